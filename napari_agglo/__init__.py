@@ -1,0 +1,85 @@
+"""Segment n-D images by learned hierarchical agglomeration, and proofread at any scale.
+
+The pipeline, in the order of its folders::
+
+    volumes -> superpixels -> graph -> policy -> agglomeration -> tree -> evaluate
+
+Nothing here needs napari or Qt. Names are loaded on first use, so that the import is quick.
+
+Examples
+--------
+>>> import napari_agglo as agglo
+>>> sample = agglo.sample("neuropil2d")
+>>> superpixels = agglo.oversegment(sample.cues["boundary"])
+>>> graph = agglo.region_graph(superpixels, sample.cues)
+>>> tree = agglo.agglomerate(graph, "mean")
+>>> labels = tree.segment(0.3)
+>>> labels.shape == superpixels.shape
+True
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from napari_agglo._version import __version__
+from napari_agglo.errors import AggloError, Cancelled, InvalidInput
+
+if TYPE_CHECKING:
+    from napari_agglo._progress import Progress
+    from napari_agglo.agglomeration import agglomerate
+    from napari_agglo.evaluate import split_vi, vi_curve
+    from napari_agglo.graph import RegionGraph, region_graph
+    from napari_agglo.samples import Sample, sample
+    from napari_agglo.superpixels import oversegment
+    from napari_agglo.tree import MergeTree
+    from napari_agglo.volumes import Volume, open_volume, write_labels
+
+_HOME = {
+    "Progress": "_progress",
+    "Sample": "samples",
+    "sample": "samples",
+    "Volume": "volumes",
+    "open_volume": "volumes",
+    "write_labels": "volumes",
+    "oversegment": "superpixels",
+    "RegionGraph": "graph",
+    "region_graph": "graph",
+    "agglomerate": "agglomeration",
+    "MergeTree": "tree",
+    "split_vi": "evaluate",
+    "vi_curve": "evaluate",
+}
+
+__all__ = [
+    "AggloError",
+    "Cancelled",
+    "InvalidInput",
+    "MergeTree",
+    "Progress",
+    "RegionGraph",
+    "Sample",
+    "Volume",
+    "__version__",
+    "agglomerate",
+    "open_volume",
+    "oversegment",
+    "region_graph",
+    "sample",
+    "split_vi",
+    "vi_curve",
+    "write_labels",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
+    globals()[name] = value  # the next look-up finds it here
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

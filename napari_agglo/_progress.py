@@ -1,0 +1,34 @@
+"""Progress and cancel: one callback for both.
+
+A stage that can take longer than a second accepts ``progress``, a function that it calls a few
+times a second with a `Progress`. The function cancels by raising `napari_agglo.errors.Cancelled`;
+the stage lets that pass through and leaves nothing half done.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a stage has come: `done` of `total` steps of what `stage` names."""
+
+    stage: str
+    done: int
+    total: int
+
+    @property
+    def fraction(self) -> float:
+        """Share of the work done, 0 to 1; an empty job is a finished one."""
+        return self.done / self.total if self.total else 1.0
+
+
+ProgressCallback = Callable[[Progress], object]
+
+
+def report(progress: ProgressCallback | None, stage: str, done: int, total: int) -> None:
+    """Tell `progress`, if there is one; it may raise `Cancelled`."""
+    if progress is not None:
+        progress(Progress(stage, done, total))

@@ -1,0 +1,67 @@
+# Two commands do all the set-up from a clean clone: `make demo` and `make test`.
+#
+#   VENV=DIR     where the virtual environment goes (default .venv)
+#   PYTHON=EXE   the interpreter to make it with (default python3; 3.11 or newer)
+#   OUT=DIR      where `make demo` writes (default demo-output)
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+
+VENV ?= .venv
+PYTHON ?= python3
+OUT ?= demo-output
+
+# Recipes quote every path, and no target is a path outside this folder: it may have spaces in its name.
+BIN := $(VENV)/bin
+SETUP := VENV="$(VENV)" PYTHON="$(PYTHON)" bash scripts/setup.sh
+
+.PHONY: help demo test test-full check pytest jitless bench docs clean setup
+
+help:  ## list these targets
+	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' Makefile | while IFS=$$'\t' read -r name text; do \
+		printf '  make %-10s %s\n' "$$name" "$$text"; done
+
+demo:  ## run the pipeline on the embedded sample and write labels and a picture
+	@$(SETUP)
+	@"$(BIN)/napari-agglo" demo --headless -o "$(OUT)"
+
+test:  ## everything that must pass: style, types, tests, doctests, kernels without JIT
+	@$(SETUP) test
+	@$(MAKE) --no-print-directory check pytest jitless
+
+test-full:  ## the same with the slow tests
+	@$(SETUP) test
+	@$(MAKE) --no-print-directory check
+	@"$(BIN)/python" -m pytest -q -m "slow or not slow"
+	@$(MAKE) --no-print-directory jitless
+
+check:
+	@"$(BIN)/ruff" check .
+	@"$(BIN)/ruff" format --check .
+	@"$(BIN)/mypy"
+
+pytest:
+	@"$(BIN)/python" -m pytest -q
+
+# Bounds are checked and lines are seen only when the kernels run as plain Python.
+jitless:
+	@echo "Again with NUMBA_DISABLE_JIT=1:"
+	@NUMBA_DISABLE_JIT=1 "$(BIN)/python" -m pytest -q -m "not slow and not compiled" tests
+
+bench:  ## compare our speed with what PyPI has, as one table
+	@$(SETUP) bench
+	@"$(BIN)/python" -m benchmarks
+
+docs:  ## build the documentation into site/
+	@$(SETUP) docs
+	@"$(BIN)/mkdocs" build --strict --quiet --site-dir site
+	@echo "The documentation is in site/index.html"
+
+setup:  ## only make the virtual environment
+	@$(SETUP) test
+
+clean:  ## remove what the other targets made, the virtual environment too
+	@rm -rf "$(VENV)" "$(OUT)" bench-output build dist site .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
+	@rm -rf *.egg-info

@@ -1,0 +1,121 @@
+"""Reach the plain array behind whatever the caller holds: a Volume, a pyramid, a lazy array."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from napari_agglo.errors import InvalidInput
+from napari_agglo.volumes._volume import Volume
+
+SLAB_BYTES = 64 * 2**20
+
+
+def unwrap(source: object, name: str) -> Any:
+    """Return an object with ``shape``, ``dtype`` and ``__getitem__``, without reading its voxels.
+
+    A `Volume` gives its data. A sequence of arrays, each smaller than the one before, is an image
+    pyramid, as napari's multiscale layers hold it: its first level is taken.
+    """
+    if isinstance(source, Volume):
+        source = source.data
+    if isinstance(source, Sequence) and not isinstance(source, str | bytes):
+        source = _first_level(source, name)
+    if isinstance(source, str | bytes | os.PathLike):
+        raise InvalidInput(
+            f"`{name}` must be an array, not the path {os.fspath(source)!r}; "
+            f"open it first: open_volume({os.fspath(source)!r})."
+        )
+    if not all(hasattr(source, part) for part in ("shape", "dtype", "__getitem__")):
+        hint = "pass its `.data`" if hasattr(source, "data") else "pass an array"
+        raise InvalidInput(f"`{name}` must be an array, not a {type(source).__name__}; {hint}.")
+    return source
+
+
+def _first_level(levels: Sequence[Any], name: str) -> Any:
+    if len(levels) == 0:
+        raise InvalidInput(f"`{name}` must be an array, not an empty list; pass an array.")
+    if not all(hasattr(level, "shape") and hasattr(level, "dtype") for level in levels):
+        try:
+            return np.asarray(levels)
+        except ValueError as error:
+            raise InvalidInput(f"`{name}` is a list that makes no array ({error}).") from error
+    shapes = [tuple(level.shape) for level in levels]
+    if len(shapes) > 1 and math.prod(shapes[1]) >= math.prod(shapes[0]):
+        raise InvalidInput(
+            f"`{name}` must be one array or a pyramid of shrinking levels, not a list of arrays of "
+            f"shapes {shapes[0]}, {shapes[1]}{', ...' if len(shapes) > 2 else ''}; "
+            "for a stack of planes pass np.stack(...)."
+        )
+    return levels[0]
+
+
+def is_lazy(data: Any) -> bool:
+    """Whether the voxels are not in memory yet (a memory map counts as lazy)."""
+    return not isinstance(data, np.ndarray) or isinstance(data, np.memmap)
+
+
+def available_memory() -> int | None:
+    """Bytes that can be taken without swapping, or None where the system does not say."""
+    try:
+        with open("/proc/meminfo", encoding="ascii") as lines:
+            for line in lines:
+                if line.startswith("MemAvailable:"):
+                    return int(line.split()[1]) * 1024
+    except (OSError, ValueError):
+        pass
+    try:
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, ValueError, OSError):
+        return None
+
+
+def require_memory(data: Any, name: str, extra_per_voxel: int = 4) -> None:
+    """Refuse, before anything is read, a lazy array that cannot fit, with the figures."""
+    free = available_memory()
+    voxels = math.prod(data.shape)
+    needed = voxels * (np.dtype(data.dtype).itemsize + extra_per_voxel)
+    if free is not None and needed > free:
+        raise InvalidInput(
+            f"`{name}` (shape {tuple(data.shape)}, {np.dtype(data.dtype)}) needs about "
+            f"{needed / 1e9:.1f} GB of memory and {free / 1e9:.1f} GB are free; pass a crop."
+        )
+
+
+def slabs(data: Any, slab_bytes: int = SLAB_BYTES) -> Iterator[tuple[int, int, Any]]:
+    """Yield ``(first voxel, last voxel + 1, plain C-order array)`` for slabs along axis 0.
+
+    Slabs of a chunked array begin where chunks do, so that no chunk is read twice.
+    """
+    shape = tuple(int(n) for n in data.shape)
+    if math.prod(shape) == 0:
+        return
+    plane = math.prod(shape[1:])
+    if not is_lazy(data) and data.flags.c_contiguous and data.dtype.isnative:
+        yield 0, plane * shape[0], data
+        return
+    itemsize = np.dtype(data.dtype).itemsize
+    step = max(1, slab_bytes // (plane * itemsize))
+    chunk = _chunk_thickness(data)
+    step = max(chunk, step // chunk * chunk)
+    for start in range(0, shape[0], step):
+        stop = min(start + step, shape[0])
+        slab = native(np.asarray(data[start:stop]))
+        yield start * plane, stop * plane, slab
+
+
+def _chunk_thickness(data: Any) -> int:
+    chunks = getattr(data, "shards", None) or getattr(data, "chunks", None)
+    if not chunks:
+        return 1
+    first = chunks[0]
+    return int(max(first)) if isinstance(first, tuple) else int(first)
+
+
+def native(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Return `array` in C order and in this machine's byte order, copied only if it must be."""
+    return np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("="))

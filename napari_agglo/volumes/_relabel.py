@@ -1,0 +1,194 @@
+"""From the user's ids, which may be sparse, huge and 64-bit, to dense ids 0..n and back.
+
+Memory is proportional to the number of voxels, never to the largest id.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from napari_agglo._jit import inlined, kernel
+from napari_agglo.errors import InvalidInput
+from napari_agglo.volumes._check import check_labels
+
+_FIRST_TABLE = 1 << 12
+_SMALL_TABLE = 1 << 16
+
+
+@dataclass(frozen=True, eq=False)
+class DenseLabels:
+    """A label image with ids 0..n, and the ids that the user gave them.
+
+    Attributes
+    ----------
+    image
+        uint32, C order; 0 is "no region" and stays 0. It may share memory with the input: do not
+        write to it.
+    ids
+        uint64, length n + 1, ascending, ``ids[0] == 0``; ``ids[dense]`` is the user's id.
+    dtype
+        The type of the user's label image.
+    """
+
+    image: np.ndarray[Any, np.dtype[np.uint32]]
+    ids: np.ndarray[Any, np.dtype[np.uint64]]
+    dtype: np.dtype[Any]
+
+    @property
+    def n_labels(self) -> int:
+        """Number of labels, 0 not counted."""
+        return len(self.ids) - 1
+
+
+def dense_labels(labels: object, name: str = "labels") -> DenseLabels:
+    """Renumber the labels of an image 1..n in ascending order of their ids.
+
+    Parameters
+    ----------
+    labels
+        Label image, anything that `check_labels` takes.
+    name
+        What a message calls it.
+
+    Returns
+    -------
+    DenseLabels
+        Without a copy of the image when it is dense, uint32 and in C order already.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from napari_agglo.volumes import dense_labels
+    >>> dense = dense_labels(np.array([[7, 7, 2**40], [0, 3, 3]]))
+    >>> dense.image
+    array([[2, 2, 3],
+           [0, 1, 1]], dtype=uint32)
+    >>> dense.ids
+    array([            0,             3,             7, 1099511627776], dtype=uint64)
+    """
+    array = check_labels(labels, name)
+    dtype = np.dtype(array.dtype)
+    # No label is negative, so the unsigned view is the same image with half the kernels to compile.
+    unsigned = array.view(np.dtype(f"u{dtype.itemsize}"))
+    flat = unsigned.reshape(-1)
+    highest = int(flat.max()) if flat.size else 0
+    if highest < max(2 * flat.size, _SMALL_TABLE):
+        image, ids = _by_table(flat, highest)
+    else:
+        image, ids = _by_hash(flat)
+    return DenseLabels(image.reshape(array.shape), ids, dtype)
+
+
+def _by_table(
+    flat: np.ndarray[Any, Any], highest: int
+) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    seen = np.zeros(highest + 1, np.uint8)
+    _mark_seen(flat, seen)
+    seen[0] = 1
+    ids = np.flatnonzero(seen).astype(np.uint64)
+    if len(ids) == highest + 1:
+        return flat.astype(np.uint32, copy=False), ids
+    table = np.cumsum(seen, dtype=np.uint32)
+    table -= np.uint32(1)
+    image = np.empty(flat.size, np.uint32)
+    _look_up(flat, table, image)
+    return image, ids
+
+
+def _by_hash(flat: np.ndarray[Any, Any]) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    image = np.empty(flat.size, np.uint32)
+    slots = np.zeros(_FIRST_TABLE, np.uint32)
+    keys = np.zeros(_FIRST_TABLE // 2 + 1, np.uint64)  # keys[0] = 0 is "no region"
+    position, count = 0, 0
+    with np.errstate(over="ignore"):  # the hash wraps on purpose; numpy minds if not compiled
+        while True:
+            position, count = _number_by_hash(flat, image, slots, keys, position, count)
+            if position == flat.size:
+                break
+            if 4 * len(slots) > 2**34:
+                raise InvalidInput("`labels` has more than 2**32 - 1 labels; pass a crop.")
+            slots = np.zeros(4 * len(slots), np.uint32)
+            grown = np.zeros(len(slots) // 2 + 1, np.uint64)
+            grown[: count + 1] = keys[: count + 1]
+            keys = grown
+            _fill_slots(slots, keys, count)
+    keys = keys[: count + 1]
+    order = np.argsort(keys)  # ids are distinct, so any sort gives one order, and 0 stays first
+    rank = np.empty(count + 1, np.uint32)
+    rank[order] = np.arange(count + 1, dtype=np.uint32)
+    _look_up(image, rank, image)
+    return image, keys[order]
+
+
+@kernel
+def _mark_seen(flat: Any, seen: Any) -> None:
+    """Set ``seen[v]`` for each value of `flat`. Checks nothing: `seen` must be long enough."""
+    for i in range(flat.size):
+        seen[flat[i]] = 1
+
+
+@kernel
+def _look_up(flat: Any, table: Any, out: Any) -> None:
+    """Set ``out[i] = table[flat[i]]``; `out` may be `flat`. Checks nothing."""
+    for i in range(flat.size):
+        out[i] = table[flat[i]]
+
+
+@inlined
+def _hash(key: Any) -> Any:
+    """Mix the bits of a uint64 well enough that runs of ids and block offsets spread alike."""
+    key ^= key >> np.uint64(33)
+    key *= np.uint64(0xFF51AFD7ED558CCD)
+    key ^= key >> np.uint64(33)
+    return key
+
+
+@kernel
+def _number_by_hash(
+    flat: Any, image: Any, slots: Any, keys: Any, position: int, count: int
+) -> tuple[int, int]:
+    """Give numbers to labels in the order of their first voxel, from `position` on. Checks nothing.
+
+    `slots` is an open-addressing table (a power of two long) of indices into `keys`, 0 where free.
+    Stops when `keys` is full, for the caller to grow both and call again; returns how far it came
+    and how many labels there are.
+    """
+    mask = np.uint64(slots.size - 1)
+    last_key = np.uint64(0)
+    last_number = np.uint32(0)
+    for i in range(position, flat.size):
+        key = np.uint64(flat[i])
+        if key != last_key:  # labels come in runs: most voxels need no look-up
+            if key == np.uint64(0):
+                number = np.uint32(0)
+            else:
+                slot = _hash(key) & mask
+                number = slots[slot]
+                while number != 0 and keys[number] != key:
+                    slot = (slot + np.uint64(1)) & mask
+                    number = slots[slot]
+                if number == 0:
+                    if count + 1 >= keys.size:
+                        return i, count
+                    count += 1
+                    number = np.uint32(count)
+                    slots[slot] = number
+                    keys[count] = key
+            last_key = key
+            last_number = number
+        image[i] = last_number
+    return flat.size, count
+
+
+@kernel
+def _fill_slots(slots: Any, keys: Any, count: int) -> None:
+    """Enter ``keys[1..count]``, all distinct, into an empty table. Checks nothing."""
+    mask = np.uint64(slots.size - 1)
+    for number in range(1, count + 1):
+        slot = _hash(keys[number]) & mask
+        while slots[slot] != 0:
+            slot = (slot + np.uint64(1)) & mask
+        slots[slot] = np.uint32(number)

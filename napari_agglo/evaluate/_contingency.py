@@ -1,0 +1,197 @@
+"""The sparse table of overlaps between two label images."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from napari_agglo._jit import inlined, kernel
+from napari_agglo._progress import ProgressCallback, report
+from napari_agglo.volumes import DenseLabels, check_same_shape, dense_labels
+
+# Voxels between two reports: about a tenth of a second of work.
+_CHUNK = 1 << 24
+
+
+@dataclass(frozen=True, eq=False)
+class Contingency:
+    """How many voxels each segment shares with each gold segment.
+
+    Only pairs that overlap are listed, in ascending order of (row, column). Rows and columns are
+    dense ids; `row_ids` and `column_ids` translate them to the user's.
+
+    Attributes
+    ----------
+    rows, columns, counts : ndarray of int64, shape (k,)
+        Dense id of the segment, dense id of the gold segment, number of voxels they share (> 0).
+    row_ids, column_ids : ndarray of uint64
+        The user's id of each dense id; entry 0 is 0.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> labels = np.array([5, 5, 9, 9])
+    >>> gold = np.array([0, 2, 2, 7])
+    >>> table = contingency(labels, gold)
+    >>> table.row_ids[table.rows], table.column_ids[table.columns], table.counts
+    (array([5, 9, 9], dtype=uint64), array([2, 2, 7], dtype=uint64), array([1, 1, 1]))
+    """
+
+    rows: NDArray[np.int64]
+    columns: NDArray[np.int64]
+    counts: NDArray[np.int64]
+    row_ids: NDArray[np.uint64]
+    column_ids: NDArray[np.uint64]
+
+    @property
+    def total(self) -> int:
+        """Number of voxels counted."""
+        return int(self.counts.sum())
+
+    def row_sums(self) -> NDArray[np.int64]:
+        """Return the number of counted voxels of each segment, by dense id."""
+        return _sums(self.rows, self.counts, self.row_ids.size)
+
+    def column_sums(self) -> NDArray[np.int64]:
+        """Return the number of counted voxels of each gold segment, by dense id."""
+        return _sums(self.columns, self.counts, self.column_ids.size)
+
+
+def contingency(
+    labels: Any,
+    gold: Any,
+    *,
+    ignore_labels: bool = False,
+    progress: ProgressCallback | None = None,
+) -> Contingency:
+    """Count the voxels that each segment shares with each gold segment.
+
+    Parameters
+    ----------
+    labels : array of int, or DenseLabels
+        The segmentation. Any ids: sparse and 64-bit ones cost no more than small ones.
+    gold : array of int, same shape
+        The gold standard; voxels of 0 are not annotated and are not counted.
+    ignore_labels : bool
+        Leave out the voxels whose label is 0 too. Otherwise 0 is a segment like any other, so that
+        a segmentation cannot hide its errors by labelling less.
+    progress : callable, optional
+        Called with a `Progress` now and then; it may raise `Cancelled`.
+
+    Returns
+    -------
+    Contingency
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> contingency(np.array([1, 1, 2]), np.array([1, 1, 0])).counts
+    array([2])
+    """
+    a = labels if isinstance(labels, DenseLabels) else dense_labels(labels, "labels")
+    b = gold if isinstance(gold, DenseLabels) else dense_labels(gold, "gold")
+    check_same_shape(a.image, b.image, "labels", "gold")
+    keys, counts = _count(a, b, ignore_labels, progress)
+    order = np.argsort(keys)
+    rows, columns = np.divmod(keys[order], b.ids.size)
+    return Contingency(rows, columns, counts[order], a.ids, b.ids)
+
+
+def _count(
+    a: DenseLabels, b: DenseLabels, ignore_labels: bool, progress: ProgressCallback | None
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Fill the hash table chunk by chunk, doubling it between calls of the kernel when needed."""
+    labels, gold = a.image.reshape(-1), b.image.reshape(-1)
+    n = labels.size
+    size = 1 << max(10, int(4 * (a.ids.size + b.ids.size)).bit_length())
+    keys = np.zeros(size, np.int64)
+    counts = np.zeros(size, np.int64)
+    position = used = 0
+    while position < n:
+        report(progress, "overlap", position, n)
+        position, used = _count_kernel(
+            labels, gold, position, min(position + _CHUNK, n), b.ids.size, ignore_labels, keys,
+            counts, used,
+        )  # fmt: skip
+        if 2 * used >= keys.size:
+            more = np.zeros(2 * keys.size, np.int64), np.zeros(2 * keys.size, np.int64)
+            _rehash_kernel(keys, counts, b.ids.size, *more)
+            keys, counts = more
+    report(progress, "overlap", n, n)
+    full = keys > 0
+    return keys[full], counts[full]
+
+
+@inlined
+def _slot(key: Any, n_columns: int, keys: NDArray[np.int64]) -> Any:
+    """Place of `key` in the open-addressing table, or the empty place where it belongs."""
+    # The factors are below 2^31, so that dense ids cannot overflow an int64.
+    mixed = (key // n_columns) * 1640531527 + (key % n_columns) * 805459861
+    slot = (mixed ^ (mixed >> 17)) & (keys.size - 1)
+    while keys[slot] != 0 and keys[slot] != key:
+        slot = (slot + 1) & (keys.size - 1)
+    return slot
+
+
+@kernel
+def _count_kernel(
+    labels: NDArray[np.uint32],
+    gold: NDArray[np.uint32],
+    start: int,
+    stop: int,
+    n_columns: int,
+    ignore_labels: bool,
+    keys: NDArray[np.int64],
+    counts: NDArray[np.int64],
+    used: int,
+) -> tuple[int, int]:
+    """Add the runs of voxels `start` to `stop`; return where it stopped and the places used.
+
+    A key is row * n_columns + column; as column 0 is never counted, 0 marks an empty place. Stops
+    early when the table is half full. Nothing is checked: ids must be dense, the table a power of
+    two in size and less than half full.
+    """
+    i = start
+    while i < stop:
+        label, segment = labels[i], gold[i]
+        first = i
+        i += 1
+        while i < stop and labels[i] == label and gold[i] == segment:
+            i += 1
+        if segment == 0 or (ignore_labels and label == 0):
+            continue
+        key = np.int64(label) * n_columns + np.int64(segment)
+        slot = _slot(key, n_columns, keys)
+        counts[slot] += i - first
+        if keys[slot] == 0:
+            keys[slot] = key
+            used += 1
+            if 2 * used >= keys.size:
+                break
+    return i, used
+
+
+@kernel
+def _rehash_kernel(
+    keys: NDArray[np.int64],
+    counts: NDArray[np.int64],
+    n_columns: int,
+    new_keys: NDArray[np.int64],
+    new_counts: NDArray[np.int64],
+) -> None:
+    """Copy a table into a larger, empty one. Nothing is checked."""
+    for i in range(keys.size):
+        if keys[i] != 0:
+            slot = _slot(keys[i], n_columns, new_keys)
+            new_keys[slot] = keys[i]
+            new_counts[slot] = counts[i]
+
+
+def _sums(groups: NDArray[np.int64], counts: NDArray[np.int64], n: int) -> NDArray[np.int64]:
+    """Integer sums by group; `bincount` with weights would go through floats."""
+    sums = np.zeros(n, np.int64)
+    np.add.at(sums, groups, counts)
+    return sums

@@ -1,0 +1,174 @@
+"""Superpixels that are too small give way: their voxels are flooded anew from the neighbours.
+
+The rule. As long as there is a superpixel of fewer than `min_size` voxels that touches another,
+the smallest (of equal ones, the first label) is dissolved, and its voxels are flooded from the
+superpixels around by the rule of `flood`. One at a time, because dissolving all small ones at once
+leaves nothing to flood from where a fine texture makes all of them small.
+
+Strategy. Sizes only grow, so each small superpixel keeps one entry in a heap, under the size that
+it had; when it comes out and has grown, it goes back under its true size. A superpixel is
+connected, so that any voxel of it finds all the others.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from napari_agglo._jit import inlined, kernel
+from napari_agglo.superpixels._grid import Array, Grid
+from napari_agglo.superpixels._slices import Tick, in_slices
+
+_RANK_BITS = 44  # order within a level: a flat index, or this half plus the order of entry
+_FOLLOWER = 1 << (_RANK_BITS - 1)
+
+
+def dissolve_small(
+    state: Array, levels: Array, count: int, min_size: int, grid: Grid, tick: Tick
+) -> None:
+    """Dissolve superpixels of fewer than `min_size` voxels in `state`, in place.
+
+    Parameters
+    ----------
+    state : ndarray of int, shape (grid.size,)
+        Labels 1 to `count`, all voxels wet, each label connected; 0 for the wall.
+    levels : ndarray of uint16, shape (grid.size,)
+        The level of each voxel.
+    """
+    sizes = np.zeros(count + 1, np.int64)
+    anchors = np.zeros(count + 1, np.int64)
+    for start, stop in grid.scans():
+        _measure(state, start, stop, sizes, anchors)
+        tick("dissolving small superpixels", 0, count)
+    small = np.flatnonzero((sizes > 0) & (sizes < min_size))
+    if small.size == 0:
+        return
+    ladder = np.sort(sizes[small] * (count + 1) + small)  # sorted, hence a heap
+    left = np.array([ladder.size], np.int64)
+    room = min(min_size, int(sizes.sum())) * (grid.offsets.size + 1)
+    members = np.empty(room, np.int64)
+    heap = np.empty(room, np.int64)
+    in_slices(
+        lambda budget: int(
+            _dissolve(
+                state, levels, grid.offsets, sizes, anchors, min_size,
+                ladder, left, members, heap, budget,
+            )
+        ),
+        int(sizes[small].sum()),
+        "dissolving small superpixels",
+        tick,
+    )  # fmt: skip
+
+
+@kernel
+def _measure(state: Any, start: int, stop: int, sizes: Any, anchors: Any) -> None:
+    """Count the voxels of each label and keep one of them. Checks no bounds."""
+    for voxel in range(start, stop):
+        label = state[voxel]
+        if label > 0:
+            sizes[label] += 1
+            anchors[label] = voxel
+
+
+@inlined
+def _push(heap: Any, length: int, key: int) -> None:
+    """Add `key` to the binary heap in ``heap[:length]``."""
+    at = length
+    while at > 0:
+        above = (at - 1) >> 1
+        if heap[above] <= key:
+            break
+        heap[at] = heap[above]
+        at = above
+    heap[at] = key
+
+
+@inlined
+def _pop(heap: Any, length: int) -> int:
+    """Remove and return the lowest key of ``heap[:length]``; the last place becomes free."""
+    lowest = heap[0]
+    key = heap[length - 1]
+    at = 0
+    while True:
+        below = 2 * at + 1
+        if below >= length - 1:
+            break
+        if below + 1 < length - 1 and heap[below + 1] < heap[below]:
+            below += 1
+        if heap[below] >= key:
+            break
+        heap[at] = heap[below]
+        at = below
+    heap[at] = key
+    return lowest  # type: ignore[no-any-return]
+
+
+@kernel
+def _dissolve(
+    state: Any, levels: Any, offsets: Any, sizes: Any, anchors: Any, min_size: int,
+    ladder: Any, left: Any, members: Any, heap: Any, budget: int,
+) -> int:  # fmt: skip
+    """Dissolve until about `budget` voxels are visited; return how many, 0 at the end.
+
+    ``ladder[:left[0]]`` is the heap of small labels, ``size * sizes.size + label``. No bounds
+    checking is performed: `state` must be walled in as `Grid` does it, and `members` and `heap`
+    must hold ``min_size`` voxels with all their neighbours.
+    """
+    visits = 0
+    while visits < budget and left[0] > 0:
+        label = _pop(ladder, left[0]) % sizes.size
+        left[0] -= 1
+        visits += 1
+        if sizes[label] >= min_size:
+            continue
+        if left[0] > 0 and sizes[label] * sizes.size + label > ladder[0]:
+            _push(ladder, left[0], sizes[label] * sizes.size + label)
+            left[0] += 1
+            continue
+        # dry its voxels, from any one of them
+        members[0] = anchors[label]
+        state[members[0]] = -1 - np.int64(levels[members[0]])
+        dry = 1
+        waiting = 0
+        head = 0
+        while head < dry:
+            voxel = members[head]
+            head += 1
+            for k in range(offsets.size):
+                neighbour = voxel + offsets[k]
+                there = state[neighbour]
+                if there == label:
+                    state[neighbour] = -1 - np.int64(levels[neighbour])
+                    members[dry] = neighbour
+                    dry += 1
+                elif there > 0:  # possibly more than once: coming out again, it finds nothing dry
+                    _push(heap, waiting, (np.int64(levels[neighbour]) << _RANK_BITS) + neighbour)
+                    waiting += 1
+        visits += dry
+        if waiting == 0:  # an island of its own: it stays
+            for i in range(dry):
+                state[members[i]] = label
+            continue
+        sizes[label] = 0
+        entered = 0
+        while waiting > 0:
+            key = _pop(heap, waiting)
+            waiting -= 1
+            level: Any = key >> _RANK_BITS
+            rank = key & ((1 << _RANK_BITS) - 1)
+            voxel = rank if rank < _FOLLOWER else members[rank - _FOLLOWER]
+            owner = state[voxel]
+            for k in range(offsets.size):
+                neighbour = voxel + offsets[k]
+                there = state[neighbour]
+                if there < 0:
+                    state[neighbour] = owner
+                    sizes[owner] += 1
+                    members[entered] = neighbour
+                    height = max(level, np.int64(-1 - there))
+                    _push(heap, waiting, (height << _RANK_BITS) + _FOLLOWER + entered)
+                    waiting += 1
+                    entered += 1
+    return visits

@@ -1,0 +1,182 @@
+"""The picture of the demo: what went in, what came out, and how wrong it is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+
+    from napari_agglo.samples import Sample
+
+_MERGE, _SPLIT, _TOTAL, _MARK = "#c8553d", "#2f6690", "#222222", "#e0a030"
+
+
+def draw(
+    path: Path,
+    sample: Sample,
+    superpixels: NDArray[Any],
+    labels: NDArray[Any],
+    curve: pd.DataFrame,
+) -> None:
+    """Write the picture of one plane and both curves as PNG; it uses no state of pyplot."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    image, over, cut, gold = (
+        _middle(a, sample.gold.ndim) for a in (sample.image, superpixels, labels, sample.gold)
+    )
+    colours = _colours(int(max(labels.max(), sample.gold.max())) + 1)
+    grey = _grey(image)
+
+    figure = Figure(figsize=(15, 8.6), layout="constrained")
+    FigureCanvasAgg(figure)
+    rows = figure.subfigures(2, 1, height_ratios=[1, 1])
+    panels = rows[0].subplots(1, 4)
+    best = int(curve["vi"].to_numpy().argmin())
+    threshold = float(curve["threshold"].iloc[best])
+    pictures = [
+        ("image", grey),
+        (f"{int(superpixels.max())} superpixels", _outlined(grey, over, (1.0, 0.75, 0.2))),
+        (
+            f"mean agglomeration at {threshold:.3f}: {int(curve['segments'].iloc[best])} segments",
+            _outlined(_tinted(grey, _matched(labels, sample.gold, colours)[cut], cut), cut),
+        ),
+        ("gold standard", _outlined(_tinted(grey, colours[gold], gold), gold)),
+    ]
+    for axes, (title, picture) in zip(panels, pictures, strict=True):
+        axes.imshow(picture, interpolation="nearest")
+        axes.set_title(title, fontsize=11)
+        axes.set_axis_off()
+    rows[0].supxlabel(
+        "A segment has the colour of the gold segment it covers best; split-off parts have another",
+        fontsize=9,
+        color="#555555",
+    )
+    by_threshold, split_merge = rows[1].subplots(1, 2, width_ratios=[1.6, 1])
+    _plot_by_threshold(by_threshold, curve, best)
+    _plot_split_merge(split_merge, curve, best)
+    figure.savefig(path, dpi=110, format="png")
+
+
+def _middle(array: NDArray[Any], ndim: int) -> NDArray[Any]:
+    """Return the middle plane of the first `ndim` axes; a colour axis after them stays."""
+    for _ in range(ndim - 2):
+        array = array[array.shape[0] // 2]
+    return array
+
+
+def _grey(plane: NDArray[Any]) -> NDArray[np.float64]:
+    """Return the plane as RGB from 0 to 1."""
+    values = np.asarray(plane, float)
+    if values.ndim == 2:
+        values = np.repeat(values[..., None], 3, axis=2)
+    low, high = np.percentile(values, [0.5, 99.5])
+    return np.clip((values[..., :3] - low) / max(high - low, 1e-9), 0, 1)
+
+
+def _colours(n: int) -> NDArray[np.float64]:
+    """Return n colours, neighbours far apart in hue; 0, no region, is black."""
+    from matplotlib.colors import hsv_to_rgb
+
+    i = np.arange(n)
+    # The golden ratio spreads hues evenly for any n; the other two vary to tell close hues apart.
+    hsv = np.stack([i * 0.618034 % 1, 0.55 + 0.4 * (i * 0.4142 % 1), 0.7 + 0.3 * (i * 0.732 % 1)])
+    rgb = np.asarray(hsv_to_rgb(hsv.T), float)
+    rgb[0] = 0
+    return rgb
+
+
+def _matched(
+    labels: NDArray[Any], gold: NDArray[Any], colours: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Return the colours of the segments: that of the gold segment each covers better than others.
+
+    A gold segment gives its colour once, to the segment that shares most voxels with it; the rest
+    get colours of their own.
+    """
+    from napari_agglo.evaluate import contingency
+
+    table = contingency(labels, gold)
+    result = np.roll(colours, len(colours) // 2 + 1, axis=0)[::-1].copy()
+    taken: set[int] = set()
+    done: set[int] = set()
+    for entry in np.argsort(-table.counts, kind="stable"):
+        segment = int(table.row_ids[table.rows[entry]])
+        partner = int(table.column_ids[table.columns[entry]])
+        if segment not in done and partner not in taken:
+            result[segment] = colours[partner]
+            done.add(segment)
+            taken.add(partner)
+    result[0] = 0
+    return result
+
+
+def _tinted(
+    grey: NDArray[np.float64], colour: NDArray[np.float64], labels: NDArray[Any]
+) -> NDArray[np.float64]:
+    """Lay colours over the image, except where there is no label."""
+    alpha = np.where(labels > 0, 0.55, 0.0)[..., None]
+    return np.asarray(grey * (1 - alpha) + colour * alpha)
+
+
+def _outlined(
+    picture: NDArray[np.float64],
+    labels: NDArray[Any],
+    colour: tuple[float, float, float] = (1.0, 1.0, 1.0),
+) -> NDArray[np.float64]:
+    """Draw a line on the pixels whose label differs from that of the next in row or column."""
+    edge = np.zeros(labels.shape, bool)
+    edge[:-1] |= labels[:-1] != labels[1:]
+    edge[:, :-1] |= labels[:, :-1] != labels[:, 1:]
+    result = picture.copy()
+    result[edge] = 0.25 * result[edge] + 0.75 * np.array(colour)
+    return result
+
+
+def _plot_by_threshold(axes: Axes, curve: pd.DataFrame, best: int) -> None:
+    threshold = curve["threshold"].to_numpy().copy()
+    threshold[0] = min(0.0, float(threshold[1:].min(initial=0.0)))  # -inf cannot be drawn
+    for column, colour, name in (
+        ("false_merge", _MERGE, "false merge H(U|S)"),
+        ("false_split", _SPLIT, "false split H(S|U)"),
+        ("vi", _TOTAL, "VI, their sum"),
+    ):
+        axes.step(threshold, curve[column], where="post", color=colour, label=name, lw=1.8)
+    axes.axvline(threshold[best], color=_MARK, lw=1.5, zorder=0)
+    axes.annotate(
+        f" best: {curve['vi'].iloc[best]:.2f} bits at {threshold[best]:.3f}",
+        (threshold[best], 1),
+        xycoords=("data", "axes fraction"),
+        xytext=(2, -12),
+        textcoords="offset points",
+        fontsize=9,
+        color="#8a5d00",
+    )
+    axes.axvline(0.5, color="#999999", lw=1, ls=":", zorder=0)
+    axes.set(xlabel="threshold", ylabel="bits", xlim=(0, max(1.0, float(threshold.max()))))
+    axes.set_ylim(bottom=0)
+    axes.legend(frameon=False, fontsize=9)
+    _plain(axes)
+
+
+def _plot_split_merge(axes: Axes, curve: pd.DataFrame, best: int) -> None:
+    axes.plot(curve["false_split"], curve["false_merge"], color=_TOTAL, lw=1.8)
+    for row, name, colour in ((0, "superpixels", _SPLIT), (best, "best", _MARK)):
+        point = (float(curve["false_split"].iloc[row]), float(curve["false_merge"].iloc[row]))
+        axes.plot(*point, "o", color=colour, ms=7, zorder=3)
+        axes.annotate(name, point, xytext=(6, 8), textcoords="offset points", fontsize=9)
+    axes.set(xlabel="false split (bits)", ylabel="false merge (bits)")
+    axes.set_xlim(left=0, right=1.15 * float(curve["false_split"].max()) + 1e-3)
+    axes.set_ylim(bottom=0)
+    _plain(axes)
+
+
+def _plain(axes: Axes) -> None:
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.grid(alpha=0.25, lw=0.6)

@@ -1,0 +1,36 @@
+"""From files to a merge tree, as `segment` and `curve` need it."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from napari_agglo.cli._arguments import check_policy, cue_ranges, pick_spacing
+
+if TYPE_CHECKING:
+    from napari_agglo._progress import ProgressCallback
+    from napari_agglo.tree import MergeTree
+
+
+def build_tree(
+    superpixels: str,
+    cues: Mapping[str, str],
+    arguments: argparse.Namespace,
+    progress: ProgressCallback | None,
+) -> tuple[MergeTree, tuple[float, ...] | None]:
+    """Read the files and agglomerate; return the tree and the spacing, if it is known."""
+    policy = check_policy(arguments.policy)
+    ranges = cue_ranges(arguments.range, cues)
+
+    from napari_agglo.agglomeration import agglomerate
+    from napari_agglo.graph import region_graph
+    from napari_agglo.volumes import open_volume
+
+    labels = open_volume(superpixels)
+    volumes = {name: open_volume(path) for name, path in cues.items()}
+    spacing = pick_spacing(arguments.spacing, labels, *volumes.values())
+    graph = region_graph(
+        labels, volumes, spacing=spacing, ranges=ranges, dams=arguments.dams, progress=progress
+    )
+    return agglomerate(graph, policy, seed=arguments.seed, progress=progress), spacing

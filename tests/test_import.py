@@ -1,0 +1,119 @@
+"""What the import costs and needs, each in a process of its own."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+
+NO_GUI = """
+import sys
+
+class Refuse:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in {"napari", "qtpy", "magicgui", "superqt", "pyqtgraph"}:
+            raise ModuleNotFoundError(f"refused: {name}", name=name)
+
+sys.meta_path.insert(0, Refuse())
+"""
+PIPELINE = """
+import numpy as np
+import napari_agglo as agglo
+boundary = np.zeros((6, 8), np.float32)
+boundary[:, 4] = 0.9
+boundary[2] += 0.1
+superpixels = agglo.oversegment(boundary)
+graph = agglo.region_graph(superpixels, boundary)
+tree = agglo.agglomerate(graph, "mean")
+labels = tree.segment(1.0)
+assert labels.shape == boundary.shape
+gold = np.ones(boundary.shape, int)
+assert agglo.split_vi(labels, gold)[0] == 0
+assert len(agglo.vi_curve(tree, gold)) >= 1
+"""
+# What numba does when neither the package's folder nor the user's cache can be written. Permissions
+# cannot show it here, for root writes everywhere; so none of numba's places is offered.
+NO_CACHE = """
+from numba.core import caching
+
+for thing in vars(caching).values():
+    if hasattr(thing, "_locator_classes"):
+        thing._locator_classes = []
+import numba
+try:
+    numba.njit(cache=True)(lambda x: x)
+except RuntimeError as error:
+    assert "no locator available" in str(error)
+else:
+    raise AssertionError("test invalid: numba could cache")
+"""
+
+
+def run(code, **environment):
+    return subprocess.run(
+        [sys.executable, "-W", "error", "-c", textwrap.dedent(code)],
+        cwd=ROOT,
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def assert_runs(code, **environment):
+    done = run(code, **environment)
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_import_is_light():
+    """The deterministic form of "under half a second": nothing heavy is loaded."""
+    assert_runs("""
+        import sys
+        import napari_agglo
+        heavy = {"numpy", "numba", "scipy", "skimage", "sklearn", "pandas", "matplotlib", "zarr"}
+        assert not heavy & sys.modules.keys(), heavy & sys.modules.keys()
+        import napari_agglo.cli
+        assert not heavy & sys.modules.keys(), heavy & sys.modules.keys()
+    """)
+
+
+def test_the_hook_refuses():
+    done = run(NO_GUI + "import qtpy")
+    assert done.returncode != 0
+    assert "refused: qtpy" in done.stderr
+
+
+def test_import_and_pipeline_without_napari_qt_and_magicgui():
+    assert_runs(NO_GUI + PIPELINE)
+
+
+def test_no_place_for_the_kernel_cache():
+    if os.environ.get("NUMBA_DISABLE_JIT") == "1":
+        pytest.skip("nothing is compiled")
+    # One kernel is enough, and all modules with kernels: compiling the whole pipeline takes long.
+    assert_runs(
+        NO_CACHE
+        + """
+import numpy as np
+import napari_agglo as agglo
+import napari_agglo.graph, napari_agglo.agglomeration, napari_agglo.tree, napari_agglo.superpixels
+assert agglo.split_vi(np.array([1, 1, 2, 2]), np.array([1, 1, 1, 1])) == (0.0, 1.0)
+""",
+        HOME="/nonexistent",
+    )
+
+
+def test_every_public_name_is_there():
+    import napari_agglo as agglo
+
+    for name in agglo.__all__:
+        assert getattr(agglo, name) is not None
+    assert set(agglo._HOME) <= set(agglo.__all__) == set(dir(agglo))
+    with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
+        _ = agglo.nonsense

@@ -108,9 +108,8 @@ def _table(dtype: np.dtype[Any], low: int, high: int) -> np.ndarray[Any, Any]:
     """Return the result for every bit pattern of an 8- or 16-bit type."""
     unsigned = np.dtype(f"u{dtype.itemsize}")
     patterns = np.arange(2 ** (8 * dtype.itemsize), dtype=unsigned)
-    return np.clip(_scaled(patterns.view(dtype).astype(np.int64), low, high), 0, 255).astype(
-        np.uint8
-    )
+    scaled = _scaled(patterns.view(dtype).astype(np.int64), low, high)
+    return np.asarray(np.clip(scaled, 0, 255), np.uint8)
 
 
 @kernel
@@ -149,15 +148,14 @@ def _quantise(
     """
     for start in range(0, flat.size, _BLOCK):
         stop = min(start + _BLOCK, flat.size)
-        good = 0
+        good = np.int64(0)
         for i in range(start, stop):
             value = np.float64(flat[i])
             inside = (value >= bottom) & (value <= top)
-            good += inside
+            good += np.int64(inside)
             scaled = (value - low) * scale + 0.5
-            scaled = scaled if scaled > 0.0 else 0.0  # NaN too
-            scaled = scaled if scaled < 255.0 else 255.0
-            out[i] = np.uint8(np.int32(scaled))
+            raised = scaled if scaled > 0.0 else 0.0  # NaN too
+            out[i] = np.uint8(np.int32(raised if raised < 255.0 else 255.0))
         if good == stop - start:
             continue
         for i in range(start, stop):

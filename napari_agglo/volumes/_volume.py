@@ -49,7 +49,8 @@ class Volume:
     @property
     def dtype(self) -> np.dtype[Any]:
         """Type of a voxel."""
-        return np.dtype(self.data.dtype)
+        dtype: np.dtype[Any] = np.dtype(self.data.dtype)
+        return dtype
 
     def load(self) -> np.ndarray[Any, Any]:
         """Read the whole array into memory; one that is there already is returned as it is."""

@@ -1,0 +1,110 @@
+"""Arrays that stay on disk: the file is opened for each read and closed again.
+
+No handle is left open, so a file can be replaced, moved or opened by others at any time.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from napari_agglo.errors import InvalidInput
+
+Index = tuple[int | slice, ...]
+
+
+class OnDisk:
+    """An array whose voxels are fetched by `read`, a function of one index (or slice) an axis."""
+
+    def __init__(
+        self,
+        shape: tuple[int, ...],
+        dtype: Any,
+        read: Callable[[Index], Any],
+        chunks: tuple[int, ...] | None = None,
+    ) -> None:
+        self.shape = tuple(int(n) for n in shape)
+        self.dtype: np.dtype[Any] = np.dtype(dtype)
+        self.chunks = chunks
+        self._read = read
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        return math.prod(self.shape)
+
+    def __getitem__(self, index: Any) -> np.ndarray[Any, Any]:
+        return np.asarray(self._read(_whole_index(index, self.ndim)))
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
+        array = self[...]
+        return array if dtype is None else array.astype(dtype, copy=False)
+
+    def __repr__(self) -> str:
+        return f"OnDisk(shape={self.shape}, dtype={self.dtype})"
+
+
+def pick(data: Any, fixed: dict[int, int]) -> Any:
+    """Return `data` with some axes held at an index, and so dropped; nothing is read."""
+    if not fixed:
+        return data
+    kept = [axis for axis in range(len(data.shape)) if axis not in fixed]
+
+    def whole(index: Index) -> Index:
+        inner: dict[int, int | slice] = dict(zip(kept, index, strict=True))
+        inner.update(fixed)
+        return tuple(inner[axis] for axis in range(len(data.shape)))
+
+    if isinstance(data, np.ndarray):
+        return data[whole((slice(None),) * len(kept))]
+    chunks = data.chunks and tuple(data.chunks[axis] for axis in kept)
+    shape = tuple(data.shape[axis] for axis in kept)
+    return OnDisk(shape, data.dtype, lambda index: data[whole(index)], chunks)
+
+
+def _whole_index(index: Any, ndim: int) -> Index:
+    """Return `index` with the ellipsis written out and one entry for each axis."""
+    parts = list(index) if isinstance(index, tuple) else [index]
+    dots = [place for place, part in enumerate(parts) if part is Ellipsis]
+    if not dots:
+        parts.append(Ellipsis)
+        dots = [len(parts) - 1]
+    missing = ndim - (len(parts) - 1)
+    if len(dots) > 1 or missing < 0:
+        raise IndexError(f"cannot index an array of {ndim} axes by {index!r}")
+    parts[dots[0] : dots[0] + 1] = [slice(None)] * missing
+    return tuple(part if isinstance(part, slice) else int(part) for part in parts)
+
+
+@contextmanager
+def reading(path: Path, kind: str) -> Iterator[None]:
+    """Turn whatever a reader raises into one sentence about the file."""
+    try:
+        yield
+    except InvalidInput:
+        raise
+    except FileNotFoundError as error:
+        raise InvalidInput(f"{path} is no longer there; open it anew.") from error
+    except PermissionError as error:
+        raise InvalidInput(f"{path} may not be read; check its permissions.") from error
+    except MemoryError as error:
+        raise InvalidInput(f"{path} does not fit in memory; pass a crop.") from error
+    except Exception as error:  # readers raise nearly anything on a damaged file
+        said = str(error).strip("'\"") or type(error).__name__
+        if "imagecodecs" in said:
+            raise InvalidInput(
+                f"{path} is compressed in a way that needs one more package; "
+                f"pip install imagecodecs, or save it with deflate or without compression ({said})."
+            ) from error
+        raise InvalidInput(
+            f"{path} cannot be read as {kind} ({said}); it may be damaged or of another format: "
+            "save it again from the program that made it."
+        ) from error

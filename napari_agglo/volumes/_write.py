@@ -30,9 +30,9 @@ def write_labels(
     ----------
     path
         ``.tif``/``.tiff`` (compressed), ``.ome.zarr``/``.zarr`` (OME-Zarr 0.5), ``.h5``/``.hdf5``
-        (dataset ``stack``; ``file.h5:KEY`` names another and keeps what else the file holds), ``.npz``,
-        ``.npy``, or ``.png`` (2-D, ids up to 65535). An existing file is replaced once the new one
-        is complete.
+        (dataset ``stack``; ``file.h5:KEY`` names another and keeps what else the file holds),
+        ``.npz``, ``.npy``, or ``.png`` (2-D, ids up to 65535). An existing file is
+        replaced once the new one is complete.
     labels
         Label image of any integer type, which is kept (PNG: the values are).
     spacing

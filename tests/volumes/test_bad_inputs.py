@@ -1,0 +1,381 @@
+"""The catalogue of bad inputs: one row one case, refused in these words, or handled."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+
+from napari_agglo.errors import InvalidInput
+from napari_agglo.volumes import (
+    Volume,
+    _arrays,
+    check_cues,
+    check_labels,
+    check_mask,
+    check_same_spacing,
+    check_spacing,
+    dense_labels,
+    split_components,
+)
+
+SQUARE = np.array([[1, 1, 2], [1, 3, 2], [3, 3, 2]], np.uint16)
+CUE = np.linspace(0, 1, 9).reshape(3, 3)
+
+
+def with_value(value, dtype=float):
+    cue = CUE.astype(dtype)
+    cue[1, 2] = value
+    return cue
+
+
+def cues(cue, shape=(3, 3), **options):
+    return lambda: check_cues(cue, shape, **options)
+
+
+def labels(array, name="superpixels"):
+    return lambda: check_labels(array, name)
+
+
+REFUSED = [
+    (
+        "R1",
+        cues(CUE, (10, 512, 512)),
+        "`superpixels` (shape (10, 512, 512)) must match "
+        "`cues['boundary']` (shape (3, 3)); pass the same crop of both.",
+    ),
+    (
+        "R1-mask",
+        lambda: check_mask(np.ones((2, 3), bool), (3, 3)),
+        "`mask` (shape (2, 3)) must match the image (shape (3, 3)); pass the same crop of both.",
+    ),
+    (
+        "R1-transposed",
+        cues(np.zeros((4, 5)), (5, 4)),
+        "the axes seem to be in another order: transpose one of them.",
+    ),
+    ("R2-time", cues(np.zeros((7, 5, 3, 3))), "must match `cues['boundary']` (shape (7, 5, 3, 3))"),
+    (
+        "R2-singleton",
+        cues(CUE[None]),
+        "`cues['boundary']` has axis 0 of length 1 in excess: drop it "
+        "with np.squeeze(..., axis=0).",
+    ),
+    (
+        "R2-singletons",
+        cues(CUE[None, :, None]),
+        "has axes (0, 2) of length 1 in excess: drop it with np.squeeze(..., axis=(0, 2)).",
+    ),
+    ("R2-labels", cues(CUE, (1, 3, 3)), "`superpixels` has axis 0 of length 1 in excess"),
+    (
+        "R3",
+        labels(CUE),
+        "`superpixels` must hold integer labels, not float64; pass the label image",
+    ),
+    (
+        "R3-gold",
+        labels(SQUARE.astype("f4"), "gold"),
+        "`gold` must hold integer labels, not float32",
+    ),
+    (
+        "R4-nan",
+        cues(with_value(np.nan)),
+        "has 1 values that are NaN or infinite, the first at index "
+        "(1, 2); replace them, or pass nan='boundary'",
+    ),
+    (
+        "R4-inf",
+        cues(with_value(-np.inf, "f4")),
+        "has 1 values that are NaN or infinite, the first at index (1, 2)",
+    ),
+    (
+        "R10",
+        labels(np.array([[1, -1], [-7, 2]])),
+        "must hold labels of 0 or more, but 2 voxels are negative (lowest -7); 0 is no region",
+    ),
+    (
+        "R11",
+        labels(np.array([255, 255, 0, 255], np.uint8)),
+        "looks like a binary mask: its only "
+        "label is 255, in 2 separate pieces; label them first, e.g. scipy.ndimage.label(mask)[0].",
+    ),
+    (
+        "R11-bool",
+        labels(SQUARE > 1),
+        "must hold integer labels, not a bool mask; label its components first",
+    ),
+    (
+        "R13-rgb",
+        cues(np.zeros((3, 3, 3))),
+        "`cues['boundary']` looks like an RGB(A) image: convert it to grey or pick a channel",
+    ),
+    ("R13-rgba", cues(np.zeros((5, 6, 4)), (5, 6)), "convert it to grey or pick a channel"),
+    (
+        "R14-list",
+        labels([SQUARE, SQUARE]),
+        "must be one array or a pyramid of shrinking levels, not "
+        "a list of arrays of shapes (3, 3), (3, 3); for a stack of planes pass np.stack(...).",
+    ),
+    (
+        "R16",
+        lambda: check_same_spacing(
+            {"superpixels": Volume(SQUARE, (2.0, 1.0)), "boundary": Volume(CUE, (1.0, 1.0))}
+        ),
+        "`superpixels` has spacing (2.0, 1.0) and `boundary` has (1.0, 1.0); they must be on one grid",
+    ),
+    (
+        "R16-cues",
+        cues({"a": Volume(CUE, (2.0, 1.0)), "b": Volume(CUE, (1.0, 2.0))}),
+        "`cues['a']` has spacing (2.0, 1.0) and `cues['b']` has (1.0, 2.0)",
+    ),
+    (
+        "R17-length",
+        lambda: check_spacing((1, 1), 3),
+        "`spacing` must be 3 positive numbers, one an axis (order: plane, row, column), not 2",
+    ),
+    ("R17-number", lambda: check_spacing(4.0, 3), "(order: plane, row, column), not 4.0"),
+    ("R17-words", lambda: check_spacing("zyx", 3), "`spacing` must be 3 positive numbers"),
+    ("R18-zero", lambda: check_spacing((40, 0, 4), 3), "positive numbers, one an axis"),
+    ("R18-nan", lambda: check_spacing((40, np.nan, 4), 3), "use 1 where the distance is not known"),
+    ("R18-inf", lambda: check_spacing((np.inf, 4), 2), "(order: row, column)"),
+    ("R20-number", labels(np.array(3)), "must have at least one axis"),
+    ("R20-objects", labels(np.array([None, 1], object)), "must hold integer labels, not object"),
+    ("R20-ragged", labels([[1, 2], [3]]), "is a list that makes no array"),
+    (
+        "R22-255",
+        cues(CUE * 255),
+        "`cues['boundary']` must be in [0, 1], but 8 values are outside "
+        "(from 31.875 to 255, the first at index (0, 1)); if these are probabilities in 0 to 255, "
+        "declare it: ranges=(0, 255)",
+    ),
+    ("R22-65535", cues(CUE.astype("f4") * 65535), "declare it: ranges=(0, 65535)"),
+    (
+        "R22-uint8",
+        cues((CUE * 255).astype("u1")),
+        "is uint8, whose range is not known (values in "
+        "[0, 1] are expected); if these are intensities or probabilities, declare it, e.g. "
+        "ranges=(0, 255), or ranges=(255, 0) if dark is boundary.",
+    ),
+    ("R22-uint16", cues((CUE * 65535).astype("u2")), "e.g. ranges=(0, 65535)"),
+    (
+        "R22-outside",
+        cues(CUE * 300, ranges=(0, 255)),
+        "must be in [0, 255], but 2 values are outside "
+        "(from 262.5 to 300, the first at index (2, 1)); declare the range that its values have.",
+    ),
+    ("R22-outside-int", cues(SQUARE, ranges=(0, 2)), "must be in [0, 2], but 3 values are outside"),
+    ("R22-negative", cues(CUE - 0.5), "must be in [0, 1], but 4 values are outside (from -0.5"),
+    (
+        "R23-labels",
+        cues(SQUARE.astype("u4")),
+        "is uint32 and looks like a label image, not like a map of values in [0, 1]",
+    ),
+    ("R23-bool", cues(SQUARE > 1), "must be a map of values, not a bool mask"),
+    ("R23-text", cues(np.array([["a", "b"]]), (1, 2)), "must hold real numbers"),
+    (
+        "R23-mask",
+        lambda: check_mask(CUE, (3, 3)),
+        "`mask` must be a mask of bool or integers, not float64; compare it with a level first",
+    ),
+    ("path", labels("cells.tif"), "must be an array, not the path 'cells.tif'; open it first"),
+    ("layer", labels(type("Labels", (), {"data": SQUARE})()), "pass its `.data`"),
+    ("none", labels(None), "`superpixels` must be an array, not a NoneType"),
+]
+
+
+@pytest.mark.parametrize(("call", "words"), [pytest.param(c, w, id=i) for i, c, w in REFUSED])
+def test_refused(call, words):
+    with pytest.raises(InvalidInput) as caught:
+        call()
+    assert words in str(caught.value)
+
+
+class Pyramid(Sequence):
+    """As napari holds a multiscale layer: a sequence with the shape of its first level."""
+
+    def __init__(self, levels):
+        self.levels = levels
+        self.shape, self.dtype = levels[0].shape, levels[0].dtype
+
+    def __getitem__(self, index):
+        return self.levels[index]
+
+    def __len__(self):
+        return len(self.levels)
+
+
+def read_only(array):
+    array = array.copy()
+    array.flags.writeable = False
+    return array
+
+
+def dask_array(array):
+    return pytest.importorskip("dask.array").from_array(array, chunks=(2, 2))
+
+
+def zarr_array(array):
+    import zarr
+
+    return zarr.array(array, chunks=(2, 2))
+
+
+SAME = [
+    ("R14-multiscale", lambda a: [a, a[::2, ::2]]),
+    ("R14-napari", lambda a: Pyramid([a, a[::2, ::2]])),
+    ("R15-dask", dask_array),
+    ("R15-zarr", zarr_array),
+    ("R15-volume", lambda a: Volume(zarr_array(a))),
+    ("R19-read-only", read_only),
+    ("R20-fortran", np.asfortranarray),
+    ("R20-strided", lambda a: np.repeat(a, 2, axis=1)[:, ::2]),
+    ("R20-swapped", lambda a: a.astype(a.dtype.newbyteorder(">"))),
+    ("R20-nested-list", lambda a: a.tolist()),
+]
+
+
+@pytest.mark.parametrize("wrap", [pytest.param(w, id=i) for i, w in SAME])
+def test_handled_alike(wrap):
+    checked = check_labels(wrap(SQUARE))
+    np.testing.assert_array_equal(checked, SQUARE)
+    assert checked.flags.c_contiguous
+    assert checked.dtype.isnative
+    np.testing.assert_array_equal(dense_labels(wrap(SQUARE)).image, SQUARE)
+    np.testing.assert_array_equal(
+        check_cues(wrap(CUE), CUE.shape).values, check_cues(CUE, CUE.shape).values
+    )
+
+
+def r4_boundary():
+    quantised = check_cues(with_value(np.nan), (3, 3), nan="boundary").values
+    assert quantised[0, 5] == 255
+    inverted = check_cues(with_value(np.inf), (3, 3), ranges=(1, 0), nan="boundary").values
+    assert inverted[0, 5] == 255
+
+
+def r5_empty():
+    for shape in ((0,), (4, 0), (3, 3)):
+        dense = dense_labels(check_labels(np.zeros(shape, np.uint8)))
+        assert dense.n_labels == 0
+        assert dense.image.shape == shape
+    assert dense_labels(check_labels(np.ones((3, 3), int))).n_labels == 1
+
+
+def r6_sparse():
+    huge = np.array([2**40, 5, 2**40, 10**8], np.int64)
+    dense = dense_labels(huge)
+    np.testing.assert_array_equal(dense.image, [3, 1, 3, 2])
+    np.testing.assert_array_equal(dense.ids[dense.image], huge)
+
+
+def r7_unsigned():
+    ids = np.array([2**53, 2**53 + 1, 2**63 + 1], np.uint64)
+    dense = dense_labels(ids)
+    assert dense.ids.dtype == np.uint64
+    np.testing.assert_array_equal(dense.ids[dense.image], ids)
+
+
+def r9_widened():
+    dots = np.zeros(600, np.uint8)
+    dots[::2] = 255
+    split = split_components(dots)
+    assert split.dtype == np.uint16
+    assert len(np.unique(split)) == 301
+    assert dots.dtype == np.uint8
+
+
+def r11_one_region():
+    image = np.zeros((4, 4), np.uint8)
+    image[1:3, 1:3] = 1
+    np.testing.assert_array_equal(check_labels(image), image)
+    mask = np.array([1, 0, 1])
+    np.testing.assert_array_equal(check_labels(mask, "gold"), mask)
+
+
+def r12_pieces():
+    image = np.array([1, 2, 1, 0, 2], np.int32)
+    np.testing.assert_array_equal(check_labels(image), image)
+    np.testing.assert_array_equal(split_components(image), [1, 2, 3, 0, 4])
+
+
+def r16_same():
+    fine = Volume(CUE, (4.0, 2.0))
+    assert check_same_spacing({"a": fine, "b": Volume(CUE, (4.00001, 2.0)), "c": CUE}) == (4.0, 2.0)
+    assert check_same_spacing({"a": Volume(CUE), "c": CUE}) is None
+
+
+def r17_order():
+    assert check_spacing((40, 6, 4), 3) == (40.0, 6.0, 4.0)
+    assert check_spacing(np.array([1, 2]), 2) == (1.0, 2.0)
+    assert check_spacing(None, 4) == (1.0,) * 4
+
+
+def r22_overshoot():
+    cue = with_value(1 + 5e-7)
+    cue[0, 0] = -5e-7
+    quantised = check_cues(cue, (3, 3)).values[0]
+    assert (quantised[0], quantised[5]) == (0, 255)
+
+
+HANDLED = [
+    ("R4", r4_boundary), ("R5", r5_empty), ("R6", r6_sparse), ("R7", r7_unsigned),
+    ("R9", r9_widened), ("R11", r11_one_region), ("R12", r12_pieces), ("R16", r16_same),
+    ("R17", r17_order), ("R22", r22_overshoot),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("case", [pytest.param(c, id=i) for i, c in HANDLED])
+def test_handled(case):
+    case()
+
+
+class Enormous:
+    """A lazy array that must not be read."""
+
+    shape = (100_000, 100_000, 1000)
+    dtype = np.dtype(np.uint64)
+
+    def __getitem__(self, index):
+        raise AssertionError("was read")
+
+
+def test_r15_what_cannot_fit_is_refused_unread(monkeypatch):
+    monkeypatch.setattr(_arrays, "available_memory", lambda: 8 * 10**9)
+    with pytest.raises(InvalidInput, match=r"needs about 120000\.0 GB of memory and 8\.0 GB"):
+        check_labels(Enormous())
+
+
+def test_r15_memory_is_known_here():
+    assert (_arrays.available_memory() or 1) > 0
+
+
+def test_r21_voxel_indices_are_64_bit():
+    """Parents are voxel indices; the kernel gets and keeps them as int64."""
+    from napari_agglo.volumes._components import _pieces
+
+    assert _pieces(SQUARE).dtype == np.int64
+    assert next(iter(_arrays.slabs(Shape((2**20, 2**13)), slab_bytes=2**40)))[1] == 2**33
+
+
+class Shape:
+    """Slabs of a lazy array of 2**33 voxels: only the arithmetic is looked at."""
+
+    dtype = np.dtype(np.uint8)
+    chunks = None
+
+    def __init__(self, shape):
+        self.shape = shape
+
+    def __getitem__(self, index):
+        return np.zeros((1, 1), np.uint8)
+
+
+def test_inputs_are_never_modified():
+    image, cue = SQUARE.copy(), with_value(np.nan)
+    before = cue.copy()
+    dense_labels(image)
+    split_components(image)
+    check_cues(cue, (3, 3), nan="boundary")
+    np.testing.assert_array_equal(image, SQUARE)
+    np.testing.assert_array_equal(cue, before)

@@ -1,0 +1,172 @@
+"""Quantising: against the formula in exact arithmetic, over types, ranges and layouts."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as npst
+
+from napari_agglo.errors import InvalidInput
+from napari_agglo.volumes import Volume, check_cues
+from napari_agglo.volumes import _quantise as quantise_module
+
+
+def exact(value, low, high):
+    share = 255 * (Fraction(value) - Fraction(low)) / (Fraction(high) - Fraction(low))
+    return min(255, max(0, math.floor(share + Fraction(1, 2))))
+
+
+@settings(max_examples=80, deadline=None)
+@given(
+    st.sampled_from(["u1", "u2", "i1", "i2", "u4", "i8", ">u2", "u8"]),
+    st.integers(-100, 100),
+    st.integers(1, 120),
+    st.booleans(),
+    st.data(),
+)
+def test_integers_are_exact(dtype, low, span, inverted, data):
+    info = np.iinfo(dtype)
+    bottom, top = max(low, int(info.min)), min(low + span, int(info.max))
+    if bottom >= top:
+        bottom, top = 0, 1
+    values = data.draw(npst.arrays(np.dtype(dtype), (2, 3), elements=st.integers(bottom, top)))
+    limits = (top, bottom) if inverted else (bottom, top)
+    cues = check_cues(values, (2, 3), ranges=limits)
+    expected = [exact(int(v), *limits) for v in values.reshape(-1)]
+    np.testing.assert_array_equal(cues.values, [expected])
+
+
+@settings(max_examples=80, deadline=None)
+@given(
+    st.sampled_from(["f2", "f4", "f8", ">f4"]),
+    st.booleans(),
+    st.lists(st.integers(0, 1024), min_size=1, max_size=8),
+)
+def test_floats_follow_the_formula(dtype, inverted, numerators):
+    values = (np.array(numerators) / 1024).astype(dtype)  # exact in all of these types
+    limits = (1.0, 0.0) if inverted else (0.0, 1.0)
+    cues = check_cues(values, values.shape, ranges=limits if inverted else None)
+    np.testing.assert_array_equal(cues.values, [[exact(n / 1024, *limits) for n in numerators]])
+
+
+def test_blocks_of_the_kernel_do_not_show(monkeypatch):
+    values = np.linspace(0, 1, 50)
+    values[[7, 31]] = np.nan
+    values[[9, 40]] = 3
+    out = np.empty(50, np.uint8)
+    found = quantise_module.quantise(values, (0.0, 1.0), out)
+    assert (found.not_finite, found.first_not_finite) == (2, 7)
+    assert (found.outside, found.first_outside) == (2, 9)
+    assert (found.lowest, found.highest) == (3, 3)
+    assert out[7] == out[31] == 255
+
+
+def test_bytes_pass_through():
+    values = np.arange(256, dtype=np.uint8).reshape(16, 16)
+    cues = check_cues(values, (16, 16), ranges=(0, 255))
+    np.testing.assert_array_equal(cues.values[0], values.reshape(-1))
+    assert not np.shares_memory(cues.values, values)
+
+
+def test_names_and_order_are_kept():
+    cues = check_cues(
+        {"boundary": np.zeros((2, 2)), "mito": np.full((2, 2), 51, np.uint8)},
+        (2, 2),
+        ranges={"mito": (0, 102)},
+    )
+    assert cues.names == ("boundary", "mito")
+    assert cues.ranges == ((0.0, 1.0), (0.0, 102.0))
+    np.testing.assert_array_equal(cues.values, [[0] * 4, [128] * 4])
+    assert cues.values.flags.c_contiguous
+    assert cues.values.dtype == np.uint8
+
+
+class Slabs:
+    """A lazy array that tells what was asked of it."""
+
+    def __init__(self, data, chunks):
+        self.data, self.chunks = data, chunks
+        self.shape, self.dtype = data.shape, data.dtype
+        self.asked = []
+
+    def __getitem__(self, index):
+        self.asked.append((index.start, index.stop))
+        return self.data[index]
+
+
+def test_lazy_arrays_come_slab_by_slab(monkeypatch):
+    from napari_agglo.volumes import _arrays
+
+    values = np.random.default_rng(0).random((10, 3, 4)).astype(np.float32)
+    lazy = Slabs(values, (2, 3, 4))
+    pieces = list(_arrays.slabs(lazy, slab_bytes=5 * 3 * 4 * 4))
+    assert lazy.asked == [(0, 4), (4, 8), (8, 10)]  # whole chunks, never the whole array
+    assert [(a, b) for a, b, _ in pieces] == [(0, 48), (48, 96), (96, 120)]
+    np.testing.assert_array_equal(
+        check_cues(Slabs(values, None), values.shape).values,
+        check_cues(values, values.shape).values,
+    )
+
+
+def test_layout_does_not_matter():
+    values = np.random.default_rng(0).random((4, 5, 6))
+    plain = check_cues(values, values.shape).values
+    np.testing.assert_array_equal(check_cues(np.asfortranarray(values), values.shape).values, plain)
+    np.testing.assert_array_equal(
+        check_cues(values[::-1], values.shape).values,
+        check_cues(values[::-1].copy(), values.shape).values,
+    )
+    values.flags.writeable = False
+    np.testing.assert_array_equal(check_cues(Volume(values), values.shape).values, plain)
+
+
+def test_empty_image():
+    assert check_cues(np.zeros((0, 4)), (0, 4)).values.shape == (1, 0)
+
+
+def test_progress_can_cancel():
+    from napari_agglo.errors import Cancelled
+
+    def stop(progress):
+        raise Cancelled(f"at {progress.done}")
+
+    with pytest.raises(Cancelled):
+        check_cues(np.zeros((3, 3)), (3, 3), progress=stop)
+
+
+@pytest.mark.parametrize(
+    ("cues", "ranges", "words"),
+    [
+        ({}, None, "`cues` is empty"),
+        ({1: np.zeros(2)}, None, "names for keys"),
+        (np.zeros(2), (0, 0), "two different numbers"),
+        (np.zeros(2), (0, math.inf), "two different numbers"),
+        (np.zeros(2), 7, "two different numbers"),
+        (np.zeros(2), {"mito": (0, 1)}, r"names \['mito'\], but the cues are \['boundary'\]"),
+        (np.zeros(2, complex), None, "must hold real numbers"),
+    ],
+)
+def test_refusals(cues, ranges, words):
+    with pytest.raises(InvalidInput, match=words):
+        check_cues(cues, (2,), ranges)
+
+
+def test_unknown_nan_option():
+    with pytest.raises(InvalidInput, match="`nan` must be"):
+        check_cues(np.zeros(2), (2,), nan="zero")
+
+
+@pytest.mark.slow
+def test_more_voxels_than_32_bits_can_count():
+    """A stride of 0 makes an array of 2**31 + 8 voxels out of one."""
+    from numpy.lib.stride_tricks import as_strided
+
+    size = 2**31 + 8
+    flat = as_strided(np.full(1, np.nan, np.float32), (size,), (0,), writeable=False)
+    out = as_strided(np.zeros(1, np.uint8), (size,), (0,))
+    assert quantise_module.quantise(flat, (0.0, 1.0), out).not_finite == size

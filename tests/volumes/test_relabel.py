@@ -1,0 +1,104 @@
+"""Dense ids: against numpy's unique, over types, orders and sizes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as npst
+
+from napari_agglo.errors import InvalidInput
+from napari_agglo.volumes import _relabel as relabel_module
+from napari_agglo.volumes import dense_labels
+
+INTEGERS = ["u1", "u2", "u4", "u8", "i1", "i2", "i4", "i8", ">u2", ">i4", ">u8"]
+
+
+def oracle(labels):
+    ids = np.unique(np.append(labels.reshape(-1), labels.dtype.type(0)))
+    return np.searchsorted(ids, labels).astype(np.uint32), ids.astype(np.uint64)
+
+
+@st.composite
+def label_images(draw):
+    dtype = np.dtype(draw(st.sampled_from(INTEGERS)))
+    shape = draw(npst.array_shapes(min_dims=1, max_dims=4, min_side=0, max_side=5))
+    highest = int(np.iinfo(dtype).max)
+    pool = draw(st.lists(st.integers(0, highest), min_size=1, max_size=6))
+    picked = draw(npst.arrays(np.int64, shape, elements=st.integers(0, len(pool) - 1)))
+    values = np.array(pool, dtype=dtype)[picked].astype(dtype)
+    return draw(st.sampled_from([values, np.asfortranarray(values), values[::-1], values.T]))
+
+
+@settings(max_examples=150, deadline=None)
+@given(label_images())
+def test_equals_unique(labels):
+    before = labels.copy()
+    dense = dense_labels(labels)
+    image, ids = oracle(labels)
+    np.testing.assert_array_equal(dense.image, image)
+    np.testing.assert_array_equal(dense.ids, ids)
+    assert dense.image.dtype == np.uint32
+    assert dense.ids.dtype == np.uint64
+    assert dense.image.flags.c_contiguous
+    assert dense.dtype == labels.dtype.newbyteorder("=")
+    np.testing.assert_array_equal(labels, before)
+
+
+@settings(max_examples=60, deadline=None)
+@given(npst.arrays(np.uint64, st.integers(1, 60), elements=st.integers(0, 2**64 - 1)), st.data())
+def test_hash_grows_as_often_as_it_must(labels, data):
+    small = data.draw(st.sampled_from([2, 4, 8]))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(relabel_module, "_FIRST_TABLE", small)
+        image, ids = relabel_module._by_hash(labels)
+    expected_image, expected_ids = oracle(labels)
+    np.testing.assert_array_equal(image, expected_image)
+    np.testing.assert_array_equal(ids, expected_ids)
+
+
+def test_hash_on_a_table_path_input_gives_the_same():
+    labels = np.array([5, 5, 0, 9, 2, 2, 9], np.uint32)
+    by_table = relabel_module._by_table(labels, 9)
+    by_hash = relabel_module._by_hash(labels)
+    np.testing.assert_array_equal(by_table[0], by_hash[0])
+    np.testing.assert_array_equal(by_table[1], by_hash[1])
+
+
+def test_dense_uint32_is_not_copied():
+    labels = np.array([[1, 2, 0], [3, 3, 2]], np.uint32)
+    dense = dense_labels(labels)
+    assert np.shares_memory(dense.image, labels)
+    assert dense.n_labels == 3
+
+
+def test_dense_without_a_zero_is_not_copied():
+    labels = np.array([1, 2, 2], np.uint32)
+    assert np.shares_memory(dense_labels(labels).image, labels)
+    np.testing.assert_array_equal(dense_labels(labels).ids, [0, 1, 2])
+
+
+def test_neighbours_above_two_to_the_53_stay_apart():
+    labels = np.array([2**53, 2**53 + 1, 2**64 - 1], np.uint64)
+    dense = dense_labels(labels)
+    np.testing.assert_array_equal(dense.image, [1, 2, 3])
+    assert [int(i) for i in dense.ids] == [0, 2**53, 2**53 + 1, 2**64 - 1]
+
+
+@pytest.mark.parametrize("shape", [(0,), (3, 0, 2)])
+def test_no_voxels(shape):
+    dense = dense_labels(np.zeros(shape, np.int64))
+    assert dense.image.shape == shape
+    np.testing.assert_array_equal(dense.ids, [0])
+
+
+def test_read_only_input():
+    labels = np.array([4, 4, 9], np.uint16)
+    labels.flags.writeable = False
+    np.testing.assert_array_equal(dense_labels(labels).image, [1, 1, 2])
+
+
+def test_the_name_is_in_the_message():
+    with pytest.raises(InvalidInput, match="`gold` must hold integer labels"):
+        dense_labels(np.array([0.5]), "gold")

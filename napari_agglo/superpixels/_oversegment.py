@@ -26,7 +26,7 @@ from napari_agglo.volumes import (
 from napari_agglo.volumes._arrays import is_lazy, require_memory, slabs, unwrap
 
 DEFAULT_SIGMA = 0.5  # of the smallest spacing; docs/superpixels.md has the measurements
-DEFAULT_SIDE = 4  # a superpixel below 4**ndim voxels is a speck
+DEFAULT_SIDE = 5  # a superpixel of fewer than 5**axes voxels is a speck; see there too
 LEAST_SIGMA = 0.3  # in voxels: below this a Gaussian is a single voxel to within 1 %
 _BYTES_PER_VOXEL = 16  # levels 2, state 4, queue 4, seen 1, result 4, and the wall
 _BLOCK = 1 << 19  # voxels of the planes that are done at once: they should stay in the cache
@@ -66,8 +66,8 @@ def oversegment(
         `per_plane`, nothing is smoothed. 0 turns it off.
     min_size : int, optional
         Superpixels of fewer voxels are dissolved, smallest first, and their voxels flooded from
-        the neighbours; one that touches no other stays. By default 4 to the power of the number
-        of connected axes (64 in a volume, 16 in a plane), or 1 if there are `seeds`.
+        the neighbours; one that touches no other stays. By default 5 to the power of the number
+        of connected axes (125 in a volume, 25 in a plane), or 1 if there are `seeds`.
     mask : array of bool, optional
         Where to segment. The values outside still take part in the smoothing.
     seeds : array of int, optional

@@ -1,0 +1,74 @@
+"""What cannot be used is refused, in words that say what to do."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from napari_agglo.errors import InvalidInput
+from napari_agglo.superpixels import oversegment
+
+MAP = np.linspace(0, 1, 12).reshape(3, 4)
+
+
+def spoilt(value, dtype=float):
+    image = MAP.astype(dtype)
+    image[1, 2] = value
+    image[2, 3] = value
+    return image
+
+
+@pytest.mark.parametrize(
+    ("boundary", "options", "words"),
+    [
+        (spoilt(np.nan), {}, ["`boundary`", "2 values", "NaN or infinite", "(1, 2)"]),
+        (spoilt(-np.inf), {}, ["2 values", "NaN or infinite", "(1, 2)"]),
+        (spoilt(200), {}, ["[0, 1]", "2 values are outside", "(1, 2)", "value_range=(0, 255)"]),
+        (spoilt(3000), {}, ["value_range=(0, 65535)"]),
+        (spoilt(-2), {}, ["from -2 to -2", "value_range=(-2, 1)"]),
+        (spoilt(9, int), {"value_range": (0, 5)}, ["[0, 5]", "(1, 2)", "declare the range"]),
+        (MAP > 0.5, {}, ["bool mask", "astype('float32')"]),
+        (MAP.astype(np.uint8), {}, ["uint8", "value_range=(0, 255)", "value_range=(255, 0)"]),
+        (MAP.astype(np.uint16), {}, ["uint16", "value_range=(0, 65535)"]),
+        (MAP.astype(int), {}, ["label image", "value_range=(0, 255)"]),
+        (MAP.astype(complex), {}, ["real numbers", "complex128"]),
+        (np.float64(0.5), {}, ["at least one axis"]),
+        ("map.tif", {}, ["open_volume"]),
+        (MAP, {"value_range": (1, 1)}, ["`value_range`", "two different numbers", "(1, 1)"]),
+        (MAP, {"value_range": 255}, ["`value_range`", "255"]),
+        (MAP, {"spacing": (1, 2, 3)}, ["`spacing`", "2 positive numbers"]),
+        (MAP, {"sigma": -1}, ["`sigma`", "0 or more", "-1"]),
+        (MAP, {"sigma": np.nan}, ["`sigma`", "nan"]),
+        (MAP, {"sigma": "wide"}, ["`sigma`", "'wide'"]),
+        (MAP, {"min_size": -1}, ["`min_size`", "-1"]),
+        (MAP, {"min_size": 2.5}, ["`min_size`", "2.5"]),
+        (MAP, {"min_size": True}, ["`min_size`", "True"]),
+        (MAP, {"mask": np.ones((4, 3), bool)}, ["`mask`", "(4, 3)", "(3, 4)"]),
+        (MAP, {"mask": MAP}, ["`mask`", "float64"]),
+        (MAP, {"seeds": np.ones((3, 3), int)}, ["`seeds`", "(3, 3)", "`boundary`", "(3, 4)"]),
+        (MAP, {"seeds": MAP}, ["`seeds`", "float64"]),
+        (MAP, {"seeds": -np.ones((3, 4), int)}, ["`seeds`", "negative"]),
+        (MAP, {"seeds": np.zeros((3, 4), int)}, ["`seeds`", "at least one label", "leave it out"]),
+        (
+            MAP,
+            {"seeds": np.eye(3, 4, dtype=int), "mask": np.eye(3, 4) == 0},
+            ["`seeds`", "inside the mask"],
+        ),
+    ],
+)
+def test_refused(boundary, options, words):
+    with pytest.raises(InvalidInput) as caught:
+        oversegment(boundary, **options)
+    for word in words:
+        assert word in str(caught.value)
+
+
+def test_rounding_beyond_the_range_is_forgiven():
+    image = MAP.copy()
+    image[0, 0], image[2, 3] = -1e-7, 1 + 1e-7
+    np.testing.assert_array_equal(oversegment(image), oversegment(MAP))
+
+
+def test_one_number_seeds_in_two_places_are_two_seeds():
+    seeds = np.array([1, 0, 0, 0, 1])
+    np.testing.assert_array_equal(oversegment(np.zeros(5), seeds=seeds), [1, 1, 1, 2, 2])

@@ -21,7 +21,7 @@ STREAM = {  # a stage imports only from those with a smaller number, and from it
     "session": 8,
 }
 DRIVERS = {"widgets", "cli", "blocks"}
-COMMON = {"errors", "_jit", "_progress", "_version"}
+COMMON = {path.stem for path in PACKAGE.glob("*.py")} - {"__init__", "__main__"}
 GUI = {"napari", "qtpy", "magicgui", "superqt", "pyqtgraph", "PyQt5", "PyQt6", "PySide2", "PySide6"}
 RUNS_CODE = {"pickle", "cPickle", "_pickle", "cloudpickle", "dill", "joblib", "shelve", "marshal"}
 

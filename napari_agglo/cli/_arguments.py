@@ -157,9 +157,9 @@ def cue_ranges(
         declared = [r for n, r in pairs if n == name] or [r for n, r in pairs if n is None]
         if declared:
             ranges[name] = declared[-1]
-    for name, _ in pairs:
-        if name is not None and name not in cues:
-            raise InvalidInput(f"--range names {name!r}, but the cues are {', '.join(cues)}")
+    for named, _ in pairs:
+        if named is not None and named not in cues:
+            raise InvalidInput(f"--range names {named!r}, but the cues are {', '.join(cues)}")
     return ranges or None
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import math
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -38,11 +39,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> None:
     """Print the curve."""
     from napari_agglo.cli._arguments import cue_files
-    from napari_agglo.cli._outputs import check_parent, output_file
+    from napari_agglo.cli._outputs import check_parent
     from napari_agglo.cli._pipeline import build_tree
     from napari_agglo.cli._terminal import progress_line
     from napari_agglo.evaluate import state_at, vi_curve
     from napari_agglo.volumes import open_volume
+    from napari_agglo.volumes._atomic import replacing
 
     if arguments.output:
         check_parent(arguments.output)
@@ -51,7 +53,7 @@ def run(arguments: argparse.Namespace) -> None:
         tree, _ = build_tree(arguments.superpixels, cue_files(arguments.cues), arguments, progress)
         curve = vi_curve(tree, gold, progress=progress)
     if arguments.output:
-        with output_file(arguments.output) as temporary:
+        with replacing(Path(arguments.output)) as temporary:
             curve.to_csv(temporary, index=False)
     named = {
         "superpixels": state_at(curve, -math.inf),

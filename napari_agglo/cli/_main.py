@@ -68,6 +68,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = _Parser(
         prog="napari-agglo",
+        allow_abbrev=False,  # so that a new option never changes what an old script means
         description="Segment n-D images by hierarchical agglomeration, file to file.",
         epilog="A FILE is PATH or PATH:KEY (HDF5 dataset, Zarr array, npz member), or a folder of "
         "images, which is read as a stack. Output files are replaced if they exist.",
@@ -77,6 +78,7 @@ def _parser() -> argparse.ArgumentParser:
     for module in _COMMANDS:
         command = commands.add_parser(
             module.NAME,
+            allow_abbrev=False,
             help=module.SUMMARY,
             description=f"{module.DESCRIPTION}\n\nexample:\n  {module.EXAMPLE}",
             formatter_class=argparse.RawDescriptionHelpFormatter,

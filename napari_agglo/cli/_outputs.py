@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import re
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -11,15 +11,13 @@ from pathlib import Path
 
 from napari_agglo.errors import InvalidInput
 
-_LABEL_SUFFIXES = (".tif", ".tiff", ".zarr", ".h5", ".hdf5", ".npz", ".npy")
+_LABEL_SUFFIXES = (".tif", ".tiff", ".zarr", ".h5", ".hdf5", ".npz", ".npy", ".png")
 
 
 def check_label_output(text: str) -> None:
     """Refuse a name that labels cannot be written to, before the work and not after it."""
-    path = text
-    if not Path(text).name.endswith(_LABEL_SUFFIXES):
-        path = text.rpartition(":")[0]
-    if not Path(path).name.endswith(_LABEL_SUFFIXES):
+    path = re.sub(r"(\.h5|\.hdf5):.*", r"\1", text)
+    if not path.lower().endswith(_LABEL_SUFFIXES):
         raise InvalidInput(
             f"-o {text}: the name must end in one of {', '.join(_LABEL_SUFFIXES)}, "
             "which says the format"
@@ -32,22 +30,6 @@ def check_parent(text: str | Path) -> None:
     parent = Path(text).absolute().parent
     if not parent.is_dir():
         raise InvalidInput(f"-o {text}: there is no folder {parent}; make it first")
-
-
-@contextmanager
-def output_file(path: str | Path) -> Iterator[Path]:
-    """Give a temporary name beside `path` to write to; it becomes `path` when all went well."""
-    final = Path(path)
-    check_parent(final)
-    handle, name = tempfile.mkstemp(prefix=f".{final.name}.", suffix=final.suffix, dir=final.parent)
-    os.close(handle)
-    temporary = Path(name)
-    try:
-        yield temporary
-        temporary.chmod(0o666 & ~_umask())
-        temporary.replace(final)
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 @contextmanager
@@ -71,10 +53,3 @@ def output_folder(path: str | Path) -> Iterator[Path]:
             item.replace(target)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
-
-
-def _umask() -> int:
-    """Return the umask, which can be read only by setting it."""
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

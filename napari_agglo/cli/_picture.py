@@ -36,8 +36,9 @@ def draw(
 
     figure = Figure(figsize=(15, 8.6), layout="constrained")
     FigureCanvasAgg(figure)
-    rows = figure.subfigures(2, 1, height_ratios=[1, 1])
-    panels = rows[0].subplots(1, 4)
+    halves: Any = figure.subfigures(2, 1)  # an array of two, or one figure, says the stub
+    pictures_row, curves_row = halves
+    panels = pictures_row.subplots(1, 4)
     best = int(curve["vi"].to_numpy().argmin())
     threshold = float(curve["threshold"].iloc[best])
     pictures = [
@@ -53,12 +54,12 @@ def draw(
         axes.imshow(picture, interpolation="nearest")
         axes.set_title(title, fontsize=11)
         axes.set_axis_off()
-    rows[0].supxlabel(
+    pictures_row.supxlabel(
         "A segment has the colour of the gold segment it covers best; split-off parts have another",
         fontsize=9,
         color="#555555",
     )
-    by_threshold, split_merge = rows[1].subplots(1, 2, width_ratios=[1.6, 1])
+    by_threshold, split_merge = curves_row.subplots(1, 2, width_ratios=[1.6, 1])
     _plot_by_threshold(by_threshold, curve, best)
     _plot_split_merge(split_merge, curve, best)
     figure.savefig(path, dpi=110, format="png")
@@ -77,7 +78,7 @@ def _grey(plane: NDArray[Any]) -> NDArray[np.float64]:
     if values.ndim == 2:
         values = np.repeat(values[..., None], 3, axis=2)
     low, high = np.percentile(values, [0.5, 99.5])
-    return np.clip((values[..., :3] - low) / max(high - low, 1e-9), 0, 1)
+    return np.asarray(np.clip((values[..., :3] - low) / max(high - low, 1e-9), 0, 1))
 
 
 def _colours(n: int) -> NDArray[np.float64]:

@@ -71,17 +71,17 @@ def _one(
     tree_output: Path | None,
     arguments: argparse.Namespace,
 ) -> str:
-    from napari_agglo.cli._outputs import output_file
     from napari_agglo.cli._pipeline import build_tree
     from napari_agglo.cli._terminal import progress_line
     from napari_agglo.volumes import write_labels
+    from napari_agglo.volumes._atomic import replacing
 
     with progress_line() as progress:
         tree, spacing = build_tree(superpixels, cues, arguments, progress)
     t = arguments.threshold
     write_labels(output, tree.segment(t), spacing=spacing)
     if tree_output is not None:
-        with output_file(tree_output) as temporary:
+        with replacing(tree_output) as temporary:
             tree.to_csv(temporary)
     before = tree.superpixels.ids.size - 1
     return f"{before} superpixels, {tree.n_segments(t)} segments at threshold {t:g}"

@@ -1,0 +1,60 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import tifffile
+
+from napari_agglo.cli import main
+
+
+@pytest.fixture
+def run(capsys):
+    """Run the command line; return status, stdout and stderr."""
+
+    def call(*arguments):
+        status = main([str(argument) for argument in arguments])
+        captured = capsys.readouterr()
+        return status, captured.out, captured.err
+
+    return call
+
+
+@pytest.fixture
+def refused(run):
+    """Run the command line, which must end with status 2 and one line; return the line."""
+
+    def call(*arguments):
+        status, _, said = run(*arguments)
+        assert status == 2, said
+        assert said.count("\n") == 1
+        assert said.startswith("napari-agglo: ")
+        assert "Traceback" not in said
+        return said
+
+    return call
+
+
+@pytest.fixture
+def files(tmp_path, monkeypatch):
+    """Four rooms, with a weak wall between left and right above and strong walls elsewhere.
+
+    ::
+
+        superpixels  1 1 1 2 2 2     gold  5 5 5 5 5 5
+                     1 1 1 2 2 2           5 5 5 5 5 5
+                     3 3 3 4 4 4           0 0 0 7 7 7
+                     3 3 3 4 4 4           6 6 6 7 7 7
+    """
+    monkeypatch.chdir(tmp_path)
+    superpixels = np.repeat(np.repeat([[1, 2], [3, 4]], 2, axis=0), 3, axis=1).astype(np.uint16)
+    boundary = np.zeros((4, 6), np.float32)
+    boundary[1:3] = 0.8
+    boundary[2:, 2:4] = 0.8
+    boundary[0, 2:4] = 0.1
+    boundary[1, 2:4] = 0.3
+    gold = np.array([[5] * 6, [5] * 6, [0, 0, 0, 7, 7, 7], [6, 6, 6, 7, 7, 7]], np.uint16)
+    for name, array in {"superpixels": superpixels, "boundary": boundary, "gold": gold}.items():
+        tifffile.imwrite(f"{name}.tif", array)
+    tifffile.imwrite("boundary8.tif", np.round(boundary * 255).astype(np.uint8))
+    tifffile.imwrite("inverted8.tif", 255 - np.round(boundary * 255).astype(np.uint8))
+    return tmp_path

@@ -1,0 +1,34 @@
+from __future__ import annotations
+
+import pytest
+
+from napari_agglo.cli import _arguments as arguments
+from napari_agglo.errors import InvalidInput
+
+
+def test_a_drive_or_an_equals_sign_in_a_path():
+    assert arguments.named_file(r"C:\a b\m.h5:stack") == ("boundary", r"C:\a b\m.h5:stack")
+    assert arguments.named_file("mito=a=b.tif") == ("mito", "a=b.tif")
+    assert arguments.named_file("./x=1/b.tif") == ("boundary", "./x=1/b.tif")
+
+
+def test_two_cues_of_one_name():
+    with pytest.raises(InvalidInput, match=r"two images called 'boundary' \(a and b\)"):
+        arguments.cue_files([("boundary", "a"), ("boundary", "b")])
+
+
+def test_a_range_for_all_and_one_for_some():
+    pairs = [(None, (0.0, 255.0)), ("mito", (1.0, 0.0))]
+    cues = {"boundary": "b", "mito": "m"}
+    assert arguments.cue_ranges(pairs, cues) == {"boundary": (0.0, 255.0), "mito": (1.0, 0.0)}
+    assert arguments.cue_ranges([], cues) is None
+    with pytest.raises(InvalidInput, match="names 'mtio', but the cues are boundary, mito"):
+        arguments.cue_ranges([("mtio", (0.0, 1.0))], cues)
+
+
+def test_policies():
+    assert arguments.check_policy("mean") == "mean"
+    with pytest.raises(InvalidInput, match="learned policies cannot be read by this version"):
+        arguments.check_policy("p.npz")
+    with pytest.raises(InvalidInput, match="must be mean or random, not 'median'"):
+        arguments.check_policy("median")

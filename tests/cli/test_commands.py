@@ -1,0 +1,208 @@
+from __future__ import annotations
+
+import csv
+import json
+import os
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+import tifffile
+
+from napari_agglo.volumes import open_volume
+
+PIPELINE = ["--superpixels", "superpixels.tif", "--cues", "boundary=boundary.tif"]
+
+
+def read(name):
+    return open_volume(name).load()
+
+
+def same_partition(a, b):
+    pairs = np.unique(np.stack([a.ravel(), b.ravel()]).astype(np.int64), axis=1)
+    return pairs.shape[1] == np.unique(a).size == np.unique(b).size
+
+
+def test_oversegment(run, files):
+    status, out, err = run("oversegment", "boundary.tif", "-o", "s.tif", "--min-size", "1")
+    assert (status, err) == (0, "")
+    superpixels = read("s.tif")
+    assert superpixels.shape == (4, 6)
+    assert out == f"s.tif: {superpixels.max()} superpixels\n"
+
+
+def test_oversegment_with_everything(run, files):
+    mask, seeds = np.ones((4, 6), np.uint8), np.zeros((4, 6), np.uint8)
+    mask[0, 0] = 0
+    seeds[0, 1], seeds[0, 5], seeds[3, 0], seeds[3, 5] = 1, 2, 3, 4
+    tifffile.imwrite("mask.tif", mask)
+    tifffile.imwrite("seeds.tif", seeds)
+    options = "--range 0:255 --spacing 2,1 --sigma 0 --min-size 1 --mask mask.tif --seeds seeds.tif"
+    status, _, err = run("oversegment", "boundary8.tif", "-o", "s.npz", *options.split())
+    assert (status, err) == (0, "")
+    superpixels = read("s.npz")
+    assert superpixels[0, 0] == 0
+    assert np.unique(superpixels).tolist() == [0, 1, 2, 3, 4]
+    assert open_volume("s.npz").spacing == (2, 1)
+
+
+def test_oversegment_each_of_a_folder(run, files):
+    os.mkdir("maps")
+    shutil.copy("boundary.tif", "maps/a.tif")
+    tifffile.imwrite("maps/b.tif", np.zeros((3, 3), np.float32))  # another size will do
+    status, out, err = run("oversegment", "maps", "--each", "-o", "out")
+    assert (status, err) == (0, "")
+    assert sorted(os.listdir("out")) == ["a.tif", "b.tif"]
+    assert read("out/a.tif").shape == (4, 6)
+    assert "out/b.tif: 1 superpixels" in out
+
+
+def test_oversegment_a_folder_as_a_stack(run, files):
+    os.mkdir("planes")
+    for plane in range(3):
+        tifffile.imwrite(f"planes/{plane}.tif", np.zeros((3, 4), np.float32))
+    assert run("oversegment", "planes", "--per-plane", "-o", "s.tif")[0] == 0
+    assert same_partition(read("s.tif"), np.repeat([1, 2, 3], 12).reshape(3, 3, 4))
+
+
+def test_oversegment_refuses(refused, files):
+    assert "range" in refused("oversegment", "boundary8.tif", "-o", "s.tif")
+    assert "must end in one of" in refused("oversegment", "boundary.tif", "-o", "s.jpg")
+    assert "must be a folder" in refused("oversegment", "boundary.tif", "--each", "-o", "out")
+    assert not os.path.exists("s.tif")
+    assert not os.path.exists("out")
+
+
+def test_segment(run, files):
+    status, out, err = run(
+        "segment", *PIPELINE, "--threshold", "0.4", "-o", "l.tif", "--tree", "tree.csv"
+    )
+    assert (status, err) == (0, "")
+    assert out == "l.tif: 4 superpixels, 3 segments at threshold 0.4\n"
+    labels = read("l.tif")
+    assert labels[0].tolist() == [1] * 6
+    assert labels[3].tolist() == [3, 3, 3, 4, 4, 4]
+    assert labels.dtype == np.uint16
+    with open("tree.csv", newline="") as file:
+        assert len(list(csv.reader(file))) == 1 + 3
+
+
+def test_the_default_threshold_is_a_half_and_cues_may_go_without_a_name(run, files):
+    arguments = ["--superpixels", "superpixels.tif", "--cues", "boundary.tif"]
+    assert run("segment", *arguments, "-o", "l.tif")[1].endswith("3 segments at threshold 0.5\n")
+
+
+@pytest.mark.parametrize(
+    ("cue", "declared"),
+    [("boundary8.tif", "0:255"), ("boundary8.tif", "boundary=0:255"),
+     ("inverted8.tif", "boundary=255:0")],
+)  # fmt: skip
+def test_ranges(run, files, cue, declared):
+    run("segment", *PIPELINE, "-o", "expected.tif")
+    status, _, err = run(
+        "segment", "--superpixels", "superpixels.tif", "--cues", f"boundary={cue}",
+        "--range", declared, "-o", "l.tif",
+    )  # fmt: skip
+    assert (status, err) == (0, "")
+    assert (read("l.tif") == read("expected.tif")).all()
+
+
+def test_segment_at_random_is_repeatable(run, files):
+    for name in ("a.csv", "b.csv"):
+        run(
+            "segment", *PIPELINE, "--policy", "random", "--seed", "3", "-o", "l.tif", "--tree", name
+        )
+    assert Path("a.csv").read_text() == Path("b.csv").read_text()
+
+
+def test_segment_across_dams(run, files):
+    superpixels = np.array([[1, 1, 0, 2, 2]] * 2, np.uint8)
+    tifffile.imwrite("dammed.tif", superpixels)
+    tifffile.imwrite("low.tif", np.full((2, 5), 0.1, np.float32))
+    arguments = ["segment", "--superpixels", "dammed.tif", "--cues", "low.tif", "-o", "l.tif"]
+    assert "2 segments" in run(*arguments)[1]
+    assert "1 segments" in run(*arguments, "--dams")[1]
+
+
+def test_segment_each_of_a_folder(run, refused, files):
+    for folder, name in {"s": "superpixels.tif", "b": "boundary.tif"}.items():
+        os.mkdir(folder)
+        shutil.copy(name, f"{folder}/one.tif")
+        shutil.copy(name, f"{folder}/two.tif")
+    arguments = ["segment", "--each", "--superpixels", "s", "--cues", "boundary=b"]
+    status, _, err = run(*arguments, "-o", "l", "--tree", "t")
+    assert (status, err) == (0, "")
+    assert sorted(os.listdir("l")) == ["one.tif", "two.tif"]
+    assert sorted(os.listdir("t")) == ["one.csv", "two.csv"]
+    os.remove("b/two.tif")
+    assert "has no image called two" in refused(*arguments, "-o", "again")
+    assert not os.path.exists("again")
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (["--policy", "p.npz"], "learned policies cannot be read"),
+        (["--policy", "median"], "mean or random"),
+        (["--range", "mito=0:1"], "the cues are boundary"),
+        (["--cues", "boundary=gold.tif"], "two images called 'boundary'"),
+        (["--cues", "gold=gold.tif"], "gold"),  # integers without a range
+        (["--spacing", "1,1,1"], "spacing"),
+        (["--superpixels", "boundary.tif"], "integer"),
+        (["--tree", "no/tree.csv"], "there is no folder"),
+    ],
+)
+def test_segment_refuses(refused, files, change, words):
+    before = sorted(os.listdir())
+    assert words in refused("segment", *PIPELINE, "-o", "l.tif", *change)
+    assert sorted(os.listdir()) == before
+
+
+def test_evaluate(run, files):
+    status, out, _ = run("evaluate", "superpixels.tif", "--gold", "gold.tif")
+    assert status == 0
+    # 12 of 21 annotated voxels are in an object that is cut into halves
+    assert out == f"false_merge  0.0000\nfalse_split  {12 / 21:.4f}\nvi           {12 / 21:.4f}\n"
+
+
+def test_evaluate_as_json(run, files):
+    _, out, _ = run("evaluate", "superpixels.tif", "--gold", "gold.tif", "--json")
+    assert json.loads(out) == {
+        "false_merge": 0.0,
+        "false_split": pytest.approx(12 / 21),
+        "vi": pytest.approx(12 / 21),
+    }
+
+
+def test_evaluate_refuses_other_shapes(refused, files):
+    tifffile.imwrite("small.tif", np.ones((2, 6), np.uint8))
+    said = refused("evaluate", "small.tif", "--gold", "gold.tif")
+    assert "(2, 6)" in said
+    assert "(4, 6)" in said
+
+
+def test_curve(run, files):
+    status, out, err = run("curve", *PIPELINE, "--gold", "gold.tif", "-o", "curve.csv")
+    assert (status, err) == (0, "")
+    lines = out.splitlines()
+    assert lines[0].split() == ["threshold", "segments", "false_merge", "false_split", "vi"]
+    assert lines[1].split() == ["superpixels", "4", "0.000", "0.571", "0.571"]
+    assert lines[-2].startswith("best, 0.")
+    assert lines[-2].split()[-4:] == ["3", "0.000", "0.000", "0.000"]
+    assert lines[-1].startswith("asked, 0.5")
+    with open("curve.csv", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert rows[0]["threshold"] == "-inf"
+    assert [row["segments"] for row in rows][:2] == ["4", "3"]
+
+
+def test_curve_as_json(run, files):
+    _, out, _ = run("curve", *PIPELINE, "--gold", "gold.tif", "--json", "--threshold", "0.0")
+    report = json.loads(out)
+    assert report["superpixels"]["threshold"] is None
+    assert report["best"]["vi"] == 0
+    assert report["at_threshold"]["segments"] == 4
+    assert report["at_threshold"]["cut"] == 0.0
+    assert report["curve"][0] == report["superpixels"]
+    assert report["curve"][-1]["segments"] == 1

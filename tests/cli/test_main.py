@@ -1,0 +1,132 @@
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import napari_agglo
+from napari_agglo.cli import _evaluate, main
+
+ROOT = Path(__file__).parents[2]
+COMMANDS = ["demo", "sample", "oversegment", "segment", "evaluate", "curve"]
+
+
+def test_version(run):
+    status, out, _ = run("--version")
+    assert status == 0
+    assert out == f"napari-agglo {napari_agglo.__version__}\n"
+
+
+def test_help_lists_the_commands(run):
+    status, out, _ = run("--help")
+    assert status == 0
+    assert [word for word in COMMANDS if f"    {word}" in out] == COMMANDS
+    assert "train" not in out  # not before it exists
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_has_help_with_an_example(run, command):
+    status, out, _ = run(command, "--help")
+    assert status == 0
+    assert f"example:\n  napari-agglo {command} " in out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ([], "required: COMMAND"),
+        (["nonsense"], "invalid choice: 'nonsense'"),
+        (["evaluate"], "required: LABELS, --gold (see napari-agglo evaluate --help)"),
+        (["evaluate", "a", "--gold", "b", "--colour"], "unrecognized arguments: --colour"),
+        (["oversegment", "b.tif", "-o", "s.tif", "--spacing", "4;4"], "such as 40,4,4"),
+        (["oversegment", "b.tif", "-o", "s.tif", "--range", "255"], "not LOW:HIGH"),
+        (["oversegment", "b.tif", "-o", "s.tif", "--min-size", "few"], "invalid int value"),
+    ],
+)
+def test_wrong_arguments(refused, arguments, words):
+    assert words in refused(*arguments)
+
+
+def test_a_missing_file_is_named(refused, files):
+    assert "nowhere.tif" in refused("evaluate", "nowhere.tif", "--gold", "gold.tif")
+
+
+def failing(monkeypatch, error):
+    def run(arguments):
+        raise error
+
+    monkeypatch.setattr(_evaluate, "run", run)
+
+
+def test_interrupt(run, monkeypatch):
+    failing(monkeypatch, KeyboardInterrupt())
+    status, _, said = run("evaluate", "a", "--gold", "b")
+    assert status == 130
+    assert said == "napari-agglo: interrupted; nothing was left half written\n"
+
+
+def test_a_fault_of_ours_is_one_line_with_a_hint(run, monkeypatch):
+    monkeypatch.delenv("NAPARI_AGGLO_DEBUG", raising=False)
+    failing(monkeypatch, ZeroDivisionError("by\nzero"))
+    status, _, said = run("evaluate", "a", "--gold", "b")
+    assert status == 1
+    assert said.count("\n") == 1
+    assert "unexpected ZeroDivisionError: by zero" in said
+    assert "NAPARI_AGGLO_DEBUG=1" in said
+
+
+def test_a_fault_of_ours_in_full(monkeypatch):
+    monkeypatch.setenv("NAPARI_AGGLO_DEBUG", "1")
+    failing(monkeypatch, ZeroDivisionError())
+    with pytest.raises(ZeroDivisionError):
+        main(["evaluate", "a", "--gold", "b"])
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (PermissionError(13, "Permission denied", "x.tif"), "Permission denied: x.tif"),
+        (OSError("odd"), "odd"),
+        (MemoryError("8 TB"), "not enough memory (8 TB)"),
+    ],
+)
+def test_what_the_user_can_mend(refused, monkeypatch, error, words):
+    failing(monkeypatch, error)
+    assert words in refused("evaluate", "a", "--gold", "b")
+
+
+def module(*arguments, cwd):
+    return subprocess.run(
+        [sys.executable, "-W", "error", "-m", "napari_agglo", *arguments],
+        cwd=cwd,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_as_a_module(files):
+    done = module("evaluate", "superpixels.tif", "--gold", "gold.tif", cwd=files)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("false_merge  0.0000\n")
+    done = module("evaluate", "nowhere.tif", "--gold", "gold.tif", cwd=files)
+    assert done.returncode == 2
+    assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.skipif(os.name == "nt", reason="pipes break otherwise there")
+def test_a_reader_that_leaves_is_no_error(files):
+    command = f"{sys.executable!r} -m napari_agglo --help | true; exit ${{PIPESTATUS[0]}}"
+    done = subprocess.run(
+        ["bash", "-c", command],
+        cwd=files,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")

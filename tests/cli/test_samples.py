@@ -1,0 +1,70 @@
+"""Commands on the embedded samples, which are too large for kernels in plain Python."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from napari_agglo.cli import _sample
+from napari_agglo.samples import SAMPLES, sample
+from napari_agglo.volumes import open_volume
+
+pytestmark = pytest.mark.compiled
+PAGE = Path(__file__).parents[2] / "docs" / "cli.md"
+
+
+def test_the_help_names_all_samples():
+    assert re.findall(r"\w+\d", _sample.KINDS) == list(SAMPLES)
+
+
+def test_sample(run, tmp_path):
+    status, _, err = run("sample", "neuropil2d", "-o", tmp_path / "out")
+    assert (status, err) == (0, "")
+    drawn = sample("neuropil2d")
+    names = {"image.tif", "gold.tif", *(f"cue_{name}.tif" for name in drawn.cues)}
+    assert set(os.listdir(tmp_path / "out")) == names
+    for name, cue in drawn.cues.items():
+        volume = open_volume(tmp_path / "out" / f"cue_{name}.tif")
+        assert (volume.load() == cue).all()
+        assert volume.spacing == pytest.approx(drawn.spacing)
+    assert (open_volume(tmp_path / "out" / "gold.tif").load() == drawn.gold).all()
+
+
+def test_an_unknown_sample(refused, tmp_path):
+    said = refused("sample", "brain", "-o", tmp_path / "out")
+    assert "neuropil3d" in said
+    assert os.listdir(tmp_path) == []
+
+
+def test_demo(run, tmp_path):
+    """On the small sample; `make demo` runs the large one."""
+    output = tmp_path / "out"
+    status, out, err = run("demo", "--headless", "--sample", "neuropil2d", "-o", output)
+    assert (status, err) == (0, "")
+    written = {"superpixels.tif", "labels.tif", "tree.csv", "curve.csv", "picture.png"}
+    assert set(os.listdir(output)) == written | {"summary.json"}
+    states = json.loads((output / "summary.json").read_text())["states"]
+    best = states["best threshold"]
+    assert best["vi"] < states["superpixels"]["vi"]
+    assert best["vi"] <= states["threshold 0.5"]["vi"]
+    labels = open_volume(output / "labels.tif").load()
+    assert len(set(labels.ravel().tolist()) - {0}) == best["segments"]
+    assert str(output) in out
+    assert (output / "picture.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_every_example_of_the_page_runs(run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    text = PAGE.read_text(encoding="utf-8").replace("\\\n", " ")
+    examples = re.findall(r"^\$ napari-agglo (.*)$", text, re.MULTILINE)
+    assert len(examples) >= 8, "test invalid: the examples were not found"
+    for example in examples:
+        if example.startswith("demo"):
+            example += " --sample neuropil2d"  # what it says at a size for a test
+        status, _, err = run(*shlex.split(example))
+        assert (status, err) == (0, ""), example

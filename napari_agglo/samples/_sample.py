@@ -1,0 +1,115 @@
+"""The door: a sample by its name and a seed."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from napari_agglo.errors import InvalidInput
+
+
+@dataclass(frozen=True)
+class Sample:
+    """An image with cues and a gold standard, ready for the pipeline.
+
+    Attributes
+    ----------
+    name : str
+        The kind of sample.
+    image : ndarray of uint8
+        What a microscope would give; axes are plane, row, column (3-D) or row, column (2-D).
+    cues : dict of str to ndarray of float32
+        Evidence per pixel in [0, 1], each of the shape of `image`; the first is "boundary".
+    gold : ndarray of uint16
+        The true regions, 1..n, each connected through faces; 0 is not annotated.
+    spacing : tuple of float
+        Size of a pixel along each axis: nanometres (neuropil) or micrometres (cells).
+    """
+
+    name: str
+    image: NDArray[np.uint8]
+    cues: dict[str, NDArray[np.float32]]
+    gold: NDArray[np.uint16]
+    spacing: tuple[float, ...]
+
+
+def sample(kind: str = "neuropil3d", *, seed: int = 0) -> Sample:
+    """Generate an embedded sample; no file is read and nothing is downloaded.
+
+    Parameters
+    ----------
+    kind : str
+        ``"neuropil3d"``, tissue as an electron microscope shows it, with the cues boundary,
+        cytoplasm and mitochondria (a few seconds); ``"neuropil2d"``, the same in the plane; or
+        ``"cells2d"``, cells in fluorescence, with boundary, brightness and texture.
+    seed : int
+        Another seed gives another sample of the kind, for instance to train on one and test on
+        the other. The same seed gives the same bits.
+
+    Returns
+    -------
+    Sample
+        The image, its cues, the gold standard and the spacing.
+
+    Raises
+    ------
+    InvalidInput
+        If there is no such kind, or `seed` is not a whole number of at least 0.
+
+    Examples
+    --------
+    >>> cells = sample("cells2d")
+    >>> cells.image.shape, list(cells.cues)
+    ((320, 320), ['boundary', 'brightness', 'texture'])
+    >>> bool((sample("cells2d", seed=1).gold == cells.gold).all())
+    False
+    """
+    if kind not in _KINDS:
+        known = ", ".join(repr(name) for name in SAMPLES)
+        raise InvalidInput(f"`kind` must be one of {known}, not {kind!r}; pass one of these.")
+    try:
+        number = operator.index(seed)
+    except TypeError:
+        number = -1
+    if number < 0:
+        raise InvalidInput(
+            f"`seed` must be a whole number of at least 0, not {seed!r}; pass for instance seed=0."
+        )
+    shape, make = _KINDS[kind]
+    return make(kind, shape, number)
+
+
+def neuropil_sample(name: str, shape: tuple[int, ...], seed: int) -> Sample:
+    """Neuropil of any 2-D or 3-D shape."""
+    from napari_agglo.samples._classifier import probabilities
+    from napari_agglo.samples._neuropil import neuropil
+    from napari_agglo.samples._noise import generator
+    from napari_agglo.samples._regions import without_edges
+
+    tissue, labels = neuropil(shape, generator(len(shape), seed))
+    # Where the membrane is, nobody can say whose pixel it is: not annotated.
+    gold = without_edges(labels).astype(np.uint16)
+    spacing = (8.0,) * len(shape)
+    return Sample(name, tissue.image, probabilities(tissue.image), gold, spacing)
+
+
+def cells_sample(name: str, shape: tuple[int, ...], seed: int) -> Sample:
+    """Cells of any 2-D shape."""
+    from napari_agglo.samples._cells import cells
+    from napari_agglo.samples._noise import generator
+
+    image, cues, labels = cells(shape, generator(_CELLS, seed))
+    return Sample(name, image, cues, labels.astype(np.uint16), (0.5,) * len(shape))
+
+
+_CELLS = 100  # the generator's key for cells; neuropil uses its number of axes
+_KINDS: dict[str, tuple[tuple[int, ...], Callable[[str, tuple[int, ...], int], Sample]]] = {
+    "neuropil3d": ((96, 160, 160), neuropil_sample),
+    "neuropil2d": ((384, 384), neuropil_sample),
+    "cells2d": ((320, 320), cells_sample),
+}
+SAMPLES: tuple[str, ...] = tuple(_KINDS)

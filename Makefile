@@ -55,7 +55,7 @@ bench:  ## compare our speed with what PyPI has, as one table
 
 docs:  ## build the documentation into site/
 	@$(SETUP) docs
-	@"$(BIN)/mkdocs" build --strict --quiet --site-dir site
+	@NO_MKDOCS_2_WARNING=1 "$(BIN)/mkdocs" build --strict --quiet --site-dir site
 	@echo "The documentation is in site/index.html"
 
 setup:  ## only make the virtual environment

@@ -19,7 +19,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "cli.md"
 
 
 def test_the_help_names_all_samples():
-    assert re.findall(r"\w+\d", _sample.KINDS) == list(SAMPLES)
+    assert re.findall(r"\w+\dd", _sample.KINDS) == list(SAMPLES)
 
 
 def test_sample(run, tmp_path):
@@ -38,6 +38,15 @@ def test_sample(run, tmp_path):
 def test_an_unknown_sample(refused, tmp_path):
     said = refused("sample", "brain", "-o", tmp_path / "out")
     assert "neuropil3d" in said
+    assert os.listdir(tmp_path) == []
+
+
+def test_an_interrupted_sample_leaves_nothing(run, tmp_path, monkeypatch):
+    def interrupted(*arguments, **options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("napari_agglo.volumes.write_labels", interrupted)
+    assert run("sample", "cells2d", "-o", tmp_path / "out")[0] == 130
     assert os.listdir(tmp_path) == []
 
 

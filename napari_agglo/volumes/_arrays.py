@@ -15,7 +15,7 @@ from napari_agglo.volumes._volume import Volume
 SLAB_BYTES = 64 * 2**20
 
 
-def unwrap(source: object, name: str) -> Any:
+def unwrap(source: Any, name: str) -> Any:
     """Return an object with ``shape``, ``dtype`` and ``__getitem__``, without reading its voxels.
 
     A `Volume` gives its data. A sequence of arrays, each smaller than the one before, is an image
@@ -33,6 +33,19 @@ def unwrap(source: object, name: str) -> Any:
     if not all(hasattr(source, part) for part in ("shape", "dtype", "__getitem__")):
         hint = "pass its `.data`" if hasattr(source, "data") else "pass an array"
         raise InvalidInput(f"`{name}` must be an array, not a {type(source).__name__}; {hint}.")
+    if isinstance(source, np.ma.MaskedArray):
+        raise InvalidInput(
+            f"`{name}` is a masked array, whose mask would be lost; fill it first: .filled(0)."
+        )
+    if any(n != n for n in source.shape):  # dask writes NaN for a length it does not know
+        raise InvalidInput(
+            f"`{name}` has a shape that is not known yet, {tuple(source.shape)}; "
+            "call its compute_chunk_sizes() first."
+        )
+    try:
+        np.dtype(source.dtype)
+    except TypeError:  # an array of another library, with types of its own
+        return np.asarray(source)
     return source
 
 
@@ -57,33 +70,6 @@ def _first_level(levels: Sequence[Any], name: str) -> Any:
 def is_lazy(data: Any) -> bool:
     """Whether the voxels are not in memory yet (a memory map counts as lazy)."""
     return not isinstance(data, np.ndarray) or isinstance(data, np.memmap)
-
-
-def available_memory() -> int | None:
-    """Bytes that can be taken without swapping, or None where the system does not say."""
-    try:
-        with open("/proc/meminfo", encoding="ascii") as lines:
-            for line in lines:
-                if line.startswith("MemAvailable:"):
-                    return int(line.split()[1]) * 1024
-    except (OSError, ValueError):
-        pass
-    try:
-        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (AttributeError, ValueError, OSError):
-        return None
-
-
-def require_memory(data: Any, name: str, extra_per_voxel: int = 4) -> None:
-    """Refuse, before anything is read, a lazy array that cannot fit, with the figures."""
-    free = available_memory()
-    voxels = math.prod(data.shape)
-    needed = voxels * (np.dtype(data.dtype).itemsize + extra_per_voxel)
-    if free is not None and needed > free:
-        raise InvalidInput(
-            f"`{name}` (shape {tuple(data.shape)}, {np.dtype(data.dtype)}) needs about "
-            f"{needed / 1e9:.1f} GB of memory and {free / 1e9:.1f} GB are free; pass a crop."
-        )
 
 
 def slabs(data: Any, slab_bytes: int = SLAB_BYTES) -> Iterator[tuple[int, int, Any]]:

@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from napari_agglo.errors import InvalidInput
-from napari_agglo.volumes._arrays import is_lazy, native, require_memory, unwrap
+from napari_agglo.volumes._arrays import is_lazy, native, unwrap
+from napari_agglo.volumes._memory import require_memory
 from napari_agglo.volumes._volume import Volume
 
 _AXES = ("plane", "row", "column")
@@ -66,7 +67,7 @@ def check_labels(
     if len(data.shape) == 0:
         raise InvalidInput(f"`{name}` must have at least one axis, not be a single number.")
     if is_lazy(data):
-        require_memory(data, name)
+        require_memory(data, name, extra_per_voxel=4)  # the dense ids come on top
         data = np.asarray(data[...])
     array = native(data)
     if dtype.kind == "i" and array.size:

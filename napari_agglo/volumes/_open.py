@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from napari_agglo.errors import InvalidInput
+from napari_agglo.volumes._lazy import reading
 from napari_agglo.volumes._volume import Volume
 
 _SUFFIXES = ".tif, .tiff, .h5, .hdf5, .zarr, .npy, .npz, .png, or a folder of images"
@@ -42,7 +43,8 @@ def open_volume(source: str | os.PathLike[str]) -> Volume:
            [0, 0, 1]], dtype=uint16)
     """
     path, key = split_source(source)
-    volume = _opener(path)(path, key)
+    with reading(path, "an image"):
+        volume = _opener(path)(path, key)
     if volume.dtype.kind not in "biuf":
         raise InvalidInput(f"{source} holds {volume.dtype}, not real numbers; save it as numbers.")
     return volume

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -10,7 +11,7 @@ import numpy as np
 import tifffile
 
 from napari_agglo.errors import InvalidInput
-from napari_agglo.volumes._axes import arrange, split_picks, to_micrometres, usable_spacing
+from napari_agglo.volumes._axes import arrange, split_picks, to_micrometres
 from napari_agglo.volumes._lazy import Index, OnDisk, reading
 from napari_agglo.volumes._volume import Volume
 
@@ -31,7 +32,7 @@ def open_tiff(path: Path, key: str | None) -> Volume:
         if page.compression not in tifffile.TIFF.DECOMPRESSORS:
             raise ValueError(f"{page.compression.name} requires the 'imagecodecs' package")
         data = _data(path, tiff, series)
-        spacing = _spacing(tiff, axes, shape)
+        spacing = _spacing(tiff, axes)
         if _is_one_axis(tiff):
             data, axes = (data[0] if isinstance(data, np.ndarray) else _flat(data)), axes[1:]
         level = " (level 0)" if len(series.levels) > 1 else ""
@@ -42,20 +43,32 @@ def open_tiff(path: Path, key: str | None) -> Volume:
 def _data(path: Path, tiff: Any, series: Any) -> Any:
     shape, dtype = tuple(series.shape), series.dtype
     if series.dataoffset is not None and not series.is_multifile:
-        stored = np.dtype(tiff.byteorder + dtype.char)
+        stored = dtype.newbyteorder(tiff.byteorder)
         return np.memmap(path, stored, "r", series.dataoffset, shape)
+    leading = shape[: len(shape) - len(series.keyframe.shape)]
+    by_page = shape == leading + tuple(series.keyframe.shape)
+    by_page = by_page and math.prod(leading) == len(series.pages)
 
     def read(index: Index) -> Any:
-        import zarr  # the view by pages that tifffile offers is a Zarr store
-
         with reading(path, "TIFF"), tifffile.TiffFile(path) as again:
-            store = again.series[0].aszarr(level=0)
-            try:
-                return np.asarray(zarr.open_array(store, mode="r")[index])
-            finally:
-                store.close()
+            if by_page:
+                return _read_pages(again.series[0], leading, index)
+            return again.series[0].asarray()[index]
 
-    return OnDisk(shape, dtype, read)
+    chunks = (1,) * len(leading) + shape[len(leading) :] if by_page else shape
+    return OnDisk(shape, dtype, read, chunks)
+
+
+def _read_pages(series: Any, leading: tuple[int, ...], index: Index) -> np.ndarray[Any, Any]:
+    """Read only the pages that an index touches."""
+    numbers = np.arange(len(series.pages)).reshape(leading)[index[: len(leading)]]
+    within = index[len(leading) :]
+    blank = np.zeros(series.keyframe.shape, series.dtype)
+    out = np.empty((numbers.size, *blank[within].shape), series.dtype)
+    for place, number in enumerate(numbers.reshape(-1)):
+        page = series.pages[int(number)]
+        out[place] = (blank if page is None else page.asarray())[within]  # None: never written
+    return out.reshape(numbers.shape + out.shape[1:])
 
 
 def _flat(data: OnDisk) -> OnDisk:
@@ -72,16 +85,14 @@ def _is_one_axis(tiff: Any) -> bool:
     return _shaped(tiff).get("ndim") == 1
 
 
-def _spacing(tiff: Any, axes: str, shape: tuple[int, ...]) -> list[float] | None:
+def _spacing(tiff: Any, axes: str) -> list[float] | None:
     if tiff.is_ome:
         sizes = _ome_sizes(tiff.ome_metadata)
     elif tiff.is_imagej:
         sizes = _imagej_sizes(tiff)
     else:
-        written = _shaped(tiff).get("spacing")
-        if written is not None and len(written) == 1 and _is_one_axis(tiff):
-            written = [1.0, *written]
-        return list(usable_spacing(written, len(shape)) or ()) or None
+        written = _shaped(tiff).get("spacing")  # one number an axis, as `write_labels` puts it
+        return list(written) if isinstance(written, list) else None
     if not any(letter in sizes for letter in axes):
         return None
     return [sizes.get(letter, 1.0) for letter in axes]

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from napari_agglo.volumes._memory import require_memory
+
 
 @dataclass(frozen=True, eq=False)
 class Volume:
@@ -56,6 +58,7 @@ class Volume:
         """Read the whole array into memory; one that is there already is returned as it is."""
         if type(self.data) is np.ndarray:
             return self.data
+        require_memory(self.data, self.name)
         return np.array(self.data[...])
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:

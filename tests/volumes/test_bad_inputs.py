@@ -11,6 +11,7 @@ from napari_agglo.errors import InvalidInput
 from napari_agglo.volumes import (
     Volume,
     _arrays,
+    _memory,
     check_cues,
     check_labels,
     check_mask,
@@ -122,7 +123,8 @@ REFUSED = [
         lambda: check_same_spacing(
             {"superpixels": Volume(SQUARE, (2.0, 1.0)), "boundary": Volume(CUE, (1.0, 1.0))}
         ),
-        "`superpixels` has spacing (2.0, 1.0) and `boundary` has (1.0, 1.0); they must be on one grid",
+        "`superpixels` has spacing (2.0, 1.0) and `boundary` has (1.0, 1.0); they must be on one "
+        "grid",
     ),
     (
         "R16-cues",
@@ -180,6 +182,16 @@ REFUSED = [
     ),
     ("path", labels("cells.tif"), "must be an array, not the path 'cells.tif'; open it first"),
     ("layer", labels(type("Labels", (), {"data": SQUARE})()), "pass its `.data`"),
+    (
+        "masked",
+        cues(np.ma.masked_equal(CUE, 0)),
+        "is a masked array, whose mask would be lost; fill it first: .filled(0).",
+    ),
+    (
+        "unknown-shape",
+        labels(type("A", (), {"shape": (np.nan, 3), "dtype": int, "__getitem__": None})()),
+        "has a shape that is not known yet, (nan, 3); call its compute_chunk_sizes() first.",
+    ),
     ("none", labels(None), "`superpixels` must be an array, not a NoneType"),
 ]
 
@@ -341,13 +353,15 @@ class Enormous:
 
 
 def test_r15_what_cannot_fit_is_refused_unread(monkeypatch):
-    monkeypatch.setattr(_arrays, "available_memory", lambda: 8 * 10**9)
+    monkeypatch.setattr(_memory, "available_memory", lambda: 8 * 10**9)
     with pytest.raises(InvalidInput, match=r"needs about 120000\.0 GB of memory and 8\.0 GB"):
         check_labels(Enormous())
+    with pytest.raises(InvalidInput, match=r"needs about 80000\.0 GB of memory"):
+        Volume(Enormous()).load()
 
 
 def test_r15_memory_is_known_here():
-    assert (_arrays.available_memory() or 1) > 0
+    assert (_memory.available_memory() or 1) > 0
 
 
 def test_r21_voxel_indices_are_64_bit():

@@ -6,13 +6,12 @@ from napari_agglo.volumes._check import (
     check_labels,
     check_mask,
     check_same_shape,
-    check_same_spacing,
-    check_spacing,
 )
 from napari_agglo.volumes._components import split_components
 from napari_agglo.volumes._cues import Cues, check_cues
 from napari_agglo.volumes._open import open_volume
 from napari_agglo.volumes._relabel import DenseLabels, dense_labels
+from napari_agglo.volumes._spacing import check_same_spacing, check_spacing
 from napari_agglo.volumes._volume import Volume
 from napari_agglo.volumes._write import write_labels
 

@@ -13,7 +13,8 @@ import numpy as np
 
 from napari_agglo.errors import InvalidInput
 from napari_agglo.volumes._atomic import replacing
-from napari_agglo.volumes._check import check_labels, check_spacing
+from napari_agglo.volumes._check import check_labels
+from napari_agglo.volumes._spacing import check_spacing
 from napari_agglo.volumes._volume import Volume
 
 Spacing = tuple[float, ...] | None

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from napari_agglo.superpixels._boundary import write_levels
+from napari_agglo.superpixels._boundary import slabs, write_levels
 from napari_agglo.superpixels._dissolve import dissolve_small
 from napari_agglo.superpixels._flood import flood
 from napari_agglo.superpixels._grid import Array, make_grid
@@ -44,10 +44,12 @@ def segment_block(
     levels = np.zeros(grid.size, np.uint16)
     write_levels(values, recipe.limits, recipe.sigmas, grid.view(levels), tick)
     state = np.zeros(grid.size, grid.index_dtype)
-    inner = grid.view(state)
-    np.subtract(-1, grid.view(levels), out=inner, dtype=state.dtype)
-    if mask is not None:
-        inner[~mask] = 0
+    heights, inner = grid.view(levels), grid.view(state)
+    for start, stop in slabs(values.shape):
+        np.subtract(-1, heights[start:stop], out=inner[start:stop], dtype=state.dtype)
+        if mask is not None:
+            inner[start:stop][~mask[start:stop]] = 0
+        tick("finding seeds", 0, grid.size)
     if seeds is None:
         count = label_minima(state, grid, tick)
     else:
@@ -60,5 +62,7 @@ def segment_block(
     if recipe.min_size > 1:
         dissolve_small(state, levels, count, recipe.min_size, grid, tick)
     given = number(state, count, first, grid, tick)
-    out[...] = inner
+    for start, stop in slabs(values.shape):
+        out[start:stop] = inner[start:stop]
+        tick("numbering", stop, values.shape[0])
     return given

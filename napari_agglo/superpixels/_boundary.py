@@ -75,7 +75,7 @@ def check_values(boundary: Array, limits: tuple[float, float], declared: bool, t
     slack = OVERSHOOT * abs(limits[1] - limits[0])
     bottom, top = min(limits) - slack, max(limits) + slack
     shape = boundary.shape
-    for start, stop in _slabs(shape):
+    for start, stop in slabs(shape):
         slab = boundary[start:stop]
         tick("checking", start, shape[0])
         if not (bottom <= slab.min() and slab.max() <= top):  # so that NaN is caught as well
@@ -133,7 +133,7 @@ def write_levels(
 
     reach = int(_TRUNCATE * sigmas[0] + 0.5)
     length = boundary.shape[0]
-    for start, stop in _slabs(boundary.shape):
+    for start, stop in slabs(boundary.shape):
         above, below = max(0, start - reach), min(length, stop + reach)
         slab = _unit(boundary[above:below], limits)
         for axis, sigma in enumerate(sigmas):
@@ -146,7 +146,8 @@ def write_levels(
         tick("smoothing", stop, length)
 
 
-def _slabs(shape: tuple[int, ...]) -> Iterator[tuple[int, int]]:
+def slabs(shape: tuple[int, ...]) -> Iterator[tuple[int, int]]:
+    """Yield ranges of planes that hold about 2 million voxels each, at least one plane."""
     step = max(1, _SLAB // max(1, math.prod(shape[1:])))
     for start in range(0, shape[0], step):
         yield start, min(start + step, shape[0])

@@ -22,6 +22,7 @@ from napari_agglo.superpixels._slices import Tick, in_slices
 
 _RANK_BITS = 44  # order within a level: a flat index, or this half plus the order of entry
 _FOLLOWER = 1 << (_RANK_BITS - 1)
+_NEVER = 1 << 62
 
 
 def dissolve_small(
@@ -46,14 +47,14 @@ def dissolve_small(
         return
     ladder = np.sort(sizes[small] * (count + 1) + small)  # sorted, hence a heap
     left = np.array([ladder.size], np.int64)
-    room = min(min_size, int(sizes.sum())) * (grid.offsets.size + 1)
+    room = min(min_size, int(sizes.sum()))
     members = np.empty(room, np.int64)
-    heap = np.empty(room, np.int64)
+    heap = np.empty(2 * room, np.int64)
     in_slices(
         lambda budget: int(
             _dissolve(
                 state, levels, grid.offsets, sizes, anchors, min_size,
-                ladder, left, members, heap, budget,
+                ladder, left, members, heap, budget // 16,  # heaps are slow
             )
         ),
         int(sizes[small].sum()),
@@ -113,8 +114,8 @@ def _dissolve(
     """Dissolve until about `budget` voxels are visited; return how many, 0 at the end.
 
     ``ladder[:left[0]]`` is the heap of small labels, ``size * sizes.size + label``. No bounds
-    checking is performed: `state` must be walled in as `Grid` does it, and `members` and `heap`
-    must hold ``min_size`` voxels with all their neighbours.
+    checking is performed: `state` must be walled in as `Grid` does it, `members` must have room
+    for the voxels of a small label and `heap` for twice as many.
     """
     visits = 0
     while visits < budget and left[0] > 0:
@@ -131,29 +132,35 @@ def _dissolve(
         members[0] = anchors[label]
         state[members[0]] = -1 - np.int64(levels[members[0]])
         dry = 1
-        waiting = 0
         head = 0
         while head < dry:
             voxel = members[head]
             head += 1
             for k in range(offsets.size):
                 neighbour = voxel + offsets[k]
-                there = state[neighbour]
-                if there == label:
+                if state[neighbour] == label:
                     state[neighbour] = -1 - np.int64(levels[neighbour])
                     members[dry] = neighbour
                     dry += 1
-                elif there > 0:  # possibly more than once: coming out again, it finds nothing dry
-                    _push(heap, waiting, (np.int64(levels[neighbour]) << _RANK_BITS) + neighbour)
-                    waiting += 1
         visits += dry
+        # of the wet voxels around a dry one, only the first to come out can matter to it
+        waiting = 0
+        for i in range(dry):
+            first = _NEVER
+            for k in range(offsets.size):
+                neighbour = members[i] + offsets[k]
+                if state[neighbour] > 0:
+                    first = min(first, (np.int64(levels[neighbour]) << _RANK_BITS) + neighbour)
+            if first != _NEVER:
+                _push(heap, waiting, first)
+                waiting += 1
         if waiting == 0:  # an island of its own: it stays
             for i in range(dry):
                 state[members[i]] = label
             continue
         sizes[label] = 0
         entered = 0
-        while waiting > 0:
+        while entered < dry:
             key = _pop(heap, waiting)
             waiting -= 1
             level: Any = key >> _RANK_BITS

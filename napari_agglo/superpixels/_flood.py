@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 
 from napari_agglo._jit import kernel
-from napari_agglo.superpixels._grid import Array, Grid
+from napari_agglo.superpixels._grid import SCAN, Array, Grid
 from napari_agglo.superpixels._slices import Tick, in_slices
 
 LEVELS = 1 << 16
@@ -48,6 +48,9 @@ def flood(state: Array, levels: Array, grid: Grid, tick: Tick) -> None:
     starts = np.cumsum(entries)
     tails = starts[:-1].copy()
     queue = np.empty(int(starts[-1]), grid.index_dtype)
+    for start in range(0, queue.size, SCAN):  # entries are strewn all over it: the system would
+        queue[start : start + SCAN] = 0  # find memory for the whole of it in the first slice
+        tick("flooding", 0, grid.size)
     for start, stop in grid.scans():
         _enter(state, levels, grid.offsets, start, stop, tails, queue)
         tick("flooding", 0, grid.size)

@@ -23,7 +23,8 @@ from napari_agglo.volumes import (
     check_same_spacing,
     check_spacing,
 )
-from napari_agglo.volumes._arrays import is_lazy, require_memory, slabs, unwrap
+from napari_agglo.volumes._arrays import is_lazy, slabs, unwrap
+from napari_agglo.volumes._memory import require_memory
 
 DEFAULT_SIGMA = 0.5  # of the smallest spacing; docs/superpixels.md has the measurements
 DEFAULT_SIDE = 5  # a superpixel of fewer than 5**axes voxels is a speck; see there too

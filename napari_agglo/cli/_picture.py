@@ -29,7 +29,8 @@ def draw(
     from matplotlib.figure import Figure
 
     image, over, cut, gold = (
-        _middle(a, sample.gold.ndim) for a in (sample.image, superpixels, labels, sample.gold)
+        _enlarged(_middle(a, sample.gold.ndim))
+        for a in (sample.image, superpixels, labels, sample.gold)
     )
     colours = _colours(int(max(labels.max(), sample.gold.max())) + 1)
     grey = _grey(image)
@@ -43,7 +44,7 @@ def draw(
     threshold = float(curve["threshold"].iloc[best])
     pictures = [
         ("image", grey),
-        (f"{int(superpixels.max())} superpixels", _outlined(grey, over, (1.0, 0.75, 0.2))),
+        (f"{int(superpixels.max())} superpixels", _outlined(grey, over, (1.0, 0.7, 0.1))),
         (
             f"mean agglomeration at {threshold:.3f}: {int(curve['segments'].iloc[best])} segments",
             _outlined(_tinted(grey, _matched(labels, sample.gold, colours)[cut], cut), cut),
@@ -51,7 +52,7 @@ def draw(
         ("gold standard", _outlined(_tinted(grey, colours[gold], gold), gold)),
     ]
     for axes, (title, picture) in zip(panels, pictures, strict=True):
-        axes.imshow(picture, interpolation="nearest")
+        axes.imshow(picture, interpolation="antialiased")
         axes.set_title(title, fontsize=11)
         axes.set_axis_off()
     pictures_row.supxlabel(
@@ -70,6 +71,12 @@ def _middle(array: NDArray[Any], ndim: int) -> NDArray[Any]:
     for _ in range(ndim - 2):
         array = array[array.shape[0] // 2]
     return array
+
+
+def _enlarged(plane: NDArray[Any], wanted: int = 480) -> NDArray[Any]:
+    """Repeat pixels, so that an outline one pixel wide is a thin line and hides nothing."""
+    factor = max(1, round(wanted / max(plane.shape[:2])))
+    return plane.repeat(factor, axis=0).repeat(factor, axis=1)
 
 
 def _grey(plane: NDArray[Any]) -> NDArray[np.float64]:
@@ -136,7 +143,7 @@ def _outlined(
     edge[:-1] |= labels[:-1] != labels[1:]
     edge[:, :-1] |= labels[:, :-1] != labels[:, 1:]
     result = picture.copy()
-    result[edge] = 0.25 * result[edge] + 0.75 * np.array(colour)
+    result[edge] = colour
     return result
 
 

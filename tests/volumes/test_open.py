@@ -307,6 +307,11 @@ def test_pickle_in_zarr_never_runs(tmp_path, where):
     assert not marker.exists()
 
 
+def test_the_word_pickle_in_a_note_does_no_harm(tmp_path):
+    zarr.create_array(str(tmp_path / "a.zarr"), data=STACK, attributes={"note": "Pickled gherkin"})
+    np.testing.assert_array_equal(open_volume(tmp_path / "a.zarr").load(), STACK)
+
+
 class Runs:
     """Makes a file when it is unpickled."""
 

@@ -28,12 +28,11 @@ from napari_agglo.errors import AggloError, Cancelled, InvalidInput
 
 if TYPE_CHECKING:
     from napari_agglo._progress import Progress
-    from napari_agglo.agglomeration import agglomerate
     from napari_agglo.evaluate import split_vi, vi_curve
     from napari_agglo.graph import RegionGraph, region_graph
     from napari_agglo.samples import Sample, sample
     from napari_agglo.superpixels import oversegment
-    from napari_agglo.tree import MergeTree
+    from napari_agglo.tree import MergeTree, agglomerate
     from napari_agglo.volumes import Volume, open_volume, write_labels
 
 _HOME = {
@@ -46,7 +45,7 @@ _HOME = {
     "oversegment": "superpixels",
     "RegionGraph": "graph",
     "region_graph": "graph",
-    "agglomerate": "agglomeration",
+    "agglomerate": "tree",
     "MergeTree": "tree",
     "split_vi": "evaluate",
     "vi_curve": "evaluate",

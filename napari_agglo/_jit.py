@@ -33,4 +33,4 @@ def kernel(function: F) -> F:
 
 def inlined(function: F) -> F:
     """Compile a helper that kernels call; it is inlined by LLVM and cached with its callers."""
-    return numba.njit(nogil=True)(function)  # type: ignore[no-any-return]
+    return numba.njit(nogil=True, forceinline=True)(function)  # type: ignore[no-any-return]

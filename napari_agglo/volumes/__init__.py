@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from napari_agglo.volumes._atomic import replacing
 from napari_agglo.volumes._check import (
     check_labels,
     check_mask,
@@ -29,4 +30,5 @@ __all__ = [
     "check_same_spacing",
     "check_spacing",
     "split_components",
+    "replacing",
 ]

@@ -1,0 +1,35 @@
+"""Hashes for kernels.
+
+Their arithmetic never overflows 64 bits, so that results are the same with the JIT switched off
+(numpy warns of an overflow where compiled code is silent).
+"""
+
+from __future__ import annotations
+
+from napari_agglo._jit import inlined
+
+
+@inlined
+def pair_slot(u, v, mask):  # type: ignore[no-untyped-def]
+    """Where to look first for the pair (`u`, `v`) in a table of ``mask + 1`` slots.
+
+    Labels are below 2**32 and both odd multipliers below 2**31, so products stay below 2**63.
+    """
+    mixed = (u * 0x119DE1F3) ^ (v * 0x45D9F3B)
+    return (mixed ^ (mixed >> 16)) & mask
+
+
+@inlined
+def _mix(word):  # type: ignore[no-untyped-def]
+    """Scramble a 32-bit word: every bit of the input changes about half the bits of the output."""
+    word = ((word ^ (word >> 16)) * 0x45D9F3B) & 0xFFFFFFFF
+    word = ((word ^ (word >> 15)) * 0x119DE1F3) & 0xFFFFFFFF
+    return word ^ (word >> 16)
+
+
+@inlined
+def uniform(seed, u, v):  # type: ignore[no-untyped-def]
+    """Return a number in [0, 1) that depends on the three words alone and looks random."""
+    high = _mix(_mix(_mix(seed) ^ u) ^ v)
+    low = _mix(_mix(high ^ v) ^ u)
+    return ((high >> 6) * 67108864.0 + (low >> 6)) / 4503599627370496.0

@@ -1,0 +1,167 @@
+"""A graph that contracts: neighbour lists that merge in the time of the shorter one.
+
+Strategy: an edge is two half-edges, ``2 * edge + side``, each in the doubly linked list of the node
+at that end, so that it is taken out in one step. One hash table from pair of nodes to edge serves
+the whole graph; entries of dead pairs are never looked up again, so nothing is deleted, and the
+table is filled anew when it is three quarters full. When two nodes merge, the one of *smaller
+degree* moves to the other, so that a hub with a million neighbours costs its neighbours' lists, not
+its own: the sum over all merges is O(edges log nodes).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from napari_agglo._hashing import pair_slot
+from napari_agglo._jit import inlined, kernel
+
+
+class Adjacency(NamedTuple):
+    """The arrays of a graph under contraction, in the order in which kernels take them.
+
+    Kernels get them one by one, ``kernel(*graph)``: a tuple of arrays costs a reference count for
+    each access, which made the merge loop half as fast.
+    """
+
+    ends: NDArray[np.int32]  # (edges, 2): the node at each end; -1 at both for an edge that is gone
+    links: NDArray[np.int32]  # (2 edges, 2): next and previous half-edge of the same node, or -1
+    nodes: NDArray[np.int32]  # (nodes, 2): first half-edge, or -1, and degree
+    table: NDArray[np.int64]  # (slots, 2): key, 0 for an empty slot, and edge
+    filled: NDArray[np.int64]  # (1,): slots in use
+    kept: NDArray[np.int32]  # buffer: edges that took in a parallel one in the last contraction
+    absorbed: NDArray[np.int32]  # buffer: the edges that they took in
+
+
+# Columns of `links` and `nodes`.
+NEXT, PREVIOUS = 0, 1
+HEAD, DEGREE = 0, 1
+
+
+def link(edges: NDArray[np.int64], n_nodes: int) -> Adjacency:
+    """Build the lists and the table of a graph of nodes 0..`n_nodes` - 1."""
+    n_edges = len(edges)
+    slots = 1 << max(4, (2 * n_edges - 1).bit_length())
+    nodes = np.zeros((n_nodes, 2), np.int32)
+    nodes[:, HEAD] = -1
+    graph = Adjacency(
+        ends=edges.astype(np.int32, order="C"),
+        links=np.empty((2 * n_edges, 2), np.int32),
+        nodes=nodes,
+        table=np.zeros((slots, 2), np.int64),
+        filled=np.zeros(1, np.int64),
+        kept=np.empty(n_nodes, np.int32),
+        absorbed=np.empty(n_nodes, np.int32),
+    )
+    _link_all(graph.ends, graph.links, graph.nodes, graph.table, graph.filled)
+    return graph
+
+
+@kernel
+def _link_all(ends, links, nodes, table, filled):  # type: ignore[no-untyped-def]
+    """Build all lists and the table. No bounds checking."""
+    # Backwards, so that each list comes out in ascending order of edges.
+    for edge in range(ends.shape[0] - 1, -1, -1):
+        for side in range(2):
+            _push(links, nodes, 2 * edge + side, ends[edge, side])
+    _fill_table(ends, nodes, table, filled)
+
+
+@inlined
+def _push(links, nodes, half, node):  # type: ignore[no-untyped-def]
+    """Put a half-edge at the head of the list of `node`."""
+    first = nodes[node, HEAD]
+    links[half, NEXT] = first
+    links[half, PREVIOUS] = -1
+    if first >= 0:
+        links[first, PREVIOUS] = half
+    nodes[node, HEAD] = half
+    nodes[node, DEGREE] += 1
+
+
+@inlined
+def _take_out(links, nodes, half, node):  # type: ignore[no-untyped-def]
+    """Take a half-edge out of the list of `node`."""
+    before = links[half, PREVIOUS]
+    after = links[half, NEXT]
+    if before >= 0:
+        links[before, NEXT] = after
+    else:
+        nodes[node, HEAD] = after
+    if after >= 0:
+        links[after, PREVIOUS] = before
+    nodes[node, DEGREE] -= 1
+
+
+@inlined
+def _fill_table(ends, nodes, table, filled):  # type: ignore[no-untyped-def]
+    """Empty the table and enter all living edges."""
+    table[:] = 0
+    filled[0] = 0
+    for edge in range(ends.shape[0]):
+        if ends[edge, 0] >= 0:
+            u = np.int64(ends[edge, 0])
+            v = np.int64(ends[edge, 1])
+            _find_or_enter(u, v, edge, nodes, table, filled)
+
+
+@inlined
+def _find_or_enter(u, v, edge, nodes, table, filled):  # type: ignore[no-untyped-def]
+    """Edge between `u` and `v` if there is one; else enter `edge` as that and return -1."""
+    low = min(u, v)
+    high = max(u, v)
+    key = low * nodes.shape[0] + high
+    mask = table.shape[0] - 1
+    slot = pair_slot(low, high, mask)
+    while table[slot, 0] != 0:
+        if table[slot, 0] == key:
+            return table[slot, 1]
+        slot = (slot + 1) & mask
+    table[slot, 0] = key
+    table[slot, 1] = edge
+    filled[0] += 1
+    return np.int64(-1)
+
+
+@inlined
+def contract(edge, ends, links, nodes, table, filled, kept, absorbed):  # type: ignore[no-untyped-def]
+    """Merge the two nodes of `edge`; return (survivor, gone, number of parallel edges merged).
+
+    The edge goes. Every other edge of the node that goes is moved to the survivor, or, where the
+    survivor has an edge to the same neighbour, absorbed by that one: `kept` and `absorbed` say
+    which, for the caller to merge what belongs to them.
+    """
+    survivor = np.int64(ends[edge, 0])
+    gone = np.int64(ends[edge, 1])
+    _take_out(links, nodes, 2 * edge, survivor)
+    _take_out(links, nodes, 2 * edge + 1, gone)
+    ends[edge, 0] = -1
+    ends[edge, 1] = -1
+    if nodes[survivor, DEGREE] < nodes[gone, DEGREE]:
+        survivor, gone = gone, survivor
+    if 4 * (filled[0] + nodes[gone, DEGREE]) > 3 * table.shape[0]:
+        _fill_table(ends, nodes, table, filled)
+    n_parallel = 0
+    half = np.int64(nodes[gone, HEAD])
+    while half >= 0:
+        after = np.int64(links[half, NEXT])
+        moved = half >> 1
+        side = half & 1
+        neighbour = np.int64(ends[moved, 1 - side])
+        found = _find_or_enter(survivor, neighbour, moved, nodes, table, filled)
+        if found < 0:
+            ends[moved, side] = survivor
+            _push(links, nodes, half, survivor)
+        else:
+            ends[moved, 0] = -1
+            ends[moved, 1] = -1
+            _take_out(links, nodes, half ^ 1, neighbour)
+            kept[n_parallel] = found
+            absorbed[n_parallel] = moved
+            n_parallel += 1
+        half = after
+    nodes[gone, HEAD] = -1
+    nodes[gone, DEGREE] = 0
+    return survivor, gone, n_parallel

@@ -1,0 +1,170 @@
+"""Agglomeration by the mean of a cue over the boundary: the loop where speed is everything.
+
+Strategy: when two regions merge, only a boundary that takes in a parallel one changes its mean. So
+the boundaries of the initial graph are sorted once, and a heap holds just those that have changed;
+an entry is stale if the priority it was entered with is no longer the boundary's.
+
+A mean never falls below the smaller of its parts, so the lowest priority never goes down, and all
+boundaries of equal priority can be dealt with together: one at a time if it is alone, else in the
+order of the *current* ids of its regions, from a second heap that lives as long as the plateau. An
+id only changes to a smaller one; then the boundaries of that region are entered again.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from napari_agglo._jit import inlined, kernel
+from napari_agglo.agglomeration._adjacency import DEGREE, HEAD, NEXT, contract
+from napari_agglo.agglomeration._heaps import heap_order, heap_pop, heap_push
+
+
+class MeanQueue(NamedTuple):
+    """What waits to be merged, in the order in which the kernel takes the arrays."""
+
+    sums: NDArray[np.int64]  # (edges, 2): of the cue, and of the pixels in that sum
+    priority: NDArray[np.float64]  # of each edge; inf where a merge is forbidden
+    order: NDArray[np.int64]  # edges of the initial graph by ascending priority ...
+    order_keys: NDArray[np.float64]  # ... and that priority
+    changed_keys: NDArray[np.float64]  # heap of edges that have changed: priority ...
+    changed: NDArray[np.int32]  # ... and edge
+    tie_keys: NDArray[np.int64]  # heap of the current plateau: ids of both regions ...
+    ties: NDArray[np.int32]  # ... and edge
+    state: NDArray[np.int64]  # how far `order` has been read, and the sizes of the two heaps
+    plateau: NDArray[np.float64]  # (1,): the priority of the current plateau
+
+
+def mean_queue(sums: NDArray[np.int64], forbidden: NDArray[np.bool_]) -> MeanQueue:
+    """Queue all edges that are not forbidden by their mean, ``sums[:, 0] / (255 sums[:, 1])``."""
+    n = len(sums)
+    priority = np.full(n, np.inf)
+    np.divide(sums[:, 0], 255.0 * sums[:, 1], out=priority, where=~forbidden)
+    order = np.argsort(priority)[: n - int(forbidden.sum())]
+    return MeanQueue(
+        sums=sums,
+        priority=priority,
+        order=order,
+        order_keys=priority[order],
+        changed_keys=np.empty(n, np.float64),
+        changed=np.empty(n, np.int32),
+        tie_keys=np.empty(3 * n, np.int64),
+        ties=np.empty(3 * n, np.int32),
+        state=np.zeros(3, np.int64),
+        plateau=np.zeros(1, np.float64),
+    )
+
+
+@inlined
+def _tie_key(ends, ids, edge):  # type: ignore[no-untyped-def]
+    """(smaller id, larger id) of the regions of `edge` as one number."""
+    a = np.int64(ids[ends[edge, 0]])
+    b = np.int64(ids[ends[edge, 1]])
+    return min(a, b) * ids.size + max(a, b)
+
+
+@inlined
+def _renamed(  # type: ignore[no-untyped-def]
+    node, new_id, ends, links, nodes, ids, priority, tie_keys, ties, n_ties, plateau
+):
+    """Give a node a new, smaller id, and its ties the keys that go with it; return how many ties.
+
+    Costs the smaller of its degree and the number of ties: neither a hub that is renamed often nor
+    a plateau of half the graph may make the whole quadratic.
+    """
+    if n_ties < nodes[node, DEGREE] or n_ties + nodes[node, DEGREE] > ties.size:
+        kept = 0
+        for k in range(n_ties):
+            edge = ties[k]
+            if priority[edge] == plateau and tie_keys[k] == _tie_key(ends, ids, edge):
+                ties[kept] = edge
+                kept += 1
+        ids[node] = new_id
+        for k in range(kept):
+            tie_keys[k] = _tie_key(ends, ids, ties[k])
+        heap_order(tie_keys, ties, kept)
+        return kept
+    ids[node] = new_id
+    half = np.int64(nodes[node, HEAD])
+    while half >= 0:
+        edge = half >> 1
+        if priority[edge] == plateau:
+            n_ties = heap_push(tie_keys, ties, n_ties, _tie_key(ends, ids, edge), edge)
+        half = np.int64(links[half, NEXT])
+    return n_ties
+
+
+@kernel
+def merge_by_mean(  # type: ignore[no-untyped-def]
+    ends, links, nodes, table, filled, kept, absorbed,
+    sums, priority, order, order_keys, changed_keys, changed, tie_keys, ties, state, plateau,
+    ids, winners, losers, priorities, done, stop,
+):  # fmt: skip
+    """Do merges `done` to `stop` - 1; return how many are done in all, fewer when none is left.
+
+    No bounds checking is performed. The first line is an `Adjacency`, the second a `MeanQueue`,
+    `ids` the id of the region of each node; they hold the state between two calls. An edge that is
+    gone has priority inf, so that every entry for it is stale.
+    """
+    cursor, n_changed, n_ties = state
+    lowest = plateau[0]
+    while done < stop:
+        if n_ties == 0:
+            while cursor < order.size and priority[order[cursor]] != order_keys[cursor]:
+                cursor += 1
+            while n_changed > 0 and priority[changed[0]] != changed_keys[0]:
+                n_changed = heap_pop(changed_keys, changed, n_changed)
+            lowest = order_keys[cursor] if cursor < order.size else np.inf
+            if n_changed > 0:
+                lowest = min(lowest, changed_keys[0])
+            if lowest == np.inf:
+                break
+            while cursor < order.size and order_keys[cursor] == lowest:
+                if priority[order[cursor]] == lowest:
+                    ties[n_ties] = order[cursor]
+                    tie_keys[n_ties] = _tie_key(ends, ids, order[cursor])
+                    n_ties += 1
+                cursor += 1
+            heap_order(tie_keys, ties, n_ties)
+        while n_changed > 0 and changed_keys[0] == lowest:
+            edge = changed[0]
+            n_changed = heap_pop(changed_keys, changed, n_changed)
+            if priority[edge] == lowest:
+                n_ties = heap_push(tie_keys, ties, n_ties, _tie_key(ends, ids, edge), edge)
+        edge = ties[0]
+        key = tie_keys[0]
+        n_ties = heap_pop(tie_keys, ties, n_ties)
+        if priority[edge] != lowest or key != _tie_key(ends, ids, edge):
+            continue
+        a = np.int64(ids[ends[edge, 0]])
+        b = np.int64(ids[ends[edge, 1]])
+        winners[done] = min(a, b)
+        losers[done] = max(a, b)
+        priorities[done] = lowest
+        done += 1
+        priority[edge] = np.inf
+        n_ties = _renamed(
+            ends[edge, 0 if a > b else 1], min(a, b),
+            ends, links, nodes, ids, priority, tie_keys, ties, n_ties, lowest,
+        )  # fmt: skip
+        _, _, n_parallel = contract(edge, ends, links, nodes, table, filled, kept, absorbed)
+        for k in range(n_parallel):
+            into = kept[k]
+            other = absorbed[k]
+            sums[into, 0] += sums[other, 0]
+            sums[into, 1] += sums[other, 1]
+            if priority[into] == np.inf or priority[other] == np.inf:
+                priority[into] = np.inf  # what is forbidden to a part is forbidden to the whole
+            else:
+                mean = sums[into, 0] / (255.0 * sums[into, 1])
+                if mean != priority[into]:
+                    priority[into] = mean
+                    n_changed = heap_push(changed_keys, changed, n_changed, mean, into)
+            priority[other] = np.inf
+    state[0] = cursor
+    state[1] = n_changed
+    state[2] = n_ties
+    plateau[0] = lowest
+    return done

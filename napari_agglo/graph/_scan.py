@@ -1,0 +1,253 @@
+"""The one pass over labels and cues that finds every region, every boundary and their statistics.
+
+Strategy: the volume is read row by row (a row runs along the last axis), so that the kernel is the
+same in any number of dimensions. Within a row
+
+1. runs of one label add count, coordinates and cue sums to their region, a run at a time;
+2. for each axis, the faces between this row and the next one along that axis (within the row, for
+   the last axis) are compacted into a list, looked up in one hash table from pair of labels to
+   boundary (only when the pair changes), and then added, cue by cue.
+
+A face belongs to its lower pixel, so a volume can be cut in blocks anywhere and no face is counted
+twice. Arrays never grow in here: when a row might not fit, the kernel returns its number and the
+caller grows them and comes back (growing inside made the same loop 20 times slower).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from napari_agglo._hashing import pair_slot
+from napari_agglo._jit import inlined, kernel
+from napari_agglo.graph._layout import POWERS
+
+
+@inlined
+def _boundary_between(u, v, n_labels, recent, table, pairs, n_pairs):  # type: ignore[no-untyped-def]
+    """Index of the boundary of labels `u` and `v`, entered in `table` and `pairs` if it is new.
+
+    The next row meets the same pairs again, so a small direct-mapped cache, `recent`, answers
+    most questions from the nearest memory.
+    """
+    u, v = np.int64(min(u, v)), np.int64(max(u, v))
+    key = u * n_labels + v
+    mask = table.size // 2 - 1
+    slot = pair_slot(u, v, mask)
+    near = 2 * (slot & (recent.size // 2 - 1))
+    if recent[near] == key:
+        return recent[near + 1]
+    while table[2 * slot] != key:
+        if table[2 * slot] == 0:
+            edge = n_pairs[0]
+            table[2 * slot] = key
+            table[2 * slot + 1] = edge
+            pairs[edge, 0] = u
+            pairs[edge, 1] = v
+            n_pairs[0] = edge + 1
+            break
+        slot = (slot + 1) & mask
+    recent[near] = key
+    recent[near + 1] = table[2 * slot + 1]
+    return table[2 * slot + 1]
+
+
+@inlined
+def _add_cues(values, start, n, step, bin_of, bins, rows, column):  # type: ignore[no-untyped-def]
+    """Add `n` pixels from `start`, and those a `step` further unless it is 0, to the cues of a row.
+
+    Rows are addressed in one flat array, `column` being where the cues of this one begin: a view of
+    a row would cost a reference count a run.
+    """
+    for cue in range(values.shape[0]):
+        value = values[cue, start : start + n]
+        s1 = np.int64(0)
+        s2 = np.int64(0)
+        s3 = np.int64(0)
+        s4 = np.int64(0)
+        for i in range(n):
+            a = np.int64(value[i])
+            aa = a * a
+            s1 += a
+            s2 += aa
+            s3 += aa * a
+            s4 += aa * aa
+            rows[column + POWERS + bin_of[value[i]]] += 1
+        if step > 0:
+            value = values[cue, start + step : start + step + n]
+            for i in range(n):
+                a = np.int64(value[i])
+                aa = a * a
+                s1 += a
+                s2 += aa
+                s3 += aa * a
+                s4 += aa * aa
+                rows[column + POWERS + bin_of[value[i]]] += 1
+        rows[column] += s1
+        rows[column + 1] += s2
+        rows[column + 2] += s3
+        rows[column + 3] += s4
+        column += POWERS + bins
+
+
+@inlined
+def _add_row(  # type: ignore[no-untyped-def]
+    labels, base, where, shape, values, bin_of, bins, regions, region_width, boxes
+):
+    """Add the pixels of one row to their regions: counts, coordinates, borders, boxes, cues."""
+    ndim = shape.size
+    last = ndim - 1
+    width = shape[last]
+    start = 0
+    while start < width:
+        label = labels[base + start]
+        stop = start + 1
+        while stop < width and labels[base + stop] == label:
+            stop += 1
+        if label == 0:
+            start = stop
+            continue
+        n = stop - start
+        total = n * (start + stop - 1) // 2  # sum of the column index over the run
+        below = (start - 1) * start * (2 * start - 1) // 6
+        squares = (stop - 1) * stop * (2 * stop - 1) // 6 - below
+        row = label * region_width
+        border = row + 1
+        coordinates = border + 3 * ndim
+        column = coordinates + ndim
+        is_new = regions[row] == 0
+        regions[row] += n
+        for axis in range(ndim):
+            first = where[axis] if axis < last else start
+            behind = first + 1 if axis < last else stop
+            faces = n if axis < last else 1
+            if is_new or first < boxes[label, 0, axis]:
+                boxes[label, 0, axis] = first
+            if is_new or behind > boxes[label, 1, axis]:
+                boxes[label, 1, axis] = behind
+            if first == 0:
+                regions[border + axis] += faces
+            if behind == shape[axis]:
+                regions[border + axis] += faces
+            if axis == last:
+                break
+            regions[coordinates + axis] += n * first
+            for other in range(axis, last):
+                regions[column] += n * first * where[other]
+                column += 1
+            regions[column] += first * total
+            column += 1
+        regions[coordinates + last] += total
+        regions[column] += squares
+        _add_cues(values, base + start, n, 0, bin_of, bins, regions, column + 1)
+        start = stop
+
+
+@inlined
+def _add_open_face(  # type: ignore[no-untyped-def]
+    labels, i, axis, step, at, shape, dams, values, bin_of, bins,
+    regions, region_width, boundaries, boundary_width, pairs, n_pairs, table, recent, n_labels,
+):  # fmt: skip
+    """Add the face above pixel `i`, where label 0 is on one side.
+
+    It is an open face of the region on the other side, unless the 0 is a dam, one pixel thick,
+    between two regions and dams count. Then it is a face of their boundary, for which the dam's
+    own value stands on both sides. Of the two faces of a dam the lower one is added.
+    """
+    ndim = shape.size
+    u = labels[i]
+    v = labels[i + step]
+    if u == 0:
+        below = labels[i - step] if dams and at > 0 else u
+        if below == 0 or below == v:
+            regions[v * region_width + 1 + ndim + axis] += 1
+        return
+    above = labels[i + 2 * step] if dams and at + 2 < shape[axis] else v
+    if above == 0 or above == u:
+        regions[u * region_width + 1 + ndim + axis] += 1
+        return
+    row = boundary_width * _boundary_between(u, above, n_labels, recent, table, pairs, n_pairs)
+    boundaries[row + axis] += 1
+    for _ in range(2):
+        _add_cues(values, i + step, 1, 0, bin_of, bins, boundaries, row + ndim)
+
+
+@kernel
+def scan_rows(  # type: ignore[no-untyped-def]
+    labels, values, shape, first_row, last_row, dams, bin_of, bins,
+    regions, region_width, boxes, boundaries, boundary_width, pairs, n_pairs, table, recent, at,
+):  # fmt: skip
+    """Add rows `first_row` to `last_row` - 1; return the first row not done (`last_row` if all are).
+
+    No bounds checking is performed: `labels` (flat) holds 0..``len(boxes) - 1``, `values` is (cues,
+    pixels) of uint8, `regions` and `boundaries` are flat, `table` and `recent` have a power of two
+    of slots, key and value each, `at` is a buffer for a row. All from `regions` on is added to.
+    """
+    ndim = shape.size
+    last = ndim - 1
+    width = shape[last]
+    n_labels = np.int64(boxes.shape[0])
+    where = np.zeros(ndim, np.int64)
+    strides = np.ones(ndim, np.int64)
+    for axis in range(last - 1, -1, -1):
+        strides[axis] = strides[axis + 1] * shape[axis + 1]
+    room = min(pairs.shape[0], table.size // 4)  # the table stays at most half full
+    for line in range(first_row, last_row):
+        if n_pairs[0] + ndim * width > room and room < n_labels * (n_labels - 1) // 2:
+            return line
+        rest = line
+        for axis in range(last - 1, -1, -1):
+            where[axis] = rest % shape[axis]
+            rest //= shape[axis]
+        base = line * width
+        _add_row(
+            labels, base, where, shape, values, bin_of, bins, regions, region_width, boxes
+        )
+        for axis in range(ndim):
+            if axis < last and where[axis] + 1 >= shape[axis]:
+                continue
+            step = strides[axis]
+            n = width - (axis == last)
+            here = labels[base : base + n]
+            there = labels[base + step : base + step + n]
+            n_faces = 0
+            for k in range(n):  # no branch here: most neighbours are equal and are skipped
+                at[n_faces] = k
+                n_faces += here[k] != there[k]
+            face = 0
+            while face < n_faces:
+                start = at[face]
+                u = here[start]
+                v = there[start]
+                stop = start + 1
+                while stop < n and here[stop] == u and there[stop] == v:
+                    stop += 1
+                face += stop - start
+                if u > 0 and v > 0:
+                    edge = _boundary_between(u, v, n_labels, recent, table, pairs, n_pairs)
+                    row = boundary_width * edge
+                    boundaries[row + axis] += stop - start
+                    _add_cues(
+                        values, base + start, stop - start, step, bin_of, bins, boundaries,
+                        row + ndim,
+                    )
+                else:
+                    for k in range(start, stop):
+                        _add_open_face(
+                            labels, base + k, axis, step, k if axis == last else where[axis],
+                            shape, dams, values, bin_of, bins, regions, region_width,
+                            boundaries, boundary_width, pairs, n_pairs, table, recent, n_labels,
+                        )  # fmt: skip
+    return last_row
+
+
+@kernel
+def enter_pairs(pairs, n_pairs, n_labels, table):  # type: ignore[no-untyped-def]
+    """Fill an empty, larger `table` with the first `n_pairs` pairs. No bounds checking."""
+    mask = table.size // 2 - 1
+    for edge in range(n_pairs):
+        key = pairs[edge, 0] * n_labels + pairs[edge, 1]
+        slot = pair_slot(pairs[edge, 0], pairs[edge, 1], mask)
+        while table[2 * slot] != 0:
+            slot = (slot + 1) & mask
+        table[2 * slot] = key
+        table[2 * slot + 1] = edge

@@ -1,0 +1,240 @@
+"""The merge tree: a sequence of merges, and every partition that can be read off it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from napari_agglo.errors import InvalidInput
+from napari_agglo.tree._kernels import common_ancestor, fill_lut, leaf_intervals, map_labels
+from napari_agglo.volumes import DenseLabels, replacing
+
+
+@dataclass(frozen=True, eq=False)
+class MergeTree:
+    """A hierarchy of partitions of a label image.
+
+    A *region* goes by the dense id of its smallest superpixel. A *node* is a region at one moment:
+    nodes 1..n are the superpixels, node n + 1 + k is what merge k made.
+
+    Parameters
+    ----------
+    superpixels : DenseLabels
+        The label image on dense ids 1..n, and the user's ids.
+    winners, losers : ndarray of int64, shape (m,)
+        The regions of each merge, ``winners < losers``; the loser becomes part of the winner.
+    priorities : ndarray of float64, shape (m,)
+        What the policy said of each merge. They need not ascend.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import napari_agglo as agglo
+    >>> graph = agglo.region_graph(np.array([[5, 6, 7, 8]]), np.array([[0.0, 0.0, 1.0, 1.0]]))
+    >>> tree = agglo.agglomerate(graph)
+    >>> tree
+    MergeTree(4 superpixels, 3 merges, priorities 0 to 1)
+    >>> tree.segment(0.5)
+    array([[5, 5, 5, 8]])
+    >>> tree.thresholds()
+    array([0. , 0.5, 1. ])
+    """
+
+    superpixels: DenseLabels
+    winners: NDArray[np.int64]
+    losers: NDArray[np.int64]
+    priorities: NDArray[np.float64]
+
+    def __repr__(self) -> str:
+        span = ""
+        if self.n_merges:
+            span = f", priorities {self.priorities.min():.3g} to {self.priorities.max():.3g}"
+        return f"MergeTree({self.n_superpixels} superpixels, {self.n_merges} merges{span})"
+
+    @property
+    def n_superpixels(self) -> int:
+        """Number of superpixels, the leaves."""
+        return len(self.superpixels.ids) - 1
+
+    @property
+    def n_merges(self) -> int:
+        """Number of merges."""
+        return len(self.winners)
+
+    @cached_property
+    def heights(self) -> NDArray[np.float64]:
+        """The threshold from which each merge counts: the running maximum of the priorities.
+
+        Priorities may fall after a merge; partitions at rising thresholds are nested all the same.
+        """
+        return np.maximum.accumulate(self.priorities)
+
+    def thresholds(self) -> NDArray[np.float64]:
+        """Return the thresholds at which the partition changes, ascending."""
+        return np.unique(self.heights)
+
+    def n_merges_at(self, threshold: float) -> int:
+        """Number of merges that are done at `threshold`."""
+        if np.isnan(threshold):
+            raise InvalidInput("`threshold` must be a number, got nan; choose one such as 0.5.")
+        return int(np.searchsorted(self.heights, threshold, side="right"))
+
+    def n_segments(self, threshold: float) -> int:
+        """Number of segments at `threshold`; 0, "no region", is not one."""
+        return self.n_superpixels - self.n_merges_at(threshold)
+
+    def lut(
+        self, threshold: float | None = None, *, merges: int | None = None
+    ) -> NDArray[np.uint32]:
+        """Return the region of each superpixel, as a table over dense ids 0..n.
+
+        Parameters
+        ----------
+        threshold : float, optional
+            Do every merge up to the first one whose priority exceeds this; 0.5 by default.
+        merges : int, optional
+            Or do just so many merges.
+
+        Returns
+        -------
+        ndarray of uint32, shape (n + 1,)
+            Dense id of the smallest superpixel of the same region; 0 for 0.
+        """
+        table = np.arange(self.n_superpixels + 1, dtype=np.uint32)
+        fill_lut(self.winners, self.losers, self._count(threshold, merges), table)
+        return table
+
+    def segment(
+        self, threshold: float | None = None, *, merges: int | None = None, index: Any = ...
+    ) -> NDArray[Any]:
+        """Return the label image at a threshold (or after so many merges), or a part of it.
+
+        Parameters
+        ----------
+        threshold, merges : optional
+            As for `lut`.
+        index : optional
+            Which part of the image to return, as in ``image[index]``; only that part is computed.
+
+        Returns
+        -------
+        ndarray
+            Labels in the user's ids and type: each segment has the id of its smallest superpixel.
+        """
+        table = self.superpixels.ids[self.lut(threshold, merges=merges)]
+        part = self.superpixels.image[index]
+        out = np.empty(np.shape(part), self.superpixels.dtype.newbyteorder("="))
+        source = np.ascontiguousarray(part).reshape(-1)
+        map_labels(source, table.astype(out.dtype), out.reshape(-1))
+        return out
+
+    @cached_property
+    def children(self) -> NDArray[np.int64]:
+        """The two nodes of each merge, winner's first, shape (m, 2); merge k made node n + 1 + k."""
+        made = np.arange(self.n_merges) + self.n_superpixels + 1
+        pairs = np.stack([self.winners, self.losers], axis=1)
+        if not self.n_merges:
+            return pairs
+        # A region's node before merge k is what its latest earlier merge made. A loser was a winner
+        # before, if ever; so only the winner's column says when a region was last made.
+        order = np.argsort(self.winners, kind="stable")
+        region = self.winners[order]
+        for column in (0, 1):
+            wanted = pairs[:, column] * (self.n_merges + 1) + np.arange(self.n_merges)
+            known = region * (self.n_merges + 1) + order
+            at = np.searchsorted(known, wanted) - 1
+            earlier = (at >= 0) & (region[at] == pairs[:, column])
+            pairs[:, column] = np.where(earlier, made[order[at]], pairs[:, column])
+        return pairs
+
+    @cached_property
+    def parents(self) -> NDArray[np.int64]:
+        """The node that each node was merged into, shape (n + 1 + m,); -1 for a root and for 0."""
+        out = np.full(self.n_superpixels + 1 + self.n_merges, -1, np.int64)
+        made = np.arange(self.n_merges) + self.n_superpixels + 1
+        out[self.children] = made[:, None]
+        return out
+
+    def ancestors(self, node: int) -> NDArray[np.int64]:
+        """Return the nodes that hold `node`, from its parent to its root."""
+        out = []
+        at = int(self.parents[self._node(node)])
+        while at >= 0:
+            out.append(at)
+            at = int(self.parents[at])
+        return np.array(out, np.int64)
+
+    def lowest_common_ancestor(self, first: int, second: int) -> int | None:
+        """Return the smallest node that holds both nodes, or None if they never meet."""
+        node = int(common_ancestor(self.parents, self._node(first), self._node(second)))
+        return node if node >= 0 else None
+
+    def members(self, node: int) -> NDArray[np.int64]:
+        """Return the superpixels (dense ids) of a node, ascending."""
+        order, start, stop = self._intervals
+        at = self._node(node)
+        return np.sort(order[start[at] : stop[at]])
+
+    def node_height(self, node: int) -> float:
+        """Return the threshold from which a node exists; -inf for a superpixel."""
+        merge = self._node(node) - self.n_superpixels - 1
+        return float(self.heights[merge]) if merge >= 0 else -np.inf
+
+    def to_csv(self, path: str | PathLike[str]) -> Path:
+        """Write the merges as a table, in order and in the user's ids, whole or not at all.
+
+        Columns: merge, winner, loser (ids of regions), left, right, parent (nodes; a superpixel is
+        its dense id), priority, height.
+        """
+        import pandas as pd
+
+        ids = self.superpixels.ids
+        table = pd.DataFrame(
+            {
+                "merge": np.arange(self.n_merges),
+                "winner": ids[self.winners],
+                "loser": ids[self.losers],
+                "left": self.children[:, 0],
+                "right": self.children[:, 1],
+                "parent": np.arange(self.n_merges) + self.n_superpixels + 1,
+                "priority": self.priorities,
+                "height": self.heights,
+            }
+        )
+        target = Path(path)
+        with replacing(target) as temporary:
+            table.to_csv(temporary, index=False)
+        return target
+
+    @cached_property
+    def _intervals(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+        order = np.empty(self.n_superpixels, np.int64)
+        start = np.zeros(len(self.parents), np.int64)
+        stop = np.zeros(len(self.parents), np.int64)
+        leaf_intervals(self.parents, self.n_superpixels, order, start, stop)
+        return order, start, stop
+
+    def _count(self, threshold: float | None, merges: int | None) -> int:
+        if merges is None:
+            return self.n_merges_at(0.5 if threshold is None else threshold)
+        if threshold is not None:
+            raise InvalidInput("Give `threshold` or `merges`, not both.")
+        if not 0 <= merges <= self.n_merges:
+            raise InvalidInput(
+                f"`merges` must be 0 to {self.n_merges}, the merges of this tree; got {merges}."
+            )
+        return int(merges)
+
+    def _node(self, node: int) -> int:
+        if not 1 <= node <= self.n_superpixels + self.n_merges:
+            raise InvalidInput(
+                f"`node` must be 1 to {self.n_superpixels + self.n_merges}: superpixels 1 to "
+                f"{self.n_superpixels}, then one for each merge; got {node}."
+            )
+        return int(node)

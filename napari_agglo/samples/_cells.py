@@ -9,9 +9,12 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from napari_agglo.samples._classifier import probabilities
 from napari_agglo.samples._noise import Floats, smooth_noise
 from napari_agglo.samples._processes import Calibre, Packing, box_around, pack, warped_distance
 from napari_agglo.samples._regions import edges, fill_unlabelled, separate
+from napari_agglo.samples._tissue import Tissue
+from napari_agglo.samples._weights import CELLS
 
 _CALIBRES = (
     Calibre(0.30, (17.0, 24.0), (4.0, 40.0), turn=0.3, pinch=0.0),
@@ -20,47 +23,50 @@ _CALIBRES = (
 _MIN_SIZE = 80
 
 
-def cells(
-    shape: tuple[int, ...], rng: np.random.Generator
-) -> tuple[NDArray[np.uint8], dict[str, Floats], NDArray[np.int32]]:
-    """Image, cues and gold of a field of cells; the background is a region like the others."""
+def cells(shape: tuple[int, ...], rng: np.random.Generator) -> tuple[Tissue, NDArray[np.int32]]:
+    """Return a field of cells, and the label of every pixel; the background has labels too.
+
+    The classes of the tissue are 0 inside of a cell or background, 1 border, 2 nucleus.
+    """
     packing = pack(shape, _CALIBRES, rng, warp=2.5)
     background = len(packing.walks) + 1
     labels = np.where(packing.clearance > 1, np.int32(background), packing.labels)
     fill_unlabelled(labels)
-    image = _photograph(labels, background, packing, rng)
-    return image, _cues(image), separate(labels, _MIN_SIZE)
+    return _photograph(labels, background, packing, rng), separate(labels, _MIN_SIZE)
 
 
 def _photograph(
     labels: NDArray[np.int32], background: int, packing: Packing, rng: np.random.Generator
-) -> NDArray[np.uint8]:
+) -> Tissue:
     from scipy import ndimage
 
     shape = labels.shape
     brightness = np.exp(0.32 * rng.standard_normal(background + 1, dtype=np.float32)) * 0.42
-    roughness = rng.uniform(0.08, 0.34, background + 1).astype(np.float32)
+    roughness = rng.uniform(0.06, 0.22, background + 1).astype(np.float32)
     fibrous = rng.random(background + 1) < 0.4
     grain = smooth_noise(shape, 1.5, rng)
     fibres = np.cos(5 * smooth_noise(shape, 9.0, rng))
     texture = np.where(fibrous[labels], fibres, grain) + 0.4 * smooth_noise(shape, 5.0, rng)
     scene = brightness[labels] * (1 + roughness[labels] * texture)
 
-    depth = ndimage.distance_transform_edt(~edges(labels)).astype(np.float32)
+    edge = edges(labels)
+    depth = ndimage.distance_transform_edt(~edge).astype(np.float32)
     nucleus = _nuclei(packing, depth, rng)
     scene *= 1 - np.float32(0.5) * np.clip(nucleus, 0, 1)
     scene = np.where(nucleus > 1, brightness[labels] * 0.5 * (1 + 0.04 * grain), scene)
 
     line = np.exp(-((depth / np.float32(1.2)) ** 2))
-    line *= np.clip(0.35 + 0.5 * smooth_noise(shape, 14.0, rng), 0, 1)
-    scene += 0.32 * line
+    line *= np.clip(0.6 + 0.5 * smooth_noise(shape, 14.0, rng), 0, 1)
+    scene += 0.35 * line
     scene = np.where(labels == background, 0.07 + 0.35 * line, scene)
 
     scene = 0.9 * ndimage.gaussian_filter(scene, 1.0) + 0.1 * ndimage.gaussian_filter(scene, 8.0)
     scene *= np.exp(np.float32(0.35) * smooth_noise(shape, 70.0, rng))  # the lamp
-    photons = 220 * np.maximum(scene, 0)
-    scene = (photons + np.sqrt(photons + 4) * rng.standard_normal(shape, dtype=np.float32)) / 220
-    return np.clip(np.rint(255 * scene), 0, 255).astype(np.uint8)
+    photons = 500 * np.maximum(scene, 0)
+    scene = (photons + np.sqrt(photons + 4) * rng.standard_normal(shape, dtype=np.float32)) / 500
+    image = np.asarray(np.clip(np.rint(255 * scene), 0, 255), dtype=np.uint8)
+    classes = np.where(edge, 1, np.where(nucleus > 0, 2, 0)).astype(np.uint8)
+    return Tissue(image, classes)
 
 
 def _nuclei(packing: Packing, depth: Floats, rng: np.random.Generator) -> Floats:
@@ -76,28 +82,27 @@ def _nuclei(packing: Packing, depth: Floats, rng: np.random.Generator) -> Floats
     return np.minimum(inside, np.maximum(depth - 2, 0))
 
 
-def _cues(image: NDArray[np.uint8]) -> dict[str, Floats]:
-    """Boundary, brightness and texture, each from filters and a logistic with fixed weights.
-
-    All three are relative to the brightness around, so that the lamp does not count. The boundary
-    cue answers to lines and to steps and so, wrongly, to nuclei, fibres and coarse grain.
-    """
+def cell_cues(image: NDArray[np.uint8]) -> dict[str, Floats]:
+    """Boundary and nucleus from the classifier, brightness and texture from plain filters."""
     from scipy import ndimage
 
-    value = image.astype(np.float32) / 255 + np.float32(0.04)
-    fine = np.log(ndimage.gaussian_filter(value, 1.5))
-    around = np.log(ndimage.gaussian_filter(value, 40.0))
-    slope = np.sqrt(sum(component * component for component in np.gradient(fine)))
-    ridge = np.maximum(-sum(np.gradient(c, axis=a) for a, c in enumerate(np.gradient(fine))), 0)
-    evidence = ndimage.gaussian_filter(14 * slope + 22 * ridge, 0.8)
-    flat = ndimage.gaussian_filter(value, 1.0) / ndimage.gaussian_filter(value, 4.0)
-    rough = np.sqrt(ndimage.gaussian_filter((flat - 1) ** 2, 3.0))
+    picture = flattened(image)
+    _, boundary, nucleus = probabilities(picture, CELLS)
+    smooth = ndimage.gaussian_filter(picture, 1.5)
+    fluctuation = ndimage.gaussian_filter(picture, 1.0) - ndimage.gaussian_filter(picture, 4.0)
+    roughness = np.sqrt(ndimage.gaussian_filter(fluctuation**2, 3.0))
     return {
-        "boundary": _logistic(2.2 * (evidence - 1.9)),
-        "brightness": _logistic(1.6 * (fine - around)),
-        "texture": _logistic(30 * (rough - 0.1)),
+        "boundary": boundary,
+        "nucleus": nucleus,
+        "brightness": np.clip(0.5 + smooth, 0, 1),
+        "texture": np.clip(8 * roughness, 0, 1),
     }
 
 
-def _logistic(score: Floats) -> Floats:
-    return np.asarray(1 / (1 + np.exp(-score)), dtype=np.float32)
+def flattened(image: NDArray[np.uint8]) -> Floats:
+    """Logarithm of the brightness relative to that around, so that the lamp does not count."""
+    from scipy import ndimage
+
+    value = image.astype(np.float32) / np.float32(255) + np.float32(0.1)
+    around = ndimage.gaussian_filter(value, 40.0)
+    return np.asarray(np.float32(0.4) * np.log(value / around))

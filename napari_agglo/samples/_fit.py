@@ -1,6 +1,6 @@
-"""Fit the pixel classifier of the neuropil samples and print `_weights`.
+"""Fit the pixel classifiers of the samples and print the tables of `_weights`.
 
-To be run again when the image or the features change: ``python -m napari_agglo.samples._fit``.
+To be run again when the images or the features change: ``python -m napari_agglo.samples._fit``.
 The result depends on the version of scikit-learn, which is why it is kept as text.
 """
 
@@ -10,29 +10,29 @@ from typing import Any
 
 import numpy as np
 
+from napari_agglo.samples._cells import cells, flattened
 from napari_agglo.samples._classifier import features
-from napari_agglo.samples._neuropil import neuropil
-from napari_agglo.samples._noise import generator
+from napari_agglo.samples._neuropil import centred, neuropil
+from napari_agglo.samples._noise import Floats, generator
+from napari_agglo.samples._tissue import Tissue
 
 _SEED = 1001  # of the training samples; the weights have never seen the others
 _PIXELS = 60_000  # drawn from each
-_SHAPES = ((96, 160, 160), (384, 384))
-_HIDDEN = 8
+_UNITS = 8
 
 
-def fit() -> Any:
-    """Return the fitted network (a scikit-learn ``MLPClassifier``)."""
+def fit(training: list[tuple[Tissue, Floats]]) -> Any:
+    """Return a scikit-learn ``MLPClassifier`` fitted to tissues and their pictures."""
     from sklearn.neural_network import MLPClassifier
 
     rng = generator(0, _SEED)
     columns, classes = [], []
-    for shape in _SHAPES:
-        tissue, _ = neuropil(shape, generator(len(shape), _SEED))
-        chosen = rng.integers(0, tissue.image.size, _PIXELS)
-        columns.append([feature.reshape(-1)[chosen] for feature in features(tissue.image)])
+    for tissue, picture in training:
+        chosen = rng.integers(0, picture.size, _PIXELS)
+        columns.append([feature.reshape(-1)[chosen] for feature in features(picture)])
         classes.append(tissue.classes.reshape(-1)[chosen])
     network = MLPClassifier(
-        (_HIDDEN,),
+        (_UNITS,),
         alpha=1e-3,
         batch_size=500,
         learning_rate_init=3e-3,
@@ -42,16 +42,29 @@ def fit() -> Any:
     return network.fit(np.concatenate(columns, axis=1).T, np.concatenate(classes))
 
 
+def show(name: str, network: Any) -> None:
+    """Print one table, two digits a weight."""
+    print(f"{name} = Network(")
+    for part, table, bias in zip(
+        ("hidden", "output"), network.coefs_, network.intercepts_, strict=True
+    ):
+        print(f"    {part}=(")
+        for row in table.tolist():
+            print(f"        {_rounded(row)},")
+        print(f"    ),\n    {part}_bias={_rounded(bias.tolist())},")
+    print(")")
+
+
+def _rounded(row: list[float]) -> tuple[float, ...]:
+    return tuple(round(weight, 2) + 0.0 for weight in row)  # + 0.0: no minus before a zero
+
+
 def main() -> None:
-    """Print the weights as the source of `_weights`, two digits each."""
-    network = fit()
-    for name, table in zip(("HIDDEN", "OUTPUT"), network.coefs_, strict=True):
-        print(f"{name}: tuple[tuple[float, ...], ...] = (")
-        for row in table.round(2).tolist():
-            print(f"    {tuple(round(weight, 2) + 0.0 for weight in row)},")
-        print(")")
-    for name, row in zip(("HIDDEN_BIAS", "OUTPUT_BIAS"), network.intercepts_, strict=True):
-        print(f"{name}: tuple[float, ...] = {tuple(round(w, 2) + 0.0 for w in row.tolist())}")
+    """Fit both classifiers and print them."""
+    brains = [neuropil(shape, generator(9, _SEED))[0] for shape in ((96, 160, 160), (384, 384))]
+    show("NEUROPIL", fit([(tissue, centred(tissue.image)) for tissue in brains]))
+    dishes = [cells((320, 320), generator(key, _SEED))[0] for key in (7, 8)]
+    show("CELLS", fit([(tissue, flattened(tissue.image)) for tissue in dishes]))
 
 
 if __name__ == "__main__":

@@ -7,10 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from napari_agglo.samples._noise import smooth_noise
+from napari_agglo.samples._classifier import probabilities
+from napari_agglo.samples._noise import Floats, smooth_noise
 from napari_agglo.samples._processes import Calibre, Packing, pack
 from napari_agglo.samples._regions import fill_unlabelled, separate
 from napari_agglo.samples._tissue import Tissue, paint
+from napari_agglo.samples._weights import NEUROPIL
 
 
 @dataclass(frozen=True)
@@ -35,7 +37,7 @@ RECIPES = {
         ),
         sheaths=4,
         min_size=600,
-        vesicle_clusters=16,
+        vesicle_clusters=28,
         mitochondria_gap=30.0,
     ),
     2: Recipe(
@@ -68,6 +70,17 @@ def neuropil(shape: tuple[int, ...], rng: np.random.Generator) -> tuple[Tissue, 
         mitochondria_gap=recipe.mitochondria_gap,
     )
     return tissue, labels
+
+
+def neuropil_cues(image: NDArray[np.uint8]) -> dict[str, Floats]:
+    """Return the probability of each class of `Tissue.classes`, boundary first."""
+    cytoplasm, boundary, mitochondria = probabilities(centred(image), NEUROPIL)
+    return {"boundary": boundary, "cytoplasm": cytoplasm, "mitochondria": mitochondria}
+
+
+def centred(image: NDArray[np.uint8]) -> Floats:
+    """Grey values as the classifier takes them."""
+    return image.astype(np.float32) / np.float32(255) - np.float32(0.55)
 
 
 def _wrap_fattest(

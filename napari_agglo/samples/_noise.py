@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float32]
-# A coarse sample every half a correlation length: linear interpolation then leaves no visible facets.
+# Coarse samples in a correlation length: enough that linear interpolation leaves no facets.
 _SAMPLES_PER_SIGMA = 2
 
 
@@ -25,22 +25,18 @@ def smooth_noise(shape: tuple[int, ...], sigma: float, rng: np.random.Generator)
     """
     from scipy import ndimage
 
-    factor = max(1, int(sigma / _SAMPLES_PER_SIGMA))
+    factor = max(1, int(sigma / _SAMPLES_PER_SIGMA))  # pixels from a coarse sample to the next
     margin = 4  # of coarse pixels, so that the border is no different from the inside
     coarse_shape = tuple(-(-n // factor) + 2 * margin for n in shape)
     coarse = rng.standard_normal(coarse_shape, dtype=np.float32)
     coarse = ndimage.gaussian_filter(coarse, sigma / factor, mode="wrap")
     coarse /= coarse.std()
-    if factor > 1:
-        at = [margin + np.arange(n, dtype=np.float32) / factor for n in shape]
-        for axis, position in enumerate(at):
-            coarse = _interpolate(coarse, position, axis)
-        return np.ascontiguousarray(coarse)
-    inner = tuple(slice(margin, margin + n) for n in shape)
-    return np.ascontiguousarray(coarse[inner])
+    for axis, n in enumerate(shape):
+        coarse = _interpolate(coarse, margin + np.arange(n) / factor, axis)
+    return np.ascontiguousarray(coarse)
 
 
-def _interpolate(field: Any, position: Floats, axis: int) -> Any:
+def _interpolate(field: Any, position: NDArray[np.float64], axis: int) -> Any:
     """Linear interpolation of `field` at `position` along one axis."""
     low = position.astype(np.int64)
     column = (-1,) + (1,) * (field.ndim - 1 - axis)

@@ -24,8 +24,8 @@ Labels = NDArray[np.int32]
 class Calibre:
     """A class of processes.
 
-    `share` is the part of the space to fill, `radius` and `length` ranges in pixels, `turn` how much
-    a walk bends at a step, `pinch` the number of necks in 100 pixels of length.
+    `share` is the part of the space to fill, `radius` and `length` ranges in pixels, `turn` how
+    much a walk bends at a step, `pinch` the number of necks in 100 pixels of length.
     """
 
     share: float
@@ -148,7 +148,7 @@ def _radii(
     for centre in at[rng.random(count) < calibre.pinch * step / 100]:
         depth = np.exp(-(((at - centre) / (0.6 * radius + 2)) ** 2))
         radii = radii * (1 - depth) + np.minimum(radii, _NECK) * depth
-    return np.maximum(radii, _NECK)
+    return np.asarray(np.maximum(radii, _NECK))
 
 
 def _stamps(

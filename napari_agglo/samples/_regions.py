@@ -10,17 +10,17 @@ from numpy.typing import NDArray
 Labels = NDArray[np.int32]
 
 
-def fill_unlabelled(labels: Labels) -> None:
+def fill_unlabelled(labels: Labels, within: Labels | None = None) -> None:
     """Let the labels grow over the zeros, in place, one face at a time.
 
-    Growth through faces keeps each label connected, which taking the nearest label would not.
+    Growth through faces keeps each label connected, which taking the nearest label would not. With
+    `within`, a label grows only over pixels that have its own value there, and zeros may remain.
+    Both arrays are C-contiguous.
     """
     flat = labels.reshape(-1)
-    strides = [s // labels.itemsize for s in labels.strides]
+    bounds = None if within is None else within.reshape(-1)
+    strides = [int(np.prod(labels.shape[axis + 1 :])) for axis in range(labels.ndim)]
     empty = np.flatnonzero(flat == 0)
-    if empty.size == flat.size:
-        flat[:] = 1
-        return
     while empty.size:
         where = np.unravel_index(empty, labels.shape)
         found = np.zeros(empty.size, dtype=labels.dtype)
@@ -29,49 +29,80 @@ def fill_unlabelled(labels: Labels) -> None:
                 (-stride, where[axis] > 0),
                 (stride, where[axis] < labels.shape[axis] - 1),
             ):
-                take = inside & (found == 0)
-                found[take] = flat[empty[take] + step]
+                take = np.flatnonzero(inside & (found == 0))
+                there = empty[take] + step
+                if bounds is not None:
+                    same = bounds[there] == bounds[empty[take]]
+                    take, there = take[same], there[same]
+                found[take] = flat[there]
+        if not found.any():
+            return
         flat[empty] = found
         empty = empty[found == 0]
 
 
 def separate(labels: Labels, min_size: int) -> Labels:
     """Give each connected piece a label of its own, 1..n; pieces under `min_size` are absorbed."""
-    from skimage.measure import label
-
-    pieces: Any = label(labels, connectivity=1, background=-1)
+    pieces = _pieces(labels)
     sizes = np.bincount(pieces.reshape(-1))
     keep = sizes >= min_size
-    if not keep.any():
-        keep[int(np.argmax(sizes))] = True
+    keep[int(np.argmax(sizes))] = True
+    keep[0] = False
     table = np.where(keep, np.cumsum(keep), 0).astype(np.int32)
-    result = table[pieces]
+    result: Labels = np.ascontiguousarray(table[pieces])
     fill_unlabelled(result)
     return result
 
 
-def edges(labels: NDArray[Any]) -> NDArray[np.bool_]:
-    """Pixels with a face neighbour of another label."""
+def edges(labels: Labels, within: Labels | None = None) -> NDArray[np.bool_]:
+    """Pixels with a face neighbour of another label (and, if given, of the same `within`)."""
     result = np.zeros(labels.shape, dtype=bool)
     for axis in range(labels.ndim):
-        low = tuple(slice(None, -1) if a == axis else slice(None) for a in range(labels.ndim))
-        high = tuple(slice(1, None) if a == axis else slice(None) for a in range(labels.ndim))
-        differ = labels[low] != labels[high]
-        result[low] |= differ
-        result[high] |= differ
+        along = np.moveaxis(labels, axis, 0)
+        differ = along[:-1] != along[1:]
+        if within is not None:
+            beside = np.moveaxis(within, axis, 0)
+            differ &= beside[:-1] == beside[1:]
+        mark = np.moveaxis(result, axis, 0)
+        mark[:-1] |= differ
+        mark[1:] |= differ
     return result
 
 
-def without_edges(labels: Labels) -> Labels:
+def without_edges(labels: Labels, *, neck: int = 3) -> Labels:
     """Copy of `labels` with 0 (not annotated) at the edges, every label still connected.
 
-    A label that would vanish or fall apart at a narrow neck keeps its edge.
+    Where a label would fall apart without its edge, at a narrow neck, it keeps the edge within
+    `neck` pixels of there; if that is not enough, or nothing else is left of it, everywhere.
+    Specks of up to ``neck ** ndim`` pixels that come off are given up.
     """
-    from skimage.measure import label
+    from scipy import ndimage
 
-    thin = np.where(edges(labels), np.int32(0), labels)
-    pieces, count = label(thin, connectivity=1, background=0, return_num=True)
-    owner = np.zeros(count + 1, dtype=np.int64)
-    owner[pieces.reshape(-1)] = thin.reshape(-1)
-    whole = np.bincount(owner[1:], minlength=int(labels.max()) + 1) == 1
-    return np.where(whole[labels], thin, labels)
+    edge = edges(labels)
+    pieces, _ = _large_pieces(np.where(edge, np.int32(0), labels), neck**labels.ndim)
+    fill_unlabelled(pieces, within=labels)
+    seam = edges(pieces, within=labels)  # where two pieces of one label meet
+    edge &= ~ndimage.binary_dilation(seam, iterations=neck)
+    thin = np.where(edge, np.int32(0), labels)
+    pieces, owner = _large_pieces(thin, neck**labels.ndim)
+    whole = np.bincount(owner, minlength=int(labels.max()) + 1) == 1
+    return np.where(whole[labels], np.where(pieces > 0, labels, 0), labels)
+
+
+def _large_pieces(labels: Labels, speck: int) -> tuple[Labels, NDArray[np.int32]]:
+    """Return the pieces of more than `speck` pixels (others 0), and the label of each of them."""
+    pieces = _pieces(labels)
+    sizes = np.bincount(pieces.reshape(-1))
+    owner = np.zeros(sizes.size, dtype=np.int32)
+    owner[pieces.reshape(-1)] = labels.reshape(-1)
+    keep = (sizes > speck) & (owner > 0)
+    return np.ascontiguousarray(np.where(keep[pieces], pieces, 0)), owner[keep]
+
+
+def _pieces(labels: Labels) -> Labels:
+    """Return the connected pieces of equal label as 1..n; 0 stays 0."""
+    from skimage import measure
+
+    numbered: Any = measure.label
+    pieces = numbered(labels, connectivity=1, background=0)
+    return np.ascontiguousarray(pieces, dtype=np.int32)

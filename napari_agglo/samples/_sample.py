@@ -45,7 +45,7 @@ def sample(kind: str = "neuropil3d", *, seed: int = 0) -> Sample:
     kind : str
         ``"neuropil3d"``, tissue as an electron microscope shows it, with the cues boundary,
         cytoplasm and mitochondria (a few seconds); ``"neuropil2d"``, the same in the plane; or
-        ``"cells2d"``, cells in fluorescence, with boundary, brightness and texture.
+        ``"cells2d"``, cells in fluorescence, with boundary, nucleus, brightness and texture.
     seed : int
         Another seed gives another sample of the kind, for instance to train on one and test on
         the other. The same seed gives the same bits.
@@ -64,7 +64,7 @@ def sample(kind: str = "neuropil3d", *, seed: int = 0) -> Sample:
     --------
     >>> cells = sample("cells2d")
     >>> cells.image.shape, list(cells.cues)
-    ((320, 320), ['boundary', 'brightness', 'texture'])
+    ((320, 320), ['boundary', 'nucleus', 'brightness', 'texture'])
     >>> bool((sample("cells2d", seed=1).gold == cells.gold).all())
     False
     """
@@ -85,8 +85,7 @@ def sample(kind: str = "neuropil3d", *, seed: int = 0) -> Sample:
 
 def neuropil_sample(name: str, shape: tuple[int, ...], seed: int) -> Sample:
     """Neuropil of any 2-D or 3-D shape."""
-    from napari_agglo.samples._classifier import probabilities
-    from napari_agglo.samples._neuropil import neuropil
+    from napari_agglo.samples._neuropil import neuropil, neuropil_cues
     from napari_agglo.samples._noise import generator
     from napari_agglo.samples._regions import without_edges
 
@@ -94,16 +93,17 @@ def neuropil_sample(name: str, shape: tuple[int, ...], seed: int) -> Sample:
     # Where the membrane is, nobody can say whose pixel it is: not annotated.
     gold = without_edges(labels).astype(np.uint16)
     spacing = (8.0,) * len(shape)
-    return Sample(name, tissue.image, probabilities(tissue.image), gold, spacing)
+    return Sample(name, tissue.image, neuropil_cues(tissue.image), gold, spacing)
 
 
 def cells_sample(name: str, shape: tuple[int, ...], seed: int) -> Sample:
     """Cells of any 2-D shape."""
-    from napari_agglo.samples._cells import cells
+    from napari_agglo.samples._cells import cell_cues, cells
     from napari_agglo.samples._noise import generator
 
-    image, cues, labels = cells(shape, generator(_CELLS, seed))
-    return Sample(name, image, cues, labels.astype(np.uint16), (0.5,) * len(shape))
+    tissue, labels = cells(shape, generator(_CELLS, seed))
+    gold = labels.astype(np.uint16)
+    return Sample(name, tissue.image, cell_cues(tissue.image), gold, (0.5,) * len(shape))
 
 
 _CELLS = 100  # the generator's key for cells; neuropil uses its number of axes

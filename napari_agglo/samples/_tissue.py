@@ -18,7 +18,7 @@ from napari_agglo.samples._processes import Packing
 from napari_agglo.samples._regions import edges
 
 # Grey values before the noise, 0 (black) to 1 (white).
-_CYTOPLASM, _MEMBRANE, _VESICLE, _SHEET, _MATRIX, _RIM = 0.66, 0.20, 0.26, 0.28, 0.44, 0.22
+_CYTOPLASM, _MEMBRANE, _VESICLE, _SHEET, _MATRIX, _RIM = 0.66, 0.20, 0.26, 0.28, 0.44, 0.19
 _NOISE = 0.05
 
 
@@ -74,7 +74,7 @@ def _cytoplasm(labels: NDArray[np.int32], rng: np.random.Generator) -> Floats:
 def _membrane(depth: Floats, synapses: Floats, rng: np.random.Generator) -> Floats:
     """Cover of membrane: its contrast wanders from clear to hardly there, and it has gaps."""
     shape = depth.shape
-    contrast = 1 / (1 + np.exp(-1.6 * smooth_noise(shape, 7.0, rng) - 2.7))
+    contrast = 1 / (1 + np.exp(-1.6 * smooth_noise(shape, 7.0, rng) - 3.0))
     contrast *= smooth_noise(shape, 2.5, rng) < 2.1  # the gaps
     width = np.clip(0.9 + 0.25 * smooth_noise(shape, 10.0, rng), 0.5, 1.8)
     thin = contrast * np.exp(-((depth / width) ** 2))

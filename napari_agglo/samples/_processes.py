@@ -87,7 +87,7 @@ def pack(
     walks: list[Walk] = []
     for calibre in calibres:
         to_fill = calibre.share * clearance.size
-        while to_fill > 0:
+        while to_fill > 0 and len(walks) < clearance.size:  # the second ends tiny shapes
             walk = _walk(len(walks) + 1, clearance, calibre, rng)
             if walk is None:
                 break  # the earlier classes took the room

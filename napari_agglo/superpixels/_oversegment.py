@@ -12,24 +12,21 @@ import numpy as np
 
 from napari_agglo._progress import ProgressCallback, report
 from napari_agglo.errors import InvalidInput
+from napari_agglo.superpixels._arguments import (
+    check_seeds,
+    in_memory,
+    least_size,
+    sigmas_in_voxels,
+)
 from napari_agglo.superpixels._block import Recipe, segment_block
 from napari_agglo.superpixels._boundary import check_range, check_values
 from napari_agglo.superpixels._grid import Array
 from napari_agglo.superpixels._slices import Tick
-from napari_agglo.volumes import (
-    check_labels,
-    check_mask,
-    check_same_shape,
-    check_same_spacing,
-    check_spacing,
-)
-from napari_agglo.volumes._arrays import is_lazy, slabs, unwrap
+from napari_agglo.volumes import check_mask, check_same_spacing, check_spacing
+from napari_agglo.volumes._arrays import is_lazy, unwrap
 from napari_agglo.volumes._memory import require_memory
 
-DEFAULT_SIGMA = 0.5  # of the smallest spacing; docs/superpixels.md has the measurements
-DEFAULT_SIDE = 5  # a superpixel of fewer than 5**axes voxels is a speck; see there too
-LEAST_SIGMA = 0.3  # in voxels: below this a Gaussian is a single voxel to within 1 %
-_BYTES_PER_VOXEL = 16  # levels 2, state 4, queue 4, seen 1, result 4, and the wall
+_BYTES_PER_VOXEL = 14  # levels 2, state 4, queue 4, result 4; measured 12, as not all at once
 _BLOCK = 1 << 19  # voxels of the planes that are done at once: they should stay in the cache
 
 
@@ -113,15 +110,17 @@ def oversegment(
     connected = [length > 1 for length in shape]
     if per_plane:
         connected[0] = False
-    sigmas = _sigmas(sigma, spacings, connected)
-    least = _min_size(min_size, sum(connected), seeds is not None)
+    sigmas = sigmas_in_voxels(sigma, spacings, connected)
+    least = least_size(min_size, sum(connected), seeds is not None)
     inside = None if mask is None else check_mask(mask, shape)
-    start = None if seeds is None else _check_seeds(seeds, shape, inside)
+    start = None if seeds is None else check_seeds(seeds, shape, inside)
     labels = np.zeros(shape, np.uint32)
     if labels.size == 0:
         return labels
-    require_memory(data, "boundary", _BYTES_PER_VOXEL)
-    values = _in_memory(data, progress)
+    extra = labels.itemsize if per_plane else _BYTES_PER_VOXEL
+    present = 0 if is_lazy(data) else np.dtype(data.dtype).itemsize
+    require_memory(data, "boundary", extra - present)
+    values = in_memory(data, progress)
     check_values(values, limits, value_range is not None, partial(report, progress))
 
     # axes of length 1 only stand in the way of slabs and walls
@@ -180,59 +179,3 @@ def _planes_done(progress: ProgressCallback | None, done: int, planes: int) -> T
         report(progress, "segmenting planes", done, planes)
 
     return tick
-
-
-def _in_memory(data: Any, progress: ProgressCallback | None) -> Array:
-    """Read a lazy array in its own type, chunk by chunk; an array in memory is left as it is."""
-    if not is_lazy(data):
-        return np.asarray(data)
-    values = np.empty(data.shape, np.dtype(data.dtype).newbyteorder("="))
-    flat = values.reshape(-1)
-    for start, stop, slab in slabs(data):
-        flat[start:stop] = slab.reshape(-1)
-        report(progress, "reading boundary", stop, flat.size)
-    return values
-
-
-def _sigmas(
-    sigma: float | None, spacings: tuple[float, ...], connected: list[bool]
-) -> tuple[float, ...]:
-    if sigma is None:
-        sigma = DEFAULT_SIGMA * min(spacings)
-    try:
-        width = float(sigma)
-    except (TypeError, ValueError):
-        width = math.nan
-    if not (math.isfinite(width) and width >= 0):
-        raise InvalidInput(
-            f"`sigma` must be a number of 0 or more, in the unit of `spacing`, not {sigma!r}; "
-            "0 turns the smoothing off."
-        )
-    voxels = [width / spacing for spacing in spacings]
-    return tuple(
-        one if touches and one >= LEAST_SIGMA else 0.0
-        for one, touches in zip(voxels, connected, strict=True)
-    )
-
-
-def _min_size(min_size: int | None, axes: int, seeded: bool) -> int:
-    if min_size is None:
-        return 1 if seeded else int(DEFAULT_SIDE**axes)
-    if isinstance(min_size, bool) or not isinstance(min_size, int | np.integer) or min_size < 0:
-        raise InvalidInput(
-            f"`min_size` must be a whole number of voxels, 0 or more, not {min_size!r}; "
-            "1 keeps every superpixel."
-        )
-    return int(min_size)
-
-
-def _check_seeds(seeds: object, shape: tuple[int, ...], mask: Array | None) -> Array:
-    array = check_labels(seeds, "seeds")
-    check_same_shape(array, shape, "seeds", "boundary")
-    if array.size and not (array.any() if mask is None else (array != 0)[mask].any()):
-        where = "" if mask is None else " inside the mask"
-        raise InvalidInput(
-            f"`seeds` must hold at least one label above 0{where}, but all are 0; "
-            "leave it out to flood from the minima of the map."
-        )
-    return array

@@ -1,0 +1,54 @@
+"""Dissolving small superpixels where there are many of them, and the heap under it."""
+
+from __future__ import annotations
+
+import heapq
+import importlib.util
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from napari_agglo.superpixels import oversegment
+from napari_agglo.superpixels._dissolve import _pop, _push
+
+_spec = importlib.util.spec_from_file_location("oracles", Path(__file__).parent / "oracles.py")
+oracles = importlib.util.module_from_spec(_spec)
+_spec.loader.exec_module(oracles)
+
+
+@pytest.mark.parametrize("shape", [(14, 15), (5, 6, 7)])
+@pytest.mark.parametrize("top", [6, 60000])
+def test_smallest_first_equals_the_oracle(shape, top):
+    levels = np.random.default_rng(top).integers(0, top, shape).astype(np.uint16)
+    inside = np.ones(shape, bool)
+    options = {"value_range": (0, 65535), "sigma": 0}
+    assert oversegment(levels, min_size=1, **options).max() > 15, "test invalid"
+    for min_size in (6, 13, 40):
+        expected = oracles.oversegment(levels.astype(int), inside, range(len(shape)), min_size)
+        np.testing.assert_array_equal(oversegment(levels, min_size=min_size, **options), expected)
+
+
+def test_fine_texture_keeps_many_superpixels():
+    # a chequerboard of pits, all too small: dissolving them all at once would leave none
+    image = np.ones((30, 30))
+    image[::3, ::3] = 0
+    assert oversegment(image, sigma=0, min_size=1).max() == 100, "test invalid"
+    sizes = np.bincount(oversegment(image, sigma=0, min_size=20).ravel())[1:]
+    assert sizes.min() >= 20
+    assert sizes.size > 15
+
+
+def test_heap_gives_what_heapq_gives():
+    rng = np.random.default_rng(0)
+    ours, theirs, length = np.zeros(300, np.int64), [], 0
+    for key in rng.integers(0, 50, 300):
+        _push(ours, length, key)
+        heapq.heappush(theirs, key)
+        length += 1
+        if rng.random() < 0.4:
+            assert _pop(ours, length) == heapq.heappop(theirs)
+            length -= 1
+    while length:
+        assert _pop(ours, length) == heapq.heappop(theirs)
+        length -= 1

@@ -6,11 +6,13 @@ Their arithmetic never overflows 64 bits, so that results are the same with the 
 
 from __future__ import annotations
 
+from typing import Any
+
 from napari_agglo._jit import inlined
 
 
 @inlined
-def pair_slot(u, v, mask):  # type: ignore[no-untyped-def]
+def pair_slot(u: Any, v: Any, mask: Any) -> Any:
     """Where to look first for the pair (`u`, `v`) in a table of ``mask + 1`` slots.
 
     Labels are below 2**32 and both odd multipliers below 2**31, so products stay below 2**63.
@@ -20,7 +22,7 @@ def pair_slot(u, v, mask):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _mix(word):  # type: ignore[no-untyped-def]
+def _mix(word: Any) -> Any:
     """Scramble a 32-bit word: every bit of the input changes about half the bits of the output."""
     word = ((word ^ (word >> 16)) * 0x45D9F3B) & 0xFFFFFFFF
     word = ((word ^ (word >> 15)) * 0x119DE1F3) & 0xFFFFFFFF
@@ -28,7 +30,7 @@ def _mix(word):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def uniform(seed, u, v):  # type: ignore[no-untyped-def]
+def uniform(seed: Any, u: Any, v: Any) -> Any:
     """Return a number in [0, 1) that depends on the three words alone and looks random."""
     high = _mix(_mix(_mix(seed) ^ u) ^ v)
     low = _mix(_mix(high ^ v) ^ u)

@@ -8,7 +8,7 @@ once abort the process under numba's ``workqueue`` layer.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import numba
 
@@ -28,9 +28,9 @@ def kernel(function: F) -> F:
         if "cache" not in str(error):
             raise
         compiled = numba.njit(nogil=True)(function)
-    return compiled  # type: ignore[no-any-return]
+    return cast(F, compiled)
 
 
 def inlined(function: F) -> F:
-    """Compile a helper that kernels call; it is inlined by LLVM and cached with its callers."""
-    return numba.njit(nogil=True, forceinline=True)(function)  # type: ignore[no-any-return]
+    """Compile a helper that kernels call; it becomes part of its callers and is cached with them."""
+    return cast(F, numba.njit(nogil=True, forceinline=True)(function))

@@ -10,7 +10,7 @@ its own: the sum over all merges is O(edges log nodes).
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,7 +60,7 @@ def link(edges: NDArray[np.int64], n_nodes: int) -> Adjacency:
 
 
 @kernel
-def _link_all(ends, links, nodes, table, filled):  # type: ignore[no-untyped-def]
+def _link_all(ends: Any, links: Any, nodes: Any, table: Any, filled: Any) -> None:
     """Build all lists and the table. No bounds checking."""
     # Backwards, so that each list comes out in ascending order of edges.
     for edge in range(ends.shape[0] - 1, -1, -1):
@@ -70,7 +70,7 @@ def _link_all(ends, links, nodes, table, filled):  # type: ignore[no-untyped-def
 
 
 @inlined
-def _push(links, nodes, half, node):  # type: ignore[no-untyped-def]
+def _push(links: Any, nodes: Any, half: Any, node: Any) -> None:
     """Put a half-edge at the head of the list of `node`."""
     first = nodes[node, HEAD]
     links[half, NEXT] = first
@@ -82,7 +82,7 @@ def _push(links, nodes, half, node):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _take_out(links, nodes, half, node):  # type: ignore[no-untyped-def]
+def _take_out(links: Any, nodes: Any, half: Any, node: Any) -> None:
     """Take a half-edge out of the list of `node`."""
     before = links[half, PREVIOUS]
     after = links[half, NEXT]
@@ -96,7 +96,7 @@ def _take_out(links, nodes, half, node):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _fill_table(ends, nodes, table, filled):  # type: ignore[no-untyped-def]
+def _fill_table(ends: Any, nodes: Any, table: Any, filled: Any) -> None:
     """Empty the table and enter all living edges."""
     table[:] = 0
     filled[0] = 0
@@ -108,7 +108,7 @@ def _fill_table(ends, nodes, table, filled):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _find_or_enter(u, v, edge, nodes, table, filled):  # type: ignore[no-untyped-def]
+def _find_or_enter(u: Any, v: Any, edge: Any, nodes: Any, table: Any, filled: Any) -> Any:
     """Edge between `u` and `v` if there is one; else enter `edge` as that and return -1."""
     low = min(u, v)
     high = max(u, v)
@@ -126,7 +126,9 @@ def _find_or_enter(u, v, edge, nodes, table, filled):  # type: ignore[no-untyped
 
 
 @inlined
-def contract(edge, ends, links, nodes, table, filled, kept, absorbed):  # type: ignore[no-untyped-def]
+def contract(
+    edge: Any, ends: Any, links: Any, nodes: Any, table: Any, filled: Any, kept: Any, absorbed: Any
+) -> Any:
     """Merge the two nodes of `edge`; return (survivor, gone, number of parallel edges merged).
 
     The edge goes. Every other edge of the node that goes is moved to the survivor, or, where the

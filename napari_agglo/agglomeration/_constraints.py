@@ -21,13 +21,13 @@ def constrained_edges(
     cannot_link: Iterable[tuple[int, int]] | None,
     locked: Iterable[int] | None,
 ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """Return the edges of `graph`, then those of constraints without a boundary; which are forbidden."""
+    """Return the edges of `graph` and of what touches nowhere, and which of them are forbidden."""
     edges = graph.edges
-    forbidden = np.zeros(len(edges), np.bool_)
+    forbidden: NDArray[np.bool_] = np.zeros(len(edges), np.bool_)
     if locked is not None:
         is_locked = np.zeros(graph.n_regions + 1, np.bool_)
         is_locked[_dense(graph, list(locked), "locked")] = True
-        forbidden = is_locked[edges].any(axis=1)
+        forbidden = is_locked[edges[:, 0]] | is_locked[edges[:, 1]]
     if cannot_link is not None:
         pairs = _pairs(graph, cannot_link)
         n = np.int64(graph.n_regions + 1)

@@ -1,4 +1,4 @@
-"""Greedy agglomeration of a region graph to the last possible merge: the door to the merge loops."""
+"""Greedy agglomeration of a region graph to the last possible merge."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from napari_agglo._progress import ProgressCallback, report
-from napari_agglo.agglomeration._adjacency import link
+from napari_agglo.agglomeration._adjacency import Adjacency, link
 from napari_agglo.agglomeration._constraints import constrained_edges
 from napari_agglo.agglomeration._mean import mean_queue, merge_by_mean
 from napari_agglo.agglomeration._rescoring import edge_queue, fill_queue, merge_by_rescoring
@@ -48,32 +48,46 @@ def merge_greedily(
     `rescore` sends the mean through the loop that serves every policy: slower, the same merges.
     """
     edges, forbidden = constrained_edges(graph, cannot_link, locked)
-    adjacency = link(edges, len(graph.regions))
-    ids = np.arange(len(graph.regions), dtype=np.int32)
-    step: Callable[..., int]
     if isinstance(policy, MeanPolicy) and not rescore:
-        sums = np.zeros((len(edges), 2), np.int64)
-        sums[: graph.n_boundaries, 0] = graph.boundaries[:, _cue_column(graph, policy)]
-        for axis in range(graph.layout.ndim):
-            sums[: graph.n_boundaries, 1] += 2 * graph.boundaries[:, axis]
-        queue = mean_queue(sums, forbidden)
-        state: tuple[Any, ...] = (*adjacency, *queue)
-        step = merge_by_mean
+        return _run(graph, merge_by_mean, *mean_state(graph, edges, forbidden, policy), progress)
+    return _run(
+        graph, merge_by_rescoring, *rescoring_state(graph, edges, forbidden, policy), progress
+    )
+
+
+State = tuple[tuple[Any, ...], NDArray[np.int32]]
+
+
+def mean_state(
+    graph: RegionGraph, edges: NDArray[np.int64], forbidden: NDArray[np.bool_], policy: MeanPolicy
+) -> State:
+    """Return what `merge_by_mean` starts from, and the id of the region of each node."""
+    adjacency, ids = _linked(graph, edges)
+    sums = np.zeros((len(edges), 2), np.int64)
+    sums[: graph.n_boundaries, 0] = graph.boundaries[:, _cue_column(graph, policy)]
+    for axis in range(graph.layout.ndim):
+        sums[: graph.n_boundaries, 1] += 2 * graph.boundaries[:, axis]
+    return (*adjacency, *mean_queue(sums, forbidden)), ids
+
+
+def rescoring_state(
+    graph: RegionGraph, edges: NDArray[np.int64], forbidden: NDArray[np.bool_], policy: Policy
+) -> State:
+    """Return what `merge_by_rescoring` starts from, and the id of the region of each node."""
+    adjacency, ids = _linked(graph, edges)
+    if isinstance(policy, MeanPolicy):
+        scoring = (MEAN, _cue_column(graph, policy), graph.layout.ndim)
     else:
-        kind, parameter = (
-            (MEAN, _cue_column(graph, policy))
-            if isinstance(policy, MeanPolicy)
-            else (RANDOM, policy.seed)
-        )
-        ndim = graph.layout.ndim
-        rows = np.zeros((len(edges), graph.layout.boundary_width), np.int64)
-        rows[: graph.n_boundaries] = graph.boundaries
-        edge_heap = edge_queue(forbidden)
-        fill_queue(adjacency.ends, *edge_heap, kind, parameter, ndim, rows, ids)
-        statistics = (graph.regions.copy(), graph.boxes.copy(), rows)
-        state = (*adjacency, *edge_heap, kind, parameter, ndim, *statistics)
-        step = merge_by_rescoring
-    return _run(graph, step, state, ids, progress)
+        scoring = (RANDOM, policy.seed, graph.layout.ndim)
+    rows = np.zeros((len(edges), graph.layout.boundary_width), np.int64)
+    rows[: graph.n_boundaries] = graph.boundaries
+    queue = edge_queue(forbidden)
+    fill_queue(adjacency.ends, *queue, *scoring, rows, ids)
+    return (*adjacency, *queue, *scoring, graph.regions.copy(), graph.boxes.copy(), rows), ids
+
+
+def _linked(graph: RegionGraph, edges: NDArray[np.int64]) -> tuple[Adjacency, NDArray[np.int32]]:
+    return link(edges, graph.n_regions + 1), np.arange(graph.n_regions + 1, dtype=np.int32)
 
 
 def _cue_column(graph: RegionGraph, policy: MeanPolicy) -> int:

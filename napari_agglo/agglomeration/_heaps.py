@@ -1,12 +1,14 @@
-"""A binary heap of (key, value) pairs for kernels: two arrays, and a size that is passed and returned."""
+"""A binary heap of (key, value) pairs for kernels: two arrays, and a size passed and returned."""
 
 from __future__ import annotations
+
+from typing import Any
 
 from napari_agglo._jit import inlined
 
 
 @inlined
-def heap_push(keys, values, size, key, value):  # type: ignore[no-untyped-def]
+def heap_push(keys: Any, values: Any, size: Any, key: Any, value: Any) -> Any:
     """Add `value` under `key`; return the new size."""
     at = size
     while at > 0:
@@ -22,7 +24,7 @@ def heap_push(keys, values, size, key, value):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def heap_pop(keys, values, size):  # type: ignore[no-untyped-def]
+def heap_pop(keys: Any, values: Any, size: Any) -> Any:
     """Drop the entry of the smallest key, which is the first; return the new size."""
     size -= 1
     if size > 0:
@@ -31,14 +33,14 @@ def heap_pop(keys, values, size):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def heap_order(keys, values, size):  # type: ignore[no-untyped-def]
+def heap_order(keys: Any, values: Any, size: Any) -> None:
     """Make a heap of `size` entries that are in any order."""
     for at in range(size // 2 - 1, -1, -1):
         _sift(keys, values, size, at, keys[at], values[at])
 
 
 @inlined
-def _sift(keys, values, size, at, key, value):  # type: ignore[no-untyped-def]
+def _sift(keys: Any, values: Any, size: Any, at: Any, key: Any, value: Any) -> None:
     """Let (`key`, `value`) sink from place `at` to where it belongs."""
     while True:
         below = 2 * at + 1

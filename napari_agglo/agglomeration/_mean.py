@@ -12,7 +12,7 @@ id only changes to a smaller one; then the boundaries of that region are entered
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,7 +58,7 @@ def mean_queue(sums: NDArray[np.int64], forbidden: NDArray[np.bool_]) -> MeanQue
 
 
 @inlined
-def _tie_key(ends, ids, edge):  # type: ignore[no-untyped-def]
+def _tie_key(ends: Any, ids: Any, edge: Any) -> Any:
     """(smaller id, larger id) of the regions of `edge` as one number."""
     a = np.int64(ids[ends[edge, 0]])
     b = np.int64(ids[ends[edge, 1]])
@@ -66,9 +66,10 @@ def _tie_key(ends, ids, edge):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _renamed(  # type: ignore[no-untyped-def]
-    node, new_id, ends, links, nodes, ids, priority, tie_keys, ties, n_ties, plateau
-):
+def _renamed(
+    node: Any, new_id: Any, ends: Any, links: Any, nodes: Any, ids: Any, priority: Any,
+    tie_keys: Any, ties: Any, n_ties: Any, plateau: Any,
+) -> Any:  # fmt: skip
     """Give a node a new, smaller id, and its ties the keys that go with it; return how many ties.
 
     Costs the smaller of its degree and the number of ties: neither a hub that is renamed often nor
@@ -97,11 +98,12 @@ def _renamed(  # type: ignore[no-untyped-def]
 
 
 @kernel
-def merge_by_mean(  # type: ignore[no-untyped-def]
-    ends, links, nodes, table, filled, kept, absorbed,
-    sums, priority, order, order_keys, changed_keys, changed, tie_keys, ties, state, plateau,
-    ids, winners, losers, priorities, done, stop,
-):  # fmt: skip
+def merge_by_mean(
+    ends: Any, links: Any, nodes: Any, table: Any, filled: Any, kept: Any, absorbed: Any, sums: Any,
+    priority: Any, order: Any, order_keys: Any, changed_keys: Any, changed: Any, tie_keys: Any,
+    ties: Any, state: Any, plateau: Any, ids: Any, winners: Any, losers: Any, priorities: Any,
+    done: Any, stop: Any,
+) -> Any:  # fmt: skip
     """Do merges `done` to `stop` - 1; return how many are done in all, fewer when none is left.
 
     No bounds checking is performed. The first line is an `Adjacency`, the second a `MeanQueue`,

@@ -9,7 +9,7 @@ whose ids a merge changes belong to the new region, so they are entered anew, on
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,7 +43,7 @@ def edge_queue(forbidden: NDArray[np.bool_]) -> EdgeQueue:
 
 
 @inlined
-def _ids_of(ends, ids, edge):  # type: ignore[no-untyped-def]
+def _ids_of(ends: Any, ids: Any, edge: Any) -> Any:
     """(smaller id, larger id) of the regions on both sides."""
     a = np.int64(ids[ends[edge, 0]])
     b = np.int64(ids[ends[edge, 1]])
@@ -51,7 +51,7 @@ def _ids_of(ends, ids, edge):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _comes_before(edge, other, priority, ties):  # type: ignore[no-untyped-def]
+def _comes_before(edge: Any, other: Any, priority: Any, ties: Any) -> Any:
     """Whether `edge` is to be merged before `other`."""
     if priority[edge] != priority[other]:
         return priority[edge] < priority[other]
@@ -59,7 +59,7 @@ def _comes_before(edge, other, priority, ties):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _settle(edge, at, priority, ties, heap, place, size):  # type: ignore[no-untyped-def]
+def _settle(edge: Any, at: Any, priority: Any, ties: Any, heap: Any, place: Any, size: Any) -> None:
     """Put `edge`, whose place `at` is free, where it belongs."""
     while at > 0:
         above = (at - 1) >> 1
@@ -84,7 +84,7 @@ def _settle(edge, at, priority, ties, heap, place, size):  # type: ignore[no-unt
 
 
 @inlined
-def _remove(edge, priority, ties, heap, place, size):  # type: ignore[no-untyped-def]
+def _remove(edge: Any, priority: Any, ties: Any, heap: Any, place: Any, size: Any) -> None:
     """Take `edge` out of the heap, if it is there."""
     at = np.int64(place[edge])
     if at < 0:
@@ -96,9 +96,10 @@ def _remove(edge, priority, ties, heap, place, size):  # type: ignore[no-untyped
 
 
 @inlined
-def _enter(  # type: ignore[no-untyped-def]
-    edge, kind, parameter, ndim, boundaries, ends, ids, priority, ties, heap, place, size
-):
+def _enter(
+    edge: Any, kind: Any, parameter: Any, ndim: Any, boundaries: Any, ends: Any, ids: Any,
+    priority: Any, ties: Any, heap: Any, place: Any, size: Any,
+) -> None:  # fmt: skip
     """Score `edge` and put it, new or known, where it belongs in the heap."""
     low, high = _ids_of(ends, ids, edge)
     priority[edge] = score_boundary(kind, parameter, ndim, boundaries, edge, low, high)
@@ -111,10 +112,11 @@ def _enter(  # type: ignore[no-untyped-def]
 
 
 @kernel
-def fill_queue(  # type: ignore[no-untyped-def]
-    ends, priority, ties, heap, place, size, kind, parameter, ndim, boundaries, ids
-):
-    """Score all edges that are not forbidden and put them in the empty queue. No bounds checking."""
+def fill_queue(
+    ends: Any, priority: Any, ties: Any, heap: Any, place: Any, size: Any, kind: Any,
+    parameter: Any, ndim: Any, boundaries: Any, ids: Any,
+) -> None:  # fmt: skip
+    """Score all edges that are not forbidden and queue them. No bounds checking."""
     for edge in range(ends.shape[0]):
         if priority[edge] != np.inf:
             _enter(
@@ -124,11 +126,12 @@ def fill_queue(  # type: ignore[no-untyped-def]
 
 
 @kernel
-def merge_by_rescoring(  # type: ignore[no-untyped-def]
-    ends, links, nodes, table, filled, kept, absorbed, priority, ties, heap, place, size,
-    kind, parameter, ndim, regions, boxes, boundaries,
-    ids, winners, losers, priorities, done, stop,
-):  # fmt: skip
+def merge_by_rescoring(
+    ends: Any, links: Any, nodes: Any, table: Any, filled: Any, kept: Any, absorbed: Any,
+    priority: Any, ties: Any, heap: Any, place: Any, size: Any, kind: Any, parameter: Any,
+    ndim: Any, regions: Any, boxes: Any, boundaries: Any, ids: Any, winners: Any, losers: Any,
+    priorities: Any, done: Any, stop: Any,
+) -> Any:  # fmt: skip
     """Do merges `done` to `stop` - 1; return how many are done in all, fewer when none is left.
 
     No bounds checking is performed. The first line is an `Adjacency` and an `EdgeQueue`, the second

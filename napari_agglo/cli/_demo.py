@@ -57,7 +57,6 @@ class _Clock:
 
 def run(arguments: argparse.Namespace) -> None:
     """Run the pipeline and write its results."""
-    from napari_agglo.agglomeration import agglomerate
     from napari_agglo.cli._curve import best_state
     from napari_agglo.cli._outputs import output_folder
     from napari_agglo.cli._picture import draw
@@ -66,6 +65,7 @@ def run(arguments: argparse.Namespace) -> None:
     from napari_agglo.graph import region_graph
     from napari_agglo.samples import sample
     from napari_agglo.superpixels import oversegment
+    from napari_agglo.tree import agglomerate
     from napari_agglo.volumes import write_labels
 
     clock = _Clock()

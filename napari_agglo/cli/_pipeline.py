@@ -23,8 +23,8 @@ def build_tree(
     policy = check_policy(arguments.policy)
     ranges = cue_ranges(arguments.range, cues)
 
-    from napari_agglo.agglomeration import agglomerate
     from napari_agglo.graph import region_graph
+    from napari_agglo.tree import agglomerate
     from napari_agglo.volumes import open_volume
 
     labels = open_volume(superpixels)

@@ -1,4 +1,4 @@
-"""The region adjacency graph of a label image, with additive statistics of regions and boundaries."""
+"""The region adjacency graph of a label image, with additive statistics."""
 
 from napari_agglo.graph._build import region_graph
 from napari_agglo.graph._layout import Layout

@@ -19,6 +19,8 @@ from napari_agglo.volumes import check_cues, check_same_spacing, check_spacing, 
 _SLICE = 2_000_000
 # Slots of the cache of pairs met lately: 64 KiB, so that it stays in the nearest memory.
 _RECENT = 4096
+# Boundaries a region to make room for at first; volumes have five or six.
+_ROOM = 8
 
 
 def region_graph(
@@ -116,7 +118,7 @@ def _scan(
     n_rows = labels.size // width if width else 0
     step = max(1, _SLICE // max(width, 1))
     # Rows of zeros are not backed by memory until they are written: be generous.
-    room = 8 * n_labels + layout.ndim * width
+    room = _ROOM * n_labels + layout.ndim * width
     regions = np.zeros((n_labels, layout.region_width), np.int64)
     boxes = np.zeros((n_labels, 2, layout.ndim), np.int32)
     boundaries = np.zeros((room, layout.boundary_width), np.int64)

@@ -50,7 +50,7 @@ def boundary_table(graph: RegionGraph) -> pd.DataFrame:
 
 
 def to_networkx(graph: RegionGraph) -> nx.Graph[int]:
-    """Return a networkx graph whose nodes are the user's ids and whose attributes are plain numbers."""
+    """Return a networkx graph on the user's ids; all attributes are plain numbers."""
     import networkx as nx
 
     out: nx.Graph[int] = nx.Graph(
@@ -58,10 +58,10 @@ def to_networkx(graph: RegionGraph) -> nx.Graph[int]:
         spacing=" ".join(str(s) for s in graph.spacing),
         cues=" ".join(graph.cue_names),
     )
-    for record in region_table(graph).to_dict("records"):
-        out.add_node(int(record.pop("id")), **record)
-    for record in boundary_table(graph).to_dict("records"):
-        out.add_edge(int(record.pop("u")), int(record.pop("v")), **record)
+    regions = region_table(graph).set_index("id").to_dict("index")
+    out.add_nodes_from((int(str(region)), dict(row)) for region, row in regions.items())
+    boundaries = boundary_table(graph).to_dict("records")
+    out.add_edges_from((int(row.pop("u")), int(row.pop("v")), row) for row in boundaries)
     return out
 
 

@@ -19,7 +19,7 @@ POWERS = 4
 class Layout:
     """Columns of the rows of statistics for `ndim` axes, `n_cues` cues and `bins` histogram bins.
 
-    A region's row is ``count | border | open | contact | coordinates | products | cue 0 | cue 1 ...``:
+    A region's row is ``count | border | open | contact | coordinates | products | cues``:
 
     - `count`: pixels;
     - `border`, per axis: faces on the border of the volume;
@@ -28,9 +28,9 @@ class Layout:
     - `coordinates`, per axis: sum of the pixel index;
     - `products`: sums of products of two pixel indices, upper triangle row by row.
 
-    A boundary's row is ``faces | cue 0 | cue 1 ...`` with `faces` per axis; a face adds the values of
-    both its pixels, so a boundary has twice as many samples as faces. A cue's block is its sums of
-    powers 1..4, then its histogram.
+    A boundary's row is ``faces | cues`` with `faces` per axis; a face adds the values of both its
+    pixels, so a boundary has twice as many samples as faces. A cue is its sums of powers 1..4,
+    then its histogram.
 
     Examples
     --------
@@ -61,8 +61,7 @@ class Layout:
 
     @property
     def products(self) -> slice:
-        start = 1 + 4 * self.ndim
-        return slice(start, start + self.ndim * (self.ndim + 1) // 2)
+        return slice(1 + 4 * self.ndim, self.region_cues)
 
     @property
     def faces(self) -> slice:
@@ -75,7 +74,7 @@ class Layout:
     @property
     def region_cues(self) -> int:
         """First column of cue 0 in a region's row."""
-        return self.products.stop
+        return 1 + 4 * self.ndim + self.ndim * (self.ndim + 1) // 2
 
     @property
     def boundary_cues(self) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,8 +14,10 @@ from napari_agglo.volumes import DenseLabels
 
 
 @inlined
-def merge_regions(regions, boxes, into, other, boundaries, edge, ndim):  # type: ignore[no-untyped-def]
-    """Add the row of region `other` to `into`; the faces of their boundary `edge` are no contact."""
+def merge_regions(
+    regions: Any, boxes: Any, into: Any, other: Any, boundaries: Any, edge: Any, ndim: Any
+) -> None:
+    """Add the row of region `other` to `into`; the faces of `edge`, theirs, are contact no more."""
     for column in range(regions.shape[1]):
         regions[into, column] += regions[other, column]
     for axis in range(ndim):
@@ -24,7 +27,7 @@ def merge_regions(regions, boxes, into, other, boundaries, edge, ndim):  # type:
 
 
 @inlined
-def merge_boundaries(boundaries, into, other):  # type: ignore[no-untyped-def]
+def merge_boundaries(boundaries: Any, into: Any, other: Any) -> None:
     """Add the row of boundary `other` to `into`."""
     for column in range(boundaries.shape[1]):
         boundaries[into, column] += boundaries[other, column]

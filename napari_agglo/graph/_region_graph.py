@@ -92,13 +92,16 @@ class RegionGraph:
 
     def boundary_mean(self, cue: str = "boundary") -> NDArray[np.float64]:
         """Mean of a cue over each boundary, 0..1; 0.5 for a boundary without a face."""
-        return self._mean(self.boundaries[:, self.layout.boundary_sums(self.cue_index(cue)).start],
-                          2 * self.boundaries[:, self.layout.faces].sum(axis=1))
+        return self._mean(
+            self.boundaries[:, self.layout.boundary_sums(self.cue_index(cue)).start],
+            2 * self.boundaries[:, self.layout.faces].sum(axis=1),
+        )
 
     def region_mean(self, cue: str = "boundary") -> NDArray[np.float64]:
         """Mean of a cue over each region (dense ids 0..n), 0..1."""
-        return self._mean(self.regions[:, self.layout.region_sums(self.cue_index(cue)).start],
-                          self.sizes)
+        return self._mean(
+            self.regions[:, self.layout.region_sums(self.cue_index(cue)).start], self.sizes
+        )
 
     def contact_area(self) -> NDArray[np.float64]:
         """Area of each boundary in physical units: every face by the spacing across it."""
@@ -129,7 +132,7 @@ class RegionGraph:
         return boundary_table(self)
 
     def to_networkx(self) -> nx.Graph[int]:
-        """Return a networkx graph on the user's ids, with the columns of both tables as attributes."""
+        """Return a networkx graph on the user's ids, with the columns of both tables."""
         from napari_agglo.graph._export import to_networkx
 
         return to_networkx(self)

@@ -15,6 +15,8 @@ caller grows them and comes back (growing inside made the same loop 20 times slo
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from napari_agglo._hashing import pair_slot
@@ -23,7 +25,9 @@ from napari_agglo.graph._layout import POWERS
 
 
 @inlined
-def _boundary_between(u, v, n_labels, recent, table, pairs, n_pairs):  # type: ignore[no-untyped-def]
+def _boundary_between(
+    u: Any, v: Any, n_labels: Any, recent: Any, table: Any, pairs: Any, n_pairs: Any
+) -> Any:
     """Index of the boundary of labels `u` and `v`, entered in `table` and `pairs` if it is new.
 
     The next row meets the same pairs again, so a small direct-mapped cache, `recent`, answers
@@ -52,7 +56,9 @@ def _boundary_between(u, v, n_labels, recent, table, pairs, n_pairs):  # type: i
 
 
 @inlined
-def _add_cues(values, start, n, step, bin_of, bins, rows, column):  # type: ignore[no-untyped-def]
+def _add_cues(
+    values: Any, start: Any, n: Any, step: Any, bin_of: Any, bins: Any, rows: Any, column: Any
+) -> None:
     """Add `n` pixels from `start`, and those a `step` further unless it is 0, to the cues of a row.
 
     Rows are addressed in one flat array, `column` being where the cues of this one begin: a view of
@@ -90,9 +96,10 @@ def _add_cues(values, start, n, step, bin_of, bins, rows, column):  # type: igno
 
 
 @inlined
-def _add_row(  # type: ignore[no-untyped-def]
-    labels, base, where, shape, values, bin_of, bins, regions, region_width, boxes
-):
+def _add_row(
+    labels: Any, base: Any, where: Any, shape: Any, values: Any, bin_of: Any, bins: Any,
+    regions: Any, region_width: Any, boxes: Any,
+) -> None:  # fmt: skip
     """Add the pixels of one row to their regions: counts, coordinates, borders, boxes, cues."""
     ndim = shape.size
     last = ndim - 1
@@ -143,10 +150,11 @@ def _add_row(  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _add_open_face(  # type: ignore[no-untyped-def]
-    labels, i, axis, step, at, shape, dams, values, bin_of, bins,
-    regions, region_width, boundaries, boundary_width, pairs, n_pairs, table, recent, n_labels,
-):  # fmt: skip
+def _add_open_face(
+    labels: Any, i: Any, axis: Any, step: Any, at: Any, shape: Any, dams: Any, values: Any,
+    bin_of: Any, bins: Any, regions: Any, region_width: Any, boundaries: Any, boundary_width: Any,
+    pairs: Any, n_pairs: Any, table: Any, recent: Any, n_labels: Any,
+) -> None:  # fmt: skip
     """Add the face above pixel `i`, where label 0 is on one side.
 
     It is an open face of the region on the other side, unless the 0 is a dam, one pixel thick,
@@ -172,11 +180,12 @@ def _add_open_face(  # type: ignore[no-untyped-def]
 
 
 @kernel
-def scan_rows(  # type: ignore[no-untyped-def]
-    labels, values, shape, first_row, last_row, dams, bin_of, bins,
-    regions, region_width, boxes, boundaries, boundary_width, pairs, n_pairs, table, recent, at,
-):  # fmt: skip
-    """Add rows `first_row` to `last_row` - 1; return the first row not done (`last_row` if all are).
+def scan_rows(
+    labels: Any, values: Any, shape: Any, first_row: Any, last_row: Any, dams: Any, bin_of: Any,
+    bins: Any, regions: Any, region_width: Any, boxes: Any, boundaries: Any, boundary_width: Any,
+    pairs: Any, n_pairs: Any, table: Any, recent: Any, at: Any,
+) -> Any:  # fmt: skip
+    """Add rows `first_row` to `last_row` - 1; return the first row not done, if any, or `last_row`.
 
     No bounds checking is performed: `labels` (flat) holds 0..``len(boxes) - 1``, `values` is (cues,
     pixels) of uint8, `regions` and `boundaries` are flat, `table` and `recent` have a power of two
@@ -199,9 +208,7 @@ def scan_rows(  # type: ignore[no-untyped-def]
             where[axis] = rest % shape[axis]
             rest //= shape[axis]
         base = line * width
-        _add_row(
-            labels, base, where, shape, values, bin_of, bins, regions, region_width, boxes
-        )
+        _add_row(labels, base, where, shape, values, bin_of, bins, regions, region_width, boxes)
         for axis in range(ndim):
             if axis < last and where[axis] + 1 >= shape[axis]:
                 continue
@@ -227,7 +234,13 @@ def scan_rows(  # type: ignore[no-untyped-def]
                     row = boundary_width * edge
                     boundaries[row + axis] += stop - start
                     _add_cues(
-                        values, base + start, stop - start, step, bin_of, bins, boundaries,
+                        values,
+                        base + start,
+                        stop - start,
+                        step,
+                        bin_of,
+                        bins,
+                        boundaries,
                         row + ndim,
                     )
                 else:
@@ -241,7 +254,7 @@ def scan_rows(  # type: ignore[no-untyped-def]
 
 
 @kernel
-def enter_pairs(pairs, n_pairs, n_labels, table):  # type: ignore[no-untyped-def]
+def enter_pairs(pairs: Any, n_pairs: Any, n_labels: Any, table: Any) -> None:
     """Fill an empty, larger `table` with the first `n_pairs` pairs. No bounds checking."""
     mask = table.size // 2 - 1
     for edge in range(n_pairs):

@@ -5,6 +5,8 @@ The loop is compiled once for all policies: a policy is a `kind` and the numbers
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from napari_agglo._hashing import uniform
@@ -14,7 +16,9 @@ RANDOM, MEAN = 0, 1
 
 
 @inlined
-def score_boundary(kind, parameter, ndim, boundaries, edge, low, high):  # type: ignore[no-untyped-def]
+def score_boundary(
+    kind: Any, parameter: Any, ndim: Any, boundaries: Any, edge: Any, low: Any, high: Any
+) -> Any:
     """Priority of a boundary between the regions of ids `low` < `high`; low merges first.
 
     `parameter` is the seed of a random policy, or the column of the cue's sum for the mean.

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from napari_agglo._jit import kernel
 
 
 @kernel
-def fill_lut(winners, losers, n_merges, table):  # type: ignore[no-untyped-def]
+def fill_lut(winners: Any, losers: Any, n_merges: Any, table: Any) -> None:
     """Set ``table[id]`` to the region of `id` after `n_merges` merges. No bounds checking.
 
     `table` comes in as 0, 1, 2, ... Read backwards, a merge finds its winner's fate known: one step
@@ -17,14 +19,14 @@ def fill_lut(winners, losers, n_merges, table):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def map_labels(labels, table, out):  # type: ignore[no-untyped-def]
+def map_labels(labels: Any, table: Any, out: Any) -> None:
     """Write ``table[labels]`` to `out`; all flat. No bounds checking."""
     for i in range(labels.size):
         out[i] = table[labels[i]]
 
 
 @kernel
-def common_ancestor(parents, first, second):  # type: ignore[no-untyped-def]
+def common_ancestor(parents: Any, first: Any, second: Any) -> Any:
     """Lowest node above both, or -1. A parent has a higher number than its children."""
     while first != second:
         if first < second:
@@ -39,7 +41,7 @@ def common_ancestor(parents, first, second):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def leaf_intervals(parents, n_leaves, order, start, stop):  # type: ignore[no-untyped-def]
+def leaf_intervals(parents: Any, n_leaves: Any, order: Any, start: Any, stop: Any) -> None:
     """Order the leaves so that those of each node are neighbours: ``order[start[n]:stop[n]]``.
 
     No bounds checking. Children come before parents in the numbering, so sizes are summed in

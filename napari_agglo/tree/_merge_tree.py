@@ -80,13 +80,13 @@ class MergeTree:
         return np.unique(self.heights)
 
     def n_merges_at(self, threshold: float) -> int:
-        """Number of merges that are done at `threshold`."""
+        """Return the number of merges that are done at `threshold`."""
         if np.isnan(threshold):
             raise InvalidInput("`threshold` must be a number, got nan; choose one such as 0.5.")
         return int(np.searchsorted(self.heights, threshold, side="right"))
 
     def n_segments(self, threshold: float) -> int:
-        """Number of segments at `threshold`; 0, "no region", is not one."""
+        """Return the number of segments at `threshold`; 0, "no region", is not one."""
         return self.n_superpixels - self.n_merges_at(threshold)
 
     def lut(
@@ -136,7 +136,7 @@ class MergeTree:
 
     @cached_property
     def children(self) -> NDArray[np.int64]:
-        """The two nodes of each merge, winner's first, shape (m, 2); merge k made node n + 1 + k."""
+        """The two nodes of each merge, the winner's first, shape (m, 2)."""
         made = np.arange(self.n_merges) + self.n_superpixels + 1
         pairs = np.stack([self.winners, self.losers], axis=1)
         if not self.n_merges:

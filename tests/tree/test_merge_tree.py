@@ -1,0 +1,187 @@
+"""The merge tree against sets of superpixels, merged one by one."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from napari_agglo import InvalidInput, MergeTree, agglomerate, region_graph
+from napari_agglo.volumes import DenseLabels
+
+
+@st.composite
+def trees(draw, most=15):
+    """Draw trees, or forests, of random merges with priorities that rise and fall."""
+    n = draw(st.integers(1, most))
+    ids = np.array([0, *sorted(draw(st.sets(st.integers(1, 2**50), min_size=n, max_size=n)))])
+    alive = list(range(1, n + 1))
+    winners, losers = [], []
+    for _ in range(draw(st.integers(0, n - 1))):
+        pair = draw(st.lists(st.sampled_from(alive), min_size=2, max_size=2, unique=True))
+        winners.append(min(pair))
+        losers.append(max(pair))
+        alive.remove(max(pair))
+    m = len(winners)
+    priorities = draw(st.lists(st.integers(0, 10), min_size=m, max_size=m))
+    image = draw(st.permutations([*range(n + 1), *range(n + 1)]))
+    return MergeTree(
+        DenseLabels(
+            np.array(image, np.uint32).reshape(2, -1), ids.astype(np.uint64), np.dtype(np.int64)
+        ),
+        np.array(winners, np.int64),
+        np.array(losers, np.int64),
+        np.array(priorities, float) / 10,
+    )
+
+
+def members_after(tree, merges):
+    """Return the sets of dense ids after so many merges, by region."""
+    members = {k: {k} for k in range(1, tree.n_superpixels + 1)}
+    for winner, loser in zip(tree.winners[:merges], tree.losers[:merges], strict=True):
+        members[int(winner)] |= members.pop(int(loser))
+    return members
+
+
+def nodes_of(tree):
+    """Return the set of dense ids of every node, by its number."""
+    nodes = {k: {k} for k in range(1, tree.n_superpixels + 1)}
+    current = {k: k for k in nodes}
+    for k, (winner, loser) in enumerate(zip(tree.winners, tree.losers, strict=True)):
+        node = tree.n_superpixels + 1 + k
+        nodes[node] = nodes[current[int(winner)]] | nodes[current[int(loser)]]
+        current[int(winner)] = node
+    return nodes
+
+
+@given(trees())
+def test_lut_after_every_merge(tree):
+    for merges in range(tree.n_merges + 1):
+        lut = tree.lut(merges=merges)
+        assert lut.dtype == np.uint32
+        assert lut[0] == 0
+        for region, members in members_after(tree, merges).items():
+            assert set(np.flatnonzero(lut == region).tolist()) == members
+            assert region == min(members)
+
+
+@given(trees(), st.floats(-0.2, 1.2))
+def test_a_threshold_does_the_merges_up_to_the_first_above_it(tree, threshold):
+    done = 0
+    while done < tree.n_merges and tree.priorities[done] <= threshold:
+        done += 1
+    assert tree.n_merges_at(threshold) == done
+    assert np.array_equal(tree.lut(threshold), tree.lut(merges=done))
+    assert tree.n_segments(threshold) == tree.n_superpixels - done
+
+
+@given(trees(), st.floats(0, 1), st.floats(0, 1))
+def test_partitions_are_nested(tree, a, b):
+    fine, coarse = tree.lut(min(a, b)), tree.lut(max(a, b))
+    assert np.array_equal(coarse[fine], coarse)
+
+
+@given(trees())
+def test_nothing_changes_between_thresholds(tree):
+    steps = tree.thresholds()
+    states = [tree.lut(-1.0)]
+    for at, after in itertools.pairwise([*steps, 2.0]):
+        states.append(tree.lut(at))
+        assert np.array_equal(tree.lut(at), tree.lut((at + after) / 2))
+    for before, now in itertools.pairwise(states):
+        assert not np.array_equal(before, now)
+
+
+@given(trees(), st.floats(0, 1))
+def test_segments_are_in_the_users_ids_and_type(tree, threshold):
+    image = tree.superpixels.ids[tree.lut(threshold)][tree.superpixels.image]
+    whole = tree.segment(threshold)
+    assert whole.dtype == np.int64
+    assert np.array_equal(whole, image)
+    for index in (1, np.s_[:, 0], np.s_[..., 1:], np.s_[1, 0]):
+        part = tree.segment(threshold, index=index)
+        assert np.array_equal(part, image[index])
+        assert part.shape == np.shape(image[index])
+
+
+@given(trees())
+def test_nodes_parents_children_members(tree):
+    nodes = nodes_of(tree)
+    assert len(tree.parents) == len(nodes) + 1
+    for node, members in nodes.items():
+        assert tree.members(node).tolist() == sorted(members)
+        above = tree.ancestors(node).tolist()
+        assert [nodes[a] for a in above] == sorted(
+            (m for n, m in nodes.items() if m > members), key=len
+        )
+    for k, (left, right) in enumerate(tree.children.tolist()):
+        assert nodes[left] | nodes[right] == nodes[tree.n_superpixels + 1 + k]
+        assert min(nodes[left]) == tree.winners[k]
+        assert min(nodes[right]) == tree.losers[k]
+        assert tree.node_height(tree.n_superpixels + 1 + k) == tree.heights[k]
+    assert tree.node_height(1) == -np.inf
+
+
+@given(trees(most=8))
+def test_lowest_common_ancestor(tree):
+    nodes = nodes_of(tree)
+    for a in nodes:
+        for b in nodes:
+            both = [n for n, members in nodes.items() if nodes[a] | nodes[b] <= members]
+            expected = min(both, key=lambda n: (len(nodes[n]), n), default=None)
+            assert tree.lowest_common_ancestor(a, b) == expected
+
+
+@given(trees())
+def test_csv_says_it_all(tmp_path_factory, tree):
+    path = tree.to_csv(tmp_path_factory.mktemp("tree") / "tree.csv")
+    table = pd.read_csv(path)
+    assert table["winner"].tolist() == tree.superpixels.ids[tree.winners].tolist()
+    assert table["loser"].tolist() == tree.superpixels.ids[tree.losers].tolist()
+    assert table["priority"].tolist() == tree.priorities.tolist()
+    assert table["height"].tolist() == tree.heights.tolist()
+    assert table[["left", "right"]].values.tolist() == tree.children.tolist()
+
+
+def test_a_chain_of_many_merges_needs_no_recursion():
+    n = 30_000
+    ids = np.arange(n + 1, dtype=np.uint64)
+    tree = MergeTree(
+        DenseLabels(np.arange(n, dtype=np.uint32) + 1, ids, np.dtype(np.uint16)),
+        np.ones(n - 1, np.int64),
+        np.arange(2, n + 1),
+        np.linspace(0, 1, n - 1),
+    )
+    assert set(tree.lut(1.0)[1:].tolist()) == {1}
+    assert len(tree.members(2 * n - 1)) == n
+    assert tree.lowest_common_ancestor(1, n) == 2 * n - 1
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.int16, np.uint32, np.int64, np.uint64, ">i4"])
+def test_labels_come_back_in_their_own_type(dtype):
+    labels = np.array([[1, 1, 100], [9, 9, 100]]).astype(dtype)
+    tree = agglomerate(region_graph(labels, np.zeros((2, 3))))
+    out = tree.segment(merges=0)
+    assert out.dtype == np.dtype(dtype).newbyteorder("=")
+    assert np.array_equal(out, labels)
+    assert np.array_equal(tree.segment(1.0), np.ones((2, 3)))
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda t: t.lut(float("nan")), "`threshold` must be a number, got nan"),
+        (lambda t: t.lut(0.5, merges=1), "`threshold` or `merges`, not both"),
+        (lambda t: t.lut(merges=2), "`merges` must be 0 to 1"),
+        (lambda t: t.members(0), "`node` must be 1 to 3"),
+        (lambda t: t.ancestors(4), "`node` must be 1 to 3"),
+    ],
+)
+def test_refusals(call, words):
+    tree = agglomerate(region_graph(np.array([1, 2]), np.zeros(2)))
+    with pytest.raises(InvalidInput, match=words):
+        call(tree)

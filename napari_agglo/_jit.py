@@ -32,5 +32,5 @@ def kernel(function: F) -> F:
 
 
 def inlined(function: F) -> F:
-    """Compile a helper that kernels call; it becomes part of its callers and is cached with them."""
+    """Compile a helper of kernels; it becomes part of its callers and is cached with them."""
     return cast(F, numba.njit(nogil=True, forceinline=True)(function))

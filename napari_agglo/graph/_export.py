@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -58,11 +58,16 @@ def to_networkx(graph: RegionGraph) -> nx.Graph[int]:
         spacing=" ".join(str(s) for s in graph.spacing),
         cues=" ".join(graph.cue_names),
     )
-    regions = region_table(graph).set_index("id").to_dict("index")
-    out.add_nodes_from((int(str(region)), dict(row)) for region, row in regions.items())
-    boundaries = boundary_table(graph).to_dict("records")
-    out.add_edges_from((int(row.pop("u")), int(row.pop("v")), row) for row in boundaries)
+    out.add_nodes_from((row.pop("id"), row) for row in _rows(region_table(graph)))
+    out.add_edges_from((row.pop("u"), row.pop("v"), row) for row in _rows(boundary_table(graph)))
     return out
+
+
+def _rows(table: pd.DataFrame) -> list[dict[str, Any]]:
+    """Return the rows of a table as dicts of plain Python numbers."""
+    columns = [table[name].tolist() for name in table]
+    names = [str(name) for name in table]
+    return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
 
 
 def to_graphml(graph: RegionGraph, path: str | PathLike[str]) -> Path:

@@ -163,6 +163,15 @@ def cue_ranges(
     return ranges or None
 
 
+def require_range(what: str, volume: Volume, declared: Range | None, option: str) -> None:
+    """Refuse integers of unknown range, in the words of the command line."""
+    if declared is None and volume.dtype.kind in "iu":
+        raise InvalidInput(
+            f"{what} is {volume.dtype}: say which values mean 0 and 1, e.g. {option}0:255, "
+            f"or {option}255:0 if boundaries are dark"
+        )
+
+
 def pick_spacing(given: tuple[float, ...] | None, *volumes: Volume) -> tuple[float, ...] | None:
     """Return the spacing given on the command line, else the first that a file knows."""
     if given is not None:

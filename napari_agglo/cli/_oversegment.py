@@ -60,13 +60,14 @@ def run(arguments: argparse.Namespace) -> None:
 
 
 def _one(files: dict[str, str], output: Any, arguments: argparse.Namespace) -> int:
-    from napari_agglo.cli._arguments import pick_spacing
+    from napari_agglo.cli._arguments import pick_spacing, require_range
     from napari_agglo.cli._terminal import progress_line
     from napari_agglo.superpixels import oversegment
     from napari_agglo.volumes import open_volume, write_labels
 
     volumes = {name: open_volume(path) for name, path in files.items()}
     boundary = volumes["BOUNDARY"]
+    require_range(files["BOUNDARY"], boundary, arguments.range, "--range ")
     spacing = pick_spacing(arguments.spacing, *volumes.values())
     with progress_line() as progress:
         superpixels = oversegment(

@@ -67,7 +67,7 @@ def test_oversegment_a_folder_as_a_stack(run, files):
 
 
 def test_oversegment_refuses(refused, files):
-    assert "range" in refused("oversegment", "boundary8.tif", "-o", "s.tif")
+    assert "boundary8.tif is uint8" in refused("oversegment", "boundary8.tif", "-o", "s.tif")
     assert "must end in one of" in refused("oversegment", "boundary.tif", "-o", "s.jpg")
     assert "must be a folder" in refused("oversegment", "boundary.tif", "--each", "-o", "out")
     assert not os.path.exists("s.tif")
@@ -147,7 +147,10 @@ def test_segment_each_of_a_folder(run, refused, files):
         (["--policy", "median"], "mean or random"),
         (["--range", "mito=0:1"], "the cues are boundary"),
         (["--cues", "boundary=gold.tif"], "two images called 'boundary'"),
-        (["--cues", "gold=gold.tif"], "gold"),  # integers without a range
+        (
+            ["--cues", "mito=gold.tif"],
+            "gold.tif is uint16: say which values mean 0 and 1, e.g. --range mito=0:255",
+        ),
         (["--spacing", "1,1,1"], "spacing"),
         (["--superpixels", "boundary.tif"], "integer"),
         (["--tree", "no/tree.csv"], "there is no folder"),
@@ -157,6 +160,12 @@ def test_segment_refuses(refused, files, change, words):
     before = sorted(os.listdir())
     assert words in refused("segment", *PIPELINE, "-o", "l.tif", *change)
     assert sorted(os.listdir()) == before
+
+
+def test_the_mean_of_which_cue(refused, run, files):
+    arguments = ["--superpixels", "superpixels.tif", "--cues", "mito=boundary.tif", "-o", "l.tif"]
+    assert "needs a cue called boundary, not only mito" in refused("segment", *arguments)
+    assert run("segment", *arguments, "--policy", "random")[0] == 0
 
 
 def test_evaluate(run, files):

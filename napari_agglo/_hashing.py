@@ -22,6 +22,15 @@ def pair_slot(u: Any, v: Any, mask: Any) -> Any:
 
 
 @inlined
+def pair_hash(u: Any, v: Any) -> Any:
+    """Return 63 bits of hash of a pair of numbers below 2**31; low and high half both look random."""
+    mixed = (u * 0x119DE1F3) ^ (v * 0x45D9F3B)
+    low = (mixed ^ (mixed >> 16)) & 0xFFFFFFFF
+    high = ((mixed ^ (mixed >> 32)) & 0x7FFFFFFF) * 0x5BD1E995 >> 16 & 0x7FFFFFFF
+    return high << 32 | low
+
+
+@inlined
 def _mix(word: Any) -> Any:
     """Scramble a 32-bit word: every bit of the input changes about half the bits of the output."""
     word = ((word ^ (word >> 16)) * 0x45D9F3B) & 0xFFFFFFFF

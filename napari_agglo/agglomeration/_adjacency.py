@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from napari_agglo._hashing import pair_slot
+from napari_agglo._hashing import pair_hash
 from napari_agglo._jit import inlined, kernel
 
 
@@ -27,9 +27,9 @@ class Adjacency(NamedTuple):
     """
 
     ends: NDArray[np.int32]  # (edges, 2): the node at each end; -1 at both for an edge that is gone
-    links: NDArray[np.int32]  # (2 edges, 2): next and previous half-edge of the same node, or -1
+    links: NDArray[np.int32]  # (edges, 2, 2): of each half-edge the next and previous, or -1
     nodes: NDArray[np.int32]  # (nodes, 2): first half-edge, or -1, and degree
-    table: NDArray[np.int64]  # (slots, 2): key, 0 for an empty slot, and edge
+    table: NDArray[np.int64]  # part of the hash and, below it, edge + 1; 0 for an empty slot
     filled: NDArray[np.int64]  # (1,): slots in use
     kept: NDArray[np.int32]  # buffer: edges that took in a parallel one in the last contraction
     absorbed: NDArray[np.int32]  # buffer: the edges that they took in
@@ -40,17 +40,38 @@ NEXT, PREVIOUS = 0, 1
 HEAD, DEGREE = 0, 1
 
 
-def link(edges: NDArray[np.int64], n_nodes: int) -> Adjacency:
-    """Build the lists and the table of a graph of nodes 0..`n_nodes` - 1."""
-    n_edges = len(edges)
-    slots = 1 << max(4, (2 * n_edges - 1).bit_length())
+# All that the mean needs of an edge, in one cache line: fetching it is what a merge waits for.
+_EDGE = np.dtype(
+    [
+        ("ends", np.int32, (2,)),
+        ("links", np.int32, (2, 2)),
+        ("sums", np.int64, (2,)),
+        ("priority", np.float64),
+        ("entered", np.float64),
+        ("unused", np.int64),
+    ]
+)
+
+
+def edge_records(n_edges: int) -> NDArray[np.void]:
+    """Return zeroed records, each beginning where a cache line begins."""
+    line = _EDGE.itemsize
+    raw = np.zeros((n_edges + 1) * line, np.uint8)
+    first = -raw.ctypes.data % line
+    return raw[first : first + n_edges * line].view(_EDGE)
+
+
+def link(edges: NDArray[np.int64], n_nodes: int, records: NDArray[np.void]) -> Adjacency:
+    """Build the lists and the table of a graph of nodes 0..`n_nodes` - 1 in `records`."""
+    slots = 1 << max(4, (2 * len(edges) - 1).bit_length())
     nodes = np.zeros((n_nodes, 2), np.int32)
     nodes[:, HEAD] = -1
+    records["ends"] = edges
     graph = Adjacency(
-        ends=edges.astype(np.int32, order="C"),
-        links=np.empty((2 * n_edges, 2), np.int32),
+        ends=records["ends"],
+        links=records["links"],
         nodes=nodes,
-        table=np.zeros((slots, 2), np.int64),
+        table=np.zeros(slots, np.int64),
         filled=np.zeros(1, np.int64),
         kept=np.empty(n_nodes, np.int32),
         absorbed=np.empty(n_nodes, np.int32),
@@ -66,17 +87,17 @@ def _link_all(ends: Any, links: Any, nodes: Any, table: Any, filled: Any) -> Non
     for edge in range(ends.shape[0] - 1, -1, -1):
         for side in range(2):
             _push(links, nodes, 2 * edge + side, ends[edge, side])
-    _fill_table(ends, nodes, table, filled)
+    _fill_table(ends, table, filled)
 
 
 @inlined
 def _push(links: Any, nodes: Any, half: Any, node: Any) -> None:
     """Put a half-edge at the head of the list of `node`."""
     first = nodes[node, HEAD]
-    links[half, NEXT] = first
-    links[half, PREVIOUS] = -1
+    links[half >> 1, half & 1, NEXT] = first
+    links[half >> 1, half & 1, PREVIOUS] = -1
     if first >= 0:
-        links[first, PREVIOUS] = half
+        links[first >> 1, first & 1, PREVIOUS] = half
     nodes[node, HEAD] = half
     nodes[node, DEGREE] += 1
 
@@ -84,19 +105,19 @@ def _push(links: Any, nodes: Any, half: Any, node: Any) -> None:
 @inlined
 def _take_out(links: Any, nodes: Any, half: Any, node: Any) -> None:
     """Take a half-edge out of the list of `node`."""
-    before = links[half, PREVIOUS]
-    after = links[half, NEXT]
+    before = links[half >> 1, half & 1, PREVIOUS]
+    after = links[half >> 1, half & 1, NEXT]
     if before >= 0:
-        links[before, NEXT] = after
+        links[before >> 1, before & 1, NEXT] = after
     else:
         nodes[node, HEAD] = after
     if after >= 0:
-        links[after, PREVIOUS] = before
+        links[after >> 1, after & 1, PREVIOUS] = before
     nodes[node, DEGREE] -= 1
 
 
 @inlined
-def _fill_table(ends: Any, nodes: Any, table: Any, filled: Any) -> None:
+def _fill_table(ends: Any, table: Any, filled: Any) -> None:
     """Empty the table and enter all living edges."""
     table[:] = 0
     filled[0] = 0
@@ -104,23 +125,29 @@ def _fill_table(ends: Any, nodes: Any, table: Any, filled: Any) -> None:
         if ends[edge, 0] >= 0:
             u = np.int64(ends[edge, 0])
             v = np.int64(ends[edge, 1])
-            _find_or_enter(u, v, edge, nodes, table, filled)
+            _find_or_enter(u, v, edge, ends, table, filled)
 
 
 @inlined
-def _find_or_enter(u: Any, v: Any, edge: Any, nodes: Any, table: Any, filled: Any) -> Any:
-    """Edge between `u` and `v` if there is one; else enter `edge` as that and return -1."""
-    low = min(u, v)
-    high = max(u, v)
-    key = low * nodes.shape[0] + high
-    mask = table.shape[0] - 1
-    slot = pair_slot(low, high, mask)
-    while table[slot, 0] != 0:
-        if table[slot, 0] == key:
-            return table[slot, 1]
+def _find_or_enter(u: Any, v: Any, edge: Any, ends: Any, table: Any, filled: Any) -> Any:
+    """Edge between `u` and `v` if there is one; else enter `edge` as that and return -1.
+
+    A slot holds 31 more bits of the hash above the edge, so that another pair's edge is hardly ever
+    fetched; whether it is this pair's is then read off the edge itself.
+    """
+    mixed = pair_hash(min(u, v), max(u, v))
+    mark = mixed >> 32 << 32
+    mask = table.size - 1
+    slot = mixed & mask
+    while table[slot] != 0:
+        if table[slot] >> 32 << 32 == mark:
+            found = (table[slot] & 0xFFFFFFFF) - 1
+            a = ends[found, 0]
+            b = ends[found, 1]
+            if (a == u and b == v) or (a == v and b == u):
+                return found
         slot = (slot + 1) & mask
-    table[slot, 0] = key
-    table[slot, 1] = edge
+    table[slot] = mark | (edge + 1)
     filled[0] += 1
     return np.int64(-1)
 
@@ -143,16 +170,16 @@ def contract(
     ends[edge, 1] = -1
     if nodes[survivor, DEGREE] < nodes[gone, DEGREE]:
         survivor, gone = gone, survivor
-    if 4 * (filled[0] + nodes[gone, DEGREE]) > 3 * table.shape[0]:
-        _fill_table(ends, nodes, table, filled)
+    if 4 * (filled[0] + nodes[gone, DEGREE]) > 3 * table.size:
+        _fill_table(ends, table, filled)
     n_parallel = 0
     half = np.int64(nodes[gone, HEAD])
     while half >= 0:
-        after = np.int64(links[half, NEXT])
+        after = np.int64(links[half >> 1, half & 1, NEXT])
         moved = half >> 1
         side = half & 1
         neighbour = np.int64(ends[moved, 1 - side])
-        found = _find_or_enter(survivor, neighbour, moved, nodes, table, filled)
+        found = _find_or_enter(survivor, neighbour, moved, ends, table, filled)
         if found < 0:
             ends[moved, side] = survivor
             _push(links, nodes, half, survivor)

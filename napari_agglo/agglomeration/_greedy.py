@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from napari_agglo._progress import ProgressCallback, report
-from napari_agglo.agglomeration._adjacency import Adjacency, link
+from napari_agglo.agglomeration._adjacency import edge_records, link
 from napari_agglo.agglomeration._constraints import constrained_edges
 from napari_agglo.agglomeration._mean import mean_queue, merge_by_mean
 from napari_agglo.agglomeration._rescoring import edge_queue, fill_queue, merge_by_rescoring
@@ -62,19 +62,21 @@ def mean_state(
     graph: RegionGraph, edges: NDArray[np.int64], forbidden: NDArray[np.bool_], policy: MeanPolicy
 ) -> State:
     """Return what `merge_by_mean` starts from, and the id of the region of each node."""
-    adjacency, ids = _linked(graph, edges)
-    sums = np.zeros((len(edges), 2), np.int64)
-    sums[: graph.n_boundaries, 0] = graph.boundaries[:, _cue_column(graph, policy)]
+    records = edge_records(len(edges))
+    sums = records["sums"][: graph.n_boundaries]
+    sums[:, 0] = graph.boundaries[:, _cue_column(graph, policy)]
     for axis in range(graph.layout.ndim):
-        sums[: graph.n_boundaries, 1] += 2 * graph.boundaries[:, axis]
-    return (*adjacency, *mean_queue(sums, forbidden)), ids
+        sums[:, 1] += 2 * graph.boundaries[:, axis]
+    adjacency = link(edges, graph.n_regions + 1, records)
+    return (*adjacency, *mean_queue(records, forbidden)), _first_ids(graph)
 
 
 def rescoring_state(
     graph: RegionGraph, edges: NDArray[np.int64], forbidden: NDArray[np.bool_], policy: Policy
 ) -> State:
     """Return what `merge_by_rescoring` starts from, and the id of the region of each node."""
-    adjacency, ids = _linked(graph, edges)
+    adjacency = link(edges, graph.n_regions + 1, edge_records(len(edges)))
+    ids = _first_ids(graph)
     if isinstance(policy, MeanPolicy):
         scoring = (MEAN, _cue_column(graph, policy), graph.layout.ndim)
     else:
@@ -86,8 +88,8 @@ def rescoring_state(
     return (*adjacency, *queue, *scoring, graph.regions.copy(), graph.boxes.copy(), rows), ids
 
 
-def _linked(graph: RegionGraph, edges: NDArray[np.int64]) -> tuple[Adjacency, NDArray[np.int32]]:
-    return link(edges, graph.n_regions + 1), np.arange(graph.n_regions + 1, dtype=np.int32)
+def _first_ids(graph: RegionGraph) -> NDArray[np.int32]:
+    return np.arange(graph.n_regions + 1, dtype=np.int32)
 
 
 def _cue_column(graph: RegionGraph, policy: MeanPolicy) -> int:

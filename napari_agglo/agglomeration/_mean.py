@@ -1,13 +1,15 @@
 """Agglomeration by the mean of a cue over the boundary: the loop where speed is everything.
 
 Strategy: when two regions merge, only a boundary that takes in a parallel one changes its mean. So
-the boundaries of the initial graph are sorted once, and a heap holds just those that have changed;
-an entry is stale if the priority it was entered with is no longer the boundary's.
+the boundaries of the initial graph are sorted once, and a heap holds just those that have changed.
+A boundary has one entry that counts, under the key `entered`, in the list or in the heap. When its
+mean falls below that key it is entered anew at once; when it rises, only once that entry comes up,
+for most boundaries change several times before they do.
 
 A mean never falls below the smaller of its parts, so the lowest priority never goes down, and all
-boundaries of equal priority can be dealt with together: one at a time if it is alone, else in the
-order of the *current* ids of its regions, from a second heap that lives as long as the plateau. An
-id only changes to a smaller one; then the boundaries of that region are entered again.
+boundaries of equal priority can be dealt with together: in the order of the *current* ids of their
+regions, from a second heap that lives as long as the plateau. An id only changes to a smaller one;
+then the boundaries of that region are entered there again.
 """
 
 from __future__ import annotations
@@ -19,39 +21,50 @@ from numpy.typing import NDArray
 
 from napari_agglo._jit import inlined, kernel
 from napari_agglo.agglomeration._adjacency import DEGREE, HEAD, NEXT, contract
-from napari_agglo.agglomeration._heaps import heap_order, heap_pop, heap_push
+from napari_agglo.agglomeration._heaps import heap_arrays, heap_order, heap_pop, heap_push
+from napari_agglo.agglomeration._sort import sort_edges
 
 
 class MeanQueue(NamedTuple):
     """What waits to be merged, in the order in which the kernel takes the arrays."""
 
     sums: NDArray[np.int64]  # (edges, 2): of the cue, and of the pixels in that sum
-    priority: NDArray[np.float64]  # of each edge; inf where a merge is forbidden
-    order: NDArray[np.int64]  # edges of the initial graph by ascending priority ...
+    priority: NDArray[np.float64]  # of each edge; inf if it is gone or must not be merged
+    entered: NDArray[np.float64]  # key of the entry that counts
+    gone: NDArray[np.bool_]  # edges that will not be merged any more; a byte each, so quickly read
+    order: NDArray[np.int32]  # edges of the initial graph by ascending priority ...
     order_keys: NDArray[np.float64]  # ... and that priority
-    changed_keys: NDArray[np.float64]  # heap of edges that have changed: priority ...
-    changed: NDArray[np.int32]  # ... and edge
-    tie_keys: NDArray[np.int64]  # heap of the current plateau: ids of both regions ...
-    ties: NDArray[np.int32]  # ... and edge
+    changed_keys: NDArray[Any]  # heap of edges that have changed: priority ...
+    changed: NDArray[Any]  # ... and edge
+    tie_keys: NDArray[Any]  # heap of the current plateau: ids of both regions ...
+    ties: NDArray[Any]  # ... and edge
     state: NDArray[np.int64]  # how far `order` has been read, and the sizes of the two heaps
     plateau: NDArray[np.float64]  # (1,): the priority of the current plateau
 
 
-def mean_queue(sums: NDArray[np.int64], forbidden: NDArray[np.bool_]) -> MeanQueue:
-    """Queue all edges that are not forbidden by their mean, ``sums[:, 0] / (255 sums[:, 1])``."""
-    n = len(sums)
-    priority = np.full(n, np.inf)
-    np.divide(sums[:, 0], 255.0 * sums[:, 1], out=priority, where=~forbidden)
-    order = np.argsort(priority)[: n - int(forbidden.sum())]
+def mean_queue(records: NDArray[np.void], forbidden: NDArray[np.bool_]) -> MeanQueue:
+    """Queue the edges that are not forbidden by their mean, ``sums[:, 0] / (255 sums[:, 1])``."""
+    n = len(records)
+    sums = records["sums"]
+    records["priority"] = np.inf
+    np.divide(sums[:, 0], 255.0 * sums[:, 1], out=records["priority"], where=~forbidden)
+    records["entered"] = records["priority"]
+    order, order_keys = sort_edges(np.ascontiguousarray(records["priority"]))
+    # An edge is entered anew at most once for each that it takes in and once for each time that it
+    # comes up; ties are entered again when a region is renamed, and cleared when there is no room.
+    changed_keys, changed = heap_arrays(2 * n, np.float64)
+    tie_keys, ties = heap_arrays(3 * n, np.int64)
     return MeanQueue(
         sums=sums,
-        priority=priority,
+        priority=records["priority"],
+        entered=records["entered"],
+        gone=forbidden.copy(),
         order=order,
-        order_keys=priority[order],
-        changed_keys=np.empty(n, np.float64),
-        changed=np.empty(n, np.int32),
-        tie_keys=np.empty(3 * n, np.int64),
-        ties=np.empty(3 * n, np.int32),
+        order_keys=order_keys,
+        changed_keys=changed_keys,
+        changed=changed,
+        tie_keys=tie_keys,
+        ties=ties,
         state=np.zeros(3, np.int64),
         plateau=np.zeros(1, np.float64),
     )
@@ -79,7 +92,7 @@ def _renamed(
         kept = 0
         for k in range(n_ties):
             edge = ties[k]
-            if priority[edge] == plateau and tie_keys[k] == _tie_key(ends, ids, edge):
+            if priority[edge] < np.inf and tie_keys[k] == _tie_key(ends, ids, edge):
                 ties[kept] = edge
                 kept += 1
         ids[node] = new_id
@@ -93,52 +106,62 @@ def _renamed(
         edge = half >> 1
         if priority[edge] == plateau:
             n_ties = heap_push(tie_keys, ties, n_ties, _tie_key(ends, ids, edge), edge)
-        half = np.int64(links[half, NEXT])
+        half = np.int64(links[edge, half & 1, NEXT])
     return n_ties
 
 
 @kernel
 def merge_by_mean(
-    ends: Any, links: Any, nodes: Any, table: Any, filled: Any, kept: Any, absorbed: Any, sums: Any,
-    priority: Any, order: Any, order_keys: Any, changed_keys: Any, changed: Any, tie_keys: Any,
-    ties: Any, state: Any, plateau: Any, ids: Any, winners: Any, losers: Any, priorities: Any,
-    done: Any, stop: Any,
+    ends: Any, links: Any, nodes: Any, table: Any, filled: Any, kept: Any, absorbed: Any,
+    sums: Any, priority: Any, entered: Any, gone: Any, order: Any, order_keys: Any,
+    changed_keys: Any, changed: Any, tie_keys: Any, ties: Any, state: Any, plateau: Any,
+    ids: Any, winners: Any, losers: Any, priorities: Any, done: Any, stop: Any,
 ) -> Any:  # fmt: skip
     """Do merges `done` to `stop` - 1; return how many are done in all, fewer when none is left.
 
-    No bounds checking is performed. The first line is an `Adjacency`, the second a `MeanQueue`,
-    `ids` the id of the region of each node; they hold the state between two calls. An edge that is
-    gone has priority inf, so that every entry for it is stale.
+    No bounds checking is performed. The first line is an `Adjacency`, the next two a `MeanQueue`,
+    `ids` the id of the region of each node; they hold the state between two calls.
     """
     cursor, n_changed, n_ties = state
     lowest = plateau[0]
     while done < stop:
         if n_ties == 0:
-            while cursor < order.size and priority[order[cursor]] != order_keys[cursor]:
-                cursor += 1
-            while n_changed > 0 and priority[changed[0]] != changed_keys[0]:
-                n_changed = heap_pop(changed_keys, changed, n_changed)
-            lowest = order_keys[cursor] if cursor < order.size else np.inf
+            lowest = np.inf
+            if cursor < order.size:
+                lowest = order_keys[cursor]
             if n_changed > 0:
                 lowest = min(lowest, changed_keys[0])
             if lowest == np.inf:
                 break
-            while cursor < order.size and order_keys[cursor] == lowest:
-                if priority[order[cursor]] == lowest:
-                    ties[n_ties] = order[cursor]
-                    tie_keys[n_ties] = _tie_key(ends, ids, order[cursor])
-                    n_ties += 1
+        while True:  # all entries at this priority, of which some may have risen or be gone
+            if cursor < order.size and order_keys[cursor] == lowest:
+                edge = np.int64(order[cursor])
                 cursor += 1
-            heap_order(tie_keys, ties, n_ties)
-        while n_changed > 0 and changed_keys[0] == lowest:
-            edge = changed[0]
-            n_changed = heap_pop(changed_keys, changed, n_changed)
-            if priority[edge] == lowest:
+            elif n_changed > 0 and changed_keys[0] == lowest:
+                edge = np.int64(changed[0])
+                n_changed = heap_pop(changed_keys, changed, n_changed)
+            else:
+                break
+            if gone[edge] or entered[edge] != lowest:
+                continue
+            now = priority[edge]
+            if now == lowest:
                 n_ties = heap_push(tie_keys, ties, n_ties, _tie_key(ends, ids, edge), edge)
-        edge = ties[0]
+            else:
+                entered[edge] = now
+                n_changed = heap_push(changed_keys, changed, n_changed, now, edge)
+        if n_ties == 0:
+            continue
+        edge = np.int64(ties[0])
         key = tie_keys[0]
         n_ties = heap_pop(tie_keys, ties, n_ties)
-        if priority[edge] != lowest or key != _tie_key(ends, ids, edge):
+        now = priority[edge]
+        if now != lowest:
+            if entered[edge] == lowest and now < np.inf:  # it rose while it waited here
+                entered[edge] = now
+                n_changed = heap_push(changed_keys, changed, n_changed, now, edge)
+            continue
+        if key != _tie_key(ends, ids, edge):
             continue
         a = np.int64(ids[ends[edge, 0]])
         b = np.int64(ids[ends[edge, 1]])
@@ -147,6 +170,7 @@ def merge_by_mean(
         priorities[done] = lowest
         done += 1
         priority[edge] = np.inf
+        gone[edge] = True
         n_ties = _renamed(
             ends[edge, 0 if a > b else 1], min(a, b),
             ends, links, nodes, ids, priority, tie_keys, ties, n_ties, lowest,
@@ -159,12 +183,15 @@ def merge_by_mean(
             sums[into, 1] += sums[other, 1]
             if priority[into] == np.inf or priority[other] == np.inf:
                 priority[into] = np.inf  # what is forbidden to a part is forbidden to the whole
+                gone[into] = True
             else:
                 mean = sums[into, 0] / (255.0 * sums[into, 1])
-                if mean != priority[into]:
-                    priority[into] = mean
+                priority[into] = mean
+                if mean < entered[into]:
+                    entered[into] = mean
                     n_changed = heap_push(changed_keys, changed, n_changed, mean, into)
             priority[other] = np.inf
+            gone[other] = True
     state[0] = cursor
     state[1] = n_changed
     state[2] = n_ties

@@ -165,5 +165,5 @@ def merge_by_rescoring(
                     edge, kind, parameter, ndim, boundaries, ends, ids,
                     priority, ties, heap, place, size,
                 )  # fmt: skip
-            half = np.int64(links[half, NEXT])
+            half = np.int64(links[edge, half & 1, NEXT])
     return done

@@ -1,0 +1,129 @@
+"""The engine against its peers: graph, merge loop, tree, end to end."""
+
+from __future__ import annotations
+
+import numpy as np
+
+import napari_agglo as agglo
+from benchmarks import peers, volumes
+from benchmarks.timing import Table, cpu_seconds, interleaved
+from napari_agglo.graph import RegionGraph
+from napari_agglo.tree._kernels import map_labels
+
+SHAPE = (256, 512, 512)
+THRESHOLD = 0.3
+
+
+def bench_graph(table: Table, labels: np.ndarray, boundary: np.ndarray) -> RegionGraph:
+    """Graph and all statistics of one cue, against graphs with fewer features."""
+    entries = {"napari-agglo": lambda: agglo.region_graph(labels, boundary)}
+    if peers.bic:
+        entries["bioimage-cpp, mean"] = lambda: peers.bic_graph(labels, boundary, full=False)
+        entries["bioimage-cpp, 12 features"] = lambda: peers.bic_graph(labels, boundary, full=True)
+    times = interleaved(entries)
+    table.add_rivals("graph + all statistics", times, labels.size / 1e6, "Mvox", ">= 35 Mvox/s")
+    return agglo.region_graph(labels, boundary)
+
+
+def bench_merging(table: Table, graph: RegionGraph, work: str, goal: str, slow: bool) -> None:
+    """Mean agglomeration to the last merge, of a graph that is there already."""
+    entries = {"napari-agglo": lambda: agglo.agglomerate(graph)}
+    if peers.bic:
+        rag = peers.bic_plain_graph(graph)
+        entries["bioimage-cpp"] = lambda: peers.bic_merge_all(rag, graph)
+    times = interleaved(entries, runs=1 if slow else 3, warm=not slow)
+    if slow:
+        times["napari-agglo"] = min(times["napari-agglo"], cpu_seconds(entries["napari-agglo"]))
+    elif peers.higra:
+        times["higra (1 run)"] = cpu_seconds(lambda: peers.higra_merge_all(graph))
+    merges = agglo.agglomerate(graph).n_merges
+    table.add_rivals(work, times, merges, "merges", goal)
+
+
+def bench_star(table: Table) -> None:
+    """A hub: the time must grow with the leaves, not with their square."""
+    before = 0.0
+    for leaves in (10_000, 20_000, 40_000, 80_000):
+        graph = volumes.star(leaves)
+        took = interleaved({"ours": lambda graph=graph: agglo.agglomerate(graph)}, runs=5)["ours"]
+        growth = f"{took / before:.2f} x for twice the leaves" if before else ""
+        table.add(f"star of {leaves:,} leaves", "napari-agglo", took, "", growth, "<= 2.3 x")
+        before = took
+    if peers.bic:
+        graph = volumes.star(40_000)
+        rag = peers.bic_plain_graph(graph)
+        took = cpu_seconds(lambda: peers.bic_merge_all(rag, graph))
+        table.add("star of 40,000 leaves", "bioimage-cpp (1 run)", took)
+
+
+def bench_end_to_end(table: Table, labels: np.ndarray, boundary: np.ndarray) -> None:
+    """Labels and boundary map to labels at a threshold; all must give the same partition."""
+
+    def ours() -> np.ndarray:
+        tree = agglo.agglomerate(agglo.region_graph(labels, boundary))
+        return tree.segment(THRESHOLD)
+
+    entries = {"napari-agglo": ours}
+    if peers.bic:
+        entries["bioimage-cpp"] = lambda: peers.bic_end_to_end(labels, boundary, THRESHOLD)
+    if peers.waterz:
+        affinity = peers.affinities(boundary)
+        entries["waterz"] = lambda: peers.waterz_labels(affinity, labels, [THRESHOLD])
+    times = interleaved(entries, runs=2)
+    table.add_rivals("end to end", times, labels.size / 1e6, "Mvox", ">= 2 x both")
+    reference = ours()
+    for name, work in entries.items():
+        false_merge, false_split = agglo.split_vi(work(), reference)
+        print(f"(partition of {name} against ours: VI {false_merge:.6f} + {false_split:.6f} bits)")
+
+
+def bench_tree(table: Table, graph: RegionGraph, goal: str) -> None:
+    """Reading a partition off the tree."""
+    tree = agglo.agglomerate(graph)
+    took = interleaved({"lut": lambda: tree.lut(0.5)}, runs=20)["lut"]
+    table.add(f"lut(t), {graph.n_regions:,} superpixels", "napari-agglo", took, "", "", goal)
+
+
+def bench_slice(table: Table, graph: RegionGraph) -> None:
+    """Mapping one slice through a table."""
+    tree = agglo.agglomerate(graph)
+    lut = tree.lut(0.5)
+    plane = graph.superpixels.image[graph.superpixels.image.shape[0] // 2]
+    out = np.empty(plane.size, lut.dtype)
+    times = interleaved(
+        {
+            "napari-agglo": lambda: map_labels(plane.reshape(-1), lut, out),
+            "numpy": lambda: lut[plane],
+        },
+        runs=50,
+    )
+    table.add_rivals("map a 512 x 512 slice", times, plane.size / 1e6, "Mpix", "< 0.5 ms")
+
+
+def bench_oversegment(table: Table, boundary: np.ndarray) -> None:
+    """Superpixels, seeds included."""
+    cube = np.ascontiguousarray(boundary[:, :256, :256])
+    entries = {"napari-agglo": lambda: agglo.oversegment(cube)}
+    times = interleaved(entries, runs=2)
+    table.add_rivals("oversegment 256^3, seeds included", times, cube.size / 1e6, "Mvox",
+                     ">= 4 Mvox/s")  # fmt: skip
+
+
+def run(table: Table) -> None:
+    """All of the above on one volume."""
+    labels, boundary = volumes.tiled(SHAPE)
+    print(f"(volume {SHAPE}, {labels.max():,} superpixels, from the {volumes.crop()[2]})")
+    graph = bench_graph(table, labels, boundary)
+    bench_merging(table, graph, f"mean agglomeration, {graph.n_regions:,} superpixels",
+                  ">= 1.1 x bioimage-cpp", slow=False)  # fmt: skip
+    bench_tree(table, graph, "< 1 ms")
+    bench_slice(table, graph)
+    large = volumes.eight_times(graph)
+    bench_merging(table, large, f"the same, {large.n_regions:,} superpixels, "
+                  f"{large.n_boundaries:,} boundaries", ">= 2.5 x bioimage-cpp",
+                  slow=True)  # fmt: skip
+    bench_tree(table, large, "< 10 ms")
+    del large
+    bench_star(table)
+    bench_end_to_end(table, labels, boundary)
+    bench_oversegment(table, boundary)

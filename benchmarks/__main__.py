@@ -13,9 +13,8 @@ from benchmarks.timing import Table
 def main() -> int:
     """Print the table."""
     names = ("numpy", "numba", "scikit-image", "bioimage-cpp", "waterz", "higra")
-    print(
-        f"Python {platform.python_version()}, {platform.machine()}; " + ", ".join(map(_said, names))
-    )
+    machine = f"Python {platform.python_version()}, {platform.machine()}"
+    print(f"{machine}; {', '.join(map(_said, names))}")
     print("CPU seconds, one thread, least of several interleaved runs.\n")
     print(Table.header())
     table = Table()

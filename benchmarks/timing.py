@@ -7,17 +7,16 @@ compiles kernels and warms caches.
 
 from __future__ import annotations
 
-import os
-
-# One thread each, before numpy and friends are imported.
-for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"):
-    os.environ.setdefault(_name, "1")
-
 import contextlib
+import os
 import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+
+# One thread each; this module is imported before numpy and friends.
+for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"):
+    os.environ.setdefault(_name, "1")
 
 
 def cpu_seconds(work: Callable[[], object]) -> float:

@@ -1,7 +1,7 @@
 """What the benchmarks work on.
 
-The anisotropic EM crop of the data folder (`AGGLO_DATA`, or ``../shared/data``), mirror-tiled with a
-little noise, as in the published figures; without that folder, the embedded sample in its place.
+The anisotropic EM crop of the data folder (`AGGLO_DATA`, or ``../shared/data``), mirror-tiled with
+a little noise; without that folder, the embedded sample in its place.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ def pair_slot(u: Any, v: Any, mask: Any) -> Any:
 
 @inlined
 def pair_hash(u: Any, v: Any) -> Any:
-    """Return 63 bits of hash of a pair of numbers below 2**31; low and high half both look random."""
+    """Return 63 bits of hash of a pair of numbers below 2**31; both halves look random."""
     mixed = (u * 0x119DE1F3) ^ (v * 0x45D9F3B)
     low = (mixed ^ (mixed >> 16)) & 0xFFFFFFFF
     high = ((mixed ^ (mixed >> 32)) & 0x7FFFFFFF) * 0x5BD1E995 >> 16 & 0x7FFFFFFF

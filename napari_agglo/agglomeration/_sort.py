@@ -52,9 +52,7 @@ def _count_digits(keys: Any, shift: Any, counts: Any) -> None:
 
 
 @kernel
-def _scatter(
-    keys: Any, edges: Any, shift: Any, starts: Any, out_keys: Any, out_edges: Any
-) -> None:
+def _scatter(keys: Any, edges: Any, shift: Any, starts: Any, out_keys: Any, out_edges: Any) -> None:
     """Write each key and edge where its digit's turn is; `starts` moves on. No bounds checking."""
     for k in range(keys.size):
         digit = (keys[k] >> shift) & (starts.size - 1)

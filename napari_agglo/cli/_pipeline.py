@@ -39,6 +39,12 @@ def build_tree(
         require_range(cues[name], volume, (ranges or {}).get(name), f"--range {name}=")
     spacing = pick_spacing(arguments.spacing, labels, *volumes.values())
     graph = region_graph(
-        labels, volumes, spacing=spacing, ranges=ranges, dams=arguments.dams, progress=progress
+        labels,
+        volumes,
+        spacing=spacing,
+        ranges=ranges,
+        statistics="mean",
+        dams=arguments.dams,
+        progress=progress,
     )
     return agglomerate(graph, policy, seed=arguments.seed, progress=progress), spacing

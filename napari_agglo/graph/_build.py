@@ -29,6 +29,7 @@ def region_graph(
     *,
     spacing: Any = None,
     ranges: Mapping[str, tuple[float, float]] | tuple[float, float] | None = None,
+    statistics: Literal["all", "mean"] = "all",
     bins: int = 25,
     dams: bool = False,
     nan: Literal["refuse", "boundary"] = "refuse",
@@ -49,6 +50,9 @@ def region_graph(
         Size of a pixel along each axis; 1 by default, or what a `Volume` brings along.
     ranges : pair of float, or dict of str to pair, optional
         The values that mean 0 and 1, for all cues or by name; ``(255, 0)`` inverts a cue.
+    statistics : {"all", "mean"}
+        What to keep of each cue: sums of powers 1 to 4 and a histogram, or its sum alone, which is
+        all that the mean policy needs and takes half the time.
     bins : int
         Bins of the histograms, 1 to 256.
     dams : bool
@@ -77,6 +81,8 @@ def region_graph(
     """
     if not (isinstance(bins, (int, np.integer)) and 1 <= bins <= 256):
         raise InvalidInput(f"`bins` must be a whole number from 1 to 256, got {bins!r}.")
+    if statistics not in ("all", "mean"):
+        raise InvalidInput(f"`statistics` must be 'all' or 'mean', got {statistics!r}.")
     dense = dense_labels(superpixels, "superpixels")
     named = cues if isinstance(cues, Mapping) else {"boundary": cues}
     if spacing is None:
@@ -86,7 +92,8 @@ def region_graph(
     checked = check_cues(
         named, dense.image.shape, ranges, nan=nan, shape_of="superpixels", progress=progress
     )
-    layout = Layout(dense.image.ndim, len(checked.names), int(bins))
+    kept = (int(bins), 4) if statistics == "all" else (0, 1)
+    layout = Layout(dense.image.ndim, len(checked.names), *kept)
     edges, regions, boundaries, boxes = _scan(
         dense.image, checked.values, layout, len(dense.ids), dams, progress
     )
@@ -132,7 +139,8 @@ def _scan(
     while row < n_rows:
         report(progress, "graph", row, n_rows)
         row = scan_rows(
-            labels, values, shape, row, min(row + step, n_rows), dams, bin_of, layout.bins,
+            labels, values, shape, row, min(row + step, n_rows), dams, bin_of,
+            layout.powers, layout.bins,
             regions.reshape(-1), layout.region_width, boxes,
             boundaries.reshape(-1), layout.boundary_width, pairs, n_pairs, table, recent, at,
         )  # fmt: skip

@@ -12,12 +12,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-POWERS = 4
-
 
 @dataclass(frozen=True)
 class Layout:
-    """Columns of the rows of statistics for `ndim` axes, `n_cues` cues and `bins` histogram bins.
+    """Columns of the rows of statistics: for so many axes, cues, histogram bins and powers.
 
     A region's row is ``count | border | open | contact | coordinates | products | cues``:
 
@@ -30,7 +28,7 @@ class Layout:
 
     A boundary's row is ``faces | cues`` with `faces` per axis; a face adds the values of both its
     pixels, so a boundary has twice as many samples as faces. A cue is its sums of powers 1..4,
-    then its histogram.
+    then its histogram; or its sum alone where `powers` is 1 and `bins` 0.
 
     Examples
     --------
@@ -42,6 +40,7 @@ class Layout:
     ndim: int
     n_cues: int
     bins: int
+    powers: int = 4
 
     @property
     def border(self) -> slice:
@@ -69,7 +68,7 @@ class Layout:
 
     @property
     def cue_width(self) -> int:
-        return POWERS + self.bins
+        return self.powers + self.bins
 
     @property
     def region_cues(self) -> int:
@@ -91,16 +90,16 @@ class Layout:
 
     def region_sums(self, cue: int) -> slice:
         start = self.region_cues + cue * self.cue_width
-        return slice(start, start + POWERS)
+        return slice(start, start + self.powers)
 
     def region_histogram(self, cue: int) -> slice:
-        start = self.region_cues + cue * self.cue_width + POWERS
+        start = self.region_cues + cue * self.cue_width + self.powers
         return slice(start, start + self.bins)
 
     def boundary_sums(self, cue: int) -> slice:
         start = self.boundary_cues + cue * self.cue_width
-        return slice(start, start + POWERS)
+        return slice(start, start + self.powers)
 
     def boundary_histogram(self, cue: int) -> slice:
-        start = self.boundary_cues + cue * self.cue_width + POWERS
+        start = self.boundary_cues + cue * self.cue_width + self.powers
         return slice(start, start + self.bins)

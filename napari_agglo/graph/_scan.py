@@ -21,7 +21,6 @@ import numpy as np
 
 from napari_agglo._hashing import pair_slot
 from napari_agglo._jit import inlined, kernel
-from napari_agglo.graph._layout import POWERS
 
 
 @inlined
@@ -57,29 +56,26 @@ def _boundary_between(
 
 @inlined
 def _add_cues(
-    values: Any, start: Any, n: Any, step: Any, bin_of: Any, bins: Any, rows: Any, column: Any
-) -> None:
+    values: Any, start: Any, n: Any, step: Any, bin_of: Any, powers: Any, bins: Any,
+    rows: Any, column: Any,
+) -> None:  # fmt: skip
     """Add `n` pixels from `start`, and those a `step` further unless it is 0, to the cues of a row.
 
     Rows are addressed in one flat array, `column` being where the cues of this one begin: a view of
-    a row would cost a reference count a run.
+    a row would cost a reference count a run. With one power there is no histogram either.
     """
     for cue in range(values.shape[0]):
-        value = values[cue, start : start + n]
         s1 = np.int64(0)
         s2 = np.int64(0)
         s3 = np.int64(0)
         s4 = np.int64(0)
-        for i in range(n):
-            a = np.int64(value[i])
-            aa = a * a
-            s1 += a
-            s2 += aa
-            s3 += aa * a
-            s4 += aa * aa
-            rows[column + POWERS + bin_of[value[i]]] += 1
-        if step > 0:
-            value = values[cue, start + step : start + step + n]
+        for side in range(1 + (step > 0)):
+            first = start + side * step
+            value = values[cue, first : first + n]
+            if powers == 1:
+                for i in range(n):
+                    s1 += value[i]
+                continue
             for i in range(n):
                 a = np.int64(value[i])
                 aa = a * a
@@ -87,17 +83,19 @@ def _add_cues(
                 s2 += aa
                 s3 += aa * a
                 s4 += aa * aa
-                rows[column + POWERS + bin_of[value[i]]] += 1
+                rows[column + powers + bin_of[value[i]]] += 1
         rows[column] += s1
-        rows[column + 1] += s2
-        rows[column + 2] += s3
-        rows[column + 3] += s4
-        column += POWERS + bins
+        if powers > 1:
+            rows[column + 1] += s2
+            rows[column + 2] += s3
+            rows[column + 3] += s4
+        column += powers + bins
 
 
 @inlined
 def _add_row(
-    labels: Any, base: Any, where: Any, shape: Any, values: Any, bin_of: Any, bins: Any,
+    labels: Any, base: Any, where: Any, shape: Any, values: Any, bin_of: Any,
+    powers: Any, bins: Any,
     regions: Any, region_width: Any, boxes: Any,
 ) -> None:  # fmt: skip
     """Add the pixels of one row to their regions: counts, coordinates, borders, boxes, cues."""
@@ -145,14 +143,15 @@ def _add_row(
             column += 1
         regions[coordinates + last] += total
         regions[column] += squares
-        _add_cues(values, base + start, n, 0, bin_of, bins, regions, column + 1)
+        _add_cues(values, base + start, n, 0, bin_of, powers, bins, regions, column + 1)
         start = stop
 
 
 @inlined
 def _add_open_face(
     labels: Any, i: Any, axis: Any, step: Any, at: Any, shape: Any, dams: Any, values: Any,
-    bin_of: Any, bins: Any, regions: Any, region_width: Any, boundaries: Any, boundary_width: Any,
+    bin_of: Any, powers: Any, bins: Any, regions: Any, region_width: Any, boundaries: Any,
+    boundary_width: Any,
     pairs: Any, n_pairs: Any, table: Any, recent: Any, n_labels: Any,
 ) -> None:  # fmt: skip
     """Add the face above pixel `i`, where label 0 is on one side.
@@ -176,13 +175,14 @@ def _add_open_face(
     row = boundary_width * _boundary_between(u, above, n_labels, recent, table, pairs, n_pairs)
     boundaries[row + axis] += 1
     for _ in range(2):
-        _add_cues(values, i + step, 1, 0, bin_of, bins, boundaries, row + ndim)
+        _add_cues(values, i + step, 1, 0, bin_of, powers, bins, boundaries, row + ndim)
 
 
 @kernel
 def scan_rows(
     labels: Any, values: Any, shape: Any, first_row: Any, last_row: Any, dams: Any, bin_of: Any,
-    bins: Any, regions: Any, region_width: Any, boxes: Any, boundaries: Any, boundary_width: Any,
+    powers: Any, bins: Any, regions: Any, region_width: Any, boxes: Any, boundaries: Any,
+    boundary_width: Any,
     pairs: Any, n_pairs: Any, table: Any, recent: Any, at: Any,
 ) -> Any:  # fmt: skip
     """Add rows `first_row` to `last_row` - 1; return the first row not done, if any, or `last_row`.
@@ -208,7 +208,9 @@ def scan_rows(
             where[axis] = rest % shape[axis]
             rest //= shape[axis]
         base = line * width
-        _add_row(labels, base, where, shape, values, bin_of, bins, regions, region_width, boxes)
+        _add_row(
+            labels, base, where, shape, values, bin_of, powers, bins, regions, region_width, boxes
+        )
         for axis in range(ndim):
             if axis < last and where[axis] + 1 >= shape[axis]:
                 continue
@@ -239,6 +241,7 @@ def scan_rows(
                         stop - start,
                         step,
                         bin_of,
+                        powers,
                         bins,
                         boundaries,
                         row + ndim,
@@ -247,7 +250,7 @@ def scan_rows(
                     for k in range(start, stop):
                         _add_open_face(
                             labels, base + k, axis, step, k if axis == last else where[axis],
-                            shape, dams, values, bin_of, bins, regions, region_width,
+                            shape, dams, values, bin_of, powers, bins, regions, region_width,
                             boundaries, boundary_width, pairs, n_pairs, table, recent, n_labels,
                         )  # fmt: skip
     return last_row

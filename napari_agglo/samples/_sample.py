@@ -92,7 +92,7 @@ def neuropil_sample(name: str, shape: tuple[int, ...], seed: int) -> Sample:
     tissue, labels = neuropil(shape, generator(len(shape), seed))
     # Where the membrane is, nobody can say whose pixel it is: not annotated.
     gold = without_edges(labels).astype(np.uint16)
-    spacing = (8.0,) * len(shape)
+    spacing = (0.008,) * len(shape)  # micrometres, the unit of the files that we write
     return Sample(name, tissue.image, neuropil_cues(tissue.image), gold, spacing)
 
 

@@ -1,9 +1,12 @@
 """Superpixels that are too small give way: their voxels are flooded anew from the neighbours.
 
 The rule. As long as there is a superpixel of fewer than `min_size` voxels that touches another,
-the smallest (of equal ones, the first label) is dissolved, and its voxels are flooded from the
-superpixels around by the rule of `flood`. One at a time, because dissolving all small ones at once
-leaves nothing to flood from where a fine texture makes all of them small.
+one of the smallest is dissolved, and its voxels are flooded from the superpixels around by the rule
+of `flood`. One at a time, because dissolving all small ones at once leaves nothing to flood from
+where a fine texture makes all of them small. "One of the smallest": sizes that need the same number
+of bits (1, 2-3, 4-7, 8-15, ...) count as equal, and of equal ones the first label comes first. In
+that order the work runs through the volume from end to end, a few times, where the order of exact
+sizes would jump about in it and wait for memory.
 
 Strategy. Sizes only grow, so each small superpixel keeps one entry in a heap, under the size that
 it had; when it comes out and has grown, it goes back under its true size. A superpixel is
@@ -45,7 +48,8 @@ def dissolve_small(
     small = np.flatnonzero((sizes > 0) & (sizes < min_size))
     if small.size == 0:
         return
-    ladder = np.sort(sizes[small] * (count + 1) + small)  # sorted, hence a heap
+    bits = np.frexp(sizes[small].astype(np.float64))[1].astype(np.int64)
+    ladder = np.sort(bits * (count + 1) + small)  # sorted, hence a heap
     left = np.array([ladder.size], np.int64)
     room = min(min_size, int(sizes.sum()))
     members = np.empty(room, np.int64)
@@ -106,6 +110,16 @@ def _pop(heap: Any, length: int) -> int:
     return lowest  # type: ignore[no-any-return]
 
 
+@inlined
+def _bits(size: int) -> int:
+    """Return how many bits `size` needs."""
+    bits = 0
+    while size > 0:
+        size >>= 1
+        bits += 1
+    return bits
+
+
 @kernel
 def _dissolve(
     state: Any, levels: Any, offsets: Any, sizes: Any, anchors: Any, min_size: int,
@@ -113,7 +127,7 @@ def _dissolve(
 ) -> int:  # fmt: skip
     """Dissolve until about `budget` voxels are visited; return how many, 0 at the end.
 
-    ``ladder[:left[0]]`` is the heap of small labels, ``size * sizes.size + label``. No bounds
+    ``ladder[:left[0]]`` is the heap of small labels, ``bits * sizes.size + label``. No bounds
     checking is performed: `state` must be walled in as `Grid` does it, `members` must have room
     for the voxels of a small label and `heap` for twice as many.
     """
@@ -124,36 +138,35 @@ def _dissolve(
         visits += 1
         if sizes[label] >= min_size:
             continue
-        if left[0] > 0 and sizes[label] * sizes.size + label > ladder[0]:
-            _push(ladder, left[0], sizes[label] * sizes.size + label)
+        rung = _bits(sizes[label]) * sizes.size + label
+        if left[0] > 0 and rung > ladder[0]:
+            _push(ladder, left[0], rung)
             left[0] += 1
             continue
-        # dry its voxels, from any one of them
+        # dry its voxels, from any one of them; of the wet voxels around each, only the first to
+        # come out can matter to it
         members[0] = anchors[label]
         state[members[0]] = -1 - np.int64(levels[members[0]])
         dry = 1
         head = 0
+        waiting = 0
         while head < dry:
             voxel = members[head]
             head += 1
+            first = _NEVER
             for k in range(offsets.size):
                 neighbour = voxel + offsets[k]
-                if state[neighbour] == label:
+                there = state[neighbour]
+                if there == label:
                     state[neighbour] = -1 - np.int64(levels[neighbour])
                     members[dry] = neighbour
                     dry += 1
-        visits += dry
-        # of the wet voxels around a dry one, only the first to come out can matter to it
-        waiting = 0
-        for i in range(dry):
-            first = _NEVER
-            for k in range(offsets.size):
-                neighbour = members[i] + offsets[k]
-                if state[neighbour] > 0:
+                elif there > 0:
                     first = min(first, (np.int64(levels[neighbour]) << _RANK_BITS) + neighbour)
             if first != _NEVER:
                 _push(heap, waiting, first)
                 waiting += 1
+        visits += dry
         if waiting == 0:  # an island of its own: it stays
             for i in range(dry):
                 state[members[i]] = label

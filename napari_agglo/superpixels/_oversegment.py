@@ -63,7 +63,7 @@ def oversegment(
         default. Along an axis where that is less than 0.3 voxels, and across planes with
         `per_plane`, nothing is smoothed. 0 turns it off.
     min_size : int, optional
-        Superpixels of fewer voxels are dissolved, smallest first, and their voxels flooded from
+        Superpixels of fewer voxels are dissolved, small ones first, and their voxels flooded from
         the neighbours; one that touches no other stays. By default 5 to the power of the number
         of connected axes (125 in a volume, 25 in a plane), or 1 if there are `seeds`.
     mask : array of bool, optional

@@ -79,6 +79,21 @@ def test_a_dam_separates_unless_asked():
     assert region_graph(thick, np.zeros((1, 4)), dams=True).n_boundaries == 0
 
 
+@given(volumes(), st.booleans())
+def test_the_mean_alone_is_part_of_all(volume, dams):
+    labels, cues = volume
+    full = graph_of(labels, cues, dams=dams)
+    light = graph_of(labels, cues, dams=dams, statistics="mean")
+    assert np.array_equal(light.edges, full.edges)
+    assert np.array_equal(light.boxes, full.boxes)
+    assert np.array_equal(light.contact_area(), full.contact_area())
+    start = full.layout.region_cues
+    assert np.array_equal(light.regions[:, :start], full.regions[:, :start])
+    for name in full.cue_names:
+        assert np.array_equal(light.boundary_mean(name), full.boundary_mean(name))
+        assert np.array_equal(light.region_mean(name), full.region_mean(name))
+
+
 @given(volumes(labels_up_to=40, n_cues=1), st.integers(1, 50))
 def test_neither_slices_nor_growth_change_anything(volume, size):
     labels, cues = volume
@@ -185,6 +200,11 @@ def test_spacing_of_volumes_is_used_and_must_agree():
 def test_bins_are_refused_by_name(bins):
     with pytest.raises(InvalidInput, match="`bins` must be a whole number from 1 to 256"):
         region_graph(np.array([1, 2]), np.zeros(2), bins=bins)
+
+
+def test_statistics_are_refused_by_name():
+    with pytest.raises(InvalidInput, match="`statistics` must be 'all' or 'mean', got 'some'"):
+        region_graph(np.array([1, 2]), np.zeros(2), statistics="some")
 
 
 def test_cancel_comes_through(monkeypatch):

@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import heapq
-import importlib.util
-from pathlib import Path
 
 import numpy as np
 import pytest
+from oracles import superpixels as oracles
 
 from napari_agglo.superpixels import oversegment
 from napari_agglo.superpixels._dissolve import _pop, _push
-
-_spec = importlib.util.spec_from_file_location("oracles", Path(__file__).parent / "oracles.py")
-oracles = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(oracles)
 
 
 @pytest.mark.parametrize("shape", [(14, 15), (5, 6, 7)])

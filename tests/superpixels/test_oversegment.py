@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-import importlib.util
-from pathlib import Path
-
 import hypothesis.extra.numpy as hnp
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from oracles import superpixels as oracles
 
 from napari_agglo.errors import Cancelled
 from napari_agglo.superpixels import _boundary, _grid, _oversegment, _slices, oversegment
 from napari_agglo.volumes import Volume
-
-_spec = importlib.util.spec_from_file_location("oracles", Path(__file__).parent / "oracles.py")
-oracles = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(oracles)
 
 RANGE = (0, 65535)  # with uint16 and no smoothing, values are levels
 

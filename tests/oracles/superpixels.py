@@ -74,10 +74,12 @@ def flood(levels, labels, inside, axes):
 
 
 def dissolve(levels, labels, inside, axes, min_size):
-    """Dissolve the smallest label that is too small and touches another, again and again."""
+    """Dissolve a label that is too small and touches another, of fewest bits first, and again."""
     while True:
         sizes = np.bincount(labels.ravel())
-        for label in sorted(set(labels[labels > 0]), key=lambda one: (sizes[one], one)):
+        for label in sorted(
+            set(labels[labels > 0]), key=lambda one: (int(sizes[one]).bit_length(), one)
+        ):
             voxels = np.argwhere(labels == label)
             around = {labels[o] for v in voxels for o in neighbours(v, labels.shape, axes)}
             if sizes[label] < min_size and around - {0, label}:

@@ -165,6 +165,7 @@ def _plot_by_threshold(axes: Axes, curve: pd.DataFrame, best: int) -> None:
         textcoords="offset points",
         fontsize=9,
         color="#8a5d00",
+        bbox={"facecolor": "white", "edgecolor": "none", "pad": 1},
     )
     axes.axvline(0.5, color="#999999", lw=1, ls=":", zorder=0)
     axes.set(xlabel="threshold", ylabel="bits", xlim=(0, max(1.0, float(threshold.max()))))
@@ -174,13 +175,13 @@ def _plot_by_threshold(axes: Axes, curve: pd.DataFrame, best: int) -> None:
 
 
 def _plot_split_merge(axes: Axes, curve: pd.DataFrame, best: int) -> None:
-    axes.plot(curve["false_split"], curve["false_merge"], color=_TOTAL, lw=1.8)
+    axes.plot(curve["false_merge"], curve["false_split"], color=_TOTAL, lw=1.8)
     for row, name, colour in ((0, "superpixels", _SPLIT), (best, "best", _MARK)):
-        point = (float(curve["false_split"].iloc[row]), float(curve["false_merge"].iloc[row]))
+        point = (float(curve["false_merge"].iloc[row]), float(curve["false_split"].iloc[row]))
         axes.plot(*point, "o", color=colour, ms=7, zorder=3)
-        axes.annotate(name, point, xytext=(6, 8), textcoords="offset points", fontsize=9)
-    axes.set(xlabel="false split (bits)", ylabel="false merge (bits)")
-    axes.set_xlim(left=0, right=1.15 * float(curve["false_split"].max()) + 1e-3)
+        axes.annotate(name, point, xytext=(8, 4), textcoords="offset points", fontsize=9)
+    axes.set(xlabel="false merge H(U|S) (bits)", ylabel="false split H(S|U) (bits)")
+    axes.set_xlim(left=0)
     axes.set_ylim(bottom=0)
     _plain(axes)
 

@@ -27,7 +27,7 @@ class Sample:
     gold : ndarray of uint16
         The true regions, 1..n, each connected through faces; 0 is not annotated.
     spacing : tuple of float
-        Size of a pixel along each axis: nanometres (neuropil) or micrometres (cells).
+        Size of a pixel along each axis, in micrometres.
     """
 
     name: str

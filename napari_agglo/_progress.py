@@ -32,3 +32,13 @@ def report(progress: ProgressCallback | None, stage: str, done: int, total: int)
     """Tell `progress`, if there is one; it may raise `Cancelled`."""
     if progress is not None:
         progress(Progress(stage, done, total))
+
+
+@dataclass(frozen=True)
+class TrainingProgress(Progress):
+    """How far a training has come: `done` of `total` in this `stage` of this `epoch`."""
+
+    epoch: int
+    examples: int
+    share: float  # of the whole training, 0 to 1
+    seconds_left: float | None  # an estimate, once there is one

@@ -6,6 +6,8 @@ and passed over: a function either does what it was asked or raises one of these
 
 from __future__ import annotations
 
+from numbers import Integral
+
 
 class AggloError(Exception):
     """Base of every error that this package raises on purpose."""
@@ -17,3 +19,8 @@ class InvalidInput(AggloError, ValueError):
 
 class Cancelled(AggloError):
     """Raised by a progress callback to stop the work; whatever was there before stays as it was."""
+
+
+def is_whole(value: object) -> bool:
+    """Return whether `value` is a whole number, of Python or numpy; True and False are not."""
+    return isinstance(value, Integral) and not isinstance(value, bool)

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
-from napari_agglo.errors import InvalidInput
+from napari_agglo.errors import InvalidInput, is_whole
 from napari_agglo.graph import RegionGraph
 
 
@@ -26,6 +26,8 @@ def constrained_edges(
     forbidden: NDArray[np.bool_] = np.zeros(len(edges), np.bool_)
     if locked is not None:
         is_locked = np.zeros(graph.n_regions + 1, np.bool_)
+        if not isinstance(locked, Iterable):
+            raise InvalidInput(f"`locked` must be a list of ids of superpixels, got {locked!r}.")
         is_locked[_dense(graph, list(locked), "locked")] = True
         forbidden = is_locked[edges[:, 0]] | is_locked[edges[:, 1]]
     if cannot_link is not None:
@@ -43,13 +45,14 @@ def constrained_edges(
 
 
 def _pairs(graph: RegionGraph, cannot_link: Iterable[tuple[int, int]]) -> NDArray[np.int64]:
-    given = [tuple(pair) for pair in cannot_link]
+    wanted = "`cannot_link` must hold pairs of two different superpixels, such as [(3, 8)]"
+    try:
+        given = [tuple(pair) for pair in cannot_link]
+    except TypeError:
+        raise InvalidInput(f"{wanted}; got {cannot_link!r}.") from None
     for pair in given:
         if len(pair) != 2 or pair[0] == pair[1]:
-            raise InvalidInput(
-                "`cannot_link` must hold pairs of two different superpixels, "
-                f"got {pair!r}; leave that one out."
-            )
+            raise InvalidInput(f"{wanted}; got {pair!r}, leave that one out.")
     flat = [superpixel for pair in given for superpixel in pair]
     return np.sort(_dense(graph, flat, "cannot_link").reshape(-1, 2), axis=1)
 
@@ -57,7 +60,7 @@ def _pairs(graph: RegionGraph, cannot_link: Iterable[tuple[int, int]]) -> NDArra
 def _dense(graph: RegionGraph, ids: list[int], name: str) -> NDArray[np.int64]:
     """Dense ids of the user's; refuse 0 and ids that the image does not have."""
     for superpixel in ids:
-        if not 0 < superpixel < 2**64:
+        if not (is_whole(superpixel) and 0 < superpixel < 2**64):
             raise InvalidInput(f"`{name}` must hold ids of superpixels, got {superpixel!r}.")
     wanted = np.array(ids, np.uint64)
     at = np.minimum(np.searchsorted(graph.ids, wanted), graph.n_regions)

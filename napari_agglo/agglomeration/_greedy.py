@@ -14,8 +14,21 @@ from napari_agglo.agglomeration._adjacency import edge_records, link
 from napari_agglo.agglomeration._constraints import constrained_edges
 from napari_agglo.agglomeration._mean import mean_queue, merge_by_mean
 from napari_agglo.agglomeration._rescoring import edge_queue, fill_queue, merge_by_rescoring
+from napari_agglo.features import FeatureState, feature_state
 from napari_agglo.graph import RegionGraph
-from napari_agglo.policy import MEAN, RANDOM, MeanPolicy, Policy
+from napari_agglo.policy import (
+    FOREST,
+    LOGISTIC,
+    MEAN,
+    RANDOM,
+    Forest,
+    LearnedPolicy,
+    MeanPolicy,
+    Policy,
+    Scoring,
+    no_features,
+    scoring,
+)
 
 # Merges between two reports of progress: a tenth of a second or less for the cheap policies.
 _SLICE = 10_000
@@ -68,28 +81,56 @@ def mean_state(
     for axis in range(graph.layout.ndim):
         sums[:, 1] += 2 * graph.boundaries[:, axis]
     adjacency = link(edges, graph.n_regions + 1, records)
-    return (*adjacency, *mean_queue(records, forbidden)), _first_ids(graph)
+    ids = np.arange(graph.n_regions + 1, dtype=np.int32)
+    return (*adjacency, *mean_queue(records, forbidden)), ids
 
 
 def rescoring_state(
     graph: RegionGraph, edges: NDArray[np.int64], forbidden: NDArray[np.bool_], policy: Policy
 ) -> State:
     """Return what `merge_by_rescoring` starts from, and the id of the region of each node."""
-    adjacency = link(edges, graph.n_regions + 1, edge_records(len(edges)))
-    ids = _first_ids(graph)
-    if isinstance(policy, MeanPolicy):
-        scoring = (MEAN, _cue_column(graph, policy), graph.layout.ndim)
-    else:
-        scoring = (RANDOM, policy.seed, graph.layout.ndim)
     rows = np.zeros((len(edges), graph.layout.boundary_width), np.int64)
     rows[: graph.n_boundaries] = graph.boundaries
+    if isinstance(policy, LearnedPolicy):
+        policy.check(graph)
+        features = feature_state(graph, policy.features, rows)
+    else:
+        features = no_features(graph.regions.copy(), graph.boxes.copy(), rows, graph.layout.ndim)
+    queued = np.flatnonzero(~forbidden)
+    return start_rescoring(edges, forbidden, queued, policy_scoring(graph, policy), features)
+
+
+def policy_scoring(
+    graph: RegionGraph,
+    policy: Policy,
+    in_bag: NDArray[np.uint8] | None = None,
+    group: NDArray[np.int64] | None = None,
+    width: int | None = None,
+) -> Scoring:
+    """Return a policy as kernels take it; `in_bag` and `group` are for collecting examples."""
+    if isinstance(policy, LearnedPolicy):
+        kind = FOREST if isinstance(policy.model, Forest) else LOGISTIC
+        return scoring(kind, 0, policy.model, policy.features.width, in_bag, group)
+    if isinstance(policy, MeanPolicy):
+        return scoring(MEAN, _cue_column(graph, policy), width=width or 1, group=group)
+    return scoring(RANDOM, policy.seed, width=width or 1, group=group)
+
+
+def start_rescoring(
+    edges: NDArray[np.int64],
+    forbidden: NDArray[np.bool_],
+    queued: NDArray[np.int64],
+    asked: Scoring,
+    features: FeatureState,
+) -> State:
+    """Return linked lists and a queue of the edges `queued`, with all that the kernels need."""
+    n_nodes = len(features.regions)
+    adjacency = link(edges, n_nodes, edge_records(len(edges)))
+    ids = np.arange(n_nodes, dtype=np.int32)
     queue = edge_queue(forbidden)
-    fill_queue(adjacency.ends, *queue, *scoring, rows, ids)
-    return (*adjacency, *queue, *scoring, graph.regions.copy(), graph.boxes.copy(), rows), ids
-
-
-def _first_ids(graph: RegionGraph) -> NDArray[np.int32]:
-    return np.arange(graph.n_regions + 1, dtype=np.int32)
+    fill_queue(queued, *queue, adjacency.ends, ids, *asked, *features)
+    touched = np.empty(n_nodes, np.int64)
+    return (*adjacency, *queue, touched, *asked, *features), ids
 
 
 def _cue_column(graph: RegionGraph, policy: MeanPolicy) -> int:
@@ -113,8 +154,9 @@ def _run(
     while done < most:
         report(progress, "agglomerate", done, most)
         stop = min(done + _SLICE, most)
+        before = done
         done = step(*state, ids, winners, losers, priorities, done, stop)
-        if done < stop:
+        if done == before:
             break
     report(progress, "agglomerate", most, most)
     return Merges(winners[:done], losers[:done], priorities[:done])

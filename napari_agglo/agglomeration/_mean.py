@@ -86,13 +86,15 @@ def _renamed(
     """Give a node a new, smaller id, and its ties the keys that go with it; return how many ties.
 
     Costs the smaller of its degree and the number of ties: neither a hub that is renamed often nor
-    a plateau of half the graph may make the whole quadratic.
+    a plateau of half the graph may make the whole quadratic. A tie whose mean has risen since waits
+    here to be entered elsewhere, under whatever key it had, and must not be dropped.
     """
     if n_ties < nodes[node, DEGREE] or n_ties + nodes[node, DEGREE] > ties.size:
         kept = 0
         for k in range(n_ties):
             edge = ties[k]
-            if priority[edge] < np.inf and tie_keys[k] == _tie_key(ends, ids, edge):
+            risen = priority[edge] != plateau
+            if priority[edge] < np.inf and (risen or tie_keys[k] == _tie_key(ends, ids, edge)):
                 ties[kept] = edge
                 kept += 1
         ids[node] = new_id

@@ -16,8 +16,12 @@ from numpy.typing import NDArray
 
 from napari_agglo._jit import inlined, kernel
 from napari_agglo.agglomeration._adjacency import HEAD, NEXT, contract
+from napari_agglo.features import fill_edge, fill_node
 from napari_agglo.graph import merge_boundaries, merge_regions
-from napari_agglo.policy import score_boundary
+from napari_agglo.policy import CHUNK, score_chunk
+
+# Boundaries to ask a policy about between two looks at the world: a twentieth of a second or so.
+_ASKED = 20_000
 
 
 class EdgeQueue(NamedTuple):
@@ -84,7 +88,7 @@ def _settle(edge: Any, at: Any, priority: Any, ties: Any, heap: Any, place: Any,
 
 
 @inlined
-def _remove(edge: Any, priority: Any, ties: Any, heap: Any, place: Any, size: Any) -> None:
+def remove_edge(edge: Any, priority: Any, ties: Any, heap: Any, place: Any, size: Any) -> None:
     """Take `edge` out of the heap, if it is there."""
     at = np.int64(place[edge])
     if at < 0:
@@ -96,74 +100,135 @@ def _remove(edge: Any, priority: Any, ties: Any, heap: Any, place: Any, size: An
 
 
 @inlined
-def _enter(
-    edge: Any, kind: Any, parameter: Any, ndim: Any, boundaries: Any, ends: Any, ids: Any,
-    priority: Any, ties: Any, heap: Any, place: Any, size: Any,
+def enter_edges(
+    edges: Any, n: Any, priority: Any, ties: Any, heap: Any, place: Any, size: Any,
+    ends: Any, ids: Any,
+    kind: Any, parameter: Any, roots: Any, nodes: Any, thresholds: Any, values: Any, weights: Any,
+    in_bag: Any, group: Any, rows: Any, owners: Any, which: Any, counts: Any, scores: Any,
+    regions: Any, boxes: Any, boundaries: Any, layout: Any, quantiles: Any, scale: Any,
+    node_block: Any, edge_block: Any, entropy: Any, axis: Any,
 ) -> None:  # fmt: skip
-    """Score `edge` and put it, new or known, where it belongs in the heap."""
-    low, high = _ids_of(ends, ids, edge)
-    priority[edge] = score_boundary(kind, parameter, ndim, boundaries, edge, low, high)
-    ties[edge] = low * ids.size + high
-    at = np.int64(place[edge])
-    if at < 0:
-        at = size[0]
-        size[0] += 1
-    _settle(edge, at, priority, ties, heap, place, size)
+    """Score the first `n` of `edges` and put each, new or known, where it belongs in the heap."""
+    for start in range(0, n, CHUNK):
+        m = min(CHUNK, n - start)
+        score_chunk(
+            edges, start, m, ends, ids,
+            kind, parameter, roots, nodes, thresholds, values, weights,
+            in_bag, group, rows, owners, which, counts, scores,
+            regions, boxes, boundaries, layout, quantiles, scale,
+            node_block, edge_block, entropy, axis,
+        )  # fmt: skip
+        for k in range(m):
+            edge = edges[start + k]
+            low, high = _ids_of(ends, ids, edge)
+            priority[edge] = scores[k]
+            ties[edge] = low * ids.size + high
+            at = np.int64(place[edge])
+            if at < 0:
+                at = size[0]
+                size[0] += 1
+            _settle(edge, at, priority, ties, heap, place, size)
 
 
 @kernel
 def fill_queue(
-    ends: Any, priority: Any, ties: Any, heap: Any, place: Any, size: Any, kind: Any,
-    parameter: Any, ndim: Any, boundaries: Any, ids: Any,
+    touched: Any, priority: Any, ties: Any, heap: Any, place: Any, size: Any, ends: Any, ids: Any,
+    kind: Any, parameter: Any, roots: Any, nodes: Any, thresholds: Any, values: Any, weights: Any,
+    in_bag: Any, group: Any, rows: Any, owners: Any, which: Any, counts: Any, scores: Any,
+    regions: Any, boxes: Any, boundaries: Any, layout: Any, quantiles: Any, scale: Any,
+    node_block: Any, edge_block: Any, entropy: Any, axis: Any,
 ) -> None:  # fmt: skip
-    """Score all edges that are not forbidden and queue them. No bounds checking."""
-    for edge in range(ends.shape[0]):
-        if priority[edge] != np.inf:
-            _enter(
-                edge, kind, parameter, ndim, boundaries, ends, ids,
-                priority, ties, heap, place, size,
+    """Score all edges in `touched` and queue them. No bounds checking."""
+    enter_edges(
+        touched, touched.size, priority, ties, heap, place, size, ends, ids,
+        kind, parameter, roots, nodes, thresholds, values, weights,
+        in_bag, group, rows, owners, which, counts, scores,
+        regions, boxes, boundaries, layout, quantiles, scale,
+        node_block, edge_block, entropy, axis,
+    )  # fmt: skip
+
+
+@inlined
+def merge_pair(
+    edge: Any, winner: Any, touched: Any,
+    ends: Any, links: Any, lists: Any, table: Any, filled: Any, kept: Any, absorbed: Any,
+    priority: Any, ties: Any, heap: Any, place: Any, size: Any, ids: Any,
+    regions: Any, boxes: Any, boundaries: Any, layout: Any, quantiles: Any, scale: Any,
+    node_block: Any, edge_block: Any, entropy: Any, axis: Any,
+) -> Any:  # fmt: skip
+    """Merge the regions of `edge`, which is in no queue any more; return survivor, gone and two counts.
+
+    All that is known of the two regions and of their boundaries is added up. The counts are of the
+    edges absorbed by parallel ones and of the boundaries of the new region that the policy must be
+    asked about, the first of `touched`.
+    """
+    survivor, gone, n_parallel = contract(edge, ends, links, lists, table, filled, kept, absorbed)
+    ids[survivor] = winner
+    merge_regions(regions, boxes, survivor, gone, boundaries, edge, layout[0])
+    for k in range(n_parallel):
+        into = np.int64(kept[k])
+        other = np.int64(absorbed[k])
+        merge_boundaries(boundaries, into, other)
+        remove_edge(other, priority, ties, heap, place, size)
+        if priority[other] == np.inf:  # what is forbidden to a part is forbidden to the whole
+            remove_edge(into, priority, ties, heap, place, size)
+            priority[into] = np.inf
+        elif node_block.size > 0:
+            fill_edge(
+                into, regions, boxes, boundaries, layout, quantiles, scale,
+                node_block, edge_block, entropy, axis,
             )  # fmt: skip
+    if node_block.size > 0:
+        fill_node(
+            survivor, regions, boxes, boundaries, layout, quantiles, scale,
+            node_block, edge_block, entropy, axis,
+        )  # fmt: skip
+    n = 0
+    half = np.int64(lists[survivor, HEAD])
+    while half >= 0:
+        edge = half >> 1
+        touched[n] = edge
+        n += priority[edge] != np.inf
+        half = np.int64(links[edge, half & 1, NEXT])
+    return survivor, gone, n_parallel, n
 
 
 @kernel
 def merge_by_rescoring(
-    ends: Any, links: Any, nodes: Any, table: Any, filled: Any, kept: Any, absorbed: Any,
-    priority: Any, ties: Any, heap: Any, place: Any, size: Any, kind: Any, parameter: Any,
-    ndim: Any, regions: Any, boxes: Any, boundaries: Any, ids: Any, winners: Any, losers: Any,
-    priorities: Any, done: Any, stop: Any,
+    ends: Any, links: Any, lists: Any, table: Any, filled: Any, kept: Any, absorbed: Any,
+    priority: Any, ties: Any, heap: Any, place: Any, size: Any, touched: Any,
+    kind: Any, parameter: Any, roots: Any, nodes: Any, thresholds: Any, values: Any, weights: Any,
+    in_bag: Any, group: Any, rows: Any, owners: Any, which: Any, counts: Any, scores: Any,
+    regions: Any, boxes: Any, boundaries: Any, layout: Any, quantiles: Any, scale: Any,
+    node_block: Any, edge_block: Any, entropy: Any, axis: Any,
+    ids: Any, winners: Any, losers: Any, priorities: Any, done: Any, stop: Any,
 ) -> Any:  # fmt: skip
     """Do merges `done` to `stop` - 1; return how many are done in all, fewer when none is left.
 
-    No bounds checking is performed. The first line is an `Adjacency` and an `EdgeQueue`, the second
-    a policy and the rows of statistics, which are added up in place; `ids` holds the id of the
-    region of each node. All of them hold the state between two calls.
+    No bounds checking is performed. The first line is an `Adjacency`, then come an `EdgeQueue`, a
+    buffer for the edges of a node, a `Scoring` and a `FeatureState`; `ids` holds the id of the
+    region of each node. All of them hold the state between two calls. Returns early, too, when it
+    has asked the policy about very many boundaries, so that a cancel is noticed.
     """
-    while done < stop and size[0] > 0:
+    asked = 0
+    while done < stop and size[0] > 0 and asked < _ASKED:
         edge = np.int64(heap[0])
         winners[done], losers[done] = _ids_of(ends, ids, edge)
         priorities[done] = priority[edge]
-        _remove(edge, priority, ties, heap, place, size)
-        survivor, gone, n_parallel = contract(
-            edge, ends, links, nodes, table, filled, kept, absorbed
-        )
-        ids[survivor] = winners[done]
+        remove_edge(edge, priority, ties, heap, place, size)
+        _, _, _, n = merge_pair(
+            edge, winners[done], touched, ends, links, lists, table, filled, kept, absorbed,
+            priority, ties, heap, place, size, ids,
+            regions, boxes, boundaries, layout, quantiles, scale,
+            node_block, edge_block, entropy, axis,
+        )  # fmt: skip
         done += 1
-        merge_regions(regions, boxes, survivor, gone, boundaries, edge, ndim)
-        for k in range(n_parallel):
-            into = np.int64(kept[k])
-            other = np.int64(absorbed[k])
-            merge_boundaries(boundaries, into, other)
-            _remove(other, priority, ties, heap, place, size)
-            if priority[other] == np.inf:  # what is forbidden to a part is forbidden to the whole
-                _remove(into, priority, ties, heap, place, size)
-                priority[into] = np.inf
-        half = np.int64(nodes[survivor, HEAD])
-        while half >= 0:
-            edge = half >> 1
-            if priority[edge] != np.inf:
-                _enter(
-                    edge, kind, parameter, ndim, boundaries, ends, ids,
-                    priority, ties, heap, place, size,
-                )  # fmt: skip
-            half = np.int64(links[edge, half & 1, NEXT])
+        asked += n
+        enter_edges(
+            touched, n, priority, ties, heap, place, size, ends, ids,
+            kind, parameter, roots, nodes, thresholds, values, weights,
+            in_bag, group, rows, owners, which, counts, scores,
+            regions, boxes, boundaries, layout, quantiles, scale,
+            node_block, edge_block, entropy, axis,
+        )  # fmt: skip
     return done

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from napari_agglo.evaluate._contingency import Contingency, contingency
 from napari_agglo.evaluate._curve import state_at, vi_curve
 from napari_agglo.evaluate._vi import conditional_entropies, split_vi
+from napari_agglo.volumes import Contingency, contingency
 
 __all__ = [
     "Contingency",

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from napari_agglo._progress import ProgressCallback
-from napari_agglo.evaluate._contingency import contingency
 from napari_agglo.evaluate._path import vi_path
 from napari_agglo.evaluate._vi import conditional_entropies
-from napari_agglo.volumes import DenseLabels, check_same_shape, dense_labels
+from napari_agglo.volumes import DenseLabels, check_same_shape, contingency, dense_labels
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from napari_agglo._jit import inlined, kernel
-from napari_agglo.evaluate._contingency import Contingency
+from napari_agglo.volumes import Contingency
 
 
 def vi_path(

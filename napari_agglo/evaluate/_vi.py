@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from napari_agglo._progress import ProgressCallback
-from napari_agglo.evaluate._contingency import Contingency, contingency
+from napari_agglo.volumes import Contingency, contingency
 
 
 def split_vi(

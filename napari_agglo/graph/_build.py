@@ -124,8 +124,9 @@ def _scan(
     width = image.shape[-1]
     n_rows = labels.size // width if width else 0
     step = max(1, _SLICE // max(width, 1))
-    # Rows of zeros are not backed by memory until they are written: be generous.
-    room = _ROOM * n_labels + layout.ndim * width
+    # Rows of zeros are not backed by memory until they are written: be generous. A row of pixels
+    # cannot meet more pairs of labels than there are.
+    room = _ROOM * n_labels + min(layout.ndim * width, n_labels * n_labels)
     regions = np.zeros((n_labels, layout.region_width), np.int64)
     boxes = np.zeros((n_labels, 2, layout.ndim), np.int32)
     boundaries = np.zeros((room, layout.boundary_width), np.int64)
@@ -138,14 +139,15 @@ def _scan(
     row = 0
     while row < n_rows:
         report(progress, "graph", row, n_rows)
+        stop = min(row + step, n_rows)
         row = scan_rows(
-            labels, values, shape, row, min(row + step, n_rows), dams, bin_of,
+            labels, values, shape, row, stop, dams, bin_of,
             layout.powers, layout.bins,
             regions.reshape(-1), layout.region_width, boxes,
             boundaries.reshape(-1), layout.boundary_width, pairs, n_pairs, table, recent, at,
         )  # fmt: skip
-        if n_pairs[0] + layout.ndim * width > room:
-            room = 2 * room + layout.ndim * width
+        if row < stop:  # there might not have been room for the next row
+            room = 2 * room + min(layout.ndim * width, n_labels * n_labels)
             boundaries = _grown(boundaries, room, int(n_pairs[0]))
             pairs = _grown(pairs, room, int(n_pairs[0]))
             table = _empty_table(room)

@@ -21,8 +21,8 @@ class Layout:
 
     - `count`: pixels;
     - `border`, per axis: faces on the border of the volume;
-    - `open`, per axis: faces towards label 0, "no region";
-    - `contact`, per axis: faces towards other regions;
+    - `open`, per axis: faces towards label 0, "no region", dams included;
+    - `contact`, per axis: faces of its boundaries with other regions, across dams if these count;
     - `coordinates`, per axis: sum of the pixel index;
     - `products`: sums of products of two pixel indices, upper triangle row by row.
 

@@ -72,7 +72,7 @@ def contracted(graph: RegionGraph, lut: NDArray[np.uint32]) -> RegionGraph:
     )
     edges, which = np.unique(pairs[~inside], axis=0, return_inverse=True)
     boundaries = np.zeros((len(edges), layout.boundary_width), np.int64)
-    np.add.at(boundaries, which, graph.boundaries[~inside])
+    np.add.at(boundaries, which.reshape(-1), graph.boundaries[~inside])
     superpixels = DenseLabels(
         image=new.astype(np.uint32)[graph.superpixels.image],
         ids=graph.ids[kept],

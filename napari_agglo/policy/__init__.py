@@ -1,6 +1,40 @@
 """Policies: what says which merge comes first."""
 
+from napari_agglo.policy._file import load_policy
+from napari_agglo.policy._learned import LearnedPolicy
+from napari_agglo.policy._model import (
+    CHUNK,
+    FOREST,
+    LOGISTIC,
+    MEAN,
+    RANDOM,
+    Forest,
+    Logistic,
+    Model,
+    flatten_trees,
+)
 from napari_agglo.policy._policies import MeanPolicy, Policy, RandomPolicy, as_policy
-from napari_agglo.policy._score import MEAN, RANDOM, score_boundary
+from napari_agglo.policy._score import Scoring, no_features, owner_of, score_chunk, scoring
 
-__all__ = ["MEAN", "RANDOM", "MeanPolicy", "Policy", "RandomPolicy", "as_policy", "score_boundary"]
+__all__ = [
+    "CHUNK",
+    "FOREST",
+    "LOGISTIC",
+    "MEAN",
+    "RANDOM",
+    "Forest",
+    "LearnedPolicy",
+    "Logistic",
+    "MeanPolicy",
+    "Model",
+    "Policy",
+    "RandomPolicy",
+    "Scoring",
+    "as_policy",
+    "flatten_trees",
+    "load_policy",
+    "no_features",
+    "owner_of",
+    "score_chunk",
+    "scoring",
+]

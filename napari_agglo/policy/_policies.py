@@ -1,4 +1,4 @@
-"""The policies that need no learning, as plain values."""
+"""The policies that need no learning, as plain values, and what else may be given for one."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from napari_agglo.errors import InvalidInput
+from napari_agglo.policy._learned import LearnedPolicy
 
 
 @dataclass(frozen=True)
@@ -29,7 +30,7 @@ class RandomPolicy:
             )
 
 
-Policy = MeanPolicy | RandomPolicy
+Policy = MeanPolicy | RandomPolicy | LearnedPolicy
 
 
 def as_policy(policy: Policy | str, seed: int = 0) -> Policy:
@@ -47,5 +48,6 @@ def as_policy(policy: Policy | str, seed: int = 0) -> Policy:
     if policy == "random":
         return RandomPolicy(seed)
     raise InvalidInput(
-        f"`policy` must be 'mean', 'random', a MeanPolicy or a RandomPolicy, got {policy!r}."
+        f"`policy` must be 'mean', 'random' or a policy (from `train` or `load_policy`), "
+        f"got {policy!r}."
     )

@@ -1,31 +1,136 @@
-"""The priority of one boundary, evaluated inside the merge loop.
+"""The priority of boundaries, evaluated inside the merge loop.
 
-The loop is compiled once for all policies: a policy is a `kind` and the numbers it needs.
+The loop is compiled once for all policies: a policy is a `kind` and the arrays that it needs, the
+others being empty. Low merges first.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from napari_agglo._hashing import uniform
 from napari_agglo._jit import inlined
+from napari_agglo.features import FeatureState, assemble
+from napari_agglo.policy._model import (
+    CHUNK,
+    FOREST,
+    LOGISTIC,
+    MEAN,
+    RANDOM,
+    Forest,
+    Logistic,
+    Model,
+    chunk_buffers,
+    forest_scores,
+    logistic_scores,
+)
 
-RANDOM, MEAN = 0, 1
+
+class Scoring(NamedTuple):
+    """A policy as kernels take it: all of these, then the ten arrays of a `FeatureState`."""
+
+    kind: int
+    parameter: int  # seed of a random policy, or column of the cue's sum for the mean
+    roots: NDArray[np.uint32]
+    nodes: NDArray[np.uint32]
+    thresholds: NDArray[np.float32]
+    values: NDArray[np.float64]
+    weights: NDArray[np.float64]
+    in_bag: NDArray[np.uint8]  # (trees, owners), or empty: ask all trees
+    group: NDArray[np.int64]  # of each node, with which the owner of a boundary is found
+    rows: NDArray[np.float32]  # buffer: features of a chunk of boundaries
+    owners: NDArray[np.int64]  # buffer
+    which: NDArray[np.uint64]  # buffer
+    counts: NDArray[np.int64]  # buffer
+    scores: NDArray[np.float64]  # buffer: what came out
+
+
+def scoring(
+    kind: int,
+    parameter: int = 0,
+    model: Model | None = None,
+    width: int = 1,
+    in_bag: NDArray[np.uint8] | None = None,
+    group: NDArray[np.int64] | None = None,
+) -> Scoring:
+    """Return a policy as kernels take it."""
+    forest = model if isinstance(model, Forest) else _NO_FOREST
+    which, counts = chunk_buffers()
+    return Scoring(
+        kind=kind,
+        parameter=parameter,
+        roots=forest.roots,
+        nodes=forest.nodes,
+        thresholds=forest.thresholds,
+        values=forest.values,
+        weights=model.weights if isinstance(model, Logistic) else np.zeros(1),
+        in_bag=np.zeros((0, 0), np.uint8) if in_bag is None else in_bag,
+        group=np.zeros(0, np.int64) if group is None else group,
+        rows=np.zeros((CHUNK, width), np.float32),
+        owners=np.zeros(CHUNK, np.int64),
+        which=which,
+        counts=counts,
+        scores=np.zeros(CHUNK),
+    )
+
+
+_NO_FOREST = Forest(np.zeros(0, np.uint32), np.zeros((0, 4), np.uint32), np.zeros(0))
+
+
+def no_features(regions: Any, boxes: Any, boundaries: Any, ndim: int) -> FeatureState:
+    """Return rows of statistics for a policy that reads no features."""
+    block = np.zeros((0, 0), np.float32)
+    layout = np.zeros(7, np.int64)
+    layout[0] = ndim
+    numbers = np.zeros((0, 0))
+    return FeatureState(
+        regions, boxes, boundaries, layout, np.zeros(0), numbers, block, block, numbers, numbers
+    )
 
 
 @inlined
-def score_boundary(
-    kind: Any, parameter: Any, ndim: Any, boundaries: Any, edge: Any, low: Any, high: Any
-) -> Any:
-    """Priority of a boundary between the regions of ids `low` < `high`; low merges first.
+def owner_of(group_u: Any, group_v: Any) -> Any:
+    """Which of two groups a boundary between them counts for; the same whichever is called u."""
+    if group_u == group_v:
+        return group_u
+    return min(group_u, group_v) if (group_u + group_v) & 1 else max(group_u, group_v)
 
-    `parameter` is the seed of a random policy, or the column of the cue's sum for the mean.
-    """
-    if kind == RANDOM:
-        return uniform(parameter, low, high)
-    faces = np.int64(0)
-    for axis in range(ndim):
-        faces += boundaries[edge, axis]
-    return boundaries[edge, parameter] / (255.0 * (2 * faces))
+
+@inlined
+def score_chunk(
+    edges: Any, start: Any, n: Any, ends: Any, ids: Any,
+    kind: Any, parameter: Any, roots: Any, nodes: Any, thresholds: Any, values: Any, weights: Any,
+    in_bag: Any, group: Any, rows: Any, owners: Any, which: Any, counts: Any, scores: Any,
+    regions: Any, boxes: Any, boundaries: Any, layout: Any, quantiles: Any, scale: Any,
+    node_block: Any, edge_block: Any, entropy: Any, axis: Any,
+) -> None:  # fmt: skip
+    """Write the priorities of ``edges[start : start + n]``, at most a chunk, to `scores`."""
+    for k in range(n):
+        edge = edges[start + k]
+        u = np.int64(ends[edge, 0])
+        v = np.int64(ends[edge, 1])
+        a = np.int64(ids[u])
+        b = np.int64(ids[v])
+        if kind == RANDOM:
+            scores[k] = uniform(parameter, min(a, b), max(a, b))
+        elif kind == MEAN:
+            faces = np.int64(0)
+            for at in range(layout[0]):
+                faces += boundaries[edge, at]
+            scores[k] = boundaries[edge, parameter] / (255.0 * (2 * faces))
+        else:
+            assemble(
+                edge, u, v, a, b, rows, k, regions, boxes, boundaries, layout, quantiles, scale,
+                node_block, edge_block, entropy, axis,
+            )  # fmt: skip
+            if in_bag.size > 0:
+                owners[k] = owner_of(group[u], group[v])
+    if kind == FOREST:
+        forest_scores(
+            rows, n, owners, roots, nodes, thresholds, values, in_bag, which, counts, scores
+        )
+    elif kind == LOGISTIC:
+        logistic_scores(rows, n, weights, scores)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from napari_agglo._progress import ProgressCallback
+from napari_agglo.errors import InvalidInput
 from napari_agglo.agglomeration import merge_greedily
 from napari_agglo.graph import RegionGraph
 from napari_agglo.policy import Policy, as_policy
@@ -59,6 +60,11 @@ def agglomerate(
     >>> agglomerate(region_graph(superpixels, boundary), cannot_link=[(1, 4)]).segment(1.0)
     array([[1, 1, 1, 4]])
     """
+    if not isinstance(graph, RegionGraph):
+        raise InvalidInput(
+            f"`graph` must be a RegionGraph, got {type(graph).__name__}; make one with "
+            "region_graph(superpixels, cues)."
+        )
     merges = merge_greedily(
         graph,
         as_policy(policy, seed),

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from napari_agglo.errors import InvalidInput
+from napari_agglo.errors import InvalidInput, is_whole
 from napari_agglo.tree._kernels import common_ancestor, fill_lut, leaf_intervals, map_labels
 from napari_agglo.volumes import DenseLabels, replacing
 
@@ -51,6 +51,31 @@ class MergeTree:
     losers: NDArray[np.int64]
     priorities: NDArray[np.float64]
 
+    def __post_init__(self) -> None:
+        m = len(self.winners)
+        if not len(self.losers) == len(self.priorities) == m:
+            raise InvalidInput(
+                "`winners`, `losers` and `priorities` must be of one length, got "
+                f"{m}, {len(self.losers)} and {len(self.priorities)}."
+            )
+        if m == 0:
+            return
+        # The kernels trust these.
+        right = (self.winners >= 1) & (self.winners < self.losers)
+        right &= self.losers <= self.n_superpixels
+        if not right.all():
+            k = int(np.argmin(right))
+            raise InvalidInput(
+                f"Merge {k} must have 1 <= winner < loser <= {self.n_superpixels}, the number of "
+                f"superpixels; got winner {self.winners[k]} and loser {self.losers[k]}."
+            )
+        lost = np.full(self.n_superpixels + 1, m, np.int64)
+        lost[self.losers] = np.arange(m)
+        if len(np.unique(self.losers)) != m or (lost[self.winners] < np.arange(m)).any():
+            raise InvalidInput("A region that has lost a merge must not appear in a later one.")
+        if np.isnan(self.priorities).any():
+            raise InvalidInput("`priorities` must be numbers; some are NaN.")
+
     def __repr__(self) -> str:
         span = ""
         if self.n_merges:
@@ -81,8 +106,10 @@ class MergeTree:
 
     def n_merges_at(self, threshold: float) -> int:
         """Return the number of merges that are done at `threshold`."""
-        if np.isnan(threshold):
-            raise InvalidInput("`threshold` must be a number, got nan; choose one such as 0.5.")
+        if isinstance(threshold, str) or threshold is None or not threshold == threshold:
+            raise InvalidInput(
+                f"`threshold` must be a number, got {threshold!r}; choose one such as 0.5."
+            )
         return int(np.searchsorted(self.heights, threshold, side="right"))
 
     def n_segments(self, threshold: float) -> int:
@@ -225,16 +252,16 @@ class MergeTree:
             return self.n_merges_at(0.5 if threshold is None else threshold)
         if threshold is not None:
             raise InvalidInput("Give `threshold` or `merges`, not both.")
-        if not 0 <= merges <= self.n_merges:
+        if not (is_whole(merges) and 0 <= merges <= self.n_merges):
             raise InvalidInput(
-                f"`merges` must be 0 to {self.n_merges}, the merges of this tree; got {merges}."
+                f"`merges` must be 0 to {self.n_merges}, the merges of this tree; got {merges!r}."
             )
         return int(merges)
 
     def _node(self, node: int) -> int:
-        if not 1 <= node <= self.n_superpixels + self.n_merges:
+        if not (is_whole(node) and 1 <= node <= self.n_superpixels + self.n_merges):
             raise InvalidInput(
                 f"`node` must be 1 to {self.n_superpixels + self.n_merges}: superpixels 1 to "
-                f"{self.n_superpixels}, then one for each merge; got {node}."
+                f"{self.n_superpixels}, then one for each merge; got {node!r}."
             )
         return int(node)

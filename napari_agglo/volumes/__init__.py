@@ -9,6 +9,7 @@ from napari_agglo.volumes._check import (
     check_same_shape,
 )
 from napari_agglo.volumes._components import split_components
+from napari_agglo.volumes._contingency import Contingency, contingency
 from napari_agglo.volumes._cues import Cues, check_cues
 from napari_agglo.volumes._open import open_volume
 from napari_agglo.volumes._relabel import DenseLabels, dense_labels
@@ -29,6 +30,8 @@ __all__ = [
     "check_same_shape",
     "check_same_spacing",
     "check_spacing",
+    "Contingency",
+    "contingency",
     "split_components",
     "replacing",
 ]

@@ -107,7 +107,7 @@ def test_statistics_in_the_general_loop_are_those_of_the_merged_pixels(seed):
     winners, losers = np.zeros((2, graph.n_regions), np.int64)
     priorities = np.zeros(graph.n_regions)
     done = _greedy.merge_by_rescoring(*state, ids, winners, losers, priorities, 0, stop)
-    regions, boxes, rows = state[-3:]
+    regions, boxes, rows = state[-10:-7]
     lut = np.arange(graph.n_regions + 1)
     for k in range(done - 1, -1, -1):
         lut[losers[k]] = lut[winners[k]]
@@ -188,9 +188,12 @@ def test_the_mean_of_another_cue():
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"policy": "median"}, "`policy` must be 'mean', 'random'"),
+        ({"policy": "median"}, "`policy` must be 'mean', 'random' or a policy"),
         ({"policy": "random", "seed": -1}, "`seed` must be a whole number"),
         ({"cannot_link": [(1, 1)]}, "pairs of two different superpixels"),
+        ({"cannot_link": [1, 2]}, r"such as \[\(3, 8\)\]; got \[1, 2\]"),
+        ({"cannot_link": [(1.5, 2)]}, "must hold ids of superpixels, got 1.5"),
+        ({"locked": 5}, "`locked` must be a list of ids of superpixels, got 5"),
         ({"cannot_link": [(1, 9)]}, "the image does not have, the first being 9"),
         ({"locked": [0]}, "`locked` must hold ids of superpixels, got 0"),
         ({"locked": [-3]}, "`locked` must hold ids of superpixels, got -3"),
@@ -227,3 +230,20 @@ def test_nothing_to_merge(labels):
         tree = agglomerate(region_graph(labels, np.zeros(labels.shape)), policy)
         assert tree.n_merges == 0
         assert np.array_equal(tree.segment(1.0), labels)
+
+
+def test_what_is_no_graph_is_refused():
+    with pytest.raises(InvalidInput, match="`graph` must be a RegionGraph, got ndarray"):
+        agglomerate(np.array([1, 2]))
+
+
+def test_two_threads_at_once_do_not_disturb_each_other():
+    from concurrent.futures import ThreadPoolExecutor
+
+    rng = np.random.default_rng(0)
+    graphs = [region_graph(rng.integers(1, 60, (12, 12)), rng.random((12, 12))) for _ in range(4)]
+    alone = [agglomerate(graph).priorities for graph in graphs]
+    with ThreadPoolExecutor(4) as pool:
+        together = list(pool.map(agglomerate, [graph for graph in graphs for _ in range(5)]))
+    for k, tree in enumerate(together):
+        assert np.array_equal(tree.priorities, alone[k // 5])

@@ -54,11 +54,10 @@ def statistics_by_loops(labels, cues, bins, dams=False):
                 if there is None:
                     regions[here]["border"][axis] += 1
                 elif there == 0:
-                    if not (dams and across not in (None, 0, here)):
-                        regions[here]["open"][axis] += 1
-                        continue
-                    dam = moved(index, axis, by)
-                    _add_face(regions, boundaries, here, across, axis, by, (dam, dam), cues)
+                    regions[here]["open"][axis] += 1
+                    if dams and across not in (None, 0, here):
+                        dam = moved(index, axis, by)
+                        _add_face(regions, boundaries, here, across, axis, by, (dam, dam), cues)
                 elif there != here:
                     pair = (index, moved(index, axis, by))
                     _add_face(regions, boundaries, here, there, axis, by, pair, cues)

@@ -175,6 +175,10 @@ def test_labels_come_back_in_their_own_type(dtype):
     ("call", "words"),
     [
         (lambda t: t.lut(float("nan")), "`threshold` must be a number, got nan"),
+        (lambda t: t.lut("0.5"), "`threshold` must be a number, got '0.5'"),
+        (lambda t: t.lut(merges=0.5), "`merges` must be 0 to 1, the merges of this tree; got 0.5"),
+        (lambda t: t.lut(merges=True), "`merges` must be 0 to 1"),
+        (lambda t: t.members(1.5), "`node` must be 1 to 3"),
         (lambda t: t.lut(0.5, merges=1), "`threshold` or `merges`, not both"),
         (lambda t: t.lut(merges=2), "`merges` must be 0 to 1"),
         (lambda t: t.members(0), "`node` must be 1 to 3"),
@@ -185,3 +189,22 @@ def test_refusals(call, words):
     tree = agglomerate(region_graph(np.array([1, 2]), np.zeros(2)))
     with pytest.raises(InvalidInput, match=words):
         call(tree)
+
+
+@pytest.mark.parametrize(
+    ("merges", "words"),
+    [
+        (([1], [2, 3], [0.1]), "must be of one length, got 1, 2 and 1"),
+        (([1], [10**9], [0.1]), "1 <= winner < loser <= 3"),
+        (([0], [1], [0.1]), "1 <= winner < loser <= 3"),
+        (([2], [1], [0.1]), "Merge 0 must have 1 <= winner < loser"),
+        (([1, 1], [3, 3], [0.1, 0.2]), "must not appear in a later one"),
+        (([1, 2], [2, 3], [0.1, 0.2]), "must not appear in a later one"),
+        (([1], [2], [float("nan")]), "some are NaN"),
+    ],
+)
+def test_merges_that_cannot_be_are_refused(merges, words):
+    ids = np.arange(4, dtype=np.uint64)
+    labels = DenseLabels(np.array([1, 2, 3], np.uint32), ids, np.dtype(int))
+    with pytest.raises(InvalidInput, match=words):
+        MergeTree(labels, *(np.array(part) for part in merges))

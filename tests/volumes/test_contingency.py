@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from napari_agglo.errors import Cancelled, InvalidInput
-from napari_agglo.evaluate import _contingency, contingency
+from napari_agglo.volumes import _contingency, contingency
 
 
 def oracle(labels, gold, ignore_labels=False):

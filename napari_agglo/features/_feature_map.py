@@ -1,0 +1,103 @@
+"""Which features a policy looks at, each with a name."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from napari_agglo.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from napari_agglo.graph import RegionGraph
+
+# What a preset takes of a cue: whole histograms, which quantiles, orientation of the regions.
+PRESETS: dict[str, tuple[bool, tuple[float, ...], bool]] = {
+    "em": (True, (0.1, 0.5, 0.9), False),
+    "minimal": (False, (0.5,), False),
+    "natural": (True, (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9), True),
+}
+_MOMENTS = ("mean", "variance", "moment_3", "moment_4")
+
+
+@dataclass(frozen=True)
+class FeatureMap:
+    """What is read off two regions and their boundary, for each cue and for their shape.
+
+    The vector is ``node_min | node_max | edge | pair``. `node_min` is the smaller of the two regions
+    (of equal ones, the one of the smaller id), so that it does not matter which is called u. Each of
+    the first three holds, for each cue, the mean, three central moments, the histogram (if the preset
+    has it) and quantiles; `pair` holds, for each cue, how far the moments of the two regions differ and
+    the Jensen-Shannon divergence of their histograms, and then sizes, contact area, its share of
+    the surface of each region and, if the preset has it, the angles between them.
+
+    Examples
+    --------
+    >>> FeatureMap("minimal", ("boundary",), bins=25).names[:6]
+    ('boundary/node_min/mean', 'boundary/node_min/variance', 'boundary/node_min/moment_3',
+     'boundary/node_min/moment_4', 'boundary/node_min/quantile_0.5', 'boundary/node_max/mean')
+    """
+
+    preset: str
+    cues: tuple[str, ...]
+    bins: int
+
+    def __post_init__(self) -> None:
+        if self.preset not in PRESETS:
+            raise InvalidInput(
+                f"`preset` must be one of {', '.join(PRESETS)}; got {self.preset!r}."
+            )
+
+    @property
+    def histogram(self) -> bool:
+        """Whether whole histograms are features."""
+        return PRESETS[self.preset][0]
+
+    @property
+    def quantiles(self) -> tuple[float, ...]:
+        """Which quantiles are features."""
+        return PRESETS[self.preset][1]
+
+    @property
+    def orientation(self) -> bool:
+        """Whether angles of the regions are features."""
+        return PRESETS[self.preset][2]
+
+    @property
+    def block_width(self) -> int:
+        """Features of one region or one boundary."""
+        each = len(_MOMENTS) + len(self.quantiles) + (self.bins if self.histogram else 0)
+        return each * len(self.cues)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Name of each feature, in the order of the vector."""
+        out = []
+        for part in ("node_min", "node_max", "edge"):
+            for cue in self.cues:
+                out += [f"{cue}/{part}/{moment}" for moment in _MOMENTS]
+                out += [f"{cue}/{part}/quantile_{q:g}" for q in self.quantiles]
+                if self.histogram:
+                    out += [f"{cue}/{part}/bin_{k}" for k in range(self.bins)]
+        for cue in self.cues:
+            out += [f"{cue}/difference/{moment}" for moment in _MOMENTS]
+            out.append(f"{cue}/difference/jensen_shannon")
+        out += ["shape/node_min/log_size", "shape/node_max/log_size", "shape/edge/log_area"]
+        out += ["shape/node_min/contact_share", "shape/node_max/contact_share"]
+        if self.orientation:
+            out += ["shape/angle", "shape/node_min/angle_to_other", "shape/node_max/angle_to_other"]
+        return tuple(out)
+
+    @property
+    def width(self) -> int:
+        """Number of features."""
+        return 3 * self.block_width + 5 * len(self.cues) + 5 + 3 * self.orientation
+
+
+def feature_map(graph: RegionGraph, preset: str = "em") -> FeatureMap:
+    """Return the feature map of a preset for the cues of `graph`."""
+    if graph.layout.powers == 1:
+        raise InvalidInput(
+            "`graph` has only the means of its cues, and features need all statistics; "
+            "build it with statistics='all'."
+        )
+    return FeatureMap(preset, graph.cue_names, graph.layout.bins)

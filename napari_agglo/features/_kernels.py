@@ -1,0 +1,229 @@
+"""From rows of statistics to features, inside the merge loop.
+
+What is read off one region, or one boundary, is kept until its row changes; a pair of regions is
+then a matter of copying two blocks of the regions and one of the boundary, and comparing the two.
+Features are 32-bit floats, as the classifiers read them.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from napari_agglo._jit import inlined
+
+
+class FeatureState(NamedTuple):
+    """Rows of statistics and what was read off them, in the order in which kernels take them."""
+
+    regions: NDArray[np.int64]
+    boxes: NDArray[np.int32]
+    boundaries: NDArray[np.int64]
+    layout: NDArray[np.int64]  # ndim, cues, powers, bins, histogram?, quantiles, orientation?
+    quantiles: NDArray[np.float64]
+    scale: NDArray[np.float64]  # (2, ndim): spacing, and area of a face across each axis
+    node_block: NDArray[np.float32]  # (nodes, block width)
+    edge_block: NDArray[np.float32]  # (edges, block width)
+    entropy: NDArray[np.float64]  # (nodes, cues): of the histogram, in bits
+    axis: NDArray[np.float64]  # (nodes, ndim): principal axis, a unit vector
+
+
+@inlined
+def _fill_block(
+    rows: Any, row: Any, column: Any, count: Any, layout: Any, quantiles: Any, out: Any
+) -> None:
+    """Write moments, quantiles and histogram of each cue in ``rows[row, column:]`` to ``out[row]``."""
+    at = 0
+    bins = layout[3]
+    for _ in range(layout[1]):
+        n = float(count)
+        mean = square = cube = fourth = 0.0
+        if count > 0:
+            mean = rows[row, column] / n
+            square = rows[row, column + 1] / n
+            cube = rows[row, column + 2] / n
+            fourth = rows[row, column + 3] / n
+        # Central moments of whole numbers 0..255, then to the scale 0..1.
+        variance = max(square - mean * mean, 0.0)
+        third = cube - 3 * mean * square + 2 * mean * mean * mean
+        quartic = fourth - 4 * mean * cube + 6 * mean * mean * square - 3 * mean**4
+        out[row, at] = mean / 255.0
+        out[row, at + 1] = variance / 65025.0
+        out[row, at + 2] = third / 16581375.0
+        out[row, at + 3] = max(quartic, 0.0) / 4228250625.0
+        at += 4
+        first = column + layout[2]
+        below = np.int64(0)
+        k = 0
+        for q in range(quantiles.size):
+            wanted = quantiles[q] * n
+            while k < bins - 1 and below + rows[row, first + k] < wanted:
+                below += rows[row, first + k]
+                k += 1
+            here = rows[row, first + k]
+            part = (wanted - below) / here if here > 0 else 0.0
+            out[row, at] = (k + min(max(part, 0.0), 1.0)) / bins
+            at += 1
+        if layout[4] > 0:
+            for k in range(bins):
+                out[row, at] = rows[row, first + k] / n if count > 0 else 0.0
+                at += 1
+        column += layout[2] + bins
+
+
+@inlined
+def fill_edge(
+    edge: Any, regions: Any, boxes: Any, boundaries: Any, layout: Any, quantiles: Any, scale: Any,
+    node_block: Any, edge_block: Any, entropy: Any, axis: Any,
+) -> None:  # fmt: skip
+    """Read the block of a boundary off its row."""
+    faces = np.int64(0)
+    for a in range(layout[0]):
+        faces += boundaries[edge, a]
+    _fill_block(boundaries, edge, layout[0], 2 * faces, layout, quantiles, edge_block)
+
+
+@inlined
+def fill_node(
+    node: Any, regions: Any, boxes: Any, boundaries: Any, layout: Any, quantiles: Any, scale: Any,
+    node_block: Any, edge_block: Any, entropy: Any, axis: Any,
+) -> None:  # fmt: skip
+    """Read the block, the entropies and, if asked for, the principal axis of a region off its row."""
+    ndim = layout[0]
+    column = 1 + 4 * ndim + ndim * (ndim + 1) // 2
+    count = regions[node, 0]
+    _fill_block(regions, node, column, count, layout, quantiles, node_block)
+    bins = layout[3]
+    for cue in range(layout[1]):
+        total = 0.0
+        for k in range(bins):
+            h = regions[node, column + layout[2] + k]
+            if h > 0:
+                total += h * math.log2(h)
+        entropy[node, cue] = math.log2(count) - total / count if count > 0 else 0.0
+        column += layout[2] + bins
+    if layout[6] > 0 and count > 0:
+        _principal_axis(node, regions, ndim, scale, axis)
+
+
+@inlined
+def _principal_axis(node: Any, regions: Any, ndim: Any, scale: Any, axis: Any) -> None:
+    """Find the direction of the largest second moment by squaring the matrix (power iteration)."""
+    n = float(regions[node, 0])
+    matrix = np.zeros((ndim, ndim))
+    column = 1 + 4 * ndim
+    trace = 0.0
+    for a in range(ndim):
+        mean_a = regions[node, 1 + 3 * ndim + a] / n
+        for b in range(a, ndim):
+            mean_b = regions[node, 1 + 3 * ndim + b] / n
+            moment = (regions[node, column] / n - mean_a * mean_b) * scale[0, a] * scale[0, b]
+            matrix[a, b] = moment
+            matrix[b, a] = moment
+            column += 1
+        trace += matrix[a, a]
+    for a in range(ndim):
+        axis[node, a] = 0.0
+    if trace <= 0.0:
+        return
+    # Ten squarings raise the ratio of eigenvalues to the power 1024.
+    for _ in range(10):
+        squared = np.zeros((ndim, ndim))
+        size = 0.0
+        for a in range(ndim):
+            for b in range(ndim):
+                for c in range(ndim):
+                    squared[a, b] += matrix[a, c] * matrix[c, b]
+            size += squared[a, a]
+        for a in range(ndim):
+            for b in range(ndim):
+                matrix[a, b] = squared[a, b] / size
+    best = 0
+    for a in range(1, ndim):
+        if matrix[a, a] > matrix[best, best]:
+            best = a
+    length = 0.0
+    for a in range(ndim):
+        length += matrix[a, best] ** 2
+    for a in range(ndim):
+        axis[node, a] = matrix[a, best] / math.sqrt(length)
+
+
+@inlined
+def _angle(cosine: Any, known: Any) -> Any:
+    """Angle between two lines, 0 to 1 for 0 to 90 degrees; 1 where one has no direction."""
+    return math.acos(min(abs(cosine), 1.0)) / (0.5 * math.pi) if known else 1.0
+
+
+@inlined
+def assemble(
+    edge: Any, u: Any, v: Any, id_u: Any, id_v: Any, out: Any, at: Any,
+    regions: Any, boxes: Any, boundaries: Any, layout: Any, quantiles: Any, scale: Any,
+    node_block: Any, edge_block: Any, entropy: Any, axis: Any,
+) -> None:  # fmt: skip
+    """Write the features of the boundary `edge` of nodes `u` and `v` to ``out[at]``."""
+    ndim = layout[0]
+    n_cues = layout[1]
+    bins = layout[3]
+    if (regions[v, 0], id_v) < (regions[u, 0], id_u):
+        u, v = v, u
+    width = node_block.shape[1]
+    for k in range(width):
+        out[at, k] = node_block[u, k]
+        out[at, width + k] = node_block[v, k]
+        out[at, 2 * width + k] = edge_block[edge, k]
+    column = 3 * width
+    each = width // n_cues
+    histogram = 1 + 4 * ndim + ndim * (ndim + 1) // 2 + layout[2]
+    size_u = float(regions[u, 0])
+    size_v = float(regions[v, 0])
+    for cue in range(n_cues):
+        for k in range(4):
+            difference = node_block[u, cue * each + k] - node_block[v, cue * each + k]
+            out[at, column + k] = abs(difference)
+        mixed = 0.0
+        for k in range(bins):
+            share = regions[u, histogram + k] / size_u + regions[v, histogram + k] / size_v
+            if share > 0:
+                mixed -= 0.5 * share * math.log2(0.5 * share)
+        divergence = mixed - 0.5 * (entropy[u, cue] + entropy[v, cue])
+        out[at, column + 4] = max(divergence, 0.0)
+        column += 5
+        histogram += layout[2] + bins
+    area = 0.0
+    surface_u = 0.0
+    surface_v = 0.0
+    for a in range(ndim):
+        area += boundaries[edge, a] * scale[1, a]
+        surface_u += (regions[u, 1 + ndim + a] + regions[u, 1 + 2 * ndim + a]) * scale[1, a]
+        surface_v += (regions[v, 1 + ndim + a] + regions[v, 1 + 2 * ndim + a]) * scale[1, a]
+    out[at, column] = math.log2(size_u)
+    out[at, column + 1] = math.log2(size_v)
+    out[at, column + 2] = math.log2(area) if area > 0 else 0.0
+    out[at, column + 3] = area / surface_u if surface_u > 0 else 0.0
+    out[at, column + 4] = area / surface_v if surface_v > 0 else 0.0
+    if layout[6] == 0:
+        return
+    dot = 0.0
+    to_u = 0.0
+    to_v = 0.0
+    distance = 0.0
+    length_u = 0.0
+    length_v = 0.0
+    for a in range(ndim):
+        step = regions[v, 1 + 3 * ndim + a] / size_v - regions[u, 1 + 3 * ndim + a] / size_u
+        step *= scale[0, a]
+        distance += step * step
+        to_u += step * axis[u, a]
+        to_v += step * axis[v, a]
+        dot += axis[u, a] * axis[v, a]
+        length_u += axis[u, a] ** 2
+        length_v += axis[v, a] ** 2
+    distance = math.sqrt(distance)
+    apart = distance > 0
+    out[at, column + 5] = _angle(dot, length_u > 0 and length_v > 0)
+    out[at, column + 6] = _angle(to_u / distance if apart else 0.0, apart and length_u > 0)
+    out[at, column + 7] = _angle(to_v / distance if apart else 0.0, apart and length_v > 0)

@@ -1,0 +1,150 @@
+"""Fitting: scikit-learn's decision trees, bagged by gold segment, or its logistic regression.
+
+A tree learns from a bootstrap of *gold segments* with all their examples, not of single examples:
+boundaries of one segment are much alike, and it is other segments that the policy will meet. So
+the trees that did not draw a segment say of its boundaries what they would say of unseen tissue. That
+gives an honest accuracy, and lets an epoch of agglomerative learning make the mistakes that the
+policy would make elsewhere, instead of replaying what it knows by heart.
+"""
+
+from __future__ import annotations
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from napari_agglo._progress import ProgressCallback, report
+from napari_agglo.errors import InvalidInput
+from napari_agglo.learning._examples import Examples
+from napari_agglo.policy import Forest, Logistic, Model, flatten_trees
+
+# With fewer gold segments than this, examples are drawn one by one: a bag would miss too much.
+_LEAST_OWNERS = 8
+
+
+@dataclass(frozen=True)
+class ForestSettings:
+    """How trees are grown; the defaults were chosen by cross-validation on training volumes."""
+
+    trees: int = 100
+    leaf: int = 2
+    depth: int | None = None
+    columns: float | str = "sqrt"
+
+
+@dataclass(frozen=True, eq=False)
+class Fitted:
+    """A model, and which tree learned from which owner; empty where that was not recorded."""
+
+    model: Model
+    in_bag: NDArray[np.uint8]
+    importances: NDArray[np.float64]
+
+
+def fit(
+    examples: Examples,
+    classifier: str,
+    settings: ForestSettings,
+    n_owners: int,
+    seed: int,
+    progress: ProgressCallback | None,
+    stage: str,
+) -> Fitted:
+    """Fit a classifier to examples of both kinds."""
+    wrong = (examples.labels > 0).astype(np.int64)
+    if len(wrong) == 0 or wrong.min() == wrong.max():
+        which = "none" if len(wrong) == 0 else "merges" if wrong[0] == 0 else "boundaries to keep"
+        raise InvalidInput(
+            "`gold` gives no examples of both kinds (pairs to merge and pairs to keep apart), only "
+            f"{which}. It must annotate at least two segments, one of them of several superpixels."
+        )
+    if classifier == "logistic":
+        return _fit_logistic(examples.rows, wrong, progress, stage)
+    return _fit_forest(examples, wrong, settings, n_owners, seed, progress, stage)
+
+
+def _fit_forest(
+    examples: Examples,
+    wrong: NDArray[np.int64],
+    settings: ForestSettings,
+    n_owners: int,
+    seed: int,
+    progress: ProgressCallback | None,
+    stage: str,
+) -> Fitted:
+    from sklearn.tree import DecisionTreeClassifier
+
+    rows = np.ascontiguousarray(examples.rows)
+    present = np.unique(examples.owners)
+    by_owner = len(present) >= _LEAST_OWNERS
+    in_bag = np.zeros((settings.trees if by_owner else 0, n_owners if by_owner else 0), np.uint8)
+
+    def grow(tree: int) -> Any:
+        # A generator of its own for each tree: the order in which threads finish does not matter.
+        rng = np.random.default_rng([seed, tree])
+        while True:
+            if by_owner:
+                drawn = np.bincount(rng.choice(present, len(present)), minlength=n_owners)
+                weights = drawn[examples.owners].astype(np.float64)
+            else:
+                weights = rng.multinomial(len(wrong), np.full(len(wrong), 1 / len(wrong))) * 1.0
+            both = np.unique(wrong[weights > 0])
+            if len(both) == 2:  # a bag of one kind alone would not be a classifier
+                break
+        if by_owner:
+            in_bag[tree] = drawn > 0
+        grown = DecisionTreeClassifier(
+            criterion="entropy",
+            max_features=settings.columns,
+            min_samples_leaf=settings.leaf,
+            max_depth=settings.depth,
+            random_state=int(rng.integers(2**31)),
+        )
+        kept = np.flatnonzero(weights)
+        grown.fit(rows[kept], wrong[kept], sample_weight=weights[kept], check_input=False)
+        return grown
+
+    done = []
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        waiting = [pool.submit(grow, tree) for tree in range(settings.trees)]
+        try:
+            for one in waiting:
+                report(progress, stage, len(done), settings.trees)
+                done.append(one.result())
+        except BaseException:
+            pool.shutdown(wait=True, cancel_futures=True)
+            raise
+    importances = np.mean([tree.feature_importances_ for tree in done], axis=0)
+    return Fitted(flatten_trees([tree.tree_ for tree in done]), in_bag, importances)
+
+
+def _fit_logistic(
+    rows: NDArray[np.float32],
+    wrong: NDArray[np.int64],
+    progress: ProgressCallback | None,
+    stage: str,
+) -> Fitted:
+    from sklearn.linear_model import LogisticRegression
+
+    report(progress, stage, 0, 1)
+    values = rows.astype(np.float64)
+    middle = values.mean(axis=0)
+    spread = values.std(axis=0)
+    spread[spread == 0] = 1.0
+    fitted = LogisticRegression(max_iter=2000, C=1.0).fit((values - middle) / spread, wrong)
+    slope = fitted.coef_[0] / spread
+    weights = np.append(slope, fitted.intercept_[0] - slope @ middle)
+    size = np.abs(fitted.coef_[0])
+    importances = size / size.sum() if size.sum() > 0 else size
+    return Fitted(Logistic(weights), np.zeros((0, 0), np.uint8), importances)
+
+
+def held_out_scores(fitted: Fitted, examples: Examples) -> NDArray[np.float64] | None:
+    """Return what the trees that did not learn from each example's owner say of it."""
+    if not isinstance(fitted.model, Forest) or fitted.in_bag.size == 0:
+        return None
+    return fitted.model.predict_out_of_bag(examples.rows, examples.owners, fitted.in_bag)

@@ -1,0 +1,254 @@
+"""Training a policy: which examples are collected, and in which epochs."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+
+from napari_agglo._progress import ProgressCallback, TrainingProgress
+from napari_agglo.errors import InvalidInput
+from napari_agglo.features import FeatureMap, feature_map
+from napari_agglo.graph import RegionGraph
+from napari_agglo.learning._epoch import Lesson, lesson
+from napari_agglo.learning._examples import Examples, joined
+from napari_agglo.learning._fit import Fitted, ForestSettings, fit, held_out_scores
+from napari_agglo.learning._judge import judgement
+from napari_agglo.policy import LearnedPolicy, Policy, as_policy
+
+STRATEGIES = ("flat", "agglo", "lash", "mixed")
+_STARTS = ("flat", "mean", "random")
+_CLASSIFIERS = ("forest", "logistic")
+
+
+def train(
+    graph: RegionGraph | Iterable[tuple[RegionGraph, Any]],
+    gold: Any = None,
+    *,
+    strategy: str = "agglo",
+    epochs: int = 5,
+    start: str = "flat",
+    preset: str = "em",
+    classifier: str = "forest",
+    settings: ForestSettings | None = None,
+    mask: Any = None,
+    seed: int = 0,
+    progress: ProgressCallback | None = None,
+) -> LearnedPolicy:
+    """Learn from a gold standard which regions to merge.
+
+    Parameters
+    ----------
+    graph : RegionGraph, or iterable of (RegionGraph, gold)
+        What to learn from: one graph and its `gold`, or several volumes at once.
+    gold : array of int, or list of arrays
+        The gold standard, of the shape of the superpixels; 0 is not annotated, and superpixels that
+        lie there wholly give no examples and are not merged. A list holds several gold standards of
+        one image: what most of them say is learned, and where they disagree evenly nothing is.
+    strategy : {"agglo", "flat", "lash", "mixed"}
+        *flat*: the boundaries of the initial graph. *agglo*: those, then `epochs` times: agglomerate
+        by the policy learned so far, noting every suggestion and doing the right ones, so that there
+        are examples of every scale. *lash*: do every suggestion, note what it does to the Rand
+        index, and keep the last epoch only. *mixed*: the examples of agglo and of lash.
+    epochs : int
+        Epochs of agglomeration.
+    start : {"flat", "mean", "random"}
+        The policy of the first epoch.
+    preset : {"em", "minimal", "natural"}
+        Which features.
+    classifier : {"forest", "logistic"}
+        What is fitted.
+    settings : ForestSettings, optional
+        How the forest is grown.
+    mask : array of bool, optional
+        Where `gold` is to be believed; for one volume only.
+    seed : int
+        Same input and seed, same policy, bit for bit.
+    progress : callable, optional
+        Called several times a second with a `TrainingProgress`; raise `Cancelled` in it to stop.
+
+    Returns
+    -------
+    LearnedPolicy
+        Its `record` says how it was trained and how good it was on held-out examples.
+
+    Examples
+    --------
+    >>> import napari_agglo as agglo
+    >>> sample = agglo.sample("neuropil2d")
+    >>> superpixels = agglo.oversegment(sample.cues["boundary"])
+    >>> graph = agglo.region_graph(superpixels, sample.cues)
+    >>> policy = agglo.train(graph, sample.gold, epochs=1, preset="minimal")
+    >>> policy
+    LearnedPolicy(agglo, forest of 100 trees, minimal features of boundary, cytoplasm, mitochondria)
+    """
+    _choose("strategy", strategy, STRATEGIES)
+    _choose("start", start, _STARTS)
+    _choose("classifier", classifier, _CLASSIFIERS)
+    if not (isinstance(epochs, (int, np.integer)) and 0 <= epochs <= 1000):
+        raise InvalidInput(f"`epochs` must be a whole number from 0 to 1000, got {epochs!r}.")
+    if not (isinstance(seed, (int, np.integer)) and 0 <= seed < 2**32):
+        raise InvalidInput(f"`seed` must be a whole number from 0 to {2**32 - 1}, got {seed!r}.")
+    lessons = _lessons(graph, gold, mask)
+    features = feature_map(lessons[0].graph, preset)
+    training = _Training(
+        lessons, features, classifier, settings or ForestSettings(), int(seed), epochs, progress
+    )
+    began = time.perf_counter()
+    fitted, examples = training.run(strategy, start)
+    record = {
+        "strategy": strategy,
+        "epochs": int(epochs) if strategy != "flat" else 0,
+        "start": start,
+        "classifier": classifier,
+        "seed": int(seed),
+        "settings": asdict(training.settings) if classifier == "forest" else {},
+        "volumes": [
+            {"superpixels": one.graph.n_regions, "boundaries": one.graph.n_boundaries}
+            for one in lessons
+        ],
+        "examples": len(examples),
+        "to_merge": int((examples.labels < 0).sum()),
+        "history": training.history,
+        "seconds": round(time.perf_counter() - began, 3),
+        **judgement(fitted, examples, features, held_out_scores(fitted, examples)),
+    }
+    return LearnedPolicy(features, fitted.model, record)
+
+
+class _Training:
+    """The epochs of one training, and what is remembered between them."""
+
+    def __init__(
+        self,
+        lessons: list[Lesson],
+        features: FeatureMap,
+        classifier: str,
+        settings: ForestSettings,
+        seed: int,
+        epochs: int,
+        progress: ProgressCallback | None,
+    ) -> None:
+        self.lessons = lessons
+        self.features = features
+        self.classifier = classifier
+        self.settings = settings
+        self.seed = seed
+        self.epochs = epochs
+        self.progress = progress
+        self.history: list[dict[str, int]] = []
+        self.n_owners = sum(one.n_owners for one in lessons)
+        self._began = time.perf_counter()
+
+    def run(self, strategy: str, start: str) -> tuple[Fitted, Examples]:
+        """Return the last fit and what it was fitted to."""
+        width = self.features.width
+        flat = joined((one.flat(self.features) for one in self.lessons), width)
+        if strategy == "flat" or self.epochs == 0:
+            examples = flat.unique()
+            self._note(0, examples)
+            return self._fit(examples, 0), examples
+        kept: list[Examples] = []
+        policy: Policy
+        in_bag = np.zeros((0, 0), np.uint8)
+        if start == "flat":
+            kept = [flat]
+            examples = flat.unique()
+            self._note(0, examples)
+            fitted = self._fit(examples, 0)
+            policy, in_bag = LearnedPolicy(self.features, fitted.model), fitted.in_bag
+        else:
+            policy = as_policy(start, self.seed)
+        for epoch in range(1, self.epochs + 1):
+            last: list[Examples] = []
+            if strategy in ("agglo", "mixed"):
+                kept.append(self._collect("strict", policy, in_bag, epoch))
+            if strategy in ("lash", "mixed"):
+                last = [self._collect("loose", policy, in_bag, epoch)]
+            examples = joined([*kept, *last] if strategy != "lash" else last, width).unique()
+            self._note(epoch, examples)
+            fitted = self._fit(examples, epoch)
+            policy, in_bag = LearnedPolicy(self.features, fitted.model), fitted.in_bag
+        return fitted, examples
+
+    def _collect(self, how: str, policy: Policy, in_bag: Any, epoch: int) -> Examples:
+        parts = []
+        for one in self.lessons:
+
+            def tell(merges: int, most: int, examples: int) -> None:
+                self._tell("agglomerate", epoch, merges, most, examples)
+
+            collect = one.strict if how == "strict" else one.loose
+            parts.append(collect(self.features, policy, in_bag, tell))
+        return joined(parts, self.features.width)
+
+    def _fit(self, examples: Examples, epoch: int) -> Fitted:
+        def tell(said: Any) -> None:
+            self._tell("fit", epoch, said.done, said.total, len(examples))
+
+        return fit(
+            examples,
+            self.classifier,
+            self.settings,
+            self.n_owners,
+            self.seed + 1000 * epoch,
+            tell,
+            "fit",
+        )
+
+    def _note(self, epoch: int, examples: Examples) -> None:
+        self.history.append(
+            {
+                "epoch": epoch,
+                "examples": len(examples),
+                "to_merge": int((examples.labels < 0).sum()),
+            }
+        )
+
+    def _tell(self, stage: str, epoch: int, done: int, total: int, examples: int) -> None:
+        if self.progress is None:
+            return
+        within = done / total if total else 1.0
+        part = (epoch + (0.5 * within if stage == "agglomerate" else 0.5 + 0.5 * within)) / (
+            self.epochs + 1
+        )
+        spent = time.perf_counter() - self._began
+        left = spent * (1 - part) / part if part > 0.02 else None
+        self.progress(TrainingProgress(stage, done, total, epoch, examples, part, left))
+
+
+def _choose(name: str, given: str, known: Sequence[str]) -> None:
+    if given not in known:
+        raise InvalidInput(f"`{name}` must be one of {', '.join(known)}; got {given!r}.")
+
+
+def _lessons(graph: Any, gold: Any, mask: Any) -> list[Lesson]:
+    if isinstance(graph, RegionGraph):
+        if gold is None:
+            raise InvalidInput("`gold` is missing: train(graph, gold) needs a gold standard.")
+        given = [(graph, gold)]
+    else:
+        given = [tuple(one) for one in graph]
+        if gold is not None or not given or any(len(one) != 2 for one in given):
+            raise InvalidInput(
+                "`graph` must be a RegionGraph with its `gold`, or a list of pairs "
+                "(graph, gold) and no `gold`."
+            )
+        if mask is not None and len(given) > 1:
+            raise InvalidInput("`mask` is for one volume; set gold to 0 where it is not annotated.")
+    out: list[Lesson] = []
+    owners = 0
+    for one, truth in given:
+        first = given[0][0]
+        if one.cue_names != first.cue_names or one.layout != first.layout:
+            raise InvalidInput(
+                "All graphs must have the same cues, bins and number of axes; got "
+                f"{first.cue_names}, {first.layout} and {one.cue_names}, {one.layout}."
+            )
+        golds = list(truth) if isinstance(truth, (list, tuple)) else [truth]
+        out.append(lesson(one, golds, mask, owners))
+        owners += out[-1].n_owners
+    return out

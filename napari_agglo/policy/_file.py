@@ -1,0 +1,173 @@
+"""Policy files: one npz of plain arrays and a JSON record; nothing in it can run code.
+
+Kernels do no bounds checking, so every array is checked before one sees it: a damaged or hostile
+file is refused in words. Sizes are read from the headers and compared with the size of the file
+before anything is allocated.
+"""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from napari_agglo.errors import InvalidInput
+from napari_agglo.features import FeatureMap
+from napari_agglo.policy._learned import LearnedPolicy
+from napari_agglo.policy._model import Forest, Logistic, Model
+from napari_agglo.volumes import replacing
+
+SCHEMA = 1
+_FORMAT = "napari-agglo policy"
+_LARGEST = 1 << 30  # bytes of one array: a forest of a hundred trees has some megabytes
+_ARRAYS = {
+    "forest": {"roots": "<u4", "nodes": "<u4", "values": "<f8"},
+    "logistic": {"weights": "<f8"},
+}
+
+
+def save_policy(policy: LearnedPolicy, path: str | PathLike[str]) -> Path:
+    """Write a policy to ``path``, whole or not at all."""
+    kind = "forest" if isinstance(policy.model, Forest) else "logistic"
+    header = {
+        "format": _FORMAT,
+        "schema": SCHEMA,
+        "model": kind,
+        "preset": policy.features.preset,
+        "cues": list(policy.features.cues),
+        "bins": policy.features.bins,
+        "features": list(policy.features.names),
+        "record": policy.record,
+    }
+    text = json.dumps(header).encode()
+    arrays = {
+        name: np.ascontiguousarray(getattr(policy.model, name), dtype)
+        for name, dtype in _ARRAYS[kind].items()
+    }
+    target = Path(path)
+    with replacing(target) as temporary, open(temporary, "wb") as file:
+        np.savez_compressed(file, header=np.frombuffer(text, np.uint8), **arrays)
+    return target
+
+
+def load_policy(path: str | PathLike[str]) -> LearnedPolicy:
+    """Read a policy that `LearnedPolicy.save` wrote.
+
+    Parameters
+    ----------
+    path : path-like
+        The ``.npz`` file.
+
+    Returns
+    -------
+    LearnedPolicy
+        One whose scores are, bit for bit, those of the policy that was saved.
+    """
+    source = Path(path)
+    if not source.is_file():
+        raise InvalidInput(f"There is no policy file {source}; train one, or correct the path.")
+    try:
+        with zipfile.ZipFile(source) as archive:
+            header = _header(_member(archive, "header", "|u1"))
+            names = _ARRAYS[header["model"]]
+            arrays = {name: _member(archive, name, dtype) for name, dtype in names.items()}
+    except InvalidInput as error:
+        raise InvalidInput(f"{source} cannot be used as a policy: {error}") from error
+    except Exception as error:  # zip and npy readers raise a dozen kinds of error on damage
+        raise InvalidInput(
+            f"{source} is not a policy file, or is damaged ({type(error).__name__}: {error}); "
+            "train the policy again or take another copy."
+        ) from error
+    try:
+        features = FeatureMap(header["preset"], tuple(header["cues"]), header["bins"])
+        _require(
+            list(features.names) == header["features"],
+            "its features are not those of this version; train it again",
+        )
+        model = _model(header["model"], arrays, features.width)
+    except InvalidInput as error:
+        raise InvalidInput(f"{source} cannot be used as a policy: {error}") from error
+    return LearnedPolicy(features, model, header["record"])
+
+
+def _require(condition: bool, otherwise: str) -> None:
+    if not condition:
+        raise InvalidInput(otherwise)
+
+
+def _member(archive: zipfile.ZipFile, name: str, dtype: str) -> NDArray[Any]:
+    """Read one array, having compared what its header declares with what the file holds."""
+    info = archive.getinfo(f"{name}.npy")
+    _require(info.file_size <= _LARGEST, f"its array {name!r} claims {info.file_size} bytes")
+    with archive.open(info) as file:
+        version = np.lib.format.read_magic(file)
+        read = {
+            (1, 0): np.lib.format.read_array_header_1_0,
+            (2, 0): np.lib.format.read_array_header_2_0,
+        }[version]
+        shape, fortran, found = read(file)
+        _require(
+            found == np.dtype(dtype) and not fortran,
+            f"its array {name!r} is of type {found}, not {np.dtype(dtype)}",
+        )
+        size = found.itemsize
+        for length in shape:  # Python's whole numbers: no product overflows
+            size *= int(length)
+        _require(
+            size == info.file_size - file.tell(),
+            f"its array {name!r} declares {size} bytes and has {info.file_size - file.tell()}",
+        )
+        data = file.read()
+    return np.frombuffer(data, dtype).reshape(shape)
+
+
+def _header(raw: NDArray[np.uint8]) -> dict[str, Any]:
+    header = json.loads(raw.tobytes().decode())
+    _require(isinstance(header, dict) and header.get("format") == _FORMAT, "it is something else")
+    _require(
+        header.get("schema") == SCHEMA,
+        f"its schema is {header.get('schema')}, and this version reads {SCHEMA}; "
+        "update napari-agglo or train the policy again",
+    )
+    cues, bins = header.get("cues"), header.get("bins")
+    _require(header.get("model") in _ARRAYS, f"its model {header.get('model')!r} is not known")
+    _require(
+        isinstance(cues, list) and bool(cues) and all(isinstance(cue, str) for cue in cues),
+        "its cues are not names",
+    )
+    _require(isinstance(bins, int) and 1 <= bins <= 256, f"it has {bins!r} bins")
+    _require(isinstance(header.get("record"), dict), "its record is missing")
+    return header
+
+
+def _model(kind: str, arrays: dict[str, NDArray[Any]], width: int) -> Model:
+    if kind == "logistic":
+        weights = arrays["weights"].astype(np.float64)
+        _require(weights.shape == (width + 1,), f"it has weights of shape {weights.shape}")
+        _require(bool(np.isfinite(weights).all()), "some of its weights are not finite")
+        return Logistic(weights)
+    roots, nodes, values = arrays["roots"], arrays["nodes"], arrays["values"]
+    n = len(nodes)
+    _require(roots.ndim == 1 and len(roots) > 0, f"its roots have shape {roots.shape}")
+    _require(nodes.ndim == 2 and nodes.shape[1] == 4, f"its nodes have shape {nodes.shape}")
+    _require(values.shape == (n,), f"its values have shape {values.shape}, not {(n,)}")
+    _require(bool((roots < n).all()), "a root is not a node")
+    _require(bool((nodes[:, 0] < width).all()), "a node asks for a feature that is not there")
+    own = np.arange(n)
+    left, right = nodes[:, 2].astype(np.int64), nodes[:, 3].astype(np.int64)
+    leaf = (left == own) & (right == own)
+    # A child after its parent: no walk can go round in a circle.
+    down = (left > own) & (right > own) & (left < n) & (right < n)
+    _require(bool((leaf | down).all()), "a node's children are not below it")
+    thresholds = nodes.view(np.float32)[:, 1]
+    _require(bool((np.isfinite(thresholds) | leaf).all()), "a threshold is not finite")
+    inside = bool(((values >= 0) & (values <= 1)).all())
+    _require(inside, "a value is not a probability")
+    return Forest(
+        roots.astype(np.uint32), np.ascontiguousarray(nodes, np.uint32), values.astype(np.float64)
+    )

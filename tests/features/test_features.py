@@ -1,0 +1,148 @@
+"""Features against numpy on the pixels themselves."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.spatial.distance import jensenshannon
+
+from napari_agglo import InvalidInput, region_graph
+from napari_agglo.features import PRESETS, FeatureMap, feature_map, feature_matrix, feature_table
+
+
+def faces_between(labels, u, v):
+    """Index pairs of all faces between two labels, by axis."""
+    out = []
+    for axis in range(labels.ndim):
+        lower = np.moveaxis(labels, axis, 0)[:-1]
+        upper = np.moveaxis(labels, axis, 0)[1:]
+        found = np.argwhere(((lower == u) & (upper == v)) | ((lower == v) & (upper == u)))
+        for index in found:
+            first = np.insert(index[1:], axis, index[0])
+            second = first.copy()
+            second[axis] += 1
+            out.append((axis, tuple(first), tuple(second)))
+    return out
+
+
+def block(values, bins, quantiles, histogram):
+    """Mean, central moments, quantiles by interpolated histogram, histogram; values 0..255."""
+    x = np.asarray(values) / 255
+    out = [x.mean(), *(((x - x.mean()) ** k).mean() for k in (2, 3, 4))]
+    counts = np.bincount(np.asarray(values) * bins // 256, minlength=bins)
+    edges = np.arange(bins + 1) / bins
+    below = np.concatenate([[0], np.cumsum(counts)]) / len(values)
+    for q in quantiles:
+        k = int(np.searchsorted(below[1:], q - 1e-12))
+        inside = (q - below[k]) / (below[k + 1] - below[k])
+        out.append(edges[k] + inside / bins)
+    return out + (list(counts / len(values)) if histogram else [])
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(1, 4), st.sampled_from(sorted(PRESETS)))
+def test_every_feature_equals_numpy_on_the_pixels(seed, ndim, preset):
+    rng = np.random.default_rng(seed)
+    shape = (5, 4, 3, 2)[:ndim]
+    labels = rng.integers(1, 4, shape)
+    cues = {name: rng.integers(0, 256, shape).astype(np.uint8) for name in ("boundary", "mito")}
+    spacing = rng.integers(1, 5, ndim).astype(float)
+    graph = region_graph(labels, cues, ranges=(0, 255), bins=8, spacing=spacing)
+    features = feature_map(graph, preset)
+    matrix = feature_matrix(graph, features)
+    assert matrix.shape == (graph.n_boundaries, features.width)
+    assert matrix.dtype == np.float32
+    assert len(features.names) == len(set(features.names)) == features.width
+    shown = PRESETS[preset]
+    for edge, row in zip(graph.edges, matrix, strict=True):
+        u, v = sorted(graph.ids[edge].tolist(), key=lambda k: ((labels == k).sum(), k))
+        faces = faces_between(labels, u, v)
+        expected = []
+        for pick in ("u", "v", "edge"):
+            for cue in cues.values():
+                if pick == "edge":
+                    values = [cue[p] for _, *both in faces for p in both]
+                else:
+                    values = cue[labels == (u if pick == "u" else v)]
+                expected += block(np.array(values, int), 8, shown[1], shown[0])
+        for cue in cues.values():
+            one, two = (block(cue[labels == k].astype(int), 8, (), True) for k in (u, v))
+            expected += [abs(a - b) for a, b in zip(one[:4], two[:4], strict=True)]
+            expected.append(jensenshannon(one[4:], two[4:], base=2) ** 2)
+        area = sum(np.delete(spacing, axis).prod() for axis, *_ in faces)
+        sizes = [(labels == k).sum() for k in (u, v)]
+        expected += [*np.log2(sizes), np.log2(area)]
+        for k in (u, v):
+            others = [o for o in np.unique(labels) if o != k]
+            surface = sum(
+                np.delete(spacing, axis).prod()
+                for o in others
+                for axis, *_ in faces_between(labels, k, o)
+            )
+            expected.append(area / surface)
+        if shown[2]:
+            expected += angles(labels, u, v, spacing)
+        assert row == pytest.approx(np.array(expected), abs=2e-6), (u, v)
+
+
+def angles(labels, u, v, spacing):
+    """Angles between the regions' long axes, and of each to the line of centroids; 0..1."""
+    places = [np.argwhere(labels == k) * spacing for k in (u, v)]
+    axes, known = [], []
+    for points in places:
+        moments = np.cov(points.T, bias=True).reshape(labels.ndim, labels.ndim)
+        values, vectors = np.linalg.eigh(moments)
+        known.append(values[-1] > 1e-12)
+        axes.append(vectors[:, -1])
+        if len(values) > 1 and values[-1] - values[-2] < 1e-6 * max(values[-1], 1):
+            pytest.skip("no long axis: the two largest moments are equal")
+    line = places[1].mean(axis=0) - places[0].mean(axis=0)
+    apart = np.linalg.norm(line) > 1e-12
+
+    def angle(a, b, sure):
+        cosine = abs(a @ b) / max(np.linalg.norm(a) * np.linalg.norm(b), 1e-300)
+        return np.arccos(min(cosine, 1.0)) / (np.pi / 2) if sure else 1.0
+
+    return [
+        angle(axes[0], axes[1], all(known)),
+        angle(axes[0], line, known[0] and apart),
+        angle(axes[1], line, known[1] and apart),
+    ]
+
+
+@given(st.integers(0, 2**32 - 1))
+def test_swapping_the_ids_of_two_regions_gives_the_same_vector(seed):
+    rng = np.random.default_rng(seed)
+    labels = np.where(rng.random((5, 5)) < 0.6, 1, 2)
+    labels[0, 0], labels[0, 1] = 1, 2
+    if (labels == 1).sum() == (labels == 2).sum():
+        labels[4, 4] = 1
+        labels[4, 3] = 1
+    if (labels == 1).sum() == (labels == 2).sum():
+        return
+    cue = rng.random((5, 5))
+    matrices = [
+        feature_matrix(graph, feature_map(graph, "natural"))
+        for graph in (region_graph(labels, cue), region_graph(3 - labels, cue))
+    ]
+    assert np.array_equal(*matrices)
+
+
+def test_the_named_columns_of_a_table():
+    labels = np.array([[1, 1, 2, 2]])
+    graph = region_graph(labels, {"mito": np.array([[0.0, 0.0, 1.0, 1.0]])})
+    table = feature_table(graph)
+    assert table["mito/node_min/mean"].tolist() == [0.0]
+    assert table["mito/node_max/mean"].tolist() == [1.0]
+    assert table["mito/edge/quantile_0.5"].tolist() == [pytest.approx(0.04)]  # of bins 0 and 24
+    assert table["mito/difference/jensen_shannon"].tolist() == [1.0]
+    assert table[["u", "v"]].values.tolist() == [[1, 2]]
+
+
+def test_refusals():
+    with pytest.raises(InvalidInput, match="`preset` must be one of em, minimal, natural"):
+        FeatureMap("large", ("boundary",), 25)
+    light = region_graph(np.array([1, 2]), np.zeros(2), statistics="mean")
+    with pytest.raises(InvalidInput, match="statistics='all'"):
+        feature_map(light)

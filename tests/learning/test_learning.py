@@ -1,0 +1,297 @@
+"""Learning by agglomerating: labels, epochs and strategies, each against something slow or drawn."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.metrics import rand_score
+
+from napari_agglo import Cancelled, InvalidInput, agglomerate, region_graph
+from napari_agglo.features import feature_map, feature_matrix
+from napari_agglo.learning import _collect, _epoch, assign, boundary_labels, train
+from napari_agglo.learning._epoch import lesson
+from napari_agglo.learning._examples import Examples
+from napari_agglo.policy import MeanPolicy, RandomPolicy, load_policy
+
+NOBODY = np.zeros((0, 0), np.uint8)
+
+
+def silent(merges, most, examples):
+    pass
+
+
+def checkerboard(shape=(6, 6), seed=0, side=2):
+    """Return superpixels that are small blocks, a boundary cue, and gold of left and right halves."""
+    rng = np.random.default_rng(seed)
+    index = np.indices(shape)
+    blocks = index // side
+    superpixels = np.ravel_multi_index(blocks, [-(-n // side) for n in shape]) + 1
+    gold = np.where(index[-1] < shape[-1] // 2, 1, 2)
+    edge = np.abs(index[-1] - (shape[-1] - 1) / 2) < 1
+    cue = np.clip(0.6 * edge + 0.4 * rng.random(shape), 0, 1)
+    return superpixels, cue, gold
+
+
+def test_the_assignment_takes_the_largest_overlap_and_of_equal_ones_the_smallest_id():
+    superpixels = np.array([1, 1, 1, 2, 2, 3, 3, 4])
+    gold = np.array([7, 9, 9, 9, 7, 0, 8, 0])
+    graph = region_graph(superpixels, np.zeros(8))
+    assert assign(graph, gold).tolist() == [0, 9, 7, 8, 0]
+    mask = np.array([1, 0, 0, 1, 1, 1, 0, 1], bool)
+    assert assign(graph, gold, mask=mask).tolist() == [0, 7, 7, 0, 0]
+
+
+def test_labels_of_several_golds_are_the_sign_of_their_sum():
+    edges = np.array([[0, 1], [1, 2], [2, 3], [0, 3]])
+    golds = np.array([[1, 1, 2, 0], [1, 1, 1, 1], [1, 2, 3, 3]])
+    assert boundary_labels(edges[:, :], golds[:1]).tolist() == [-1, 1, 0, 0]
+    assert boundary_labels(edges, golds).tolist() == [-1, 1, -1, 0]
+
+
+def test_an_epoch_drawn_by_hand():
+    # Four superpixels in a row, gold joins 1 2 | 3 4; the mean says first 2|3, then 1|2, then 3|4.
+    superpixels = np.array([[1, 2, 3, 4]])
+    gold = np.array([[5, 5, 6, 6]])
+    cue = np.array([[0.4, 0.0, 0.0, 0.8]])
+    graph = region_graph(superpixels, cue)
+    features = feature_map(graph, "minimal")
+    school = lesson(graph, [gold], None, 0)
+    flat = school.flat(features)
+    assert flat.labels.tolist() == [-1, 1, -1]
+    assert np.array_equal(flat.rows, feature_matrix(graph, features))
+    noted = school.strict(features, MeanPolicy(), NOBODY, silent)
+    # 2|3 is suggested and refused; 1|2 is done, which changes 12|3; that is suggested and refused
+    # again; 3|4 is done; what is left, 12|34, is noted once at the end.
+    assert noted.labels.tolist() == [1, -1, 1, -1, 1]
+    one = region_graph(np.array([[1, 1, 3, 4]]), cue)
+    both = region_graph(np.array([[1, 1, 3, 3]]), cue)
+    expected = [flat.rows[1], flat.rows[0], feature_matrix(one, features)[0], flat.rows[2],
+                feature_matrix(both, features)[0]]  # fmt: skip
+    assert np.array_equal(noted.rows, np.array(expected))
+
+
+@given(st.integers(0, 2**32 - 1), st.booleans(), st.integers(1, 3))
+def test_an_epoch_ends_at_the_connected_parts_of_the_best_agglomeration(seed, mean, room):
+    rng = np.random.default_rng(seed)
+    superpixels = rng.integers(1, 15, (6, 5))
+    gold = rng.integers(0, 4, (6, 5))
+    graph = region_graph(superpixels, rng.random((6, 5)))
+    features = feature_map(graph, "minimal")
+    school = lesson(graph, [gold], None, 0)
+    policy = MeanPolicy() if mean else RandomPolicy(seed % 1000)
+    ends = {}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_epoch, "_ROOM", room)
+        original = _epoch.collect_strict
+
+        def watched(*args):
+            over = original(*args)
+            ends.update(ends=args[0], ids=args[-7], labels=args[-5])
+            return over
+
+        patch.setattr(_epoch, "collect_strict", watched)
+        noted = school.strict(features, policy, NOBODY, silent)
+    # What is left are boundaries that should not be merged, or of which nothing is known.
+    alive = ends["ends"][:, 0] >= 0
+    assert (ends["labels"][alive] >= 0).all()
+    # Each merge is one example labelled -1: superpixels less connected parts of A*.
+    known = school.assigned[0]
+    part = np.arange(graph.n_regions + 1)
+    for u, v in itertools.chain(*[graph.edges.tolist()] * graph.n_regions):
+        if known[u] == known[v] > 0:
+            part[[u, v]] = min(part[u], part[v])
+    parts = len(np.unique(part[1:]))
+    assert (noted.labels < 0).sum() == graph.n_regions - parts
+    left = {tuple(sorted((part[u], part[v]))) for u, v in graph.edges.tolist()
+            if part[u] != part[v] and known[u] and known[v]}  # fmt: skip
+    assert (noted.labels > 0).sum() >= len(left)
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(1, 3))
+def test_lash_notes_the_sign_of_the_change_in_the_rand_index(seed, n_golds):
+    rng = np.random.default_rng(seed)
+    superpixels = rng.integers(1, 9, (4, 5))
+    golds = [rng.integers(0 if n_golds == 1 else 1, 4, (4, 5)) for _ in range(n_golds)]
+    graph = region_graph(superpixels, rng.random((4, 5)))
+    features = feature_map(graph, "minimal")
+    school = lesson(graph, golds, None, 0)
+    policy = RandomPolicy(3)
+    noted = school.loose(features, policy, NOBODY, silent)
+    known = (school.assigned > 0).any(axis=0)
+    forbidden = [k for k in range(1, graph.n_regions + 1) if not known[k]]
+    tree = agglomerate(graph, policy, locked=graph.ids[forbidden].tolist())
+    expected = []
+    before = tree.segment(merges=0)
+    for k in range(tree.n_merges):
+        after = tree.segment(merges=k + 1)
+        said = 0
+        for gold in golds:
+            seen = gold > 0
+            if seen.sum() > 1:
+                change = rand_score(gold[seen], after[seen]) - rand_score(gold[seen], before[seen])
+                said += np.sign(np.round(change, 12))
+        if said:
+            expected.append(-int(np.sign(said)))
+        before = after
+    assert noted.labels.tolist() == expected
+
+
+def test_cells_of_two_regions_merge_like_sorted_lists():
+    head = np.array([-1, 0, 3])
+    following = np.array([1, 2, -1, 4, -1])
+    key = np.array([1, 4, 9, 0, 4])
+    count = np.array([10, 20, 30, 5, 7])
+    _merge(1, 2, head, following, key, count)
+    at, seen = head[1], []
+    while at >= 0:
+        seen.append((int(key[at]), int(count[at])))
+        at = following[at]
+    assert seen == [(0, 5), (1, 10), (4, 27), (9, 30)]
+
+
+def _merge(*args):
+    function = _collect.merge_cells
+    getattr(function, "py_func", function)(*args)
+
+
+def test_exact_duplicates_are_removed_and_order_is_kept():
+    rows = np.array([[1, 2], [0.0, 1], [1, 2], [-0.0, 1], [1, 2]], np.float32)
+    labels = np.array([1, -1, 1, -1, -1], np.int8)
+    kept = Examples(rows, labels, np.arange(5)).unique()
+    assert kept.owners.tolist() == [0, 1, 4]
+
+
+@pytest.mark.parametrize("strategy", ["flat", "agglo", "lash", "mixed"])
+@pytest.mark.parametrize("start", ["flat", "mean", "random"])
+def test_training_is_repeatable_and_separates_the_halves(strategy, start):
+    superpixels, cue, gold = checkerboard((12, 12))
+    graph = region_graph(superpixels, cue)
+    options = {"strategy": strategy, "start": start, "epochs": 2, "preset": "minimal"}
+    one, again, other = (train(graph, gold, seed=seed, **options) for seed in (1, 1, 2))
+    assert np.array_equal(one.model.values, again.model.values)
+    assert np.array_equal(one.model.nodes, again.model.nodes)
+    assert not np.array_equal(one.model.values, other.model.values)
+    assert {k: v for k, v in one.record.items() if k != "seconds"} == {
+        k: v for k, v in again.record.items() if k != "seconds"
+    }
+    if strategy in ("agglo", "mixed") and start == "flat":
+        labels = agglomerate(graph, one).segment(0.5)
+        assert len(np.unique(labels)) == 2
+        assert len(np.unique(np.stack([labels, gold]).reshape(2, -1), axis=1).T) == 2
+
+
+@pytest.mark.parametrize("ndim", [2, 3, 4])
+@pytest.mark.parametrize("classifier", ["forest", "logistic"])
+def test_any_dimension_and_a_saved_policy_gives_the_same_tree(ndim, classifier, tmp_path):
+    superpixels, cue, gold = checkerboard((6,) * ndim if ndim < 4 else (4, 4, 4, 8), side=2)
+    graph = region_graph(superpixels, cue)
+    policy = train(graph, gold, epochs=1, preset="natural", classifier=classifier)
+    path = policy.save(tmp_path / "policy.npz")
+    trees = [agglomerate(graph, one) for one in (policy, load_policy(path))]
+    assert np.array_equal(trees[0].priorities, trees[1].priorities)
+    assert np.array_equal(trees[0].winners, trees[1].winners)
+    assert trees[0].n_merges == graph.n_regions - 1
+
+
+def test_gold_that_covers_a_part_teaches_what_a_crop_of_it_teaches():
+    superpixels, cue, gold = checkerboard((8, 12))
+    partial = gold.copy()
+    partial[4:] = 0
+    whole = lesson(region_graph(superpixels, cue), [partial], None, 0)
+    crop = lesson(region_graph(superpixels[:4], cue[:4]), [gold[:4]], None, 0)
+    assert (whole.assigned[0][superpixels[4:].min() :] == 0).all()
+    features = feature_map(whole.graph, "minimal")
+    # Sizes and cue statistics agree; contact shares differ, as the rest of the image is there.
+    same = [k for k, name in enumerate(features.names) if "contact_share" not in name]
+    for how in ("flat", "strict"):
+        if how == "flat":
+            one, two = (school.flat(features) for school in (whole, crop))
+        else:
+            one, two = (
+                school.strict(features, MeanPolicy(), NOBODY, silent) for school in (whole, crop)
+            )
+        assert one.labels.tolist() == two.labels.tolist()
+        assert np.array_equal(one.rows[:, same], two.rows[:, same])
+    masked = lesson(whole.graph, [gold], partial > 0, 0)
+    assert np.array_equal(masked.assigned, whole.assigned)
+
+
+def test_two_volumes_together_are_the_examples_of_both():
+    lessons = [checkerboard((8, 8), seed) for seed in (0, 1)]
+    graphs = [region_graph(superpixels, cue) for superpixels, cue, _ in lessons]
+    together = train([(g, one[2]) for g, one in zip(graphs, lessons, strict=True)],
+                     strategy="flat", preset="minimal")  # fmt: skip
+    alone = [
+        train(g, one[2], strategy="flat", preset="minimal")
+        for g, one in zip(graphs, lessons, strict=True)
+    ]
+    assert together.record["examples"] == sum(policy.record["examples"] for policy in alone)
+
+
+def test_several_golds_of_one_image():
+    superpixels, cue, gold = checkerboard((8, 8))
+    graph = region_graph(superpixels, cue)
+    agree = train(graph, [gold, gold], strategy="flat", preset="minimal")
+    alone = train(graph, gold, strategy="flat", preset="minimal")
+    assert np.array_equal(agree.model.values, alone.model.values)
+    opposite = np.ones_like(gold)  # everything is one: disagrees where gold keeps apart
+    mixed = train(graph, [gold, gold, opposite], preset="minimal", epochs=1)
+    assert mixed.record["to_merge"] < mixed.record["examples"]
+
+
+def test_progress_and_cancel():
+    superpixels, cue, gold = checkerboard((12, 12))
+    graph = region_graph(superpixels, cue)
+    seen = []
+    train(graph, gold, epochs=2, preset="minimal", progress=seen.append)
+    assert {said.stage for said in seen} == {"agglomerate", "fit"}
+    assert [said.epoch for said in seen] == sorted(said.epoch for said in seen)
+    shares = [said.share for said in seen]
+    assert shares == sorted(shares)
+    assert 0 <= shares[0] <= shares[-1] <= 1
+    for stage in ("agglomerate", "fit"):
+
+        def stop(said, stage=stage):
+            if said.stage == stage and said.epoch == 1:
+                raise Cancelled
+
+        with pytest.raises(Cancelled):
+            train(graph, gold, epochs=2, preset="minimal", progress=stop)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"strategy": "deep"}, "`strategy` must be one of flat, agglo, lash, mixed; got 'deep'"),
+        ({"start": "gold"}, "`start` must be one of"),
+        ({"classifier": "svm"}, "`classifier` must be one of forest, logistic"),
+        ({"preset": "big"}, "`preset` must be one of"),
+        ({"epochs": -1}, "`epochs` must be a whole number"),
+        ({"seed": 1.5}, "`seed` must be a whole number"),
+        ({"gold": None}, "`gold` is missing"),
+        ({"gold": np.ones((6, 6), int)}, "only merges"),
+        ({"gold": np.zeros((6, 6), int)}, "only none"),
+        ({"gold": np.ones((5, 6), int)}, r"\(5, 6\)"),
+    ],
+)
+def test_refusals(options, words):
+    superpixels, cue, gold = checkerboard()
+    options = {"gold": gold, **options}
+    with pytest.raises(InvalidInput, match=words):
+        train(region_graph(superpixels, cue), options.pop("gold"), **options)
+
+
+def test_a_policy_for_other_cues_or_bins_is_refused_with_the_difference():
+    superpixels, cue, gold = checkerboard()
+    policy = train(region_graph(superpixels, cue), gold, strategy="flat", preset="minimal")
+    for graph, words in (
+        (region_graph(superpixels, {"mito": cue}), r"cues \['mito'\] where the policy has"),
+        (region_graph(superpixels, cue, bins=10), "bins=10 where the policy has 25"),
+        (region_graph(superpixels, cue, statistics="mean"), "statistics='mean'"),
+    ):
+        with pytest.raises(InvalidInput, match=words):
+            agglomerate(graph, policy)

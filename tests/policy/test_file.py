@@ -1,0 +1,142 @@
+"""Policy files: what goes in comes out, and nothing else gets in."""
+
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+
+import numpy as np
+import pytest
+from sklearn.tree import DecisionTreeClassifier
+
+from napari_agglo import InvalidInput
+from napari_agglo.features import FeatureMap
+from napari_agglo.policy import LearnedPolicy, Logistic, flatten_trees, load_policy
+
+FEATURES = FeatureMap("minimal", ("boundary",), 25)
+
+
+@pytest.fixture
+def policy():
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(80, FEATURES.width)).astype(np.float32)
+    labels = (rows[:, 0] + rows[:, 3] > 0).astype(int)
+    trees = [
+        DecisionTreeClassifier(max_features=3, random_state=k).fit(rows, labels) for k in range(3)
+    ]
+    return LearnedPolicy(FEATURES, flatten_trees([t.tree_ for t in trees]), {"strategy": "flat"})
+
+
+def rewritten(path, target, **changes):
+    """Copy a policy file with some of its arrays, or its header, replaced (None drops one)."""
+    with np.load(path) as file:
+        arrays = dict(file)
+    header = json.loads(arrays["header"].tobytes())
+    header.update(changes.pop("header", {}))
+    arrays["header"] = np.frombuffer(json.dumps(header).encode(), np.uint8)
+    arrays.update(changes)
+    np.savez(target, **{k: v for k, v in arrays.items() if v is not None})
+    return target
+
+
+def test_round_trip(policy, tmp_path):
+    path = policy.save(tmp_path / "p.npz")
+    again = load_policy(path)
+    assert again.features == policy.features
+    assert again.record == policy.record
+    for name in ("roots", "nodes", "values"):
+        assert np.array_equal(getattr(again.model, name), getattr(policy.model, name))
+    line = LearnedPolicy(FEATURES, Logistic(np.arange(FEATURES.width + 1.0)), {})
+    assert np.array_equal(load_policy(line.save(path)).model.weights, line.model.weights)
+
+
+def test_every_truncation_is_refused_in_words(policy, tmp_path):
+    whole = policy.save(tmp_path / "p.npz").read_bytes()
+    for length in [*range(0, 200), *range(200, len(whole), 37)]:
+        (tmp_path / "cut.npz").write_bytes(whole[:length])
+        with pytest.raises(InvalidInput, match=r"cut.npz"):
+            load_policy(tmp_path / "cut.npz")
+
+
+def test_flipped_bytes_are_refused_or_harmless(policy, tmp_path):
+    whole = bytearray(policy.save(tmp_path / "p.npz").read_bytes())
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(20, FEATURES.width)).astype(np.float32)
+    expected = policy.model.predict(rows)
+    refused = 0
+    for at in rng.integers(0, len(whole), 400):
+        damaged = whole.copy()
+        damaged[at] ^= 1 << rng.integers(8)
+        (tmp_path / "bad.npz").write_bytes(damaged)
+        try:
+            again = load_policy(tmp_path / "bad.npz")
+        except InvalidInput:
+            refused += 1
+        else:  # a byte that nobody reads: a time stamp in the zip
+            assert np.array_equal(again.model.predict(rows), expected)
+    assert refused > 300
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"header": {"schema": 2}}, "its schema is 2, and this version reads 1"),
+        ({"header": {"format": "other"}}, "it is something else"),
+        ({"header": {"model": "pickle"}}, "its model 'pickle' is not known"),
+        ({"header": {"bins": 10**9}}, "it has 1000000000 bins"),
+        ({"header": {"cues": []}}, "its cues are not names"),
+        ({"header": {"preset": "large"}}, "`preset` must be one of"),
+        ({"header": {"features": ["a"]}}, "not those of this version"),
+        ({"nodes": None}, "is not a policy file, or is damaged"),
+        ({"nodes": np.zeros((3, 4), np.int64)}, "'nodes' is of type int64, not uint32"),
+        ({"nodes": np.zeros((0, 4), np.uint32), "values": np.zeros(0)}, "a root is not a node"),
+        ({"roots": np.array([10**6], np.uint32)}, "a root is not a node"),
+        ({"roots": np.zeros(0, np.uint32)}, "its roots have shape"),
+        ({"values": np.zeros(1)}, "its values have shape"),
+    ],
+)
+def test_wrong_contents_are_named(policy, tmp_path, changes, words):
+    path = rewritten(policy.save(tmp_path / "p.npz"), tmp_path / "q.npz", **changes)
+    with pytest.raises(InvalidInput, match=words):
+        load_policy(path)
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "words"),
+    [
+        (0, FEATURES.width, "a feature that is not there"),
+        (2, 10**6, "children are not below it"),
+        (3, 0, "children are not below it"),
+        (1, np.float32("nan").view(np.uint32), "a threshold is not finite"),
+    ],
+)
+def test_hostile_trees_are_refused(policy, tmp_path, column, value, words):
+    nodes = policy.model.nodes.copy()
+    nodes[0 if column != 3 else 1, column] = value
+    if column == 3:
+        nodes[1, 2] = 0  # back to the root: a circle
+    path = rewritten(policy.save(tmp_path / "p.npz"), tmp_path / "q.npz", nodes=nodes)
+    with pytest.raises(InvalidInput, match=words):
+        load_policy(path)
+
+
+def test_a_huge_declared_shape_allocates_nothing(policy, tmp_path):
+    path = policy.save(tmp_path / "p.npz")
+    header = io.BytesIO()
+    np.lib.format.write_array_header_1_0(
+        header, {"descr": "<f8", "fortran_order": False, "shape": (10**13,)}
+    )
+    with zipfile.ZipFile(path) as old, zipfile.ZipFile(tmp_path / "q.npz", "w") as new:
+        for name in old.namelist():
+            new.writestr(name, header.getvalue() if name == "values.npy" else old.read(name))
+    with pytest.raises(InvalidInput, match="declares 80000000000000 bytes and has 0"):
+        load_policy(tmp_path / "q.npz")
+
+
+def test_pickles_are_not_opened(tmp_path):
+    np.savez(tmp_path / "p.npz", header=np.array([{"a": 1}], object))
+    with pytest.raises(InvalidInput, match="is of type object"):
+        load_policy(tmp_path / "p.npz")
+    with pytest.raises(InvalidInput, match="There is no policy file"):
+        load_policy(tmp_path / "none.npz")

@@ -2,7 +2,8 @@
 
 The pipeline, in the order of its folders::
 
-    volumes -> superpixels -> graph -> policy -> agglomeration -> tree -> evaluate
+    volumes -> superpixels -> graph -> features -> policy -> agglomeration -> learning -> tree
+            -> evaluate
 
 Nothing here needs napari or Qt. Names are loaded on first use, so that the import is quick.
 
@@ -12,8 +13,9 @@ Examples
 >>> sample = agglo.sample("neuropil2d")
 >>> superpixels = agglo.oversegment(sample.cues["boundary"])
 >>> graph = agglo.region_graph(superpixels, sample.cues)
->>> tree = agglo.agglomerate(graph, "mean")
->>> labels = tree.segment(0.3)
+>>> policy = agglo.train(graph, sample.gold, epochs=1)
+>>> tree = agglo.agglomerate(graph, policy)  # or "mean", which needs no training
+>>> labels = tree.segment(0.5)
 >>> labels.shape == superpixels.shape
 True
 """
@@ -27,9 +29,11 @@ from napari_agglo._version import __version__
 from napari_agglo.errors import AggloError, Cancelled, InvalidInput
 
 if TYPE_CHECKING:
-    from napari_agglo._progress import Progress
+    from napari_agglo._progress import Progress, TrainingProgress
     from napari_agglo.evaluate import split_vi, vi_curve
     from napari_agglo.graph import RegionGraph, region_graph
+    from napari_agglo.learning import train
+    from napari_agglo.policy import LearnedPolicy, MeanPolicy, RandomPolicy, load_policy
     from napari_agglo.samples import Sample, sample
     from napari_agglo.superpixels import oversegment
     from napari_agglo.tree import MergeTree, agglomerate
@@ -37,6 +41,7 @@ if TYPE_CHECKING:
 
 _HOME = {
     "Progress": "_progress",
+    "TrainingProgress": "_progress",
     "Sample": "samples",
     "sample": "samples",
     "Volume": "volumes",
@@ -45,6 +50,11 @@ _HOME = {
     "oversegment": "superpixels",
     "RegionGraph": "graph",
     "region_graph": "graph",
+    "LearnedPolicy": "policy",
+    "MeanPolicy": "policy",
+    "RandomPolicy": "policy",
+    "load_policy": "policy",
+    "train": "learning",
     "agglomerate": "tree",
     "MergeTree": "tree",
     "split_vi": "evaluate",
@@ -55,18 +65,24 @@ __all__ = [
     "AggloError",
     "Cancelled",
     "InvalidInput",
+    "LearnedPolicy",
+    "MeanPolicy",
     "MergeTree",
     "Progress",
+    "RandomPolicy",
     "RegionGraph",
     "Sample",
+    "TrainingProgress",
     "Volume",
     "__version__",
     "agglomerate",
+    "load_policy",
     "open_volume",
     "oversegment",
     "region_graph",
     "sample",
     "split_vi",
+    "train",
     "vi_curve",
     "write_labels",
 ]

@@ -6,7 +6,7 @@ and passed over: a function either does what it was asked or raises one of these
 
 from __future__ import annotations
 
-from numbers import Integral
+from numbers import Integral, Real
 
 
 class AggloError(Exception):
@@ -24,3 +24,8 @@ class Cancelled(AggloError):
 def is_whole(value: object) -> bool:
     """Return whether `value` is a whole number, of Python or numpy; True and False are not."""
     return isinstance(value, Integral) and not isinstance(value, bool)
+
+
+def is_number(value: object) -> bool:
+    """Return whether `value` is a real number, infinities included; NaN is not."""
+    return isinstance(value, Real) and bool(value == value)

@@ -16,9 +16,10 @@ STREAM = {  # a stage imports only from those with a smaller number, and from it
     "features": 3,
     "policy": 4,
     "agglomeration": 5,
-    "tree": 6,
-    "evaluate": 7,
-    "session": 8,
+    "learning": 6,
+    "tree": 7,
+    "evaluate": 8,
+    "session": 9,
 }
 DRIVERS = {"widgets", "cli", "blocks"}
 COMMON = {path.stem for path in PACKAGE.glob("*.py")} - {"__init__", "__main__"}

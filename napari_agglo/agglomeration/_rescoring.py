@@ -156,7 +156,7 @@ def merge_pair(
     regions: Any, boxes: Any, boundaries: Any, layout: Any, quantiles: Any, scale: Any,
     node_block: Any, edge_block: Any, entropy: Any, axis: Any,
 ) -> Any:  # fmt: skip
-    """Merge the regions of `edge`, which is in no queue any more; return survivor, gone and two counts.
+    """Merge the regions of `edge`, which is not queued; return survivor, gone and two counts.
 
     All that is known of the two regions and of their boundaries is added up. The counts are of the
     edges absorbed by parallel ones and of the boundaries of the new region that the policy must be

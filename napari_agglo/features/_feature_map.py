@@ -23,12 +23,12 @@ _MOMENTS = ("mean", "variance", "moment_3", "moment_4")
 class FeatureMap:
     """What is read off two regions and their boundary, for each cue and for their shape.
 
-    The vector is ``node_min | node_max | edge | pair``. `node_min` is the smaller of the two regions
-    (of equal ones, the one of the smaller id), so that it does not matter which is called u. Each of
-    the first three holds, for each cue, the mean, three central moments, the histogram (if the preset
-    has it) and quantiles; `pair` holds, for each cue, how far the moments of the two regions differ and
-    the Jensen-Shannon divergence of their histograms, and then sizes, contact area, its share of
-    the surface of each region and, if the preset has it, the angles between them.
+    The vector is ``node_min | node_max | edge | pair``. `node_min` is the smaller of the two
+    regions (of equal ones, the one of the smaller id), so that it does not matter which is called
+    u. Each of the first three holds, for each cue, the mean, three central moments, quantiles and,
+    if the preset has it, the histogram; `pair` holds, for each cue, how far the moments of the two
+    regions differ and the Jensen-Shannon divergence of their histograms, and then sizes, contact
+    area, its share of the surface of each region and, if the preset has it, their angles.
 
     Examples
     --------

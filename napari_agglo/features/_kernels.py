@@ -35,7 +35,7 @@ class FeatureState(NamedTuple):
 def _fill_block(
     rows: Any, row: Any, column: Any, count: Any, layout: Any, quantiles: Any, out: Any
 ) -> None:
-    """Write moments, quantiles and histogram of each cue in ``rows[row, column:]`` to ``out[row]``."""
+    """Write moments, quantiles and histogram of each cue from ``rows[row]`` to ``out[row]``."""
     at = 0
     bins = layout[3]
     for _ in range(layout[1]):
@@ -91,7 +91,7 @@ def fill_node(
     node: Any, regions: Any, boxes: Any, boundaries: Any, layout: Any, quantiles: Any, scale: Any,
     node_block: Any, edge_block: Any, entropy: Any, axis: Any,
 ) -> None:  # fmt: skip
-    """Read the block, the entropies and, if asked for, the principal axis of a region off its row."""
+    """Read the block, the entropies and, if wanted, the principal axis of a region off its row."""
     ndim = layout[0]
     column = 1 + 4 * ndim + ndim * (ndim + 1) // 2
     count = regions[node, 0]

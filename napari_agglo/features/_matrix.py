@@ -61,7 +61,7 @@ def feature_matrix(graph: RegionGraph, features: FeatureMap) -> NDArray[np.float
 
 
 def feature_table(graph: RegionGraph, preset: str = "em") -> pd.DataFrame:
-    """Return the features of each boundary as a table: the user's ids u and v, then a named column each.
+    """Return the features of each boundary as a table: the user's ids, then a column each.
 
     Examples
     --------

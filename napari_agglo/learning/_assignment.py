@@ -1,7 +1,7 @@
 """The optimal agglomeration A*, and what it says of a boundary.
 
-A* gives each superpixel to the gold segment that it overlaps most; of equal overlaps the smallest id
-wins. A superpixel none of whose pixels is annotated is given to 0, "don't know".
+A* gives each superpixel to the gold segment that it overlaps most; of equal overlaps the smallest
+id wins. A superpixel none of whose pixels is annotated is given to 0, "don't know".
 """
 
 from __future__ import annotations
@@ -87,4 +87,5 @@ def boundary_labels(edges: NDArray[np.int64], assignments: NDArray[np.int64]) ->
     first = assignments[:, edges[:, 0]]
     second = assignments[:, edges[:, 1]]
     said = np.where(first == second, -1, 1) * ((first > 0) & (second > 0))
-    return np.sign(said.sum(axis=0)).astype(np.int8)
+    out: NDArray[np.int8] = np.sign(said.sum(axis=0)).astype(np.int8)
+    return out

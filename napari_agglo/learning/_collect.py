@@ -1,8 +1,8 @@
 """One epoch of collecting examples: agglomerate by a policy, and ask the gold standard each time.
 
-``strict`` (agglo): what the gold calls wrong is noted but not done, until nothing is left that should
-be merged; so every region stays within one gold segment. ``loose`` (lash): every merge is done, and
-what it does to the Rand index is noted.
+``strict`` (agglo): what the gold calls wrong is noted but not done, until nothing is left that
+should be merged; so every region stays within one gold segment. ``loose`` (lash): every merge is
+done, and what it does to the Rand index is noted.
 
 The kernels return to Python when their room for examples is full and when they have asked the
 policy about very many boundaries, so that progress is seen and a cancel is noticed.
@@ -159,7 +159,7 @@ def rand_gain(u: Any, v: Any, cell_head: Any, cell_next: Any, cell_key: Any, cel
             sums[gold, 2] += float(cell_count[a]) * float(cell_count[b])
             a = cell_next[a]
             b = cell_next[b]
-    total = 0
+    total: Any = 0
     for gold in range(sums.shape[0]):
         gain = 2.0 * sums[gold, 2] - sums[gold, 0] * sums[gold, 1]
         total += np.int64(gain > 0) - np.int64(gain < 0)

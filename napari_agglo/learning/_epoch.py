@@ -41,7 +41,8 @@ class Lesson:
     @property
     def group(self) -> NDArray[np.int64]:
         """Owner of each node."""
-        return self.assigned[0] + self.first_owner
+        owners: NDArray[np.int64] = self.assigned[0] + self.first_owner
+        return owners
 
     def flat(self, features: FeatureMap) -> Examples:
         """Return every labelled boundary of the initial graph."""
@@ -64,7 +65,7 @@ class Lesson:
         assigned = self.assigned.copy()
         return self._run(
             features,
-            lambda *room: collect_strict(*state, ids, assigned, labels, *room, tally),
+            lambda *room: bool(collect_strict(*state, ids, assigned, labels, *room, tally)),  # type: ignore[call-arg]
             tally,
             int(tally[LEFT]),
             tell,
@@ -74,14 +75,14 @@ class Lesson:
         self, features: FeatureMap, policy: Policy, in_bag: NDArray[np.uint8], tell: Tell
     ) -> Examples:
         """Agglomerate to the end, noting what each merge does to the Rand index."""
-        known = (self.assigned > 0).any(axis=0)
-        usable = known[self.graph.edges].all(axis=1)
+        known: NDArray[np.bool_] = np.any(self.assigned > 0, axis=0)
+        usable = known[self.graph.edges[:, 0]] & known[self.graph.edges[:, 1]]
         state, ids = self._start(features, policy, in_bag, usable, ~usable)
         tally = np.zeros(3, np.int64)
         cells = self._cells()
         return self._run(
             features,
-            lambda *room: collect_loose(*state, ids, *cells, *room, tally),
+            lambda *room: bool(collect_loose(*state, ids, *cells, *room, tally)),  # type: ignore[call-arg]
             tally,
             int(known.sum()),
             tell,

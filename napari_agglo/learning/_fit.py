@@ -2,9 +2,9 @@
 
 A tree learns from a bootstrap of *gold segments* with all their examples, not of single examples:
 boundaries of one segment are much alike, and it is other segments that the policy will meet. So
-the trees that did not draw a segment say of its boundaries what they would say of unseen tissue. That
-gives an honest accuracy, and lets an epoch of agglomerative learning make the mistakes that the
-policy would make elsewhere, instead of replaying what it knows by heart.
+the trees that did not draw a segment say of its boundaries what they would say of unseen tissue.
+That gives an honest accuracy, and lets an epoch of agglomerative learning make the mistakes that
+the policy would make elsewhere, instead of replaying what it knows by heart.
 """
 
 from __future__ import annotations
@@ -34,6 +34,8 @@ class ForestSettings:
     leaf: int = 2
     depth: int | None = None
     columns: float | str = "sqrt"
+    bag: str = "owner"
+    held_out: bool = True
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,7 +82,7 @@ def _fit_forest(
 
     rows = np.ascontiguousarray(examples.rows)
     present = np.unique(examples.owners)
-    by_owner = len(present) >= _LEAST_OWNERS
+    by_owner = settings.bag == "owner" and len(present) >= _LEAST_OWNERS
     in_bag = np.zeros((settings.trees if by_owner else 0, n_owners if by_owner else 0), np.uint8)
 
     def grow(tree: int) -> Any:
@@ -91,7 +93,8 @@ def _fit_forest(
                 drawn = np.bincount(rng.choice(present, len(present)), minlength=n_owners)
                 weights = drawn[examples.owners].astype(np.float64)
             else:
-                weights = rng.multinomial(len(wrong), np.full(len(wrong), 1 / len(wrong))) * 1.0
+                each = np.full(len(wrong), 1 / len(wrong))
+                weights = rng.multinomial(len(wrong), each).astype(np.float64)
             both = np.unique(wrong[weights > 0])
             if len(both) == 2:  # a bag of one kind alone would not be a classifier
                 break
@@ -108,7 +111,7 @@ def _fit_forest(
         grown.fit(rows[kept], wrong[kept], sample_weight=weights[kept], check_input=False)
         return grown
 
-    done = []
+    done: list[Any] = []
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         waiting = [pool.submit(grow, tree) for tree in range(settings.trees)]
         try:

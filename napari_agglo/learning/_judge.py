@@ -24,8 +24,8 @@ def judgement(
     """Return plain numbers for the record of a policy.
 
     "accuracy" is that of held-out examples where there are such ("held_out" says), else that of the
-    training examples themselves, which flatters. "calibration" lists, for tenths of the probability,
-    the mean of what was said, how often it was so, and the number of examples.
+    training examples themselves, which flatters. "calibration" lists, for each tenth of the
+    probability, the mean of what was said, how often it was so, and the number of examples.
     """
     wrong = examples.labels > 0
     said = fitted.model.predict(examples.rows) if held_out is None else held_out

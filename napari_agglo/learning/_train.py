@@ -49,10 +49,10 @@ def train(
         lie there wholly give no examples and are not merged. A list holds several gold standards of
         one image: what most of them say is learned, and where they disagree evenly nothing is.
     strategy : {"agglo", "flat", "lash", "mixed"}
-        *flat*: the boundaries of the initial graph. *agglo*: those, then `epochs` times: agglomerate
-        by the policy learned so far, noting every suggestion and doing the right ones, so that there
-        are examples of every scale. *lash*: do every suggestion, note what it does to the Rand
-        index, and keep the last epoch only. *mixed*: the examples of agglo and of lash.
+        *flat*: the boundaries of the initial graph. *agglo*: those, then `epochs` times:
+        agglomerate by the policy learned so far, noting every suggestion and doing the right ones,
+        so that there are examples of every scale. *lash*: do every suggestion, note what it does to
+        the Rand index, keep the last epoch only. *mixed*: the examples of agglo and of lash.
     epochs : int
         Epochs of agglomeration.
     start : {"flat", "mean", "random"}
@@ -159,7 +159,10 @@ class _Training:
             examples = flat.unique()
             self._note(0, examples)
             fitted = self._fit(examples, 0)
-            policy, in_bag = LearnedPolicy(self.features, fitted.model), fitted.in_bag
+            policy, in_bag = (
+                LearnedPolicy(self.features, fitted.model),
+                (fitted.in_bag if self.settings.held_out else np.zeros((0, 0), np.uint8)),
+            )
         else:
             policy = as_policy(start, self.seed)
         for epoch in range(1, self.epochs + 1):
@@ -171,7 +174,10 @@ class _Training:
             examples = joined([*kept, *last] if strategy != "lash" else last, width).unique()
             self._note(epoch, examples)
             fitted = self._fit(examples, epoch)
-            policy, in_bag = LearnedPolicy(self.features, fitted.model), fitted.in_bag
+            policy, in_bag = (
+                LearnedPolicy(self.features, fitted.model),
+                (fitted.in_bag if self.settings.held_out else np.zeros((0, 0), np.uint8)),
+            )
         return fitted, examples
 
     def _collect(self, how: str, policy: Policy, in_bag: Any, epoch: int) -> Examples:

@@ -45,7 +45,7 @@ def save_policy(policy: LearnedPolicy, path: str | PathLike[str]) -> Path:
         "record": policy.record,
     }
     text = json.dumps(header).encode()
-    arrays = {
+    arrays: dict[str, Any] = {
         name: np.ascontiguousarray(getattr(policy.model, name), dtype)
         for name, dtype in _ARRAYS[kind].items()
     }
@@ -127,7 +127,7 @@ def _member(archive: zipfile.ZipFile, name: str, dtype: str) -> NDArray[Any]:
 
 
 def _header(raw: NDArray[np.uint8]) -> dict[str, Any]:
-    header = json.loads(raw.tobytes().decode())
+    header: dict[str, Any] = json.loads(raw.tobytes().decode())
     _require(isinstance(header, dict) and header.get("format") == _FORMAT, "it is something else")
     _require(
         header.get("schema") == SCHEMA,

@@ -18,7 +18,9 @@ from napari_agglo.policy._model import Forest, Model
 
 @dataclass(frozen=True, eq=False)
 class LearnedPolicy:
-    """The probability that a merge is wrong, as learned from a gold standard; 0.5 is the natural stop.
+    """The probability that a merge is wrong, as learned from a gold standard.
+
+    0.5 is the natural threshold.
 
     Parameters
     ----------

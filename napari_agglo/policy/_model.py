@@ -1,8 +1,8 @@
 """Classifiers as plain arrays, evaluated by kernels: a forest of decision trees, or a logistic.
 
 A forest is walked tree by tree, eight rows at a time: one tree stays in the nearest memory while it
-serves all rows, and eight walks hide each other's waiting. Sixteen bytes a node: feature, threshold,
-left, right; a leaf leads to itself, so that no walk needs a test for its end but "nothing moved".
+serves all rows, and eight walks hide each other's waiting. Sixteen bytes a node: feature,
+threshold, left, right; a leaf leads to itself, so that a walk ends when nothing moves any more.
 """
 
 from __future__ import annotations

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from napari_agglo._progress import ProgressCallback
-from napari_agglo.errors import InvalidInput
 from napari_agglo.agglomeration import merge_greedily
+from napari_agglo.errors import InvalidInput
 from napari_agglo.graph import RegionGraph
 from napari_agglo.policy import Policy, as_policy
 from napari_agglo.tree._merge_tree import MergeTree

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from napari_agglo.errors import InvalidInput, is_whole
+from napari_agglo.errors import InvalidInput, is_number, is_whole
 from napari_agglo.tree._kernels import common_ancestor, fill_lut, leaf_intervals, map_labels
 from napari_agglo.volumes import DenseLabels, replacing
 
@@ -106,7 +106,7 @@ class MergeTree:
 
     def n_merges_at(self, threshold: float) -> int:
         """Return the number of merges that are done at `threshold`."""
-        if isinstance(threshold, str) or threshold is None or not threshold == threshold:
+        if not is_number(threshold):
             raise InvalidInput(
                 f"`threshold` must be a number, got {threshold!r}; choose one such as 0.5."
             )

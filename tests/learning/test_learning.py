@@ -1,4 +1,4 @@
-"""Learning by agglomerating: labels, epochs and strategies, each against something slow or drawn."""
+"""Learning by agglomerating: labels, epochs, strategies, against slow or drawn answers."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def silent(merges, most, examples):
 
 
 def checkerboard(shape=(6, 6), seed=0, side=2):
-    """Return superpixels that are small blocks, a boundary cue, and gold of left and right halves."""
+    """Return superpixels that are small blocks, a boundary cue, and gold of two halves."""
     rng = np.random.default_rng(seed)
     index = np.indices(shape)
     blocks = index // side

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from napari_agglo.cli import main
-
 if __name__ == "__main__":
+    try:
+        from napari_agglo.cli import main
+    except KeyboardInterrupt:
+        raise SystemExit(130) from None
     raise SystemExit(main())

@@ -2,6 +2,37 @@
 
 from __future__ import annotations
 
-from napari_agglo.cli._main import main
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 __all__ = ["main"]
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line and return its exit status.
+
+    Exit status: 0 done; 2 what the user can mend; 1 a fault of ours; 130 interrupted.
+
+    Parameters
+    ----------
+    argv : sequence of str, optional
+        The arguments; by default those of the process.
+
+    Examples
+    --------
+    >>> main(["--version"])
+    napari-agglo ...
+    0
+    """
+    import sys
+
+    try:  # the import is here so that an interrupt in its midst is no traceback
+        from napari_agglo.cli._main import run
+
+        return run(argv)
+    except KeyboardInterrupt as stop:
+        said = str(stop) or "interrupted; nothing was left half written"
+        print(f"napari-agglo: {said}", file=sys.stderr)
+        return 130

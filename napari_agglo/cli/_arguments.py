@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import math
+import os
 import re
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from napari_agglo.errors import InvalidInput
-
-if TYPE_CHECKING:
-    from napari_agglo.volumes import Volume
 
 Range = tuple[float, float]
 
@@ -24,11 +22,16 @@ def spacing(text: str) -> tuple[float, ...]:
     (40.0, 4.0, 4.0)
     """
     try:
-        return tuple(float(part) for part in text.split(","))
+        values = tuple(float(part) for part in text.split(","))
     except ValueError:
         raise argparse.ArgumentTypeError(
-            f"{text!r} is not a list of numbers with commas between, such as 40,4,4"
+            f"{text!r} is not a list of numbers with commas between, such as 40,4,4 or 1,1"
         ) from None
+    if not all(math.isfinite(value) and value > 0 for value in values):
+        raise argparse.ArgumentTypeError(
+            f"{text!r} must hold positive numbers; 1 where a distance is not known"
+        )
+    return values
 
 
 def value_range(text: str) -> Range:
@@ -42,10 +45,32 @@ def value_range(text: str) -> Range:
     try:
         low, high = (float(part) for part in text.split(":"))
     except ValueError:
+        low = high = math.nan
+    if not (math.isfinite(low) and math.isfinite(high)) or low == high:
         raise argparse.ArgumentTypeError(
-            f"{text!r} is not LOW:HIGH, such as 0:255 (255:0 inverts)"
-        ) from None
+            f"{text!r} is not LOW:HIGH, two different numbers, such as 0:255 (255:0 inverts)"
+        )
     return low, high
+
+
+def threshold(text: str) -> float:
+    """Read a threshold, from 0 to 1: boundaries are, whatever the range of the files.
+
+    Examples
+    --------
+    >>> threshold("0.3")
+    0.3
+    """
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not 0 <= value <= 1:
+        hint = ""
+        if 1 < value <= 255:
+            hint = f"; if you think of values from 0 to 255, give {value / 255:.3g}"
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number from 0 to 1{hint}")
+    return value
 
 
 def named_range(text: str) -> tuple[str | None, Range]:
@@ -70,7 +95,15 @@ def named_file(text: str) -> tuple[str, str]:
     >>> named_file("map.tif")
     ('boundary', 'map.tif')
     """
-    named = re.fullmatch(r"([\w.-]+)=(.+)", text)
+    named = re.fullmatch(r"([\w.-]+)=(.*)", text, re.DOTALL)
+    if named and not named[2]:
+        raise argparse.ArgumentTypeError(f"{text!r} names no file; give {text}FILE")
+    colon = re.fullmatch(r"(\w{2,}):(.+)", text, re.DOTALL)
+    if colon and not os.path.exists(colon[1]) and not os.path.exists(text):
+        raise argparse.ArgumentTypeError(
+            f"there is no file {colon[1]!r}; if that is the name of the cue, give "
+            f"{colon[1]}={colon[2]}"
+        )
     return (named[1], named[2]) if named else ("boundary", text)
 
 
@@ -80,8 +113,31 @@ def add_spacing(parser: argparse.ArgumentParser) -> None:
         "--spacing",
         type=spacing,
         metavar="Z,Y,X",
-        help="distance between voxels along plane, row, column, with commas between (default: "
-        "what the file says, else 1)",
+        help="distance between voxels along plane, row, column, with commas between, for all "
+        "inputs, whatever they say (default: what the files say, in micrometres if they have a "
+        "unit, else 1)",
+    )
+
+
+def add_nan(parser: argparse.ArgumentParser) -> None:
+    """Add ``--nan``."""
+    parser.add_argument(
+        "--nan",
+        choices=("refuse", "boundary"),
+        default="refuse",
+        help="what to do with values that are not numbers: refuse them, or take them for boundary "
+        "(default: refuse)",
+    )
+
+
+def add_threshold(parser: argparse.ArgumentParser, what: str) -> None:
+    """Add ``--threshold``."""
+    parser.add_argument(
+        "--threshold",
+        type=threshold,
+        default=0.5,
+        metavar="T",
+        help=f"{what}, a number from 0 to 1 (default: 0.5)",
     )
 
 
@@ -109,6 +165,7 @@ def add_pipeline(parser: argparse.ArgumentParser) -> None:
         help="the values of a cue that mean 0 and 1, needed for cues that are not floats from 0 to "
         "1; boundary=255:0 inverts; without NAME for all cues",
     )
+    add_nan(parser)
     add_spacing(parser)
     parser.add_argument(
         "--dams",
@@ -161,19 +218,3 @@ def cue_ranges(
         if named is not None and named not in cues:
             raise InvalidInput(f"--range names {named!r}, but the cues are {', '.join(cues)}")
     return ranges or None
-
-
-def require_range(what: str, volume: Volume, declared: Range | None, option: str) -> None:
-    """Refuse integers of unknown range, in the words of the command line."""
-    if declared is None and volume.dtype.kind in "iu":
-        raise InvalidInput(
-            f"{what} is {volume.dtype}: say which values mean 0 and 1, e.g. {option}0:255, "
-            f"or {option}255:0 if boundaries are dark"
-        )
-
-
-def pick_spacing(given: tuple[float, ...] | None, *volumes: Volume) -> tuple[float, ...] | None:
-    """Return the spacing given on the command line, else the first that a file knows."""
-    if given is not None:
-        return given
-    return next((volume.spacing for volume in volumes if volume.spacing is not None), None)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import json
 import math
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -21,51 +21,57 @@ EXAMPLE = (
     "napari-agglo curve --superpixels superpixels.tif --cues boundary=cue_boundary.tif "
     "--gold gold.tif -o curve.csv"
 )
+_COLUMNS = ("segments", "false_merge", "false_split", "vi")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    from napari_agglo.cli._arguments import add_pipeline
+    from napari_agglo.cli._arguments import add_pipeline, add_threshold
+    from napari_agglo.cli._each import HELP
 
     add_pipeline(parser)
     parser.add_argument("--gold", required=True, metavar="FILE", help="0 is not annotated")
-    parser.add_argument(
-        "--threshold", type=float, default=0.5, metavar="T", help="report this one (default: 0.5)"
-    )
+    add_threshold(parser, "report this one")
     parser.add_argument("-o", "--output", metavar="CURVE.csv", help="write every state")
     parser.add_argument("--json", action="store_true", help="print every state as JSON")
+    parser.add_argument(
+        "--each",
+        action="store_true",
+        help=f"{HELP}; a row for each, the mean, and the best threshold for all; CURVE is a folder "
+        "to write to",
+    )
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Print the curve."""
+    """Print the curve, or a table of many."""
     from napari_agglo.cli._arguments import cue_files
-    from napari_agglo.cli._outputs import check_parent
-    from napari_agglo.cli._pipeline import build_tree
-    from napari_agglo.cli._terminal import progress_line
-    from napari_agglo.evaluate import state_at, vi_curve
-    from napari_agglo.volumes import open_volume
-    from napari_agglo.volumes._atomic import replacing
+    from napari_agglo.cli._outputs import check_table_output, refuse_clash
+    from napari_agglo.cli._pipeline import check_pipeline
+    from napari_agglo.cli._terminal import json_text
+    from napari_agglo.evaluate import state_at
 
+    cues = cue_files(arguments.cues)
+    check_pipeline(arguments, cues)
+    given = {"--superpixels": arguments.superpixels} | {f"--cues {n}": f for n, f in cues.items()}
+    given["--gold"] = arguments.gold
+    if arguments.each:
+        _run_each(given, cues, arguments)
+        return
     if arguments.output:
-        check_parent(arguments.output)
-    gold = open_volume(arguments.gold)
-    with progress_line() as progress:
-        tree, _ = build_tree(arguments.superpixels, cue_files(arguments.cues), arguments, progress)
-        curve = vi_curve(tree, gold, progress=progress)
-    if arguments.output:
-        with replacing(Path(arguments.output)) as temporary:
-            curve.to_csv(temporary, index=False)
+        check_table_output("-o", arguments.output)
+        refuse_clash({"-o": arguments.output}, given)
+    curve, voxels = _one(given, cues, arguments.output, arguments)
     named = {
         "superpixels": state_at(curve, -math.inf),
         "best": best_state(curve),
         "at_threshold": {**state_at(curve, arguments.threshold), "cut": arguments.threshold},
     }
     if arguments.json:
-        states = [_finite(row) for row in curve.to_dict("records")]
-        summary = {name: _finite(state) for name, state in named.items()}
-        print(json.dumps({**summary, "curve": states}))
+        states = curve.to_dict("records")
+        print(json_text({"voxels": voxels, **named, "curve": states}))
     else:
         print(_text(curve, named, arguments.threshold))
+        print(f"\n{voxels} annotated voxels compared; errors in bits")
 
 
 def best_state(curve: pd.DataFrame) -> dict[str, float]:
@@ -75,18 +81,115 @@ def best_state(curve: pd.DataFrame) -> dict[str, float]:
     return state_at(curve, float(curve["threshold"].iloc[int(curve["vi"].to_numpy().argmin())]))
 
 
+def best_typed(curve: pd.DataFrame) -> str:
+    """Return the threshold of the least VI, as short as gives the same state when typed."""
+    from napari_agglo.cli._terminal import typed_threshold
+
+    row = int(curve["vi"].to_numpy().argmin())
+    heights = [*curve["threshold"].tolist(), math.inf]
+    return typed_threshold(heights[row], heights[row + 1])
+
+
+def best_for_all(curves: Sequence[pd.DataFrame]) -> tuple[str, float]:
+    """Return the threshold at which the mean VI over several curves is least, and that mean."""
+    import numpy as np
+
+    from napari_agglo.cli._terminal import typed_threshold
+
+    heights = np.unique(np.concatenate([curve["threshold"].to_numpy() for curve in curves]))
+    total = np.zeros(heights.size)
+    for curve in curves:
+        at = np.searchsorted(curve["threshold"].to_numpy(), heights, side="right") - 1
+        total += curve["vi"].to_numpy()[at]
+    row = int(total.argmin())
+    following = float(heights[row + 1]) if row + 1 < heights.size else math.inf
+    return typed_threshold(float(heights[row]), following), float(total[row]) / len(curves)
+
+
+def _run_each(given: dict[str, str], cues: dict[str, str], arguments: argparse.Namespace) -> None:
+    from napari_agglo.cli._each import check_each, for_each, partners
+    from napari_agglo.cli._evaluate import mean_row
+    from napari_agglo.cli._terminal import json_text, table
+    from napari_agglo.evaluate import state_at
+
+    images = partners(given)
+    check_each(images, given, {"-o": (arguments.output, ".csv")} if arguments.output else {})
+    curves: dict[str, pd.DataFrame] = {}
+    rows: dict[str, dict[str, float]] = {}
+    best: dict[str, str] = {}
+
+    def work(name: str, files: dict[str, str]) -> None:
+        output = str(Path(arguments.output) / f"{name}.csv") if arguments.output else None
+        curve, voxels = _one(files, cues, output, arguments)
+        curves[name], best[name] = curve, best_typed(curve)
+        rows[name] = {
+            "voxels": voxels,
+            "vi_superpixels": state_at(curve, -math.inf)["vi"],
+            "vi_at_threshold": state_at(curve, arguments.threshold)["vi"],
+            "vi_best": best_state(curve)["vi"],
+        }
+
+    try:
+        for_each(images, work)
+    finally:  # what could be compared is told whatever came of the rest
+        if rows:
+            common, least = best_for_all(list(curves.values()))
+            mean = mean_row(rows)
+            if arguments.json:
+                each = {n: {**row, "best": best_state(curves[n])} for n, row in rows.items()}
+                together = {"threshold": None if common == "none" else float(common), "vi": least}
+                print(json_text({"images": each, "mean": mean, "best_for_all": together}))
+            else:
+                header = ["image", *mean, "best threshold"]
+                lines = [[n, *row.values(), best[n]] for n, row in rows.items()]
+                print(table(header, [*lines, ["mean", *mean.values(), ""]]))
+                print(f"\nBest threshold for all: {common}, mean VI {least:.3f} bits")
+
+
+def _one(
+    files: dict[str, str], cues: dict[str, str], output: str | None, arguments: argparse.Namespace
+) -> tuple[pd.DataFrame, int]:
+    """Return the curve of one image, and the number of voxels compared."""
+    import numpy as np
+
+    from napari_agglo.cli._inputs import open_inputs
+    from napari_agglo.cli._pipeline import build_tree, library_names
+    from napari_agglo.cli._terminal import progress_line
+    from napari_agglo.cli._words import command_words
+    from napari_agglo.errors import InvalidInput
+    from napari_agglo.evaluate import vi_curve
+    from napari_agglo.volumes import check_labels, check_same_shape, replacing
+
+    evidence = {name: files[f"--cues {name}"] for name in cues}
+    names = library_names(files["--superpixels"], evidence) | {"gold": files["--gold"]}
+    inputs = open_inputs(names, arguments.spacing)
+    with command_words(names):
+        gold = check_labels(inputs.volumes["gold"], "gold")
+        check_same_shape(gold, inputs.volumes["superpixels"], "gold", "superpixels")
+        voxels = int(np.count_nonzero(gold))
+        if voxels == 0:
+            raise InvalidInput("`gold` is 0 everywhere, which is not annotated: nothing to compare")
+    with progress_line() as progress:
+        tree = build_tree(inputs, evidence, arguments, progress)
+        with command_words(names):
+            curve = vi_curve(tree, gold, progress=progress)
+    if output:
+        if arguments.each:
+            Path(output).parent.mkdir(exist_ok=True)
+        with replacing(Path(output)) as temporary:
+            curve.to_csv(temporary, index=False)
+    return curve, voxels
+
+
 def _text(curve: pd.DataFrame, named: dict[str, dict[str, float]], cut: float) -> str:
     from napari_agglo.cli._terminal import table
     from napari_agglo.evaluate import state_at
 
-    columns = ["segments", "false_merge", "false_split", "vi"]
-    rows = [(f"{tenth / 10:.1f}", state_at(curve, tenth / 10)) for tenth in range(11)]
-    rows.insert(0, ("superpixels", named["superpixels"]))
-    rows.append((f"best, {named['best']['threshold']:.3f}", named["best"]))
-    rows.append((f"asked, {cut:g}", named["at_threshold"]))
-    return table(["threshold", *columns], [[t, *(row[c] for c in columns)] for t, row in rows])
-
-
-def _finite(state: dict[Any, Any]) -> dict[Any, Any]:
-    """Return the state with null for the threshold of the superpixels: JSON has no infinity."""
-    return {**state, "threshold": None if state["threshold"] == -math.inf else state["threshold"]}
+    rows = [("", f"{tenth / 10:.1f}", state_at(curve, tenth / 10)) for tenth in range(11)]
+    rows.insert(0, ("superpixels", "", named["superpixels"]))
+    rows.append(("best", best_typed(curve), named["best"]))
+    rows.append(("asked", repr(cut), named["at_threshold"]))
+    return table(
+        ["", "threshold", *_COLUMNS],
+        [[name, typed, *(row[c] for c in _COLUMNS)] for name, typed, row in rows],
+    )

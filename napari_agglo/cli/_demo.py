@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import math
 import time
 from collections.abc import Iterator
@@ -57,10 +56,11 @@ class _Clock:
 
 def run(arguments: argparse.Namespace) -> None:
     """Run the pipeline and write its results."""
-    from napari_agglo.cli._curve import best_state
+    from napari_agglo.cli._curve import best_state, best_typed
     from napari_agglo.cli._outputs import output_folder
     from napari_agglo.cli._picture import draw
-    from napari_agglo.cli._terminal import progress_line
+    from napari_agglo.cli._terminal import json_text, progress_line
+    from napari_agglo.cli._words import command_words
     from napari_agglo.evaluate import vi_curve
     from napari_agglo.graph import region_graph
     from napari_agglo.samples import sample
@@ -71,7 +71,7 @@ def run(arguments: argparse.Namespace) -> None:
     clock = _Clock()
     with output_folder(arguments.output) as folder:
         with progress_line() as progress:
-            with clock.stage("sample"):
+            with clock.stage("sample"), command_words({"kind": "--sample"}):
                 drawn = sample(arguments.sample)
             with clock.stage("superpixels"):
                 superpixels = oversegment(
@@ -95,8 +95,8 @@ def run(arguments: argparse.Namespace) -> None:
             curve.to_csv(folder / "curve.csv", index=False)
             draw(folder / "picture.png", drawn, superpixels, labels, curve)
         summary = _summary(arguments.sample, drawn.image.shape, curve, best, clock.seconds)
-        (folder / "summary.json").write_text(json.dumps(summary, indent=2) + "\n")
-    print(_text(summary))
+        (folder / "summary.json").write_text(json_text(summary, indent=2) + "\n")
+    print(_text(summary, best_typed(curve)))
     print(f"\nResults: {Path(arguments.output).absolute()}")
     print("  " + ", ".join(sorted(f.name for f in Path(arguments.output).iterdir())))
 
@@ -115,24 +115,23 @@ def _summary(
         "best threshold": best,
         "threshold 0.5": state_at(curve, 0.5),
     }
-    states["superpixels"].pop("threshold")  # -inf, which JSON does not know
+    states["superpixels"].pop("threshold")  # there is none
     return {"sample": name, "shape": list(shape), "states": states, "seconds": seconds}
 
 
-def _text(summary: dict[str, Any]) -> str:
+def _text(summary: dict[str, Any], best: str) -> str:
     from napari_agglo.cli._terminal import table
 
-    states, columns = summary["states"], ["segments", "false_merge", "false_split", "vi"]
-    best = states["best threshold"]["threshold"]
-    names = ["superpixels", f"best threshold, {best:.3f}", "threshold 0.5"]
+    columns = ["segments", "false_merge", "false_split", "vi"]
+    names = (("superpixels", ""), ("best", best), ("default", "0.5"))
     rows = [
-        [name, *(state[column] for column in columns)]
-        for name, state in zip(names, states.values(), strict=True)
+        [name, typed, *(state[column] for column in columns)]
+        for (name, typed), state in zip(names, summary["states"].values(), strict=True)
     ]
     size = " x ".join(map(str, summary["shape"]))
     seconds = ", ".join(f"{stage} {s:.2f}" for stage, s in summary["seconds"].items())
     return (
         f"{summary['sample']}, {size}, mean agglomeration; errors in bits\n\n"
-        f"{table(['', *columns], rows)}\n\n"
+        f"{table(['', 'threshold', *columns], rows)}\n\n"
         f"Seconds: {seconds}; together {sum(summary['seconds'].values()):.1f}"
     )

@@ -1,19 +1,18 @@
-"""The `napari-agglo` command: pick the subcommand, and say in one line what went wrong.
-
-Exit status: 0 done; 2 what the user can mend; 1 a fault of ours; 130 interrupted.
-"""
+"""The `napari-agglo` command: pick the subcommand, and say in one line what went wrong."""
 
 from __future__ import annotations
 
 import argparse
 import os
+import re
 import sys
 from collections.abc import Sequence
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from napari_agglo._version import __version__
 from napari_agglo.cli import _curve, _demo, _evaluate, _oversegment, _sample, _segment
-from napari_agglo.errors import AggloError, InvalidInput
+from napari_agglo.cli._failures import describe, say
+from napari_agglo.errors import InvalidInput
 
 _COMMANDS = (_demo, _sample, _oversegment, _segment, _evaluate, _curve)
 
@@ -21,48 +20,44 @@ _COMMANDS = (_demo, _sample, _oversegment, _segment, _evaluate, _curve)
 class _Parser(argparse.ArgumentParser):
     """A parser whose complaint is one line, like every other message of the command."""
 
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        # so that in `--spacing -1,1` the value is not taken for an option
+        self._negative_number_matcher = re.compile(r"-(\d|\.\d|inf|nan)", re.IGNORECASE)
+
     def error(self, message: str) -> NoReturn:
         raise InvalidInput(f"{message} (see {self.prog} --help)")
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command line and return its exit status.
-
-    Parameters
-    ----------
-    argv : sequence of str, optional
-        The arguments; by default those of the process.
-
-    Examples
-    --------
-    >>> main(["--version"])
-    napari-agglo ...
-    0
-    """
+def run(argv: Sequence[str] | None) -> int:
+    """Run the command line and return its exit status; an interrupt passes through."""
+    words = sys.argv[1:] if argv is None else list(argv)
     try:
-        arguments = _parser().parse_args(argv)
+        arguments = _parse(words)
         arguments.run(arguments)
         sys.stdout.flush()
     except SystemExit as stop:  # --help and --version
         return int(stop.code or 0)
-    except KeyboardInterrupt:
-        return _say("interrupted; nothing was left half written", 130)
     except BrokenPipeError:  # whoever read our output has seen enough, e.g. `| head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
-    except (AggloError, OSError) as error:
-        return _say(_describe(error), 2)
-    except MemoryError as error:
-        return _say(f"not enough memory ({error}); try a smaller crop", 2)
     except Exception as error:
-        if os.environ.get("NAPARI_AGGLO_DEBUG"):
-            raise
-        return _say(
-            f"unexpected {type(error).__name__}: {error} "
-            "(set NAPARI_AGGLO_DEBUG=1 to see where, and please report it)",
-            1,
-        )
+        message, status = describe(error)
+        say(message)
+        return status
     return 0
+
+
+def _parse(words: Sequence[str]) -> argparse.Namespace:
+    try:
+        arguments, rest = _parser().parse_known_args(words)
+        if rest:
+            quoted = "; a pattern must be in quotes" if "--each" in words else ""
+            arguments.parser.error(f"unrecognized arguments: {' '.join(rest)}{quoted}")
+    except InvalidInput as error:
+        hint = _evaluate.hint(words[1:]) if words[:1] == [_evaluate.NAME] else ""
+        raise InvalidInput(f"{hint}{error}") from None
+    return arguments
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -84,19 +79,5 @@ def _parser() -> argparse.ArgumentParser:
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
         module.add_arguments(command)
-        command.set_defaults(run=module.run)
+        command.set_defaults(run=module.run, parser=command)
     return parser
-
-
-def _describe(error: Exception) -> str:
-    """Put what the user must know of an error in words."""
-    if isinstance(error, OSError) and error.strerror:
-        where = f": {error.filename}" if error.filename else ""
-        return f"{error.strerror}{where}; check the path and its permissions"
-    return str(error)
-
-
-def _say(message: str, status: int) -> int:
-    """Print one line to stderr and return `status`."""
-    print(f"napari-agglo: {' '.join(message.split())}", file=sys.stderr)
-    return status

@@ -1,35 +1,133 @@
-"""Writing so that an interrupted run leaves nothing half written."""
+"""What is to be written: checked before the work, and never in place of an input."""
 
 from __future__ import annotations
 
+import glob
+import os
 import re
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
 from napari_agglo.errors import InvalidInput
 
 _LABEL_SUFFIXES = (".tif", ".tiff", ".zarr", ".h5", ".hdf5", ".npz", ".npy", ".png")
+_ZARR_MARKS = ("zarr.json", ".zarray", ".zgroup")
 
 
-def check_label_output(text: str) -> None:
+def place(text: str) -> tuple[Path, str | None]:
+    """Split PATH:KEY and follow links: what is at the path need not exist.
+
+    Examples
+    --------
+    >>> place("new.h5:seg")[1]
+    'seg'
+    """
+    if not os.path.exists(text):
+        for colon in re.finditer(":", text):
+            if os.path.exists(text[: colon.start()]):
+                return Path(text[: colon.start()]).resolve(), text[colon.end() :]
+        keyed = re.fullmatch(r"(.+?\.(?:h5|hdf5)):(.*)", text, re.IGNORECASE | re.DOTALL)
+        if keyed:
+            return Path(keyed[1]).resolve(), keyed[2]
+    return Path(text).resolve(), None
+
+
+def check_label_output(text: str, *, ndim: int | None = None) -> None:
     """Refuse a name that labels cannot be written to, before the work and not after it."""
-    path = re.sub(r"(\.h5|\.hdf5):.*", r"\1", text)
-    if not path.lower().endswith(_LABEL_SUFFIXES):
+    path, key = place(text)
+    hdf5 = path.suffix.lower() in (".h5", ".hdf5")
+    if not path.name.lower().endswith(_LABEL_SUFFIXES) or (key is not None and not hdf5):
         raise InvalidInput(
             f"-o {text}: the name must end in one of {', '.join(_LABEL_SUFFIXES)}, "
             "which says the format"
         )
-    check_parent(path)
+    if key == "":
+        raise InvalidInput(f"-o {text}: there is no KEY after the colon; give one or drop it")
+    if path.suffix.lower() == ".png" and ndim is not None and ndim != 2:
+        raise InvalidInput(f"-o {text}: PNG holds a 2-D image, not one of {ndim} axes; write .tif")
+    zarr = path.suffix.lower() == ".zarr" and any((path / mark).is_file() for mark in _ZARR_MARKS)
+    if not zarr:
+        _refuse_folder("-o", text, path)
+    if key and path.is_file():
+        import h5py
+
+        if not h5py.is_hdf5(path):
+            raise InvalidInput(f"-o {text}: {path.name} is there and is no HDF5 file")
+    _check_parent("-o", text, path)
 
 
-def check_parent(text: str | Path) -> None:
-    """Refuse an output file whose folder does not exist."""
-    parent = Path(text).absolute().parent
-    if not parent.is_dir():
-        raise InvalidInput(f"-o {text}: there is no folder {parent}; make it first")
+def check_table_output(option: str, text: str) -> None:
+    """Refuse a place that a table cannot be written to."""
+    path = Path(text).resolve()
+    _refuse_folder(option, text, path)
+    _check_parent(option, text, path)
+
+
+def check_folder_output(option: str, text: str) -> None:
+    """Refuse what cannot be a folder to write to; it may exist, or be made in one that does."""
+    path = Path(text).resolve()
+    if path.suffix.lower() in (*_LABEL_SUFFIXES, ".csv"):
+        raise InvalidInput(
+            f"{option} {text}: this names a folder, but looks like a file; drop the {path.suffix}"
+        )
+    if path.exists() and not path.is_dir():
+        raise InvalidInput(f"{option} {text}: this is a file; name a folder")
+    _check_parent(option, text, path / "any" if path.is_dir() else path)
+
+
+def _refuse_folder(option: str, text: str, path: Path) -> None:
+    if path.is_dir():
+        raise InvalidInput(f"{option} {text}: there is a folder of this name; choose another")
+
+
+def _check_parent(option: str, text: str, path: Path) -> None:
+    if not path.parent.is_dir():
+        raise InvalidInput(f"{option} {text}: there is no folder {path.parent}; make it first")
+    if not os.access(path.parent, os.W_OK | os.X_OK):
+        raise InvalidInput(
+            f"{option} {text}: {path.parent} may not be written to; choose another folder"
+        )
+
+
+def refuse_clash(outputs: Mapping[str, str], inputs: Mapping[str, str]) -> None:
+    """Refuse an output that would replace an input, or another output.
+
+    Parameters
+    ----------
+    outputs, inputs : mapping of str to str
+        The option that names each, and its text.
+    """
+    seen: dict[Path, str] = {}
+    for option, text in outputs.items():
+        path, key = place(text)
+        if path in seen:
+            raise InvalidInput(f"{option} {text} is also {seen[path]}; give each a file of its own")
+        seen[path] = option
+        for what, given in inputs.items():
+            if _would_replace(path, key, given):
+                raise InvalidInput(
+                    f"{option} {text} would replace {what} {given}, which is read; "
+                    "choose another name"
+                )
+
+
+def _would_replace(path: Path, key: str | None, given: str) -> bool:
+    source, source_key = place(given)
+    if any(Path(member).resolve() == path for member in glob.glob(given)):
+        return True
+    if source != path:  # a folder that is read, or one that holds what is read
+        return source in path.parents or path in source.parents
+    if key is None or not source.is_file():
+        return True
+    # Another dataset of one HDF5 file may be written. Which one is read if no KEY says it?
+    if source_key is None:
+        from napari_agglo.volumes import open_volume
+
+        source_key = open_volume(given).name.partition(":")[2]
+    return key.strip("/") == re.sub(r"(,\w+=\d+)+$", "", source_key).strip("/")
 
 
 @contextmanager
@@ -41,7 +139,7 @@ def output_folder(path: str | Path) -> Iterator[Path]:
     final = Path(path)
     if final.exists() and not final.is_dir():
         raise InvalidInput(f"-o {final}: this is a file; name a folder")
-    check_parent(final)
+    _check_parent("-o", str(path), final.resolve())
     temporary = Path(tempfile.mkdtemp(prefix=f".{final.name}.", dir=final.absolute().parent))
     try:
         yield temporary

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 from typing import Any
 
 NAME = "oversegment"
@@ -13,7 +14,8 @@ EXAMPLE = "napari-agglo oversegment cue_boundary.tif -o superpixels.tif"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    from napari_agglo.cli._arguments import add_spacing, value_range
+    from napari_agglo.cli._arguments import add_nan, add_spacing, value_range
+    from napari_agglo.cli._each import HELP
 
     parser.add_argument("boundary", metavar="BOUNDARY", help="boundary map, high on boundaries")
     parser.add_argument(
@@ -30,56 +32,77 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="the values that mean 0 and 1, needed if the map is not floats from 0 to 1; 255:0 "
         "inverts",
     )
-    parser.add_argument("--sigma", type=float, metavar="S", help="smoothing of the boundary map")
-    parser.add_argument("--min-size", type=int, metavar="N", help="smallest superpixel, in voxels")
+    add_nan(parser)
+    parser.add_argument(
+        "--sigma",
+        type=float,
+        metavar="S",
+        help="smoothing of the boundary map, in the unit of the spacing (default: half the finest "
+        "spacing; 0: none)",
+    )
+    parser.add_argument(
+        "--min-size",
+        type=int,
+        metavar="N",
+        help="smallest superpixel, in voxels (default: 25 in a plane, 125 in a volume, 1 with "
+        "--seeds)",
+    )
     parser.add_argument("--mask", metavar="FILE", help="only where this is not 0")
     parser.add_argument("--seeds", metavar="FILE", help="label image to grow instead of minima")
     parser.add_argument(
-        "--each",
-        action="store_true",
-        help="BOUNDARY is a folder of separate images, and SUPERPIXELS the folder to write to",
+        "--each", action="store_true", help=f"{HELP}; SUPERPIXELS is a folder to write to"
     )
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Oversegment one image, or each of a folder."""
-    from napari_agglo.cli._each import partners
-    from napari_agglo.cli._outputs import check_label_output, output_folder
+    """Oversegment one image, or each of many."""
+    from napari_agglo.cli._each import check_each, for_each, partners
+    from napari_agglo.cli._outputs import check_label_output, refuse_clash
 
     inputs = {"BOUNDARY": arguments.boundary, "--mask": arguments.mask, "--seeds": arguments.seeds}
     given = {name: path for name, path in inputs.items() if path is not None}
     if not arguments.each:
         check_label_output(arguments.output)
-        count = _one(given, arguments.output, arguments)
-        print(f"{arguments.output}: {count} superpixels")
+        refuse_clash({"-o": arguments.output}, given)
+        print(_one(given, arguments.output, arguments))
         return
-    with output_folder(arguments.output) as folder:
-        for stem, files in partners(given).items():
-            count = _one(files, folder / f"{stem}.tif", arguments)
-            print(f"{arguments.output}/{stem}.tif: {count} superpixels")
+    images = partners(given)
+    folder = Path(arguments.output)
+    check_each(images, given, {"-o": (arguments.output, ".tif")})
+
+    def work(name: str, files: dict[str, str]) -> str:
+        return _one(files, str(folder / f"{name}.tif"), arguments)
+
+    for_each(images, work)
 
 
-def _one(files: dict[str, str], output: Any, arguments: argparse.Namespace) -> int:
-    from napari_agglo.cli._arguments import pick_spacing, require_range
-    from napari_agglo.cli._terminal import progress_line
+def _one(files: dict[str, str], output: str, arguments: argparse.Namespace) -> str:
+    from napari_agglo.cli._inputs import open_inputs
+    from napari_agglo.cli._outputs import check_label_output
+    from napari_agglo.cli._terminal import count, progress_line
+    from napari_agglo.cli._words import command_words
     from napari_agglo.superpixels import oversegment
-    from napari_agglo.volumes import open_volume, write_labels
+    from napari_agglo.volumes import write_labels
 
-    volumes = {name: open_volume(path) for name, path in files.items()}
-    boundary = volumes["BOUNDARY"]
-    require_range(files["BOUNDARY"], boundary, arguments.range, "--range ")
-    spacing = pick_spacing(arguments.spacing, *volumes.values())
-    with progress_line() as progress:
+    named = {name.strip("-").lower(): file for name, file in files.items()}
+    inputs = open_inputs(named, arguments.spacing)
+    if not arguments.each:
+        check_label_output(output, ndim=inputs.volumes["boundary"].ndim)
+    options: dict[str, Any] = {} if arguments.nan == "refuse" else {"nan": arguments.nan}
+    with command_words(named), progress_line() as progress:
         superpixels = oversegment(
-            boundary,
-            spacing=spacing,
+            inputs.volumes["boundary"],
+            spacing=arguments.spacing,
             per_plane=arguments.per_plane,
             sigma=arguments.sigma,
             min_size=arguments.min_size,
-            mask=volumes.get("--mask"),
-            seeds=volumes.get("--seeds"),
+            mask=inputs.volumes.get("mask"),
+            seeds=inputs.volumes.get("seeds"),
             value_range=arguments.range,
             progress=progress,
+            **options,
         )
-    write_labels(output, superpixels, spacing=spacing)
-    return int(superpixels.max(initial=0))
+    if arguments.each:
+        Path(output).parent.mkdir(exist_ok=True)
+    write_labels(output, superpixels, spacing=inputs.spacing)
+    return f"{output}: {count(int(superpixels.max(initial=0)), 'superpixel')}"

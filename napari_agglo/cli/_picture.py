@@ -28,6 +28,8 @@ def draw(
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
+    from napari_agglo.cli._curve import best_typed
+
     image, over, cut, gold = (
         _enlarged(_middle(a, sample.gold.ndim))
         for a in (sample.image, superpixels, labels, sample.gold)
@@ -41,12 +43,12 @@ def draw(
     pictures_row, curves_row = halves
     panels = pictures_row.subplots(1, 4)
     best = int(curve["vi"].to_numpy().argmin())
-    threshold = float(curve["threshold"].iloc[best])
     pictures = [
         ("image", grey),
         (f"{int(superpixels.max())} superpixels", _outlined(grey, over, (1.0, 0.7, 0.1))),
         (
-            f"mean agglomeration at {threshold:.3f}: {int(curve['segments'].iloc[best])} segments",
+            f"mean agglomeration at {best_typed(curve)}: "
+            f"{int(curve['segments'].iloc[best])} segments",
             _outlined(_tinted(grey, _matched(labels, sample.gold, colours)[cut], cut), cut),
         ),
         ("gold standard", _outlined(_tinted(grey, colours[gold], gold), gold)),
@@ -148,6 +150,8 @@ def _outlined(
 
 
 def _plot_by_threshold(axes: Axes, curve: pd.DataFrame, best: int) -> None:
+    from napari_agglo.cli._curve import best_typed
+
     threshold = curve["threshold"].to_numpy().copy()
     threshold[0] = min(0.0, float(threshold[1:].min(initial=0.0)))  # -inf cannot be drawn
     for column, colour, name in (
@@ -158,7 +162,7 @@ def _plot_by_threshold(axes: Axes, curve: pd.DataFrame, best: int) -> None:
         axes.step(threshold, curve[column], where="post", color=colour, label=name, lw=1.8)
     axes.axvline(threshold[best], color=_MARK, lw=1.5, zorder=0)
     axes.annotate(
-        f" best: {curve['vi'].iloc[best]:.2f} bits at {threshold[best]:.3f}",
+        f" best: {curve['vi'].iloc[best]:.2f} bits at {best_typed(curve)}",
         (threshold[best], 1),
         xycoords=("data", "axes fraction"),
         xytext=(2, -12),

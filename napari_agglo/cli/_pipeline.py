@@ -6,45 +6,72 @@ import argparse
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from napari_agglo.cli._arguments import check_policy, cue_ranges, pick_spacing, require_range
+from napari_agglo.cli._arguments import check_policy, cue_ranges
+from napari_agglo.cli._words import command_words
 from napari_agglo.errors import InvalidInput
 
 if TYPE_CHECKING:
     from napari_agglo._progress import ProgressCallback
+    from napari_agglo.cli._inputs import Inputs
     from napari_agglo.tree import MergeTree
 
 
-def build_tree(
-    superpixels: str,
-    cues: Mapping[str, str],
-    arguments: argparse.Namespace,
-    progress: ProgressCallback | None,
-) -> tuple[MergeTree, tuple[float, ...] | None]:
-    """Read the files and agglomerate; return the tree and the spacing, if it is known."""
+def library_names(superpixels: str, cues: Mapping[str, str]) -> dict[str, str]:
+    """Return what the library calls each input, and its file."""
+    return {"superpixels": superpixels} | {f"cues[{name!r}]": file for name, file in cues.items()}
+
+
+def check_pipeline(arguments: argparse.Namespace, cues: Mapping[str, str]) -> None:
+    """Refuse what the arguments alone show to be wrong."""
     policy = check_policy(arguments.policy)
     if policy == "mean" and "boundary" not in cues:
         raise InvalidInput(
             f"--policy mean needs a cue called boundary, not only {', '.join(cues)}; "
             "add --cues boundary=FILE"
         )
-    ranges = cue_ranges(arguments.range, cues)
+    cue_ranges(arguments.range, cues)
+    if not 0 <= arguments.seed < 2**32:
+        raise InvalidInput(f"--seed must be from 0 to {2**32 - 1}, not {arguments.seed}")
 
+
+def build_tree(
+    inputs: Inputs,
+    cues: Mapping[str, str],
+    arguments: argparse.Namespace,
+    progress: ProgressCallback | None,
+) -> MergeTree:
+    """Agglomerate what has been opened."""
     from napari_agglo.graph import region_graph
     from napari_agglo.tree import agglomerate
-    from napari_agglo.volumes import open_volume
 
-    labels = open_volume(superpixels)
-    volumes = {name: open_volume(path) for name, path in cues.items()}
-    for name, volume in volumes.items():
-        require_range(cues[name], volume, (ranges or {}).get(name), f"--range {name}=")
-    spacing = pick_spacing(arguments.spacing, labels, *volumes.values())
-    graph = region_graph(
-        labels,
-        volumes,
-        spacing=spacing,
-        ranges=ranges,
-        statistics="mean",
-        dams=arguments.dams,
-        progress=progress,
-    )
-    return agglomerate(graph, policy, seed=arguments.seed, progress=progress), spacing
+    labels = inputs.volumes["superpixels"]
+    evidence = {name: inputs.volumes[f"cues[{name!r}]"] for name in cues}
+    _refuse_swapped(inputs, cues)
+    with command_words(inputs.files):
+        graph = region_graph(
+            labels,
+            evidence,
+            spacing=arguments.spacing,
+            ranges=cue_ranges(arguments.range, cues),
+            statistics="mean",
+            dams=arguments.dams,
+            nan=arguments.nan,
+            progress=progress,
+        )
+        if graph.n_regions == 0:
+            raise InvalidInput(
+                "`superpixels` holds no region: all its voxels are 0; make superpixels with "
+                "napari-agglo oversegment"
+            )
+        return agglomerate(graph, arguments.policy, seed=arguments.seed, progress=progress)
+
+
+def _refuse_swapped(inputs: Inputs, cues: Mapping[str, str]) -> None:
+    labels = inputs.volumes["superpixels"]
+    for name, file in cues.items():
+        cue = inputs.volumes[f"cues[{name!r}]"]
+        if labels.dtype.kind == "f" and cue.dtype.kind in "iu":
+            raise InvalidInput(
+                f"{inputs.files['superpixels']} holds {labels.dtype} and {file} {cue.dtype}: "
+                "--superpixels, which are integers, and --cues seem to be swapped"
+            )

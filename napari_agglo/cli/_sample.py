@@ -25,10 +25,12 @@ def run(arguments: argparse.Namespace) -> None:
     """Write the files."""
     from napari_agglo.cli._outputs import output_folder
     from napari_agglo.cli._tiff import write_tiff
+    from napari_agglo.cli._words import command_words
     from napari_agglo.samples import sample
     from napari_agglo.volumes import write_labels
 
-    drawn = sample(arguments.kind, seed=arguments.seed)
+    with command_words({}):
+        drawn = sample(arguments.kind, seed=arguments.seed)
     with output_folder(arguments.output) as folder:
         write_tiff(folder / "image.tif", drawn.image, drawn.spacing)
         for name, cue in drawn.cues.items():

@@ -3,7 +3,14 @@
 from __future__ import annotations
 
 import argparse
+from contextlib import ExitStack
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from napari_agglo.tree import MergeTree
 
 NAME = "segment"
 SUMMARY = "agglomerate superpixels and write the segments at a threshold"
@@ -19,69 +26,99 @@ EXAMPLE = (
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    from napari_agglo.cli._arguments import add_pipeline
+    from napari_agglo.cli._arguments import add_pipeline, add_threshold
+    from napari_agglo.cli._each import HELP
 
     add_pipeline(parser)
-    parser.add_argument(
-        "--threshold", type=float, default=0.5, metavar="T", help="merge up to here (default: 0.5)"
-    )
+    add_threshold(parser, "merge up to here")
     parser.add_argument(
         "-o", "--output", required=True, metavar="LABELS", help="label image to write"
     )
     parser.add_argument("--tree", metavar="TREE.csv", help="write the merges too")
     parser.add_argument(
-        "--each",
-        action="store_true",
-        help="the inputs are folders of separate images with the same names, and LABELS (and "
-        "TREE) the folders to write to",
+        "--each", action="store_true", help=f"{HELP}; LABELS and TREE are folders to write to"
     )
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Segment one image, or each of a folder."""
+    """Segment one image, or each of many."""
     from napari_agglo.cli._arguments import cue_files
-    from napari_agglo.cli._each import partners
-    from napari_agglo.cli._outputs import check_label_output, check_parent, output_folder
+    from napari_agglo.cli._each import check_each, for_each, partners
+    from napari_agglo.cli._outputs import check_label_output, check_table_output, refuse_clash
+    from napari_agglo.cli._pipeline import check_pipeline
 
     cues = cue_files(arguments.cues)
+    check_pipeline(arguments, cues)
+    given = {"--superpixels": arguments.superpixels} | {f"--cues {n}": f for n, f in cues.items()}
     if not arguments.each:
         check_label_output(arguments.output)
         if arguments.tree:
-            check_parent(arguments.tree)
-        tree = Path(arguments.tree) if arguments.tree else None
-        said = _one(arguments.superpixels, cues, Path(arguments.output), tree, arguments)
-        print(f"{arguments.output}: {said}")
+            check_table_output("--tree", arguments.tree)
+        trees = {"--tree": arguments.tree} if arguments.tree else {}
+        refuse_clash({"-o": arguments.output} | trees, given)
+        print(_one(arguments.superpixels, cues, arguments.output, arguments.tree, arguments))
         return
-    pairs = partners({"--superpixels": arguments.superpixels, **cues})
-    with (
-        output_folder(arguments.output) as labels,
-        output_folder(arguments.tree or arguments.output) as trees,
-    ):
-        for stem, files in pairs.items():
-            superpixels = files.pop("--superpixels")
-            tree = trees / f"{stem}.csv" if arguments.tree else None
-            said = _one(superpixels, files, labels / f"{stem}.tif", tree, arguments)
-            print(f"{arguments.output}/{stem}.tif: {said}")
+    images = partners(given)
+    folders = {"-o": (arguments.output, ".tif")}
+    if arguments.tree:
+        folders["--tree"] = (arguments.tree, ".csv")
+    check_each(images, given, folders)
+
+    def work(name: str, files: dict[str, str]) -> str:
+        output = str(Path(arguments.output) / f"{name}.tif")
+        tree = str(Path(arguments.tree) / f"{name}.csv") if arguments.tree else None
+        evidence = {cue: files[f"--cues {cue}"] for cue in cues}
+        return _one(files["--superpixels"], evidence, output, tree, arguments)
+
+    for_each(images, work)
 
 
 def _one(
     superpixels: str,
     cues: dict[str, str],
-    output: Path,
-    tree_output: Path | None,
+    output: str,
+    tree_output: str | None,
     arguments: argparse.Namespace,
 ) -> str:
-    from napari_agglo.cli._pipeline import build_tree
-    from napari_agglo.cli._terminal import progress_line
-    from napari_agglo.volumes import write_labels
-    from napari_agglo.volumes._atomic import replacing
+    from napari_agglo.cli._inputs import open_inputs
+    from napari_agglo.cli._outputs import check_label_output
+    from napari_agglo.cli._pipeline import build_tree, library_names
+    from napari_agglo.cli._terminal import count, progress_line
 
+    inputs = open_inputs(library_names(superpixels, cues), arguments.spacing)
+    if not arguments.each:
+        check_label_output(output, ndim=inputs.volumes["superpixels"].ndim)
     with progress_line() as progress:
-        tree, spacing = build_tree(superpixels, cues, arguments, progress)
+        tree = build_tree(inputs, cues, arguments, progress)
     t = arguments.threshold
-    write_labels(output, tree.segment(t), spacing=spacing)
-    if tree_output is not None:
-        with replacing(tree_output) as temporary:
-            tree.to_csv(temporary)
-    before = tree.superpixels.ids.size - 1
-    return f"{before} superpixels, {tree.n_segments(t)} segments at threshold {t:g}"
+    labels = tree.segment(t)
+    _write(tree, labels, inputs.spacing, Path(output), tree_output, arguments.each)
+    before, after = count(tree.n_superpixels, "superpixel"), count(tree.n_segments(t), "segment")
+    return f"{output}: {before}, {after} at threshold {t!r}"
+
+
+def _write(
+    tree: MergeTree,
+    labels: NDArray[Any],
+    spacing: tuple[float, ...] | None,
+    output: Path,
+    tree_output: str | None,
+    make_folders: bool,
+) -> None:
+    """Write both files or none; the tree waits, complete, until the labels are in place."""
+    from napari_agglo.errors import InvalidInput
+    from napari_agglo.volumes import replacing, write_labels
+
+    written = False
+    try:
+        with ExitStack() as waiting:
+            for path in (output, *([Path(tree_output)] if tree_output else [])):
+                if make_folders:
+                    path.parent.mkdir(exist_ok=True)
+            if tree_output:
+                tree.to_csv(waiting.enter_context(replacing(Path(tree_output))))
+            write_labels(output, labels, spacing=spacing)
+            written = True
+    except InvalidInput as error:
+        kept = f" ({output} has been written)" if written else ""
+        raise InvalidInput(f"{error}{kept}") from error

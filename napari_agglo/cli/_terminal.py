@@ -1,10 +1,14 @@
-"""What the user sees while waiting, and tables."""
+"""What the user sees: progress while waiting, tables, numbers that can be typed back."""
 
 from __future__ import annotations
 
+import json
+import math
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from decimal import ROUND_CEILING, Decimal
+from typing import Any
 
 from napari_agglo._progress import Progress, ProgressCallback
 
@@ -51,3 +55,59 @@ def table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
 
 def _cell(value: object) -> str:
     return f"{value:.3f}" if isinstance(value, float) else str(value)
+
+
+def count(n: int, what: str) -> str:
+    """Return "1 segment" or "2 segments".
+
+    Examples
+    --------
+    >>> count(1, "segment"), count(0, "segment")
+    ('1 segment', '0 segments')
+    """
+    return f"{n} {what}" if n == 1 else f"{n} {what}s"
+
+
+def typed_threshold(threshold: float, following: float) -> str:
+    """Return the shortest number that, typed as a threshold, gives the same state.
+
+    Parameters
+    ----------
+    threshold : float
+        Where the state begins; -inf for the superpixels.
+    following : float
+        Where the next state begins; inf for the last.
+
+    Examples
+    --------
+    >>> typed_threshold(0.62614, 0.6267), typed_threshold(0.62614, 0.8)
+    ('0.6262', '0.7')
+    >>> typed_threshold(-math.inf, 0.0)  # no threshold from 0 up stays below 0
+    'none'
+    """
+    if threshold == -math.inf:
+        return "0.0" if following > 0 else "none"
+    for digits in range(1, 20):
+        rounded = Decimal(threshold).quantize(Decimal(1).scaleb(-digits), ROUND_CEILING)
+        if threshold <= float(rounded) < following:
+            return str(rounded)
+    return repr(threshold)
+
+
+def json_text(report: Any, indent: int | None = None) -> str:
+    """Return JSON in which what is not finite is null: JSON has neither infinity nor NaN.
+
+    Examples
+    --------
+    >>> json_text({"threshold": -math.inf, "vi": [0.5, math.nan]})
+    '{"threshold": null, "vi": [0.5, null]}'
+    """
+    return json.dumps(_finite(report), indent=indent, allow_nan=False)
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _finite(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_finite(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

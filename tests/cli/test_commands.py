@@ -55,7 +55,7 @@ def test_oversegment_each_of_a_folder(run, files):
     assert (status, err) == (0, "")
     assert sorted(os.listdir("out")) == ["a.tif", "b.tif"]
     assert read("out/a.tif").shape == (4, 6)
-    assert "out/b.tif: 1 superpixels" in out
+    assert "out/b.tif: 1 superpixel\n" in out
 
 
 def test_oversegment_a_folder_as_a_stack(run, files):
@@ -67,7 +67,9 @@ def test_oversegment_a_folder_as_a_stack(run, files):
 
 
 def test_oversegment_refuses(refused, files):
-    assert "boundary8.tif is uint8" in refused("oversegment", "boundary8.tif", "-o", "s.tif")
+    said = refused("oversegment", "boundary8.tif", "-o", "s.tif")
+    assert "boundary8.tif is uint8" in said
+    assert "--range 0:255, or --range 255:0 if dark is boundary" in said
     assert "must end in one of" in refused("oversegment", "boundary.tif", "-o", "s.jpg")
     assert "must be a folder" in refused("oversegment", "boundary.tif", "--each", "-o", "out")
     assert not os.path.exists("s.tif")
@@ -122,7 +124,7 @@ def test_segment_across_dams(run, files):
     tifffile.imwrite("low.tif", np.full((2, 5), 0.1, np.float32))
     arguments = ["segment", "--superpixels", "dammed.tif", "--cues", "low.tif", "-o", "l.tif"]
     assert "2 segments" in run(*arguments)[1]
-    assert "1 segments" in run(*arguments, "--dams")[1]
+    assert "2 superpixels, 1 segment at" in run(*arguments, "--dams")[1]
 
 
 def test_segment_each_of_a_folder(run, refused, files):
@@ -136,7 +138,7 @@ def test_segment_each_of_a_folder(run, refused, files):
     assert sorted(os.listdir("l")) == ["one.tif", "two.tif"]
     assert sorted(os.listdir("t")) == ["one.csv", "two.csv"]
     os.remove("b/two.tif")
-    assert "has no image called two" in refused(*arguments, "-o", "again")
+    assert "--cues boundary b has no two" in refused(*arguments, "-o", "again")
     assert not os.path.exists("again")
 
 
@@ -149,10 +151,11 @@ def test_segment_each_of_a_folder(run, refused, files):
         (["--cues", "boundary=gold.tif"], "two images called 'boundary'"),
         (
             ["--cues", "mito=gold.tif"],
-            "gold.tif is uint16: say which values mean 0 and 1, e.g. --range mito=0:255",
+            "declare it, e.g. --range mito=0:65535, or --range mito=65535:0 if dark is boundary",
         ),
-        (["--spacing", "1,1,1"], "spacing"),
-        (["--superpixels", "boundary.tif"], "integer"),
+        (["--spacing", "1,1,1"], "not 3: 1,1,1; e.g. --spacing 1,1"),
+        (["--superpixels", "boundary.tif"], "boundary.tif must hold integer labels, not float32"),
+        (["--seed", "-1"], "--seed must be from 0"),
         (["--tree", "no/tree.csv"], "there is no folder"),
     ],
 )
@@ -172,7 +175,10 @@ def test_evaluate(run, files):
     status, out, _ = run("evaluate", "superpixels.tif", "--gold", "gold.tif")
     assert status == 0
     # 12 of 21 annotated voxels are in an object that is cut into halves
-    assert out == f"false_merge  0.0000\nfalse_split  {12 / 21:.4f}\nvi           {12 / 21:.4f}\n"
+    half = f"{12 / 21:.4f}"
+    assert out == (
+        f"false_merge  0.0000\nfalse_split  {half}\nvi           {half}\nvoxels       21\n"
+    )
 
 
 def test_evaluate_as_json(run, files):
@@ -181,6 +187,7 @@ def test_evaluate_as_json(run, files):
         "false_merge": 0.0,
         "false_split": pytest.approx(12 / 21),
         "vi": pytest.approx(12 / 21),
+        "voxels": 21,
     }
 
 
@@ -197,9 +204,10 @@ def test_curve(run, files):
     lines = out.splitlines()
     assert lines[0].split() == ["threshold", "segments", "false_merge", "false_split", "vi"]
     assert lines[1].split() == ["superpixels", "4", "0.000", "0.571", "0.571"]
-    assert lines[-2].startswith("best, 0.")
-    assert lines[-2].split()[-4:] == ["3", "0.000", "0.000", "0.000"]
-    assert lines[-1].startswith("asked, 0.5")
+    # the upper wall has a mean of 0.2, as bytes of 26 and 77: (26 + 77) / 2 / 255
+    assert lines[-4].split() == ["best", "0.3", "3", "0.000", "0.000", "0.000"]
+    assert lines[-3].split() == ["asked", "0.5", "3", "0.000", "0.000", "0.000"]
+    assert lines[-1] == "21 annotated voxels compared; errors in bits"
     with open("curve.csv", newline="") as file:
         rows = list(csv.DictReader(file))
     assert rows[0]["threshold"] == "-inf"

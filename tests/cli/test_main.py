@@ -40,7 +40,21 @@ def test_every_command_has_help_with_an_example(run, command):
         ([], "required: COMMAND"),
         (["nonsense"], "invalid choice: 'nonsense'"),
         (["evaluate"], "required: LABELS, --gold (see napari-agglo evaluate --help)"),
-        (["evaluate", "a", "--gold", "b", "--colour"], "unrecognized arguments: --colour"),
+        (
+            ["evaluate", "a", "--gold", "b", "--colour"],
+            "unrecognized arguments: --colour (see napari-agglo evaluate --help)",
+        ),
+        (["evaluate", "a", "b"], "did you mean: napari-agglo evaluate a --gold b?"),
+        (["oversegment", "--each", "-o", "s", "a", "b"], "a pattern must be in quotes"),
+        (["oversegment", "b.tif", "-o", "s.tif", "--spacing", "-1,1"], "must hold positive"),
+        (["oversegment", "b.tif", "-o", "s.tif", "--spacing", "nan,1"], "must hold positive"),
+        (["oversegment", "b.tif", "-o", "s.tif", "--range", "1:1"], "two different numbers"),
+        (["oversegment", "b.tif", "-o", "s.tif", "--range", "-1:nan"], "two different numbers"),
+        (["segment", "--cues", "boundary="], "names no file; give boundary=FILE"),
+        (["segment", "--cues", "boundary:b.tif"], "give boundary=b.tif"),
+        (["segment", "--threshold", "nan"], "'nan' is not a number from 0 to 1"),
+        (["curve", "--threshold", "-inf"], "'-inf' is not a number from 0 to 1"),
+        (["curve", "--threshold", "127"], "values from 0 to 255, give 0.498"),
         (["oversegment", "b.tif", "-o", "s.tif", "--spacing", "4;4"], "such as 40,4,4"),
         (["oversegment", "b.tif", "-o", "s.tif", "--range", "255"], "not LOW:HIGH"),
         (["oversegment", "b.tif", "-o", "s.tif", "--min-size", "few"], "invalid int value"),
@@ -96,6 +110,18 @@ def test_a_fault_of_ours_in_full(monkeypatch):
 def test_what_the_user_can_mend(refused, monkeypatch, error, words):
     failing(monkeypatch, error)
     assert words in refused("evaluate", "a", "--gold", "b")
+
+
+def test_an_interrupt_while_the_commands_are_imported(capsys, monkeypatch):
+    class Interrupt:
+        def find_spec(self, name, path=None, target=None):
+            if name == "napari_agglo.cli._main":
+                raise KeyboardInterrupt
+
+    monkeypatch.delitem(sys.modules, "napari_agglo.cli._main", raising=False)
+    monkeypatch.setattr(sys, "meta_path", [Interrupt(), *sys.meta_path])
+    assert main(["--version"]) == 130
+    assert "interrupted" in capsys.readouterr().err
 
 
 def module(*arguments, cwd):

@@ -1,0 +1,212 @@
+from __future__ import annotations
+
+import csv
+import json
+import os
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+import tifffile
+
+from napari_agglo.cli import _each
+from napari_agglo.cli._each import partners
+from napari_agglo.errors import InvalidInput
+from napari_agglo.volumes import open_volume
+from napari_agglo.volumes._images import PICTURES
+
+
+@pytest.fixture
+def folders(files):
+    """Folders s, b and g of superpixels, boundary and gold, each with images one and two."""
+    for folder, name in {"s": "superpixels", "b": "boundary", "g": "gold"}.items():
+        os.mkdir(folder)
+        shutil.copy(f"{name}.tif", f"{folder}/one.tif")
+        shutil.copy(f"{name}.tif", f"{folder}/two.tif")
+    return files
+
+
+SEGMENT = ["segment", "--each", "--superpixels", "s", "--cues", "boundary=b"]
+
+
+def test_an_input_folder_is_never_written_to(refused, folders):
+    before = Path("b/one.tif").read_bytes()
+    assert "is read from" in refused("oversegment", "--each", "b", "-o", "b")
+    assert "is read from" in refused("oversegment", "--each", "b", "-o", "./s/../b/")
+    assert "is read from" in refused(*SEGMENT, "-o", "s")
+    assert "is read from" in refused(*SEGMENT, "-o", "l", "--tree", "b")
+    assert "would replace" in refused("oversegment", "--each", "b/*.tif", "-o", "b")
+    assert Path("b/one.tif").read_bytes() == before
+    assert not os.path.exists("l")
+
+
+def test_a_bad_file_does_not_undo_the_others(run, folders):
+    tifffile.imwrite("b/bad.tif", np.full((3, 3), 7.0, np.float32))
+    Path("b/worse.tif").write_text("no TIFF")
+    status, out, err = run("oversegment", "--each", "b", "-o", "out")
+    assert status == 2
+    assert sorted(os.listdir("out")) == ["one.tif", "two.tif"]
+    assert out.count("superpixel") == 2
+    first, second, last = err.splitlines()
+    assert first.startswith("napari-agglo: b/bad.tif must be in [0, 1]")
+    assert "b/worse.tif" in second
+    assert last == "napari-agglo: 2 of 4 done; failed: bad, worse"
+
+
+def test_a_fault_of_ours_in_one_is_told_and_is_status_1(run, folders, monkeypatch):
+    from napari_agglo import superpixels
+
+    real = superpixels.oversegment
+
+    def faulty(boundary, **options):
+        if boundary.name == "one.tif":
+            raise ZeroDivisionError
+        return real(boundary, **options)
+
+    monkeypatch.setattr(superpixels, "oversegment", faulty)
+    status, _, err = run("oversegment", "--each", "b", "-o", "out")
+    assert status == 1
+    assert err.startswith("napari-agglo: one: unexpected ZeroDivisionError")
+    assert err.endswith("1 of 2 done; failed: one\n")
+    assert os.listdir("out") == ["two.tif"]
+
+
+def test_an_interrupt_keeps_what_is_done(run, folders, monkeypatch):
+    from napari_agglo import superpixels
+
+    real = superpixels.oversegment
+
+    def interrupted(boundary, **options):
+        if boundary.name == "two.tif":
+            raise KeyboardInterrupt
+        return real(boundary, **options)
+
+    monkeypatch.setattr(superpixels, "oversegment", interrupted)
+    status, _, err = run("oversegment", "--each", "b", "-o", "out")
+    assert status == 130
+    assert err == "napari-agglo: interrupted; 1 of 2 done and kept\n"
+    assert os.listdir("out") == ["one.tif"]
+
+
+def test_only_its_own_file_is_replaced(run, folders):
+    os.mkdir("out")
+    for name in ("one.tif", "mine.txt"):
+        Path(f"out/{name}").write_text("old")
+    assert run("oversegment", "--each", "b", "-o", "out")[0] == 0
+    assert sorted(os.listdir("out")) == ["mine.txt", "one.tif", "two.tif"]
+    assert open_volume("out/one.tif").shape == (4, 6)
+    assert Path("out/mine.txt").read_text() == "old"
+
+
+def test_one_name_twice(refused, folders):
+    shutil.copy("boundary.tif", "b/one.tiff")
+    said = refused("oversegment", "--each", "b", "-o", "out")
+    assert "b/one.tif and b/one.tiff have one name" in said
+    assert not os.path.exists("out")
+
+
+def test_names_that_one_folder_lacks_are_listed_both_ways(refused, folders):
+    os.rename("b/two.tif", "b/three.tif")
+    said = refused(*SEGMENT, "-o", "l")
+    assert "--superpixels s has no three" in said
+    assert "--cues boundary b has no two" in said
+
+
+def test_patterns(run, folders):
+    os.mkdir("test")
+    for name in ("one", "two"):
+        shutil.copy("boundary.tif", f"test/{name}_ucm.tif")
+        shutil.copy("superpixels.tif", f"test/{name}.tif")
+    status, _, err = run(
+        "segment", "--each", "--superpixels", "s", "--cues", "./test/*_ucm.tif", "-o", "l"
+    )
+    assert (status, err) == (0, "")
+    assert sorted(os.listdir("l")) == ["one.tif", "two.tif"]
+    assert partners({"--cues": "test/*_ucm.tif"}) == {
+        "one": {"--cues": "test/one_ucm.tif"}, "two": {"--cues": "test/two_ucm.tif"},
+    }  # fmt: skip
+
+
+def test_patterns_with_a_key_or_over_folders(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in ("a", "b"):
+        os.makedirs(f"data/{name}")
+        for file in ("map.tif", "x.h5"):
+            Path(f"data/{name}/{file}").touch()
+    found = partners({"--cues": "data/*/map.tif", "--gold": "data/*/x.h5:gold"})
+    assert found["b"] == {"--cues": "data/b/map.tif", "--gold": "data/b/x.h5:gold"}
+
+
+def test_all_that_is_read_is_taken(tmp_path):
+    assert set(PICTURES) <= set(_each.SUFFIXES)
+    for number, suffix in enumerate(_each.SUFFIXES):
+        (tmp_path / f"{number}{suffix.upper()}").touch()
+    (tmp_path / "notes.txt").touch()
+    (tmp_path / ".hidden.tif").touch()
+    (tmp_path / "image.ome.tif").touch()
+    names = {*map(str, range(len(_each.SUFFIXES))), "image"}
+    assert set(partners({"BOUNDARY": str(tmp_path)})) == names
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [("no", "must be a folder of images, or a pattern"), ("*/*.tif", "must have one \\*"),
+     ("empty", "no image there"), ("x*.tif", "no image there")],
+)  # fmt: skip
+def test_what_is_no_set_of_images(tmp_path, monkeypatch, text, words):
+    monkeypatch.chdir(tmp_path)
+    os.mkdir("empty")
+    with pytest.raises(InvalidInput, match=words):
+        partners({"--gold": text})
+
+
+def test_the_tree_is_a_folder_too(refused, folders):
+    said = refused(*SEGMENT, "-o", "l", "--tree", "tree.csv")
+    assert "--tree tree.csv: this names a folder, but looks like a file" in said
+    assert "names a folder" in refused(*SEGMENT, "-o", "l.tif")
+    assert "this is a file" in refused("oversegment", "--each", "b", "-o", _file("taken"))
+
+
+def _file(name):
+    Path(name).touch()
+    return name
+
+
+def test_evaluate_each(run, folders):
+    shutil.copy("gold.tif", "s/two.tif")  # perfect
+    status, out, err = run("evaluate", "--each", "s", "--gold", "g")
+    assert (status, err) == (0, "")
+    assert [line.split() for line in out.splitlines()] == [
+        ["image", "false_merge", "false_split", "vi", "voxels"],
+        ["one", "0.000", "0.571", "0.571", "21"],
+        ["two", "0.000", "0.000", "0.000", "21"],
+        ["mean", "0.000", "0.286", "0.286", "21.000"],
+    ]
+    report = json.loads(run("evaluate", "--each", "s", "--gold", "g", "--json")[1])
+    assert report["images"]["one"]["vi"] == pytest.approx(12 / 21)
+    assert report["mean"]["vi"] == pytest.approx(6 / 21)
+
+
+def test_evaluate_each_with_a_bad_one(run, folders):
+    tifffile.imwrite("g/one.tif", np.zeros((4, 6), np.uint8))
+    status, out, err = run("evaluate", "--each", "s", "--gold", "g")
+    assert status == 2
+    assert "no voxel to compare" in err
+    assert out.splitlines()[-1].startswith("mean")
+    assert "1 of 2 done; failed: one" in err
+
+
+def test_curve_each(run, folders):
+    arguments = ["curve", *SEGMENT[1:], "--gold", "g", "--threshold", "0"]
+    status, out, err = run(*arguments, "-o", "curves")
+    assert (status, err) == (0, "")
+    rows = [line.split() for line in out.splitlines()]
+    assert rows[1] == ["one", "21", "0.571", "0.571", "0.000", "0.3"]
+    assert rows[3] == ["mean", "21.000", "0.571", "0.571", "0.000"]
+    assert out.splitlines()[-1] == "Best threshold for all: 0.3, mean VI 0.000 bits"
+    with open("curves/one.csv", newline="") as file:
+        assert [row["segments"] for row in csv.DictReader(file)][:2] == ["4", "3"]
+    report = json.loads(run(*arguments, "--json")[1])
+    assert report["best_for_all"] == {"threshold": 0.3, "vi": 0.0}
+    assert report["images"]["two"]["best"]["segments"] == 3

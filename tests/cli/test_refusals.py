@@ -1,0 +1,197 @@
+"""What is refused on the command line names the file and the option that helps."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import math
+
+import h5py
+import numpy as np
+import pytest
+import tifffile
+from hypothesis import given
+from hypothesis import strategies as st
+
+from napari_agglo.cli._terminal import json_text, typed_threshold
+from napari_agglo.cli._words import translated
+from napari_agglo.superpixels import oversegment
+from napari_agglo.volumes import open_volume, write_labels
+
+PYTHON = ("np.", "scipy", "astype", "Volume(", "ranges=", "value_range", "nan=", "seed=", "`", "[.")
+
+
+def save(name, array, spacing=None):
+    if spacing is None:
+        tifffile.imwrite(name, array, photometric="minisblack")
+    else:
+        write_labels(name, array, spacing=spacing)
+
+
+BOUNDARY = np.linspace(0, 1, 24, dtype=np.float32).reshape(4, 6)
+LABELS = np.arange(24).reshape(4, 6).astype(np.uint16)
+WITH_NAN = np.where(BOUNDARY > 0.9, np.nan, BOUNDARY).astype(np.float32)
+
+
+def segment(superpixels="superpixels.tif", cue="boundary.tif", *more):
+    return ["segment", "--superpixels", superpixels, "--cues", cue, "-o", "out.tif", *more]
+
+
+def test_floats_to_255(refused, files):
+    save("prob.tif", 200 * BOUNDARY)
+    said = refused(*segment(cue="prob.tif"))
+    assert said.startswith("napari-agglo: prob.tif must be in [0, 1]")
+    assert "--range boundary=0:255, or --range boundary=255:0 if dark" in said
+    assert "--range 0:255" in refused("oversegment", "prob.tif", "-o", "out.tif")
+    mito = segment("superpixels.tif", "mito=prob.tif", "--policy", "random")
+    assert "--range mito=0:255" in refused(*mito)
+
+
+@pytest.mark.parametrize("dtype", [np.int16, np.uint16, np.int32, np.uint32])
+def test_0_to_255_is_for_bytes_alone(refused, files, dtype):
+    save("map.tif", (100 * BOUNDARY).astype(dtype))
+    for said in (
+        refused(*segment(cue="map.tif")),
+        refused("oversegment", "map.tif", "-o", "o.tif"),
+    ):
+        assert "--range" in said
+        assert "map.tif" in said
+        assert "255" not in said.replace("65535", "")
+        assert not any(word in said for word in PYTHON), said
+
+
+def test_not_a_number(run, refused, files):
+    save("nan.tif", WITH_NAN)
+    said = refused(*segment(cue="nan.tif"))
+    assert "nan.tif has" in said
+    assert "--nan boundary" in said
+    assert run(*segment(cue="nan.tif"), "--nan", "boundary")[0] == 0
+    if "nan" in inspect.signature(oversegment).parameters:
+        assert "--nan boundary" in refused("oversegment", "nan.tif", "-o", "o.tif")
+        assert run("oversegment", "nan.tif", "-o", "o.tif", "--nan", "boundary")[0] == 0
+
+
+def test_an_axis_too_many(run, refused, files):
+    save("extra.tif", BOUNDARY[None])
+    with h5py.File("extra.h5", "w") as file:
+        file["a"] = BOUNDARY[None, None]
+    assert "give extra.tif:0=0" in refused(*segment(cue="extra.tif"))
+    assert "give extra.h5:a,0=0,1=0" in refused(*segment(cue="extra.h5:a"))
+    assert run(*segment(cue="extra.tif:0=0"))[0] == 0
+    assert run(*segment(cue="extra.h5:a,0=0,1=0"))[0] == 0
+    save("labels.npy.tif", LABELS[None])
+    assert "labels.npy.tif:0=0" in refused("evaluate", "labels.npy.tif", "--gold", "gold.tif")
+
+
+def test_colours(run, refused, files):
+    np.save("rgb.npy", np.stack([BOUNDARY] * 3, axis=-1))
+    assert "pick a channel, e.g. rgb.npy:2=0" in refused(*segment(cue="rgb.npy"))
+    assert run(*segment(cue="rgb.npy:2=0"))[0] == 0
+
+
+def test_swapped(refused, files):
+    said = refused(*segment("boundary.tif", "superpixels.tif"))
+    assert "--superpixels, which are integers, and --cues seem to be swapped" in said
+
+
+def test_masks(refused, files):
+    np.save("mask.npy", BOUNDARY > 0.5)
+    np.save("pieces.npy", np.array([[1, 0, 1]] * 2))
+    np.save("floats.npy", BOUNDARY)
+    oversegment_ = ["oversegment", "-o", "o.tif"]
+    for said in (
+        refused(*segment("mask.npy")),
+        refused(*segment(cue="mask.npy")),
+        refused(*segment("pieces.npy")),
+        refused(*oversegment_, "mask.npy"),
+        refused(*oversegment_, "boundary.tif", "--mask", "floats.npy"),
+        refused(*oversegment_, "boundary.tif", "--seeds", "floats.npy"),
+    ):
+        assert not any(word in said for word in PYTHON), said
+        assert ".npy" in said
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["oversegment", "boundary.tif", "-o", "o.tif", "--sigma", "-1"],
+        ["oversegment", "boundary.tif", "-o", "o.tif", "--sigma", "nan"],
+        ["oversegment", "boundary.tif", "-o", "o.tif", "--min-size", "-3"],
+        ["oversegment", "boundary.tif", "-o", "o.tif", "--spacing", "1,1,1"],
+        ["sample", "brain", "-o", "o"],
+        ["sample", "cells2d", "--seed", "-1", "-o", "o"],
+        ["demo", "--sample", "brain", "-o", "o"],
+        ["evaluate", "", "--gold", "gold.tif"],
+    ],
+)
+def test_options_go_by_their_names(refused, files, arguments):
+    said = refused(*arguments)
+    assert not any(word in said for word in PYTHON), said
+    named = {"--sigma", "--min-size", "--spacing", "--seed", "--sample"} & set(arguments)
+    assert all(option in said for option in named), said
+
+
+def test_words_that_remain():
+    """Messages that no small file provokes."""
+    said = translated("`cues['m']` (shape (9,)) needs 9 GB; pass a crop.", {"cues['m']": "m.tif"})
+    assert said == "m.tif (shape (9,)) needs 9 GB; give a crop."
+    assert translated("`unknown` stays", {}) == "`unknown` stays"
+
+
+def test_spacings_that_disagree(run, refused, files):
+    save("fine.tif", LABELS, (1.0, 1.0))
+    save("coarse.tif", LABELS, (2.0, 2.0))
+    save("map.npz", LABELS, (2.0, 2.0))
+    evaluate = ["evaluate", "fine.tif", "--gold", "coarse.tif"]
+    said = refused(*evaluate)
+    assert "fine.tif has spacing (1.0, 1.0) and coarse.tif has (2.0, 2.0)" in said
+    assert "--spacing" in said
+    assert run(*evaluate, "--spacing", "1,1")[0] == 0
+    ranged = ["--range", "0:24"]
+    assert "spacing" in refused(*segment("fine.tif", "map.npz"), *ranged)
+    assert run(*segment("fine.tif", "map.npz"), *ranged, "--spacing", "3,3")[0] == 0
+    assert open_volume("out.tif").spacing == (3, 3)
+    curve = ["curve", "--superpixels", "fine.tif", "--cues", "boundary.tif", "--gold", "coarse.tif"]
+    assert "coarse.tif has (2.0, 2.0)" in refused(*curve)
+    masked = ["oversegment", "map.npz", *ranged, "--mask", "fine.tif", "-o", "o.tif"]
+    assert "fine.tif has" in refused(*masked)
+    assert run(*masked, "--spacing", "1,1")[0] == 0
+
+
+def test_nothing_to_compare(refused, files):
+    save("none.tif", np.zeros((4, 6), np.uint8))
+    said = refused("evaluate", "superpixels.tif", "--gold", "none.tif")
+    assert "superpixels.tif and none.tif have no voxel to compare" in said
+    refused("evaluate", "none.tif", "--gold", "gold.tif", "--ignore-labels")
+    curve = ["curve", "--superpixels", "superpixels.tif", "--cues", "boundary.tif"]
+    assert "none.tif is 0 everywhere" in refused(*curve, "--gold", "none.tif")
+
+
+def test_no_superpixels(refused, files):
+    save("none.tif", np.zeros((4, 6), np.uint8))
+    said = refused(*segment("none.tif"))
+    assert "none.tif holds no region" in said
+    assert "napari-agglo oversegment" in said
+
+
+def test_the_best_threshold_can_be_typed_back(run, files):
+    arguments = ["--superpixels", "superpixels.tif", "--cues", "boundary.tif"]
+    _, out, _ = run("curve", *arguments, "--gold", "gold.tif")
+    best = next(line.split() for line in out.splitlines() if line.startswith("best"))
+    _, said, _ = run("segment", *arguments, "--threshold", best[1], "-o", "l.tif")
+    assert f"{best[2]} segments" in said
+
+
+@given(st.lists(st.floats(0, 1), min_size=2, max_size=2, unique=True))
+def test_a_typed_threshold_lies_in_its_state(pair):
+    low, high = sorted(pair)
+    assert low <= float(typed_threshold(low, high)) < high
+    assert low <= float(typed_threshold(low, math.inf)) <= 1
+    if high > 0:
+        assert 0 <= float(typed_threshold(-math.inf, high)) < high
+
+
+def test_json_knows_no_infinity():
+    assert json.loads(json_text({"a": [-math.inf, {"b": math.nan}], "c": 1})) == {
+        "a": [None, {"b": None}], "c": 1,
+    }  # fmt: skip

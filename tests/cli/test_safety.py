@@ -1,0 +1,157 @@
+"""No output takes the place of an input, and what can be refused is refused before the work."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import h5py
+import numpy as np
+import pytest
+import tifffile
+
+from napari_agglo.errors import InvalidInput
+from napari_agglo.volumes import open_volume
+
+PIPELINE = ["--superpixels", "superpixels.tif", "--cues", "boundary=boundary.tif"]
+
+
+def contents():
+    return {p.name: p.read_bytes() for p in Path().iterdir() if p.is_file()}
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        "oversegment boundary.tif -o boundary.tif",
+        "oversegment boundary.tif -o ./sub/../boundary.tif",
+        "oversegment boundary.tif -o link.tif",
+        "oversegment boundary.tif --mask gold.tif -o gold.tif",
+        "segment --superpixels superpixels.tif --cues boundary.tif -o superpixels.tif",
+        "segment --superpixels superpixels.tif --cues boundary.tif -o boundary.tif",
+        "segment --superpixels superpixels.tif --cues boundary.tif -o l.tif --tree boundary.tif",
+        "curve --superpixels superpixels.tif --cues boundary.tif --gold gold.tif -o gold.tif",
+    ],
+)
+def test_an_input_is_never_replaced(refused, files, arguments):
+    os.mkdir("sub")
+    os.symlink("boundary.tif", "link.tif")
+    before = contents()
+    assert "would replace" in refused(*arguments.split())
+    assert contents() == before
+
+
+def test_two_outputs_of_one_name(refused, files):
+    assert "is also -o" in refused("segment", *PIPELINE, "-o", "m.tif", "--tree", "./m.tif")
+    assert not os.path.exists("m.tif")
+
+
+def test_hdf5_another_dataset_of_the_file_that_is_read(run, refused, files):
+    boundary = open_volume("boundary.tif").load()
+    with h5py.File("a.h5", "w") as file:
+        file["boundary"] = boundary
+    for source in ("a.h5", "a.h5:boundary", "a.h5:/boundary"):
+        assert "would replace" in refused("oversegment", source, "-o", "a.h5:boundary")
+        assert "would replace" in refused("oversegment", source, "-o", "a.h5")
+    assert run("oversegment", "a.h5:boundary", "-o", "a.h5:superpixels")[0] == 0
+    assert (open_volume("a.h5:boundary").load() == boundary).all()
+    assert open_volume("a.h5:superpixels").shape == (4, 6)
+
+
+def test_zarr_the_store_that_is_read(run, refused, files):
+    assert run("oversegment", "boundary.tif", "-o", "s.zarr")[0] == 0
+    segment = ["segment", "--cues", "boundary=boundary.tif", "--superpixels"]
+    for source in ("s.zarr", "s.zarr:0", "s.zarr/0"):
+        assert "would replace" in refused(*segment, source, "-o", "s.zarr")
+    assert "would replace" in refused(*segment, "s.zarr", "-o", "s.zarr/0/l.tif")
+    assert run("oversegment", "boundary.tif", "-o", "s.zarr")[0] == 0  # a result may be replaced
+
+
+def test_a_plane_of_the_stack_that_is_read(refused, files):
+    os.mkdir("planes")
+    for plane in range(3):
+        tifffile.imwrite(f"planes/{plane}.tif", np.zeros((3, 4), np.float32))
+    assert "would replace" in refused("oversegment", "planes", "-o", "planes/1.tif")
+    assert "would replace" in refused("oversegment", "planes/*.tif", "-o", "planes/1.tif")
+
+
+@pytest.fixture
+def idle(monkeypatch):
+    """Any work is a failure of the test."""
+
+    def work(*arguments, **options):
+        raise AssertionError("this should have been refused before the work")
+
+    monkeypatch.setattr("napari_agglo.superpixels.oversegment", work)
+    monkeypatch.setattr("napari_agglo.graph.region_graph", work)
+
+
+@pytest.mark.parametrize(
+    ("output", "words"),
+    [
+        ("s.jpg", "must end in one of"),
+        ("s.tif:0", "must end in one of"),
+        ("s.h5:", "no KEY after the colon"),
+        ("gold.h5:a", "is no HDF5 file"),
+        ("no/s.tif", "there is no folder"),
+        ("folder.tif", "there is a folder of this name"),
+        ("folder.zarr", "there is a folder of this name"),
+        ("s.png", "PNG holds a 2-D image, not one of 3 axes"),
+    ],
+)
+def test_labels_that_could_not_be_written(refused, files, idle, output, words):
+    os.mkdir("folder.tif")
+    os.mkdir("folder.zarr")
+    os.rename("gold.tif", "gold.h5")
+    tifffile.imwrite("volume.tif", np.zeros((2, 3, 5), np.float32))
+    assert words in refused("oversegment", "volume.tif", "-o", output)
+    tifffile.imwrite("labels.tif", np.ones((2, 3, 5), np.uint16))
+    pipeline = ["--superpixels", "labels.tif", "--cues", "volume.tif"]
+    assert words in refused("segment", *pipeline, "-o", output)
+
+
+@pytest.mark.parametrize(
+    ("table", "words"),
+    [("no/t.csv", "there is no folder"), ("folder", "there is a folder of this name")],
+)
+def test_tables_that_could_not_be_written(refused, files, idle, table, words):
+    os.mkdir("folder")
+    said = refused("segment", *PIPELINE, "-o", "l.tif", "--tree", table)
+    assert f"--tree {table}: {words}" in said
+    said = refused("curve", *PIPELINE, "--gold", "gold.tif", "-o", table)
+    assert f"-o {table}: {words}" in said
+
+
+def test_a_folder_that_may_not_be_written_to(refused, files, idle, monkeypatch):
+    monkeypatch.setattr(os, "access", lambda path, mode: False)  # root may write anywhere
+    assert "may not be written to" in refused("oversegment", "boundary.tif", "-o", "s.tif")
+    assert "may not be written to" in refused("curve", *PIPELINE, "--gold", "gold.tif", "-o", "c")
+
+
+@pytest.mark.parametrize("failing", ["napari_agglo.volumes.write_labels", "to_csv"])
+def test_both_outputs_or_none(refused, files, monkeypatch, failing):
+    def fail(*arguments, **options):
+        raise InvalidInput("disk full")
+
+    if failing == "to_csv":
+        monkeypatch.setattr("napari_agglo.tree.MergeTree.to_csv", fail)
+    else:
+        monkeypatch.setattr(failing, fail)
+    before = sorted(os.listdir())
+    refused("segment", *PIPELINE, "-o", "l.tif", "--tree", "t.csv")
+    assert sorted(os.listdir()) == before
+
+
+def test_if_the_second_cannot_take_its_place_it_says_what_was_written(refused, files, monkeypatch):
+    real = os.replace
+
+    def replace(source, target):
+        if str(target).endswith("t.csv"):
+            raise OSError(5, "Input/output error")
+        real(source, target)
+
+    monkeypatch.setattr(os, "replace", replace)
+    said = refused("segment", *PIPELINE, "-o", "l.tif", "--tree", "t.csv")
+    assert "t.csv cannot be written" in said
+    assert "(l.tif has been written)" in said
+    assert os.path.exists("l.tif")

@@ -88,13 +88,21 @@ def _squeezed(message: str, files: Files) -> _Replacement:
     return give
 
 
+def _extra(message: str, files: Files) -> _Replacement:
+    """Pick an index along an axis that the other image does not have."""
+    return lambda found: (
+        f"{found['name']} has an extra axis, {found['which']}: pick one index of it, e.g. "
+        + _picked(found["name"], f"{found['axes']}=0", files)
+    )
+
+
 def _channel(message: str, files: Files) -> _Replacement:
     """Pick a channel by its axis, the last of the longer shape."""
-    shapes = re.findall(r"\(shape \(([^()]*)\)\)", message)
+    shapes = re.findall(r"\(shape \(([^()]*)\)", message)
     axis = max((shape.strip(",").count(",") for shape in shapes), default=0)
     return lambda found: (
-        f"{found['name']} looks like an RGB(A) image: convert it to grey or pick a channel, e.g. "
-        + _picked(found["name"], f"{axis}=0", files)
+        f"{found['name']} {found['shape'] or ''}looks like an RGB(A) image: convert it to grey or "
+        "pick a channel, e.g. " + _picked(found["name"], f"{axis}=0", files)
     )
 
 
@@ -120,9 +128,14 @@ _IDIOMS: tuple[tuple[str, Callable[[str, Files], _Replacement]], ...] = (
         _squeezed,
     ),
     (
-        rf"(?P<name>{_NAME}) looks like an RGB\(A\) image: convert it to grey or pick a channel, "
-        r"e\.g\. image\[\.\.\., 0\]",
+        rf"(?P<name>{_NAME}) (?P<shape>\([^`]*\) )?looks like an RGB\(A\) image[:;] convert it to "
+        r"grey or pick a channel, e\.g\. image\[\.\.\., 0\]",
         _channel,
+    ),
+    (
+        rf"(?P<name>{_NAME}) has an extra axis, (?P<which>axis (?P<axes>\d+) of length \d+): pick "
+        r"one index of it, e\.g\. FILE:\d+=0 for a file or array\[[:, 0]*\] for an array",
+        _extra,
     ),
     (r"pass nan=['\"]boundary['\"]", _fixed("add --nan boundary")),
     (r"correct the spacing with Volume\(data, spacing=\.\.\.\)", _fixed("say it with --spacing")),
@@ -139,7 +152,11 @@ _IDIOMS: tuple[tuple[str, Callable[[str, Files], _Replacement]], ...] = (
         r"compare it with a level first, e\.g\. mask > 0\.5",
         _fixed("save it as integers, 0 outside"),
     ),
+    (r"pass it as image\.astype\('(\w+)'\)", lambda m, f: lambda found: f"save it as {found[1]}"),
+    (r"give it another id, e\.g\. labels \* 2", _fixed("give it another id than 1 or 255")),
     (r"pass for instance seed=0", _fixed("e.g. --seed 0")),
+    (r"pass sigma=(\S+)\.", lambda m, f: lambda found: f"give --sigma {found[1]}."),
+    (r"`sigma`=", _fixed("--sigma ")),
     (r"pass the (same crop|probability map)", lambda m, f: lambda found: f"give the {found[1]}"),
     (r"pass a crop", _fixed("give a crop")),
 )

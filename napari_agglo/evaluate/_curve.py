@@ -65,7 +65,7 @@ def vi_curve(
     check_same_shape(dense.image, tree.superpixels.image, "gold", "the superpixels of the tree")
     table = contingency(tree.superpixels, dense, ignore_labels=ignore_labels, progress=progress)
     false_merge, false_split = vi_path(
-        table, tree.winners, tree.losers, start=conditional_entropies(table)
+        table, tree.winners, tree.losers, start=conditional_entropies(table), progress=progress
     )
     # A plateau of equal heights is one state: the one after its last merge.
     last = np.flatnonzero(np.diff(tree.heights, append=math.inf)) + 1

@@ -18,8 +18,13 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from napari_agglo._hashing import pair_slot
 from napari_agglo._jit import inlined, kernel
+from napari_agglo._progress import ProgressCallback, report
 from napari_agglo.volumes import Contingency
+
+# Overlaps entered, or merges walked, between two reports: some hundredths of a second.
+_SLICE = 1 << 18
 
 
 def vi_path(
@@ -28,6 +33,7 @@ def vi_path(
     losers: NDArray[np.int64],
     *,
     start: tuple[float, float],
+    progress: ProgressCallback | None = None,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return false merge and false split, in bits, before the first merge and after each.
 
@@ -39,32 +45,38 @@ def vi_path(
         Dense ids: in step k region ``losers[k]`` becomes part of ``winners[k]``.
     start : (float, float)
         False merge and false split of the superpixels themselves.
+    progress : callable, optional
+        Called with a `Progress` now and then; it may raise `Cancelled`.
 
     Returns
     -------
     false_merge, false_split : ndarray of float64, shape (m + 1,)
     """
-    k, n = table.counts.size, table.row_ids.size
-    false_merge = np.empty(winners.size + 1)
-    false_split = np.empty(winners.size + 1)
+    k, n, m = table.counts.size, table.row_ids.size, winners.size
+    total = max(table.total, 1)
+    false_merge, false_split = np.empty(m + 1), np.empty(m + 1)
     false_merge[0], false_split[0] = start
-    _path_kernel(
-        table.rows.copy(),
-        table.columns,
-        table.counts.copy(),
-        table.row_sums(),
-        winners,
-        losers,
-        np.full(n, -1, np.int64),
-        np.zeros(n, np.int64),
-        np.arange(n),
-        np.empty(k, np.int64),
-        # At most half full with live entries, which leaves room for as many that have moved.
-        np.zeros(1 << (4 * k + 16).bit_length(), np.int64),
-        max(table.total, 1),
-        false_merge,
-        false_split,
-    )
+    rows, counts = table.rows.copy(), table.counts.copy()
+    head, length = np.full(n, -1, np.int64), np.zeros(n, np.int64)
+    following = np.empty(k, np.int64)
+    # At most half full with live entries, which leaves room for as many that have moved.
+    places = np.zeros(1 << (4 * k + 16).bit_length(), np.int64)
+    work = k + m
+    for stop in range(k, 0, -_SLICE):
+        report(progress, "errors", k - stop, work)
+        first = max(stop - _SLICE, 0)
+        _enter_kernel(rows, table.columns, first, stop, head, length, following, places)
+    sizes, holder = table.row_sums(), np.arange(n)
+    # What goes from slice to slice: places used; both sums, each with what rounding has lost.
+    used = np.array([k], np.int64)
+    sums = np.array([start[0] * total, 0.0, start[1] * total, 0.0])
+    for step in range(0, m, _SLICE):
+        report(progress, "errors", k + step, work)
+        _path_kernel(
+            rows, table.columns, counts, sizes, winners, losers, step, min(step + _SLICE, m),
+            head, length, holder, following, places, used, sums, total, false_merge, false_split,
+        )  # fmt: skip
+    report(progress, "errors", work, work)
     return false_merge, false_split
 
 
@@ -84,19 +96,31 @@ def _rounding(a: float, b: float) -> float:
 
 
 @inlined
-def _first_slot(row: int, column: int, size: int) -> int:
-    # The factors are below 2^31, so that dense ids cannot overflow an int64.
-    mixed = row * 1640531527 + column * 805459861
-    return (mixed ^ (mixed >> 17)) & (size - 1)
-
-
-@inlined
 def _insert(entry: int, rows: NDArray[np.int64], columns: NDArray[np.int64],
             places: NDArray[np.int64]) -> None:  # fmt: skip
-    slot = _first_slot(rows[entry], columns[entry], places.size)
+    slot = pair_slot(rows[entry], columns[entry], places.size - 1)
     while places[slot] != 0:
         slot = (slot + 1) & (places.size - 1)
     places[slot] = entry + 1
+
+
+@kernel
+def _enter_kernel(
+    rows: NDArray[np.int64],
+    columns: NDArray[np.int64],
+    start: int,
+    stop: int,
+    head: NDArray[np.int64],
+    length: NDArray[np.int64],
+    following: NDArray[np.int64],
+    places: NDArray[np.int64],
+) -> None:
+    """Enter the overlaps `stop` down to `start` into the lists and the table. Checks nothing."""
+    for entry in range(stop - 1, start - 1, -1):
+        following[entry] = head[rows[entry]]
+        head[rows[entry]] = entry
+        length[rows[entry]] += 1
+        _insert(entry, rows, columns, places)
 
 
 @kernel
@@ -107,34 +131,31 @@ def _path_kernel(
     sizes: NDArray[np.int64],
     winners: NDArray[np.int64],
     losers: NDArray[np.int64],
+    start: int,
+    stop: int,
     head: NDArray[np.int64],
     length: NDArray[np.int64],
     holder: NDArray[np.int64],
     following: NDArray[np.int64],
     places: NDArray[np.int64],
+    places_used: NDArray[np.int64],
+    sums: NDArray[np.float64],
     total: int,
     false_merge: NDArray[np.float64],
     false_split: NDArray[np.float64],
 ) -> None:
-    """Walk the merges and write both errors after each.
+    """Walk the merges `start` to `stop` and write both errors after each.
 
-    `rows`, `counts` and `sizes` are used up. `head`, `length` and `following` become the linked
-    lists; region r keeps its overlaps in list ``holder[r]``. `places` is the hash table of entry
-    numbers plus one: an entry that moves is entered anew and never deleted, for a look-up compares
-    with where the entry is now (row -1: gone), and the table is refilled when three quarters full.
-    Nothing is checked: ids must be dense and every loser must be new.
+    `rows`, `counts` and `sizes` are used up. `head`, `length` and `following` are the linked lists;
+    region r keeps its overlaps in list ``holder[r]``. `places` is the hash table of entry numbers
+    plus one: an entry that moves is entered anew and never deleted, for a look-up compares with
+    where the entry is now (row -1: gone), and the table is refilled when three quarters full.
+    `places_used` and `sums` go from one call to the next. Nothing is checked: ids must be dense and
+    every loser must be new.
     """
-    used = 0
-    for entry in range(rows.size - 1, -1, -1):
-        following[entry] = head[rows[entry]]
-        head[rows[entry]] = entry
-        length[rows[entry]] += 1
-        _insert(entry, rows, columns, places)
-        used += 1
-
-    merged, merged_rest = false_merge[0] * total, 0.0
-    split, split_rest = false_split[0] * total, 0.0
-    for step in range(winners.size):
+    used = places_used[0]
+    merged, merged_rest, split, split_rest = sums[0], sums[1], sums[2], sums[3]
+    for step in range(start, stop):
         big, small = holder[winners[step]], holder[losers[step]]
         if length[big] < length[small]:
             big, small = small, big
@@ -144,7 +165,7 @@ def _path_kernel(
             entry = head[small]
             while entry >= 0:
                 after = following[entry]
-                slot = _first_slot(big, columns[entry], places.size)
+                slot = pair_slot(big, columns[entry], places.size - 1)
                 other = places[slot] - 1
                 while other >= 0 and (rows[other] != big or columns[other] != columns[entry]):
                     slot = (slot + 1) & (places.size - 1)
@@ -177,3 +198,5 @@ def _path_kernel(
         holder[winners[step]] = big
         false_merge[step + 1] = max(0.0, (merged + merged_rest) / total)
         false_split[step + 1] = max(0.0, (split + split_rest) / total)
+    places_used[0] = used
+    sums[0], sums[1], sums[2], sums[3] = merged, merged_rest, split, split_rest

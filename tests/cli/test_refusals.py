@@ -87,6 +87,17 @@ def test_colours(run, refused, files):
     np.save("rgb.npy", np.stack([BOUNDARY] * 3, axis=-1))
     assert "pick a channel, e.g. rgb.npy:2=0" in refused(*segment(cue="rgb.npy"))
     assert run(*segment(cue="rgb.npy:2=0"))[0] == 0
+    np.save("rgb8.npy", np.zeros((4, 6, 3), np.uint8))
+    said = refused("oversegment", "rgb8.npy", "-o", "o.tif", "--range", "0:255")
+    assert "rgb8.npy:2=0" in said
+    assert not any(word in said for word in PYTHON), said
+
+
+def test_channels_that_are_not_named(run, refused, files):
+    np.save("channels.npy", np.stack([BOUNDARY] * 2))
+    said = refused(*segment(cue="channels.npy"))
+    assert "pick one index of it, e.g. channels.npy:0=0." in said
+    assert run(*segment(cue="channels.npy:0=1"))[0] == 0
 
 
 def test_swapped(refused, files):
@@ -116,6 +127,7 @@ def test_masks(refused, files):
     [
         ["oversegment", "boundary.tif", "-o", "o.tif", "--sigma", "-1"],
         ["oversegment", "boundary.tif", "-o", "o.tif", "--sigma", "nan"],
+        ["oversegment", "boundary.tif", "-o", "o.tif", "--sigma", "2000"],
         ["oversegment", "boundary.tif", "-o", "o.tif", "--min-size", "-3"],
         ["oversegment", "boundary.tif", "-o", "o.tif", "--spacing", "1,1,1"],
         ["sample", "brain", "-o", "o"],

@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from napari_agglo.evaluate import conditional_entropies, contingency, split_vi
+from napari_agglo.errors import Cancelled
+from napari_agglo.evaluate import _path, conditional_entropies, contingency, split_vi
 from napari_agglo.evaluate._path import vi_path
 
 
@@ -63,3 +64,28 @@ def test_overlaps_that_move_often_and_a_full_table():
     assert false_merge[0] == 1.0
     assert false_merge[-1] == pytest.approx(10.0, abs=1e-12)
     assert not false_split.any()
+
+
+def test_slices_make_no_difference_and_are_reported(monkeypatch):
+    rng = np.random.default_rng(3)
+    superpixels = np.concatenate([np.arange(61), rng.integers(1, 61, 400)])
+    gold = rng.integers(0, 9, superpixels.size)
+    table = contingency(superpixels, gold)
+    merges = random_merges(rng, 60, 60)
+    start = conditional_entropies(table)
+    whole = vi_path(table, *merges, start=start)
+    monkeypatch.setattr(_path, "_SLICE", 7)
+    seen = []
+    sliced = vi_path(table, *merges, start=start, progress=seen.append)
+    assert all((a == b).all() for a, b in zip(whole, sliced, strict=True))
+    done = [progress.done for progress in seen]
+    assert len(done) > 59 // 7 + table.counts.size // 7
+    assert done == sorted(done)
+    assert seen[0].fraction == 0
+    assert seen[-1].fraction == 1
+
+    def cancel(progress):
+        raise Cancelled
+
+    with pytest.raises(Cancelled):
+        vi_path(table, *merges, start=start, progress=cancel)

@@ -23,8 +23,8 @@ from napari_agglo._jit import inlined, kernel
 from napari_agglo._progress import ProgressCallback, report
 from napari_agglo.volumes import Contingency
 
-# Overlaps entered, or merges walked, between two reports: some hundredths of a second.
-_SLICE = 1 << 18
+# Overlaps entered or moved between two reports: some hundredths of a second.
+_SLICE = 1 << 17
 
 
 def vi_path(
@@ -70,10 +70,11 @@ def vi_path(
     # What goes from slice to slice: places used; both sums, each with what rounding has lost.
     used = np.array([k], np.int64)
     sums = np.array([start[0] * total, 0.0, start[1] * total, 0.0])
-    for step in range(0, m, _SLICE):
+    step = 0
+    while step < m:
         report(progress, "errors", k + step, work)
-        _path_kernel(
-            rows, table.columns, counts, sizes, winners, losers, step, min(step + _SLICE, m),
+        step = _path_kernel(
+            rows, table.columns, counts, sizes, winners, losers, step, _SLICE,
             head, length, holder, following, places, used, sums, total, false_merge, false_split,
         )  # fmt: skip
     report(progress, "errors", work, work)
@@ -132,7 +133,7 @@ def _path_kernel(
     winners: NDArray[np.int64],
     losers: NDArray[np.int64],
     start: int,
-    stop: int,
+    budget: int,
     head: NDArray[np.int64],
     length: NDArray[np.int64],
     holder: NDArray[np.int64],
@@ -143,8 +144,10 @@ def _path_kernel(
     total: int,
     false_merge: NDArray[np.float64],
     false_split: NDArray[np.float64],
-) -> None:
-    """Walk the merges `start` to `stop` and write both errors after each.
+) -> int:
+    """Walk the merges from `start` on and write both errors after each; return where it stopped.
+
+    It stops once about `budget` overlaps have been moved: the last merges move most of them.
 
     `rows`, `counts` and `sizes` are used up. `head`, `length` and `following` are the linked lists;
     region r keeps its overlaps in list ``holder[r]``. `places` is the hash table of entry numbers
@@ -155,10 +158,12 @@ def _path_kernel(
     """
     used = places_used[0]
     merged, merged_rest, split, split_rest = sums[0], sums[1], sums[2], sums[3]
-    for step in range(start, stop):
+    step = start
+    while step < winners.size and budget > 0:
         big, small = holder[winners[step]], holder[losers[step]]
         if length[big] < length[small]:
             big, small = small, big
+        budget -= length[small] + 1
         if length[small] > 0:
             shared = 0.0
             gain = _confusion(sizes[big], sizes[small])
@@ -198,5 +203,7 @@ def _path_kernel(
         holder[winners[step]] = big
         false_merge[step + 1] = max(0.0, (merged + merged_rest) / total)
         false_split[step + 1] = max(0.0, (split + split_rest) / total)
+        step += 1
     places_used[0] = used
     sums[0], sums[1], sums[2], sums[3] = merged, merged_rest, split, split_rest
+    return step

@@ -3,42 +3,32 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
-from napari_agglo._progress import ProgressCallback, report
 from napari_agglo.errors import InvalidInput
 from napari_agglo.superpixels._grid import Array
 from napari_agglo.volumes import check_labels, check_same_shape
-from napari_agglo.volumes._arrays import is_lazy, slabs
 
 DEFAULT_SIGMA = 0.5  # of the smallest spacing; docs/superpixels.md has the measurements
 DEFAULT_SIDE = 5  # a superpixel of fewer than 5**axes voxels is a speck; see there too
+MOST_SIGMA = 0.25  # of the longest axis: nothing is left of the map, in minutes
+MOST_SIGMA_AT_LEAST = 4  # in voxels, for small images
 LEAST_SIGMA = 0.3  # in voxels: below this a Gaussian is a single voxel to within 1 %
 
 
-def in_memory(data: Any, progress: ProgressCallback | None) -> Array:
-    """Read a lazy array in its own type, chunk by chunk; an array in memory is left as it is."""
-    if not is_lazy(data):
-        return np.asarray(data)
-    values = np.empty(data.shape, np.dtype(data.dtype).newbyteorder("="))
-    flat = values.reshape(-1)
-    for start, stop, slab in slabs(data):
-        flat[start:stop] = slab.reshape(-1)
-        report(progress, "reading boundary", stop, flat.size)
-    return values
-
-
 def sigmas_in_voxels(
-    sigma: float | None, spacings: tuple[float, ...], connected: list[bool]
+    sigma: float | None,
+    spacings: tuple[float, ...],
+    connected: list[bool],
+    shape: tuple[int, ...],
 ) -> tuple[float, ...]:
     """Return the width of the Gaussian along each axis in voxels, 0 where nothing is smoothed."""
     if sigma is None:
         sigma = DEFAULT_SIGMA * min(spacings)
     try:
         width = float(sigma)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         width = math.nan
     if not (math.isfinite(width) and width >= 0):
         raise InvalidInput(
@@ -46,6 +36,16 @@ def sigmas_in_voxels(
             "0 turns the smoothing off."
         )
     voxels = [width / spacing for spacing in spacings]
+    smoothed = [axis for axis, touches in enumerate(connected) if touches]
+    widest = max((voxels[axis] for axis in smoothed), default=0.0)
+    longest = max((shape[axis] for axis in smoothed), default=0)
+    if widest > max(MOST_SIGMA_AT_LEAST, MOST_SIGMA * longest):
+        axis = voxels.index(widest)
+        raise InvalidInput(
+            f"`sigma`={width:g} is {widest:.3g} voxels along axis {axis}, whose spacing is "
+            f"{spacings[axis]:g}, and would smooth away an image of shape {shape}; `sigma` is in "
+            f"the unit of `spacing`: for 1 voxel pass sigma={spacings[axis]:g}."
+        )
     return tuple(
         one if touches and one >= LEAST_SIGMA else 0.0
         for one, touches in zip(voxels, connected, strict=True)
@@ -56,10 +56,11 @@ def least_size(min_size: int | None, axes: int, seeded: bool) -> int:
     """Return the least number of voxels of a superpixel in an image of so many connected axes."""
     if min_size is None:
         return 1 if seeded else int(DEFAULT_SIDE**axes)
-    if isinstance(min_size, bool) or not isinstance(min_size, int | np.integer) or min_size < 0:
+    whole = isinstance(min_size, int | np.integer) and not isinstance(min_size, bool)
+    if not whole or not 0 <= min_size < 2**63:
         raise InvalidInput(
-            f"`min_size` must be a whole number of voxels, 0 or more, not {min_size!r}; "
-            "1 keeps every superpixel."
+            f"`min_size` must be a whole number of voxels, 0 or more and below 2**63, not "
+            f"{min_size!r}; 1 keeps every superpixel."
         )
     return int(min_size)
 

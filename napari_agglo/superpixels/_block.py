@@ -22,6 +22,7 @@ class Recipe:
     """What is done to each block: checked numbers, one an axis where they are sequences."""
 
     limits: tuple[float, float]
+    finite: bool
     sigmas: Sequence[float]
     connected: Sequence[bool]
     min_size: int
@@ -42,7 +43,7 @@ def segment_block(
     """
     grid = make_grid(values.shape, recipe.connected)
     levels = np.zeros(grid.size, np.uint16)
-    write_levels(values, recipe.limits, recipe.sigmas, grid.view(levels), tick)
+    write_levels(values, recipe.limits, recipe.finite, recipe.sigmas, grid.view(levels), tick)
     state = np.zeros(grid.size, grid.index_dtype)
     heights, inner = grid.view(levels), grid.view(state)
     for start, stop in slabs(values.shape):

@@ -6,25 +6,29 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from napari_agglo._progress import ProgressCallback, report
 from napari_agglo.errors import InvalidInput
-from napari_agglo.superpixels._arguments import (
-    check_seeds,
-    in_memory,
-    least_size,
-    sigmas_in_voxels,
-)
+from napari_agglo.superpixels._arguments import check_seeds, least_size, sigmas_in_voxels
 from napari_agglo.superpixels._block import Recipe, segment_block
-from napari_agglo.superpixels._boundary import check_range, check_values
+from napari_agglo.superpixels._boundary import check_values
 from napari_agglo.superpixels._grid import Array
 from napari_agglo.superpixels._slices import Tick
-from napari_agglo.volumes import check_mask, check_same_spacing, check_spacing
-from napari_agglo.volumes._arrays import is_lazy, unwrap
-from napari_agglo.volumes._memory import require_memory
+from napari_agglo.volumes import (
+    ValueGate,
+    check_mask,
+    check_nan,
+    check_same_spacing,
+    check_spacing,
+    in_memory,
+    is_lazy,
+    refuse_colours,
+    require_memory,
+    unwrap,
+)
 
 _BYTES_PER_VOXEL = 14  # levels 2, state 4, queue 4, result 4; measured 12, as not all at once
 _BLOCK = 1 << 19  # voxels of the planes that are done at once: they should stay in the cache
@@ -40,6 +44,7 @@ def oversegment(
     mask: object | None = None,
     seeds: object | None = None,
     value_range: Sequence[float] | None = None,
+    nan: Literal["refuse", "boundary"] = "refuse",
     progress: ProgressCallback | None = None,
 ) -> np.ndarray[Any, np.dtype[np.uint32]]:
     """Divide an image into superpixels: the basins of its boundary map.
@@ -57,11 +62,13 @@ def oversegment(
         Volume.
     per_plane : bool
         Segment each plane along axis 0 by itself, with ids of its own: for stacks whose planes are
-        far apart, where a process may not overlap itself from one plane to the next.
+        far apart, where a process may not overlap itself from one plane to the next. Needs three
+        axes or more.
     sigma : float, optional
         Standard deviation of the Gaussian, in the unit of `spacing`; half the smallest spacing by
         default. Along an axis where that is less than 0.3 voxels, and across planes with
-        `per_plane`, nothing is smoothed. 0 turns it off.
+        `per_plane`, nothing is smoothed. 0 turns it off. More than a quarter of the longest axis
+        is refused.
     min_size : int, optional
         Superpixels of fewer voxels are dissolved, small ones first, and their voxels flooded from
         the neighbours; one that touches no other stays. By default 5 to the power of the number
@@ -74,6 +81,9 @@ def oversegment(
     value_range : (float, float), optional
         The values that mean "no boundary" and "boundary", e.g. ``(0, 255)``; descending if dark is
         boundary. Values outside are refused.
+    nan : {"refuse", "boundary"}
+        What to do with values that are not finite: refuse them, or take them for boundary. Outside
+        the mask they are always taken for boundary.
     progress : callable, optional
         Called several times a second with a `Progress`; cancels by raising `Cancelled`.
 
@@ -94,23 +104,26 @@ def oversegment(
     >>> from napari_agglo.superpixels import oversegment
     >>> oversegment(np.array([0.1, 0.0, 0.2, 0.9, 0.3, 0.1]), sigma=0, min_size=1)
     array([1, 1, 1, 1, 2, 2], dtype=uint32)
-    >>> oversegment(np.uint8([[9, 0, 9], [0, 9, 9]]), value_range=(9, 0), sigma=0, per_plane=True,
-    ...             min_size=1)
-    array([[1, 1, 2],
-           [3, 3, 3]], dtype=uint32)
+    >>> stack = np.array([[[9, 0, 9]], [[0, 9, 9]]])
+    >>> oversegment(stack, value_range=(9, 0), sigma=0, per_plane=True, min_size=1).tolist()
+    [[[1, 1, 2]], [[3, 3, 3]]]
     """
     data = unwrap(boundary, "boundary")
     shape = tuple(int(length) for length in data.shape)
     if not shape:
         raise InvalidInput("`boundary` must have at least one axis, not be a single number.")
-    limits = check_range(value_range, np.dtype(data.dtype))
+    check_nan(nan)
+    refuse_colours(data, "boundary")
+    gate = ValueGate.of(data.dtype, value_range, "boundary", "value_range")
+    if per_plane and len(shape) < 3:
+        raise InvalidInput(f"`boundary` (shape {shape}) has only one plane; leave `per_plane` out.")
     if spacing is None:
         spacing = check_same_spacing({"boundary": boundary, "mask": mask, "seeds": seeds})
     spacings = check_spacing(spacing, len(shape))
     connected = [length > 1 for length in shape]
     if per_plane:
         connected[0] = False
-    sigmas = sigmas_in_voxels(sigma, spacings, connected)
+    sigmas = sigmas_in_voxels(sigma, spacings, connected, shape)
     least = least_size(min_size, sum(connected), seeds is not None)
     inside = None if mask is None else check_mask(mask, shape)
     start = None if seeds is None else check_seeds(seeds, shape, inside)
@@ -120,15 +133,19 @@ def oversegment(
     extra = labels.itemsize if per_plane else _BYTES_PER_VOXEL
     present = 0 if is_lazy(data) else np.dtype(data.dtype).itemsize
     require_memory(data, "boundary", extra - present)
-    values = in_memory(data, progress)
-    check_values(values, limits, value_range is not None, partial(report, progress))
+    values = in_memory(data, "boundary", progress)
+    not_finite = check_values(values, gate, nan, inside, partial(report, progress))
 
     # axes of length 1 only stand in the way of slabs and walls
     drop = tuple(axis for axis in range(1 if per_plane else 0, len(shape)) if shape[axis] == 1)
     drop = drop[1:] if len(drop) == len(shape) else drop
     keep = [axis for axis in range(len(shape)) if axis not in drop]
     recipe = Recipe(
-        limits, [sigmas[axis] for axis in keep], [connected[axis] for axis in keep], least
+        gate.limits,
+        not not_finite,
+        [sigmas[axis] for axis in keep],
+        [connected[axis] for axis in keep],
+        least,
     )
     task = _Task(
         values.squeeze(drop),

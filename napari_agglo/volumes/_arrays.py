@@ -9,10 +9,12 @@ from typing import Any
 
 import numpy as np
 
+from napari_agglo._progress import ProgressCallback, report
 from napari_agglo.errors import InvalidInput
 from napari_agglo.volumes._volume import Volume
 
 SLAB_BYTES = 64 * 2**20
+PIECE = 1 << 22  # voxels of an array in memory that are gone through between two reports
 
 
 def unwrap(source: Any, name: str) -> Any:
@@ -73,16 +75,19 @@ def is_lazy(data: Any) -> bool:
 
 
 def slabs(data: Any, slab_bytes: int = SLAB_BYTES) -> Iterator[tuple[int, int, Any]]:
-    """Yield ``(first voxel, last voxel + 1, plain C-order array)`` for slabs along axis 0.
+    """Yield ``(first voxel, last voxel + 1, plain C-order array)``, the voxels in C order.
 
-    Slabs of a chunked array begin where chunks do, so that no chunk is read twice.
+    A lazy array comes in slabs along axis 0, which begin where its chunks do, so that no chunk is
+    read twice. One in memory comes in flat pieces, without a copy.
     """
     shape = tuple(int(n) for n in data.shape)
     if math.prod(shape) == 0:
         return
     plane = math.prod(shape[1:])
     if not is_lazy(data) and data.flags.c_contiguous and data.dtype.isnative:
-        yield 0, plane * shape[0], data
+        flat = data.reshape(-1)
+        for start, stop in pieces(flat.size):
+            yield start, stop, flat[start:stop]
         return
     itemsize = np.dtype(data.dtype).itemsize
     step = max(1, slab_bytes // (plane * itemsize))
@@ -92,6 +97,26 @@ def slabs(data: Any, slab_bytes: int = SLAB_BYTES) -> Iterator[tuple[int, int, A
         stop = min(start + step, shape[0])
         slab = native(np.asarray(data[start:stop]))
         yield start * plane, stop * plane, slab
+
+
+def pieces(size: int) -> Iterator[tuple[int, int]]:
+    """Yield ranges that together cover `size` voxels, each quick to go through."""
+    for start in range(0, size, PIECE):
+        yield start, min(start + PIECE, size)
+
+
+def in_memory(
+    data: Any, name: str, progress: ProgressCallback | None = None
+) -> np.ndarray[Any, Any]:
+    """Read a lazy array in its own type, slab by slab; an array in memory is left as it is."""
+    if not is_lazy(data):
+        return np.asarray(data)
+    values = np.empty(data.shape, np.dtype(data.dtype).newbyteorder("="))
+    flat = values.reshape(-1)
+    for start, stop, slab in slabs(data):
+        flat[start:stop] = slab.reshape(-1)
+        report(progress, f"reading {name}", stop, flat.size)
+    return values
 
 
 def _chunk_thickness(data: Any) -> int:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import secrets
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -13,32 +14,83 @@ from napari_agglo.errors import InvalidInput
 
 
 @contextmanager
-def replacing(target: Path) -> Iterator[Path]:
-    """Give a temporary path to write a file or a folder to, and put it in place of `target`.
+def replacing(target: Path, *, may_replace: Callable[[Path], bool] | None = None) -> Iterator[Path]:
+    """Give a temporary path to write to, and put what is written there in place of `target`.
 
     If anything fails, the temporary is removed and what was at `target` is as it was. `OSError`
     (disk full, no permission) comes out as `InvalidInput`.
+
+    Parameters
+    ----------
+    target
+        A file. A folder is refused, whatever it holds; so is a device. A link stays, and what it
+        leads to is replaced.
+    may_replace
+        For formats that are folders: whether the existing folder may go. An empty one may.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from napari_agglo.volumes import replacing
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     with replacing(Path(folder) / "a.txt") as temporary:
+    ...         _ = temporary.write_text("all of it")
+    ...     (Path(folder) / "a.txt").read_text()
+    'all of it'
     """
-    if not target.parent.is_dir():
-        raise InvalidInput(f"{target} cannot be written: make the folder {target.parent} first.")
+    place = Path(os.path.realpath(target)) if target.is_symlink() else target
+    _refuse_occupied(place, target, may_replace)
     token = f"{os.getpid()}-{secrets.token_hex(4)}"
-    temporary = target.with_name(f".{target.name}.{token}.partial")
+    temporary = place.with_name(f".{place.name}.{token}.partial")
     try:
         yield temporary
         _sync(temporary)
-        _put_in_place(temporary, target, target.with_name(f".{target.name}.{token}.old"))
+        _put_in_place(temporary, place, place.with_name(f".{place.name}.{token}.old"))
+    except InvalidInput as error:
+        if temporary.name not in str(error):
+            raise
+        raise InvalidInput(_renamed(str(error), temporary, target)) from error
     except OSError as error:
-        said = error.strerror or str(error)
+        said = _renamed(error.strerror or str(error), temporary, target)
         raise InvalidInput(
-            f"{target} cannot be written ({said}); what was there is untouched: free some space, "
-            "or choose another folder."
+            f"{target} cannot be written ({said}); what was there is untouched: {_remedy(error)}."
         ) from error
     finally:
         _remove(temporary)
 
 
+def _refuse_occupied(place: Path, target: Path, may_replace: Callable[[Path], bool] | None) -> None:
+    if not place.parent.is_dir():
+        raise InvalidInput(f"{target} cannot be written: make the folder {place.parent} first.")
+    if place.is_dir():
+        if may_replace is None:
+            raise InvalidInput(
+                f"{target} is a folder; name a file to write, e.g. {target / 'NAME'}."
+            )
+        if any(place.iterdir()) and not may_replace(place):
+            raise InvalidInput(
+                f"{target} is a folder that holds other things than a label image, and it would "
+                "be lost; choose another name, or remove it first."
+            )
+    elif place.exists() and (may_replace is not None or not place.is_file()):
+        kind = "a file" if place.is_file() else "not a plain file"
+        raise InvalidInput(f"{target} is {kind}; choose another name.")
+
+
+def _renamed(said: str, temporary: Path, target: Path) -> str:
+    """Return a message in terms of the file that the user named."""
+    return said.replace(str(temporary), str(target)).replace(temporary.name, target.name)
+
+
+def _remedy(error: OSError) -> str:
+    if error.errno in (errno.ENOSPC, getattr(errno, "EDQUOT", None)):
+        return "free some space, or choose another folder"
+    return "check the permissions, or choose another folder"
+
+
 def _put_in_place(temporary: Path, target: Path, aside: Path) -> None:
-    if not (temporary.is_dir() or target.is_dir()):
+    if not temporary.is_dir():
         os.replace(temporary, target)
     else:  # a folder cannot be replaced in one step: the old one steps aside, and back on failure
         stepped_aside = target.exists()

@@ -81,14 +81,16 @@ def arrange(
             )
         fixed[axis] = index
     for axis, letter in enumerate(letters):
-        if axis in fixed or letter not in "ct":
+        if axis in fixed or letter not in "cst":
             continue
         if data.shape[axis] == 1:
             fixed[axis] = 0
-        elif letter == "c":
+        elif letter in "cs":
+            grey = ", or convert it to grey." if axis == ndim - 1 and data.shape[axis] <= 4 else ""
             raise InvalidInput(
                 f"{name} has {data.shape[axis]} channels (shape {tuple(data.shape)}, axes "
-                f"{letters}); pick one by adding :c=0 (or ,c=0 after a key), c=1, ..."
+                f"{letters}); pick one by adding :{letter}=0 (or ,{letter}=0 after a key), "
+                f"{letter}=1, ...{grey}"
             )
     kept = usable_spacing(spacing, ndim)
     if kept is not None:

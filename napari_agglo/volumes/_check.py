@@ -11,13 +11,18 @@ from typing import Any
 
 import numpy as np
 
+from napari_agglo._progress import ProgressCallback, report
 from napari_agglo.errors import InvalidInput
-from napari_agglo.volumes._arrays import is_lazy, native, unwrap
+from napari_agglo.volumes._arrays import in_memory, is_lazy, native, pieces, unwrap
 from napari_agglo.volumes._memory import require_memory
 
 
 def check_labels(
-    labels: object, name: str = "superpixels", *, mask_ok: bool | None = None
+    labels: object,
+    name: str = "superpixels",
+    *,
+    mask_ok: bool | None = None,
+    progress: ProgressCallback | None = None,
 ) -> np.ndarray[Any, Any]:
     """Return `labels` as a C-order integer array in memory, or say why it is not a label image.
 
@@ -29,8 +34,10 @@ def check_labels(
     name
         What the message calls it.
     mask_ok
-        Whether a binary mask (one id, in several pieces) may pass. By default it may, except where
-        superpixels are wanted.
+        Whether a binary mask (no id but 1, or 255, and that in several pieces) may pass. By default
+        it may, except where superpixels are wanted.
+    progress
+        Called several times a second.
 
     Returns
     -------
@@ -64,10 +71,13 @@ def check_labels(
         raise InvalidInput(f"`{name}` must have at least one axis, not be a single number.")
     if is_lazy(data):
         require_memory(data, name, extra_per_voxel=4)  # the dense ids come on top
-        data = np.asarray(data[...])
-    array = native(data)
+    array = native(in_memory(data, name, progress))
     if dtype.kind == "i" and array.size:
-        lowest = int(array.min())
+        lowest = 0
+        flat = array.reshape(-1)
+        for start, stop in pieces(flat.size):
+            lowest = min(lowest, int(flat[start:stop].min()))
+            report(progress, f"checking {name}", stop, flat.size)
         if lowest < 0:
             raise InvalidInput(
                 f"`{name}` must hold labels of 0 or more, but {int((array < 0).sum())} voxels are "
@@ -81,9 +91,12 @@ def check_labels(
 
 
 def _refuse_binary_mask(array: np.ndarray[Any, Any], name: str) -> None:
-    """Refuse an image with one id in several pieces: a mask that nobody has labelled yet."""
+    """Refuse an image of 0 and 1, or 0 and 255, in pieces: a mask that nobody has labelled yet.
+
+    Any other id was given by someone: a crop may well hold one region, in several pieces.
+    """
     only = _only_label(array.reshape(-1))
-    if only == 0:
+    if only not in (1, 255):
         return
     from scipy import ndimage  # slow to import, and seldom needed
 
@@ -91,7 +104,8 @@ def _refuse_binary_mask(array: np.ndarray[Any, Any], name: str) -> None:
     if pieces > 1:
         raise InvalidInput(
             f"`{name}` looks like a binary mask: its only label is {only}, in {pieces} separate "
-            "pieces; label them first, e.g. scipy.ndimage.label(mask)[0]."
+            "pieces; label them first, e.g. scipy.ndimage.label(mask)[0], or, if they are one "
+            "region, give it another id, e.g. labels * 2."
         )
 
 
@@ -107,6 +121,27 @@ def _only_label(flat: np.ndarray[Any, Any], block: int = 1 << 16) -> int:
         if highest != only or bool(((part != 0) & (part != only)).any()):
             return 0
     return only
+
+
+def refuse_colours(data: Any, name: str) -> None:
+    """Refuse bytes whose last axis has length 3 or 4: a colour picture, not a volume so thin.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from napari_agglo.volumes import refuse_colours
+    >>> refuse_colours(np.zeros((5, 6, 3), np.uint8), "boundary")
+    Traceback (most recent call last):
+    ...
+    napari_agglo.errors.InvalidInput: `boundary` (shape (5, 6, 3), uint8) looks like an RGB(A) ...
+    """
+    shape = tuple(data.shape)
+    if len(shape) >= 3 and shape[-1] in (3, 4) and np.dtype(data.dtype) == np.uint8:
+        raise InvalidInput(
+            f"`{name}` (shape {shape}, uint8) looks like an RGB(A) image; convert it to grey or "
+            f"pick a channel, e.g. image[..., 0]. If it is a volume {shape[-1]} voxels wide, pass "
+            "it as image.astype('uint16')."
+        )
 
 
 def check_mask(mask: object, shape: Sequence[int], name: str = "mask") -> np.ndarray[Any, Any]:
@@ -159,6 +194,14 @@ def check_same_shape(first: object, second: object, first_name: str, second_name
                 f"{said}; {_quoted(other)} has {which} of length 1 in excess: drop it with "
                 f"np.squeeze(..., axis={drop})."
             )
+        extra = _axis_to_pick(b, a)
+        if extra is not None:
+            other = second_name if name == first_name else first_name
+            array = f"array[{':, ' * extra}0]"
+            raise InvalidInput(
+                f"{said}; {_quoted(other)} has an extra axis, axis {extra} of length {b[extra]}: "
+                f"pick one index of it, e.g. FILE:{extra}=0 for a file or {array} for an array."
+            )
     if len(one) == len(two) and sorted(one) == sorted(two):
         raise InvalidInput(f"{said}; the axes seem to be in another order: transpose one of them.")
     raise InvalidInput(f"{said}; pass the same crop of both.")
@@ -170,6 +213,15 @@ def _shape(thing: Any) -> tuple[int, ...]:
 
 def _quoted(name: str) -> str:
     return name if name.startswith("the ") else f"`{name}`"
+
+
+def _axis_to_pick(longer: tuple[int, ...], shorter: tuple[int, ...]) -> int | None:
+    """Return the first axis without which `longer` would equal `shorter`, else None."""
+    if len(longer) == len(shorter) + 1:
+        for axis in range(len(longer)):
+            if longer[:axis] + longer[axis + 1 :] == shorter:
+                return axis
+    return None
 
 
 def _singletons_to_drop(

@@ -18,8 +18,7 @@ from napari_agglo.volumes._arrays import slabs, unwrap
 from napari_agglo.volumes._check import check_same_shape
 from napari_agglo.volumes._quantise import Findings, quantise
 from napari_agglo.volumes._spacing import check_same_spacing
-
-Range = tuple[float, float]
+from napari_agglo.volumes._values import Range, ValueGate, check_nan, check_range
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,8 +83,7 @@ def check_cues(
     >>> check_cues({"membrane": np.uint8([0, 10])}, (2,), ranges=(255, 0)).values
     array([[255, 245]], dtype=uint8)
     """
-    if nan not in ("refuse", "boundary"):
-        raise InvalidInput(f'`nan` must be "refuse" or "boundary", not {nan!r}.')
+    check_nan(nan)
     named = cues if isinstance(cues, Mapping) else {"boundary": cues}
     if not named:
         raise InvalidInput("`cues` is empty; pass at least one cue, e.g. {'boundary': array}.")
@@ -99,95 +97,26 @@ def check_cues(
         check_same_shape(shape, array, shape_of, f"cues[{name!r}]")
         arrays[name] = array
     check_same_spacing({f"cues[{name!r}]": cue for name, cue in named.items()})
-    final = [_range_of(name, arrays[name], by_name.get(name)) for name in named]
+    gates = [
+        ValueGate.of(arrays[name].dtype, by_name.get(name), f"cues[{name!r}]", "ranges")
+        for name in named
+    ]
     values = np.empty((len(named), math.prod(shape)), np.uint8)
-    for row, (name, limits) in enumerate(zip(named, final, strict=True)):
-        declared = name in by_name
+    for row, (name, gate) in enumerate(zip(named, gates, strict=True)):
         total = Findings()
         for start, stop, slab in slabs(arrays[name]):
-            total.add(quantise(slab.reshape(-1), limits, values[row, start:stop]), start)
+            total.add(quantise(slab.reshape(-1), gate.limits, values[row, start:stop]), start)
             report(progress, f"reading {name}", stop, values.shape[1])
-        _judge(name, shape, limits, declared, nan, total)
-    return Cues(tuple(named), values, tuple(final))
+        gate.judge(total, shape, nan)
+    return Cues(tuple(named), values, tuple(gate.limits for gate in gates))
 
 
 def _ranges_by_name(ranges: Any, names: tuple[str, ...]) -> dict[str, Range]:
     if ranges is None:
         return {}
     if not isinstance(ranges, Mapping):
-        return dict.fromkeys(names, _pair(ranges, "ranges"))
+        return dict.fromkeys(names, check_range(ranges, "ranges"))
     unknown = [name for name in ranges if name not in names]
     if unknown:
         raise InvalidInput(f"`ranges` names {unknown}, but the cues are {list(names)}.")
-    return {name: _pair(pair, f"ranges[{name!r}]") for name, pair in ranges.items()}
-
-
-def _pair(pair: Any, name: str) -> Range:
-    try:
-        low, high = (float(value) for value in pair)
-    except (TypeError, ValueError):
-        low = high = math.nan
-    if not (math.isfinite(low) and math.isfinite(high)) or low == high:
-        raise InvalidInput(
-            f"`{name}` must be two different numbers (low, high), not {pair!r}; e.g. (0, 255)."
-        )
-    return low, high
-
-
-def _range_of(name: str, array: Any, declared: Range | None) -> Range:
-    """Return the range of a cue; floats need none, anything else must declare one."""
-    dtype = np.dtype(array.dtype)
-    if dtype == np.bool_:
-        raise InvalidInput(
-            f"`cues[{name!r}]` must be a map of values, not a bool mask; "
-            "if this is what you mean, pass mask.astype('float32')."
-        )
-    if dtype.kind not in "iuf":
-        raise InvalidInput(f"`cues[{name!r}]` must hold real numbers, not {dtype}.")
-    if declared is not None:
-        return declared
-    if dtype.kind == "f":
-        return 0.0, 1.0
-    if dtype.itemsize > 2:
-        raise InvalidInput(
-            f"`cues[{name!r}]` is {dtype} and looks like a label image, not like a map of values "
-            "in [0, 1]; pass the probability map, or declare the range of its values, "
-            "e.g. ranges=(0, 255)."
-        )
-    top = 255 if dtype.itemsize == 1 else 65535
-    raise InvalidInput(
-        f"`cues[{name!r}]` is {dtype}, whose range is not known (values in [0, 1] are expected); "
-        f"if these are intensities or probabilities, declare it, e.g. ranges=(0, {top}), or "
-        f"ranges=({top}, 0) if dark is boundary."
-    )
-
-
-def _judge(
-    name: str, shape: tuple[int, ...], limits: Range, declared: bool, nan: str, found: Findings
-) -> None:
-    if found.not_finite and nan == "refuse":
-        where = tuple(int(i) for i in np.unravel_index(found.first_not_finite, shape))
-        raise InvalidInput(
-            f"`cues[{name!r}]` has {found.not_finite} values that are NaN or infinite, the first "
-            f"at index {where}; replace them, or pass nan='boundary' to count them as boundary."
-        )
-    if not found.outside:
-        return
-    where = tuple(int(i) for i in np.unravel_index(found.first_outside, shape))
-    low, high = min(limits), max(limits)
-    said = (
-        f"`cues[{name!r}]` must be in [{low:g}, {high:g}], but {found.outside} values are outside "
-        f"(from {found.lowest:g} to {found.highest:g}, the first at index {where})"
-    )
-    if declared:
-        raise InvalidInput(f"{said}; declare the range that its values have.")
-    if found.lowest >= 0 and found.highest <= 65535:
-        top = 255 if found.highest <= 255 else 65535
-        raise InvalidInput(
-            f"{said}; if these are probabilities in 0 to {top}, declare it: ranges=(0, {top}), or "
-            f"ranges=({top}, 0) if dark is boundary."
-        )
-    raise InvalidInput(
-        f"{said}; declare the range of its values, e.g. "
-        f"ranges=({math.floor(found.lowest):g}, {math.ceil(found.highest):g})."
-    )
+    return {name: check_range(pair, f"ranges[{name!r}]") for name, pair in ranges.items()}

@@ -1,8 +1,12 @@
-"""Read HDF5: plain datasets, gala stacks, ilastik exports, plant-seg volumes."""
+"""Read and write HDF5: plain datasets, gala stacks, ilastik exports, plant-seg volumes."""
 
 from __future__ import annotations
 
+import io
 import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +19,7 @@ from napari_agglo.volumes._lazy import Index, OnDisk, reading
 from napari_agglo.volumes._volume import Volume
 
 DEFAULT_KEY = "stack"
+_MARGIN = 1 << 16  # bytes: what a new dataset costs in the tables of its group
 
 
 def open_hdf5(path: Path, key: str | None) -> Volume:
@@ -42,7 +47,7 @@ def open_hdf5(path: Path, key: str | None) -> Volume:
     return Volume(picked, kept, name)
 
 
-def _dataset_key(file: Any, key: str | None, path: Path) -> str:
+def _keys(file: Any) -> list[str]:
     keys: list[str] = []
 
     def note(name: str, item: Any) -> None:
@@ -50,6 +55,11 @@ def _dataset_key(file: Any, key: str | None, path: Path) -> str:
             keys.append(name)
 
     file.visititems(note)
+    return keys
+
+
+def _dataset_key(file: Any, key: str | None, path: Path) -> str:
+    keys = _keys(file)
     listed = ", ".join(keys) or "none"
     if key is not None:
         wanted = key.strip("/")
@@ -76,3 +86,66 @@ def _axistags(written: Any) -> tuple[str, list[float] | None]:
     if not space or not all(value > 0 for value in space):
         return axes, None
     return axes, [value if value > 0 else 1.0 for value in resolution]
+
+
+def datasets(path: Path) -> list[str]:
+    """Return the keys of all datasets in a file that is to be written to, if it is HDF5."""
+    if not path.is_file() or not h5py.is_hdf5(path):
+        return []
+    with reading(path, "HDF5"), h5py.File(path, "r") as file:
+        return _keys(file)
+
+
+def file_image(key: str, array: Any, spacing: Any, target: Path) -> bytes:
+    """Return the bytes of a file with one dataset.
+
+    It is made in memory: when the disk is full, the library cannot close its file, tries again at
+    the end of the program, and crashes it.
+    """
+    options = {"compression": "gzip", "compression_opts": 4, "chunks": True} if array.size else {}
+    with (
+        _taking_key(target, key),
+        h5py.File("labels", "w", driver="core", backing_store=False) as made,
+    ):
+        dataset = made.create_dataset(key, data=array, **options)
+        if spacing is not None:
+            dataset.attrs["element_size_um"] = spacing
+        made.flush()
+        return bytes(made.id.get_file_image())
+
+
+def put_dataset(file: Path, key: str, image: bytes, target: Path) -> None:
+    """Copy the dataset of a `file_image` into `file`, in place of one that has its key.
+
+    The room is taken first, by plain writing, so that a full disk is met where it does no harm.
+    The library gives back at the end what it did not need.
+    """
+    if not h5py.is_hdf5(file):
+        raise InvalidInput(f"{target} is there and is no HDF5 file; choose another name.")
+    with file.open("ab") as handle:
+        handle.write(bytes(len(image) + _MARGIN))
+        handle.flush()
+        os.fsync(handle.fileno())
+    with (
+        _taking_key(target, key),
+        h5py.File(file, "r+") as opened,
+        h5py.File(io.BytesIO(image), "r") as made,
+    ):
+        if key in opened:
+            if not isinstance(opened[key], h5py.Dataset):
+                raise InvalidInput(f"{target}:{key} is a group; choose another key.")
+            del opened[key]
+        made.copy(key, opened, name=key)
+
+
+@contextmanager
+def _taking_key(target: Path, key: str) -> Iterator[None]:
+    try:
+        yield
+    except InvalidInput:
+        raise
+    except (KeyError, RuntimeError, TypeError, ValueError) as error:
+        said = str(error).strip("'\"")
+        raise InvalidInput(
+            f"{target} cannot take the key {key!r} ({said}); choose another key."
+        ) from error

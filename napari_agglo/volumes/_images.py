@@ -35,7 +35,7 @@ def open_picture(path: Path, key: str | None) -> Volume:
         raise InvalidInput(
             f"{path} holds one image, so it has no key {inner!r}; drop the :{inner}."
         )
-    data, _ = arrange(_read_plane(path), "", None, picks, path.name)
+    data, _ = arrange(*_read_plane(path), None, picks, str(path))
     return Volume(data, None, path.name)
 
 
@@ -57,7 +57,7 @@ def open_stack(source: Path, key: str | None) -> Volume:
             f"name one kind by a pattern, e.g. {source / ('*' + min(suffixes))}."
         )
     files.sort(key=lambda file: natural_key(file.name))
-    first = _read_plane(files[0])
+    first, axes = _read_plane(files[0])
 
     def read(index: Index) -> Any:
         chosen = index[0]
@@ -71,23 +71,28 @@ def open_stack(source: Path, key: str | None) -> Volume:
 
     _checked_plane(files[-1], first)
     data = OnDisk((len(files), *first.shape), first.dtype, read, (1, *first.shape))
-    picked, _ = arrange(data, "", None, picks, source.name)
+    # a plane whose own axes are not named leaves them all without names
+    axes = ("z" if "z" not in axes.lower() else "n") + axes if len(axes) == first.ndim else ""
+    picked, _ = arrange(data, axes, None, picks, str(source))
     return Volume(picked, None, source.name)
 
 
-def _read_plane(file: Path) -> np.ndarray[Any, Any]:
+def _read_plane(file: Path) -> tuple[np.ndarray[Any, Any], str]:
+    """Return a picture and the letters of its axes, "c" for its colours."""
     if file.suffix.lower() in PICTURES:
         import imageio.v3 as iio
 
         with reading(file, file.suffix[1:].upper()):
-            return np.asarray(iio.imread(file, plugin="pillow"))
-    from napari_agglo.volumes._tiff import open_tiff
+            picture = np.asarray(iio.imread(file, plugin="pillow"))
+        return picture, {2: "yx", 3: "yxc"}.get(picture.ndim, "")
+    from napari_agglo.volumes._tiff import open_series
 
-    return np.asarray(open_tiff(file, None).data[...])
+    data, axes, _, _ = open_series(file)
+    return np.asarray(data[...]), axes
 
 
 def _checked_plane(file: Path, first: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    plane = _read_plane(file)
+    plane, _ = _read_plane(file)
     if plane.shape != first.shape or plane.dtype != first.dtype:
         raise InvalidInput(
             f"{file} (shape {plane.shape}, {plane.dtype}) differs from the first plane "

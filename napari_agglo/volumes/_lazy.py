@@ -42,7 +42,8 @@ class OnDisk:
         return math.prod(self.shape)
 
     def __getitem__(self, index: Any) -> np.ndarray[Any, Any]:
-        return np.asarray(self._read(_whole_index(index, self.ndim)))
+        ascending, flips = _whole_index(index, self.shape)
+        return np.asarray(self._read(ascending))[flips]
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
         array = self[...]
@@ -70,18 +71,46 @@ def pick(data: Any, fixed: dict[int, int]) -> Any:
     return OnDisk(shape, data.dtype, lambda index: data[whole(index)], chunks)
 
 
-def _whole_index(index: Any, ndim: int) -> Index:
-    """Return `index` with the ellipsis written out and one entry for each axis."""
+def _whole_index(index: Any, shape: tuple[int, ...]) -> tuple[Index, tuple[slice, ...]]:
+    """Return one non-negative index or ascending slice an axis, and how to turn what they give.
+
+    Formats differ in what they take: none of them takes a slice that runs backwards, or says well
+    what is wrong with an index that is out of bounds.
+    """
     parts = list(index) if isinstance(index, tuple) else [index]
+    if not all(part is Ellipsis or isinstance(part, slice) or _is_whole(part) for part in parts):
+        raise InvalidInput(
+            f"an array on disk is indexed by whole numbers and slices, not by {index!r}; "
+            "read it first, e.g. volume.load()[...]."
+        )
     dots = [place for place, part in enumerate(parts) if part is Ellipsis]
     if not dots:
         parts.append(Ellipsis)
         dots = [len(parts) - 1]
-    missing = ndim - (len(parts) - 1)
+    missing = len(shape) - (len(parts) - 1)
     if len(dots) > 1 or missing < 0:
-        raise IndexError(f"cannot index an array of {ndim} axes by {index!r}")
+        raise IndexError(f"cannot index an array of {len(shape)} axes by {index!r}")
     parts[dots[0] : dots[0] + 1] = [slice(None)] * missing
-    return tuple(part if isinstance(part, slice) else int(part) for part in parts)
+    ascending: list[int | slice] = []
+    flips: list[slice] = []
+    for axis, (part, length) in enumerate(zip(parts, shape, strict=True)):
+        if isinstance(part, slice):
+            chosen = range(length)[part]
+            backwards = chosen.step < 0
+            chosen = chosen[::-1] if backwards else chosen
+            ascending.append(
+                slice(chosen[0], chosen[-1] + 1, chosen.step) if chosen else slice(0, 0, 1)
+            )
+            flips.append(slice(None, None, -1 if backwards else None))
+        elif -length <= int(part) < length:
+            ascending.append(int(part) % length)
+        else:
+            raise IndexError(f"index {part} is out of bounds: axis {axis} has length {length}")
+    return tuple(ascending), tuple(flips)
+
+
+def _is_whole(part: Any) -> bool:
+    return isinstance(part, int | np.integer) and not isinstance(part, bool)
 
 
 @contextmanager

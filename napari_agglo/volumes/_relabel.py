@@ -5,17 +5,22 @@ Memory is proportional to the number of voxels, never to the largest id.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from napari_agglo._jit import inlined, kernel
+from napari_agglo._progress import ProgressCallback, report
 from napari_agglo.errors import InvalidInput
+from napari_agglo.volumes._arrays import PIECE, pieces
 from napari_agglo.volumes._check import check_labels
 
 _FIRST_TABLE = 1 << 12
 _SMALL_TABLE = 1 << 16
+
+Tick = Callable[[int, int], None]  # pass, voxels of it that are done
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,10 +30,11 @@ class DenseLabels:
     Attributes
     ----------
     image
-        uint32, C order; 0 is "no region" and stays 0. It may share memory with the input: do not
-        write to it.
+        uint32, C order, read-only; 0 is "no region" and stays 0. It shares no memory with the
+        input, so that one may go on painting there.
     ids
-        uint64, length n + 1, ascending, ``ids[0] == 0``; ``ids[dense]`` is the user's id.
+        uint64, read-only, length n + 1, ascending, ``ids[0] == 0``; ``ids[dense]`` is the user's
+        id.
     dtype
         The type of the user's label image.
     """
@@ -43,7 +49,9 @@ class DenseLabels:
         return len(self.ids) - 1
 
 
-def dense_labels(labels: object, name: str = "labels") -> DenseLabels:
+def dense_labels(
+    labels: object, name: str = "labels", *, progress: ProgressCallback | None = None
+) -> DenseLabels:
     """Renumber the labels of an image 1..n in ascending order of their ids.
 
     Parameters
@@ -52,11 +60,13 @@ def dense_labels(labels: object, name: str = "labels") -> DenseLabels:
         Label image, anything that `check_labels` takes.
     name
         What a message calls it.
+    progress
+        Called several times a second.
 
     Returns
     -------
     DenseLabels
-        Without a copy of the image when it is dense, uint32 and in C order already.
+        With an image of its own, even where the input is dense already.
 
     Examples
     --------
@@ -69,45 +79,68 @@ def dense_labels(labels: object, name: str = "labels") -> DenseLabels:
     >>> dense.ids
     array([            0,             3,             7, 1099511627776], dtype=uint64)
     """
-    array = check_labels(labels, name)
+    array = check_labels(labels, name, progress=progress)
     dtype = np.dtype(array.dtype)
     # No label is negative, so the unsigned view is the same image with half the kernels to compile.
     unsigned = array.view(np.dtype(f"u{dtype.itemsize}"))
-    flat = unsigned.reshape(-1)
-    highest = int(flat.max()) if flat.size else 0
+    source = unsigned.reshape(-1)
+    # a copy of uint32 will be the image, renumbered in place
+    flat = np.empty_like(source) if source.dtype == np.uint32 else source
+
+    def tick(part: int, stop: int) -> None:  # four passes, of which the image may need but two
+        report(progress, f"numbering {name}", part * flat.size + stop, 4 * flat.size)
+
+    highest = 0
+    for start, stop in pieces(flat.size):
+        if flat is not source:
+            flat[start:stop] = source[start:stop]
+        highest = max(highest, int(flat[start:stop].max()))
+        tick(0, stop)
     if highest < max(2 * flat.size, _SMALL_TABLE):
-        image, ids = _by_table(flat, highest)
+        image, ids = _by_table(flat, highest, tick)
     else:
-        image, ids = _by_hash(flat)
-    return DenseLabels(image.reshape(array.shape), ids, dtype)
+        image, ids = _by_hash(flat, tick)
+    image = image.reshape(array.shape)
+    image.flags.writeable = False
+    ids.flags.writeable = False
+    return DenseLabels(image, ids, dtype)
 
 
 def _by_table(
-    flat: np.ndarray[Any, Any], highest: int
+    flat: np.ndarray[Any, Any], highest: int, tick: Tick
 ) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    """Return the dense image and its ids; a uint32 `flat` is overwritten, and is the image."""
     seen = np.zeros(highest + 1, np.uint8)
-    _mark_seen(flat, seen)
+    for start, stop in pieces(flat.size):
+        _mark_seen(flat[start:stop], seen)
+        tick(1, stop)
     seen[0] = 1
     ids = np.flatnonzero(seen).astype(np.uint64)
-    if len(ids) == highest + 1:
-        return flat.astype(np.uint32, copy=False), ids
+    if len(ids) == highest + 1 and flat.dtype == np.uint32:
+        return flat, ids
     table = np.cumsum(seen, dtype=np.uint32)
     table -= np.uint32(1)
-    image = np.empty(flat.size, np.uint32)
-    _look_up(flat, table, image)
+    image = flat if flat.dtype == np.uint32 else np.empty(flat.size, np.uint32)
+    for start, stop in pieces(flat.size):
+        _look_up(flat[start:stop], table, image[start:stop])
+        tick(3, stop)
     return image, ids
 
 
-def _by_hash(flat: np.ndarray[Any, Any]) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+def _by_hash(
+    flat: np.ndarray[Any, Any], tick: Tick
+) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
     image = np.empty(flat.size, np.uint32)
     slots = np.zeros(_FIRST_TABLE, np.uint32)
     keys = np.zeros(_FIRST_TABLE // 2 + 1, np.uint64)  # keys[0] = 0 is "no region"
     position, count = 0, 0
     with np.errstate(over="ignore"):  # the hash wraps on purpose; numpy minds if not compiled
-        while True:
-            position, count = _number_by_hash(flat, image, slots, keys, position, count)
-            if position == flat.size:
-                break
+        while position < flat.size:
+            stop = min(position + PIECE, flat.size)
+            position, count = _number_by_hash(flat, image, slots, keys, position, stop, count)
+            tick(1, position)
+            if position == stop:
+                continue
             if 4 * len(slots) > 2**34:
                 raise InvalidInput("`labels` has more than 2**32 - 1 labels; pass a crop.")
             slots = np.zeros(4 * len(slots), np.uint32)
@@ -119,22 +152,28 @@ def _by_hash(flat: np.ndarray[Any, Any]) -> tuple[np.ndarray[Any, Any], np.ndarr
     order = np.argsort(keys)  # ids are distinct, so any sort gives one order, and 0 stays first
     rank = np.empty(count + 1, np.uint32)
     rank[order] = np.arange(count + 1, dtype=np.uint32)
-    _look_up(image, rank, image)
+    for start, stop in pieces(flat.size):
+        _look_up(image[start:stop], rank, image[start:stop])
+        tick(3, stop)
     return image, keys[order]
 
 
 @kernel
 def _mark_seen(flat: Any, seen: Any) -> None:
-    """Set ``seen[v]`` for each value of `flat`. Checks nothing: `seen` must be long enough."""
+    """Set ``seen[v]`` for each value of `flat` that `seen` is long enough for.
+
+    All are, unless someone paints in the image while it is read; that must not write elsewhere.
+    """
     for i in range(flat.size):
-        seen[flat[i]] = 1
+        if flat[i] < seen.size:
+            seen[flat[i]] = 1
 
 
 @kernel
 def _look_up(flat: Any, table: Any, out: Any) -> None:
-    """Set ``out[i] = table[flat[i]]``; `out` may be `flat`. Checks nothing."""
+    """Set ``out[i] = table[flat[i]]``, 0 beyond the table; `out` may be `flat`."""
     for i in range(flat.size):
-        out[i] = table[flat[i]]
+        out[i] = table[flat[i]] if flat[i] < table.size else 0
 
 
 @inlined
@@ -148,9 +187,9 @@ def _hash(key: Any) -> Any:
 
 @kernel
 def _number_by_hash(
-    flat: Any, image: Any, slots: Any, keys: Any, position: int, count: int
+    flat: Any, image: Any, slots: Any, keys: Any, position: int, end: int, count: int
 ) -> tuple[int, int]:
-    """Give numbers to labels in the order of their first voxel, from `position` on. Checks nothing.
+    """Give labels numbers in the order of first voxels, from `position` to `end`. Checks nothing.
 
     `slots` is an open-addressing table (a power of two long) of indices into `keys`, 0 where free.
     Stops when `keys` is full, for the caller to grow both and call again; returns how far it came
@@ -159,7 +198,7 @@ def _number_by_hash(
     mask = np.uint64(slots.size - 1)
     last_key = np.uint64(0)
     last_number = np.uint32(0)
-    for i in range(position, flat.size):
+    for i in range(position, end):
         key = np.uint64(flat[i])
         if key != last_key:  # labels come in runs: most voxels need no look-up
             if key == np.uint64(0):
@@ -180,7 +219,7 @@ def _number_by_hash(
             last_key = key
             last_number = number
         image[i] = last_number
-    return flat.size, count
+    return end, count
 
 
 @kernel

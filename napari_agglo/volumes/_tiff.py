@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -23,7 +27,17 @@ def open_tiff(path: Path, key: str | None) -> Volume:
         raise InvalidInput(
             f"{path} holds one image, so it has no key {inner!r}; drop the :{inner}."
         )
-    with reading(path, "TIFF"), tifffile.TiffFile(path) as tiff:
+    data, axes, spacing, levels = open_series(path)
+    data, kept = arrange(data, axes, spacing, picks, str(path))
+    return Volume(data, kept, path.name + (" (level 0)" if levels > 1 else ""))
+
+
+def open_series(path: Path) -> tuple[Any, str, list[float] | None, int]:
+    """Return the first series as it is stored: array, axes, spacing, number of levels.
+
+    Colours are an axis like other channels: "c", unless the file has that as well.
+    """
+    with _opened(path) as tiff:
         series = tiff.series[0]
         shape, dtype, axes = tuple(series.shape), series.dtype, series.axes
         if dtype is None or 0 in shape:
@@ -31,13 +45,60 @@ def open_tiff(path: Path, key: str | None) -> Volume:
         page: Any = series.keyframe
         if page.compression not in tifffile.TIFF.DECOMPRESSORS:
             raise ValueError(f"{page.compression.name} requires the 'imagecodecs' package")
+        _refuse_incomplete(series, path)
         data = _data(path, tiff, series)
         spacing = _spacing(tiff, axes)
         if _is_one_axis(tiff):
             data, axes = (data[0] if isinstance(data, np.ndarray) else _flat(data)), axes[1:]
-        level = " (level 0)" if len(series.levels) > 1 else ""
-    data, kept = arrange(data, axes, spacing, picks, str(path))
-    return Volume(data, kept, path.name + level)
+        if "C" not in axes:
+            axes = axes.replace("S", "C")
+        return data, axes, spacing, len(series.levels)
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[Any]:
+    """Open a file, and take what the reader would only log for what it is: a damaged file."""
+    said: list[str] = []
+    token = _LOGGED.set(said)
+    try:
+        with reading(path, "TIFF"), tifffile.TiffFile(path) as tiff:
+            yield tiff
+            if said:
+                raise ValueError(said[0])
+    finally:
+        _LOGGED.reset(token)
+
+
+def _collect(record: logging.LogRecord) -> bool:
+    """Keep errors that are logged while we read, and show none; other users see theirs."""
+    said = _LOGGED.get()
+    if said is None:
+        return True
+    if record.levelno >= logging.ERROR:
+        said.append(record.getMessage())
+    return False
+
+
+_LOGGED: ContextVar[list[str] | None] = ContextVar("logged while reading a TIFF", default=None)
+logging.getLogger("tifffile").addFilter(_collect)
+
+
+def _refuse_incomplete(series: Any, path: Path) -> None:
+    """Refuse a series with planes that are not there, or that end after the end of the file."""
+    pages = list(series.pages)
+    missing = sum(page is None for page in pages)
+    if missing:
+        raise ValueError(f"{missing} of its {len(pages)} planes are missing")
+    if series.is_multifile:
+        return
+    ends = [
+        offset + count
+        for page in (pages[0], pages[-1])
+        for offset, count in zip(page.dataoffsets, page.databytecounts, strict=False)
+    ]
+    size = path.stat().st_size
+    if max(ends, default=0) > size:
+        raise ValueError(f"its voxels end at byte {max(ends)}, but it has {size}")
 
 
 def _data(path: Path, tiff: Any, series: Any) -> Any:
@@ -50,7 +111,7 @@ def _data(path: Path, tiff: Any, series: Any) -> Any:
     by_page = by_page and math.prod(leading) == len(series.pages)
 
     def read(index: Index) -> Any:
-        with reading(path, "TIFF"), tifffile.TiffFile(path) as again:
+        with _opened(path) as again:
             if by_page:
                 return _read_pages(again.series[0], leading, index)
             return again.series[0].asarray()[index]
@@ -63,11 +124,10 @@ def _read_pages(series: Any, leading: tuple[int, ...], index: Index) -> np.ndarr
     """Read only the pages that an index touches."""
     numbers = np.arange(len(series.pages)).reshape(leading)[index[: len(leading)]]
     within = index[len(leading) :]
-    blank = np.zeros(series.keyframe.shape, series.dtype)
+    blank = np.broadcast_to(np.zeros((), series.dtype), series.keyframe.shape)
     out = np.empty((numbers.size, *blank[within].shape), series.dtype)
     for place, number in enumerate(numbers.reshape(-1)):
-        page = series.pages[int(number)]
-        out[place] = (blank if page is None else page.asarray())[within]  # None: never written
+        out[place] = series.pages[int(number)].asarray()[within]
     return out.reshape(numbers.shape + out.shape[1:])
 
 

@@ -14,6 +14,7 @@ import numpy as np
 from napari_agglo.errors import InvalidInput
 from napari_agglo.volumes._atomic import replacing
 from napari_agglo.volumes._check import check_labels
+from napari_agglo.volumes._own_zarr import is_own_labels
 from napari_agglo.volumes._spacing import check_spacing
 from napari_agglo.volumes._volume import Volume
 
@@ -33,12 +34,14 @@ def write_labels(
         ``.tif``/``.tiff`` (compressed), ``.ome.zarr``/``.zarr`` (OME-Zarr 0.5), ``.h5``/``.hdf5``
         (dataset ``stack``; ``file.h5:KEY`` names another and keeps what else the file holds),
         ``.npz``, ``.npy``, or ``.png`` (2-D, ids up to 65535). An existing file is
-        replaced once the new one is complete.
+        replaced once the new one is complete; an existing folder only if it is an OME-Zarr with a
+        label image and nothing else in it.
     labels
         Label image of any integer type, which is kept (PNG: the values are).
     spacing
-        Distance between voxels along each axis; by default that of a `Volume`. Kept by all formats
-        but ``.npy`` and ``.png``, which have no place for it.
+        Distance between voxels along each axis; by default that of a `Volume`. The numbers are
+        written as micrometres, which is what `open_volume` gives. Kept by all formats but ``.npy``
+        and ``.png``, which have no place for it.
 
     Returns
     -------
@@ -66,7 +69,8 @@ def write_labels(
         spacing = labels.spacing
     array = check_labels(labels, "labels")
     distances = None if spacing is None else check_spacing(spacing, array.ndim)
-    with replacing(target) as temporary:
+    may_replace = is_own_labels if writer is _write_zarr else None
+    with replacing(target, may_replace=may_replace) as temporary:
         writer(temporary, array, distances, target, key)
     return target
 
@@ -117,6 +121,8 @@ def _write_zarr(folder: Path, array: Any, spacing: Spacing, target: Path, key: s
         raise InvalidInput(f"{target}: OME-Zarr holds at most 6 axes here, not {array.ndim}.")
     # Further axes have no type: a "time" or "channel" of length 1 would be dropped on reading.
     axes = [{"name": n, "type": "space"} if n in "zyx" else {"name": n} for n in letters]
+    if spacing is not None:
+        axes = [{**axis, "unit": "micrometer"} if "type" in axis else axis for axis in axes]
     level: dict[str, Any] = {
         "path": "0",
         "coordinateTransformations": [
@@ -137,28 +143,21 @@ def _write_zarr(folder: Path, array: Any, spacing: Spacing, target: Path, key: s
 
 
 def _write_hdf5(file: Path, array: Any, spacing: Spacing, target: Path, key: str | None) -> None:
-    import h5py
+    from napari_agglo.volumes import _hdf5
 
-    from napari_agglo.volumes._hdf5 import DEFAULT_KEY
-
-    keep_others = bool(key) and target.is_file()
-    name = (key or DEFAULT_KEY).strip("/")
-    if keep_others:
-        if not h5py.is_hdf5(target):
-            raise InvalidInput(f"{target} is there and is no HDF5 file; choose another name.")
+    name = (key or _hdf5.DEFAULT_KEY).strip("/")
+    others = [one for one in _hdf5.datasets(target) if one != name]
+    if others and not key:
+        raise InvalidInput(
+            f"{target} holds other datasets ({', '.join(others)}), which would be lost; name one "
+            f"to write and they stay, {target}:labels, or choose another file."
+        )
+    made = _hdf5.file_image(name, array, spacing, target)
+    if key and target.is_file():
         shutil.copyfile(target, file)
-    options = {"compression": "gzip", "compression_opts": 4, "chunks": True} if array.size else {}
-    try:
-        with h5py.File(file, "r+" if keep_others else "x") as opened:
-            if name in opened:
-                if not isinstance(opened[name], h5py.Dataset):
-                    raise InvalidInput(f"{target}:{name} is a group; choose another key.")
-                del opened[name]
-            dataset = opened.create_dataset(name, data=array, **options)
-            if spacing is not None:
-                dataset.attrs["element_size_um"] = spacing
-    except ValueError as error:
-        raise InvalidInput(f"{target} cannot take the key {name!r} ({error}).") from error
+        _hdf5.put_dataset(file, name, made, target)
+    else:
+        file.write_bytes(made)
 
 
 def _write_npz(file: Path, array: Any, spacing: Spacing, target: Path, key: str | None) -> None:
@@ -170,8 +169,12 @@ def _write_npz(file: Path, array: Any, spacing: Spacing, target: Path, key: str 
 
 
 def _write_npy(file: Path, array: Any, spacing: Spacing, target: Path, key: str | None) -> None:
+    from numpy.lib import format as npy_format
+
     with file.open("xb") as handle:
-        np.save(handle, array, allow_pickle=False)
+        header = npy_format.header_data_from_array_1_0(array)
+        npy_format.write_array_header_1_0(handle, header)
+        handle.write(array.reshape(-1).view(np.uint8))  # np.save does not tell why it failed
 
 
 def _write_png(file: Path, array: Any, spacing: Spacing, target: Path, key: str | None) -> None:

@@ -125,11 +125,7 @@ def _axes_and_spacing(
 ) -> tuple[str, list[float] | None]:
     axes = image.get("axes") or ["t", "c", "z", "y", "x"][-ndim:]  # before 0.3 all were TCZYX
     described = [axis if isinstance(axis, dict) else {"name": axis} for axis in axes]
-    kinds = {"time": "t", "channel": "c"}
-    letters = "".join(
-        kinds.get(str(axis.get("type")), (str(axis.get("name", "?")) or "?")[0])
-        for axis in described
-    )
+    letters = "".join(_letter(axis) for axis in described)
     scale: list[float] | None = None
     for transforms in (dataset, image):  # the level's own, then what all levels share
         for transform in transforms.get("coordinateTransformations") or []:
@@ -142,3 +138,11 @@ def _axes_and_spacing(
             for value, axis, letter in zip(scale, described, letters, strict=True)
         ]
     return letters, scale
+
+
+def _letter(axis: dict[str, Any]) -> str:
+    """Return a letter for an axis: "c" and "t" only where it is a channel, or time."""
+    kinds = {"time": "t", "channel": "c"}
+    name = str(axis.get("name") or "?")
+    letter = kinds.get(str(axis.get("type"))) or kinds.get(name) or name[0]
+    return "?" if letter == name[0] in "cst" and len(name) > 1 and name not in kinds else letter

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles import superpixels as oracles
 
-from napari_agglo.errors import Cancelled
+from napari_agglo.errors import Cancelled, InvalidInput
 from napari_agglo.superpixels import _boundary, _grid, _oversegment, _slices, oversegment
 from napari_agglo.volumes import Volume
 
@@ -44,6 +44,7 @@ def same_partition(one, two):
 @given(images(), st.booleans(), st.sampled_from([1, 2, 4, 9]))
 def test_equals_the_oracle(image, per_plane, min_size):
     levels, inside = image
+    per_plane = per_plane and levels.ndim > 2
     labels = oversegment(
         levels, value_range=RANGE, sigma=0, mask=inside, per_plane=per_plane, min_size=min_size
     )
@@ -55,6 +56,7 @@ def test_equals_the_oracle(image, per_plane, min_size):
 @given(images(max_dims=3), st.booleans(), st.sampled_from([1, 3]), st.data())
 def test_own_seeds_equal_the_oracle(image, per_plane, min_size, data):
     levels, inside = image
+    per_plane = per_plane and levels.ndim > 2
     few = st.sampled_from([0, 0, 0, 1, 2, 2**40])
     seeds = data.draw(hnp.arrays(np.int64, levels.shape, elements=few))
     seeds.flat[0] = 7
@@ -73,6 +75,7 @@ def test_own_seeds_equal_the_oracle(image, per_plane, min_size, data):
 @given(images(max_dims=3, max_side=7), st.booleans(), st.integers(0, 12))
 def test_what_always_holds(image, per_plane, min_size):
     levels, inside = image
+    per_plane = per_plane and levels.ndim > 2
     labels = oversegment(levels / 65535, mask=inside, per_plane=per_plane, min_size=min_size)
     axes = axes_of(levels, per_plane)
     assert labels.dtype == np.uint32
@@ -103,8 +106,8 @@ def test_turning_the_image_turns_the_partition(shape, seed, data):
 @given(images(max_dims=3), st.sampled_from([0, 0.5, 2]), st.sampled_from([1, 4]))
 def test_per_plane_is_plane_by_plane(image, sigma, min_size):
     levels, inside = image
-    if levels.ndim == 1:
-        levels, inside = levels[None], inside[None]
+    while levels.ndim < 3:
+        levels, inside = levels[:, None], inside[:, None]
     boundary = levels / 65535
     together = oversegment(boundary, per_plane=True, sigma=sigma, min_size=min_size, mask=inside)
     first = 0
@@ -203,13 +206,14 @@ def test_inverted_range():
 @pytest.mark.parametrize("shape", [(0,), (0, 4), (3, 0, 2)])
 @pytest.mark.parametrize("per_plane", [False, True])
 def test_nothing(shape, per_plane):
-    labels = oversegment(np.zeros(shape), per_plane=per_plane)
+    labels = oversegment(np.zeros(shape), per_plane=per_plane and len(shape) > 2)
     assert (labels.shape, labels.dtype) == (shape, np.uint32)
 
 
 @pytest.mark.parametrize("shape", [(1,), (1, 1), (5,), (1, 6), (3, 1, 4), (2, 3, 2, 3)])
 def test_constant_image_is_one_region(shape):
     assert (oversegment(np.full(shape, 0.5)) == 1).all()
+    shape += (2,) * (3 - len(shape))
     planes = oversegment(np.full(shape, 0.5), per_plane=True)
     wanted = np.arange(1, shape[0] + 1).reshape((-1,) + (1,) * (len(shape) - 1))
     assert (planes == wanted).all()
@@ -284,3 +288,37 @@ def test_wide_indices(monkeypatch):
     plain = oversegment(image, min_size=5)
     monkeypatch.setattr(_grid.Grid, "index_dtype", np.int64)
     np.testing.assert_array_equal(oversegment(image, min_size=5), plain)
+
+
+def test_values_that_are_not_finite_count_as_boundary_on_request():
+    image = np.array([0.1, 0.0, np.nan, 0.1, 0.0, -np.inf, 0.2, 0.1])
+    filled = np.where(np.isfinite(image), image, 1)
+    for sigma in (0, 1):
+        np.testing.assert_array_equal(
+            oversegment(image, nan="boundary", sigma=sigma, min_size=1),
+            oversegment(filled, sigma=sigma, min_size=1),
+        )
+    inverted = oversegment(image, nan="boundary", value_range=(1, 0), sigma=0, min_size=1)
+    filled[[2, 5]] = 0
+    np.testing.assert_array_equal(
+        inverted, oversegment(filled, value_range=(1, 0), sigma=0, min_size=1)
+    )
+
+
+def test_outside_the_mask_values_need_not_be_finite():
+    image = np.array([[np.nan, 0.0, 0.9, 0.1], [np.inf, 0.1, 0.8, 0.0]], np.float32)
+    mask = np.isfinite(image)
+    np.testing.assert_array_equal(
+        oversegment(image, mask=mask, sigma=0, min_size=1), [[0, 1, 1, 2], [0, 1, 2, 2]]
+    )
+    mask[1, 0] = True
+    with pytest.raises(InvalidInput, match=r"has 1 values .* first at index \(1, 0\)"):
+        oversegment(image, mask=mask)
+
+
+def test_indices_are_64_bit_where_32_do_not_do():
+    assert _grid.make_grid((2**15, 2**15), (True, True)).index_dtype is np.int32
+    large = _grid.make_grid((2**11, 2**11, 2**9), (True, True, True))
+    assert large.index_dtype is np.int64
+    assert large.offsets.dtype == np.int64
+    assert list(large.scans())[-1][1] == large.size > 2**31

@@ -39,6 +39,27 @@ def spoilt(value, dtype=float):
         (MAP, {"spacing": (1, 2, 3)}, ["`spacing`", "2 positive numbers"]),
         (MAP, {"sigma": -1}, ["`sigma`", "0 or more", "-1"]),
         (MAP, {"sigma": np.nan}, ["`sigma`", "nan"]),
+        (MAP, {"sigma": 1e300}, ["`sigma`=1e+300 is 1e+300 voxels along axis 0"]),
+        (MAP, {"sigma": 10**400}, ["`sigma` must be a number"]),
+        (
+            np.zeros((400, 300)),
+            {"sigma": 2, "spacing": (0.008, 0.01)},
+            [
+                "`sigma`=2 is 250 voxels along axis 0, whose spacing is 0.008",
+                "`sigma` is in the unit of `spacing`: for 1 voxel pass sigma=0.008",
+            ],
+        ),
+        (MAP, {"min_size": 2**63}, ["`min_size`", "below 2**63"]),
+        (MAP, {"per_plane": True}, ["(3, 4)", "has only one plane; leave `per_plane` out"]),
+        (MAP, {"nan": "zero"}, ["`nan` must be"]),
+        (MAP, {"value_range": (-1.7e308, 1.7e308)}, ["`value_range`", "infinitely far apart"]),
+        (MAP, {"value_range": (0, 5e-324)}, ["`value_range`", "infinitely close"]),
+        (
+            np.zeros((32, 48, 3), np.uint8),
+            {"value_range": (0, 255)},
+            ["(32, 48, 3)", "looks like an RGB(A) image", "image[..., 0]", "astype('uint16')"],
+        ),
+        (np.zeros((5, 32, 48, 4), np.uint8), {"value_range": (0, 255)}, ["RGB(A) image"]),
         (MAP, {"sigma": "wide"}, ["`sigma`", "'wide'"]),
         (MAP, {"min_size": -1}, ["`min_size`", "-1"]),
         (MAP, {"min_size": 2.5}, ["`min_size`", "2.5"]),
@@ -72,3 +93,14 @@ def test_rounding_beyond_the_range_is_forgiven():
 def test_one_number_seeds_in_two_places_are_two_seeds():
     seeds = np.array([1, 0, 0, 0, 1])
     np.testing.assert_array_equal(oversegment(np.zeros(5), seeds=seeds), [1, 1, 1, 2, 2])
+
+
+def test_a_volume_three_voxels_wide_has_a_way_in():
+    thin = np.zeros((5, 6, 3), np.uint16)
+    assert oversegment(thin, value_range=(0, 255)).max() == 1
+
+
+def test_a_wide_sigma_is_fine_on_a_small_image_and_across_what_is_not_smoothed():
+    assert oversegment(MAP, sigma=4).max() == 1
+    stack = np.zeros((2, 100, 100), np.float32)
+    assert oversegment(stack, sigma=20, spacing=(0.01, 1, 1), per_plane=True).max() == 2

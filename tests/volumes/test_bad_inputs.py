@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 
 import numpy as np
@@ -15,6 +16,7 @@ from napari_agglo.volumes import (
     check_cues,
     check_labels,
     check_mask,
+    check_same_shape,
     check_same_spacing,
     check_spacing,
     dense_labels,
@@ -56,6 +58,13 @@ REFUSED = [
         cues(np.zeros((4, 5)), (5, 4)),
         "the axes seem to be in another order: transpose one of them.",
     ),
+    (
+        "R2-extra",
+        lambda: check_same_shape((5, 3, 4), (3, 4), "gold", "labels"),
+        "`gold` has an extra axis, axis 0 of length 5: pick one index of it, e.g. FILE:0=0 for a "
+        "file or array[0] for an array.",
+    ),
+    ("R2-extra-last", cues(np.zeros((3, 3, 7))), "e.g. FILE:2=0 for a file or array[:, :, 0]"),
     ("R2-time", cues(np.zeros((7, 5, 3, 3))), "must match `cues['boundary']` (shape (7, 5, 3, 3))"),
     (
         "R2-singleton",
@@ -99,7 +108,8 @@ REFUSED = [
         "R11",
         labels(np.array([255, 255, 0, 255], np.uint8)),
         "looks like a binary mask: its only "
-        "label is 255, in 2 separate pieces; label them first, e.g. scipy.ndimage.label(mask)[0].",
+        "label is 255, in 2 separate pieces; label them first, e.g. scipy.ndimage.label(mask)[0], "
+        "or, if they are one region, give it another id",
     ),
     (
         "R11-bool",
@@ -305,6 +315,13 @@ def r11_one_region():
     np.testing.assert_array_equal(check_labels(mask, "gold"), mask)
 
 
+def r11_one_region_in_pieces():
+    # a crop: someone gave this superpixel its id, so it is no mask
+    crop = np.array([[7, 0, 7]])
+    np.testing.assert_array_equal(check_labels(crop), crop)
+    assert dense_labels(crop, "superpixels").n_labels == 1
+
+
 def r12_pieces():
     image = np.array([1, 2, 1, 0, 2], np.int32)
     np.testing.assert_array_equal(check_labels(image), image)
@@ -332,8 +349,8 @@ def r22_overshoot():
 
 HANDLED = [
     ("R4", r4_boundary), ("R5", r5_empty), ("R6", r6_sparse), ("R7", r7_unsigned),
-    ("R9", r9_widened), ("R11", r11_one_region), ("R12", r12_pieces), ("R16", r16_same),
-    ("R17", r17_order), ("R22", r22_overshoot),
+    ("R9", r9_widened), ("R11", r11_one_region), ("R11-pieces", r11_one_region_in_pieces),
+    ("R12", r12_pieces), ("R16", r16_same), ("R17", r17_order), ("R22", r22_overshoot),
 ]  # fmt: skip
 
 
@@ -360,15 +377,29 @@ def test_r15_what_cannot_fit_is_refused_unread(monkeypatch):
         Volume(Enormous()).load()
 
 
+@pytest.mark.skipif(not hasattr(os, "sysconf"), reason="the system does not say")
 def test_r15_memory_is_known_here():
-    assert (_memory.available_memory() or 1) > 0
+    free = _memory.available_memory()
+    assert free is not None
+    assert 2**20 < free <= os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
 
 
-def test_r21_voxel_indices_are_64_bit():
-    """Parents are voxel indices; the kernel gets and keeps them as int64."""
-    from napari_agglo.volumes._components import _pieces
+def test_r14_the_full_resolution_is_taken_and_no_other_is_read():
+    class Unread:
+        shape, dtype = (2, 2), np.dtype(np.uint16)
 
-    assert _pieces(SQUARE).dtype == np.int64
+        def __getitem__(self, index):
+            raise AssertionError("a lower level was read")
+
+    for pyramid in ([SQUARE, Unread()], Pyramid([SQUARE, Unread()]), Volume([SQUARE, Unread()])):
+        assert check_labels(pyramid).shape == (3, 3)
+        assert dense_labels(pyramid).image.shape == (3, 3)
+    assert check_cues([CUE, Unread()], (3, 3)).values.shape == (1, 9)
+    with pytest.raises(InvalidInput, match=r"shape \(2, 2\)"):
+        check_cues([CUE, Unread()], (2, 2))  # the shape is that of level 0
+
+
+def test_r21_offsets_of_slabs_are_64_bit():
     assert next(iter(_arrays.slabs(Shape((2**20, 2**13)), slab_bytes=2**40)))[1] == 2**33
 
 

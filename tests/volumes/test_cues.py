@@ -146,6 +146,8 @@ def test_progress_can_cancel():
         ({1: np.zeros(2)}, None, "names for keys"),
         (np.zeros(2), (0, 0), "two different numbers"),
         (np.zeros(2), (0, math.inf), "two different numbers"),
+        (np.zeros(2), (-1.7e308, 1.7e308), "infinitely far apart"),
+        (np.zeros(2), {"boundary": (0, 10**400)}, "two different numbers"),
         (np.zeros(2), 7, "two different numbers"),
         (np.zeros(2), {"mito": (0, 1)}, r"names \['mito'\], but the cues are \['boundary'\]"),
         (np.zeros(2, complex), None, "must hold real numbers"),
@@ -163,10 +165,37 @@ def test_unknown_nan_option():
 
 @pytest.mark.slow
 def test_more_voxels_than_32_bits_can_count():
-    """A stride of 0 makes an array of 2**31 + 8 voxels out of one."""
+    """The value that is not finite lies where 32 bits do not reach.
+
+    Pages of zeros that are only read take no memory, and the output has a stride of 0.
+    """
     from numpy.lib.stride_tricks import as_strided
 
     size = 2**31 + 8
-    flat = as_strided(np.full(1, np.nan, np.float32), (size,), (0,), writeable=False)
+    flat = np.zeros(size, np.float32)
+    flat[-3] = np.nan
+    flat[-2] = 7
     out = as_strided(np.zeros(1, np.uint8), (size,), (0,))
-    assert quantise_module.quantise(flat, (0.0, 1.0), out).not_finite == size
+    found = quantise_module.quantise(flat, (0.0, 1.0), out)
+    assert (found.not_finite, found.first_not_finite) == (1, 2**31 + 5)
+    assert (found.outside, found.first_outside) == (1, 2**31 + 6)
+
+
+def test_progress_within_an_array_in_memory(monkeypatch):
+    from napari_agglo.volumes import _arrays
+
+    values = np.random.default_rng(0).random((1, 5, 4))
+    plain = check_cues(values, values.shape).values
+    monkeypatch.setattr(_arrays, "PIECE", 3)
+    seen = []
+    cues = check_cues(values, values.shape, progress=seen.append)
+    assert [step.done for step in seen] == [3, 6, 9, 12, 15, 18, 20]
+    np.testing.assert_array_equal(cues.values, plain)
+
+
+@pytest.mark.parametrize("dtype", [np.uint16, np.uint32, np.int64])
+def test_wide_integers_within_their_declared_range_are_values(dtype):
+    values = np.array([0, 51, 255], dtype)
+    np.testing.assert_array_equal(check_cues(values, (3,), (0, 255)).values, [[0, 51, 255]])
+    with pytest.raises(InvalidInput, match=r"must be in \[0, 255\], but 1 values are outside"):
+        check_cues(values * dtype(2), (3,), (0, 255))

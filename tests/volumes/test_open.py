@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 import pickle
 from pathlib import Path
@@ -15,7 +16,7 @@ import tifffile
 import zarr
 
 from napari_agglo.errors import InvalidInput
-from napari_agglo.volumes import check_cues, check_labels, open_volume, write_labels
+from napari_agglo.volumes import check_labels, open_volume, write_labels
 from napari_agglo.volumes._open import split_source
 
 STACK = np.arange(2 * 3 * 4, dtype=np.uint16).reshape(2, 3, 4)
@@ -91,6 +92,63 @@ def test_pyramid_tiff_gives_level_0(tmp_path):
     volume = open_volume(tmp_path / "a.tif")
     assert volume.name == "a.tif (level 0)"
     np.testing.assert_array_equal(volume.load(), big)
+
+
+STRIPED = np.random.default_rng(0).integers(0, 60000, (20, 32, 32)).astype(np.uint16)
+
+
+def pages_one_by_one(path):
+    with tifffile.TiffWriter(path) as writer:
+        for plane in STRIPED:
+            writer.write(plane, photometric="minisblack", contiguous=False, metadata=None)
+
+
+WRITERS = {
+    "plain": lambda path: tifffile.imwrite(path, STRIPED, photometric="minisblack"),
+    "bare": lambda path: tifffile.imwrite(
+        path, STRIPED, photometric="minisblack", metadata=None, compression="zlib"
+    ),
+    "imagej": lambda path: tifffile.imwrite(path, STRIPED, imagej=True, metadata={"axes": "ZYX"}),
+    "ome": lambda path: tifffile.imwrite(
+        path, STRIPED, ome=True, photometric="minisblack", metadata={"axes": "ZYX"}
+    ),
+    "pages": pages_one_by_one,
+    "ours": lambda path: write_labels(path, STRIPED, spacing=(1, 1, 1)),
+}
+
+
+@pytest.mark.parametrize("kind", WRITERS)
+@pytest.mark.parametrize("share", [0.1, 0.5, 0.95, 0.999])
+def test_a_truncated_tiff_is_never_its_first_planes(tmp_path, capfd, caplog, kind, share):
+    path = tmp_path / "a.tif"
+    WRITERS[kind](path)
+    np.testing.assert_array_equal(open_volume(path).load(), STRIPED)
+    whole = path.read_bytes()
+    path.write_bytes(whole[: int(share * len(whole))])
+    with pytest.raises(InvalidInput, match=r"a\.tif cannot be read as TIFF .* may be damaged"):
+        open_volume(path).load()
+    assert capfd.readouterr().err == ""
+    assert caplog.records == []
+
+
+def test_what_tifffile_tells_others_is_still_told(caplog):
+    import napari_agglo.volumes._tiff  # noqa: F401
+
+    logging.getLogger("tifffile").error("for someone else")
+    assert [record.message for record in caplog.records] == ["for someone else"]
+
+
+def test_planes_that_the_metadata_promise_and_the_file_lacks(tmp_path):
+    path = tmp_path / "a.ome.tif"
+    tifffile.imwrite(
+        path, STRIPED[:3], ome=True, photometric="minisblack", compression="zlib",
+        metadata={"axes": "ZYX"},
+    )  # fmt: skip
+    text = path.read_bytes()
+    assert b'SizeZ="3"' in text, "test invalid"
+    path.write_bytes(text.replace(b'SizeZ="3"', b'SizeZ="4"'))
+    with pytest.raises(InvalidInput, match="cannot be read as TIFF"):
+        open_volume(path).load()
 
 
 def test_tiff_that_needs_another_package(tmp_path):
@@ -256,6 +314,16 @@ def test_channels_of_ome_zarr_must_be_picked(tmp_path):
     np.testing.assert_array_equal(open_volume(f"{path}:1,c=0").load(), STACK[0, ::2, ::2])
 
 
+def test_a_column_is_no_channel(tmp_path):
+    path = ome_zarr(tmp_path / "a.zarr", STACK, "zyx", (1, 1, 1), "0.5")
+    described = json.loads((path / "zarr.json").read_text())
+    axes = described["attributes"]["ome"]["multiscales"][0]["axes"]
+    for axis, name in zip(axes, ("section", "row", "column"), strict=True):
+        axis["name"] = name
+    (path / "zarr.json").write_text(json.dumps(described))
+    assert open_volume(path).shape == STACK.shape
+
+
 def test_shared_scale_multiplies(tmp_path):
     shared = [{"type": "scale", "scale": [10, 10, 10]}]
     path = ome_zarr(
@@ -399,12 +467,66 @@ def test_folder_without_images(tmp_path):
         open_volume(tmp_path / "*.png")
 
 
-def test_rgb_picture_is_refused_at_the_gate(tmp_path):
-    iio.imwrite(tmp_path / "a.png", np.zeros((5, 6, 3), np.uint8))
-    volume = open_volume(tmp_path / "a.png")
-    with pytest.raises(InvalidInput, match="convert it to grey or pick a channel"):
-        check_cues(volume, (5, 6), ranges=(0, 255))
-    assert open_volume(f"{tmp_path / 'a.png'}:2=0").shape == (5, 6)
+@pytest.mark.parametrize("suffix", [".png", ".jpg", ".bmp", ".tif"])
+@pytest.mark.parametrize("samples", [3, 4])
+def test_colours_are_channels(tmp_path, suffix, samples):
+    if (suffix, samples) in ((".jpg", 4), (".bmp", 4)):
+        pytest.skip("holds no transparency")
+    picture = np.full((16, 17, samples), 255, np.uint8) - np.arange(samples, dtype=np.uint8) * 60
+    path = tmp_path / f"a{suffix}"
+    iio.imwrite(path, picture)
+    with pytest.raises(
+        InvalidInput, match=rf"has {samples} channels .* adding :c=0 .* or convert it to grey"
+    ):
+        open_volume(path)
+    for key in ("c=1", "2=1"):
+        plane = open_volume(f"{path}:{key}").load()
+        assert plane.shape == (16, 17)
+        assert abs(int(plane[0, 0]) - 195) < 3
+
+
+@pytest.mark.parametrize("suffix", [".png", ".tif"])
+def test_a_stack_of_colour_pictures(tmp_path, suffix):
+    for number in range(3):
+        picture = np.zeros((5, 6, 3), np.uint8)
+        picture[..., 1] = number
+        iio.imwrite(tmp_path / f"{number}{suffix}", picture)
+    for source in (tmp_path, f"{tmp_path}/*{suffix}"):
+        with pytest.raises(InvalidInput, match=r"has 3 channels \(shape \(3, 5, 6, 3\), axes zyxc"):
+            open_volume(source)
+        volume = open_volume(f"{source}:c=1")
+        assert volume.shape == (3, 5, 6)
+        assert volume.load()[:, 0, 0].tolist() == [0, 1, 2]
+
+
+def test_grey_with_transparency_has_two_channels(tmp_path):
+    iio.imwrite(tmp_path / "a.png", np.zeros((5, 6, 2), np.uint8))
+    with pytest.raises(InvalidInput, match="has 2 channels"):
+        open_volume(tmp_path / "a.png")
+
+
+# Indexing -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("suffix", [".zarr", ".h5", ".npz", ".tif", ""])
+def test_indexed_as_numpy_does(tmp_path, suffix):
+    if suffix:
+        path = write_labels(tmp_path / f"a{suffix}", STACK)
+    else:
+        path = tmp_path
+        for number, plane in enumerate(STACK):
+            iio.imwrite(path / f"{number}.png", plane)
+    data = open_volume(path).data
+    for index in (
+        np.s_[::-1], np.s_[-1], np.s_[..., ::-2], np.s_[1:0], np.s_[:, 2:0:-1, -3:], np.s_[0, 1, 2],
+        np.s_[5:], np.s_[np.int64(1), ..., :2],
+    ):  # fmt: skip
+        np.testing.assert_array_equal(data[index], STACK[index], err_msg=str(index))
+    with pytest.raises(IndexError, match="index 2 is out of bounds: axis 0 has length 2"):
+        data[2]
+    for index in ([0, 1], np.array([True, False]), None, (0, [1]), True, "a"):
+        with pytest.raises(InvalidInput, match=r"indexed by whole numbers and slices.*load"):
+            data[index]
 
 
 # Paths --------------------------------------------------------------------------------------

@@ -8,11 +8,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 
-from napari_agglo.errors import InvalidInput
+from napari_agglo.errors import Cancelled, InvalidInput
+from napari_agglo.volumes import Volume, _arrays, dense_labels
 from napari_agglo.volumes import _relabel as relabel_module
-from napari_agglo.volumes import dense_labels
 
 INTEGERS = ["u1", "u2", "u4", "u8", "i1", "i2", "i4", "i8", ">u2", ">i4", ">u8"]
+
+
+def no_tick(part, stop):
+    pass
 
 
 def oracle(labels):
@@ -52,7 +56,7 @@ def test_hash_grows_as_often_as_it_must(labels, data):
     small = data.draw(st.sampled_from([2, 4, 8]))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(relabel_module, "_FIRST_TABLE", small)
-        image, ids = relabel_module._by_hash(labels)
+        image, ids = relabel_module._by_hash(labels, no_tick)
     expected_image, expected_ids = oracle(labels)
     np.testing.assert_array_equal(image, expected_image)
     np.testing.assert_array_equal(ids, expected_ids)
@@ -60,23 +64,69 @@ def test_hash_grows_as_often_as_it_must(labels, data):
 
 def test_hash_on_a_table_path_input_gives_the_same():
     labels = np.array([5, 5, 0, 9, 2, 2, 9], np.uint32)
-    by_table = relabel_module._by_table(labels, 9)
-    by_hash = relabel_module._by_hash(labels)
+    by_table = relabel_module._by_table(labels.copy(), 9, no_tick)
+    by_hash = relabel_module._by_hash(labels, no_tick)
     np.testing.assert_array_equal(by_table[0], by_hash[0])
     np.testing.assert_array_equal(by_table[1], by_hash[1])
 
 
-def test_dense_uint32_is_not_copied():
-    labels = np.array([[1, 2, 0], [3, 3, 2]], np.uint32)
+def mapped(labels, tmp_path):
+    np.save(tmp_path / "labels.npy", labels)
+    return np.load(tmp_path / "labels.npy", mmap_mode="r+")
+
+
+@pytest.mark.parametrize("dtype", [np.uint32, np.int32, np.uint8, np.int64])
+@pytest.mark.parametrize("hold", [lambda a, _: a, mapped, lambda a, _: Volume(a)])
+def test_painting_afterwards_does_not_show(tmp_path, dtype, hold):
+    labels = hold(np.array([[1, 2, 0], [3, 3, 2]], dtype), tmp_path)
     dense = dense_labels(labels)
-    assert np.shares_memory(dense.image, labels)
-    assert dense.n_labels == 3
+    data = getattr(labels, "data", labels) if isinstance(labels, Volume) else labels
+    assert not np.shares_memory(dense.image, data)
+    data[:] = 100
+    np.testing.assert_array_equal(dense.image, [[1, 2, 0], [3, 3, 2]])
+    np.testing.assert_array_equal(dense.ids, [0, 1, 2, 3])
 
 
-def test_dense_without_a_zero_is_not_copied():
-    labels = np.array([1, 2, 2], np.uint32)
-    assert np.shares_memory(dense_labels(labels).image, labels)
-    np.testing.assert_array_equal(dense_labels(labels).ids, [0, 1, 2])
+@pytest.mark.parametrize("labels", [[1, 2, 0], [5, 9, 5], [2**60, 1, 1]])
+def test_neither_image_nor_ids_can_be_written_to(labels):
+    dense = dense_labels(np.array(labels))
+    for array in (dense.image, dense.ids):
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = 7
+
+
+def test_painting_meanwhile_does_no_harm():
+    """A value that came after the table was made is looked up nowhere: it becomes 0."""
+    flat, seen = np.array([1, 9, 2], np.uint16), np.zeros(3, np.uint8)
+    relabel_module._mark_seen(flat, seen)
+    np.testing.assert_array_equal(seen, [0, 1, 1])
+    out = np.empty(3, np.uint32)
+    relabel_module._look_up(flat, np.array([0, 4, 6], np.uint32), out)
+    np.testing.assert_array_equal(out, [4, 0, 6])
+
+
+@pytest.mark.parametrize("top", [3, 2**40])
+def test_progress_between_pieces(monkeypatch, top):
+    labels = np.arange(20) % 4 * (top // 3)
+    plain = dense_labels(labels)
+    monkeypatch.setattr(_arrays, "PIECE", 3)
+    monkeypatch.setattr(relabel_module, "PIECE", 3)
+    monkeypatch.setattr(relabel_module, "_FIRST_TABLE", 2)
+    seen = []
+    dense = dense_labels(labels, "gold", progress=seen.append)
+    np.testing.assert_array_equal(dense.image, plain.image)
+    np.testing.assert_array_equal(dense.ids, plain.ids)
+    assert {step.stage for step in seen} == {"checking gold", "numbering gold"}
+    assert len(seen) >= 4 * 7
+    fractions = [step.fraction for step in seen if step.stage == "numbering gold"]
+    assert fractions == sorted(fractions)
+    assert fractions[-1] == 1
+
+    def cancel(step):
+        raise Cancelled
+
+    with pytest.raises(Cancelled):
+        dense_labels(labels, progress=cancel)
 
 
 def test_neighbours_above_two_to_the_53_stay_apart():

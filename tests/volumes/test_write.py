@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import errno
 import os
+import subprocess
+import sys
 import tempfile
 from pathlib import Path
 
@@ -16,7 +18,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 
 from napari_agglo.errors import InvalidInput
-from napari_agglo.volumes import Volume, open_volume, write_labels
+from napari_agglo.volumes import Volume, open_volume, replacing, write_labels
 
 SUFFIXES = [".tif", ".tiff", ".ome.zarr", ".zarr", ".h5", ".hdf5", ".h5:a/b", ".npz", ".npy"]
 SQUARE = np.array([[1, 2, 3], [4, 5, 300]], np.uint32)
@@ -91,6 +93,19 @@ def test_ome_zarr_metadata(tmp_path):
     assert transforms == [{"type": "scale", "scale": [3.0, 2.0, 1.0]}]
 
 
+def test_numbers_are_micrometres(tmp_path):
+    import zarr
+
+    stack = np.ones((2, 2, 3, 4), np.uint32)
+    path = write_labels(tmp_path / "a.zarr", stack, spacing=(1, 3, 2, 1))
+    axes = zarr.open_group(str(path), mode="r").attrs["ome"]["multiscales"][0]["axes"]
+    assert [axis.get("unit") for axis in axes] == [None, *["micrometer"] * 3]
+    assert open_volume(path).spacing == (1.0, 3.0, 2.0, 1.0)
+    path = write_labels(tmp_path / "b.zarr", stack)  # nothing is known, so nothing is said
+    axes = zarr.open_group(str(path), mode="r").attrs["ome"]["multiscales"][0]["axes"]
+    assert not any("unit" in axis for axis in axes)
+
+
 def test_a_volume_brings_its_spacing(tmp_path):
     path = write_labels(tmp_path / "a.npz", Volume(SQUARE, (2.0, 1.0)))
     assert open_volume(path).spacing == (2.0, 1.0)
@@ -103,6 +118,221 @@ def test_hdf5_key_keeps_what_else_is_there(tmp_path):
     write_labels(f"{tmp_path / 'a.h5'}:labels", SQUARE)
     np.testing.assert_array_equal(open_volume(f"{tmp_path / 'a.h5'}:raw").load(), [0, 1, 2])
     np.testing.assert_array_equal(open_volume(f"{tmp_path / 'a.h5'}:labels").load(), SQUARE)
+
+
+def test_hdf5_without_a_key_does_not_take_others_with_it(tmp_path):
+    path = tmp_path / "a.h5"
+    with h5py.File(path, "w") as file:
+        file["raw"] = np.arange(3)
+        file["stack"] = np.zeros(2)
+    with pytest.raises(
+        InvalidInput, match=r"other datasets \(raw\), which would be lost; .*:labels"
+    ):
+        write_labels(path, SQUARE)
+    np.testing.assert_array_equal(open_volume(f"{path}:raw").load(), [0, 1, 2])
+
+
+def test_hdf5_keeps_groups_attributes_and_size(tmp_path):
+    path = tmp_path / "a.h5"
+    with h5py.File(path, "w") as file:
+        file.attrs["note"] = "keep"
+        file.create_group("empty")
+    for value in (1, 2):
+        write_labels(f"{path}:seg/labels", SQUARE + np.uint32(value), spacing=(2, 1))
+    with h5py.File(path) as file:
+        assert file.attrs["note"] == "keep"
+        assert "empty" in file
+        assert file["seg/labels"].attrs["element_size_um"].tolist() == [2.0, 1.0]
+    np.testing.assert_array_equal(open_volume(f"{path}:seg/labels").load(), SQUARE + 2)
+    assert path.stat().st_size < 2**15  # the room that was taken beforehand is given back
+
+
+@pytest.mark.parametrize(
+    ("key", "words"),
+    [
+        ("stack/x", r"cannot take the key 'stack/x' .*; choose another key"),
+        ("group", r"a\.h5:group is a group; choose another key"),
+    ],
+)
+def test_hdf5_keys_that_cannot_be(tmp_path, key, words):
+    path = tmp_path / "a.h5"
+    with h5py.File(path, "w") as file:
+        file["stack"] = np.arange(3)
+        file["group/inner"] = np.arange(3)
+    before = path.read_bytes()
+    with pytest.raises(InvalidInput, match=words):
+        write_labels(f"{path}:{key}", SQUARE)
+    assert path.read_bytes() == before
+    assert os.listdir(tmp_path) == ["a.h5"]
+
+
+# What is there already ----------------------------------------------------------------------
+
+
+def tree_of(folder):
+    return {p.relative_to(folder): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
+
+
+def raw_and_boundary(path):
+    import zarr
+
+    group = zarr.create_group(str(path))
+    group.create_array("raw", data=SQUARE)
+    group.create_array("boundary", data=SQUARE)
+
+
+def labels_and(extra):
+    def make(path):
+        write_labels(path, SQUARE)
+        (path / extra).parent.mkdir(parents=True, exist_ok=True)
+        (path / extra).write_text("important")
+
+    return make
+
+
+def image_not_labels(path):
+    write_labels(path, SQUARE)
+    text = (path / "zarr.json").read_text()
+    (path / "zarr.json").write_text(text.replace('"image-label"', '"rendering"'))
+
+
+def floats(path):
+    write_labels(path, SQUARE)
+    text = (path / "0" / "zarr.json").read_text()
+    (path / "0" / "zarr.json").write_text(text.replace('"uint32"', '"float32"'))
+
+
+def bare_array(path):
+    import zarr
+
+    zarr.create_array(str(path), data=SQUARE)
+
+
+def no_zarr(path):
+    path.mkdir()
+    (path / "important.txt").write_text("important")
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        raw_and_boundary, image_not_labels, floats, bare_array, no_zarr, labels_and("notes.txt"),
+        labels_and("labels/cells/zarr.json"), labels_and("0/notes.txt"), labels_and("0/c/0/a.csv"),
+    ],
+)  # fmt: skip
+def test_a_zarr_that_holds_more_than_labels_stays(tmp_path, make):
+    path = tmp_path / "a.zarr"
+    make(path)
+    before = tree_of(tmp_path)
+    with pytest.raises(
+        InvalidInput, match=r"a\.zarr is a folder that holds other things .* another"
+    ):
+        write_labels(path, SQUARE + np.uint32(1))
+    assert tree_of(tmp_path) == before
+
+
+def test_an_empty_folder_may_become_a_zarr(tmp_path):
+    (tmp_path / "a.zarr").mkdir()
+    np.testing.assert_array_equal(
+        open_volume(write_labels(tmp_path / "a.zarr", SQUARE)).load(), SQUARE
+    )
+
+
+@pytest.mark.parametrize("suffix", [".tif", ".h5", ".h5:key", ".npz", ".npy", ".png"])
+@pytest.mark.parametrize("empty", [True, False])
+def test_a_folder_is_never_replaced_by_a_file(tmp_path, suffix, empty):
+    folder = tmp_path / ("planes" + suffix.partition(":")[0])
+    folder.mkdir()
+    if not empty:
+        (folder / "0.tif").write_text("important")
+    before = tree_of(tmp_path)
+    with pytest.raises(InvalidInput, match=r"planes.* is a folder; name a file"):
+        write_labels(f"{tmp_path / 'planes'}{suffix}", SQUARE)
+    assert tree_of(tmp_path) == before
+    assert os.listdir(tmp_path) == [folder.name]
+
+
+def test_replacing_refuses_folders_and_devices_by_itself(tmp_path):
+    (tmp_path / "vic").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "vic", target_is_directory=True)
+    for target in (tmp_path / "vic", tmp_path / "link"):
+        with pytest.raises(InvalidInput, match="is a folder"), replacing(target):
+            raise AssertionError("nothing must be written")
+    if os.name == "posix":
+        with pytest.raises(InvalidInput, match="not a plain file"), replacing(Path("/dev/null")):
+            raise AssertionError("nothing must be written")
+
+
+def test_a_file_is_not_replaced_by_a_zarr(tmp_path):
+    (tmp_path / "a.zarr").write_text("important")
+    with pytest.raises(InvalidInput, match="is a file; choose another name"):
+        write_labels(tmp_path / "a.zarr", SQUARE)
+    assert (tmp_path / "a.zarr").read_text() == "important"
+
+
+@pytest.mark.parametrize("suffix", [".npy", ".zarr"])
+def test_a_link_stays_and_what_it_leads_to_is_replaced(tmp_path, suffix):
+    (tmp_path / "data").mkdir()
+    real = write_labels(tmp_path / "data" / f"a{suffix}", SQUARE)
+    link = tmp_path / f"link{suffix}"
+    link.symlink_to(real, target_is_directory=real.is_dir())
+    write_labels(link, SQUARE + np.uint32(1))
+    assert link.is_symlink()
+    np.testing.assert_array_equal(open_volume(real).load(), SQUARE + 1)
+    assert os.listdir(tmp_path / "data") == [real.name]
+
+
+@pytest.mark.parametrize(
+    ("number", "words"),
+    [
+        (errno.ENOSPC, "free some space, or choose another folder"),
+        (errno.EACCES, "check the permissions, or choose another folder"),
+    ],
+)
+def test_the_advice_fits_and_names_no_temporary(tmp_path, number, words):
+    target = tmp_path / "t.csv"
+    with pytest.raises(InvalidInput) as caught, replacing(target) as temporary:
+        raise OSError(number, "", str(temporary))
+    assert words in str(caught.value)
+    with pytest.raises(InvalidInput) as caught, replacing(target) as temporary:
+        raise OSError(f"cannot create {temporary}")  # as h5py has it
+    assert "partial" not in str(caught.value)
+    with pytest.raises(InvalidInput) as caught, replacing(target) as outer, replacing(outer):
+        raise OSError(number, "no")
+    assert "partial" not in str(caught.value)
+    assert words in str(caught.value)
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs RLIMIT_FSIZE")
+@pytest.mark.parametrize("source", ["new.h5", "old.h5:labels", "a.npy", "a.zarr", "a.tif"])
+def test_a_full_disk_ends_in_words_not_in_a_crash(tmp_path, source):
+    """No file may grow beyond 64 kB in the other process, which is as good as a full disk."""
+    with h5py.File(tmp_path / "old.h5", "w") as file:
+        file["raw"] = np.arange(10)
+    before = tree_of(tmp_path)
+    program = (
+        "import resource, signal, sys, numpy as np\n"
+        "from napari_agglo.volumes import write_labels\n"
+        "from napari_agglo.errors import InvalidInput\n"
+        "import h5py, zarr, tifffile\n"
+        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (65536, 65536))\n"
+        "labels = np.random.default_rng(0).integers(0, 2**31, (200, 200))\n"
+        "try:\n    write_labels(sys.argv[1], labels)\n"
+        "except InvalidInput as error:\n    print(error)\n"
+    )
+    environment = {**os.environ, "NUMBA_DISABLE_JIT": "1"}
+    done = subprocess.run(
+        [sys.executable, "-c", program, str(tmp_path / source)],
+        capture_output=True, text=True, check=False, env=environment,
+        cwd=Path(__file__).parents[2], timeout=120,
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "cannot be written (File too large); what was there is untouched" in done.stdout
+    assert tree_of(tmp_path) == before
+
+
+# Faults -------------------------------------------------------------------------------------
 
 
 def test_another_suffix_takes_the_old_place(tmp_path):

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from napari_agglo._jit import inlined, kernel
 from napari_agglo._progress import ProgressCallback, report
-from napari_agglo.volumes._check import check_same_shape
 from napari_agglo.volumes._relabel import DenseLabels, dense_labels
+from napari_agglo.volumes._shape import check_same_shape
 
 # Voxels between two reports: about a tenth of a second of work.
 _CHUNK = 1 << 24

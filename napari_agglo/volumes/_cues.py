@@ -15,8 +15,8 @@ import numpy as np
 from napari_agglo._progress import ProgressCallback, report
 from napari_agglo.errors import InvalidInput
 from napari_agglo.volumes._arrays import slabs, unwrap
-from napari_agglo.volumes._check import check_same_shape
 from napari_agglo.volumes._quantise import Findings, quantise
+from napari_agglo.volumes._shape import check_same_shape
 from napari_agglo.volumes._spacing import check_same_spacing
 from napari_agglo.volumes._values import Range, ValueGate, check_nan, check_range
 

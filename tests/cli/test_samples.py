@@ -72,8 +72,24 @@ def test_every_example_of_the_page_runs(run, tmp_path, monkeypatch):
     text = PAGE.read_text(encoding="utf-8").replace("\\\n", " ")
     examples = re.findall(r"^\$ napari-agglo (.*)$", text, re.MULTILINE)
     assert len(examples) >= 8, "test invalid: the examples were not found"
+    said = {}
     for example in examples:
         if example.startswith("demo"):
             example += " --sample neuropil2d"  # what it says at a size for a test
-        status, _, err = run(*shlex.split(example))
+        status, said[example], err = run(*shlex.split(example))
         assert (status, err) == (0, ""), example
+    # An example teaches: what it makes must be of use (397 superpixels when it was written).
+    coarse = next(out for example, out in said.items() if "coarse" in example)
+    assert 200 < int(re.findall(r": (\d+) superpixels", coarse)[0]) < 800
+
+
+def test_the_best_threshold_of_a_sample_can_be_typed_back(run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    run("sample", "neuropil2d", "-o", "n")
+    run("oversegment", "n/cue_boundary.tif", "-o", "s.tif")
+    pipeline = ["--superpixels", "s.tif", "--cues", "n/cue_boundary.tif"]
+    _, out, _ = run("curve", *pipeline, "--gold", "n/gold.tif")
+    best = next(line.split() for line in out.splitlines() if line.startswith("best"))
+    assert len(best[1]) > 5, "test invalid: three digits would have done"
+    _, said, _ = run("segment", *pipeline, "--threshold", best[1], "-o", "l.tif")
+    assert f", {best[2]} segments" in said

@@ -1,0 +1,38 @@
+"""What the pages and the help promise to list is listed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import napari_agglo
+
+DOCS = Path(__file__).parents[2] / "docs"
+
+
+@pytest.mark.parametrize("name", napari_agglo.__all__)
+def test_every_public_name_is_explained(name):
+    rows = [r for r in (DOCS / "api.md").read_text("utf-8").splitlines() if r.startswith("| ")]
+    firsts = [row.split("|")[1] for row in rows]
+    assert any(f"`{name}`" in first or f"`{name}(" in first for first in firsts)
+
+
+def test_every_page_is_in_the_menu():
+    menu = (DOCS.parent / "mkdocs.yml").read_text("utf-8")
+    assert {page.name for page in DOCS.glob("*.md") if f"- {page.name}\n" not in menu} == set()
+
+
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        ("oversegment", "in the unit of the spacing (default: half the finest spacing; 0: none)"),
+        ("oversegment", "in voxels (default: 25 in a plane, 125 in a volume, 1 with --seeds)"),
+        ("segment", "in micrometres if they have a unit"),
+        ("segment", "a number from 0 to 1 (default: 0.5)"),
+        ("curve", "--each"),
+        ("evaluate", "--each"),
+    ],
+)
+def test_units_and_defaults_are_in_the_help(run, command, words):
+    assert words in " ".join(run(command, "--help")[1].split())

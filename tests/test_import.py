@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 import textwrap
@@ -117,3 +118,40 @@ def test_every_public_name_is_there():
     assert set(agglo._HOME) <= set(agglo.__all__) == set(dir(agglo))
     with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
         _ = agglo.nonsense
+
+
+@pytest.mark.compiled
+def test_a_changed_helper_is_not_hidden_by_the_cache_of_its_callers(tmp_path):
+    """Numba looks only at the file of a kernel; its helpers stand in other files."""
+    shutil.copytree(
+        ROOT / "napari_agglo",
+        tmp_path / "napari_agglo",
+        ignore=shutil.ignore_patterns("__pycache__"),
+    )
+    code = (
+        "import numpy as np, napari_agglo as agglo\n"
+        "graph = agglo.region_graph(np.arange(1, 5).reshape(2, 2), np.zeros((2, 2)))\n"
+        "print(agglo.agglomerate(graph).priorities.max())"
+    )
+    environment = {
+        **os.environ,
+        "PYTHONPATH": str(tmp_path),
+        "NUMBA_CACHE_DIR": str(tmp_path / "c"),
+    }
+
+    def said():
+        done = subprocess.run(
+            [sys.executable, "-c", code], env=environment, cwd=tmp_path, capture_output=True,
+            text=True, check=True,
+        )  # fmt: skip
+        return done.stdout.strip()
+
+    assert said() == said() == "0.0"
+    helper = tmp_path / "napari_agglo" / "agglomeration" / "_adjacency.py"
+    text = helper.read_text()
+    # Forget to move the edges of the node that goes: fewer merges come out.
+    broken = text.replace("half = np.int64(nodes[gone, HEAD])", "half = np.int64(-1)")
+    assert broken != text, "test invalid"
+    helper.write_text(broken)
+    code = code.replace("priorities.max()", "n_merges")
+    assert int(said()) < 3

@@ -83,7 +83,7 @@ def region_graph(
         raise InvalidInput(f"`bins` must be a whole number from 1 to 256, got {bins!r}.")
     if statistics not in ("all", "mean"):
         raise InvalidInput(f"`statistics` must be 'all' or 'mean', got {statistics!r}.")
-    dense = dense_labels(superpixels, "superpixels")
+    dense = dense_labels(superpixels, "superpixels", progress=progress)
     named = cues if isinstance(cues, Mapping) else {"boundary": cues}
     if spacing is None:
         named_inputs = {f"cues[{name!r}]": cue for name, cue in named.items()}

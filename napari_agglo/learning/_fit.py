@@ -34,8 +34,6 @@ class ForestSettings:
     leaf: int = 2
     depth: int | None = None
     columns: float | str = "sqrt"
-    bag: str = "owner"
-    held_out: bool = True
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,7 +80,7 @@ def _fit_forest(
 
     rows = np.ascontiguousarray(examples.rows)
     present = np.unique(examples.owners)
-    by_owner = settings.bag == "owner" and len(present) >= _LEAST_OWNERS
+    by_owner = len(present) >= _LEAST_OWNERS
     in_bag = np.zeros((settings.trees if by_owner else 0, n_owners if by_owner else 0), np.uint8)
 
     def grow(tree: int) -> Any:

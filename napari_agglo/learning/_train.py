@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -17,7 +17,7 @@ from napari_agglo.learning._epoch import Lesson, lesson
 from napari_agglo.learning._examples import Examples, joined
 from napari_agglo.learning._fit import Fitted, ForestSettings, fit, held_out_scores
 from napari_agglo.learning._judge import judgement
-from napari_agglo.policy import LearnedPolicy, Policy, as_policy
+from napari_agglo.policy import LearnedPolicy, MeanPolicy, Policy, as_policy
 
 STRATEGIES = ("flat", "agglo", "lash", "mixed")
 _STARTS = ("flat", "mean", "random")
@@ -36,6 +36,7 @@ def train(
     settings: ForestSettings | None = None,
     mask: Any = None,
     seed: int = 0,
+    each_epoch: Callable[[int, LearnedPolicy], object] | None = None,
     progress: ProgressCallback | None = None,
 ) -> LearnedPolicy:
     """Learn from a gold standard which regions to merge.
@@ -67,6 +68,9 @@ def train(
         Where `gold` is to be believed; for one volume only.
     seed : int
         Same input and seed, same policy, bit for bit.
+    each_epoch : callable, optional
+        Called with the number of each epoch and the policy learned so far (0 is flat), e.g. to
+        watch the error fall.
     progress : callable, optional
         Called several times a second with a `TrainingProgress`; raise `Cancelled` in it to stop.
 
@@ -95,7 +99,14 @@ def train(
     lessons = _lessons(graph, gold, mask)
     features = feature_map(lessons[0].graph, preset)
     training = _Training(
-        lessons, features, classifier, settings or ForestSettings(), int(seed), epochs, progress
+        lessons,
+        features,
+        classifier,
+        settings or ForestSettings(),
+        int(seed),
+        epochs,
+        each_epoch,
+        progress,
     )
     began = time.perf_counter()
     fitted, examples = training.run(strategy, start)
@@ -130,6 +141,7 @@ class _Training:
         settings: ForestSettings,
         seed: int,
         epochs: int,
+        each_epoch: Callable[[int, LearnedPolicy], object] | None,
         progress: ProgressCallback | None,
     ) -> None:
         self.lessons = lessons
@@ -138,6 +150,7 @@ class _Training:
         self.settings = settings
         self.seed = seed
         self.epochs = epochs
+        self.each_epoch = each_epoch
         self.progress = progress
         self.history: list[dict[str, int]] = []
         self.n_owners = sum(one.n_owners for one in lessons)
@@ -146,39 +159,37 @@ class _Training:
     def run(self, strategy: str, start: str) -> tuple[Fitted, Examples]:
         """Return the last fit and what it was fitted to."""
         width = self.features.width
-        flat = joined((one.flat(self.features) for one in self.lessons), width)
-        if strategy == "flat" or self.epochs == 0:
-            examples = flat.unique()
-            self._note(0, examples)
-            return self._fit(examples, 0), examples
+        agglomerates = strategy != "flat" and self.epochs > 0
         kept: list[Examples] = []
-        policy: Policy
+        policy: Policy = as_policy(start, self.seed) if start != "flat" else MeanPolicy()
         in_bag = np.zeros((0, 0), np.uint8)
-        if start == "flat":
-            kept = [flat]
-            examples = flat.unique()
-            self._note(0, examples)
-            fitted = self._fit(examples, 0)
-            policy, in_bag = (
-                LearnedPolicy(self.features, fitted.model),
-                (fitted.in_bag if self.settings.held_out else np.zeros((0, 0), np.uint8)),
-            )
-        else:
-            policy = as_policy(start, self.seed)
-        for epoch in range(1, self.epochs + 1):
+        if start == "flat" or not agglomerates:
+            kept = [joined((one.flat(self.features) for one in self.lessons), width)]
+            examples, fitted = self._learn(kept, 0)
+            policy, in_bag = LearnedPolicy(self.features, fitted.model), fitted.in_bag
+        for epoch in range(1, self.epochs + 1 if agglomerates else 1):
             last: list[Examples] = []
             if strategy in ("agglo", "mixed"):
                 kept.append(self._collect("strict", policy, in_bag, epoch))
             if strategy in ("lash", "mixed"):
                 last = [self._collect("loose", policy, in_bag, epoch)]
-            examples = joined([*kept, *last] if strategy != "lash" else last, width).unique()
-            self._note(epoch, examples)
-            fitted = self._fit(examples, epoch)
-            policy, in_bag = (
-                LearnedPolicy(self.features, fitted.model),
-                (fitted.in_bag if self.settings.held_out else np.zeros((0, 0), np.uint8)),
-            )
+            examples, fitted = self._learn([*kept, *last] if strategy != "lash" else last, epoch)
+            policy, in_bag = LearnedPolicy(self.features, fitted.model), fitted.in_bag
         return fitted, examples
+
+    def _learn(self, parts: list[Examples], epoch: int) -> tuple[Examples, Fitted]:
+        examples = joined(parts, self.features.width).unique()
+        self.history.append(
+            {
+                "epoch": epoch,
+                "examples": len(examples),
+                "to_merge": int((examples.labels < 0).sum()),
+            }
+        )
+        fitted = self._fit(examples, epoch)
+        if self.each_epoch is not None:
+            self.each_epoch(epoch, LearnedPolicy(self.features, fitted.model))
+        return examples, fitted
 
     def _collect(self, how: str, policy: Policy, in_bag: Any, epoch: int) -> Examples:
         parts = []
@@ -203,15 +214,6 @@ class _Training:
             self.seed + 1000 * epoch,
             tell,
             "fit",
-        )
-
-    def _note(self, epoch: int, examples: Examples) -> None:
-        self.history.append(
-            {
-                "epoch": epoch,
-                "examples": len(examples),
-                "to_merge": int((examples.labels < 0).sum()),
-            }
         )
 
     def _tell(self, stage: str, epoch: int, done: int, total: int, examples: int) -> None:

@@ -154,12 +154,16 @@ class MergeTree:
         ndarray
             Labels in the user's ids and type: each segment has the id of its smallest superpixel.
         """
-        table = self.superpixels.ids[self.lut(threshold, merges=merges)]
+        table = self._ids[self.lut(threshold, merges=merges)]
         part = self.superpixels.image[index]
-        out = np.empty(np.shape(part), self.superpixels.dtype.newbyteorder("="))
-        source = np.ascontiguousarray(part).reshape(-1)
-        map_labels(source, table.astype(out.dtype), out.reshape(-1))
+        out = np.empty(np.shape(part), table.dtype)
+        map_labels(np.ascontiguousarray(part).reshape(-1), table, out.reshape(-1))
         return out
+
+    @cached_property
+    def _ids(self) -> NDArray[Any]:
+        """The user's ids in the user's type."""
+        return self.superpixels.ids.astype(self.superpixels.dtype.newbyteorder("="))
 
     @cached_property
     def children(self) -> NDArray[np.int64]:

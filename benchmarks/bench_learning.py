@@ -1,0 +1,49 @@
+"""Learned policies: agglomeration with a forest inside the loop, and training."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+
+import napari_agglo as agglo
+from benchmarks import lessons, volumes
+from benchmarks.timing import Table, cpu_seconds
+from napari_agglo.graph import RegionGraph
+
+
+def bench_forest(table: Table, graph: RegionGraph, policy: agglo.LearnedPolicy, goal: str) -> None:
+    """Grow the whole hierarchy, every boundary of a changed region scored anew."""
+    took = cpu_seconds(lambda: agglo.agglomerate(graph, policy))
+    work = f"agglomerate by forest, {graph.n_regions:,} superpixels"
+    table.add(work, "napari-agglo", took, f"{(graph.n_regions - 1) / took:,.0f} merges/s", "", goal)
+
+
+def bench_training(table: Table, name: str, goal: str) -> None:
+    """Five epochs of agglo on the training part of a volume."""
+    training, _ = lessons.lessons()[name]()
+    start = time.perf_counter()
+    policy = agglo.train(*training)
+    took = time.perf_counter() - start
+    table.add(
+        f"train, agglo, 5 epochs, {name} (wall)", "napari-agglo", took,
+        f"{policy.record['examples']:,} examples", "", goal,
+    )  # fmt: skip
+
+
+def run(table: Table) -> None:
+    """All of the above."""
+    superpixels, boundary, source = volumes.crop()
+    graph = agglo.region_graph(superpixels, boundary)
+    tree = agglo.agglomerate(graph)
+    # Any gold will do to grow a forest of the usual size: a cut of the mean hierarchy.
+    gold = tree.segment(float(np.quantile(tree.heights, 0.95)))
+    policy = agglo.train(graph, gold, strategy="flat")
+    nodes = len(policy.model.nodes) / len(policy.model.roots)
+    print(f"(forest of {len(policy.model.roots)} trees, {nodes:.0f} nodes each; {source})")
+    bench_forest(table, graph, policy, "< 0.5 s")
+    labels, noisy = volumes.tiled((256, 256, 256))
+    bench_forest(table, agglo.region_graph(labels, noisy), policy, ">= 1,000 merges/s")
+    for name, goal in (("fibsem", "< 3 s"), ("snemi", "< 20 s")):
+        if name in lessons.lessons():
+            bench_training(table, name, goal)

@@ -1,0 +1,67 @@
+"""Volumes to learn from and to be tested on: real ones from the data folder, and the sample."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import napari_agglo as agglo
+from benchmarks.volumes import data_folder
+from napari_agglo.graph import RegionGraph
+
+Lesson = tuple[RegionGraph, np.ndarray]
+
+
+def _read(*names: str) -> list[Any]:
+    import tifffile
+
+    folder = data_folder()
+    assert folder is not None
+    return [tifffile.imread(folder / f"{name}.tif") for name in names]
+
+
+def fibsem() -> tuple[Lesson, Lesson]:
+    """FIBSEM of fly neuropil: one volume to learn from, another to be tested on."""
+    out = []
+    for part in ("train", "test"):
+        names = [f"gala_fibsem/{part}_{what}" for what in ("superpixels", "prob", "gt")]
+        superpixels, boundary, gold = _read(*names)
+        out.append((agglo.region_graph(superpixels, boundary), gold))
+    return out[0], out[1]
+
+
+def _rows(volumes: list[Any], start: int, stop: int, **options: Any) -> Lesson:
+    superpixels, boundary, gold = (np.ascontiguousarray(v[:, start:stop]) for v in volumes)
+    return agglo.region_graph(superpixels, boundary, **options), gold
+
+
+def snemi() -> tuple[Lesson, Lesson]:
+    """Anisotropic EM, superpixels plane by plane: rows 0-79 and 80-159; label 1 is a body."""
+    volumes = _read(*(f"gala_snemi_mini/{w}" for w in ("superpixels", "prob_interior", "gt")))
+    options = {"ranges": (255, 0), "spacing": (30, 6, 6)}
+    return _rows(volumes, 0, 80, **options), _rows(volumes, 80, 160, **options)
+
+
+def fib25() -> tuple[Lesson, Lesson]:
+    """FIBSEM of fly medulla: rows 0-124 and 125-249."""
+    names = ("superpixels", "derived_boundary_prob", "gt")
+    volumes = _read(*(f"fib25_half/{what}" for what in names))
+    return _rows(volumes, 0, 125, ranges=(0, 255)), _rows(volumes, 125, 250, ranges=(0, 255))
+
+
+def neuropil() -> tuple[Lesson, Lesson]:
+    """Return the embedded sample, seeds 0 and 1; superpixels of 400 voxels and more."""
+    out = []
+    for seed in (0, 1):
+        sample = agglo.sample("neuropil3d", seed=seed)
+        superpixels = agglo.oversegment(sample.cues["boundary"], min_size=400)
+        out.append((agglo.region_graph(superpixels, sample.cues), sample.gold))
+    return out[0], out[1]
+
+
+def lessons() -> dict[str, Callable[[], tuple[Lesson, Lesson]]]:
+    """Return what there is: name to a function that gives (training, test)."""
+    real = {"fibsem": fibsem, "snemi": snemi, "fib25": fib25} if data_folder() else {}
+    return {**real, "neuropil": neuropil}

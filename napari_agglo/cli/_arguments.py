@@ -141,8 +141,8 @@ def add_threshold(parser: argparse.ArgumentParser, what: str) -> None:
     )
 
 
-def add_pipeline(parser: argparse.ArgumentParser) -> None:
-    """Add what turns superpixels and cues into a merge tree."""
+def add_graph(parser: argparse.ArgumentParser) -> None:
+    """Add what turns superpixels and cues into a region graph."""
     parser.add_argument(
         "--superpixels", required=True, metavar="FILE", help="label image; 0 is no region"
     )
@@ -172,8 +172,17 @@ def add_pipeline(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="regions separated by a one-pixel line of 0 are adjacent",
     )
+
+
+def add_pipeline(parser: argparse.ArgumentParser) -> None:
+    """Add what turns superpixels and cues into a merge tree."""
+    add_graph(parser)
     parser.add_argument(
-        "--policy", default="mean", metavar="mean|random", help="what merges first (default: mean)"
+        "--policy",
+        default="mean",
+        metavar="POLICY.npz|mean|random",
+        help="what merges first: a policy that `napari-agglo train` wrote, or one that needs no "
+        "training (default: mean)",
     )
     parser.add_argument(
         "--seed", type=int, default=0, metavar="N", help="seed of the random policy (default: 0)"
@@ -182,14 +191,9 @@ def add_pipeline(parser: argparse.ArgumentParser) -> None:
 
 def check_policy(policy: str) -> str:
     """Return the policy's name, or say which there are."""
-    if policy in ("mean", "random"):
+    if policy in ("mean", "random") or policy.endswith(".npz"):
         return policy
-    if policy.endswith(".npz"):
-        raise InvalidInput(
-            f"--policy {policy}: learned policies cannot be read by this version; "
-            "use --policy mean or --policy random"
-        )
-    raise InvalidInput(f"--policy must be mean or random, not {policy!r}")
+    raise InvalidInput(f"--policy must be a file POLICY.npz, mean or random, not {policy!r}")
 
 
 def cue_files(pairs: Sequence[tuple[str, str]]) -> dict[str, str]:

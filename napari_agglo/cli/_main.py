@@ -10,11 +10,19 @@ from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from napari_agglo._version import __version__
-from napari_agglo.cli import _curve, _demo, _evaluate, _oversegment, _sample, _segment
+from napari_agglo.cli import (
+    _curve,
+    _demo,
+    _evaluate,
+    _oversegment,
+    _sample,
+    _segment,
+    _train,
+)
 from napari_agglo.cli._failures import describe, say
 from napari_agglo.errors import InvalidInput
 
-_COMMANDS = (_demo, _sample, _oversegment, _segment, _evaluate, _curve)
+_COMMANDS = (_demo, _sample, _oversegment, _train, _segment, _evaluate, _curve)
 
 
 class _Parser(argparse.ArgumentParser):

@@ -13,6 +13,7 @@ from napari_agglo.errors import InvalidInput
 if TYPE_CHECKING:
     from napari_agglo._progress import ProgressCallback
     from napari_agglo.cli._inputs import Inputs
+    from napari_agglo.graph import RegionGraph
     from napari_agglo.tree import MergeTree
 
 
@@ -41,8 +42,34 @@ def build_tree(
     progress: ProgressCallback | None,
 ) -> MergeTree:
     """Agglomerate what has been opened."""
-    from napari_agglo.graph import region_graph
+    from napari_agglo.policy import LearnedPolicy, load_policy
     from napari_agglo.tree import agglomerate
+
+    given = arguments.policy
+    policy = load_policy(given) if given.endswith(".npz") else given
+    if isinstance(policy, LearnedPolicy):
+        wanted = policy.features.cues
+        if set(wanted) != set(cues):
+            raise InvalidInput(
+                f"--policy {given} was trained on the cues {', '.join(wanted)}, and --cues gives "
+                f"{', '.join(cues)}; give the same, e.g. --cues {wanted[0]}=FILE"
+            )
+        ordered = {name: cues[name] for name in wanted}
+        graph = build_graph(inputs, ordered, arguments, progress, policy.features.bins)
+    else:
+        graph = build_graph(inputs, cues, arguments, progress, None)
+    return agglomerate(graph, policy, seed=arguments.seed, progress=progress)
+
+
+def build_graph(
+    inputs: Inputs,
+    cues: Mapping[str, str],
+    arguments: argparse.Namespace,
+    progress: ProgressCallback | None,
+    bins: int | None,
+) -> RegionGraph:
+    """Return the graph of what has been opened: with histograms of so many bins, or the means."""
+    from napari_agglo.graph import region_graph
 
     labels = inputs.volumes["superpixels"]
     evidence = {name: inputs.volumes[f"cues[{name!r}]"] for name in cues}
@@ -53,7 +80,8 @@ def build_tree(
             evidence,
             spacing=arguments.spacing,
             ranges=cue_ranges(arguments.range, cues),
-            statistics="mean",
+            statistics="mean" if bins is None else "all",
+            bins=bins or 25,
             dams=arguments.dams,
             nan=arguments.nan,
             progress=progress,
@@ -63,7 +91,7 @@ def build_tree(
                 "`superpixels` holds no region: all its voxels are 0; make superpixels with "
                 "napari-agglo oversegment"
             )
-        return agglomerate(graph, arguments.policy, seed=arguments.seed, progress=progress)
+        return graph
 
 
 def _refuse_swapped(inputs: Inputs, cues: Mapping[str, str]) -> None:

@@ -145,7 +145,8 @@ def test_segment_each_of_a_folder(run, refused, files):
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (["--policy", "p.npz"], "learned policies cannot be read"),
+        (["--policy", "p.npz"], "There is no policy file p.npz; train one"),
+        (["--policy", "boundary.npz"], "There is no policy file"),
         (["--policy", "median"], "mean or random"),
         (["--range", "mito=0:1"], "the cues are boundary"),
         (["--cues", "boundary=gold.tif"], "two images called 'boundary'"),

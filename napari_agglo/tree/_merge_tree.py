@@ -69,9 +69,10 @@ class MergeTree:
                 f"Merge {k} must have 1 <= winner < loser <= {self.n_superpixels}, the number of "
                 f"superpixels; got winner {self.winners[k]} and loser {self.losers[k]}."
             )
+        order = np.arange(m)
         lost = np.full(self.n_superpixels + 1, m, np.int64)
-        lost[self.losers] = np.arange(m)
-        if len(np.unique(self.losers)) != m or (lost[self.winners] < np.arange(m)).any():
+        lost[self.losers] = order  # of a region that loses twice, the last time stands
+        if (lost[self.losers] != order).any() or (lost[self.winners] < order).any():
             raise InvalidInput("A region that has lost a merge must not appear in a later one.")
         if np.isnan(self.priorities).any():
             raise InvalidInput("`priorities` must be numbers; some are NaN.")

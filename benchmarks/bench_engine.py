@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 import napari_agglo as agglo
-from benchmarks import peers, volumes
+from benchmarks import bench_large, peers, volumes
 from benchmarks.timing import Table, cpu_seconds, interleaved
 from napari_agglo.graph import RegionGraph
 from napari_agglo.tree._kernels import map_labels
@@ -25,33 +25,17 @@ def bench_graph(table: Table, labels: np.ndarray, boundary: np.ndarray) -> Regio
     return agglo.region_graph(labels, boundary)
 
 
-def bench_merging(table: Table, graph: RegionGraph, work: str, goal: str, slow: bool) -> None:
+def bench_merging(table: Table, graph: RegionGraph) -> None:
     """Mean agglomeration to the last merge, of a graph that is there already."""
     entries = {"napari-agglo": lambda: agglo.agglomerate(graph)}
     if peers.bic:
         rag = peers.bic_plain_graph(graph)
         entries["bioimage-cpp"] = lambda: peers.bic_merge_all(rag, graph)
-    times = interleaved(entries, runs=2 if slow else 3, warm=not slow)
-    if peers.higra and not slow:
+    times = interleaved(entries, runs=5)
+    if peers.higra:
         times["higra (1 run)"] = cpu_seconds(lambda: peers.higra_merge_all(graph))
-    merges = agglo.agglomerate(graph).n_merges
-    table.add_rivals(work, times, merges, "merges", goal)
-
-
-def bench_star(table: Table) -> None:
-    """Collapse a hub: the time must grow with the leaves, not with their square."""
-    before = 0.0
-    for leaves in (10_000, 20_000, 40_000, 80_000):
-        graph = volumes.star(leaves)
-        took = interleaved({"ours": lambda graph=graph: agglo.agglomerate(graph)}, runs=5)["ours"]
-        growth = f"{took / before:.2f} x for twice the leaves" if before else ""
-        table.add(f"star of {leaves:,} leaves", "napari-agglo", took, "", growth, "<= 2.3 x")
-        before = took
-    if peers.bic:
-        graph = volumes.star(40_000)
-        rag = peers.bic_plain_graph(graph)
-        took = cpu_seconds(lambda: peers.bic_merge_all(rag, graph))
-        table.add("star of 40,000 leaves", "bioimage-cpp (1 run)", took)
+    work = f"mean agglomeration, {graph.n_regions:,} superpixels"
+    table.add_rivals(work, times, graph.n_regions - 1, "merges", ">= 1.1 x bioimage-cpp")
 
 
 def bench_end_to_end(table: Table, labels: np.ndarray, boundary: np.ndarray) -> None:
@@ -119,16 +103,9 @@ def run(table: Table) -> None:
     labels, boundary = volumes.tiled(SHAPE)
     print(f"(volume {SHAPE}, {labels.max():,} superpixels, from the {volumes.crop()[2]})")
     graph = bench_graph(table, labels, boundary)
-    bench_merging(table, graph, f"mean agglomeration, {graph.n_regions:,} superpixels",
-                  ">= 1.1 x bioimage-cpp", slow=False)  # fmt: skip
+    bench_merging(table, graph)
     bench_tree(table, graph, "< 1 ms")
     bench_slice(table, graph)
-    large = volumes.eight_times(graph)
-    bench_merging(table, large, f"the same, {large.n_regions:,} superpixels, "
-                  f"{large.n_boundaries:,} boundaries", ">= 2.5 x bioimage-cpp",
-                  slow=True)  # fmt: skip
-    bench_tree(table, large, "< 10 ms")
-    del large
-    bench_star(table)
+    bench_large.run(table, volumes.eight_times(graph))
     bench_end_to_end(table, labels, boundary)
     bench_oversegment(table, boundary)

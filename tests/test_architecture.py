@@ -19,7 +19,9 @@ STREAM = {  # a stage imports only from those with a smaller number, and from it
     "learning": 6,
     "tree": 7,
     "evaluate": 8,
-    "session": 9,
+    "plots": 9,
+    "report": 10,
+    "session": 11,
 }
 DRIVERS = {"widgets", "cli", "blocks"}
 COMMON = {path.stem for path in PACKAGE.glob("*.py")} - {"__init__", "__main__"}

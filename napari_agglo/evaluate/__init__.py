@@ -1,16 +1,30 @@
-"""How far a segmentation is from the gold standard: false merges and false splits, in bits."""
+"""How far a segmentation is from the gold standard, by which errors, and where they are."""
 
 from __future__ import annotations
 
-from napari_agglo.evaluate._curve import state_at, vi_curve
-from napari_agglo.evaluate._vi import conditional_entropies, split_vi
+from napari_agglo.evaluate._breakdown import Breakdown, breakdown
+from napari_agglo.evaluate._curve import vi_curve
+from napari_agglo.evaluate._metrics import metrics, table_metrics
+from napari_agglo.evaluate._optimum import best_agglomeration, best_lut, best_point
+from napari_agglo.evaluate._points import minimum, state_at, tangent_point
+from napari_agglo.evaluate._vi import conditional_entropies, split_vi, weighted_vi
 from napari_agglo.volumes import Contingency, contingency
 
 __all__ = [
     "Contingency",
-    "conditional_entropies",
     "contingency",
     "split_vi",
-    "state_at",
+    "weighted_vi",
+    "conditional_entropies",
+    "metrics",
+    "table_metrics",
+    "Breakdown",
+    "breakdown",
     "vi_curve",
+    "state_at",
+    "minimum",
+    "tangent_point",
+    "best_agglomeration",
+    "best_lut",
+    "best_point",
 ]

@@ -79,17 +79,3 @@ def vi_curve(
             "vi": false_merge[state] + false_split[state],
         }
     )
-
-
-def state_at(curve: pd.DataFrame, threshold: float) -> dict[str, float]:
-    """Return the row of a `vi_curve` that holds when the tree is cut at `threshold`.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> curve = pd.DataFrame({"threshold": [-float("inf"), 0.2, 0.7], "vi": [3.0, 1.0, 2.0]})
-    >>> state_at(curve, 0.5)["vi"]
-    1.0
-    """
-    row = int(np.searchsorted(curve["threshold"].to_numpy(), threshold, side="right")) - 1
-    return {str(name): curve[name].iloc[row].item() for name in curve.columns}

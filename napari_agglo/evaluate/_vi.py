@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from napari_agglo._progress import ProgressCallback
+from napari_agglo.evaluate._points import check_weight
 from napari_agglo.volumes import Contingency, contingency
 
 
@@ -50,6 +51,36 @@ def split_vi(
     return conditional_entropies(
         contingency(labels, gold, ignore_labels=ignore_labels, progress=progress)
     )
+
+
+def weighted_vi(
+    labels: Any,
+    gold: Any,
+    a: float = 1.0,
+    *,
+    ignore_labels: bool = False,
+    progress: ProgressCallback | None = None,
+) -> float:
+    """Return the variation of information with false merges weighted by `a`, in bits.
+
+    Parameters
+    ----------
+    labels, gold, ignore_labels, progress
+        As for `split_vi`.
+    a : float
+        How many bits of false split are as bad as one bit of false merge; above 0.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> weighted_vi(np.array([1, 1, 1, 1]), np.array([7, 7, 8, 8]), a=3)
+    3.0
+    """
+    check_weight(a)
+    false_merge, false_split = split_vi(
+        labels, gold, ignore_labels=ignore_labels, progress=progress
+    )
+    return a * false_merge + false_split
 
 
 def conditional_entropies(table: Contingency) -> tuple[float, float]:

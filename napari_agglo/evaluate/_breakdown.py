@@ -1,0 +1,180 @@
+"""The breakdown of the variation of information: which segment is to blame for how much."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from napari_agglo._progress import ProgressCallback
+from napari_agglo.errors import InvalidInput, is_whole
+from napari_agglo.evaluate._where import coordinate_sums, nearest_voxels
+from napari_agglo.volumes import DenseLabels, contingency, dense_labels
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True, eq=False)
+class Breakdown:
+    """What each segment and each gold segment contributes to the variation of information.
+
+    Attributes
+    ----------
+    gold : pandas.DataFrame
+        By id of the gold segment: ``voxels``; ``share``, P(u); ``entropy``, H(S|U=u) in bits;
+        ``contribution``, their product, which sums to the false splits; ``pieces``, the number of
+        segments that it is split into; ``centroid_0``, ... in pixels, and ``voxel_0``, ..., the
+        voxel of it that is nearest to the centroid (a centroid may lie outside).
+    segments : pandas.DataFrame
+        The same for each segment: P(s), H(U|S=s), the product, which sums to the false merges; here
+        ``pieces`` is the number of gold segments that it merges. Voxels that are not annotated
+        count nowhere.
+    overlaps : pandas.DataFrame
+        One row for each pair that overlaps: ``segment``, ``gold``, ``voxels``, centroid, voxel.
+    """
+
+    gold: pd.DataFrame
+    segments: pd.DataFrame
+    overlaps: pd.DataFrame
+
+    def pieces(self, gold_id: int) -> pd.DataFrame:
+        """Return the segments that a gold segment is split into, the largest piece first.
+
+        Columns: ``id`` of the segment, ``voxels`` of the piece, ``fraction`` of the gold segment,
+        centroid and voxel of the piece.
+        """
+        return self._partners(gold_id, "gold", "segment", self.gold)
+
+    def merged(self, segment_id: int) -> pd.DataFrame:
+        """Return the gold segments that a segment merges, the largest part first, as `pieces`."""
+        return self._partners(segment_id, "segment", "gold", self.segments)
+
+    def worst(self, n: int = 10) -> pd.DataFrame:
+        """Return the `n` largest contributions of both kinds, the largest first.
+
+        Columns: ``kind`` ("false split" of a gold segment or "false merge" by a segment), ``id``,
+        ``contribution`` (bits), ``voxels``, ``partners`` (the ids of the pieces, the largest
+        first), centroid and voxel.
+        """
+        import pandas as pd
+
+        if not (is_whole(n) and n >= 0):
+            raise InvalidInput(f"`n` must be a whole number, 0 or more, got {n!r}.")
+        found = pd.concat(
+            [
+                self.gold.assign(kind="false split").reset_index(),
+                self.segments.assign(kind="false merge").reset_index(),
+            ],
+            ignore_index=True,
+        )
+        found = found[found["contribution"] > 0]
+        order = ["contribution", "kind", "id"]
+        found = found.sort_values(order, ascending=[False, True, True], ignore_index=True).head(n)
+        found["partners"] = [
+            (self.pieces(one) if kind == "false split" else self.merged(one))["id"].tolist()
+            for kind, one in zip(found["kind"], found["id"], strict=True)
+        ]
+        places = [name for name in found.columns if str(name).startswith(("centroid", "voxel_"))]
+        return found[["kind", "id", "contribution", "voxels", "partners", *places]]
+
+    def _partners(self, one: int, by: str, other: str, table: pd.DataFrame) -> pd.DataFrame:
+        if not is_whole(one) or one not in table.index:
+            raise InvalidInput(
+                f"There is no {'gold segment' if by == 'gold' else 'segment'} {one!r} where there "
+                f"is a gold standard; choose one of the {len(table)} ids of the table "
+                f"`{'gold' if by == 'gold' else 'segments'}`."
+            )
+        found = self.overlaps[self.overlaps[by] == np.uint64(one)].drop(columns=by)
+        found = found.rename(columns={other: "id"})
+        found = found.sort_values(["voxels", "id"], ascending=[False, True], ignore_index=True)
+        found.insert(2, "fraction", found["voxels"] / found["voxels"].sum())
+        return found
+
+
+def breakdown(
+    labels: Any,
+    gold: Any,
+    *,
+    ignore_labels: bool = False,
+    progress: ProgressCallback | None = None,
+) -> Breakdown:
+    """Say which segments the error comes from, what they share it with, and where they are.
+
+    Parameters
+    ----------
+    labels : array of int
+        The segmentation.
+    gold : array of int, same shape
+        The gold standard; voxels of 0 are not annotated and are left out.
+    ignore_labels : bool
+        Leave out voxels whose label is 0 too; otherwise label 0 counts as one segment.
+    progress : callable, optional
+        Called with a `Progress` now and then; it may raise `Cancelled`.
+
+    Returns
+    -------
+    Breakdown
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> found = breakdown(np.array([3, 3, 4, 4, 5, 5]), np.array([1, 1, 1, 1, 2, 2]))
+    >>> found.gold[["voxels", "entropy", "contribution", "pieces"]]
+        voxels  entropy  contribution  pieces
+    id
+    1        4      1.0      0.666667       2
+    2        2      0.0      0.000000       1
+    >>> found.pieces(1)
+       id  voxels  fraction  centroid_0  voxel_0
+    0   3       2       0.5         0.5        0
+    1   4       2       0.5         2.5        2
+    """
+    import pandas as pd
+
+    one = labels if isinstance(labels, DenseLabels) else dense_labels(labels, "labels")
+    two = gold if isinstance(gold, DenseLabels) else dense_labels(gold, "gold")
+    table = contingency(one, two, ignore_labels=ignore_labels, progress=progress)
+    sums = coordinate_sums(table, one, two, progress)
+
+    def places(groups: NDArray[np.int64], n: int) -> dict[str, NDArray[Any]]:
+        centroids = _group_sums(groups, sums, n) / _group_sums(groups, table.counts[:, None], n)
+        voxels = nearest_voxels(table, one, two, groups, centroids, progress)
+        return {f"centroid_{axis}": column for axis, column in enumerate(centroids.T)} | {
+            f"voxel_{axis}": column for axis, column in enumerate(voxels.T)
+        }
+
+    def side(dense: NDArray[np.int64], ids: NDArray[np.uint64]) -> pd.DataFrame:
+        seen, groups = np.unique(dense, return_inverse=True)
+        voxels = _group_sums(groups, table.counts, seen.size)
+        lost = np.zeros(seen.size)
+        np.add.at(lost, groups, table.counts * np.log2(voxels[groups] / table.counts))
+        columns = {
+            "voxels": voxels,
+            "share": voxels / max(table.total, 1),
+            "entropy": lost / voxels,
+            "contribution": lost / max(table.total, 1),
+            "pieces": np.bincount(groups, minlength=seen.size),
+        }
+        index = pd.Index(ids[seen], name="id")
+        return pd.DataFrame(columns | places(groups, seen.size), index=index)
+
+    k = table.counts.size
+    overlaps = pd.DataFrame(
+        {
+            "segment": table.row_ids[table.rows],
+            "gold": table.column_ids[table.columns],
+            "voxels": table.counts,
+        }
+        | places(np.arange(k), k)
+    )
+    return Breakdown(side(table.columns, two.ids), side(table.rows, one.ids), overlaps)
+
+
+def _group_sums(groups: NDArray[np.int64], values: NDArray[np.int64], n: int) -> NDArray[np.int64]:
+    """Integer sums by group, of numbers or of rows."""
+    sums = np.zeros((n, *values.shape[1:]), np.int64)
+    np.add.at(sums, groups, values)
+    return sums

@@ -1,0 +1,184 @@
+"""Where each overlap of two label images lies: its centroid, and a voxel of it to go to."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from napari_agglo._jit import inlined, kernel
+from napari_agglo._progress import ProgressCallback, report
+from napari_agglo.volumes import Contingency, DenseLabels
+
+# Voxels between two reports: about a tenth of a second of work.
+_CHUNK = 1 << 24
+
+
+def coordinate_sums(
+    table: Contingency,
+    labels: DenseLabels,
+    gold: DenseLabels,
+    progress: ProgressCallback | None = None,
+) -> NDArray[np.int64]:
+    """Return the sum of the coordinates of the voxels of each overlap, shape (k, ndim)."""
+    sums = np.zeros((table.counts.size, labels.image.ndim), np.int64)
+    _over_lines(_sum_kernel, table, labels, gold, "centroids", progress, sums)
+    return sums
+
+
+def nearest_voxels(
+    table: Contingency,
+    labels: DenseLabels,
+    gold: DenseLabels,
+    groups: NDArray[np.int64],
+    targets: NDArray[np.float64],
+    progress: ProgressCallback | None = None,
+) -> NDArray[np.int64]:
+    """Return, for each group of overlaps, its voxel nearest to its target; ties: the first.
+
+    Parameters
+    ----------
+    table, labels, gold
+        The overlaps, and the images that they were counted in.
+    groups : ndarray of int64, shape (k,)
+        The group of each overlap.
+    targets : ndarray of float64, shape (groups, ndim)
+        A point for each group, such as its centroid, which may lie outside of it.
+    progress : callable, optional
+        Called with a `Progress` now and then; it may raise `Cancelled`.
+
+    Returns
+    -------
+    ndarray of int64, shape (groups, ndim)
+    """
+    voxels = np.zeros(targets.shape, np.int64)
+    least = np.full(len(targets), np.inf)
+    _over_lines(
+        _nearest_kernel, table, labels, gold, "places", progress, groups, targets, least, voxels
+    )
+    return voxels
+
+
+def _over_lines(
+    work: Any,
+    table: Contingency,
+    labels: DenseLabels,
+    gold: DenseLabels,
+    stage: str,
+    progress: ProgressCallback | None,
+    *arrays: Any,
+) -> None:
+    """Call a kernel on chunks of lines along the last axis, each with the first rows of `arrays`.
+
+    The first entry of each row of the table is found by `first`, as in a CSR matrix.
+    """
+    shape = labels.image.shape
+    n = labels.image.size
+    if n == 0:
+        return
+    width = shape[-1]
+    lines = n // width
+    first = np.searchsorted(table.rows, np.arange(table.row_ids.size + 1))
+    one = labels.image.reshape(lines, width)
+    two = gold.image.reshape(lines, width)
+    outer = np.array(shape[:-1], np.int64)
+    step = max(1, _CHUNK // width)
+    for start in range(0, lines, step):
+        report(progress, stage, start * width, n)
+        stop = min(start + step, lines)
+        work(one, two, start, stop, outer, first, table.columns, *arrays)
+    report(progress, stage, n, n)
+
+
+@inlined
+def _entry(row: int, column: int, first: NDArray[np.int64], columns: NDArray[np.int64]) -> Any:
+    """Index of the overlap (row, column), or -1: columns ascend within a row."""
+    low, high = first[row], first[row + 1]
+    while low < high:
+        middle = (low + high) // 2
+        if columns[middle] < column:
+            low = middle + 1
+        else:
+            high = middle
+    if low < first[row + 1] and columns[low] == column:
+        return low
+    return -1
+
+
+@kernel
+def _sum_kernel(
+    labels: NDArray[np.uint32],
+    gold: NDArray[np.uint32],
+    start: int,
+    stop: int,
+    outer: NDArray[np.int64],
+    first: NDArray[np.int64],
+    columns: NDArray[np.int64],
+    sums: NDArray[np.int64],
+) -> None:
+    """Add the coordinates of all runs of lines `start` to `stop`. Nothing is checked."""
+    width = labels.shape[1]
+    last = outer.size
+    for line in range(start, stop):
+        i = 0
+        while i < width:
+            label, segment = labels[line, i], gold[line, i]
+            begin = i
+            i += 1
+            while i < width and labels[line, i] == label and gold[line, i] == segment:
+                i += 1
+            entry = _entry(label, segment, first, columns)
+            if entry < 0:
+                continue
+            count = i - begin
+            sums[entry, last] += count * (begin + i - 1) // 2
+            rest = line
+            for axis in range(last - 1, -1, -1):
+                sums[entry, axis] += count * (rest % outer[axis])
+                rest //= outer[axis]
+
+
+@kernel
+def _nearest_kernel(
+    labels: NDArray[np.uint32],
+    gold: NDArray[np.uint32],
+    start: int,
+    stop: int,
+    outer: NDArray[np.int64],
+    first: NDArray[np.int64],
+    columns: NDArray[np.int64],
+    groups: NDArray[np.int64],
+    targets: NDArray[np.float64],
+    least: NDArray[np.float64],
+    voxels: NDArray[np.int64],
+) -> None:
+    """Keep the nearest voxel of all runs of lines `start` to `stop`. Nothing is checked."""
+    width = labels.shape[1]
+    last = outer.size
+    for line in range(start, stop):
+        i = 0
+        while i < width:
+            label, segment = labels[line, i], gold[line, i]
+            begin = i
+            i += 1
+            while i < width and labels[line, i] == label and gold[line, i] == segment:
+                i += 1
+            entry = _entry(label, segment, first, columns)
+            if entry < 0:
+                continue
+            group = groups[entry]
+            # In a run the nearest voxel is where the target lies, or the end on its side.
+            near = int(min(max(round(targets[group, last]), begin), i - 1))
+            distance = (near - targets[group, last]) ** 2
+            rest = line
+            for axis in range(last - 1, -1, -1):
+                distance += (rest % outer[axis] - targets[group, axis]) ** 2
+                rest //= outer[axis]
+            if distance < least[group]:
+                least[group] = distance
+                voxels[group, last] = near
+                rest = line
+                for axis in range(last - 1, -1, -1):
+                    voxels[group, axis] = rest % outer[axis]
+                    rest //= outer[axis]

@@ -33,6 +33,7 @@ def region_graph(
     bins: int = 25,
     dams: bool = False,
     nan: Literal["refuse", "boundary"] = "refuse",
+    keep_cues: bool = True,
     progress: ProgressCallback | None = None,
 ) -> RegionGraph:
     """Find the regions of a label image, their boundaries, and the statistics of both.
@@ -60,6 +61,9 @@ def region_graph(
         on the line are then the evidence of that boundary.
     nan : {"refuse", "boundary"}
         What to do with values that are not numbers: refuse them, or take them for boundary, 1.
+    keep_cues : bool
+        Whether the graph keeps the cues, a byte a pixel and cue, beside its label image, which has
+        four bytes a pixel. A superpixel can be divided only in a graph that has them.
     progress : callable, optional
         Called with a `Progress` several times a second; raise `Cancelled` in it to stop.
 
@@ -94,7 +98,7 @@ def region_graph(
     )
     kept = (int(bins), 4) if statistics == "all" else (0, 1)
     layout = Layout(dense.image.ndim, len(checked.names), *kept)
-    edges, regions, boundaries, boxes = _scan(
+    edges, regions, boundaries, boxes = scan(
         dense.image, checked.values, layout, len(dense.ids), dams, progress
     )
     return RegionGraph(
@@ -107,10 +111,17 @@ def region_graph(
         regions=regions,
         boundaries=boundaries,
         boxes=boxes,
+        dams=bool(dams),
+        cues=_read_only(checked.values) if keep_cues else None,
     )
 
 
-def _scan(
+def _read_only(values: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    values.flags.writeable = False
+    return values
+
+
+def scan(
     image: NDArray[np.uint32],
     values: NDArray[np.uint8],
     layout: Layout,

@@ -42,6 +42,11 @@ class RegionGraph:
         A row of statistics for each region (0..n) and each boundary.
     boxes : ndarray of int32, shape (n + 1, 2, ndim)
         Bounding boxes: first index, and one past the last, along each axis.
+    dams : bool
+        Whether regions on the two sides of a line of 0, one pixel thick, are adjacent.
+    cues : ndarray of uint8, shape (number of cues, number of pixels), optional
+        The cues as they were added up, 0..255, in C order and read-only; None if the graph did not
+        keep them. Only dividing a superpixel needs them.
     """
 
     superpixels: DenseLabels
@@ -53,6 +58,8 @@ class RegionGraph:
     regions: NDArray[np.int64]
     boundaries: NDArray[np.int64]
     boxes: NDArray[np.int32]
+    dams: bool = False
+    cues: NDArray[np.uint8] | None = None
 
     def __repr__(self) -> str:
         cues = ", ".join(self.cue_names) or "none"

@@ -1,0 +1,116 @@
+"""Where a superpixel is divided by seeds."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+from scipy import ndimage
+
+from napari_agglo import InvalidInput, region_graph
+from napari_agglo.graph import divided, superpixel_pieces
+
+
+@st.composite
+def seeded_superpixels(draw):
+    shape = draw(hnp.array_shapes(min_dims=1, max_dims=4, min_side=1, max_side=5))
+    labels = draw(hnp.arrays(np.int64, shape, elements=st.sampled_from([0, 302, 302, 302, 303])))
+    pixels = np.argwhere(labels == 302)
+    assume(len(pixels) > 1)
+    cue = draw(hnp.arrays(np.float32, shape, elements=st.sampled_from([0, 0.25, 0.5, 1])))
+    graph = region_graph(labels, cue, spacing=(1.0, 2.0, 3.0, 1.0)[: len(shape)])
+    n_seeds = draw(st.integers(2, min(6, len(pixels))))
+    chosen = draw(st.permutations(range(len(pixels))))[:n_seeds]
+    n_groups = draw(st.integers(2, n_seeds))
+    seeds = [[] for _ in range(n_groups)]
+    for k, pixel in enumerate(chosen):
+        seeds[k % n_groups].append(tuple(pixels[pixel].tolist()))
+    return graph, seeds
+
+
+@given(seeded_superpixels())
+def test_pieces_are_connected_and_cover_the_superpixel(case):
+    graph, seeds = case
+    out = superpixel_pieces(graph, 1, seeds)
+    box = tuple(slice(*pair) for pair in graph.boxes[1].T.tolist())
+    inside = graph.superpixels.image[box] == 1
+    assert np.array_equal(out.labels > 0, inside)
+    assert np.unique(out.labels[inside]).tolist() == list(range(1, len(out.groups) + 1))
+    for label, group in enumerate(out.groups.tolist(), start=1):
+        _, n = ndimage.label(out.labels == label)
+        assert n == 1
+        held = {
+            g
+            for g, pixels in enumerate(seeds)
+            for pixel in pixels
+            if out.labels[tuple(np.array(pixel) - graph.boxes[1, 0])] == label
+        }
+        assert held == ({group} if group >= 0 else set())
+    assert divided(graph, 1, out.labels).n_regions == graph.n_regions + len(out.groups) - 1
+
+
+def ridge(height=0.8):
+    boundary = np.full((9, 21), 0.1)
+    boundary[:, 12] = height
+    return boundary
+
+
+def test_it_follows_the_ridge_and_not_the_middle():
+    graph = region_graph(np.full((9, 21), 2), ridge())
+    out = superpixel_pieces(graph, 1, [[(4, 1)], [(4, 20)]])
+    assert (out.labels[:, :12] == 1).all()
+    assert (out.labels[:, 13:] == 2).all()
+    assert out.groups.tolist() == [0, 1]
+
+
+def test_a_seed_on_a_bright_speck_does_not_vanish():
+    boundary = ridge()
+    boundary[2:7, 4:9] = 0.95  # a block of high values around the seed
+    graph = region_graph(np.full((9, 21), 2), boundary)
+    out = superpixel_pieces(graph, 1, [[(4, 6)], [(4, 20)]])
+    assert (out.labels == 1).sum() > 5, "no further than its neighbours"
+
+
+def test_a_group_on_both_sides_of_another_is_two_pieces():
+    graph = region_graph(np.full((1, 9), 2), np.zeros((1, 9)))
+    out = superpixel_pieces(graph, 1, [[(0, 0), (0, 8)], [(0, 4)]])
+    assert out.groups.tolist() == [0, 1, 0]
+
+
+def test_what_no_seed_reaches_is_a_piece_of_its_own():
+    graph = region_graph(np.array([[2, 2, 2, 0, 2]]), np.zeros((1, 5)))
+    out = superpixel_pieces(graph, 1, [[(0, 0)], [(0, 2)]])
+    assert out.groups.tolist() == [0, 1, -1]
+    assert out.labels[0, 4] == 3
+
+
+@pytest.mark.parametrize(
+    ("seeds", "said"),
+    [
+        ([[(0, 0)]], "two groups of pixels or more, got 1"),
+        ([[(0, 0)], []], "Group 2 of `seeds` is empty"),
+        ([[(0, 0)], [(0, 3)]], "\\(0, 3\\) of group 2 is not in superpixel 7"),
+        ([[(0, 0)], [(0, -1)]], "not in superpixel 7"),
+        ([[(0, 0)], [(5, 0)]], "not in superpixel 7"),
+        ([[(0, 0)], [(0, 0)]], "groups 1 and 2 share the pixel \\(0, 0\\)"),
+        ([[(0, 0)], [(0, 0.5)]], "2 whole numbers"),
+        ([[(0, 0)], [(0,)]], "2 whole numbers"),
+    ],
+)
+def test_seeds_that_cannot_be_are_refused(seeds, said):
+    graph = region_graph(np.array([[7, 7, 7, 8]]), np.zeros((1, 4)))
+    with pytest.raises(InvalidInput, match=said):
+        superpixel_pieces(graph, 1, seeds)
+
+
+def test_other_refusals():
+    graph = region_graph(np.array([[7, 7, 7, 8]]), np.zeros((1, 4)))
+    with pytest.raises(InvalidInput, match="Superpixel 8 is a single pixel"):
+        superpixel_pieces(graph, 2, [[(0, 3)], [(0, 3)]])
+    with pytest.raises(InvalidInput, match="no cue 'membrane'"):
+        superpixel_pieces(graph, 1, [[(0, 0)], [(0, 2)]], cue="membrane")
+    bare = region_graph(np.array([[7, 7, 7, 8]]), np.zeros((1, 4)), keep_cues=False)
+    with pytest.raises(InvalidInput, match="keep_cues=True"):
+        superpixel_pieces(bare, 1, [[(0, 0)], [(0, 2)]])

@@ -1,0 +1,133 @@
+"""One writer at a time: a file that names its holder, and a lock of the operating system on it.
+
+The system's lock ends with the process that holds it, however that ends, so a crash leaves nothing
+to clear away. It does not always reach across computers that share a disk, and some shared disks
+have none. What the file says decides there, and a lock that may be left over is never taken
+without being told to.
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from pathlib import Path
+
+from napari_agglo.session._store import _disk
+from napari_agglo.session._store._errors import SessionLocked, saving
+from napari_agglo.session._store._holder import Holder, read_holder
+from napari_agglo.session._store._system_lock import try_lock
+
+LOCK = "lock"
+
+
+class Lock:
+    """The exclusive right to write to a session directory.
+
+    Parameters
+    ----------
+    folder : Path
+        The session directory.
+    steal : bool
+        Take over a lock that another computer, or a process that is gone, has left. One that a
+        living process of this computer holds is not taken.
+    """
+
+    def __init__(self, folder: Path, *, steal: bool = False) -> None:
+        self._path = folder / LOCK
+        self._only = folder / f"{LOCK}.only"  # where the system has no locks: whoever makes it
+        with saving("The lock", self._path):
+            self._descriptor = self._acquired(steal)
+
+    def release(self) -> None:
+        """Give it up; the file goes too."""
+        descriptor, self._descriptor = self._descriptor, -1
+        if descriptor < 0:
+            return
+        ours = _is_at(descriptor, self._path)  # not if the folder was moved while it was open
+        if self._only.exists() and ours:
+            with suppress(OSError):
+                _disk.remove(self._only)
+        if os.name == "nt":  # which removes no open file
+            with suppress(OSError):
+                _disk.close(descriptor)
+        if ours:
+            with suppress(OSError):
+                _disk.remove(self._path)
+        if os.name != "nt":
+            with suppress(OSError):
+                _disk.close(descriptor)
+
+    def _acquired(self, steal: bool) -> int:
+        while True:
+            descriptor = _disk.open_file(self._path, _disk.MAKE)
+            try:
+                certain = try_lock(descriptor)
+                if certain is None:
+                    raise self._busy(descriptor)
+                if not _is_at(descriptor, self._path):  # its holder has just removed it
+                    _disk.close(descriptor)
+                    continue
+                left = read_holder(descriptor)
+                if left is not None and not steal:
+                    self._refuse_left(left, certain)
+                if not certain:
+                    self._make_only(left, steal)
+                _disk.truncate(descriptor, 0)
+                os.lseek(descriptor, 0, os.SEEK_SET)
+                _disk.write(descriptor, Holder.me().encode())
+            except BaseException:
+                with suppress(OSError):
+                    os.close(descriptor)
+                raise
+            return descriptor
+
+    def _make_only(self, left: Holder | None, steal: bool) -> None:
+        if steal:
+            self._only.unlink(missing_ok=True)
+        try:
+            _disk.close(_disk.open_file(self._only, _disk.NEW))
+        except FileExistsError as error:
+            raise SessionLocked(
+                f"{self._path.parent} is locked by {left or 'somebody unknown'}; if you are sure "
+                "that nobody writes to it, pass steal_lock=True, else read_only=True.",
+                stale=True,
+            ) from error
+
+    def _busy(self, descriptor: int) -> SessionLocked:
+        holder = read_holder(descriptor) or "another process of this computer"
+        return SessionLocked(
+            f"{self._path.parent} is open for writing elsewhere ({holder}); close it there, or "
+            "open it here with read_only=True.",
+            stale=False,
+        )
+
+    def _refuse_left(self, left: Holder, certain: bool) -> None:
+        here = left.is_here
+        if here and certain:
+            return  # the system freed it: that process has ended
+        if here and left.pid != os.getpid() and not left.is_gone:
+            raise SessionLocked(
+                f"{self._path.parent} is open for writing elsewhere ({left}); close it there, or "
+                "open it here with read_only=True. If that process is another program that "
+                "happens to have the number, pass steal_lock=True.",
+                stale=True,
+            )
+        why = "that process is gone" if here else "this computer cannot tell whether it still runs"
+        raise SessionLocked(
+            f"{self._path.parent} is locked by {left}, and {why}; if you are sure that nobody "
+            "writes to it, pass steal_lock=True, else read_only=True.",
+            stale=True,
+        )
+
+
+def break_lock(folder: Path) -> None:
+    """Remove a lock that was left behind; one that a living process here holds is refused."""
+    Lock(folder, steal=True).release()
+
+
+def _is_at(descriptor: int, path: Path) -> bool:
+    try:
+        there, ours = os.stat(path), os.fstat(descriptor)
+    except OSError:
+        return False
+    return (there.st_dev, there.st_ino) == (ours.st_dev, ours.st_ino)

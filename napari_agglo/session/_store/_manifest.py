@@ -1,0 +1,210 @@
+"""The manifest: what a session was made of, by which it knows its files and its data again."""
+
+from __future__ import annotations
+
+import json
+import math
+import secrets
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from napari_agglo._version import __version__
+from napari_agglo.errors import InvalidInput, is_number, is_whole
+from napari_agglo.session._store import _disk
+from napari_agglo.session._store._digest import Fingerprint, digest_bytes
+from napari_agglo.session._store._errors import SessionDamaged, remedy, said, saving
+
+MANIFEST = "manifest.json"
+SCHEMA = 1
+_FORMAT = "napari-agglo session"
+_LARGEST = 1 << 24  # bytes; one of ours has a few thousand
+
+
+@dataclass(frozen=True)
+class ArrayNote:
+    """What is known of an array on disk before it is read."""
+
+    shape: tuple[int, ...]
+    dtype: str
+    checksum: str
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """All that a session directory says of itself.
+
+    Attributes
+    ----------
+    superpixels
+        Fingerprint of the label image.
+    source
+        Where the label image is, relative to the directory; None if it was copied in.
+    statistics
+        Checksum of the graph: its arrays, cues, ranges, spacing.
+    graph
+        Numbers and names of the graph: type of the user's labels, spacing, cue names and ranges,
+        bins, powers.
+    arrays
+        Shape, type and checksum of each stored array, by name.
+    policy
+        Which policy the session started with.
+    settings
+        What the user chose, e.g. the threshold last seen; plain JSON.
+    """
+
+    superpixels: Fingerprint
+    source: str | None
+    statistics: str
+    graph: dict[str, Any]
+    arrays: dict[str, ArrayNote]
+    policy: dict[str, Any]
+    settings: dict[str, Any] = field(default_factory=dict)
+    id: str = field(default_factory=lambda: secrets.token_hex(16))
+    program: str = __version__
+    created: str = field(
+        default_factory=lambda: datetime.now(UTC).isoformat(timespec="milliseconds")
+    )
+
+    def encode(self) -> dict[str, Any]:
+        """Return the manifest as plain JSON, its checksum last."""
+        plain = {"format": _FORMAT, "schema": SCHEMA, **asdict(self)}
+        return {**plain, "sum": _sum(plain)}
+
+    def with_settings(self, settings: Mapping[str, Any]) -> Manifest:
+        """Return the same with other settings; refuse what JSON cannot hold."""
+        try:
+            text = json.dumps(settings, allow_nan=False)
+        except (TypeError, ValueError, RecursionError) as error:
+            raise InvalidInput(
+                f"`settings` must consist of finite numbers, text, lists and dicts, but {error}."
+            ) from error
+        if not isinstance(settings, Mapping):
+            raise InvalidInput(f"`settings` must be a dict, got {type(settings).__name__}.")
+        return replace(self, settings=json.loads(text))
+
+
+def write_manifest(folder: Path, manifest: Manifest) -> None:
+    """Put the manifest in place, whole or not at all."""
+    text = json.dumps(manifest.encode(), indent=1) + "\n"
+    with saving("The manifest", folder / MANIFEST):
+        _disk.write_whole(folder / MANIFEST, text.encode())
+
+
+def read_manifest(folder: Path) -> Manifest:
+    """Read and check the manifest of a session directory."""
+    path = folder / MANIFEST
+    try:
+        with path.open("rb") as file:
+            data = file.read(_LARGEST + 1)
+    except FileNotFoundError as error:
+        raise SessionDamaged(
+            f"{folder} is not a session: it has no {MANIFEST}. Choose a NAME.agglo folder; if it "
+            "is one that lost its manifest, call recover()."
+        ) from error
+    except OSError as error:
+        raise SessionDamaged(f"{path} cannot be read ({said(error)}); {remedy(error)}.") from error
+    try:
+        return decode(json.loads(data[:_LARGEST]))
+    except InvalidInput as error:
+        raise type(error)(f"{path} cannot be used: {error}") from error
+    except (ValueError, RecursionError) as error:
+        raise SessionDamaged(
+            f"{path} is damaged ({error}); call recover(), which has another copy."
+        ) from error
+
+
+def decode(plain: Any) -> Manifest:
+    """Return the manifest that `plain` says, every part of it checked."""
+    if not isinstance(plain, dict) or plain.get("format") != _FORMAT:
+        raise SessionDamaged("it is not that of a session; choose a NAME.agglo folder.")
+    schema = plain.get("schema")
+    if isinstance(schema, int) and schema > SCHEMA:
+        raise InvalidInput(
+            f"its schema is {schema}, and this version ({__version__}) reads up to {SCHEMA}; "
+            "update napari-agglo."
+        )
+    if schema != SCHEMA or plain.get("sum") != _sum({k: plain[k] for k in plain if k != "sum"}):
+        raise SessionDamaged("its checksum is wrong; call recover(), which has another copy.")
+    try:
+        made = Manifest(
+            superpixels=Fingerprint(
+                _shape(plain["superpixels"]["shape"]),
+                _whole(plain["superpixels"]["superpixels"]),
+                _text(plain["superpixels"]["checksum"]),
+            ),
+            source=None if plain["source"] is None else _text(plain["source"]),
+            statistics=_text(plain["statistics"]),
+            graph=_checked_graph(plain["graph"]),
+            arrays={_text(k): _checked_note(note) for k, note in plain["arrays"].items()},
+            policy=_mapping(plain["policy"]),
+            settings=_mapping(plain["settings"]),
+            id=_text(plain["id"]),
+            program=_text(plain["program"]),
+            created=_text(plain["created"]),
+        )
+        if len(made.id) != 32:
+            raise ValueError("an id of 32 digits is expected")
+    except (LookupError, TypeError, ValueError, AttributeError) as error:
+        raise SessionDamaged(f"it lacks or garbles something ({error}).") from error
+    return made
+
+
+def _sum(plain: dict[str, Any]) -> str:
+    return digest_bytes(json.dumps(plain, sort_keys=True, separators=(",", ":")).encode())
+
+
+def _checked_graph(said: Any) -> dict[str, Any]:
+    """Check what the statistics' layout is made from; kernels trust it."""
+    graph = _mapping(said)
+    names, ranges = graph["cue_names"], graph["cue_ranges"]
+    ndim = len(graph["spacing"])
+    right = (
+        np.dtype(_text(graph["labels_dtype"])).kind in "iu"
+        and 1 <= ndim <= 32
+        and all(is_number(v) and 0 < v < math.inf for v in graph["spacing"])
+        and all(isinstance(name, str) and name for name in names)
+        and len(set(names)) == len(names) == len(ranges)
+        and all(len(r) == 2 and all(is_number(v) for v in r) for r in ranges)
+        and 0 <= _whole(graph["bins"]) <= 256
+        and graph["powers"] in (1, 4)
+    )
+    if not right:
+        raise ValueError("`graph` does not describe one")
+    return graph
+
+
+def _checked_note(said: Any) -> ArrayNote:
+    dtype = np.dtype(_text(said["dtype"]))
+    if dtype.kind not in "iuf" or dtype.byteorder == ">":
+        raise ValueError(f"an array of {dtype}")
+    return ArrayNote(_shape(said["shape"]), dtype.str, _text(said["checksum"]))
+
+
+def _shape(said: Any) -> tuple[int, ...]:
+    shape = tuple(_whole(n) for n in said)
+    if not 1 <= len(shape) <= 32:
+        raise ValueError(f"a shape of {len(shape)} axes")
+    return shape
+
+
+def _whole(said: Any) -> int:
+    if not (is_whole(said) and 0 <= said < 2**62):
+        raise ValueError(f"{said!r} where a whole number is expected")
+    return int(said)
+
+
+def _text(said: Any) -> str:
+    if not isinstance(said, str):
+        raise ValueError(f"{said!r} where text is expected")
+    return said
+
+
+def _mapping(said: Any) -> dict[str, Any]:
+    if not isinstance(said, dict):
+        raise ValueError(f"{said!r} where names and values are expected")
+    return said

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from napari_agglo.evaluate._breakdown import Breakdown, breakdown
-from napari_agglo.evaluate._curve import vi_curve
+from napari_agglo.evaluate._curve import best_covering, merge_curve, vi_curve
 from napari_agglo.evaluate._metrics import metrics, table_metrics
 from napari_agglo.evaluate._optimum import best_agglomeration, best_lut, best_point
 from napari_agglo.evaluate._points import minimum, state_at, tangent_point
@@ -21,6 +21,8 @@ __all__ = [
     "Breakdown",
     "breakdown",
     "vi_curve",
+    "merge_curve",
+    "best_covering",
     "state_at",
     "minimum",
     "tangent_point",

@@ -1,4 +1,4 @@
-"""Kernel of the curve: both errors after each merge, from the overlaps of the superpixels.
+"""Kernel of the curve: the errors after each merge, from the overlaps of the superpixels.
 
 Strategy: with h(x, y) = x log2((x + y) / x) + y log2((x + y) / y), the information lost when a pile
 of x and a pile of y are no longer told apart, merging segments a and b
@@ -6,14 +6,16 @@ of x and a pile of y are no longer told apart, merging segments a and b
 - removes h(n_aj, n_bj) from the false splits, for each gold segment j that both overlap, and
 - adds h(n_a, n_b) less the same amount to the false merges.
 
-Terms are sums of non-negative numbers and are added with compensation, so that the last state is as
-exact as the first. Each segment keeps a linked list of its overlaps; one hash table over (segment,
-gold) finds the overlap of the larger list for each entry of the smaller one.
+For the Rand index pairs n_a n_b take the place of h: those within one gold segment now agree, the
+others disagree. Terms are sums of non-negative numbers and are added with compensation, so that the
+last state is as exact as the first. Each segment keeps a linked list of its overlaps; a hash table
+over (segment, gold) finds the overlap of the larger list for each entry of the smaller one.
 """
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,21 +23,44 @@ from numpy.typing import NDArray
 from napari_agglo._hashing import pair_slot
 from napari_agglo._jit import inlined, kernel
 from napari_agglo._progress import ProgressCallback, report
+from napari_agglo.evaluate._pairs import count_pairs
+from napari_agglo.evaluate._vi import conditional_entropies
 from napari_agglo.volumes import Contingency
 
 # Overlaps entered or moved between two reports: some hundredths of a second.
 _SLICE = 1 << 17
 
 
-def vi_path(
+@dataclass(frozen=True, eq=False)
+class ErrorPath:
+    """The errors before the first merge and after each, and which overlaps became one when.
+
+    Attributes
+    ----------
+    false_merge, false_split, rand : ndarray of float64, shape (m + 1,)
+        Bits, bits, and the Rand index.
+    kept, gone : ndarray of int64
+        Numbers of the overlaps that met in one segment: the voxels of `gone` now count in `kept`.
+    met : ndarray of int64, shape (m + 1,)
+        Step k joined ``kept[met[k]:met[k + 1]]``.
+    """
+
+    false_merge: NDArray[np.float64]
+    false_split: NDArray[np.float64]
+    rand: NDArray[np.float64]
+    kept: NDArray[np.int64]
+    gone: NDArray[np.int64]
+    met: NDArray[np.int64]
+
+
+def error_path(
     table: Contingency,
     winners: NDArray[np.int64],
     losers: NDArray[np.int64],
     *,
-    start: tuple[float, float],
     progress: ProgressCallback | None = None,
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return false merge and false split, in bits, before the first merge and after each.
+) -> ErrorPath:
+    """Follow both errors and the Rand index along a sequence of merges.
 
     Parameters
     ----------
@@ -43,19 +68,19 @@ def vi_path(
         Overlaps of the superpixels with the gold standard.
     winners, losers : ndarray of int64, shape (m,)
         Dense ids: in step k region ``losers[k]`` becomes part of ``winners[k]``.
-    start : (float, float)
-        False merge and false split of the superpixels themselves.
     progress : callable, optional
         Called with a `Progress` now and then; it may raise `Cancelled`.
 
     Returns
     -------
-    false_merge, false_split : ndarray of float64, shape (m + 1,)
+    ErrorPath
     """
     k, n, m = table.counts.size, table.row_ids.size, winners.size
     total = max(table.total, 1)
-    false_merge, false_split = np.empty(m + 1), np.empty(m + 1)
-    false_merge[0], false_split[0] = start
+    pairs = count_pairs(table)
+    errors = np.empty((3, m + 1))
+    start = conditional_entropies(table)
+    errors[:, 0] = *start, pairs.rand
     rows, counts = table.rows.copy(), table.counts.copy()
     head, length = np.full(n, -1, np.int64), np.zeros(n, np.int64)
     following = np.empty(k, np.int64)
@@ -67,18 +92,21 @@ def vi_path(
         first = max(stop - _SLICE, 0)
         _enter_kernel(rows, table.columns, first, stop, head, length, following, places)
     sizes, holder = table.row_sums(), np.arange(n)
-    # What goes from slice to slice: places used; both sums, each with what rounding has lost.
+    kept, gone, met = np.empty(k, np.int64), np.empty(k, np.int64), np.zeros(m + 1, np.int64)
+    # What goes from slice to slice: places used; the sums, each with what rounding has lost.
     used = np.array([k], np.int64)
-    sums = np.array([start[0] * total, 0.0, start[1] * total, 0.0])
+    disagreeing = (pairs.drawn - pairs.together) + (pairs.true - pairs.together)
+    sums = np.array([start[0] * total, 0.0, start[1] * total, 0.0, disagreeing, 0.0])
     step = 0
     while step < m:
         report(progress, "errors", k + step, work)
         step = _path_kernel(
-            rows, table.columns, counts, sizes, winners, losers, step, _SLICE,
-            head, length, holder, following, places, used, sums, total, false_merge, false_split,
+            rows, table.columns, counts, sizes, winners, losers, step, _SLICE, head, length,
+            holder, following, places, used, sums, total, max(pairs.total, 1.0), errors,
+            kept, gone, met,
         )  # fmt: skip
     report(progress, "errors", work, work)
-    return false_merge, false_split
+    return ErrorPath(errors[0], errors[1], errors[2], kept[: met[m]], gone[: met[m]], met)
 
 
 @inlined
@@ -89,7 +117,7 @@ def _confusion(x: int, y: int) -> float:
 
 
 @inlined
-def _rounding(a: float, b: float) -> float:
+def rounding(a: float, b: float) -> float:
     """Return what a + b loses by rounding (Knuth's two-sum), to be kept beside the sum."""
     total = a + b
     of_b = total - a
@@ -142,10 +170,13 @@ def _path_kernel(
     places_used: NDArray[np.int64],
     sums: NDArray[np.float64],
     total: int,
-    false_merge: NDArray[np.float64],
-    false_split: NDArray[np.float64],
+    total_pairs: float,
+    errors: NDArray[np.float64],
+    kept: NDArray[np.int64],
+    gone: NDArray[np.int64],
+    met: NDArray[np.int64],
 ) -> int:
-    """Walk the merges from `start` on and write both errors after each; return where it stopped.
+    """Walk the merges from `start` on and write the errors after each; return where it stopped.
 
     It stops once about `budget` overlaps have been moved: the last merges move most of them.
 
@@ -158,7 +189,9 @@ def _path_kernel(
     """
     used = places_used[0]
     merged, merged_rest, split, split_rest = sums[0], sums[1], sums[2], sums[3]
+    apart, apart_rest = sums[4], sums[5]  # pairs on which segmentation and gold disagree
     step = start
+    joins = met[start]
     while step < winners.size and budget > 0:
         big, small = holder[winners[step]], holder[losers[step]]
         if length[big] < length[small]:
@@ -166,6 +199,7 @@ def _path_kernel(
         budget -= length[small] + 1
         if length[small] > 0:
             shared = 0.0
+            agreeing = 0.0
             gain = _confusion(sizes[big], sizes[small])
             entry = head[small]
             while entry >= 0:
@@ -177,6 +211,10 @@ def _path_kernel(
                     other = places[slot] - 1
                 if other >= 0:
                     shared += _confusion(counts[other], counts[entry])
+                    agreeing += float(counts[other]) * float(counts[entry])
+                    kept[joins] = other
+                    gone[joins] = entry
+                    joins += 1
                     counts[other] += counts[entry]
                     rows[entry] = -1
                 else:
@@ -194,16 +232,22 @@ def _path_kernel(
                                 _insert(live, rows, columns, places)
                                 used += 1
                 entry = after
+            change = float(sizes[big]) * float(sizes[small]) - 2 * agreeing
+            apart_rest += rounding(apart, change)
+            apart += change
             sizes[big] += sizes[small]
             length[small] = 0
-            merged_rest += _rounding(merged, gain - shared)
+            merged_rest += rounding(merged, gain - shared)
             merged += gain - shared
-            split_rest += _rounding(split, -shared)
+            split_rest += rounding(split, -shared)
             split -= shared
         holder[winners[step]] = big
-        false_merge[step + 1] = max(0.0, (merged + merged_rest) / total)
-        false_split[step + 1] = max(0.0, (split + split_rest) / total)
+        errors[0, step + 1] = max(0.0, (merged + merged_rest) / total)
+        errors[1, step + 1] = max(0.0, (split + split_rest) / total)
+        errors[2, step + 1] = 1 - (apart + apart_rest) / total_pairs
         step += 1
+        met[step] = joins
     places_used[0] = used
     sums[0], sums[1], sums[2], sums[3] = merged, merged_rest, split, split_rest
+    sums[4], sums[5] = apart, apart_rest
     return step

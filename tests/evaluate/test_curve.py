@@ -3,15 +3,17 @@ from __future__ import annotations
 import math
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import napari_agglo as agglo
 from napari_agglo.errors import InvalidInput
-from napari_agglo.evaluate import split_vi, state_at, vi_curve
+from napari_agglo.evaluate import best_covering, merge_curve, metrics, state_at, vi_curve
 
-COLUMNS = ["threshold", "segments", "false_merge", "false_split", "vi"]
+COLUMNS = ["threshold", "segments", "false_merge", "false_split", "vi", "rand", "covering"]
+MEASURES = COLUMNS[2:]
 
 
 def random_tree(rng, ids):
@@ -44,12 +46,44 @@ def test_equals_cutting_at_every_threshold(seed, ignore_labels):
     gold = rng.integers(0, 5, (9, 10))
     curve = vi_curve(tree, gold, ignore_labels=ignore_labels)
     assert (np.diff(curve["threshold"].iloc[1:]) > 0).all()
-    for t, segments, *errors, vi in curve.itertuples(index=False):
+    for t, segments, *found in curve.itertuples(index=False):
         labels = tree.segment(t)
-        expected = split_vi(labels, gold, ignore_labels=ignore_labels)
-        assert errors == pytest.approx(expected, abs=1e-9)
-        assert vi == pytest.approx(sum(expected), abs=1e-9)
+        expected = metrics(labels, gold, ignore_labels=ignore_labels)
+        assert found == pytest.approx(expected[MEASURES].tolist(), abs=1e-9)
         assert segments == tree.n_segments(t) == np.unique(labels[labels > 0]).size
+
+
+@given(st.integers(0, 2**32))
+def test_merge_curve_equals_doing_so_many_merges(seed):
+    rng = np.random.default_rng(seed)
+    tree = random_tree(rng, np.array([0, 2, 3, 70, 80, 81]))
+    gold = rng.integers(0, 5, (9, 10))
+    curve = merge_curve(tree, gold)
+    assert list(curve.columns) == ["merges", *COLUMNS]
+    assert curve["merges"].tolist() == list(range(tree.n_merges + 1))
+    for row in curve.itertuples(index=False):
+        labels = tree.segment(merges=row.merges)
+        expected = metrics(labels, gold)
+        assert [getattr(row, name) for name in MEASURES] == pytest.approx(
+            expected[MEASURES].tolist(), abs=1e-9
+        )
+    at_thresholds = vi_curve(tree, gold)
+    last = curve.groupby("threshold").tail(1).drop(columns="merges").reset_index(drop=True)
+    pd.testing.assert_frame_equal(last, at_thresholds)
+
+
+def test_several_golds_give_the_mean():
+    rng = np.random.default_rng(0)
+    tree = random_tree(rng, np.array([1, 2, 3, 4]))
+    golds = [rng.integers(0, 4, (9, 10)) for _ in range(3)]
+    mean = sum(vi_curve(tree, gold) for gold in golds) / 3
+    pd.testing.assert_frame_equal(vi_curve(tree, golds), mean, check_dtype=False)
+    best = [best_covering(tree, gold) for gold in golds]
+    assert best_covering(tree, golds) == pytest.approx(np.mean(best))
+    with pytest.raises(InvalidInput, match=r"`gold\[1\]` \(shape"):
+        vi_curve(tree, [golds[0], golds[1][:5]])
+    with pytest.raises(InvalidInput, match="empty"):
+        vi_curve(tree, [])
 
 
 def test_state_at_takes_the_last_row_not_above():
@@ -64,6 +98,8 @@ def test_state_at_takes_the_last_row_not_above():
 def test_a_gold_that_says_nothing():
     curve = vi_curve(line_tree(), np.zeros((1, 6), int))
     assert not curve["vi"].any()
+    assert (curve[["rand", "covering"]] == 1).all(axis=None)
+    assert best_covering(line_tree(), np.zeros((1, 6), int)) == 1
     assert curve["segments"].tolist() == [3, 2, 1]
 
 

@@ -6,8 +6,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from napari_agglo.errors import Cancelled
-from napari_agglo.evaluate import _path, conditional_entropies, contingency, split_vi
-from napari_agglo.evaluate._path import vi_path
+from napari_agglo.evaluate import (
+    _covering_path,
+    _path,
+    conditional_entropies,
+    contingency,
+    table_metrics,
+)
+from napari_agglo.evaluate._covering_path import covering_path
+from napari_agglo.evaluate._path import error_path
 
 
 def random_merges(rng, n, how_many):
@@ -22,31 +29,74 @@ def random_merges(rng, n, how_many):
     return np.array(winners, np.int64), np.array(losers, np.int64)
 
 
+def chain_merges(rng, n):
+    """One segment that swallows the others, in any order."""
+    return np.ones(n - 1, np.int64), rng.permutation(np.arange(2, n + 1))
+
+
 def path(superpixels, gold, winners, losers):
     table = contingency(superpixels, gold)
-    return vi_path(table, winners, losers, start=conditional_entropies(table))
+    found = error_path(table, winners, losers)
+    covering, best = covering_path(table, winners, losers, found)
+    return found, covering, best
 
 
 def test_two_halves_joined():
-    false_merge, false_split = path(
+    found, covering, best = path(
         np.array([1, 1, 2, 2]), np.array([1, 1, 1, 1]), np.array([1]), np.array([2])
     )
-    assert false_merge.tolist() == [0.0, 0.0]
-    assert false_split.tolist() == [1.0, 0.0]
+    assert found.false_merge.tolist() == [0.0, 0.0]
+    assert found.false_split.tolist() == [1.0, 0.0]
+    assert found.rand.tolist() == [pytest.approx(1 / 3), 1.0]
+    assert covering.tolist() == [0.5, 1.0]
+    assert best == 1
 
 
-@given(st.integers(0, 2**32), st.integers(1, 25), st.integers(1, 8))
-def test_equals_recomputation_at_every_merge(seed, n, n_gold):
+@given(
+    st.integers(0, 2**32),
+    st.integers(1, 25),
+    st.integers(1, 8),
+    st.booleans(),
+    st.sampled_from([0, 20, 120]),
+)
+def test_equals_recomputation_at_every_merge(seed, n, n_gold, chain, extra):
     rng = np.random.default_rng(seed)
-    superpixels = np.concatenate([np.arange(n + 1), rng.integers(0, n + 1, 120)])
+    superpixels = np.concatenate([np.arange(n + 1), rng.integers(0, n + 1, extra)])
     gold = rng.integers(0, n_gold + 1, superpixels.size)
-    winners, losers = random_merges(rng, n, n)
-    false_merge, false_split = path(superpixels, gold, winners, losers)
+    winners, losers = chain_merges(rng, n) if chain else random_merges(rng, n, n)
+    found, covering, best = path(superpixels, gold, winners, losers)
     labels = superpixels.copy()
+    reached = dict.fromkeys(np.unique(gold[gold > 0]), 0.0)
     for k in range(winners.size + 1):
         if k:
             labels[labels == losers[k - 1]] = winners[k - 1]
-        assert (false_merge[k], false_split[k]) == pytest.approx(split_vi(labels, gold), abs=1e-12)
+        expected = table_metrics(contingency(labels, gold))
+        assert (found.false_merge[k], found.false_split[k]) == pytest.approx(
+            (expected["false_merge"], expected["false_split"]), abs=1e-12
+        )
+        assert found.rand[k] == pytest.approx(expected["rand"], abs=1e-12)
+        assert covering[k] == pytest.approx(expected["covering"], abs=1e-12)
+        for u in reached:
+            overlap = [
+                ((gold == u) & (labels == s)).sum()
+                / ((gold == u) | ((labels == s) & (gold > 0))).sum()
+                for s in np.unique(labels[gold == u])
+            ]
+            reached[u] = max(reached[u], *overlap)
+    weights = [(gold == u).sum() for u in reached]
+    if weights:
+        assert best == pytest.approx(np.average(list(reached.values()), weights=weights))
+        assert best >= covering.max() - 1e-12
+
+
+@given(st.integers(0, 2**32))
+def test_a_merge_never_adds_splits_nor_heals_merges(seed):
+    rng = np.random.default_rng(seed)
+    superpixels = np.concatenate([np.arange(31), rng.integers(0, 31, 100)])
+    gold = rng.integers(0, 6, superpixels.size)
+    found, _, _ = path(superpixels, gold, *random_merges(rng, 30, 30))
+    assert (np.diff(found.false_split) <= 1e-12).all()
+    assert (np.diff(found.false_merge) >= -1e-12).all()
 
 
 def test_overlaps_that_move_often_and_a_full_table():
@@ -60,10 +110,31 @@ def test_overlaps_that_move_often_and_a_full_table():
         for a in range(1, n + 1, 2 * step)
     ]  # fmt: skip
     winners, losers = np.array(pairs).T
-    false_merge, false_split = path(superpixels, gold, winners.copy(), losers.copy())
-    assert false_merge[0] == 1.0
-    assert false_merge[-1] == pytest.approx(10.0, abs=1e-12)
-    assert not false_split.any()
+    found, covering, best = path(superpixels, gold, winners.copy(), losers.copy())
+    assert found.false_merge[0] == 1.0
+    assert found.false_merge[-1] == pytest.approx(10.0, abs=1e-12)
+    assert not found.false_split.any()
+    assert covering[-1] == pytest.approx(1 / (2 * n))
+    assert best == 0.5
+
+
+@pytest.mark.compiled
+def test_thousands_of_merges_end_as_exact_as_they_began():
+    rng = np.random.default_rng(5)
+    n = 3000
+    superpixels = np.concatenate([np.arange(1, n + 1), rng.integers(1, n + 1, 60_000)])
+    gold = superpixels // 40 + rng.integers(0, 2, superpixels.size)
+    winners, losers = random_merges(rng, n, n)
+    found, covering, _ = path(superpixels, gold, winners, losers)
+    labels = np.arange(n + 1)
+    for k in range(winners.size):
+        labels[labels == losers[k]] = winners[k]
+        if k % 250 == 0 or k > n - 10:
+            expected = table_metrics(contingency(labels[superpixels], gold))
+            state = found.false_merge[k + 1], found.false_split[k + 1], found.rand[k + 1]
+            names = ["false_merge", "false_split", "rand"]
+            assert state == pytest.approx(expected[names].tolist(), abs=1e-12)
+            assert covering[k + 1] == pytest.approx(expected["covering"], abs=1e-12)
 
 
 def test_slices_make_no_difference_and_are_reported(monkeypatch):
@@ -72,20 +143,29 @@ def test_slices_make_no_difference_and_are_reported(monkeypatch):
     gold = rng.integers(0, 9, superpixels.size)
     table = contingency(superpixels, gold)
     merges = random_merges(rng, 60, 60)
-    start = conditional_entropies(table)
-    whole = vi_path(table, *merges, start=start)
+    whole = error_path(table, *merges)
+    covering, _ = covering_path(table, *merges, whole)
     monkeypatch.setattr(_path, "_SLICE", 7)
+    monkeypatch.setattr(_covering_path, "_SLICE", 7)
     seen = []
-    sliced = vi_path(table, *merges, start=start, progress=seen.append)
-    assert all((a == b).all() for a, b in zip(whole, sliced, strict=True))
+    sliced = error_path(table, *merges, progress=seen.append)
+    for name in ("false_merge", "false_split", "rand", "kept", "gone", "met"):
+        assert (getattr(whole, name) == getattr(sliced, name)).all()
+    assert (whole.false_merge[0], whole.false_split[0]) == conditional_entropies(table)
     done = [progress.done for progress in seen]
     assert len(done) > 59 // 7 + table.counts.size // 7
     assert done == sorted(done)
     assert seen[0].fraction == 0
+    assert seen[-1].fraction == 1
+    seen.clear()
+    assert (covering == covering_path(table, *merges, sliced, progress=seen.append)[0]).all()
+    assert len(seen) > 3
     assert seen[-1].fraction == 1
 
     def cancel(progress):
         raise Cancelled
 
     with pytest.raises(Cancelled):
-        vi_path(table, *merges, start=start, progress=cancel)
+        error_path(table, *merges, progress=cancel)
+    with pytest.raises(Cancelled):
+        covering_path(table, *merges, whole, progress=cancel)

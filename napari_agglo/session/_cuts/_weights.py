@@ -1,0 +1,79 @@
+"""What it costs to cut a boundary: the evidence that it is none, times its area.
+
+A face of a boundary that is wrong with probability p (the policy's word, or the mean of the cue) is
+a surprise of -log(p) if it is cut after all, and faces add. So the cheapest cut is the one that the
+evidence makes least surprising. The logarithm matters: with 1 - p a wide boundary that is almost
+sure costs more than the few faces around one small superpixel, and the cut would chop that off.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from napari_agglo.errors import InvalidInput
+from napari_agglo.graph import RegionGraph
+from napari_agglo.policy import LearnedPolicy, MeanPolicy, Policy, as_policy
+from napari_agglo.session._cuts._segment import Segment, induced
+
+# A cue is known to one part in 255: nothing is surer than half of that, either way.
+_LEAST = 1 / 512
+
+
+@dataclass(frozen=True, eq=False)
+class Costs:
+    """Of each boundary of a segment: what cutting it costs, and how probably it is a boundary."""
+
+    cost: NDArray[np.float64]
+    wrong: NDArray[np.float64] | None  # None where only costs were given
+    area: NDArray[np.float64]
+
+
+def boundary_costs(
+    graph: RegionGraph, segment: Segment, weights: Policy | str | NDArray[Any]
+) -> Costs:
+    """Return the costs of the boundaries of a segment.
+
+    Parameters
+    ----------
+    graph : RegionGraph
+        The graph.
+    segment : Segment
+        The segment, as of `segment_of`.
+    weights : Policy, str or ndarray of float, shape (m,)
+        A policy (or ``"mean"``), whose opinion of each boundary gives the cost; or the costs
+        themselves, one for each boundary of `graph`, finite and not negative.
+    """
+    local = induced(graph, segment)
+    area = local.contact_area()
+    if isinstance(weights, np.ndarray):
+        return Costs(_given_costs(graph, segment, weights), None, area)
+    wrong = probabilities(local, as_policy(weights))
+    surprise = -np.log(np.clip(wrong, _LEAST, 1 - _LEAST))
+    return Costs(area * surprise, wrong, area)
+
+
+def probabilities(graph: RegionGraph, policy: Policy) -> NDArray[np.float64]:
+    """Return how probably a merge across each boundary is wrong; one half if nothing is known."""
+    if isinstance(policy, LearnedPolicy):
+        return policy.score(graph)
+    if isinstance(policy, MeanPolicy):
+        return graph.boundary_mean(policy.cue)
+    return np.full(graph.n_boundaries, 0.5)
+
+
+def _given_costs(
+    graph: RegionGraph, segment: Segment, weights: NDArray[Any]
+) -> NDArray[np.float64]:
+    if weights.shape != (graph.n_boundaries,) or weights.dtype.kind not in "iuf":
+        raise InvalidInput(
+            f"`weights` must be a policy, or a number for each of the {graph.n_boundaries} "
+            f"boundaries; got {weights.dtype} of shape {weights.shape}."
+        )
+    cost = weights[segment.rows].astype(np.float64)
+    if not (np.isfinite(cost) & (cost >= 0)).all():
+        raise InvalidInput("`weights` must be finite and not negative.")
+    return cost

@@ -1,0 +1,62 @@
+"""Someone who edits at random what is on the screen, and notes what must have become of it."""
+
+from __future__ import annotations
+
+from hypothesis import strategies as st
+
+from napari_agglo.session._edits import Cut, Lock, Merge, Unlock, as_ids
+
+SCALES = st.sampled_from([0.0, 0.125, 0.25, 0.375, 0.5, 0.625, 0.75, 0.875])
+
+
+def connected_parts(draw, neighbours, segment):
+    """Divide a connected segment into two or more connected parts, at random."""
+    members = sorted(segment)
+    n_parts = draw(st.integers(2, min(3, len(members))))
+    seeds = draw(st.permutations(members))[:n_parts]
+    owner = {seed: k for k, seed in enumerate(seeds)}
+    while True:
+        border = sorted(
+            (s, t) for s in owner for t in neighbours[s] if t in segment and t not in owner
+        )
+        if not border:
+            break
+        s, t = draw(st.sampled_from(border))
+        owner[t] = owner[s]
+    # What a forced merge joined without touching goes with the first part.
+    return [frozenset(s for s in members if owner.get(s, 0) == k) for k in range(n_parts)]
+
+
+def draw_edit(draw, neighbours, partition, locks, scale):
+    """Draw an edit of what is seen; return it with the partition that must come of it, or None."""
+    free = sorted((r for r in partition if r not in locks), key=min)
+    kinds = ["lock"] if free else []
+    pairs = [
+        (u, v) for u in free for v in free if min(u) < min(v) and any(neighbours[s] & v for s in u)
+    ]
+    far = [(u, v) for u in free for v in free if min(u) < min(v) and (u, v) not in pairs]
+    large = [r for r in free if len(r) > 1]
+    kinds = (
+        ["merge"] * 3 * bool(pairs)
+        + ["far"] * bool(far)
+        + ["cut"] * 4 * bool(large)
+        + ["lock"] * bool(free)
+        + ["unlock"] * bool(locks)
+    )
+    if not kinds:
+        return None
+    kind = draw(st.sampled_from(kinds))
+    if kind in ("merge", "far"):
+        u, v = draw(st.sampled_from(pairs if kind == "merge" else far))
+        anchors = (draw(st.sampled_from(sorted(u))), draw(st.sampled_from(sorted(v))))
+        return Merge(scale, (anchors,)), partition - {u, v} | {u | v}
+    if kind == "cut":
+        segment = draw(st.sampled_from(large))
+        parts = connected_parts(draw, neighbours, segment)
+        edit = Cut(scale, tuple(as_ids(part) for part in parts))
+        return edit, partition - {segment} | set(parts)
+    if kind == "lock":
+        segment = draw(st.sampled_from(free))
+        return Lock(scale, as_ids(segment)), partition
+    lock = draw(st.sampled_from(sorted(locks, key=min)))
+    return Unlock(scale, min(lock)), partition

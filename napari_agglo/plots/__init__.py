@@ -1,0 +1,38 @@
+"""Plots of how good a segmentation is, for files: each draws a table on matplotlib axes.
+
+Every function takes tables of `napari_agglo.evaluate` and, if wanted, the axes to draw on, and
+returns the axes. None touches the state of pyplot or the settings of matplotlib.
+"""
+
+from __future__ import annotations
+
+from napari_agglo.plots._boundaries import plot_boundaries
+from napari_agglo.plots._breakdown import plot_breakdown
+from napari_agglo.plots._by_epoch import plot_vi_by_epoch
+from napari_agglo.plots._by_threshold import plot_vi_by_threshold
+from napari_agglo.plots._error_map import error_picture, plot_error_map, worst_plane, wrong_shares
+from napari_agglo.plots._paired import plot_paired_vi, plot_vi_rows
+from napari_agglo.plots._policy import plot_importances, plot_reliability
+from napari_agglo.plots._split_vi import plot_split_vi
+from napari_agglo.plots._style import DARK, LIGHT, Colours, new_axes, shown
+
+__all__ = [
+    "plot_split_vi",
+    "plot_vi_by_threshold",
+    "plot_vi_by_epoch",
+    "plot_breakdown",
+    "plot_boundaries",
+    "plot_paired_vi",
+    "plot_vi_rows",
+    "plot_reliability",
+    "plot_importances",
+    "plot_error_map",
+    "error_picture",
+    "worst_plane",
+    "wrong_shares",
+    "new_axes",
+    "Colours",
+    "LIGHT",
+    "DARK",
+    "shown",
+]

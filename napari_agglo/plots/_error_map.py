@@ -1,0 +1,202 @@
+"""The error map: where an image has false merges and false splits.
+
+Strategy: a voxel of segment s and gold segment u is painted by 1 - p(u|s), the share of its segment
+that belongs to other gold segments (false merge), and by 1 - p(s|u), the share of its gold segment
+that lies in other segments (false split). The mean of -log2 of both p over all voxels is the VI:
+what is painted strongly is what counts. Where labels part and gold does not, and the other way
+round, there is a line too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from napari_agglo.errors import InvalidInput
+from napari_agglo.evaluate import Contingency, contingency
+from napari_agglo.plots._pixels import (
+    RGB,
+    enlarged,
+    factors,
+    grey,
+    outlined,
+    thickened,
+    tinted,
+)
+from napari_agglo.plots._style import SMALL, colours_of, new_axes
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+MERGE: RGB = (1.0, 0.62, 0.0)  # brighter than in plots: they lie on dark images
+SPLIT: RGB = (0.25, 0.72, 1.0)
+_LOOKED_AT = 40  # planes among which the worst is sought
+
+
+def wrong_shares(
+    table: Contingency, labels: NDArray[Any], gold: NDArray[Any]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return for each pixel the share of its segment, and of its gold segment, that is elsewhere.
+
+    Parameters
+    ----------
+    table : Contingency
+        Of the whole images.
+    labels, gold : ndarray of int, same shape
+        A part of them. Where gold is 0, both shares are 0.
+
+    Returns
+    -------
+    merge, split : ndarray of float, from 0 to 1
+
+    Examples
+    --------
+    >>> labels, gold = np.array([1, 1, 1, 2]), np.array([7, 7, 7, 7])
+    >>> wrong_shares(contingency(labels, gold), labels, gold)[1].tolist()
+    [0.25, 0.25, 0.25, 0.75]
+    """
+    row = np.searchsorted(table.row_ids, labels.astype(np.uint64))
+    column = np.searchsorted(table.column_ids, gold.astype(np.uint64))
+    width = table.column_ids.size
+    keys = table.rows * width + table.columns
+    known = gold != 0
+    at = np.searchsorted(keys, (row * width + column)[known])
+    shared = table.counts[at]
+    merge, split = np.zeros(labels.shape), np.zeros(labels.shape)
+    merge[known] = 1 - shared / table.row_sums()[row[known]]
+    split[known] = 1 - shared / table.column_sums()[column[known]]
+    return merge, split
+
+
+def worst_plane(table: Contingency, labels: NDArray[Any], gold: NDArray[Any]) -> tuple[int, ...]:
+    """Return the index, along all axes but the last two, of a plane with much error.
+
+    Examples
+    --------
+    >>> gold = np.ones((3, 2, 2), int)
+    >>> labels = gold.copy()
+    >>> labels[2, 0] = 5
+    >>> worst_plane(contingency(labels, gold), labels, gold)
+    (2,)
+    """
+    leading = labels.shape[:-2]
+    planes = int(np.prod(leading))
+    best, most = np.unravel_index(planes // 2, leading) if leading else (), 0.0
+    for k in np.unique(np.linspace(0, planes - 1, min(planes, _LOOKED_AT)).astype(int)):
+        index = np.unravel_index(k, leading) if leading else ()
+        step = max(1, max(labels.shape[-2:]) // 256)
+        some = (*index, slice(None, None, step), slice(None, None, step))
+        merge, split = wrong_shares(table, labels[some], gold[some])
+        amount = float(merge.sum() + split.sum())
+        if amount > most:
+            best, most = index, amount
+    return tuple(int(i) for i in best)
+
+
+def error_picture(
+    backdrop: NDArray[Any],
+    labels: NDArray[Any],
+    gold: NDArray[Any],
+    table: Contingency,
+    *,
+    spacing: Sequence[float] = (1.0, 1.0),
+    wanted: int = 640,
+) -> NDArray[np.float64]:
+    """Return one plane as RGB, with its errors painted.
+
+    Examples
+    --------
+    >>> labels, gold = np.array([[1, 1, 2, 2]]), np.array([[7, 7, 7, 7]])
+    >>> error_picture(np.zeros((1, 4)), labels, gold, contingency(labels, gold), wanted=40).shape
+    (10, 40, 3)
+    """
+    times = factors(labels.shape, wanted, spacing)
+    merge, split = wrong_shares(table, labels, gold)
+    picture = grey(backdrop)
+    picture = tinted(picture, SPLIT, 0.55 * split)
+    picture = tinted(picture, MERGE, 0.55 * merge)
+    picture = enlarged(picture, times)
+    for cut, joined, colour in ((labels, gold, SPLIT), (gold, labels, MERGE)):
+        edge = _between(enlarged(cut, times), enlarged(joined, times), enlarged(gold != 0, times))
+        picture = outlined(picture, thickened(edge, 2), colour)
+    return picture
+
+
+def _between(
+    cut: NDArray[Any], joined: NDArray[Any], known: NDArray[np.bool_]
+) -> NDArray[np.bool_]:
+    """Return where `cut` has a border within a segment of `joined`, both sides being annotated."""
+    edge = np.zeros(cut.shape, bool)
+    for here, there in ((np.s_[:-1], np.s_[1:]), (np.s_[:, :-1], np.s_[:, 1:])):
+        edge[here] |= (
+            (cut[here] != cut[there]) & (joined[here] == joined[there]) & known[here] & known[there]
+        )
+    return edge
+
+
+def plot_error_map(
+    image: Any,
+    labels: Any,
+    gold: Any,
+    *,
+    plane: Sequence[int] | None = None,
+    spacing: Sequence[float] | None = None,
+    axes: Axes | None = None,
+) -> Axes:
+    """Draw a plane of an image with false merges (orange) and false splits (blue) painted on it.
+
+    Parameters
+    ----------
+    image : array
+        What lies under the errors; an axis more than `labels` has is that of colours.
+    labels, gold : array of int, same shape
+        Any number of axes, two at least. Where gold is 0 nothing is painted.
+    plane : sequence of int, optional
+        Index along all axes but the last two; by default a plane with much error.
+    spacing : sequence of float, optional
+        Distance between pixels along each axis.
+    axes : matplotlib Axes, optional
+        Where to draw; by default on a new figure.
+
+    Returns
+    -------
+    Axes
+
+    Examples
+    --------
+    >>> gold = np.repeat([[1, 1, 2, 2]], 4, axis=0)
+    >>> axes = plot_error_map(np.zeros((4, 4)), np.ones((4, 4), int), gold)
+    >>> len(axes.images)
+    1
+    """
+    from napari_agglo.volumes import check_labels, check_same_shape
+
+    one, two = check_labels(labels, "labels"), check_labels(gold, "gold")
+    check_same_shape(two, one, "gold", "labels")
+    backdrop = np.asarray(image)
+    if one.ndim < 2 or backdrop.shape[: one.ndim] != one.shape:
+        raise InvalidInput(
+            f"`image` (shape {backdrop.shape}) must match `labels` (shape {one.shape}), which must "
+            "have two axes at least; pass the same crop of both."
+        )
+    table = contingency(one, two)
+    index = worst_plane(table, one, two) if plane is None else tuple(int(i) for i in plane)
+    if len(index) != one.ndim - 2:
+        raise InvalidInput(
+            f"`plane` must have {one.ndim - 2} indices, one for each axis but the last two, got "
+            f"{index}."
+        )
+    distances = tuple(spacing)[-2:] if spacing is not None else (1.0, 1.0)
+    picture = error_picture(backdrop[index], one[index], two[index], table, spacing=distances)
+    axes = new_axes(5.2, 5.2) if axes is None else axes
+    axes.imshow(picture, interpolation="antialiased")
+    axes.set_axis_off()
+    where = f"plane {', '.join(map(str, index))}    " if index else ""
+    axes.set_title(
+        f"{where}orange: false merge    blue: false split", loc="left", fontsize=SMALL,
+        color=colours_of(axes).muted,
+    )  # fmt: skip
+    return axes

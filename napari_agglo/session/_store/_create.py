@@ -140,5 +140,5 @@ def _put_in_place(staging: Path, target: Path) -> None:
         _disk.sync_folder(target.parent)
     except BaseException:
         with suppress(OSError):
-            os.rename(target, staging)
+            _disk.rename(target, staging)
         raise

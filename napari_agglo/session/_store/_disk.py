@@ -109,7 +109,7 @@ def write_whole(path: Path, data: bytes, *, durable: bool = True) -> None:
         rename(temporary, path)
     except BaseException:
         with suppress(OSError):
-            temporary.unlink(missing_ok=True)
+            remove(temporary)
         raise
     if durable:
         sync_folder(path.parent)
@@ -117,7 +117,7 @@ def write_whole(path: Path, data: bytes, *, durable: bool = True) -> None:
 
 def remove_tree(path: Path) -> None:
     """Remove a folder that was never put in place, as far as that goes."""
-    shutil.rmtree(path, ignore_errors=True)
+    call("rmtree", shutil.rmtree, path, True)
 
 
 def token() -> str:

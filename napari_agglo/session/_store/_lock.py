@@ -83,7 +83,8 @@ class Lock:
 
     def _make_only(self, left: Holder | None, steal: bool) -> None:
         if steal:
-            self._only.unlink(missing_ok=True)
+            with suppress(FileNotFoundError):
+                _disk.remove(self._only)
         try:
             _disk.close(_disk.open_file(self._only, _disk.NEW))
         except FileExistsError as error:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +34,8 @@ def keep(folder: Path, policy: Policy, name: str | None = None) -> dict[str, Any
         _disk.rename(temporary, folder / called)
         _disk.sync_folder(folder)
     finally:
-        temporary.unlink(missing_ok=True)
+        with suppress(OSError):
+            _disk.remove(temporary)
     return {"kind": "learned", "file": called, "checksum": checksum}
 
 

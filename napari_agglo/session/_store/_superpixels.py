@@ -11,7 +11,7 @@ import numpy as np
 from napari_agglo._progress import ProgressCallback
 from napari_agglo.errors import InvalidInput
 from napari_agglo.session._store._arrays import ARRAYS, read_array
-from napari_agglo.session._store._digest import Fingerprint
+from napari_agglo.session._store._digest import Fingerprint, digest_all
 from napari_agglo.session._store._errors import SessionDamaged
 from napari_agglo.session._store._graph import labels_from
 from napari_agglo.session._store._manifest import Manifest
@@ -33,7 +33,8 @@ def read_superpixels(
             read_array(folder / ARRAYS, name, notes[name]) for name in ("superpixels", "ids")
         )
         labels = labels_from(image, ids, dtype)
-        if Fingerprint.of(labels) != manifest.superpixels:
+        checksum = digest_all(notes[name].checksum for name in ("superpixels", "ids"))
+        if Fingerprint(image.shape, labels.n_labels, checksum) != manifest.superpixels:
             raise SessionDamaged(f"The superpixels in {folder} are not those of its manifest.")
         return labels
     where = os.path.normpath(folder / manifest.source)

@@ -1,0 +1,80 @@
+"""A disk that fails when told to, and a small session to try it on."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from contextlib import contextmanager
+
+import numpy as np
+
+import napari_agglo as agglo
+from napari_agglo.session._store import _disk
+
+SUPERPIXELS = np.array([[5, 5, 9, 9], [5, 7, 7, 9], [2**40, 7, 7, 3]])
+BOUNDARY = np.linspace(0, 1, 12).reshape(3, 4)
+
+
+class Died(BaseException):
+    """The program was killed at this call; nothing that comes after it happens."""
+
+
+class Disk:
+    """Stands in for `_disk.call`: counts calls, and at the k-th fails, or is dead from then on.
+
+    Parameters
+    ----------
+    at
+        The call, from 0, to fail at; None only counts.
+    error
+        The errno to fail with, or None: the program dies.
+    for_good
+        Whether every call from then on fails too.
+    torn
+        Whether a failing write has written half of its bytes.
+    """
+
+    def __init__(self, at=None, error=None, *, for_good=False, torn=True):
+        self.at, self.error, self.torn = at, error, torn
+        self.for_good = for_good or error is None
+        self.calls = 0
+        self.failed = 0
+        self.synced = {}  # inode: length that is surely on the disk
+
+    def __call__(self, what: str, function: Callable, *arguments):
+        number, self.calls = self.calls, self.calls + 1
+        if self.at is not None and (number == self.at or (self.for_good and number > self.at)):
+            if what == "write" and self.torn and not self.failed:
+                function(arguments[0], arguments[1][: len(arguments[1]) // 2])
+            if what == "close" and self.error is not None:
+                function(*arguments)  # Linux closes a file even where close() says it failed
+            self.failed += 1
+            raise Died if self.error is None else OSError(self.error, os.strerror(self.error))
+        result = function(*arguments)
+        if what == "fsync":
+            status = os.fstat(arguments[0])
+            self.synced[status.st_ino] = status.st_size
+        return result
+
+    @contextmanager
+    def in_use(self):
+        """Be the disk within a ``with`` statement."""
+        original, _disk.call = _disk.call, self
+        try:
+            yield self
+        finally:
+            _disk.call = original
+
+
+def small_graph(**options):
+    """Return a graph of five superpixels with sparse ids."""
+    return agglo.region_graph(SUPERPIXELS, {"boundary": BOUNDARY}, **options)
+
+
+def tree_of(folder):
+    """Return every file below a folder with its bytes, to compare before and after."""
+    return {
+        os.path.relpath(os.path.join(at, name), folder): open(os.path.join(at, name), "rb").read()
+        for at, _, names in os.walk(folder)
+        for name in names
+    }

@@ -86,7 +86,13 @@ def by_tree(
     n_units, unit = pieces_of(segment.size, segment.ends[within])
     costs = boundary_costs(graph, segment, weights)
     between, strength = _quotient(unit[segment.ends[~within]], costs.cost[~within], n_units)
-    held = widened(n_units, between, strength, [np.unique(unit[group]) for group in groups])
+    try:
+        held = widened(n_units, between, strength, [np.unique(unit[group]) for group in groups])
+    except InvalidInput as refusal:
+        raise InvalidInput(
+            f"{refusal} Here only whole nodes of the merge tree are joined: 'min_cut' and 'seeded' "
+            "may find a way on the same seeds."
+        ) from None
     owner = np.full(n_units, -1, np.int64)
     for part, units in enumerate(held):
         owner[units] = part

@@ -45,10 +45,19 @@ def widened(
             break
         order.remove(failed)
         order.insert(0, failed)
+    first = order[0]
+    closed = np.zeros(n_nodes, np.bool_)
+    closed[np.concatenate([seeds for k, seeds in enumerate(groups) if k != first])] = True
+    if _steiner_tree(n_nodes, ends, length, groups[first], closed) is None:
+        raise InvalidInput(
+            f"The seeds of group {first + 1} cannot be joined within the segment without passing "
+            "through another group; give those on the far side a group of their own, or cut in "
+            "several steps."
+        )
     raise InvalidInput(
-        f"The seeds of group {order[0] + 1} cannot be joined within the segment without passing "
-        "through another group; give those on the far side a group of their own, or cut in "
-        "several steps."
+        f"The seeds of group {first + 1} cannot be joined without crossing the paths that join "
+        "those of another group; put seeds along the way that each should take, or cut in several "
+        "steps."
     )
 
 

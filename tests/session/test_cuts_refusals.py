@@ -1,0 +1,145 @@
+"""Cuts that cannot be made say why and what to do; and cuts that only chop off seeds."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from oracles.merging import graph_of_edges
+
+from napari_agglo import InvalidInput, region_graph
+from napari_agglo.policy import RandomPolicy
+from napari_agglo.session._cuts import by_tree, connected_pieces, detached, min_cut, seeded
+
+
+def chain(*means, faces=None):
+    """Superpixels 1..n in a row, with the mean (0..255) of the boundary between each two."""
+    faces = faces or [1] * len(means)
+    edges = [(k, k + 1) for k in range(1, len(means) + 1)]
+    sums = [2 * m * f for m, f in zip(means, faces, strict=True)]
+    return graph_of_edges(len(means) + 1, edges, sums, faces)
+
+
+def tree_of_chain(n):
+    """1 and 2 first, then 3, 4, ... one by one: nodes n + 1 to 2 n - 1."""
+    tree = {n + 1: [1, 2], **{n + k: [n + k - 1, k + 1] for k in range(2, n)}}
+    return 2 * n - 1, lambda node: tree.get(node, [])
+
+
+def ways(graph, members):
+    node, children = tree_of_chain(graph.n_regions)
+    return [
+        lambda seeds: min_cut(graph, members, seeds),
+        lambda seeds: seeded(graph, members, seeds),
+        lambda seeds: by_tree(graph, members, seeds, node, children),
+    ]
+
+
+@pytest.mark.parametrize("way", [0, 1, 2])
+@pytest.mark.parametrize(
+    ("seeds", "said"),
+    [
+        ([], "two groups of superpixels or more, got 0"),
+        ([[1]], "two groups of superpixels or more, got 1"),
+        ([[1], []], "Group 2 of `seeds` is empty"),
+        ([[1], [9]], "Superpixel 9 in group 2 of `seeds` is not in the segment"),
+        ([[1], [0]], "Superpixel 0 in group 2"),
+        ([[1, 2], [3, 2]], "Superpixel 2 is in group 1 and in group 2 .* divide the superpixel"),
+        ([[1], [2.5]], "got 2.5"),
+        ([[1, 3], [2]], "group 1 cannot be joined .* a group of their own"),
+    ],
+)
+def test_seeds_that_cannot_be(way, seeds, said):
+    graph = chain(10, 20, 30)
+    with pytest.raises(InvalidInput, match=said):
+        ways(graph, [1, 2, 3, 4])[way](seeds)
+
+
+def test_messages_name_the_ids_of_the_user():
+    graph = region_graph(np.array([[70, 80, 90]]), np.zeros((1, 3)))
+    with pytest.raises(InvalidInput, match="Superpixel 90 in group 2"):
+        min_cut(graph, [1, 2], [[1], [3]])
+
+
+@pytest.mark.parametrize("way", [0, 1, 2])
+def test_a_segment_in_pieces(way):
+    graph = chain(10, 20, 30)
+    with pytest.raises(InvalidInput, match="in 2 pieces that do not touch"):
+        ways(graph, [1, 2, 4])[way]([[1], [2]])
+
+
+def test_the_members_must_be_superpixels():
+    graph = chain(10, 20)
+    for members, said in [([], "shape"), ([0, 1], "0 to 1"), ([1, 9], "1 to 9"), ([1.5], "float")]:
+        with pytest.raises(InvalidInput, match=said):
+            min_cut(graph, members, [[1], [2]])
+
+
+def test_the_tree_must_be_of_the_same_segment():
+    graph = chain(10, 20, 30)
+    node, children = tree_of_chain(4)
+    with pytest.raises(InvalidInput, match="`members` does not"):
+        by_tree(graph, [1, 2, 3], [[1], [2]], node, children)
+    with pytest.raises(InvalidInput, match="`node` does not"):
+        by_tree(graph, [1, 2, 3, 4], [[1], [2]], 6, children)
+
+
+def test_weights_must_be_costs():
+    graph = chain(10, 20)
+    for weights in (np.ones(3), np.array(["a", "b"]), np.array([1.0, -1.0]), np.array([1, np.nan])):
+        with pytest.raises(InvalidInput, match="`weights` must be"):
+            min_cut(graph, [1, 2, 3], [[1], [3]], weights)
+
+
+def test_detach_refuses_what_changes_nothing():
+    graph = chain(10, 20)
+    for leaving, said in [([], "empty"), ([1, 2], "changes nothing"), ([3], "3 is not in the seg")]:
+        with pytest.raises(InvalidInput, match=said):
+            detached(graph, [1, 2], leaving)
+
+
+def test_pieces_come_largest_first():
+    graph = region_graph(np.array([[1, 2, 3, 3, 4]]), np.zeros((1, 5)))
+    assert [p.tolist() for p in connected_pieces(graph, [1, 3, 4])] == [[3, 4], [1]]
+    assert [p.tolist() for p in detached(graph, [1, 2, 3, 4], [2])] == [[3, 4], [1], [2]]
+
+
+# A seed's outline is cheap because it is small, not because a boundary is there.
+SMALL = {"faces": [2, 40, 40, 40, 2]}
+
+
+def test_a_cut_that_chops_off_only_a_seed_moves_away_from_it():
+    graph = chain(60, 60, 100, 60, 60, faces=[20, 40, 40, 40, 20])
+    plain = min_cut(graph, range(1, 7), [[1], [6]], isolating=True)
+    assert [1] in [part.tolist() for part in plain], "test invalid"
+    parts = min_cut(graph, range(1, 7), [[1], [6]])
+    assert [part.tolist() for part in parts] == [[1, 2, 3], [4, 5, 6]]
+
+
+def test_what_cannot_move_away_is_refused_unless_it_is_meant():
+    graph = chain(30, 30, 30, 30, 30, **SMALL)
+    with pytest.raises(
+        InvalidInput, match=r"only the seeds of group 1, .*'seeded' or 'tree'.*detach"
+    ):
+        min_cut(graph, range(1, 7), [[1], [6]])
+    parts = min_cut(graph, range(1, 7), [[1], [6]], isolating=True)
+    assert sorted(len(part) for part in parts) == [1, 5]
+
+
+def test_a_seed_with_a_clear_outline_may_be_alone():
+    graph = chain(250, 30, 30, 30, 30)
+    parts = min_cut(graph, range(1, 7), [[1], [6]])
+    assert [part.tolist() for part in parts] == [[1], [2, 3, 4, 5, 6]]
+    with pytest.raises(InvalidInput, match="only the seeds"):  # costs alone are no evidence
+        min_cut(graph, range(1, 7), [[1], [6]], np.array([1.0, 90.0, 90.0, 90.0, 90.0]))
+
+
+def test_a_segment_with_hardly_anything_but_seeds_is_cut():
+    graph = chain(30, 40)
+    assert [p.tolist() for p in min_cut(graph, [1, 2, 3], [[1], [3]])] == [[1, 2], [3]]
+    assert [p.tolist() for p in min_cut(graph, [1, 2, 3], [[1, 2], [3]])] == [[1, 2], [3]]
+
+
+def test_a_policy_that_knows_nothing_cuts_where_least_is_in_contact():
+    graph = chain(9, 9, 9, 9, faces=[50, 50, 1, 50])
+    parts = min_cut(graph, range(1, 6), [[1], [5]], RandomPolicy())
+    assert [part.tolist() for part in parts] == [[1, 2, 3], [4, 5]]

@@ -1,5 +1,15 @@
 """Greedy hierarchical agglomeration: a region graph and a policy give a sequence of merges."""
 
+from napari_agglo.agglomeration._adjacency import (
+    HEAD,
+    NEXT,
+    Adjacency,
+    attach,
+    contract,
+    edge_records,
+    find_edge,
+    link,
+)
 from napari_agglo.agglomeration._greedy import (
     Merges,
     merge_greedily,
@@ -9,8 +19,16 @@ from napari_agglo.agglomeration._greedy import (
 from napari_agglo.agglomeration._rescoring import enter_edges, merge_pair, remove_edge
 
 __all__ = [
+    "HEAD",
+    "NEXT",
+    "Adjacency",
     "Merges",
+    "attach",
+    "contract",
+    "edge_records",
     "enter_edges",
+    "find_edge",
+    "link",
     "merge_greedily",
     "merge_pair",
     "policy_scoring",

@@ -153,6 +153,33 @@ def _find_or_enter(u: Any, v: Any, edge: Any, ends: Any, table: Any, filled: Any
 
 
 @inlined
+def find_edge(u: Any, v: Any, ends: Any, table: Any) -> Any:
+    """Edge between `u` and `v`, or -1."""
+    mixed = pair_hash(min(u, v), max(u, v))
+    mark = mixed >> 32 << 32
+    mask = table.size - 1
+    slot = mixed & mask
+    while table[slot] != 0:
+        if table[slot] >> 32 << 32 == mark:
+            found = (table[slot] & 0xFFFFFFFF) - 1
+            a = ends[found, 0]
+            b = ends[found, 1]
+            if (a == u and b == v) or (a == v and b == u):
+                return found
+        slot = (slot + 1) & mask
+    return np.int64(-1)
+
+
+@inlined
+def attach(edge: Any, u: Any, v: Any, ends: Any, links: Any, nodes: Any) -> None:
+    """Let `edge`, which is free, lie between `u` and `v` until it is contracted, the next thing."""
+    ends[edge, 0] = u
+    ends[edge, 1] = v
+    _push(links, nodes, 2 * edge, u)
+    _push(links, nodes, 2 * edge + 1, v)
+
+
+@inlined
 def contract(
     edge: Any, ends: Any, links: Any, nodes: Any, table: Any, filled: Any, kept: Any, absorbed: Any
 ) -> Any:

@@ -1,4 +1,4 @@
-"""T(E), the tree under edits, as the rules say it: one greedy run, sets of superpixels, no cleverness.
+"""T(E), the tree under edits, as the rules say it: one greedy run on sets, no cleverness.
 
 A policy is a function ``score(u, v)`` of two sets of superpixels: it may look at nothing else.
 """
@@ -15,7 +15,7 @@ from napari_agglo.session._edits import Cut, Lock, Merge, Unlock
 
 
 def above(scale):
-    """The level just above a scale."""
+    """Return the level just above a scale."""
     return math.nextafter(scale, math.inf)
 
 
@@ -41,7 +41,7 @@ class Tree:
     asleep: list = field(default_factory=list)  # (index of the edit, which pair or part)
 
     def partition(self, scale):
-        """The regions that exist at a scale."""
+        """Return the regions that exist at a scale."""
         regions = set(self.start)
         for merge in self.merges:
             if merge.birth <= scale:
@@ -53,7 +53,7 @@ class Tree:
         return sorted({merge.birth for merge in self.merges})
 
     def nodes(self):
-        """The merges as a set: {first, second}, birth, priority."""
+        """Return the merges as a set: {first, second}, birth, priority."""
         return {(frozenset((m.first, m.second)), m.birth, m.priority) for m in self.merges}
 
 

@@ -85,7 +85,7 @@ def test_below_its_scale_a_merge_changes_nothing(history):
 @settings(max_examples=200)
 @given(histories())
 def test_a_cut_holds_at_every_scale_until_a_newer_edit_crosses_it(history):
-    _, _, edits, steps = history
+    *_, steps = history
     for n, (edit, _, _, after) in enumerate(steps):
         if isinstance(edit, Cut):
             parts = [frozenset(part.tolist()) for part in edit.parts]

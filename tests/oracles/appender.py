@@ -1,7 +1,7 @@
 """A program to be killed: opens a session, appends to its journal for ever, and says how far it is.
 
 ``python -m oracles.appender SESSION`` waits for lines on its standard input; for each it starts one
-such program by fork, so that a new one costs no imports, and tells its number first and its end last.
+such program by fork, so that a new one costs no imports, and tells its number and its end.
 """
 
 from __future__ import annotations

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from contextlib import contextmanager
+from pathlib import Path
 
 import numpy as np
 
@@ -40,6 +41,7 @@ class Disk:
         self.calls = 0
         self.failed = 0
         self.synced = {}  # inode: length that is surely on the disk
+        self.open = set()
 
     def __call__(self, what: str, function: Callable, *arguments):
         number, self.calls = self.calls, self.calls + 1
@@ -48,9 +50,14 @@ class Disk:
                 function(arguments[0], arguments[1][: len(arguments[1]) // 2])
             if what == "close" and self.error is not None:
                 function(*arguments)  # Linux closes a file even where close() says it failed
+                self.open.discard(arguments[0])
             self.failed += 1
             raise Died if self.error is None else OSError(self.error, os.strerror(self.error))
         result = function(*arguments)
+        if what == "open":
+            self.open.add(result)
+        if what == "close":
+            self.open.discard(arguments[0])
         if what == "fsync":
             status = os.fstat(arguments[0])
             self.synced[status.st_ino] = status.st_size
@@ -64,6 +71,9 @@ class Disk:
             yield self
         finally:
             _disk.call = original
+            if self.error is None and self.failed:  # the system closes the files of the dead
+                for descriptor in self.open:
+                    os.close(descriptor)
 
 
 def small_graph(**options):
@@ -73,8 +83,5 @@ def small_graph(**options):
 
 def tree_of(folder):
     """Return every file below a folder with its bytes, to compare before and after."""
-    return {
-        os.path.relpath(os.path.join(at, name), folder): open(os.path.join(at, name), "rb").read()
-        for at, _, names in os.walk(folder)
-        for name in names
-    }
+    files = (path for path in Path(folder).rglob("*") if path.is_file())
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in files}

@@ -77,7 +77,7 @@ class Lock:
                 _disk.write(descriptor, Holder.me().encode())
             except BaseException:
                 with suppress(OSError):
-                    os.close(descriptor)
+                    _disk.close(descriptor)
                 raise
             return descriptor
 

@@ -1,0 +1,272 @@
+"""A disk that fails at the k-th call, for every k: either it is done, or all is as before and told."""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+
+import numpy as np
+import pytest
+from oracles.disks import Died, Disk, small_graph, tree_of
+
+from napari_agglo import AggloError, InvalidInput
+from napari_agglo.session._store import NotSaved, Store
+
+ERRORS = [errno.ENOSPC, errno.EIO, errno.EACCES]
+DONE = [{"number": k} for k in range(3)]
+NEXT = {"number": 3, "long": "x" * 300}
+
+
+@pytest.fixture(scope="module")
+def pristine(tmp_path_factory):
+    """Return a session with three entries; to be copied."""
+    path = tmp_path_factory.mktemp("sessions") / "pristine.agglo"
+    with Store.create(path, small_graph()) as store:
+        for entry in DONE:
+            store.append(entry)
+        store.snapshot("state", {"lut": np.arange(3)})
+        store.save_settings({"threshold": 0.25})
+    return path
+
+
+@pytest.fixture
+def copied(pristine, tmp_path):
+    """Return a function that gives a fresh copy of the session, by default without its arrays."""
+
+    def copy(arrays=False):
+        shutil.rmtree(tmp_path / "copy.agglo", ignore_errors=True)
+        ignored = None if arrays else shutil.ignore_patterns("arrays.zarr")
+        return shutil.copytree(pristine, tmp_path / "copy.agglo", ignore=ignored)
+
+    return copy
+
+
+def every_call(**how):
+    """Yield disks that fail at call 0, 1, 2, ... until one has not failed."""
+    at = 0
+    while True:
+        disk = Disk(at, **how)
+        yield disk
+        if not disk.failed:
+            assert at > 0, "test invalid: nothing was called"
+            return
+        at += 1
+
+
+def entries_on_disk(path):
+    with Store.open(path, read_only=True) as store:
+        if (path / "arrays.zarr").exists():
+            assert store.graph.n_regions == 5
+        return store.entries()
+
+
+@pytest.mark.parametrize("torn", [True, False])
+@pytest.mark.parametrize("error", ERRORS)
+def test_append_fails_once(copied, error, torn):
+    for disk in every_call(error=error, torn=torn):
+        path = copied()
+        with Store.open(path) as store:
+            with disk.in_use():
+                try:
+                    store.append(NEXT)
+                    expected = [*DONE, NEXT]
+                except NotSaved as refusal:
+                    expected = DONE
+                    assert "nothing has changed" in str(refusal)
+            assert store.entries() == entries_on_disk(path) == expected
+            assert not store.read_only
+            store.append({"after": 1})
+            assert entries_on_disk(path) == [*expected, {"after": 1}]
+
+
+@pytest.mark.parametrize("torn", [True, False])
+@pytest.mark.parametrize("error", ERRORS)
+def test_append_fails_and_so_does_all_that_follows(copied, error, torn):
+    for disk in every_call(error=error, torn=torn, for_good=True):
+        path = copied()
+        with Store.open(path) as store:
+            with disk.in_use():
+                try:
+                    store.append(NEXT)
+                    expected = [*DONE, NEXT]
+                except NotSaved as refusal:
+                    expected = DONE
+                    assert "read-only from now on" in str(refusal)
+                    with pytest.raises(NotSaved, match="read-only from now on"):
+                        store.append(NEXT)
+            assert store.entries() == expected
+            assert store.read_only == (expected == DONE)
+        with Store.open(path) as store:  # once the disk is well
+            assert store.entries()[: len(expected)] == expected
+            assert store.report.lost == 0
+            assert store.entries() in (DONE, [*DONE, NEXT])
+            store.append({"after": 1})
+
+
+def test_append_dies_at_every_call_and_the_power_goes_too(copied):
+    cuts = 0
+    for disk in every_call():
+        path = copied()
+        store = Store.open(path)
+        synced = (path / "journal.jsonl").stat().st_size
+        acknowledged = list(DONE)
+        with disk.in_use():
+            try:
+                store.append(NEXT)
+                acknowledged.append(NEXT)
+            except Died:
+                pass
+        store.close()
+        journal = path / "journal.jsonl"
+        synced = max(synced, disk.synced.get(journal.stat().st_ino, 0))
+        for length in reversed(range(synced, journal.stat().st_size + 1)):
+            os.truncate(journal, length)  # what was not synchronised may be lost in part
+            found = entries_on_disk(path)
+            assert found in (acknowledged, [*DONE, NEXT])
+            cuts += 1
+    assert cuts > 100, "test invalid: nothing was cut"
+
+
+@pytest.mark.parametrize("tail", [b"", b'{"sum":"torn', b"garbage\n"])
+@pytest.mark.parametrize("error", [*ERRORS, None])
+@pytest.mark.filterwarnings("ignore::napari_agglo.session._store.SessionDamage")
+def test_opening_fails(copied, error, tail):
+    for disk in every_call(error=error):
+        path = copied()
+        with open(path / "journal.jsonl", "ab") as journal:
+            journal.write(tail)
+        with disk.in_use():
+            try:
+                store = Store.open(path)
+            except (InvalidInput, Died):
+                store = None
+        if store is not None:
+            assert store.entries() == DONE
+            store.close()
+        assert entries_on_disk(path) == DONE
+        with Store.open(path) as store:
+            assert store.append(NEXT) == 4
+        kept = b"".join(p.read_bytes() for p in path.glob("journal.damaged-*"))
+        assert tail in kept, "what was taken out is there"
+
+
+@pytest.mark.parametrize("error", ERRORS)
+def test_settings_fail(copied, error):
+    for disk in every_call(error=error):
+        path = copied()
+        with Store.open(path) as store:
+            with disk.in_use():
+                try:
+                    store.save_settings({"threshold": 0.75})
+                    expected = {"threshold": 0.75}
+                except NotSaved:
+                    expected = {"threshold": 0.25}
+            assert store.settings == expected
+        with Store.open(path, read_only=True) as store:
+            assert store.settings == expected
+        assert not list(path.glob(".*")), "no temporary is left"
+
+
+def test_settings_die(copied):
+    for disk in every_call():
+        path = copied()
+        store = Store.open(path)
+        with disk.in_use():
+            try:
+                store.save_settings({"threshold": 0.75})
+            except Died:
+                pass
+        store.close()
+        with Store.open(path, read_only=True) as store:
+            assert store.settings["threshold"] in (0.25, 0.75)
+
+
+@pytest.mark.parametrize("error", [*ERRORS, None])
+def test_snapshots_fail_without_harm(copied, error):
+    for disk in every_call(error=error):
+        path = copied()
+        store = Store.open(path)
+        with disk.in_use():
+            try:
+                kept = store.snapshot("state", {"lut": np.arange(9)})
+            except Died:
+                kept = None
+        store.close()
+        with Store.open(path, read_only=True) as store:
+            length = len(store.load_snapshot("state").arrays["lut"])
+            assert store.entries() == DONE
+        assert length == {True: 9, False: 3}.get(kept, length)
+        assert length in (3, 9)
+
+
+def create_with(tmp_path, disks):
+    """Create a session on each of the disks: whole, or not there."""
+    target, failed = tmp_path / "new.agglo", 0
+    for disk in disks:
+        with disk.in_use():
+            try:
+                Store.create(target, small_graph(), settings={"a": 1}).close()
+            except (AggloError, Died) as error:
+                failed += 1
+                assert disk.failed
+                if isinstance(error, NotSaved) and "lock" not in str(error):
+                    assert "nothing has changed" in str(error)
+        if target.exists():
+            assert entries_on_disk(target) == []
+            shutil.rmtree(target)
+        if disk.error is not None:
+            assert not list(tmp_path.iterdir()), "no temporary is left"
+        for left in tmp_path.iterdir():
+            shutil.rmtree(left)
+    return failed
+
+
+def calls_of_create(tmp_path):
+    with Disk().in_use() as disk:
+        Store.create(tmp_path / "counted.agglo", small_graph()).close()
+    shutil.rmtree(tmp_path / "counted.agglo")
+    return disk.calls
+
+
+def test_creating_fails(tmp_path):
+    calls = calls_of_create(tmp_path)
+    some = range(3, calls, 17)
+    disks = [Disk(at, (*ERRORS, None)[at % 4]) for at in [0, 1, 2, *some, *range(calls - 8, calls)]]
+    assert create_with(tmp_path, disks) > 10
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("error", [*ERRORS, None])
+def test_creating_fails_at_every_call(tmp_path, error):
+    calls = calls_of_create(tmp_path)
+    assert create_with(tmp_path, [Disk(at, error) for at in range(calls)]) > calls // 2
+
+
+def recover_with(copied, disks):
+    """Recover a session with three kinds of damage on each of the disks, then on a good one."""
+    for disk in disks:
+        path = copied(arrays=True)
+        (path / "manifest.json").write_bytes(b"{")
+        (path / "arrays.zarr" / "edges" / "zarr.json").write_bytes(b"{}")
+        with open(path / "journal.jsonl", "ab") as journal:
+            journal.write(b"garbage")
+        with disk.in_use():
+            try:
+                Store.recover(path)
+            except (InvalidInput, Died):
+                assert disk.failed
+        assert not Store.recover(path).unmended
+        assert entries_on_disk(path) == DONE
+        kept = tree_of(path).values()
+        assert {b"{", b"{}", b"garbage"} <= set(kept), "something damaged is not kept"
+
+
+def test_recovering_fails_and_is_repeated(copied):
+    recover_with(copied, [Disk(at, (*ERRORS, None)[at % 4]) for at in range(0, 70, 5)])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("error", [*ERRORS, None])
+def test_recovering_fails_at_every_call(copied, error):
+    recover_with(copied, every_call(error=error))

@@ -55,6 +55,6 @@ def read_holder(descriptor: int) -> Holder | None:
         os.lseek(descriptor, 0, os.SEEK_SET)
         said = json.loads(os.read(descriptor, 4096))
         found = Holder(int(said["pid"]), str(said["host"]), str(said["since"]))
-    except (OSError, ValueError, LookupError, TypeError, RecursionError):
+    except (OSError, ArithmeticError, ValueError, LookupError, TypeError, RecursionError):
         return None
     return found if found.pid > 0 else None

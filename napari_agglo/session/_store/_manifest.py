@@ -149,7 +149,7 @@ def decode(plain: Any) -> Manifest:
         )
         if len(made.id) != 32:
             raise ValueError("an id of 32 digits is expected")
-    except (LookupError, TypeError, ValueError, AttributeError) as error:
+    except Exception as error:  # a file can be wrong in more ways than one can list
         raise SessionDamaged(f"it lacks or garbles something ({error}).") from error
     return made
 
@@ -169,9 +169,10 @@ def _checked_graph(said: Any) -> dict[str, Any]:
         and all(is_number(v) and 0 < v < math.inf for v in graph["spacing"])
         and all(isinstance(name, str) and name for name in names)
         and len(set(names)) == len(names) == len(ranges)
-        and all(len(r) == 2 and all(is_number(v) for v in r) for r in ranges)
+        and all(len(r) == 2 and all(is_number(v) and abs(v) < math.inf for v in r) for r in ranges)
         and 0 <= _whole(graph["bins"]) <= 256
         and graph["powers"] in (1, 4)
+        and isinstance(graph["dams"], bool)
     )
     if not right:
         raise ValueError("`graph` does not describe one")

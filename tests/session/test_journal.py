@@ -47,6 +47,7 @@ def test_what_is_appended_is_read(folder):
 def test_cut_at_every_byte_of_the_last_twenty_entries(folder):
     whole = (folder / JOURNAL).read_bytes()
     ends = [at + 1 for at, byte in enumerate(whole) if byte == ord("\n")]
+    print(f"\ncut at {len(whole) - ends[19]} places")
     for length in reversed(range(ends[19], len(whole))):
         os.truncate(folder / JOURNAL, length)
         entries, report = entries_in(folder)

@@ -152,7 +152,7 @@ def test_moved_renamed_linked_and_named_in_any_script(path, tmp_path):
     link.symlink_to(path)
     with Store.open(link) as store:
         assert [entry["in"] for entry in store.entries()[2:]][-1] == "[a]*?'\".agglo"
-        with pytest.raises(InvalidInput, match="open for writing elsewhere"):
+        with pytest.raises(InvalidInput, match="open for writing already"):
             Store.open(path)  # the same folder by its other name
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import gc
 import json
 import os
 import signal
@@ -45,7 +46,7 @@ def test_a_second_writer_is_refused_and_told_who_is_the_first(path):
             Store.open(path)
         assert not caught.value.stale
         for opening in (Store.recover, Store.break_lock, lambda p: Store.open(p, steal_lock=True)):
-            with pytest.raises(SessionLocked, match="close it there"):
+            with pytest.raises(SessionLocked, match=r"already, in this program .*close it first"):
                 opening(path)
         assert first.append({"still": "mine"}) == 1
     assert not (path / "lock").exists(), "nothing is left"
@@ -129,7 +130,16 @@ def test_the_lock_of_the_folder_that_took_our_place_is_left_alone(path, tmp_path
     Store.open(tmp_path / "moved.agglo").close()
 
 
-def test_forgotten_stores_do_not_hold_the_lock_after_an_error(path):
+def test_a_forgotten_store_does_not_keep_the_lock(path):
+    store = Store.open(path)
+    store.append({"a": 1})
+    del store
+    gc.collect()
+    with Store.open(path) as again:
+        assert again.entries() == [{"a": 1}]
+
+
+def test_an_opening_that_fails_does_not_keep_the_lock(path):
     (path / "journal.jsonl").unlink()
     for _ in range(2):
         with pytest.raises(ValueError, match=r"has no journal.jsonl"):

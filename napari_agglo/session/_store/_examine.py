@@ -37,8 +37,8 @@ def _judged(found: Scan, noted: Tail | None) -> Report:
     sentences = []
     if found.rest and not lost:
         sentences.append(
-            f"The journal ends in an incomplete line ({len(found.rest)} bytes): an edit that was "
-            "being written when the program stopped, and that was never acknowledged. "
+            f"The journal ends in an incomplete line ({len(found.rest)} bytes): an edit that is "
+            "being written, or was when the program stopped; it was never acknowledged. "
             f"The {_entries(kept)} before it {_are(kept)} there."
         )
     elif found.rest:

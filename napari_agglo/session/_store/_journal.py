@@ -107,8 +107,10 @@ class Journal:
                 with saving("The damaged part of the journal", aside):
                     _disk.write_whole(aside, rest)
                     _disk.truncate(descriptor, self._length)
-                    _disk.sync(descriptor)
                 self.report = _with_aside(self.report, aside)
+            with saving("The journal", self.path):
+                # What a killed program wrote last may not be on the disk yet, and is now believed.
+                _disk.sync(descriptor)
         except BaseException:
             _disk.close(descriptor)
             raise

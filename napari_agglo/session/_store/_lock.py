@@ -96,6 +96,12 @@ class Lock:
 
     def _busy(self, descriptor: int) -> SessionLocked:
         holder = read_holder(descriptor) or "another process of this computer"
+        if isinstance(holder, Holder) and holder.is_here and holder.pid == os.getpid():
+            return SessionLocked(
+                f"{self._path.parent} is open for writing already, in this program ({holder}); "
+                "close it first, or open it with read_only=True.",
+                stale=False,
+            )
         return SessionLocked(
             f"{self._path.parent} is open for writing elsewhere ({holder}); close it there, or "
             "open it here with read_only=True.",

@@ -311,6 +311,10 @@ class Store:
     ) -> None:
         self.close()
 
+    def __del__(self) -> None:  # one that was forgotten must not keep the session locked
+        if hasattr(self, "_lock"):
+            self.close()
+
     def __repr__(self) -> str:
         mode = ", read-only" if self.read_only else ""
         return f"Store({str(self.path)!r}, {len(self._journal.records)} entries{mode})"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -59,6 +60,22 @@ def neuropil() -> tuple[Lesson, Lesson]:
         superpixels = agglo.oversegment(sample.cues["boundary"], min_size=400)
         out.append((agglo.region_graph(superpixels, sample.cues), sample.gold))
     return out[0], out[1]
+
+
+def _arrays(name: str) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    if name == "fibsem":
+        return tuple(_read(*(f"gala_fibsem/train_{w}" for w in ("superpixels", "prob", "gt")))), {}
+    if name == "snemi":
+        volumes = _read(*(f"gala_snemi_mini/{w}" for w in ("superpixels", "prob_interior", "gt")))
+        return tuple(v[:, :80] for v in volumes), {"ranges": (255, 0), "spacing": (30, 6, 6)}
+    volumes = _read(*(f"fib25_half/{w}" for w in ("superpixels", "derived_boundary_prob", "gt")))
+    return tuple(v[:, :125] for v in volumes), {"ranges": (0, 255)}
+
+
+def training_volumes() -> dict[str, Callable[[], tuple[tuple[Any, ...], dict[str, Any]]]]:
+    """Return superpixels, boundary and gold of each training part, and options of its graph."""
+    real = ("fibsem", "snemi", "fib25") if data_folder() else ()
+    return {name: functools.partial(_arrays, name) for name in real}
 
 
 def lessons() -> dict[str, Callable[[], tuple[Lesson, Lesson]]]:

@@ -4,6 +4,11 @@
 should be merged; so every region stays within one gold segment. ``loose`` (lash): every merge is
 done, and what it does to the Rand index is noted.
 
+A good policy suggests hardly anything wrong before all that is right has been done. Then merges are
+noted at every scale, but boundaries to keep only among superpixels and among whole objects, and the
+forest takes a middling size for a reason to merge. So ``strict`` may also note *near misses*: of
+the boundaries of a region just made that must stay, the one the policy came closest to merging.
+
 The kernels return to Python when their room for examples is full and when they have asked the
 policy about very many boundaries, so that progress is seen and a cancel is noticed.
 """
@@ -21,6 +26,8 @@ from napari_agglo.policy import owner_of
 
 # Boundaries to ask a policy about between two looks at the world: a twentieth of a second or so.
 _ASKED = 20_000
+# Examples that one turn of a loop may note.
+AT_ONCE = 2
 # Places in `tally`.
 EXAMPLES, MERGES, LEFT = 0, 1, 2
 
@@ -65,8 +72,8 @@ def collect_strict(
     in_bag: Any, group: Any, rows: Any, owners: Any, which: Any, counts: Any, scores: Any,
     regions: Any, boxes: Any, boundaries: Any, layout: Any, quantiles: Any, scale: Any,
     node_block: Any, edge_block: Any, entropy: Any, axis: Any,
-    ids: Any, assigned: Any, labels: Any, out_rows: Any, out_labels: Any, out_owners: Any,
-    tally: Any,
+    ids: Any, assigned: Any, labels: Any, near_misses: Any, out_rows: Any, out_labels: Any,
+    out_owners: Any, tally: Any,
 ) -> Any:  # fmt: skip
     """Go on with an epoch of agglo; return whether it is over. No bounds checking.
 
@@ -77,7 +84,7 @@ def collect_strict(
     asked = 0
     room = out_labels.size
     while tally[LEFT] > 0:
-        if tally[EXAMPLES] == room or asked > _ASKED:
+        if tally[EXAMPLES] + AT_ONCE > room or asked > _ASKED:
             return False
         edge = np.int64(heap[0])
         remove_edge(edge, priority, ties, heap, place, size)
@@ -120,9 +127,20 @@ def collect_strict(
             regions, boxes, boundaries, layout, quantiles, scale,
             node_block, edge_block, entropy, axis,
         )  # fmt: skip
+        nearest = np.int64(-1)
+        for k in range(known if near_misses else 0):
+            other = np.int64(touched[k])
+            if labels[other] > 0 and (nearest < 0 or priority[other] < priority[nearest]):
+                nearest = other
+        if nearest >= 0:
+            _note(
+                nearest, 1, out_rows, out_labels, out_owners, tally, ends, ids, group,
+                regions, boxes, boundaries, layout, quantiles, scale,
+                node_block, edge_block, entropy, axis,
+            )  # fmt: skip
     # What is left should not be merged; what waits in the queue has not been noted as it is now.
     while size[0] > 0:
-        if tally[EXAMPLES] == room:
+        if tally[EXAMPLES] + AT_ONCE > room:
             return False
         edge = np.int64(heap[size[0] - 1])
         remove_edge(edge, priority, ties, heap, place, size)
@@ -215,7 +233,7 @@ def collect_loose(
     asked = 0
     room = out_labels.size
     while size[0] > 0:
-        if tally[EXAMPLES] == room or asked > _ASKED:
+        if tally[EXAMPLES] + AT_ONCE > room or asked > _ASKED:
             return False
         edge = np.int64(heap[0])
         remove_edge(edge, priority, ties, heap, place, size)

@@ -13,7 +13,14 @@ from napari_agglo.agglomeration import policy_scoring, start_rescoring
 from napari_agglo.features import FeatureMap, feature_matrix, feature_state
 from napari_agglo.graph import RegionGraph
 from napari_agglo.learning._assignment import assignment, boundary_labels, gold_table
-from napari_agglo.learning._collect import EXAMPLES, LEFT, MERGES, collect_loose, collect_strict
+from napari_agglo.learning._collect import (
+    AT_ONCE,
+    EXAMPLES,
+    LEFT,
+    MERGES,
+    collect_loose,
+    collect_strict,
+)
 from napari_agglo.learning._examples import Examples, joined
 from napari_agglo.policy import Policy
 from napari_agglo.volumes import Contingency
@@ -56,16 +63,24 @@ class Lesson:
         return Examples(rows, labels[known], owners)
 
     def strict(
-        self, features: FeatureMap, policy: Policy, in_bag: NDArray[np.uint8], tell: Tell
+        self,
+        features: FeatureMap,
+        policy: Policy,
+        in_bag: NDArray[np.uint8],
+        tell: Tell,
+        *,
+        near_misses: bool = False,
     ) -> Examples:
-        """Agglomerate to A*, noting what the policy suggests on the way."""
+        """Agglomerate to A*, noting what the policy suggests on the way, or nearly suggests."""
         labels = boundary_labels(self.graph.edges, self.assigned)
         state, ids = self._start(features, policy, in_bag, labels != 0, np.zeros(len(labels), bool))
         tally = np.array([0, 0, (labels < 0).sum()], np.int64)
         assigned = self.assigned.copy()
         return self._run(
             features,
-            lambda *room: bool(collect_strict(*state, ids, assigned, labels, *room, tally)),  # type: ignore[call-arg]
+            lambda *room: bool(
+                collect_strict(*state, ids, assigned, labels, near_misses, *room, tally)  # type: ignore[call-arg]
+            ),
             tally,
             int(tally[LEFT]),
             tell,
@@ -108,27 +123,21 @@ class Lesson:
         most: int,
         tell: Tell,
     ) -> Examples:
-        parts: list[Examples] = []
+        full: list[Examples] = []
         over = False
-        before = 0
         while not over:
-            tell(int(tally[MERGES]), most, before + int(tally[EXAMPLES]))
-            if not parts or tally[EXAMPLES] == _ROOM:
-                tally[EXAMPLES] = 0
-                parts.append(
-                    Examples(
-                        np.zeros((_ROOM, features.width), np.float32),
-                        np.zeros(_ROOM, np.int8),
-                        np.zeros(_ROOM, np.int64),
-                    )
-                )
-                before = _ROOM * (len(parts) - 1)
-            room = parts[-1]
-            over = step(room.rows, room.labels, room.owners)
-        last = int(tally[EXAMPLES])
-        end = parts.pop()
-        parts.append(Examples(end.rows[:last], end.labels[:last], end.owners[:last]))
-        return joined(parts, features.width)
+            room = Examples(
+                np.zeros((_ROOM, features.width), np.float32),
+                np.zeros(_ROOM, np.int8),
+                np.zeros(_ROOM, np.int64),
+            )
+            before = sum(len(part) for part in full)
+            tally[EXAMPLES] = 0
+            while not over and tally[EXAMPLES] + AT_ONCE <= _ROOM:
+                tell(int(tally[MERGES]), most, before + int(tally[EXAMPLES]))
+                over = step(room.rows, room.labels, room.owners)
+            full.append(room.first(int(tally[EXAMPLES])))
+        return joined(full, features.width)
 
     def _cells(self) -> tuple[NDArray[Any], ...]:
         """Return overlaps as linked lists by node, sorted by gold segment, all golds in one."""

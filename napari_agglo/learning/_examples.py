@@ -30,6 +30,10 @@ class Examples:
     def __len__(self) -> int:
         return len(self.labels)
 
+    def first(self, n: int) -> Examples:
+        """Return the first `n` examples."""
+        return Examples(self.rows[:n], self.labels[:n], self.owners[:n])
+
     def unique(self) -> Examples:
         """Return the examples without exact duplicates, each at its first place."""
         both = np.concatenate([self.rows, self.labels[:, None].astype(np.float32)], axis=1)

@@ -34,6 +34,7 @@ def train(
     preset: str = "em",
     classifier: str = "forest",
     settings: ForestSettings | None = None,
+    near_misses: bool = True,
     mask: Any = None,
     seed: int = 0,
     each_epoch: Callable[[int, LearnedPolicy], object] | None = None,
@@ -64,6 +65,11 @@ def train(
         What is fitted.
     settings : ForestSettings, optional
         How the forest is grown.
+    near_misses : bool
+        Whether *agglo* and *mixed* also note, after each merge, the boundary of the new region that
+        must stay and that the policy came closest to merging. The paper's definition has no such
+        examples; without them a good policy learns from merges of every scale, but from boundaries
+        to keep only at the first and the last.
     mask : array of bool, optional
         Where `gold` is to be believed; for one volume only.
     seed : int
@@ -103,6 +109,7 @@ def train(
         features,
         classifier,
         settings or ForestSettings(),
+        near_misses,
         int(seed),
         epochs,
         each_epoch,
@@ -114,6 +121,7 @@ def train(
         "strategy": strategy,
         "epochs": int(epochs) if strategy != "flat" else 0,
         "start": start,
+        "near_misses": bool(near_misses),
         "classifier": classifier,
         "seed": int(seed),
         "settings": asdict(training.settings) if classifier == "forest" else {},
@@ -139,6 +147,7 @@ class _Training:
         features: FeatureMap,
         classifier: str,
         settings: ForestSettings,
+        near_misses: bool,
         seed: int,
         epochs: int,
         each_epoch: Callable[[int, LearnedPolicy], object] | None,
@@ -148,6 +157,7 @@ class _Training:
         self.features = features
         self.classifier = classifier
         self.settings = settings
+        self.near_misses = near_misses
         self.seed = seed
         self.epochs = epochs
         self.each_epoch = each_epoch
@@ -198,8 +208,12 @@ class _Training:
             def tell(merges: int, most: int, examples: int) -> None:
                 self._tell("agglomerate", epoch, merges, most, examples)
 
-            collect = one.strict if how == "strict" else one.loose
-            parts.append(collect(self.features, policy, in_bag, tell))
+            if how == "strict":
+                near = self.near_misses
+                part = one.strict(self.features, policy, in_bag, tell, near_misses=near)
+            else:
+                part = one.loose(self.features, policy, in_bag, tell)
+            parts.append(part)
         return joined(parts, self.features.width)
 
     def _fit(self, examples: Examples, epoch: int) -> Fitted:

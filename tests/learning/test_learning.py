@@ -72,10 +72,30 @@ def test_an_epoch_drawn_by_hand():
     expected = [flat.rows[1], flat.rows[0], feature_matrix(one, features)[0], flat.rows[2],
                 feature_matrix(both, features)[0]]  # fmt: skip
     assert np.array_equal(noted.rows, np.array(expected))
+    # With near misses, 12|3 is noted as soon as 1 and 2 are one, and 12|34 once 3 and 4 are.
+    noted = school.strict(features, MeanPolicy(), NOBODY, silent, near_misses=True)
+    assert noted.labels.tolist() == [1, -1, 1, 1, -1, 1, 1]
+    expected = [expected[k] for k in (0, 1, 2, 2, 3, 4, 4)]
+    assert np.array_equal(noted.rows, np.array(expected))
 
 
-@given(st.integers(0, 2**32 - 1), st.booleans(), st.integers(1, 3))
-def test_an_epoch_ends_at_the_connected_parts_of_the_best_agglomeration(seed, mean, room):
+def test_the_near_miss_is_the_boundary_that_the_policy_came_closest_to_merging():
+    # 1 and 2 are one object, 3 and 4 objects of their own; of 12|3 and 12|4 the second is weaker.
+    superpixels = np.array([[3, 1, 2, 4]])
+    cue = np.array([[0.9, 0.2, 0.0, 0.8]])
+    graph = region_graph(superpixels, cue)
+    features = feature_map(graph, "minimal")
+    school = lesson(graph, [np.array([[7, 5, 5, 8]])], None, 0)
+    noted = school.strict(features, MeanPolicy(), NOBODY, silent, near_misses=True)
+    after = feature_matrix(region_graph(np.array([[3, 1, 1, 4]]), cue), features)
+    assert noted.labels.tolist() == [-1, 1, 1, 1]
+    assert np.array_equal(noted.rows[1], after[1])  # boundaries in order: 1|3, 1|4
+
+
+@given(st.integers(0, 2**32 - 1), st.booleans(), st.booleans(), st.integers(2, 4))
+def test_an_epoch_ends_at_the_connected_parts_of_the_best_agglomeration(
+    seed, mean, near_misses, room
+):
     rng = np.random.default_rng(seed)
     superpixels = rng.integers(1, 15, (6, 5))
     gold = rng.integers(0, 4, (6, 5))
@@ -90,11 +110,11 @@ def test_an_epoch_ends_at_the_connected_parts_of_the_best_agglomeration(seed, me
 
         def watched(*args):
             over = original(*args)
-            ends.update(ends=args[0], ids=args[-7], labels=args[-5])
+            ends.update(ends=args[0], ids=args[-8], labels=args[-6])
             return over
 
         patch.setattr(_epoch, "collect_strict", watched)
-        noted = school.strict(features, policy, NOBODY, silent)
+        noted = school.strict(features, policy, NOBODY, silent, near_misses=near_misses)
     # What is left are boundaries that should not be merged, or of which nothing is known.
     alive = ends["ends"][:, 0] >= 0
     assert (ends["labels"][alive] >= 0).all()

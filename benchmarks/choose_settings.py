@@ -1,6 +1,6 @@
 """Compare ways of training by cross-validation within training parts, never touching a test part.
 
-    python -m benchmarks.choose_settings [--seeds 2] [--strategy agglo] [--only fib25] OPTION=V,V ...
+    python -m benchmarks.choose_settings [--seeds 2] [--strategy agglo] [--only fib25] NAME=V,V ...
 
 Each training volume is cut in two across each of its axes; one half teaches, the other judges, and
 the other way round. An option is one of `ForestSettings` or of `train`; all combinations are tried.
@@ -78,7 +78,7 @@ def value(text: str) -> Any:
             return kind(text)
         except ValueError:
             continue
-    return None if text == "none" else text
+    return {"none": None, "true": True, "false": False}.get(text, text)
 
 
 def main() -> None:
@@ -103,8 +103,11 @@ def main() -> None:
             half, best = found.mean(axis=(0, 1))
             spread = found.std(axis=1).mean(axis=0)  # over seeds, within a split
             words = " ".join(f"{key}={value}" for key, value in chosen.items()) or "defaults"
-            print(f"{name:9} {given.strategy} {words:40} at 0.5 {half:.3f} ± {spread[0]:.3f}  best {best:.3f} ± "
-                  f"{spread[1]:.3f}  ({took:.1f} s)", flush=True)  # fmt: skip
+            print(
+                f"{name:7} {given.strategy:5} {words:32} at 0.5 {half:.3f} ± {spread[0]:.3f}"
+                f"  best {best:.3f} ± {spread[1]:.3f}  ({took:.1f} s)",
+                flush=True,
+            )
 
 
 if __name__ == "__main__":

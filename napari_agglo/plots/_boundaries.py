@@ -73,7 +73,7 @@ def plot_boundaries(
     if human is not None:
         axes.plot(human["recall"], human["precision"], "s", ms=6, color=colours.ink, gid="human")
         avoid.append((float(human["recall"]), float(human["precision"])))
-        key += "    ■ human against human"
+        key += "    ■ people"
     plain(axes, key=f"{key}    thin lines: equal F")
     axes.grid(visible=False)
     label_lines(axes, named, avoid)

@@ -79,6 +79,6 @@ def plot_vi_by_threshold(
         avoid += [star, (threshold, min(half, top))]
     axes.axvline(threshold, color=colours.muted, lw=0.8, ls=":", zorder=0)
     axes.set(xlim=(low, high), ylim=(0, top), xlabel="threshold", ylabel="VI (bits)")
-    plain(axes, key=f"★ least VI    ● at {threshold:g}")
+    plain(axes, key=f"★ least    ● at {threshold:g}")
     label_lines(axes, named, avoid)
     return axes

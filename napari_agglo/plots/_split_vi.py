@@ -99,20 +99,20 @@ def plot_split_vi(
         _mark(axes, star, "*", 13, colour, "least")
         named.append(Named(name, x, y, text))
         avoid += [_within(star, limit), _within(half, limit)]
-    key = f"★ least VI    ● at {threshold:g}"
+    key = f"★ least    ● at {threshold:g}"
     if weight is not None:
         key += f"    ◆ touched by slope −{weight:g}"
     if best is not None:
         point = _within((best["false_merge"], best["false_split"]), limit)
         _mark(axes, point, "P", 9, colours.ink, "best")
         avoid.append(point)
-        key += "    ✚ best possible (A*)"
+        key += "    ✚ best possible"
     if human is not None and len(human):
         need(human, ("false_merge", "false_split"), "human")
         x, y = human["false_merge"].to_numpy(float), human["false_split"].to_numpy(float)
         axes.plot(x, y, "s", ms=4, color=colours.muted, alpha=0.8, zorder=2, gid="human")
         avoid += list(zip(x.tolist(), y.tolist(), strict=True))
-        key += "    ■ human against human"
+        key += "    ■ people"
     axes.set(xlabel="false merge H(U|S) (bits)", ylabel="false split H(S|U) (bits)")
     plain(axes, key=key)
     axes.grid(visible=False)

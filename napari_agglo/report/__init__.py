@@ -1,0 +1,8 @@
+"""A report: one HTML page with tables, plots and pictures of the errors, to send to a colleague."""
+
+from __future__ import annotations
+
+from napari_agglo.report._examine import Finding, PicturedError, examine
+from napari_agglo.report._page import html_report
+
+__all__ = ["examine", "Finding", "PicturedError", "html_report"]

@@ -1,0 +1,174 @@
+"""The figures of the page, each with a title and a sentence that says how to read it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+from napari_agglo.plots import (
+    new_axes,
+    plot_boundaries,
+    plot_breakdown,
+    plot_importances,
+    plot_paired_vi,
+    plot_reliability,
+    plot_split_vi,
+    plot_vi_by_epoch,
+    plot_vi_by_threshold,
+    plot_vi_rows,
+)
+from napari_agglo.report._svg import inline_svg
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+
+    from napari_agglo.report._examine import Finding, PicturedError
+
+_SQUARE = (4.7, 4.4)
+_WIDE = (4.9, 3.9)
+
+
+class Figures:
+    """Makes figures whose ids differ within one page."""
+
+    def __init__(self) -> None:
+        self._made = 0
+
+    def figure(self, title: str, said: str, draw: Callable[[Axes], object], size: Any) -> str:
+        """Return a plot with its caption as HTML."""
+        self._made += 1
+        axes = new_axes(*size)
+        draw(axes)
+        return (
+            f"<figure><figcaption><b>{escape(title)}</b>{escape(said)}</figcaption>"
+            f"{inline_svg(axes, f'f{self._made}', title)}</figure>"
+        )
+
+    def curves(
+        self,
+        curves: Mapping[str, pd.DataFrame],
+        best: Mapping[str, float] | None,
+        human: pd.DataFrame | None,
+        threshold: float,
+    ) -> list[str]:
+        """Return the split-VI plot and VI against the threshold."""
+        return [
+            self.figure(
+                "Split VI",
+                "False splits against false merges as regions merge: nearer to the corner is "
+                "better, and every point of a thin diagonal has the same VI.",
+                lambda axes: plot_split_vi(
+                    curves, best=best, human=human, threshold=threshold, axes=axes
+                ),
+                _SQUARE,
+            ),
+            self.figure(
+                "VI by threshold",
+                "A policy whose least VI lies near 0.5 gives probabilities that can be believed.",
+                lambda axes: plot_vi_by_threshold(curves, threshold=threshold, axes=axes),
+                _SQUARE,
+            ),
+        ]
+
+    def epochs(self, table: pd.DataFrame) -> str:
+        """Return VI against epochs."""
+        return self.figure(
+            "VI by epoch",
+            "Of the policies that differ in their epochs of training.",
+            lambda axes: plot_vi_by_epoch(table, axes=axes),
+            _WIDE,
+        )
+
+    def boundaries(self, curves: Mapping[str, pd.DataFrame]) -> str:
+        """Return the precision-recall curves of boundaries."""
+        return self.figure(
+            "Boundaries",
+            "Precision and recall of boundary pixels along the thresholds; of volumes, in some planes.",
+            lambda axes: plot_boundaries(curves, axes=axes),
+            _SQUARE,
+        )
+
+    def rows(self, rows: Mapping[str, Sequence[float]], said: str) -> str:
+        """Return a row of dots for each policy, and for people."""
+        return self.figure(
+            "VI of each",
+            said,
+            lambda axes: plot_vi_rows(rows, axes=axes),
+            (4.9, 1.2 + 0.45 * len(rows)),
+        )
+
+    def paired(
+        self, one: Mapping[str, float], two: Mapping[str, float], names: tuple[str, str]
+    ) -> str:
+        """Return the scatter of two policies over images."""
+        return self.figure(
+            "Image by image",
+            "A dot for each image; below the diagonal the policy of the vertical axis is better.",
+            lambda axes: plot_paired_vi(one, two, names=names, axes=axes),
+            _SQUARE,
+        )
+
+    def breakdown(self, finding: Finding) -> list[str]:
+        """Return both breakdowns of one finding."""
+        drawn = []
+        for kind, table, said in (
+            ("false split", finding.gold, "Gold segments that are split"),
+            ("false merge", finding.segments, "Segments that merge several of the gold standard"),
+        ):
+
+            def draw(axes: Axes, table: pd.DataFrame = table, kind: str = kind) -> object:
+                return plot_breakdown(table, kind=kind, axes=axes)
+
+            said = f"{said}: size against error. Lines of equal cost; the worst have their ids."
+            drawn.append(self.figure(f"{kind.capitalize()}s", said, draw, _WIDE))
+        return drawn
+
+    def policy(self, name: str, record: Mapping[str, Any]) -> list[str]:
+        """Return reliability and importances of one policy."""
+        count = min(15, len(record.get("importances") or {}))
+        return [
+            self.figure(
+                f"Reliability of {name}",
+                "How often merges were wrong, against the probability that the policy gave.",
+                lambda axes: plot_reliability(record, axes=axes),
+                _SQUARE,
+            ),
+            self.figure(
+                f"What counts for {name}",
+                "Importance of the features, the greatest above.",
+                lambda axes: plot_importances(record, axes=axes),
+                (4.9, max(2.0, 1.0 + 0.26 * count)),
+            ),
+        ]
+
+
+def map_figure(finding: Finding, several: bool) -> str:
+    """Return the error map of one finding."""
+    where = f"{finding.image}, " if several else ""
+    plane = f"plane {', '.join(map(str, finding.plane))}, " if finding.plane else ""
+    said = f"{where}{plane}at {finding.threshold:g}: VI {finding.scores['vi']:.3f} bits"
+    return (
+        f"<figure><figcaption><b>{escape(finding.policy)}</b>{escape(said)}</figcaption>"
+        f"{finding.error_map}</figure>"
+    )
+
+
+def error_figure(number: int, error: PicturedError, image: str | None) -> str:
+    """Return one of the worst errors."""
+    split = error.kind == "false split"
+    what = "gold segment" if split else "segment"
+    into = "pieces" if split else "gold segments"
+    ids = ", ".join(map(str, error.partners[:6])) + (" …" if len(error.partners) > 6 else "")
+    verb = "split into" if split else "merges"
+    where = f"{image}, " if image else ""
+    plane = f"; shown: {error.plane}" if error.plane else ""
+    return (
+        f'<figure><figcaption><b>{number}. <span class="kind {"split" if split else "merge"}">'
+        f'{error.kind}</span> <span class="cost">{error.contribution:.4f} bits</span></b>'
+        f"</figcaption>{error.picture}"
+        f'<div class="facts">{what} {error.id} {verb} {len(error.partners)} {into}: {ids}<br>'
+        f"{error.voxels} voxels, at {escape(where)}{', '.join(map(str, error.voxel))}"
+        f"{escape(plane)}</div></figure>"
+    )

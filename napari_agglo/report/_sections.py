@@ -1,0 +1,267 @@
+"""The sections of the report."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from napari_agglo.evaluate import minimum, state_at
+from napari_agglo.plots import LIGHT
+from napari_agglo.report._boundaries import summed
+from napari_agglo.report._figures import Figures, error_figure, map_figure
+from napari_agglo.report._svg import colour_variables
+from napari_agglo.report._tables import COLUMNS, Row, summary_table
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from napari_agglo.report._examine import Finding
+
+_MAPS = 12  # error maps at most, and errors drawn of each policy
+_WORST = 10
+
+
+def section(title: str, note: str, *parts: str) -> str:
+    """Return a section of the page; `note` is HTML."""
+    said = f'<p class="note">{note}</p>' if note else ""
+    return f"<section><h2>{escape(title)}</h2>{said}{''.join(parts)}</section>\n"
+
+
+class Page:
+    """The sections, from one set of findings."""
+
+    def __init__(
+        self,
+        findings: Sequence[Finding],
+        best: Mapping[str, Mapping[str, float]],
+        human: pd.DataFrame | None,
+        records: Mapping[str, Mapping[str, Any]],
+    ) -> None:
+        self.figures = Figures()
+        self.human, self.records = human, records
+        self.policies_found: dict[str, list[Finding]] = {}
+        for one in findings:
+            self.policies_found.setdefault(one.policy, []).append(one)
+        self.images = list(dict.fromkeys(one.image for one in findings))
+        self.threshold = findings[0].threshold
+        self.best = [best[image] for image in self.images if image in best]
+        self.vi = {
+            name: float(np.mean([one.scores["vi"] for one in found]))
+            for name, found in self.policies_found.items()
+        }
+        self.leader = min(self.vi, key=lambda name: self.vi[name])
+
+    def ordered(self) -> list[str]:
+        """Return the policies, the one with the least VI first."""
+        return sorted(self.vi, key=lambda name: (name != self.leader, self.vi[name]))
+
+    def lead(self) -> str:
+        first = self.policies_found[self.leader][0]
+        size = " × ".join(map(str, first.shape))
+        n = len(self.images)
+        what = f"{n} images" if n > 1 else f"{self.images[0]}, {size}"
+        least = float(np.mean([f.scores["vi"] for f in self.policies_found[self.leader]]))
+        merge, split = (
+            float(np.mean([f.scores[key] for f in self.policies_found[self.leader]]))
+            for key in ("false_merge", "false_split")
+        )
+        if least == 0:
+            said = f"<b>{escape(self.leader)}</b> has no error at {self.threshold:g}."
+        else:
+            among = f", the least of {len(self.vi)} policies" if len(self.vi) > 1 else ""
+            said = (
+                f"<b>{escape(self.leader)}</b> at {self.threshold:g}: VI {least:.3f} bits{among} "
+                f"({merge:.3f} false merges, {split:.3f} false splits)."
+            )
+        return f'<p class="note">{escape(what)}</p><p class="lead">{said}</p>'
+
+    def summary(self) -> str:
+        names = {light: name for light, (name, _, _) in colour_variables().items()}
+        rows = []
+        for k, (name, found) in enumerate(self.policies_found.items()):
+            values: dict[str, list[float]] = {
+                c.key: [f.scores[c.key] for f in found] for c in COLUMNS if c.key in found[0].scores
+            }
+            least = [minimum(f.curve) for f in found]
+            values["vi_min"] = [row["vi"] for row in least]
+            values["threshold_min"] = [row["threshold"] for row in least]
+            curve = summed([f.boundaries for f in found])
+            if curve is not None:
+                values["boundary_f"] = [float(curve["f"].max())]
+            rows.append(Row(name, values, f"var({names[LIGHT.line(k)[0]]})"))
+        rows += self._references()
+        note = (
+            f"At threshold {self.threshold:g}, unless another is named. ↓ less, ↑ more is better."
+        )
+        if len(self.images) > 1:
+            note += f" Means over {len(self.images)} images ± standard error."
+        legend = "; ".join(f"{c.title}: {c.said}" for c in COLUMNS)
+        return section(
+            "Summary", note, summary_table(rows), f'<p class="note facts">{escape(legend)}.</p>'
+        )
+
+    def _references(self) -> list[Row]:
+        """Return what does not compete: the superpixels, the best they allow, people."""
+        errors = ("vi", "false_merge", "false_split")
+        first = next(iter(self.policies_found.values()))
+        start = [state_at(f.curve, -math.inf) for f in first]
+        rows = [
+            Row(
+                "superpixels",
+                {key: [s[key] for s in start] for key in (*errors, "segments")},
+                reference=True,
+            )
+        ]
+        if self.best:
+            values = {key: [point[key] for point in self.best] for key in errors}
+            rows.append(Row("best possible (A*)", values, reference=True))
+        if self.human is not None and len(self.human):
+            values = {
+                key: [float(v) for v in self.human[key]] for key in errors if key in self.human
+            }
+            rows.append(Row("human against human", values, reference=True))
+        return rows
+
+    def curves(self) -> str:
+        curves = {name: _over_images(found) for name, found in self.policies_found.items()}
+        best = None
+        if self.best:
+            best = {
+                key: float(np.mean([point[key] for point in self.best])) for key in self.best[0]
+            }
+        drawn = self.figures.curves(curves, best, self.human, self.threshold)
+        known = {n: summed([f.boundaries for f in o]) for n, o in self.policies_found.items()}
+        drawn_ones = {name: curve for name, curve in known.items() if curve is not None}
+        if drawn_ones:
+            drawn.append(self.figures.boundaries(drawn_ones))
+        epochs = self._epochs()
+        if epochs is not None:
+            drawn.append(self.figures.epochs(epochs))
+        drawn += self._many()
+        return section("Curves", "", f'<div class="plots">{"".join(drawn)}</div>')
+
+    def _epochs(self) -> pd.DataFrame | None:
+        """Return VI by epoch, of the policies that were trained agglomeratively, or flat."""
+        import pandas as pd
+
+        rows = [
+            {
+                "epoch": int(self.records[name]["epochs"]),
+                "vi_at_half": state_at(one.curve, 0.5)["vi"],
+                "vi_min": minimum(one.curve)["vi"],
+            }
+            for name, found in self.policies_found.items()
+            if self.records.get(name, {}).get("strategy") in ("agglo", "flat")
+            for one in found
+        ]
+        if len({row["epoch"] for row in rows}) < 2:
+            return None
+        return pd.DataFrame(rows)
+
+    def _many(self) -> list[str]:
+        """Return what several images, or several gold standards, have to show."""
+        rows = {n: [f.scores["vi"] for f in found] for n, found in self.policies_found.items()}
+        drawn = []
+        people = self.human is not None and len(self.human) > 0
+        if len(self.images) > 1 or people:
+            said = "A dot for each image, a bar at the mean"
+            if people and self.human is not None:
+                rows["human"] = [float(v) for v in self.human["vi"]]
+                said += "; people against each other below"
+            drawn.append(self.figures.rows(rows, f"{said}."))
+        if len(self.images) > 1 and len(self.vi) > 1:
+            other, one = self.ordered()[-1], self.leader
+            values = {
+                name: {f.image: f.scores["vi"] for f in self.policies_found[name]}
+                for name in (other, one)
+            }
+            drawn.append(self.figures.paired(values[other], values[one], (other, one)))
+        return drawn
+
+    def breakdowns(self) -> str:
+        parts = []
+        for name in self.ordered():
+            worst = max(self.policies_found[name], key=lambda f: f.scores["vi"])
+            where = f", {worst.image}" if len(self.images) > 1 else ""
+            plots = f'<div class="plots">{"".join(self.figures.breakdown(worst))}</div>'
+            parts.append(_folded(f"{name}{where}", plots, name == self.leader))
+        note = "Which segments the error comes from: the cost of one is its size times its error."
+        return section("Breakdown", note, *parts)
+
+    def maps(self) -> str:
+        found = [f for name in self.ordered() for f in self.policies_found[name]][:_MAPS]
+        maps = "".join(map_figure(one, len(self.images) > 1) for one in found)
+        key = (
+            '<span class="key" style="background:#ff9e00"></span><span>false merge</span>'
+            '<span class="key" style="background:#40b8ff"></span><span>false split</span>'
+            "The stronger the colour, the larger the part of the segment (or gold segment) that "
+            "is elsewhere."
+        )
+        return section("Where the errors are", key, f'<div class="plots maps">{maps}</div>')
+
+    def errors(self) -> str:
+        parts = []
+        for name in self.ordered():
+            worst = [(e, f.image) for f in self.policies_found[name] for e in f.errors]
+            worst.sort(key=lambda one: -one[0].contribution)
+            several = len(self.images) > 1
+            drawn = "".join(
+                error_figure(k, error, image if several else None)
+                for k, (error, image) in enumerate(worst[:_WORST], start=1)
+            )
+            inside = (
+                f'<div class="errors">{drawn}</div>'
+                if drawn
+                else '<p class="empty">No error: every segment is a gold segment.</p>'
+            )
+            parts.append(_folded(name, inside, name == self.leader))
+        key = (
+            '<span class="key" style="background:#ffd23f"></span><span>gold standard</span>'
+            '<span class="key" style="background:#2fd0ff"></span><span>segmentation</span>'
+            '<span class="key" style="background:#fff;outline:1px solid #888"></span>'
+            "<span>the segment that is wrong</span>Colours within it are its parts. Coordinates "
+            "are those of a voxel in it."
+        )
+        return section("The worst errors", key, *parts)
+
+    def policies(self) -> str:
+        known = [name for name in self.policies_found if self.records.get(name)]
+        if not known:
+            return ""
+        parts = []
+        for name in sorted(known, key=self.ordered().index):
+            record = self.records[name]
+            plots = f'<div class="plots">{"".join(self.figures.policy(name, record))}</div>'
+            parts.append(_folded(f"{name}: {_trained(record)}", plots, name == known[-1]))
+        return section("The learned policies", "", *parts)
+
+
+def _trained(record: Mapping[str, Any]) -> str:
+    """Return how a policy was trained, in a line."""
+    said = [str(record.get("strategy", "trained"))]
+    if record.get("epochs"):
+        said.append(f"{record['epochs']} epochs")
+    if "examples" in record:
+        said.append(f"{record['examples']} examples")
+    if "accuracy" in record:
+        whose = "held-out" if record.get("held_out") else "training"
+        said.append(f"{100 * record['accuracy']:.1f} % of {whose} ones right")
+    return ", ".join(said)
+
+
+def _folded(title: str, inside: str, opened: bool) -> str:
+    return (
+        f"<details{' open' if opened else ''}><summary>{escape(title)}</summary>{inside}</details>"
+    )
+
+
+def _over_images(found: Sequence[Finding]) -> pd.DataFrame:
+    if len(found) == 1:
+        return found[0].curve
+    from napari_agglo.evaluate import mean_curve
+
+    return mean_curve({one.image: one.curve for one in found})

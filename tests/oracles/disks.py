@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable
 from contextlib import contextmanager
@@ -29,15 +30,15 @@ class Disk:
         The call, from 0, to fail at; None only counts.
     error
         The errno to fail with, or None: the program dies.
-    for_good
-        Whether every call from then on fails too.
+    times
+        How many calls fail, one after the other.
     torn
         Whether a failing write has written half of its bytes.
     """
 
-    def __init__(self, at=None, error=None, *, for_good=False, torn=True):
+    def __init__(self, at=None, error=None, *, times=1, torn=True):
         self.at, self.error, self.torn = at, error, torn
-        self.for_good = for_good or error is None
+        self.times = math.inf if error is None else times
         self.calls = 0
         self.failed = 0
         self.synced = {}  # inode: length that is surely on the disk
@@ -45,7 +46,7 @@ class Disk:
 
     def __call__(self, what: str, function: Callable, *arguments):
         number, self.calls = self.calls, self.calls + 1
-        if self.at is not None and (number == self.at or (self.for_good and number > self.at)):
+        if self.at is not None and self.at <= number < self.at + self.times:
             if what == "write" and self.torn and not self.failed:
                 function(arguments[0], arguments[1][: len(arguments[1]) // 2])
             if what == "close" and self.error is not None:

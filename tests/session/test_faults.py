@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import errno
+import math
 import os
 import shutil
+import sys
 
 import numpy as np
 import pytest
@@ -42,15 +44,15 @@ def copied(pristine, tmp_path):
     return copy
 
 
-def every_call(**how):
-    """Yield disks that fail at call 0, 1, 2, ... until one has not failed."""
+def every_call(what, **how):
+    """Yield disks that fail at call 0, 1, 2, ... of `what` until one has not failed."""
     at = 0
     while True:
         disk = Disk(at, **how)
         yield disk
         if not disk.failed:
             assert at > 0, "test invalid: nothing was called"
-            print(f"\n{at} calls, each failed once")
+            print(f"\n{what}: {at} calls, each failed once")
             return
         at += 1
 
@@ -75,7 +77,7 @@ def entries_on_disk(path):
 @pytest.mark.parametrize("torn", [True, False])
 @pytest.mark.parametrize("error", ERRORS)
 def test_append_fails_once(copied, error, torn):
-    for disk in every_call(error=error, torn=torn):
+    for disk in every_call("appending", error=error, torn=torn):
         path = copied()
         with Store.open(path) as store:
             refusal = attempt(disk, NotSaved, store.append, NEXT)
@@ -90,7 +92,7 @@ def test_append_fails_once(copied, error, torn):
 @pytest.mark.parametrize("torn", [True, False])
 @pytest.mark.parametrize("error", ERRORS)
 def test_append_fails_and_so_does_all_that_follows(copied, error, torn):
-    for disk in every_call(error=error, torn=torn, for_good=True):
+    for disk in every_call("appending, for good", error=error, torn=torn, times=math.inf):
         path = copied()
         with Store.open(path) as store:
             refusal = attempt(disk, NotSaved, store.append, NEXT)
@@ -108,9 +110,26 @@ def test_append_fails_and_so_does_all_that_follows(copied, error, torn):
             store.append({"after": 1})
 
 
+@pytest.mark.parametrize("times", range(2, 9))
+def test_append_fails_and_so_do_some_calls_that_follow(copied, times):
+    given_up = 0
+    for disk in every_call(f"appending, {times} times", error=errno.EIO, times=times):
+        path = copied()
+        with Store.open(path) as store:
+            refusal = attempt(disk, NotSaved, store.append, NEXT)
+            expected = DONE if refusal else [*DONE, NEXT]
+            assert store.entries() == expected
+            given_up += store.read_only
+            if not store.read_only:
+                assert entries_on_disk(path) == expected
+                store.append({"after": 1})
+        assert entries_on_disk(path)[: len(expected)] == expected
+    assert given_up > 0 or times < 4, "test invalid: there was always a way back"
+
+
 def test_append_dies_at_every_call_and_the_power_goes_too(copied):
     cuts = 0
-    for disk in every_call():
+    for disk in every_call("appending, dies"):
         path = copied()
         store = Store.open(path)
         synced = (path / "journal.jsonl").stat().st_size
@@ -124,6 +143,7 @@ def test_append_dies_at_every_call_and_the_power_goes_too(copied):
             found = entries_on_disk(path)
             assert found in (acknowledged, [*DONE, NEXT])
             cuts += 1
+    print(f"power cut: {cuts} journals")
     assert cuts > 100, "test invalid: nothing was cut"
 
 
@@ -131,7 +151,7 @@ def test_append_dies_at_every_call_and_the_power_goes_too(copied):
 @pytest.mark.parametrize("error", [*ERRORS, None])
 @pytest.mark.filterwarnings("ignore::napari_agglo.session._store.SessionDamage")
 def test_opening_fails(copied, error, tail):
-    for disk in every_call(error=error):
+    for disk in every_call("opening", error=error):
         path = copied()
         with open(path / "journal.jsonl", "ab") as journal:
             journal.write(tail)
@@ -150,9 +170,29 @@ def test_opening_fails(copied, error, tail):
         assert tail in kept, "what was taken out is there"
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="no such limit")
+def test_the_system_itself_takes_only_a_part(copied):
+    import resource
+
+    path = copied()
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    with Store.open(path) as store:
+        size = (path / "journal.jsonl").stat().st_size
+        resource.setrlimit(resource.RLIMIT_FSIZE, (size + 50, hard))
+        try:
+            with pytest.raises(NotSaved, match=r"File too large.*nothing has changed"):
+                store.append(NEXT)
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+        assert (path / "journal.jsonl").stat().st_size == size
+        assert store.entries() == DONE
+        assert store.append(NEXT) == 4
+    assert entries_on_disk(path) == [*DONE, NEXT]
+
+
 def test_a_read_only_disk(copied):
     path = copied(arrays=True)
-    with Disk(0, errno.EROFS, for_good=True).in_use() as disk:
+    with Disk(0, errno.EROFS, times=math.inf).in_use() as disk:
         with pytest.raises(NotSaved, match="open the session with read_only=True"):
             Store.open(path)
         tried = disk.calls
@@ -164,7 +204,7 @@ def test_a_read_only_disk(copied):
 
 @pytest.mark.parametrize("error", ERRORS)
 def test_settings_fail(copied, error):
-    for disk in every_call(error=error):
+    for disk in every_call("saving settings", error=error):
         path = copied()
         with Store.open(path) as store:
             refusal = attempt(disk, NotSaved, store.save_settings, {"threshold": 0.75})
@@ -176,7 +216,7 @@ def test_settings_fail(copied, error):
 
 
 def test_settings_die(copied):
-    for disk in every_call():
+    for disk in every_call("saving settings, dies"):
         path = copied()
         store = Store.open(path)
         attempt(disk, Died, store.save_settings, {"threshold": 0.75})
@@ -187,7 +227,7 @@ def test_settings_die(copied):
 
 @pytest.mark.parametrize("error", [*ERRORS, None])
 def test_snapshots_fail_without_harm(copied, error):
-    for disk in every_call(error=error):
+    for disk in every_call("a snapshot", error=error):
         path = copied()
         store = Store.open(path)
         with disk.in_use():
@@ -241,7 +281,7 @@ def test_creating_fails(tmp_path):
 def test_creating_fails_at_every_call(tmp_path, errors):
     calls = calls_of_create(tmp_path)
     failed = create_with(tmp_path, [Disk(at, errors[at % len(errors)]) for at in range(calls)])
-    print(f"\ncreating: {calls} calls, each failed once; {failed} times there was no session")
+    print(f"\ncreating: {calls} calls, each failed once; told {failed} times")
     assert failed > calls // 2
 
 
@@ -267,4 +307,4 @@ def test_recovering_fails_and_is_repeated(copied):
 @pytest.mark.slow
 @pytest.mark.parametrize("error", [errno.ENOSPC, None])
 def test_recovering_fails_at_every_call(copied, error):
-    recover_with(copied, every_call(error=error))
+    recover_with(copied, every_call("recovering", error=error))

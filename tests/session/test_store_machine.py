@@ -79,9 +79,9 @@ class Sessions(RuleBasedStateMachine):
         self.reopen()
 
     @rule(entry=ENTRY, at=st.integers(0, 5), error=st.sampled_from([errno.ENOSPC, errno.EIO]),
-          for_good=st.booleans())  # fmt: skip
-    def append_to_a_failing_disk(self, entry, at, error, for_good):
-        with Disk(at, error, for_good=for_good).in_use():
+          times=st.integers(1, 9))  # fmt: skip
+    def append_to_a_failing_disk(self, entry, at, error, times):
+        with Disk(at, error, times=times).in_use():
             try:
                 self.store.append(entry)
                 self.entries.append(entry)

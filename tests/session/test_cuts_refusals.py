@@ -8,7 +8,15 @@ from oracles.merging import graph_of_edges
 
 from napari_agglo import InvalidInput, region_graph
 from napari_agglo.policy import RandomPolicy
-from napari_agglo.session._cuts import by_tree, connected_pieces, detached, min_cut, seeded
+from napari_agglo.session._cuts import (
+    boundary_costs,
+    by_tree,
+    connected_pieces,
+    detached,
+    min_cut,
+    seeded,
+    segment_of,
+)
 
 
 def chain(*means, faces=None):
@@ -104,33 +112,44 @@ def test_pieces_come_largest_first():
 
 
 # A seed's outline is cheap because it is small, not because a boundary is there.
-SMALL = {"faces": [2, 40, 40, 40, 2]}
 
 
 def test_a_cut_that_chops_off_only_a_seed_moves_away_from_it():
-    graph = chain(60, 60, 100, 60, 60, faces=[20, 40, 40, 40, 20])
+    graph = chain(60, 60, 70, 60, 60, faces=[9, 40, 40, 40, 9])
     plain = min_cut(graph, range(1, 7), [[1], [6]], isolating=True)
-    assert [1] in [part.tolist() for part in plain], "test invalid"
+    assert sorted(len(part) for part in plain) == [1, 5], "test invalid"
     parts = min_cut(graph, range(1, 7), [[1], [6]])
     assert [part.tolist() for part in parts] == [[1, 2, 3], [4, 5, 6]]
 
 
 def test_what_cannot_move_away_is_refused_unless_it_is_meant():
-    graph = chain(30, 30, 30, 30, 30, **SMALL)
+    # The nearer to a seed, the less in contact, and no evidence anywhere.
+    graph = chain(*[30] * 13, faces=[1, 2, 3, 4, 5, 6, 7, 6, 5, 4, 3, 2, 1])
     with pytest.raises(
-        InvalidInput, match=r"only the seeds of group 1, .*'seeded' or 'tree'.*detach"
+        InvalidInput, match=r"only the seeds of group ., .*'seeded' or 'tree'.*detach"
     ):
-        min_cut(graph, range(1, 7), [[1], [6]])
-    parts = min_cut(graph, range(1, 7), [[1], [6]], isolating=True)
-    assert sorted(len(part) for part in parts) == [1, 5]
+        min_cut(graph, range(1, 15), [[1], [14]])
+    parts = min_cut(graph, range(1, 15), [[1], [14]], isolating=True)
+    assert sorted(len(part) for part in parts) == [1, 13]
+
+
+def test_costs_can_be_kept_for_the_next_cut():
+    graph = chain(60, 60, 200, 60)
+    costs = boundary_costs(graph, segment_of(graph, range(1, 6)), "mean")
+    parts = min_cut(graph, range(1, 6), [[1], [5]], costs)
+    assert [part.tolist() for part in parts] == [[1, 2, 3], [4, 5]]
+    with pytest.raises(InvalidInput, match="costs of 4 boundaries, but the segment has 3"):
+        min_cut(graph, range(1, 5), [[1], [4]], costs)
 
 
 def test_a_seed_with_a_clear_outline_may_be_alone():
     graph = chain(250, 30, 30, 30, 30)
     parts = min_cut(graph, range(1, 7), [[1], [6]])
     assert [part.tolist() for part in parts] == [[1], [2, 3, 4, 5, 6]]
-    with pytest.raises(InvalidInput, match="only the seeds"):  # costs alone are no evidence
-        min_cut(graph, range(1, 7), [[1], [6]], np.array([1.0, 90.0, 90.0, 90.0, 90.0]))
+    # Costs alone are no evidence: the cut moves on to where it is cheapest but for the seed.
+    costs = np.array([1.0, 90.0, 80.0, 90.0, 90.0])
+    parts = min_cut(graph, range(1, 7), [[1], [6]], costs)
+    assert [part.tolist() for part in parts] == [[1, 2, 3], [4, 5, 6]]
 
 
 def test_a_segment_with_hardly_anything_but_seeds_is_cut():

@@ -4,14 +4,18 @@ from napari_agglo.session._cuts._by_tree import by_tree, separating_nodes
 from napari_agglo.session._cuts._detach import connected_pieces, detached
 from napari_agglo.session._cuts._min_cut import min_cut
 from napari_agglo.session._cuts._seeded import seeded
-from napari_agglo.session._cuts._weights import boundary_costs
+from napari_agglo.session._cuts._segment import Segment, segment_of
+from napari_agglo.session._cuts._weights import Costs, boundary_costs
 
 __all__ = [
+    "Costs",
+    "Segment",
     "boundary_costs",
     "by_tree",
     "connected_pieces",
     "detached",
     "min_cut",
     "seeded",
+    "segment_of",
     "separating_nodes",
 ]

@@ -18,7 +18,7 @@ from napari_agglo.session._cuts._segment import (
     require_connected,
     segment_of,
 )
-from napari_agglo.session._cuts._weights import boundary_costs
+from napari_agglo.session._cuts._weights import Costs, boundary_costs
 from napari_agglo.session._cuts._widen import widened
 
 Node = TypeVar("Node")
@@ -30,7 +30,7 @@ def by_tree(
     seeds: Sequence[Sequence[int]],
     node: Node,
     children: Callable[[Node], Sequence[Node]],
-    weights: Policy | str | NDArray[Any] = "mean",
+    weights: Policy | str | Costs | NDArray[Any] = "mean",
 ) -> list[NDArray[np.int64]]:
     """Cut a segment into the coarsest nodes of the merge tree that keep the groups apart.
 
@@ -49,7 +49,7 @@ def by_tree(
         The node of the tree that is the segment.
     children : callable
         Gives the nodes that a node was made of; none for a superpixel, which is its dense id.
-    weights : Policy, str or ndarray
+    weights : Policy, str, Costs or ndarray
         How strong ties are, as for `min_cut`.
 
     Returns

@@ -100,16 +100,3 @@ def _recut(
     out = owner.copy()
     out[inside] = np.where(side, a, b)
     return out
-
-
-def hops(problem: Partition) -> NDArray[np.float64]:
-    """Return how many boundaries lie between each boundary and the nearest terminal."""
-    from scipy.sparse import coo_array
-    from scipy.sparse.csgraph import dijkstra
-
-    ones = np.ones(len(problem.ends))
-    pairs = (problem.ends[:, 0], problem.ends[:, 1])
-    matrix = coo_array((ones, pairs), shape=(problem.n_nodes, problem.n_nodes)).tocsr()
-    seeds = np.concatenate(problem.groups)
-    far = dijkstra(matrix, directed=False, indices=seeds, unweighted=True, min_only=True)
-    return np.asarray(far[problem.ends].min(axis=1), np.float64)

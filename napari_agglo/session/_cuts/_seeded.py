@@ -61,8 +61,9 @@ def seeded(
     segment = segment_of(graph, members)
     groups = check_seeds(graph, segment, seeds)
     require_connected(segment)
-    costs = boundary_costs(graph, segment, policy)
-    groups = widened(segment.size, segment.ends, costs.cost, groups)
+    if max(len(group) for group in groups) > 1:  # asking the policy takes longer than all the rest
+        costs = boundary_costs(graph, segment, policy)
+        groups = widened(segment.size, segment.ends, costs.cost, groups)
     lut = np.arange(segment.size + 1)
     for group in groups:
         lut[group + 1] = group[0] + 1

@@ -33,6 +33,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--gold", required=True, metavar="FILE", help="0 is not annotated")
     add_threshold(parser, "report this one")
     parser.add_argument("-o", "--output", metavar="CURVE.csv", help="write every state")
+    parser.add_argument(
+        "--plot",
+        metavar="PLOT.png",
+        help="draw both errors along the curve, and VI by threshold; .png, .svg or .pdf; with "
+        "--each the mean and its standard error",
+    )
     parser.add_argument("--json", action="store_true", help="print every state as JSON")
     parser.add_argument(
         "--each",
@@ -45,7 +51,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> None:
     """Print the curve, or a table of many."""
     from napari_agglo.cli._arguments import cue_files
-    from napari_agglo.cli._outputs import check_table_output, refuse_clash
+    from napari_agglo.cli._outputs import check_plot_output, check_table_output, refuse_clash
+    from napari_agglo.cli._picture import draw_curve
     from napari_agglo.cli._pipeline import check_pipeline
     from napari_agglo.cli._terminal import json_text
     from napari_agglo.evaluate import state_at
@@ -54,6 +61,10 @@ def run(arguments: argparse.Namespace) -> None:
     check_pipeline(arguments, cues)
     given = {"--superpixels": arguments.superpixels} | {f"--cues {n}": f for n, f in cues.items()}
     given["--gold"] = arguments.gold
+    if arguments.plot:
+        check_plot_output("--plot", arguments.plot)
+        tables = {"-o": arguments.output} if arguments.output and not arguments.each else {}
+        refuse_clash({"--plot": arguments.plot} | tables, given)
     if arguments.each:
         _run_each(given, cues, arguments)
         return
@@ -61,6 +72,8 @@ def run(arguments: argparse.Namespace) -> None:
         check_table_output("-o", arguments.output)
         refuse_clash({"-o": arguments.output}, given)
     curve, voxels = _one(given, cues, arguments.output, arguments)
+    if arguments.plot:
+        draw_curve(Path(arguments.plot), _policy_name(arguments), curve, arguments.threshold)
     named = {
         "superpixels": state_at(curve, -math.inf),
         "best": best_state(curve),
@@ -72,6 +85,10 @@ def run(arguments: argparse.Namespace) -> None:
     else:
         print(_text(curve, named, arguments.threshold))
         print(f"\n{voxels} annotated voxels compared; errors in bits")
+
+
+def _policy_name(arguments: argparse.Namespace) -> str:
+    return Path(arguments.policy).stem if arguments.policy.endswith(".npz") else arguments.policy
 
 
 def best_state(curve: pd.DataFrame) -> dict[str, float]:
@@ -133,6 +150,14 @@ def _run_each(given: dict[str, str], cues: dict[str, str], arguments: argparse.N
         for_each(images, work)
     finally:  # what could be compared is told whatever came of the rest
         if rows:
+            if arguments.plot:
+                from napari_agglo.cli._picture import draw_curve
+                from napari_agglo.evaluate import mean_curve
+
+                whole = mean_curve(curves)
+                draw_curve(
+                    Path(arguments.plot), _policy_name(arguments), whole, arguments.threshold
+                )
             common, least = best_for_all(list(curves.values()))
             mean = mean_row(rows)
             if arguments.json:

@@ -15,6 +15,7 @@ from napari_agglo.cli import (
     _demo,
     _evaluate,
     _oversegment,
+    _report,
     _sample,
     _segment,
     _train,
@@ -22,7 +23,7 @@ from napari_agglo.cli import (
 from napari_agglo.cli._failures import describe, say
 from napari_agglo.errors import InvalidInput
 
-_COMMANDS = (_demo, _sample, _oversegment, _train, _segment, _evaluate, _curve)
+_COMMANDS = (_demo, _sample, _oversegment, _train, _segment, _evaluate, _curve, _report)
 
 
 class _Parser(argparse.ArgumentParser):

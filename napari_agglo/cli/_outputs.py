@@ -14,6 +14,7 @@ from pathlib import Path
 from napari_agglo.errors import InvalidInput
 
 _LABEL_SUFFIXES = (".tif", ".tiff", ".zarr", ".h5", ".hdf5", ".npz", ".npy", ".png")
+_PLOT_SUFFIXES = (".png", ".svg", ".pdf")
 _ZARR_MARKS = ("zarr.json", ".zarray", ".zgroup")
 
 
@@ -64,6 +65,16 @@ def check_table_output(option: str, text: str) -> None:
     path = Path(text).resolve()
     _refuse_folder(option, text, path)
     _check_parent(option, text, path)
+
+
+def check_plot_output(option: str, text: str) -> None:
+    """Refuse a place that a plot cannot be written to, and a format that there is none of."""
+    if Path(text).suffix.lower() not in _PLOT_SUFFIXES:
+        raise InvalidInput(
+            f"{option} {text}: the name must end in one of {', '.join(_PLOT_SUFFIXES)}, which says "
+            "the format"
+        )
+    check_table_output(option, text)
 
 
 def check_folder_output(option: str, text: str) -> None:

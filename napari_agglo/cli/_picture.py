@@ -68,6 +68,23 @@ def draw(
     figure.savefig(path, dpi=110, format="png")
 
 
+def draw_curve(path: Path, name: str, curve: pd.DataFrame, threshold: float) -> None:
+    """Write the split-VI plot and VI by threshold side by side; the suffix says the format."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    from napari_agglo.plots import plot_split_vi, plot_vi_by_threshold
+    from napari_agglo.volumes import replacing
+
+    figure = Figure(figsize=(10, 4.6), layout="constrained", facecolor="white")
+    FigureCanvasAgg(figure)
+    split, by_threshold = figure.subplots(1, 2)
+    plot_split_vi({name: curve}, threshold=threshold, axes=split)
+    plot_vi_by_threshold({name: curve}, threshold=threshold, axes=by_threshold)
+    with replacing(path) as temporary:
+        figure.savefig(temporary, dpi=120, format=path.suffix[1:].lower())
+
+
 def _middle(array: NDArray[Any], ndim: int) -> NDArray[Any]:
     """Return the middle plane of the first `ndim` axes; a colour axis after them stays."""
     for _ in range(ndim - 2):

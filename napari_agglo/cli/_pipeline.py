@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from napari_agglo._progress import ProgressCallback
     from napari_agglo.cli._inputs import Inputs
     from napari_agglo.graph import RegionGraph
+    from napari_agglo.policy import LearnedPolicy
     from napari_agglo.tree import MergeTree
 
 
@@ -22,9 +23,11 @@ def library_names(superpixels: str, cues: Mapping[str, str]) -> dict[str, str]:
     return {"superpixels": superpixels} | {f"cues[{name!r}]": file for name, file in cues.items()}
 
 
-def check_pipeline(arguments: argparse.Namespace, cues: Mapping[str, str]) -> None:
-    """Refuse what the arguments alone show to be wrong."""
-    policy = check_policy(arguments.policy)
+def check_pipeline(
+    arguments: argparse.Namespace, cues: Mapping[str, str], policy: str | None = None
+) -> None:
+    """Refuse what the arguments alone show to be wrong, for the policy given or that of theirs."""
+    policy = check_policy(arguments.policy if policy is None else policy)
     if policy == "mean" and "boundary" not in cues:
         raise InvalidInput(
             f"--policy mean needs a cue called boundary, not only {', '.join(cues)}; "
@@ -42,10 +45,22 @@ def build_tree(
     progress: ProgressCallback | None,
 ) -> MergeTree:
     """Agglomerate what has been opened."""
-    from napari_agglo.policy import LearnedPolicy, load_policy
     from napari_agglo.tree import agglomerate
 
-    given = arguments.policy
+    policy, ordered, bins = plan(arguments.policy, cues)
+    graph = build_graph(inputs, ordered, arguments, progress, bins)
+    return agglomerate(graph, policy, seed=arguments.seed, progress=progress)
+
+
+def plan(
+    given: str, cues: Mapping[str, str]
+) -> tuple[LearnedPolicy | str, dict[str, str], int | None]:
+    """Return a policy, and the cues in its order and the bins that its graph must have.
+
+    No bins: the mean of each boundary is enough.
+    """
+    from napari_agglo.policy import LearnedPolicy, load_policy
+
     policy = load_policy(given) if given.endswith(".npz") else given
     if isinstance(policy, LearnedPolicy):
         wanted = policy.features.cues
@@ -54,11 +69,8 @@ def build_tree(
                 f"--policy {given} was trained on the cues {', '.join(wanted)}, and --cues gives "
                 f"{', '.join(cues)}; give the same, e.g. --cues {wanted[0]}=FILE"
             )
-        ordered = {name: cues[name] for name in wanted}
-        graph = build_graph(inputs, ordered, arguments, progress, policy.features.bins)
-    else:
-        graph = build_graph(inputs, cues, arguments, progress, None)
-    return agglomerate(graph, policy, seed=arguments.seed, progress=progress)
+        return policy, {name: cues[name] for name in wanted}, policy.features.bins
+    return given, dict(cues), None
 
 
 def build_graph(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -52,11 +53,13 @@ def plot_boundaries(
         )
     axes = new_axes(5.2, 4.9) if axes is None else axes
     colours = colours_of(axes)
-    axes.set(xlim=(0, 1), ylim=(0, 1), aspect="equal", xlabel="recall", ylabel="precision")
-    _isolines(axes)
+    for name, curve in curves.items():
+        need(curve, ("precision", "recall", "f"), f"curves[{name!r}]")
+    low = _lowest(curves.values(), human)
+    axes.set(xlim=(low, 1), ylim=(low, 1), aspect="equal", xlabel="recall", ylabel="precision")
+    _isolines(axes, low)
     named, avoid = [], []
     for k, (name, curve) in enumerate(curves.items()):
-        need(curve, ("precision", "recall", "f"), f"curves[{name!r}]")
         colour, text, dashes = colours.line(k)
         ordered = curve.dropna(subset=["precision", "recall"])
         x, y = ordered["recall"].to_numpy(float), ordered["precision"].to_numpy(float)
@@ -80,14 +83,26 @@ def plot_boundaries(
     return axes
 
 
-def _isolines(axes: Axes) -> None:
+def _lowest(curves: Iterable[pd.DataFrame], human: Mapping[str, float] | None) -> float:
+    """Return where both axes begin: well below every point of greatest F, as a tenth."""
+    points = [float(human[key]) for key in ("precision", "recall")] if human is not None else []
+    for curve in curves:
+        if curve["f"].notna().any():
+            at = curve.loc[curve["f"].idxmax()]
+            points += [float(at["precision"]), float(at["recall"])]
+    return max(0.0, math.floor(10 * (min(points, default=0.0) - 0.3)) / 10)
+
+
+def _isolines(axes: Axes, low: float) -> None:
     """Draw curves of equal F, the harmonic mean of both, each with its value at the right."""
     colours = colours_of(axes)
-    for f in np.arange(1, 10) / 10:
+    for f in np.arange(1, 20) / 20:
+        if f / (2 - f) < low or (low < 0.5 and round(20 * f) % 2):
+            continue
         x = np.linspace(f / (2 - f), 1, 100)
         axes.plot(x, f * x / (2 * x - f), color=colours.muted, lw=0.6, alpha=0.4, zorder=0,
                   gid="isoline")  # fmt: skip
         axes.annotate(
-            f"{f:.1f}", (1, f / (2 - f)), xytext=(3, 0), textcoords="offset points", va="center",
+            f"{f:.2g}", (1, f / (2 - f)), xytext=(3, 0), textcoords="offset points", va="center",
             fontsize=SMALL - 1.5, color=colours.muted, annotation_clip=False,
         )  # fmt: skip

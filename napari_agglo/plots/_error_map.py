@@ -85,7 +85,8 @@ def worst_plane(table: Contingency, labels: NDArray[Any], gold: NDArray[Any]) ->
     leading = labels.shape[:-2]
     planes = int(np.prod(leading))
     best, most = np.unravel_index(planes // 2, leading) if leading else (), 0.0
-    for k in np.unique(np.linspace(0, planes - 1, min(planes, _LOOKED_AT)).astype(int)):
+    n = min(planes, _LOOKED_AT)
+    for k in ((np.arange(n) + 0.5) * planes / n).astype(int):
         index = np.unravel_index(k, leading) if leading else ()
         step = max(1, max(labels.shape[-2:]) // 256)
         some = (*index, slice(None, None, step), slice(None, None, step))

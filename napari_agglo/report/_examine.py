@@ -88,6 +88,7 @@ def examine(
     backdrop: Any = None,
     threshold: float = 0.5,
     spacing: Sequence[float] | None = None,
+    plane: Sequence[int] | None = None,
     worst: int = 10,
     boundaries: bool = True,
     progress: ProgressCallback | None = None,
@@ -108,6 +109,9 @@ def examine(
         Where the tree is cut.
     spacing : sequence of float, optional
         Distance between pixels along each axis.
+    plane : sequence of int, optional
+        Which plane to draw the error map of, by its index along all axes but the last two; by
+        default one with much error. Give all policies the same.
     worst : int
         How many errors to draw.
     boundaries : bool
@@ -144,6 +148,12 @@ def examine(
     if first.ndim < 2:  # a line of voxels is drawn as an image of one row
         labels, first, picture = labels[None], first[None], picture[None]
         spacing = None if spacing is None else (1.0, *spacing)
+    drawn = worst_plane(tables[0], labels, first) if plane is None else tuple(plane)
+    if len(drawn) != first.ndim - 2:
+        raise InvalidInput(
+            f"`plane` must have {first.ndim - 2} indices, one for each axis but the last two, got "
+            f"{drawn}."
+        )
     return Finding(
         policy=policy,
         image=image,
@@ -153,8 +163,8 @@ def examine(
         gold=parts.gold,
         segments=parts.segments,
         errors=_errors(parts.worst(worst), picture, labels, first, spacing),
-        plane=(plane := worst_plane(tables[0], labels, first)),
-        error_map=_error_map(picture, labels, first, tables[0], plane, spacing),
+        plane=drawn,
+        error_map=_error_map(picture, labels, first, tables[0], drawn, spacing),
         boundaries=sampled_boundaries(tree, golds, progress) if boundaries else None,
         shape=golds[0].shape,
     )

@@ -85,7 +85,7 @@ class Figures:
         """Return the precision-recall curves of boundaries."""
         return self.figure(
             "Boundaries",
-            "Precision and recall of boundary pixels along the thresholds; of volumes, in some planes.",
+            "Precision and recall of boundary pixels by threshold; of volumes, in some planes.",
             lambda axes: plot_boundaries(curves, axes=axes),
             _SQUARE,
         )

@@ -18,6 +18,7 @@ h1 { font-size: 26px; line-height: 1.2; margin: 0 0 6px; overflow-wrap: anywhere
 h2 { font-size: 18px; margin: 36px 0 4px; }
 p { margin: 0 0 12px; max-width: 92ch; overflow-wrap: anywhere; }
 .lead { font-size: 17px; }
+.note { max-width: 130ch; }
 .note, figcaption, footer, .facts { color: var(--muted); font-size: 13px; }
 a { color: var(--text-1); }
 .card, figure, details { background: var(--card); border: 1px solid var(--rule);

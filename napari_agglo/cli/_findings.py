@@ -1,0 +1,98 @@
+"""What `report` finds: every policy examined on one image after another."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from napari_agglo.errors import InvalidInput
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from napari_agglo.report import Finding
+
+
+def gold_option(k: int) -> str:
+    """Return what to call the k-th gold standard."""
+    return f"--gold {k + 1}" if k else "--gold"
+
+
+@dataclass
+class Found:
+    """What has been found so far."""
+
+    findings: list[Finding] = field(default_factory=list)
+    best: dict[str, dict[str, float]] = field(default_factory=dict)
+    human: list[pd.DataFrame] = field(default_factory=list)
+    records: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+
+def examine_image(
+    name: str,
+    files: Mapping[str, str],
+    cues: Mapping[str, str],
+    policies: Mapping[str, str],
+    arguments: argparse.Namespace,
+    found: Found,
+) -> None:
+    """Examine every policy on one image."""
+    from napari_agglo.cli._inputs import open_inputs
+    from napari_agglo.cli._pipeline import build_graph, library_names, plan
+    from napari_agglo.cli._terminal import progress_line
+    from napari_agglo.cli._words import command_words
+    from napari_agglo.evaluate import best_point
+    from napari_agglo.policy import LearnedPolicy
+    from napari_agglo.report import examine
+    from napari_agglo.tree import agglomerate
+    from napari_agglo.volumes import check_labels, check_same_shape, open_volume
+
+    evidence = {cue: files[f"--cues {cue}"] for cue in cues}
+    keys = ["gold", *(f"gold[{k}]" for k in range(1, len(arguments.gold)))]
+    truth = {key: files[gold_option(k)] for k, key in enumerate(keys)}
+    inputs = open_inputs(library_names(files["--superpixels"], evidence) | truth, arguments.spacing)
+    image = files.get("--image") or evidence.get("boundary") or next(iter(evidence.values()))
+    words = {**inputs.files, "backdrop": image}
+    with command_words(words):
+        golds = []
+        for key in keys:
+            golds.append(check_labels(inputs.volumes[key], key))
+            check_same_shape(golds[-1], inputs.volumes["superpixels"], key, "superpixels")
+            if not golds[-1].any():
+                raise InvalidInput(f"`{key}` is 0 everywhere, which is not annotated")
+        backdrop = open_volume(image).load()
+    made: tuple[Any, ...] = ()
+    plane: tuple[int, ...] | None = None
+    with progress_line() as progress:
+        for policy_name, given in policies.items():
+            policy, ordered, bins = plan(given, evidence)
+            if made != (tuple(ordered), bins):
+                graph = build_graph(inputs, ordered, arguments, progress, bins)
+                made = (tuple(ordered), bins)
+            tree = agglomerate(graph, policy, seed=arguments.seed, progress=progress)
+            if isinstance(policy, LearnedPolicy):
+                found.records[policy_name] = policy.record
+            with command_words(words):
+                found.findings.append(
+                    examine(
+                        tree,
+                        golds,
+                        policy=policy_name,
+                        image=name,
+                        backdrop=backdrop,
+                        threshold=arguments.threshold,
+                        spacing=inputs.spacing,
+                        plane=plane,
+                        boundaries=not arguments.no_boundaries,
+                        progress=progress,
+                    )
+                )
+            plane = found.findings[-1].plane  # all policies show the same one
+    points = [best_point(graph, gold) for gold in golds]
+    found.best[name] = {k: sum(p[k] for p in points) / len(points) for k in points[0]}
+    if len(golds) > 1:
+        from napari_agglo.evaluate import human_agreement
+
+        found.human.append(human_agreement(golds))

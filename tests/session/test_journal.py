@@ -119,12 +119,25 @@ def test_a_wrong_line_in_the_middle_ends_what_is_trusted(folder):
         (folder / JOURNAL).write_bytes(b"".join(changed))
         entries, report = entries_in(folder)
         assert len(entries) == 10
-        assert report.lost >= 30
+        assert report.lost == 30
         assert "cannot be trusted" in str(report)
     journal = Journal(folder, START, read_only=False)
     journal.close()
     assert (folder / "journal.damaged-1").read_bytes() == b"".join(changed[10:])
     assert (folder / JOURNAL).read_bytes() == b"".join(lines[:10])
+
+
+def test_a_letter_that_becomes_a_line_end_is_counted_once(tmp_path):
+    (tmp_path / JOURNAL).write_bytes(b"")
+    journal = Journal(tmp_path, START, read_only=False)
+    for name in ("one", "Jane", "three"):
+        journal.append({"by": name})
+    journal.close()
+    at = (tmp_path / JOURNAL).read_bytes().index(b"J")
+    overwrite(tmp_path / JOURNAL, at, ord("J") ^ 0x40)
+    found, report = examine(tmp_path, START)
+    assert found.complete_lines_after == 3, "test invalid: no line end was made"
+    assert (report.kept, report.lost) == (1, 2)
 
 
 def test_a_journal_of_another_session_is_not_taken(folder):
@@ -140,6 +153,8 @@ def test_a_note_that_lags_behind_raises_no_alarm(folder):
     assert report.lost == 0
     (folder / TAIL).unlink()
     assert entries_in(folder)[1].lost == 0
+    (folder / JOURNAL).write_bytes(b"")
+    assert "not known whether more" in str(entries_in(folder)[1]), "even if it is empty"
 
 
 def test_reading_only_writes_nothing(folder):

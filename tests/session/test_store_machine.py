@@ -6,6 +6,7 @@ import errno
 import os
 import shutil
 import tempfile
+from contextlib import nullcontext
 from pathlib import Path
 
 import numpy as np
@@ -22,6 +23,7 @@ from hypothesis.stateful import (
 from oracles.disks import Died, Disk, small_graph
 
 from napari_agglo.session._store import NotSaved, SessionDamage, Store
+from napari_agglo.session._store._tail import read_tail
 
 ENTRY = st.dictionaries(
     st.text(max_size=3),
@@ -78,7 +80,7 @@ class Sessions(RuleBasedStateMachine):
         self.path = self.path.rename(self.folder / name)
         self.reopen()
 
-    @rule(entry=ENTRY, at=st.integers(0, 5), error=st.sampled_from([errno.ENOSPC, errno.EIO]),
+    @rule(entry=ENTRY, at=st.integers(0, 3), error=st.sampled_from([errno.ENOSPC, errno.EIO]),
           times=st.integers(1, 9))  # fmt: skip
     def append_to_a_failing_disk(self, entry, at, error, times):
         with Disk(at, error, times=times).in_use():
@@ -113,11 +115,15 @@ class Sessions(RuleBasedStateMachine):
         journal = self.path / "journal.jsonl"
         length = data.draw(st.integers(0, journal.stat().st_size - 1))
         os.truncate(journal, length)
-        with pytest.warns(SessionDamage):
+        noted = read_tail(self.path / "journal.tail")  # a disk may have failed while it was written
+        with pytest.warns(SessionDamage) if noted else nullcontext():
             self.store = Store.open(self.path)
         kept = len(self.store.entries())
         assert kept < len(self.entries)
-        assert self.store.report.lost == len(self.entries) - kept
+        if noted:
+            assert self.store.report.lost == len(self.entries) - kept
+        else:
+            assert "not known whether more entries followed" in str(self.store.report)
         self.entries = self.entries[:kept]
 
     @precondition(lambda self: self.entries)
@@ -130,8 +136,11 @@ class Sessions(RuleBasedStateMachine):
         kept = flipped[:at].count(b"\n")
         flipped[at] ^= 1 << data.draw(st.integers(0, 7))
         journal.write_bytes(flipped)
+        noted = read_tail(self.path / "journal.tail")
         report = Store.recover(self.path)
-        assert (report.kept, report.lost) == (kept, len(self.entries) - kept)
+        assert report.kept == kept
+        assert report.sentences
+        assert report.lost == len(self.entries) - kept or not noted
         self.entries = self.entries[:kept]
         self.reopen()
 

@@ -33,7 +33,8 @@ def examine(folder: Path, start: str) -> tuple[Scan, Report]:
 def _judged(found: Scan, noted: Tail | None) -> Report:
     kept = len(found.records)
     expected = noted.seq if noted is not None else 0
-    lost = max(found.complete_lines_after, expected - kept, 0)
+    # The note counts better than the lines: damage may have made a line end, or unmade one.
+    lost = expected - kept if expected > kept else found.complete_lines_after
     sentences = []
     if found.rest and not lost:
         sentences.append(
@@ -52,7 +53,7 @@ def _judged(found: Scan, noted: Tail | None) -> Report:
             f"The journal ends after {_entries(kept)}, but {expected} were written: "
             f"{_entries(lost)} {_are(lost)} lost, for the file was cut off."
         )
-    if noted is None and (kept or found.rest):
+    if noted is None:
         sentences.append(
             f"The note {TAIL} is missing or damaged, so it is not known whether more entries "
             "followed."

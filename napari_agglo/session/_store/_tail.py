@@ -53,10 +53,14 @@ class TailFile:
 
     def write(self, tail: Tail) -> None:
         """Replace the note; a failure leaves an older one, or one that its checksum gives away."""
-        if self._descriptor is not None:
-            with suppress(OSError):
-                os.lseek(self._descriptor, 0, os.SEEK_SET)
-                _disk.write(self._descriptor, tail.encode())
+        for _ in range(2):  # once more if it fails: half a note says nothing
+            try:
+                if self._descriptor is not None:
+                    os.lseek(self._descriptor, 0, os.SEEK_SET)
+                    _disk.write(self._descriptor, tail.encode())
+                return
+            except OSError:
+                continue
 
     def close(self) -> None:
         """Close the file."""

@@ -8,6 +8,7 @@ from napari_agglo.graph._lookup import edge_positions, edges_within
 from napari_agglo.graph._merging import contracted, merge_boundaries, merge_regions
 from napari_agglo.graph._pieces import Pieces, superpixel_pieces
 from napari_agglo.graph._region_graph import RegionGraph
+from napari_agglo.graph._runs import pieces_to_runs, runs_to_pieces
 
 __all__ = [
     "Division",
@@ -21,6 +22,8 @@ __all__ = [
     "edges_within",
     "merge_boundaries",
     "merge_regions",
+    "pieces_to_runs",
     "region_graph",
+    "runs_to_pieces",
     "superpixel_pieces",
 ]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
 from hypothesis import assume, given
@@ -10,7 +12,7 @@ from hypothesis.extra import numpy as hnp
 from scipy import ndimage
 
 from napari_agglo import InvalidInput, region_graph
-from napari_agglo.graph import divided, superpixel_pieces
+from napari_agglo.graph import divided, pieces_to_runs, runs_to_pieces, superpixel_pieces
 
 
 @st.composite
@@ -114,3 +116,21 @@ def test_other_refusals():
     bare = region_graph(np.array([[7, 7, 7, 8]]), np.zeros((1, 4)), keep_cues=False)
     with pytest.raises(InvalidInput, match="keep_cues=True"):
         superpixel_pieces(bare, 1, [[(0, 0)], [(0, 2)]])
+
+
+@given(
+    hnp.arrays(
+        np.int64,
+        hnp.array_shapes(max_dims=4, max_side=5, min_side=0),
+        elements=st.integers(0, 3),
+    )
+)
+def test_pieces_survive_as_plain_numbers(labels):
+    runs = json.loads(json.dumps(pieces_to_runs(labels)))
+    assert np.array_equal(runs_to_pieces(runs, labels.shape), labels)
+
+
+@pytest.mark.parametrize("runs", [[1], [1, 5], [1, -6], [1, 6.0], ["1", 6], [1, 3, 2], [1, 2**70]])
+def test_damaged_runs_are_refused(runs):
+    with pytest.raises(InvalidInput, match="6 pixels in all"):
+        runs_to_pieces(runs, (2, 3))

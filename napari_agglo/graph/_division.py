@@ -69,6 +69,14 @@ class Division:
         new = np.arange(len(self.ids), dtype=np.int64) + self.n_regions + 1
         return np.concatenate([[self.superpixel], new])
 
+    def dense_ids(self, labels: NDArray[Any]) -> dict[int, int]:
+        """Return the dense id of each label of the array that was divided by."""
+        given, first = np.unique(labels, return_index=True)
+        numbers = self.pieces.reshape(-1)[first]
+        members = self.members.tolist()
+        pairs = zip(given.tolist(), numbers.tolist(), strict=True)
+        return {label: members[number - 1] for label, number in pairs if number > 0}
+
     @property
     def box(self) -> tuple[slice, ...]:
         """Where the superpixel lies."""

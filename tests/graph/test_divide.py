@@ -136,6 +136,7 @@ def test_a_drawn_example():
     division = divide(chain(), 1, np.array([[7, 5, 5]]))
     assert repr(division) == "Division(superpixel 1 in 2 pieces)"
     assert division.members.tolist() == [1, 3]
+    assert division.dense_ids(np.array([[7, 5, 5]])) == {5: 1, 7: 3}
     assert division.box == (slice(0, 1), slice(0, 3))
     after = division.apply(chain())
     assert after.superpixels.image.tolist() == [[3, 1, 1, 2, 2]]

@@ -88,8 +88,8 @@ def _lowest(curves: Iterable[pd.DataFrame], human: Mapping[str, float] | None) -
     points = [float(human[key]) for key in ("precision", "recall")] if human is not None else []
     for curve in curves:
         if curve["f"].notna().any():
-            at = curve.loc[curve["f"].idxmax()]
-            points += [float(at["precision"]), float(at["recall"])]
+            at = int(np.nanargmax(curve["f"].to_numpy(float)))
+            points += [float(curve[key].iloc[at]) for key in ("precision", "recall")]
     return max(0.0, math.floor(10 * (min(points, default=0.0) - 0.3)) / 10)
 
 

@@ -177,19 +177,58 @@ def test_evaluate(run, files):
     assert status == 0
     # 12 of 21 annotated voxels are in an object that is cut into halves
     half = f"{12 / 21:.4f}"
-    assert out == (
-        f"false_merge  0.0000\nfalse_split  {half}\nvi           {half}\nvoxels       21\n"
+    errors, rest = out.split("\n\n")
+    assert errors == (
+        f"false_merge  0.0000\nfalse_split  {half}\nvi           {half}\nvoxels       21"
     )
+    measures = dict(line.split() for line in rest.splitlines())
+    assert measures["merges_needed"] == "1"
+    assert measures["segments"] == "4"
+    assert measures["covering"] == f"{(12 * 0.5 + 9) / 21:.4f}"
+    assert measures["adapted_rand_precision"] == "1.0000"
 
 
 def test_evaluate_as_json(run, files):
     _, out, _ = run("evaluate", "superpixels.tif", "--gold", "gold.tif", "--json")
-    assert json.loads(out) == {
+    report = json.loads(out)
+    assert {name: report[name] for name in ("false_merge", "false_split", "vi", "voxels")} == {
         "false_merge": 0.0,
         "false_split": pytest.approx(12 / 21),
         "vi": pytest.approx(12 / 21),
         "voxels": 21,
     }
+    assert report["edit_distance"] == 1
+    assert {"rand", "adjusted_rand", "fowlkes_mallows", "cremi_score"} <= report.keys()
+
+
+def test_breakdown(run, refused, files):
+    arguments = ["evaluate", "superpixels.tif", "--gold", "gold.tif", "--breakdown"]
+    assert run(*arguments, "e.csv")[0] == 0
+    with open("e.csv", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert (rows[0]["kind"], rows[0]["id"], rows[0]["pieces"]) == ("false split", "5", "2")
+    assert float(rows[0]["contribution"]) == pytest.approx(12 / 21)
+    assert len(rows) == 3 + 4  # gold segments and segments
+    assert "would replace" in refused(*arguments, "gold.tif")
+    assert "there is no folder" in refused(*arguments, "no/e.csv")
+
+
+@pytest.mark.parametrize(
+    ("name", "begin"), [("c.png", b"\x89PNG"), ("c.svg", b"<?xml"), ("c.PDF", b"%PDF")]
+)
+def test_curve_as_plot(run, files, name, begin):
+    assert run("curve", *PIPELINE, "--gold", "gold.tif", "--plot", name)[0] == 0
+    assert Path(name).read_bytes().startswith(begin)
+
+
+def test_a_plot_is_refused_before_the_work(refused, files):
+    curve = ["curve", *PIPELINE, "--gold", "gold.tif", "-o", "c.csv"]
+    assert "must end in one of .png, .svg, .pdf" in refused(*curve, "--plot", "c.jpg")
+    assert "there is no folder" in refused(*curve, "--plot", "no/c.png")
+    shutil.copy("gold.tif", "gold.png")
+    read = ["curve", *PIPELINE, "--gold", "gold.png", "--plot", "gold.png"]
+    assert "would replace --gold gold.png" in refused(*read)
+    assert not os.path.exists("c.csv")
 
 
 def test_evaluate_refuses_other_shapes(refused, files):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from napari_agglo.evaluate._boundary import boundary_scores
 from napari_agglo.evaluate._boundary_curve import average_precision, boundary_curve
 from napari_agglo.evaluate._breakdown import Breakdown, breakdown
+from napari_agglo.evaluate._cross import CrossValidation, cross_validate
 from napari_agglo.evaluate._curve import best_covering, merge_curve, vi_curve
 from napari_agglo.evaluate._humans import human_agreement
 from napari_agglo.evaluate._metrics import metrics, table_metrics
@@ -40,4 +41,6 @@ __all__ = [
     "OverSet",
     "mean_curve",
     "human_agreement",
+    "cross_validate",
+    "CrossValidation",
 ]

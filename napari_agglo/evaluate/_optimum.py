@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from napari_agglo.evaluate._golds import dense_golds
 from napari_agglo.evaluate._merged import merged_rows
 from napari_agglo.evaluate._vi import conditional_entropies
 from napari_agglo.graph import RegionGraph
 from napari_agglo.learning import assign
-from napari_agglo.volumes import contingency, dense_labels
+from napari_agglo.volumes import contingency
 
 
 def best_lut(graph: RegionGraph, gold: Any) -> NDArray[np.uint32]:
@@ -80,7 +81,8 @@ def best_point(graph: RegionGraph, gold: Any, *, ignore_labels: bool = False) ->
     Parameters
     ----------
     graph : RegionGraph
-    gold : array of int, of the shape of the superpixels
+    gold : array of int, of the shape of the superpixels, or list of arrays
+        With several gold standards of one image the mean over them, each with an A* of its own.
     ignore_labels : bool
         As for `vi_curve`.
 
@@ -97,9 +99,12 @@ def best_point(graph: RegionGraph, gold: Any, *, ignore_labels: bool = False) ->
     >>> best_point(graph, np.array([1, 2, 3, 3]))
     {'false_merge': 0.5, 'false_split': 0.0, 'vi': 0.5}
     """
-    truth = dense_labels(gold, "gold")
-    table = contingency(graph.superpixels, truth, ignore_labels=ignore_labels)
-    false_merge, false_split = conditional_entropies(merged_rows(table, best_lut(graph, gold)))
+    errors = []
+    for number, truth in enumerate(dense_golds(gold, graph.superpixels.image, "superpixels")):
+        table = contingency(graph.superpixels, truth, ignore_labels=ignore_labels)
+        lut = best_lut(graph, gold[number] if isinstance(gold, (list, tuple)) else gold)
+        errors.append(conditional_entropies(merged_rows(table, lut)))
+    false_merge, false_split = (float(one) for one in np.mean(errors, axis=0))
     return {
         "false_merge": false_merge,
         "false_split": false_split,

@@ -57,6 +57,32 @@ def test_swapping_the_images_swaps_the_errors_and_names_do_not_matter(seed):
     assert split_vi(names[a], b) == pytest.approx((merge, split), abs=1e-12)
 
 
+@given(st.integers(0, 2**32), st.integers(1, 5))
+def test_it_is_a_metric(seed, n):
+    rng = np.random.default_rng(seed)
+    a, b, c = (rng.integers(1, n + 1, 12) for _ in range(3))
+    assert vi(a, b) == pytest.approx(vi(b, a), abs=1e-12)
+    assert vi(a, c) <= vi(a, b) + vi(b, c) + 1e-12
+    renamed = rng.permutation(n)[a - 1] + 10
+    assert vi(a, renamed) == 0
+    same = len(set(zip(a, b, strict=True))) == len(set(a)) == len(set(b))
+    assert (vi(a, b) < 1e-12) == same
+
+
+def vi(one, other):
+    return sum(split_vi(one, other))
+
+
+@given(st.integers(0, 2**32))
+def test_merging_two_segments_trades_splits_for_merges(seed):
+    rng = np.random.default_rng(seed)
+    labels, gold = rng.integers(1, 6, 40), rng.integers(0, 4, 40)
+    merge, split = split_vi(labels, gold)
+    joined_merge, joined_split = split_vi(np.where(labels == 2, 1, labels), gold)
+    assert joined_split <= split + 1e-12
+    assert joined_merge >= merge - 1e-12
+
+
 def test_shapes_must_match():
     with pytest.raises(InvalidInput, match=r"\(4,\).*\(2, 2\)"):
         split_vi(np.ones(4, int), np.ones((2, 2), int))

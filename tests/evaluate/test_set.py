@@ -70,9 +70,8 @@ def test_boundary_pixels_of_all_images_are_put_together():
         for name, (tree, gold) in cases(5).items()
     }
     found = over_set(curves, "f")
-    sums = sum(
-        c.set_index("threshold")[["drawn", "right", "true", "found"]] for c in curves.values()
-    )
+    counts = ["drawn", "right", "true", "found"]
+    sums = sum(c.set_index("threshold")[counts] for c in curves.values())
     precision, recall = sums["right"] / sums["drawn"], sums["found"] / sums["true"]
     f = (2 * precision * recall / (precision + recall)).fillna(0)
     assert found.ods == pytest.approx(f.max())

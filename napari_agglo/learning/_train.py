@@ -133,6 +133,7 @@ def train(
         "to_merge": int((examples.labels < 0).sum()),
         "history": training.history,
         "seconds": round(time.perf_counter() - began, 3),
+        "seconds_fitting": round(training.fitting, 3),
         **judgement(fitted, examples, features, held_out_scores(fitted, examples)),
     }
     return LearnedPolicy(features, fitted.model, record)
@@ -164,6 +165,7 @@ class _Training:
         self.progress = progress
         self.history: list[dict[str, int]] = []
         self.n_owners = sum(one.n_owners for one in lessons)
+        self.fitting = 0.0
         self._began = time.perf_counter()
 
     def run(self, strategy: str, start: str) -> tuple[Fitted, Examples]:
@@ -220,7 +222,8 @@ class _Training:
         def tell(said: Any) -> None:
             self._tell("fit", epoch, said.done, said.total, len(examples))
 
-        return fit(
+        began = time.perf_counter()
+        fitted = fit(
             examples,
             self.classifier,
             self.settings,
@@ -229,6 +232,8 @@ class _Training:
             tell,
             "fit",
         )
+        self.fitting += time.perf_counter() - began
+        return fitted
 
     def _tell(self, stage: str, epoch: int, done: int, total: int, examples: int) -> None:
         if self.progress is None:

@@ -1,0 +1,113 @@
+"""Time against number of superpixels: the table and the plot of docs/performance.md.
+
+    python -m benchmarks.experiment_growth [--most 100000] [-o DIR]
+
+Samples of different seeds stand side by side; longer and longer pieces of that row are agglomerated
+to the last merge, by the mean and by a forest that learned on another sample. The exponent is the
+slope of the line through the logarithms.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import napari_agglo as agglo
+from benchmarks.timing import cpu_seconds
+from napari_agglo.graph import RegionGraph
+
+# Small superpixels, so that a hundred thousand of them need not many voxels.
+MIN_SIZE = 30
+
+
+def row_of_samples(most: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return superpixels and boundary map of samples side by side, at least `most` superpixels."""
+    labels: list[np.ndarray] = []
+    boundaries: list[np.ndarray] = []
+    total = 0
+    seed = 1
+    while total < most:
+        boundary = agglo.sample("neuropil3d", seed=seed).cues["boundary"]
+        superpixels = agglo.oversegment(boundary, min_size=MIN_SIZE).astype(np.int64)
+        labels.append(np.where(superpixels > 0, superpixels + total, 0))
+        boundaries.append(boundary)
+        total += int(superpixels.max())
+        seed += 1
+    return np.concatenate(labels, axis=-1), np.concatenate(boundaries, axis=-1)
+
+
+def piece(labels: np.ndarray, boundary: np.ndarray, wanted: int) -> RegionGraph:
+    """Return the graph of the first columns, about `wanted` superpixels of them."""
+    columns = max(2, round(labels.shape[-1] * wanted / int(labels.max())))
+    window = (..., slice(0, columns))
+    return agglo.region_graph(
+        np.ascontiguousarray(labels[window]), np.ascontiguousarray(boundary[window])
+    )
+
+
+def learned() -> agglo.LearnedPolicy:
+    """Return a forest that learned on the sample of seed 0, from the boundary cue alone."""
+    sample = agglo.sample("neuropil3d")
+    superpixels = agglo.oversegment(sample.cues["boundary"], min_size=MIN_SIZE)
+    graph = agglo.region_graph(superpixels, sample.cues["boundary"])
+    return agglo.train(graph, sample.gold, strategy="flat")
+
+
+def exponent(sizes: list[int], seconds: list[float]) -> float:
+    """Return the slope of log seconds over log size."""
+    return float(np.polyfit(np.log(sizes), np.log(seconds), 1)[0])
+
+
+def plot(sizes: list[int], took: dict[str, list[float]], path: Path) -> None:
+    """Draw seconds against superpixels, both on logarithmic axes."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure((6, 4), layout="constrained")
+    FigureCanvasAgg(figure)
+    axes: Any = figure.subplots()
+    for (name, seconds), colour in zip(took.items(), ("#888888", "#c8553d"), strict=True):
+        label = f"{name}: exponent {exponent(sizes, seconds):.2f}"
+        axes.loglog(sizes, seconds, "o-", color=colour, label=label)
+    axes.set(xlabel="superpixels", ylabel="CPU seconds, whole hierarchy")
+    axes.grid(alpha=0.25, which="both")
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.legend(frameon=False)
+    figure.savefig(path, dpi=80)
+
+
+def main() -> None:
+    """Run from the command line."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--most", type=int, default=100_000)
+    parser.add_argument("-o", "--output", type=Path, default=Path("bench-output"))
+    given = parser.parse_args()
+    given.output.mkdir(parents=True, exist_ok=True)
+    policy = learned()
+    agglo.agglomerate(piece(*row_of_samples(1), 500), policy)  # compiles
+    labels, boundary = row_of_samples(given.most)
+    sizes: list[int] = []
+    took: dict[str, list[float]] = {"mean": [], "forest": []}
+    print("| superpixels | boundaries | mean, s | forest, s | merges/s by forest |")
+    print("|---|---|---|---|---|")
+    for wanted in np.geomspace(1000, given.most, 5).round().astype(int):
+        graph = piece(labels, boundary, int(wanted))
+        sizes.append(graph.n_regions)
+        took["mean"].append(cpu_seconds(lambda graph=graph: agglo.agglomerate(graph)))
+        forest = cpu_seconds(lambda graph=graph: agglo.agglomerate(graph, policy))
+        took["forest"].append(forest)
+        print(
+            f"| {graph.n_regions:,} | {graph.n_boundaries:,} | {took['mean'][-1]:.4f} | "
+            f"{forest:.2f} | {graph.n_regions / forest:,.0f} |",
+            flush=True,
+        )
+    for name, seconds in took.items():
+        print(f"{name}: seconds grow as superpixels to the power {exponent(sizes, seconds):.2f}")
+    plot(sizes, took, given.output / "growth.png")
+
+
+if __name__ == "__main__":
+    main()

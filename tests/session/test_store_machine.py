@@ -177,4 +177,4 @@ class ManySessions(Sessions):
 
 
 TestManySessions = pytest.mark.slow(ManySessions.TestCase)
-TestManySessions.settings = settings(max_examples=300, stateful_step_count=60)
+TestManySessions.settings = settings(max_examples=150, stateful_step_count=60)

@@ -6,7 +6,7 @@ import platform
 import sys
 from importlib.metadata import PackageNotFoundError, version
 
-from benchmarks import bench_engine, bench_learning, bench_start, bench_superpixels
+from benchmarks import bench_engine, bench_evaluate, bench_learning, bench_start, bench_superpixels
 from benchmarks.timing import Table
 
 
@@ -20,6 +20,7 @@ def main() -> int:
     table = Table()
     bench_start.run(table)
     bench_engine.run(table)
+    bench_evaluate.run(table)
     bench_learning.run(table)
     print()
     bench_superpixels.speed(256)

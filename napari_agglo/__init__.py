@@ -30,7 +30,16 @@ from napari_agglo.errors import AggloError, Cancelled, InvalidInput
 
 if TYPE_CHECKING:
     from napari_agglo._progress import Progress, TrainingProgress
-    from napari_agglo.evaluate import split_vi, vi_curve
+    from napari_agglo.evaluate import (
+        best_agglomeration,
+        boundary_scores,
+        breakdown,
+        cross_validate,
+        merge_curve,
+        metrics,
+        split_vi,
+        vi_curve,
+    )
     from napari_agglo.graph import RegionGraph, region_graph
     from napari_agglo.learning import train
     from napari_agglo.policy import LearnedPolicy, MeanPolicy, RandomPolicy, load_policy
@@ -58,7 +67,13 @@ _HOME = {
     "agglomerate": "tree",
     "MergeTree": "tree",
     "split_vi": "evaluate",
+    "metrics": "evaluate",
+    "breakdown": "evaluate",
+    "boundary_scores": "evaluate",
     "vi_curve": "evaluate",
+    "merge_curve": "evaluate",
+    "best_agglomeration": "evaluate",
+    "cross_validate": "evaluate",
 }
 
 __all__ = [
@@ -76,7 +91,13 @@ __all__ = [
     "Volume",
     "__version__",
     "agglomerate",
+    "best_agglomeration",
+    "boundary_scores",
+    "breakdown",
+    "cross_validate",
     "load_policy",
+    "merge_curve",
+    "metrics",
     "open_volume",
     "oversegment",
     "region_graph",

@@ -126,8 +126,9 @@ def best_for_all(curves: Sequence[pd.DataFrame]) -> tuple[str, float]:
 def _run_each(given: dict[str, str], cues: dict[str, str], arguments: argparse.Namespace) -> None:
     from napari_agglo.cli._each import check_each, for_each, partners
     from napari_agglo.cli._evaluate import mean_row
+    from napari_agglo.cli._picture import draw_curve
     from napari_agglo.cli._terminal import json_text, table
-    from napari_agglo.evaluate import state_at
+    from napari_agglo.evaluate import mean_curve, state_at
 
     images = partners(given)
     check_each(images, given, {"-o": (arguments.output, ".csv")} if arguments.output else {})
@@ -151,9 +152,6 @@ def _run_each(given: dict[str, str], cues: dict[str, str], arguments: argparse.N
     finally:  # what could be compared is told whatever came of the rest
         if rows:
             if arguments.plot:
-                from napari_agglo.cli._picture import draw_curve
-                from napari_agglo.evaluate import mean_curve
-
                 whole = mean_curve(curves)
                 draw_curve(
                     Path(arguments.plot), _policy_name(arguments), whole, arguments.threshold

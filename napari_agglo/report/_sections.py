@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from napari_agglo.evaluate import minimum, state_at
+from napari_agglo.evaluate import mean_curve, minimum, over_set, state_at
 from napari_agglo.plots import LIGHT
 from napari_agglo.report._boundaries import summed
 from napari_agglo.report._figures import Figures, error_figure, map_figure
+from napari_agglo.report._records import clean_record, trained
 from napari_agglo.report._svg import colour_variables
 from napari_agglo.report._tables import COLUMNS, Row, summary_table
 
@@ -42,7 +43,8 @@ class Page:
         records: Mapping[str, Mapping[str, Any]],
     ) -> None:
         self.figures = Figures()
-        self.human, self.records = human, records
+        self.human = human
+        self.records = {name: clean_record(record) for name, record in records.items()}
         self.policies_found: dict[str, list[Finding]] = {}
         for one in findings:
             self.policies_found.setdefault(one.policy, []).append(one)
@@ -88,7 +90,10 @@ class Page:
             }
             least = [minimum(f.curve) for f in found]
             values["vi_min"] = [row["vi"] for row in least]
-            values["threshold_min"] = [row["threshold"] for row in least]
+            together = over_set({f.image: f.curve for f in found})
+            values["threshold_min"] = [together.threshold]
+            if len(found) > 1:
+                values["vi_ods"] = [together.ods]
             curve = summed([f.boundaries for f in found])
             if curve is not None:
                 values["boundary_f"] = [float(curve["f"].max())]
@@ -99,7 +104,8 @@ class Page:
         )
         if len(self.images) > 1:
             note += f" Means over {len(self.images)} images ± standard error."
-        legend = "; ".join(f"{c.title}: {c.said}" for c in COLUMNS)
+        present = {key for row in rows for key in row.values}
+        legend = "; ".join(f"{c.title}: {c.said}" for c in COLUMNS if c.key in present)
         return section(
             "Summary", note, summary_table(rows), f'<p class="note facts">{escape(legend)}.</p>'
         )
@@ -150,12 +156,13 @@ class Page:
 
         rows = [
             {
-                "epoch": int(self.records[name]["epochs"]),
+                "epoch": self.records[name]["epochs"],
                 "vi_at_half": state_at(one.curve, 0.5)["vi"],
                 "vi_min": minimum(one.curve)["vi"],
             }
             for name, found in self.policies_found.items()
             if self.records.get(name, {}).get("strategy") in ("agglo", "flat")
+            and "epochs" in self.records[name]
             for one in found
         ]
         if len({row["epoch"] for row in rows}) < 2:
@@ -236,21 +243,8 @@ class Page:
         for name in sorted(known, key=self.ordered().index):
             record = self.records[name]
             plots = f'<div class="plots">{"".join(self.figures.policy(name, record))}</div>'
-            parts.append(_folded(f"{name}: {_trained(record)}", plots, name == known[-1]))
+            parts.append(_folded(f"{name}: {trained(record)}", plots, name == known[-1]))
         return section("The learned policies", "", *parts)
-
-
-def _trained(record: Mapping[str, Any]) -> str:
-    """Return how a policy was trained, in a line."""
-    said = [str(record.get("strategy", "trained"))]
-    if record.get("epochs"):
-        said.append(f"{record['epochs']} epochs")
-    if "examples" in record:
-        said.append(f"{record['examples']} examples")
-    if "accuracy" in record:
-        whose = "held-out" if record.get("held_out") else "training"
-        said.append(f"{100 * record['accuracy']:.1f} % of {whose} ones right")
-    return ", ".join(said)
 
 
 def _folded(title: str, inside: str, opened: bool) -> str:
@@ -262,6 +256,4 @@ def _folded(title: str, inside: str, opened: bool) -> str:
 def _over_images(found: Sequence[Finding]) -> pd.DataFrame:
     if len(found) == 1:
         return found[0].curve
-    from napari_agglo.evaluate import mean_curve
-
     return mean_curve({one.image: one.curve for one in found})

@@ -1,0 +1,140 @@
+"""`report`: a page and its tables, from files; what it refuses, before the work."""
+
+from __future__ import annotations
+
+import csv
+import os
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+import tifffile
+
+from napari_agglo.cli._report import policy_names
+
+REPORT = ["report", "--superpixels", "superpixels.tif", "--cues", "boundary=boundary.tif"]
+WHOLE = [*REPORT, "--gold", "gold.tif"]
+
+
+def table(name):
+    with open(name, newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def test_report(run, files):
+    status, out, err = run(
+        *WHOLE, "--policy", "mean", "--policy", "random", "-o", "r", "--title", "<My> title"
+    )
+    assert (status, err) == (0, "")
+    assert "r/report.html" in out.replace(os.sep, "/")
+    assert sorted(os.listdir("r")) == ["curves.csv", "report.html", "summary.csv", "worst.csv"]
+    page = Path("r/report.html").read_text("utf-8")
+    assert "&lt;My&gt; title" in page
+    for words in ("mean", "random", "gold.tif", "napari-agglo 0", "best possible (A*)"):
+        assert words in page
+    rows = table("r/summary.csv")
+    assert [row["policy"] for row in rows] == ["mean", "random"]
+    printed = out.splitlines()[1].split()
+    assert printed[:2] == ["mean", "superpixels.tif"]
+    assert float(printed[4]) == pytest.approx(float(rows[0]["vi"]), abs=1e-3)
+    assert {row["policy"] for row in table("r/curves.csv")} == {"mean", "random"}
+    assert {row["kind"] for row in table("r/worst.csv")} <= {"false merge", "false split"}
+
+
+def test_the_default_is_the_mean_and_no_error_is_no_fault(run, files):
+    tifffile.imwrite("perfect.tif", np.repeat([[5] * 6, [6, 6, 6, 7, 7, 7]], 2, 0).astype("u1"))
+    assert run(*REPORT, "--gold", "perfect.tif", "--no-boundaries", "-o", "r")[0] == 0
+    assert table("r/worst.csv") == []
+    assert [row["policy"] for row in table("r/summary.csv")] == ["mean"]
+    assert "has no error at 0.5" in Path("r/report.html").read_text("utf-8")
+
+
+def test_a_learned_policy_brings_its_record(run, files):
+    train = ["train", *WHOLE[1:], "--preset", "minimal", "--epochs", "1", "-o", "p<b>.npz"]
+    assert run(*train)[0] == 0
+    status, _, err = run(*WHOLE, "--policy", "mean", "p<b>.npz", "--no-boundaries", "-o", "r")
+    assert (status, err) == (0, "")
+    page = Path("r/report.html").read_text("utf-8")
+    assert "Reliability of p&lt;b&gt;" in page
+    assert "p<b>" not in page
+
+
+def test_several_golds_and_an_image(run, files):
+    other = tifffile.imread("gold.tif")
+    other[:, 3:] = 9
+    tifffile.imwrite("other.tif", other)
+    rgb = np.zeros((4, 6, 3), np.uint8)
+    tifffile.imwrite("image.tif", rgb, photometric="rgb")
+    golds = ["--gold", "gold.tif", "other.tif", "--image", "image.tif"]
+    status, _, err = run(*REPORT, *golds, "--no-boundaries", "-o", "r")
+    assert (status, err) == (0, "")
+    assert "human against human" in Path("r/report.html").read_text("utf-8")
+
+
+def test_each(run, refused, files):
+    for folder, source in (("s", "superpixels"), ("b", "boundary"), ("g", "gold")):
+        os.mkdir(folder)
+        for name in ("one", "two"):
+            shutil.copy(f"{source}.tif", f"{folder}/{name}.tif")
+    arguments = ["report", "--superpixels", "s", "--cues", "boundary=b", "--gold", "g", "--each"]
+    status, _, err = run(*arguments, "--policy", "mean", "random", "--no-boundaries", "-o", "r")
+    assert (status, err) == (0, "")
+    assert [row["image"] for row in table("r/summary.csv")] == ["one", "one", "two", "two"]
+    page = Path("r/report.html").read_text("utf-8")
+    assert "2 images" in page
+    assert "Image by image" in page
+    os.remove("g/two.tif")
+    assert "--gold g has no two" in refused(*arguments, "-o", "r2")
+    assert not os.path.exists("r2")
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (["-o", "gold.tif"], "drop the .tif"),
+        (["-o", "no/r"], "there is no folder"),
+        (["-o", "r", "--policy", "best"], "--policy must be a file POLICY.npz, mean or random"),
+        (["-o", "r", "--policy", "mean", "mean"], "--policy mean is given twice"),
+        (["-o", "r", "--policy", "nowhere.npz"], "nowhere.npz"),
+        (["-o", "r", "--threshold", "2"], "from 0 to 1"),
+        (["-o", "r", "--image", "nowhere.tif"], "nowhere.tif"),
+        (["-o", "r", "--image", "small.tif"], "small.tif (shape (2, 6)) must match gold.tif"),
+        (["-o", "r", "--gold", "small.tif"], "small.tif"),
+        (["-o", "r", "--gold", "empty.tif"], "empty.tif is 0 everywhere"),
+        (["-o", "r", "--gold", "gold.tif", "empty.tif"], "empty.tif is 0 everywhere"),
+        (["-o", "r", "--gold", "boundary.tif"], "boundary.tif must hold integer labels"),
+        (["-o", "r", "--seed", "-1", "--policy", "random"], "--seed must be from 0"),
+        ([], "required: -o/--output"),
+    ],
+)
+def test_refusals_leave_nothing(refused, files, change, words):
+    tifffile.imwrite("small.tif", np.ones((2, 6), np.uint8))
+    tifffile.imwrite("empty.tif", np.zeros((4, 6), np.uint8))
+    before = sorted(os.listdir("."))
+    said = refused(*WHOLE, *change)
+    assert words in said
+    assert "`" not in said
+    assert sorted(os.listdir(".")) == before
+
+
+def test_no_input_is_replaced(refused, files):
+    os.mkdir("r")
+    shutil.copy("gold.tif", "r/report.html")
+    before = Path("r/report.html").read_bytes()
+    assert "would replace" in refused(*REPORT, "--gold", "r/report.html", "-o", "r")
+    assert Path("r/report.html").read_bytes() == before
+
+
+def test_other_files_of_the_folder_stay(run, files):
+    os.mkdir("r")
+    Path("r/notes.txt").write_text("mine")
+    Path("r/report.html").write_text("old")
+    assert run(*WHOLE, "--no-boundaries", "-o", "r")[0] == 0
+    assert Path("r/notes.txt").read_text() == "mine"
+    assert Path("r/report.html").read_text("utf-8").startswith("<!doctype html>")
+
+
+def test_names_of_policies():
+    assert policy_names(["mean", "x/a.npz"]) == {"mean": "mean", "a": "x/a.npz"}
+    assert list(policy_names(["x/a.npz", "y/a.npz", "mean"])) == ["x/a.npz", "y/a.npz", "mean"]

@@ -1,0 +1,336 @@
+"""The page: whole, self-contained, safe against any name, right where there is little to show."""
+
+from __future__ import annotations
+
+import re
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+
+import napari_agglo as agglo
+from napari_agglo import InvalidInput
+from napari_agglo.evaluate import metrics, minimum
+from napari_agglo.report import examine, html_report
+from napari_agglo.report._sections import Page
+from napari_agglo.report._tables import Row, summary_table
+
+VOID = {"meta", "br", "link", "img", "input", "hr"}
+RECORD = {
+    "strategy": "agglo", "epochs": 3, "examples": 40, "accuracy": 0.9, "held_out": True,
+    "calibration": [[0.1, 0.2, 30], [0.9, 0.9, 10]], "importances": {"boundary/<b>": 0.5},
+}  # fmt: skip
+
+
+class Reader(HTMLParser):
+    """Read a page; every element must be closed where it should be."""
+
+    def __init__(self, text):
+        super().__init__(convert_charrefs=True)
+        self.open, self.tags, self.attributes, self.ids, self.words = [], [], [], [], []
+        self.rows, self.bad = [], []
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        self.attributes += [(tag, name, value or "") for name, value in attrs]
+        self.ids += [value for name, value in attrs if name == "id"]
+        if tag not in VOID:
+            self.open.append(tag)
+        if tag == "tr":
+            self.rows.append([])
+        if tag in ("td", "th") and self.rows:
+            self.rows[-1].append("")
+
+    def handle_startendtag(self, tag, attrs):
+        self.handle_starttag(tag, attrs)
+        if tag not in VOID:
+            self.open.pop()
+
+    def handle_endtag(self, tag):
+        if not self.open or self.open.pop() != tag:
+            self.bad.append(tag)
+
+    def handle_data(self, data):
+        if "style" not in self.open:
+            self.words.append(data)
+        if self.open and self.rows and {"td", "th"} & set(self.open):
+            self.rows[-1][-1] += data
+
+    @property
+    def text(self):
+        return " ".join(" ".join(self.words).split())
+
+
+def read(page):
+    """Read a page and hold it to what every page must keep."""
+    reader = Reader(page)
+    assert reader.bad == []
+    assert reader.open == []
+    assert not {"script", "iframe", "link", "object", "embed", "base", "form"} & set(reader.tags)
+    for tag, name, value in reader.attributes:
+        assert not name.startswith("on"), (tag, name)
+        if name in ("src", "href", "xlink:href", "action", "srcset", "poster"):
+            assert value.startswith(("#", "data:image/png;base64,")), (tag, name, value[:80])
+            if value.startswith("#"):
+                assert value[1:] in reader.ids
+        for used in re.findall(r"url\(([^)]*)\)", value):
+            assert used.startswith("#")
+            assert used[1:] in reader.ids
+    assert len(reader.ids) == len(set(reader.ids)), "an id may come once"
+    assert not re.search(r"https?://|//[a-z]+\.|@import", page)
+    return reader
+
+
+def tree_of(superpixels, boundary):
+    return agglo.agglomerate(agglo.region_graph(superpixels, boundary), "mean")
+
+
+def rooms(*shape):
+    """Blocks of 2 in every direction, and gold of two halves along the last axis."""
+    index = np.indices(shape) // 2
+    superpixels = np.ravel_multi_index(index, [-(-n // 2) for n in shape]) + 1
+    gold = np.where(np.indices(shape)[-1] < shape[-1] // 2, 7, 8)
+    rng = np.random.default_rng(0)
+    return superpixels, gold, rng.random(shape).astype(np.float32)
+
+
+@pytest.fixture(scope="module")
+def two():
+    """Two policies on one image, both with errors."""
+    superpixels, gold, noise = rooms(16, 20)
+    wall = np.abs(np.indices(gold.shape)[-1] - 9.5) < 1
+    good = np.clip(0.3 * noise + 0.7 * wall, 0, 1)
+    good[:4] = 0.2
+    found = [
+        examine(tree_of(superpixels, cue), gold, policy=name, image="i.tif", backdrop=noise)
+        for name, cue in (("noisy", noise), ("good", good))
+    ]
+    return found, gold, superpixels
+
+
+def test_the_page_holds_everything(two):
+    found, _, _ = two
+    best = {"i.tif": {"vi": 0.25, "false_merge": 0.125, "false_split": 0.125}}
+    page = html_report(
+        found, title="A title", best=best, records={"good": RECORD}, settings={"gold": "g.tif"}
+    )
+    reader = read(page)
+    for words in ("A title", "Summary", "Split VI", "VI by threshold", "Boundaries", "Breakdown",
+                  "Where the errors are", "The worst errors", "Reliability of good",
+                  "What counts for good", "best possible", "Settings", "g.tif"):  # fmt: skip
+        assert words in reader.text, words
+    rows = {row[0]: row for row in reader.rows}
+    assert rows["noisy"][1] == f"{found[0].scores['vi']:.3f}"
+    assert rows["good"][1] == f"{found[1].scores['vi']:.3f}"
+    assert rows["best possible (A*)"][1] == "0.250"
+    assert "prefers-color-scheme: dark" in page
+    assert reader.tags.count("svg") >= 8
+
+
+def test_the_same_findings_give_the_same_page(two):
+    assert html_report(two[0]) == html_report(two[0])
+
+
+def test_findings_are_right(two):
+    (noisy, good), gold, superpixels = two
+    assert good.scores["vi"] < noisy.scores["vi"], "test invalid"
+    assert noisy.scores["vi"] == pytest.approx(
+        noisy.gold["contribution"].sum() + noisy.segments["contribution"].sum()
+    )
+    costs = [error.contribution for error in noisy.errors]
+    assert costs == sorted(costs, reverse=True)
+    assert 0 < len(costs) <= 10
+    assert noisy.shape == gold.shape
+    for error in noisy.errors:
+        inside = gold[error.voxel] if error.kind == "false split" else superpixels[error.voxel]
+        if error.kind == "false split":
+            assert inside == error.id
+
+
+def test_colours_of_plots_become_those_of_the_page(two):
+    page = html_report(two[0])
+    svgs = re.findall(r'<svg [^>]*class="plot">.*?</svg>', page, re.DOTALL)
+    assert len(svgs) >= 4
+    for svg in svgs:
+        fixed = set(re.findall(r"#[0-9a-f]{6}\b", svg))
+        assert fixed <= {"#000000", "#ffffff"}, fixed
+        for used in re.findall(r"var\((--[\w-]+)\)", svg):
+            assert f"{used}:" in page
+
+
+HOSTILE = ["<script>alert(1)</script>", "\"><img src=x onerror=alert(1)>", "$\\frac{a\nb",
+           "'&amp;]]>--><b>\x00\x07", "日本語" + "x" * 400]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_any_name_is_only_a_name(two, name):
+    from dataclasses import replace
+
+    found = [replace(one, policy=f"{name}{k}", image=name) for k, one in enumerate(two[0])]
+    records = {f"{name}0": RECORD | {"strategy": name, "importances": {name: 1.0}}}
+    page = html_report(
+        found,
+        title=name,
+        best={name: {"vi": 0.1, "false_merge": 0.0, "false_split": 0.1}},
+        records=records,
+        settings={name: name},
+    )
+    reader = read(page)
+    assert "img" not in reader.tags
+    if name.isprintable():
+        assert " ".join(name.split()) in reader.text
+
+
+def test_no_error_at_all():
+    _, gold, _ = rooms(8, 8)
+    perfect = np.where(gold == 7, 1, 2)
+    found = examine(tree_of(perfect, np.ones(gold.shape)), gold, policy="perfect", threshold=0.5)
+    assert found.scores["vi"] == 0
+    assert found.errors == ()
+    reader = read(html_report([found]))
+    assert "perfect has no error at 0.5." in reader.text
+    assert "No error: every segment is a gold segment." in reader.text
+    assert "policies" not in reader.text.split("Summary")[0]
+
+
+def test_one_policy_has_no_rival(two):
+    page = html_report(two[0][:1])
+    read(page)
+    assert 'class="best"' not in page
+    assert 'class="best"' in html_report(two[0])
+
+
+def test_a_policy_without_a_record_is_left_out_of_the_records(two):
+    for records in ({}, {"good": {}}, {"another": RECORD}):
+        assert Page(two[0], {}, None, records).policies() == ""
+    said = Page(two[0], {}, None, {"good": {"strategy": "flat"}}).policies()
+    assert "Reliability of good" in said  # and the plot says that there is no record of it
+
+
+def test_a_record_from_a_file_cannot_break_the_page(two):
+    wrong = {
+        "strategy": ["agglo"], "epochs": "3", "examples": -1, "accuracy": "high",
+        "calibration": [[1, 2], "abc", [0.1, float("nan"), 3]], "importances": ["a"],
+    }  # fmt: skip
+    page = Page(two[0], {}, None, {"good": wrong})
+    assert page.records == {"good": {"calibration": []}}
+    assert "Reliability of good" in page.policies()
+
+
+@pytest.mark.parametrize(
+    ("other", "compared"),
+    [
+        ({"strategy": "flat", "epochs": 0}, True),
+        ({}, False),
+        ({"strategy": "lash", "epochs": 1}, False),
+        ({"strategy": "agglo", "epochs": "none"}, False),
+    ],
+)
+def test_epochs_are_compared_where_they_differ(two, other, compared):
+    page = Page(two[0], {}, None, {"noisy": RECORD | other, "good": RECORD})
+    assert (page._epochs() is not None) == compared
+    assert "VI by epoch" in page.curves() if compared else True
+
+
+def images(*shapes, policy):
+    found = []
+    for k, shape in enumerate(shapes):
+        superpixels, gold, noise = rooms(*shape)
+        tree = tree_of(superpixels, noise if policy == "noisy" else noise * (gold == 7))
+        found.append(examine(tree, gold, policy=policy, image=f"image {k}", boundaries=False))
+    return found
+
+
+def test_several_images_are_averaged():
+    shapes = [(8, 8), (10, 12), (8, 16)]
+    noisy, half = images(*shapes, policy="noisy"), images(*shapes, policy="half")
+    reader = read(html_report([*noisy, *half]))
+    mean = np.mean([one.scores["vi"] for one in noisy])
+    row = next(row for row in reader.rows if row[0] == "noisy")
+    assert row[1].startswith(f"{mean:.3f} ± ")
+    assert "3 images" in reader.text
+    assert "Image by image" in reader.text
+    assert "VI of each" in reader.text
+    assert "image 1" in reader.text
+
+
+def test_people_have_a_row(two):
+    import pandas as pd
+
+    human = pd.DataFrame({"vi": [0.5, 0.7], "false_merge": [0.1, 0.2], "false_split": [0.4, 0.5]})
+    page = Page(two[0], {}, human, {})
+    row = next(row for row in Reader(page.summary()).rows if row[0] == "human against human")
+    assert row[1].startswith("0.600 ± ")
+    assert "people against each other" in page.curves()
+
+
+@pytest.mark.parametrize("shape", [(24,), (12, 12), (6, 8, 10), (3, 4, 6, 8)])
+def test_any_number_of_axes(shape):
+    superpixels, gold, noise = rooms(*shape)
+    found = examine(tree_of(superpixels, noise), gold, policy="p", spacing=(2.0,) * len(shape))
+    reader = read(html_report([found]))
+    assert " × ".join(map(str, shape)) in reader.text
+    assert all(len(error.voxel) == len(shape) for error in found.errors)
+    assert found.errors
+
+
+def test_colour_images_lie_under_the_errors():
+    superpixels, gold, noise = rooms(8, 8)
+    rgb = np.stack([noise, noise, 1 - noise], axis=-1)
+    tree = tree_of(superpixels, noise)
+    assert examine(tree, gold, backdrop=rgb).error_map != examine(tree, gold).error_map
+    with pytest.raises(InvalidInput, match="`backdrop`"):
+        examine(tree, gold, backdrop=np.zeros((3, 3)))
+
+
+def test_several_golds_are_averaged():
+    superpixels, gold, noise = rooms(12, 12)
+    other = np.where(np.indices(gold.shape)[0] < 6, 1, 2)
+    tree = tree_of(superpixels, noise)
+    found = examine(tree, [gold, other], threshold=0.4)
+    labels = tree.segment(0.4)
+    for name in ("vi", "covering", "edit_distance"):
+        both = [metrics(labels, one)[name] for one in (gold, other)]
+        assert found.scores[name] == pytest.approx(np.mean(both))
+    at = found.curve[found.curve["threshold"] <= 0.4].iloc[-1]
+    assert at["vi"] == pytest.approx(found.scores["vi"])
+
+
+def test_what_cannot_be_compared_is_refused():
+    superpixels, gold, noise = rooms(8, 8)
+    tree = tree_of(superpixels, noise)
+    with pytest.raises(InvalidInput, match="`gold` is 0 everywhere"):
+        examine(tree, np.zeros_like(gold))
+    with pytest.raises(InvalidInput, match=r"`gold\[1\]`"):
+        examine(tree, [gold, gold[:4]])
+    with pytest.raises(InvalidInput, match="empty list"):
+        examine(tree, [])
+    with pytest.raises(InvalidInput, match="`plane`"):
+        examine(tree, gold, plane=(1,))
+    with pytest.raises(InvalidInput, match="at least one"):
+        html_report([])
+
+
+def test_the_best_of_each_column_is_marked():
+    rows = [
+        Row("a", {"vi": [1.0, 2.0], "covering": [0.5, 0.5], "segments": [3, 3]}),
+        Row("b", {"vi": [1.0, 1.0], "covering": [0.4, 0.4], "segments": [9, 9]}),
+        Row("c", {"vi": [1.0, 1.0], "covering": [0.1, 0.1], "segments": [1, 1]}),
+        Row("reference", {"vi": [0.1]}, reference=True),
+    ]
+    html = summary_table(rows)
+    found = {row[0]: row for row in Reader(html).rows}
+    assert found["a"][1] == "1.500 ± 0.500"
+    assert found["reference"] == ["reference", "0.100", "–", "–"]
+    marked = re.findall(r'<td class="best">([^ <]*)', html)
+    assert marked == ["0.500", "1.000", "1.000"], "equal ones both; fewer segments are no better"
+
+
+def test_the_leader_is_the_one_with_the_least_vi(two):
+    page = Page(two[0], {}, None, {})
+    assert page.leader == "good"
+    assert page.ordered() == ["good", "noisy"]
+    least = {one.policy: minimum(one.curve)["vi"] for one in two[0]}
+    assert f"{least['good']:.3f}" in page.summary()

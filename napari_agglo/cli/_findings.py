@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -11,6 +12,7 @@ from napari_agglo.errors import InvalidInput
 
 if TYPE_CHECKING:
     import pandas as pd
+    from numpy.typing import NDArray
 
     from napari_agglo.report import Finding
 
@@ -30,6 +32,27 @@ class Found:
     records: dict[str, dict[str, Any]] = field(default_factory=dict)
 
 
+def _picture(file: str) -> NDArray[Any]:
+    """Return an image to draw on; of one in colours, red, green and blue along a last axis."""
+    import numpy as np
+
+    from napari_agglo.volumes import open_volume
+
+    try:
+        return open_volume(file).load()
+    except InvalidInput:
+        keyed = ":" in file and not os.path.exists(file)
+        for axis in ("c", "s"):
+            try:
+                channels = [
+                    open_volume(f"{file}{',' if keyed else ':'}{axis}={k}").load() for k in range(3)
+                ]
+            except InvalidInput:
+                continue
+            return np.stack(channels, axis=-1)
+        raise
+
+
 def examine_image(
     name: str,
     files: Mapping[str, str],
@@ -47,7 +70,7 @@ def examine_image(
     from napari_agglo.policy import LearnedPolicy
     from napari_agglo.report import examine
     from napari_agglo.tree import agglomerate
-    from napari_agglo.volumes import check_labels, check_same_shape, open_volume
+    from napari_agglo.volumes import check_labels, check_same_shape
 
     evidence = {cue: files[f"--cues {cue}"] for cue in cues}
     keys = ["gold", *(f"gold[{k}]" for k in range(1, len(arguments.gold)))]
@@ -62,7 +85,7 @@ def examine_image(
             check_same_shape(golds[-1], inputs.volumes["superpixels"], key, "superpixels")
             if not golds[-1].any():
                 raise InvalidInput(f"`{key}` is 0 everywhere, which is not annotated")
-        backdrop = open_volume(image).load()
+        backdrop = _picture(image)
     made: tuple[Any, ...] = ()
     plane: tuple[int, ...] | None = None
     with progress_line() as progress:

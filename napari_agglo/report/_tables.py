@@ -26,9 +26,7 @@ COLUMNS = (
     Column("false_merge", "false merge", "H(gold|labels), bits", -1),
     Column("false_split", "false split", "H(labels|gold), bits", -1),
     Column("vi_min", "least VI", "at the best threshold, bits", -1),
-    Column(
-        "vi_ods", "VI, one for all", "at the one threshold that is best for all images, bits", -1
-    ),
+    Column("vi_ods", "VI, one for all", "at the one threshold best for all, bits", -1),
     Column("threshold_min", "best threshold", "where VI is least, for all images together", 0),
     Column("adapted_rand_error", "adapted Rand error", "1 - F of pairs of voxels", -1),
     Column("adjusted_rand", "adjusted Rand", "1 is perfect, 0 is chance", 1),

@@ -87,7 +87,9 @@ def main() -> None:
     given = parser.parse_args()
     given.output.mkdir(parents=True, exist_ok=True)
     policy = learned()
-    agglo.agglomerate(piece(*row_of_samples(1), 500), policy)  # compiles
+    few = piece(*row_of_samples(1), 500)
+    agglo.agglomerate(few)  # compiles
+    agglo.agglomerate(few, policy)
     labels, boundary = row_of_samples(given.most)
     sizes: list[int] = []
     took: dict[str, list[float]] = {"mean": [], "forest": []}

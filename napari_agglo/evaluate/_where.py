@@ -69,10 +69,7 @@ def _over_lines(
     progress: ProgressCallback | None,
     *arrays: Any,
 ) -> None:
-    """Call a kernel on chunks of lines along the last axis, each with the first rows of `arrays`.
-
-    The first entry of each row of the table is found by `first`, as in a CSR matrix.
-    """
+    """Call a kernel on chunks of lines along the last axis; it finds an overlap by its row."""
     shape = labels.image.shape
     n = labels.image.size
     if n == 0:

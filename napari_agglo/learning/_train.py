@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import asdict
 from typing import Any
 
@@ -13,7 +13,8 @@ from napari_agglo._progress import ProgressCallback, TrainingProgress
 from napari_agglo.errors import InvalidInput
 from napari_agglo.features import FeatureMap, feature_map
 from napari_agglo.graph import RegionGraph
-from napari_agglo.learning._epoch import Lesson, lesson
+from napari_agglo.learning._arguments import choose, extra_examples, lessons_of
+from napari_agglo.learning._epoch import Lesson
 from napari_agglo.learning._examples import Examples, joined
 from napari_agglo.learning._fit import Fitted, ForestSettings, fit, held_out_scores
 from napari_agglo.learning._judge import judgement
@@ -36,6 +37,7 @@ def train(
     settings: ForestSettings | None = None,
     near_misses: bool = True,
     mask: Any = None,
+    extra: tuple[Any, Any] | None = None,
     seed: int = 0,
     each_epoch: Callable[[int, LearnedPolicy], object] | None = None,
     progress: ProgressCallback | None = None,
@@ -72,6 +74,10 @@ def train(
         to keep only at the first and the last.
     mask : array of bool, optional
         Where `gold` is to be believed; for one volume only.
+    extra : (array, array), optional
+        More examples: rows of features as `napari_agglo.features.feature_matrix` gives them, and
+        -1 (should merge) or +1 for each, for instance what a person decided. Every fit learns from
+        them, whatever the strategy.
     seed : int
         Same input and seed, same policy, bit for bit.
     each_epoch : callable, optional
@@ -95,18 +101,19 @@ def train(
     >>> policy
     LearnedPolicy(agglo, forest of 100 trees, minimal features of boundary, cytoplasm, mitochondria)
     """
-    _choose("strategy", strategy, STRATEGIES)
-    _choose("start", start, _STARTS)
-    _choose("classifier", classifier, _CLASSIFIERS)
+    choose("strategy", strategy, STRATEGIES)
+    choose("start", start, _STARTS)
+    choose("classifier", classifier, _CLASSIFIERS)
     if not (isinstance(epochs, (int, np.integer)) and 0 <= epochs <= 1000):
         raise InvalidInput(f"`epochs` must be a whole number from 0 to 1000, got {epochs!r}.")
     if not (isinstance(seed, (int, np.integer)) and 0 <= seed < 2**32):
         raise InvalidInput(f"`seed` must be a whole number from 0 to {2**32 - 1}, got {seed!r}.")
-    lessons = _lessons(graph, gold, mask)
+    lessons = lessons_of(graph, gold, mask)
     features = feature_map(lessons[0].graph, preset)
     training = _Training(
         lessons,
         features,
+        extra_examples(extra, features, sum(one.n_owners for one in lessons)),
         classifier,
         settings or ForestSettings(),
         near_misses,
@@ -130,6 +137,7 @@ def train(
             for one in lessons
         ],
         "examples": len(examples),
+        "extra_examples": len(training.extra),
         "to_merge": int((examples.labels < 0).sum()),
         "history": training.history,
         "seconds": round(time.perf_counter() - began, 3),
@@ -146,6 +154,7 @@ class _Training:
         self,
         lessons: list[Lesson],
         features: FeatureMap,
+        extra: Examples,
         classifier: str,
         settings: ForestSettings,
         near_misses: bool,
@@ -156,6 +165,7 @@ class _Training:
     ) -> None:
         self.lessons = lessons
         self.features = features
+        self.extra = extra
         self.classifier = classifier
         self.settings = settings
         self.near_misses = near_misses
@@ -164,7 +174,7 @@ class _Training:
         self.each_epoch = each_epoch
         self.progress = progress
         self.history: list[dict[str, int]] = []
-        self.n_owners = sum(one.n_owners for one in lessons)
+        self.n_owners = sum(one.n_owners for one in lessons) + len(extra)
         self.fitting = 0.0
         self._began = time.perf_counter()
 
@@ -190,7 +200,7 @@ class _Training:
         return fitted, examples
 
     def _learn(self, parts: list[Examples], epoch: int) -> tuple[Examples, Fitted]:
-        examples = joined(parts, self.features.width).unique()
+        examples = joined([*parts, self.extra], self.features.width).unique()
         self.history.append(
             {
                 "epoch": epoch,
@@ -245,37 +255,3 @@ class _Training:
         spent = time.perf_counter() - self._began
         left = spent * (1 - part) / part if part > 0.02 else None
         self.progress(TrainingProgress(stage, done, total, epoch, examples, part, left))
-
-
-def _choose(name: str, given: str, known: Sequence[str]) -> None:
-    if given not in known:
-        raise InvalidInput(f"`{name}` must be one of {', '.join(known)}; got {given!r}.")
-
-
-def _lessons(graph: Any, gold: Any, mask: Any) -> list[Lesson]:
-    if isinstance(graph, RegionGraph):
-        if gold is None:
-            raise InvalidInput("`gold` is missing: train(graph, gold) needs a gold standard.")
-        given = [(graph, gold)]
-    else:
-        given = [tuple(one) for one in graph]
-        if gold is not None or not given or any(len(one) != 2 for one in given):
-            raise InvalidInput(
-                "`graph` must be a RegionGraph with its `gold`, or a list of pairs "
-                "(graph, gold) and no `gold`."
-            )
-        if mask is not None and len(given) > 1:
-            raise InvalidInput("`mask` is for one volume; set gold to 0 where it is not annotated.")
-    out: list[Lesson] = []
-    owners = 0
-    for one, truth in given:
-        first = given[0][0]
-        if one.cue_names != first.cue_names or one.layout != first.layout:
-            raise InvalidInput(
-                "All graphs must have the same cues, bins and number of axes; got "
-                f"{first.cue_names}, {first.layout} and {one.cue_names}, {one.layout}."
-            )
-        golds = list(truth) if isinstance(truth, (list, tuple)) else [truth]
-        out.append(lesson(one, golds, mask, owners))
-        owners += out[-1].n_owners
-    return out

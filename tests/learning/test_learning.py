@@ -314,3 +314,25 @@ def test_a_policy_for_other_cues_or_bins_is_refused_with_the_difference():
     ):
         with pytest.raises(InvalidInput, match=words):
             agglomerate(graph, policy)
+
+
+def test_extra_examples_are_learned_from_and_checked():
+    superpixels, cue, gold = checkerboard((12, 12))
+    graph = region_graph(superpixels, cue)
+    options = {"epochs": 1, "preset": "minimal"}
+    plain = train(graph, gold, **options)
+    rows = feature_matrix(graph, plain.features)[:4]
+    # A person insists, many times over, that what the gold standard joins must stay apart.
+    many = np.repeat(rows, 50, axis=0) + np.linspace(0, 1e-3, 200)[:, None]
+    taught = train(graph, gold, extra=(many, np.ones(200)), **options)
+    assert taught.record["extra_examples"] == 200
+    assert taught.record["examples"] > plain.record["examples"]
+    assert taught.model.predict(rows).mean() > plain.model.predict(rows).mean()
+    for bad in (
+        (rows[:, 1:], np.ones(4)),
+        (rows, np.ones(3)),
+        (rows, np.zeros(4)),
+        (rows * np.nan, np.ones(4)),
+    ):
+        with pytest.raises(InvalidInput, match="`extra`"):
+            train(graph, gold, extra=bad, **options)

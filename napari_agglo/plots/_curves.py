@@ -64,7 +64,7 @@ def focus(wanted: Iterable[float], optional: Iterable[float] = ()) -> float:
     2.0
     """
     most = max(wanted, default=0.0)
-    near = [value for value in optional if value <= 3 * most]
+    near = [value for value in optional if value <= 2 * most]
     return rounded_up(1.3 * max([most, *near]))
 
 

@@ -158,6 +158,7 @@ def _best_place(
         centres, inside = np.clip(own, box / 2, size - box / 2), np.ones(len(own), bool)
     centres = centres[inside]
     score = np.minimum(_clearance(centres, box, others), _FAR)
+    score -= 0.05 * np.hypot(*(centres - size / 2).T)  # of equal ones the most central
     score -= 200 * (_clearance(centres, box, own) < 2)
     score -= 200 * (_clearance(centres, box, marks) < 7)
     for place, other in taken:

@@ -146,7 +146,7 @@ class Figures:
 
 def map_figure(finding: Finding, several: bool) -> str:
     """Return the error map of one finding."""
-    where = f"{finding.image}, " if several else ""
+    where = f"image {finding.image}, " if several else ""
     plane = f"plane {', '.join(map(str, finding.plane))}, " if finding.plane else ""
     said = f"{where}{plane}at {finding.threshold:g}: VI {finding.scores['vi']:.3f} bits"
     return (
@@ -162,13 +162,13 @@ def error_figure(number: int, error: PicturedError, image: str | None) -> str:
     into = "pieces" if split else "gold segments"
     ids = ", ".join(map(str, error.partners[:6])) + (" …" if len(error.partners) > 6 else "")
     verb = "split into" if split else "merges"
-    where = f"{image}, " if image else ""
+    where = f" of image {image}" if image else ""
     plane = f"; shown: {error.plane}" if error.plane else ""
     return (
         f'<figure><figcaption><b>{number}. <span class="kind {"split" if split else "merge"}">'
         f'{error.kind}</span> <span class="cost">{error.contribution:.4f} bits</span></b>'
         f"</figcaption>{error.picture}"
         f'<div class="facts">{what} {error.id} {verb} {len(error.partners)} {into}: {ids}<br>'
-        f"{error.voxels} voxels, at {escape(where)}{', '.join(map(str, error.voxel))}"
+        f"{error.voxels} voxels, at {', '.join(map(str, error.voxel))}{escape(where)}"
         f"{escape(plane)}</div></figure>"
     )

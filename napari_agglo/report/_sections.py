@@ -193,7 +193,7 @@ class Page:
         parts = []
         for name in self.ordered():
             worst = max(self.policies_found[name], key=lambda f: f.scores["vi"])
-            where = f", {worst.image}" if len(self.images) > 1 else ""
+            where = f", image {worst.image}" if len(self.images) > 1 else ""
             plots = f'<div class="plots">{"".join(self.figures.breakdown(worst))}</div>'
             parts.append(_folded(f"{name}{where}", plots, name == self.leader))
         note = "Which segments the error comes from: the cost of one is its size times its error."

@@ -35,7 +35,7 @@ tr.reference > * { color: var(--muted); font-weight: 400; }
 td.best { background: var(--best); font-weight: 700; }
 td.text { text-align: left; white-space: normal; overflow-wrap: anywhere; }
 .swatch { display: inline-block; width: 10px; height: 10px; border-radius: 3px; margin-right: 8px; }
-.sem { color: var(--muted); font-weight: 400; font-size: 12px; }
+.sem { display: block; line-height: 1.1; color: var(--muted); font-weight: 400; font-size: 12px; }
 .plots { display: grid; gap: 14px; margin-top: 10px;
   grid-template-columns: repeat(auto-fit, minmax(min(100%, 370px), 1fr)); }
 .plots.maps { grid-template-columns: repeat(auto-fit, minmax(min(100%, 330px), 1fr)); }

@@ -10,7 +10,9 @@ the policy would make elsewhere, instead of replaying what it knows by heart.
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,6 +26,8 @@ from napari_agglo.policy import Forest, Logistic, Model, flatten_trees
 
 # With fewer gold segments than this, examples are drawn one by one: a bag would miss too much.
 _LEAST_OWNERS = 8
+# Seconds to wait for a tree before saying again that we are at it.
+_PATIENCE = 0.1
 
 
 @dataclass(frozen=True)
@@ -109,18 +113,27 @@ def _fit_forest(
         grown.fit(rows[kept], wrong[kept], sample_weight=weights[kept], check_input=False)
         return grown
 
-    done: list[Any] = []
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        waiting = [pool.submit(grow, tree) for tree in range(settings.trees)]
-        try:
-            for one in waiting:
-                report(progress, stage, len(done), settings.trees)
-                done.append(one.result())
-        except BaseException:
-            pool.shutdown(wait=True, cancel_futures=True)
-            raise
+    done = _in_threads(grow, settings.trees, progress, stage)
     importances = np.mean([tree.feature_importances_ for tree in done], axis=0)
     return Fitted(flatten_trees([tree.tree_ for tree in done]), in_bag, importances)
+
+
+def _in_threads(
+    grow: Callable[[int], Any], trees: int, progress: ProgressCallback | None, stage: str
+) -> list[Any]:
+    """Grow all trees; say several times a second how many there are, and stop when told to."""
+    pool = ThreadPoolExecutor(os.cpu_count())
+    try:
+        waiting = [pool.submit(grow, tree) for tree in range(trees)]
+        done: list[Any] = []
+        while len(done) < trees:
+            report(progress, stage, len(done), trees)
+            with suppress(TimeoutError):
+                done.append(waiting[len(done)].result(timeout=_PATIENCE))
+        return done
+    finally:
+        # Trees being grown just now are not waited for: a cancel must not take as long as they do.
+        pool.shutdown(wait=False, cancel_futures=True)
 
 
 def _fit_logistic(

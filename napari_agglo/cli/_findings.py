@@ -66,7 +66,7 @@ def examine_image(
     from napari_agglo.cli._pipeline import build_graph, library_names, plan
     from napari_agglo.cli._terminal import progress_line
     from napari_agglo.cli._words import command_words
-    from napari_agglo.evaluate import best_point
+    from napari_agglo.evaluate import best_point, human_agreement
     from napari_agglo.policy import LearnedPolicy
     from napari_agglo.report import examine
     from napari_agglo.tree import agglomerate
@@ -84,9 +84,13 @@ def examine_image(
             golds.append(check_labels(inputs.volumes[key], key))
             check_same_shape(golds[-1], inputs.volumes["superpixels"], key, "superpixels")
             if not golds[-1].any():
-                raise InvalidInput(f"`{key}` is 0 everywhere, which is not annotated")
+                raise InvalidInput(
+                    f"`{key}` is 0 everywhere, which is not annotated: nothing to compare"
+                )
         backdrop = _picture(image)
     made: tuple[Any, ...] = ()
+    findings: list[Finding] = []
+    records: dict[str, dict[str, Any]] = {}
     plane: tuple[int, ...] | None = None
     with progress_line() as progress:
         for policy_name, given in policies.items():
@@ -96,9 +100,9 @@ def examine_image(
                 made = (tuple(ordered), bins)
             tree = agglomerate(graph, policy, seed=arguments.seed, progress=progress)
             if isinstance(policy, LearnedPolicy):
-                found.records[policy_name] = policy.record
+                records[policy_name] = policy.record
             with command_words(words):
-                found.findings.append(
+                findings.append(
                     examine(
                         tree,
                         golds,
@@ -112,10 +116,10 @@ def examine_image(
                         progress=progress,
                     )
                 )
-            plane = found.findings[-1].plane  # all policies show the same one
+            plane = findings[-1].plane  # all policies show the same one
     points = [best_point(graph, gold) for gold in golds]
-    found.best[name] = {k: sum(p[k] for p in points) / len(points) for k in points[0]}
     if len(golds) > 1:
-        from napari_agglo.evaluate import human_agreement
-
         found.human.append(human_agreement(golds))
+    found.best[name] = {k: sum(p[k] for p in points) / len(points) for k in points[0]}
+    found.records |= records
+    found.findings += findings  # only now: an image is told of wholly or not at all

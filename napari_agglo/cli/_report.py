@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from napari_agglo.errors import InvalidInput
@@ -80,7 +80,8 @@ def policy_names(given: Sequence[str]) -> dict[str, str]:
 def run(arguments: argparse.Namespace) -> None:
     """Write the page and its tables."""
     from napari_agglo.cli._arguments import cue_files
-    from napari_agglo.cli._each import partners
+    from napari_agglo.cli._each import for_each, partners
+    from napari_agglo.cli._failures import SomeFailed
     from napari_agglo.cli._findings import Found, examine_image, gold_option
     from napari_agglo.cli._outputs import check_folder_output, output_folder, refuse_clash
     from napari_agglo.cli._pipeline import check_pipeline
@@ -103,13 +104,27 @@ def run(arguments: argparse.Namespace) -> None:
         refuse_clash({"-o": str(Path(arguments.output) / file)}, read)
 
     found = Found()
+
+    def work(name: str, files: Mapping[str, str]) -> None:
+        examine_image(name, files, cues, policies, arguments, found)
+
+    failed: SomeFailed | None = None
     with output_folder(arguments.output) as folder:
-        for name, files in images.items():
-            examine_image(name, files, cues, policies, arguments, found)
+        if arguments.each:
+            try:
+                for_each(images, work)
+            except SomeFailed as failure:  # the page is made of what could be compared
+                if not found.findings:
+                    raise
+                failed = failure
+        else:
+            work(*next(iter(images.items())))
         settings = settings_of(arguments, given, policies)
         write_files(folder, arguments.title, found, settings)
     print(summary_text(found))
     print(f"\n{Path(arguments.output) / 'report.html'}: open it in a browser; errors in bits")
+    if failed is not None:
+        raise failed
 
 
 def _image_name(arguments: argparse.Namespace) -> str:

@@ -87,6 +87,15 @@ def test_each(run, refused, files):
     page = Path("r/report.html").read_text("utf-8")
     assert "2 images" in page
     assert "Image by image" in page
+    tifffile.imwrite("g/one.tif", np.zeros((4, 6), np.uint8))
+    status, _, err = run(*arguments, "--no-boundaries", "-o", "r1")
+    assert status == 2
+    assert "g/one.tif is 0 everywhere" in err.replace(os.sep, "/")
+    assert "1 of 2 done; failed: one" in err
+    assert [row["image"] for row in table("r1/summary.csv")] == ["two"], "the rest is told"
+    tifffile.imwrite("g/two.tif", np.zeros((4, 6), np.uint8))
+    assert run(*arguments, "-o", "r2")[0] == 2
+    assert not os.path.exists("r2")
     os.remove("g/two.tif")
     assert "--gold g has no two" in refused(*arguments, "-o", "r2")
     assert not os.path.exists("r2")

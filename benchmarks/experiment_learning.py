@@ -9,141 +9,120 @@ same defaults for all. Volumes of the data folder are left out where it is absen
 from __future__ import annotations
 
 import argparse
-import json
-import time
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 import napari_agglo as agglo
 from benchmarks.lessons import Lesson, lessons
-from napari_agglo.evaluate import state_at
+from napari_agglo.evaluate import best_point, mean_curve, minimum, state_at, vi_curve
 
 STRATEGIES = ("flat", "agglo", "lash", "mixed")
-COLOURS = {"mean": "#888888", "flat": "#2a6f97", "agglo": "#c8553d", "lash": "#6a994e",
-           "mixed": "#7b4397"}  # fmt: skip
+# The membrane of SNEMI3D is annotated as a body of its own: judged with it, and without.
+MEMBRANE = {"snemi": 1}
 
 
 def judge(lesson: Lesson, policy: Any) -> dict[str, Any]:
     """Return VI at 0.5, at the best threshold, and the curve."""
     graph, gold = lesson
-    curve = agglo.vi_curve(agglo.agglomerate(graph, policy), gold)
-    best = curve.loc[curve["vi"].idxmin()]
+    curve = vi_curve(agglo.agglomerate(graph, policy), gold)
+    best = minimum(curve)
     return {
-        "at_half": float(state_at(curve, 0.5)["vi"]),
-        "best": float(best["vi"]),
-        "threshold": float(best["threshold"]),
+        "at_half": state_at(curve, 0.5)["vi"],
+        "best": best["vi"],
+        "threshold": best["threshold"],
         "curve": curve,
     }
 
 
-def experiment(name: str, seeds: int, epochs: int) -> dict[str, Any]:
-    """Return the figures of one pair of volumes."""
-    training, test = lessons()[name]()
-    print(f"{name}: {training[0]} -> {test[0]}", flush=True)
-    figures: dict[str, Any] = {"mean": [judge(test, "mean")]}
+def experiment(training: Lesson, tests: dict[str, Lesson], seeds: int) -> pd.DataFrame:
+    """Return a row for each policy, seed and way of judging."""
+    found = [{"policy": "mean", "seed": 0, "test": test, **judge(lesson, "mean")}
+             for test, lesson in tests.items()]  # fmt: skip
     for strategy in STRATEGIES:
-        figures[strategy] = []
         for seed in range(seeds):
-            start = time.perf_counter()
             policy = agglo.train(*training, strategy=strategy, seed=seed)
-            took = time.perf_counter() - start
-            figures[strategy].append({**judge(test, policy), "seconds": took,
-                                      "accuracy": policy.record["accuracy"]})  # fmt: skip
-        print(row(strategy, figures[strategy]), flush=True)
-    by_epoch: list[list[tuple[float, float]]] = []
-    for seed in range(min(seeds, 3)):
-        found: list[tuple[float, float]] = []
+            found += [
+                {"policy": strategy, "seed": seed, "test": test, **judge(lesson, policy)}
+                for test, lesson in tests.items()
+            ]
+            print(".", end="", flush=True)
+    return pd.DataFrame(found)
 
-        def note(epoch: int, policy: Any, found: Any = found) -> None:
-            said = judge(test, policy)
-            found.append((said["at_half"], said["best"]))
 
+def by_epoch(training: Lesson, test: Lesson, seeds: int, epochs: int) -> pd.DataFrame:
+    """Return VI after each epoch of agglo."""
+    found: list[dict[str, float]] = []
+
+    def note(epoch: int, policy: Any) -> None:
+        said = judge(test, policy)
+        found.append({"epoch": epoch, "vi_at_half": said["at_half"], "vi_min": said["best"]})
+
+    for seed in range(seeds):
         agglo.train(*training, epochs=epochs, seed=seed, each_epoch=note)
-        by_epoch.append(found)
-    figures["by_epoch"] = by_epoch
-    return figures
+        print(".", end="", flush=True)
+    return pd.DataFrame(found)
 
 
-def row(strategy: str, runs: list[dict[str, Any]]) -> str:
-    """Return a line of the table: mean and standard deviation over seeds."""
+def table(runs: pd.DataFrame, best: dict[str, float]) -> str:
+    """Return means and standard deviations over seeds, as Markdown."""
+    lines = ["| policy | VI at 0.5 | VI at best | best threshold |", "|---|---|---|---|"]
+    for policy, rows in runs.groupby("policy", sort=False):
+        cells = [f"{rows[c].mean():.3f} ± {rows[c].std(ddof=0):.3f}"
+                 for c in ("at_half", "best", "threshold")]  # fmt: skip
+        lines.append(f"| {policy} | " + " | ".join(cells) + " |")
+    return "\n".join([*lines, f"| best possible (A*) | | {best['vi']:.3f} | |"])
 
-    def both(key: str) -> str:
-        values = [run[key] for run in runs]
-        return f"{np.mean(values):.3f} ± {np.std(values):.3f}"
 
-    seconds = f"{np.mean([run['seconds'] for run in runs]):.1f}" if "seconds" in runs[0] else ""
-    return f"| {strategy} | {both('at_half')} | {both('best')} | {both('threshold')} | {seconds} |"
-
-
-def plot(name: str, figures: dict[str, Any], folder: Path) -> None:
-    """Draw VI by threshold, split VI and VI by epoch."""
+def plot(name: str, runs: pd.DataFrame, epochs: pd.DataFrame, best: Any, folder: Path) -> None:
+    """Draw VI by threshold, split VI and VI by epoch; over seeds the mean and its error."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    figure = Figure((13, 4), layout="constrained")
+    from napari_agglo.plots import plot_split_vi, plot_vi_by_epoch, plot_vi_by_threshold
+
+    curves = {}
+    for policy, rows in runs[runs["policy"] != "mixed"].groupby("policy", sort=False):
+        each = dict(zip(rows["seed"].astype(str), rows["curve"], strict=True))
+        curves[str(policy)] = mean_curve(each) if len(each) > 1 else rows["curve"].iloc[0]
+    figure = Figure((15, 4.8), layout="constrained")
     FigureCanvasAgg(figure)
-    by_threshold, split, by_epoch = figure.subplots(1, 3)
-    for strategy in ("mean", "flat", "agglo", "lash"):
-        run = figures[strategy][0]
-        curve, colour = run["curve"], COLOURS[strategy]
-        half = state_at(curve, 0.5)
-        by_threshold.step(
-            curve["threshold"], curve["vi"], where="post", color=colour, label=strategy
-        )
-        by_threshold.plot(run["threshold"], run["best"], "*", color=colour, ms=11)
-        by_threshold.plot(0.5, run["at_half"], "o", color=colour, ms=6)
-        split.plot(curve["false_merge"], curve["false_split"], color=colour, label=strategy)
-        best = curve.loc[curve["vi"].idxmin()]
-        split.plot(best["false_merge"], best["false_split"], "*", color=colour, ms=11)
-        split.plot(half["false_merge"], half["false_split"], "o", color=colour, ms=6)
-    limit = 2.2 * figures["agglo"][0]["at_half"]
-    by_threshold.set(xlabel="threshold", ylabel="VI (bits)", xlim=(0, 1), ylim=(0, 2 * limit))
-    split.set(xlabel="false merge H(U|S) (bits)", ylabel="false split H(S|U) (bits)",
-              xlim=(0, limit), ylim=(0, limit))  # fmt: skip
-    values = np.array(figures["by_epoch"])
-    at = np.arange(values.shape[1])
-    for k, label, style in ((0, "at 0.5", "o-"), (1, "best threshold", "*--")):
-        mean = values[:, :, k].mean(axis=0)
-        by_epoch.plot(at, mean, style, color=COLOURS["agglo"], label=label)
-        by_epoch.fill_between(at, values[:, :, k].min(axis=0), values[:, :, k].max(axis=0),
-                              color=COLOURS["agglo"], alpha=0.15, lw=0)  # fmt: skip
-    by_epoch.set(
-        xlabel="epochs of agglomerative learning (0 is flat)", ylabel="VI (bits)", ylim=(0, None)
-    )
-    for axes in (by_threshold, split, by_epoch):
-        axes.legend(frameon=False)
-        axes.spines[["top", "right"]].set_visible(False)
-        axes.grid(alpha=0.25)
-    figure.suptitle(f"{name}: star at the least VI, circle at 0.5")
-    figure.savefig(folder / f"learning_{name}.png", dpi=80)
+    left, middle, right = figure.subplots(1, 3)
+    plot_vi_by_threshold(curves, axes=left)
+    plot_split_vi(curves, best=best, axes=middle)
+    plot_vi_by_epoch(epochs, axes=right)
+    figure.suptitle(name)
+    figure.savefig(folder / f"learning_{name}.png", dpi=72)
 
 
 def main() -> None:
     """Run the experiments, print the tables, write the plots."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--epochs", type=int, default=8)
     parser.add_argument("--only")
     parser.add_argument("-o", "--output", type=Path, default=Path("bench-output"))
-    arguments = parser.parse_args()
-    arguments.output.mkdir(parents=True, exist_ok=True)
-    names = arguments.only.split(",") if arguments.only else list(lessons())
-    for name in names:
-        figures = experiment(name, arguments.seeds, arguments.epochs)
-        print("\n| policy | VI at 0.5 | VI at best | best threshold | seconds |")
-        print("|---|---|---|---|---|")
-        for strategy in ("mean", *STRATEGIES):
-            print(row(strategy, figures[strategy]))
-        values = np.array(figures["by_epoch"]).mean(axis=0)
-        print("\nVI by epoch at 0.5:", " ".join(f"{v:.3f}" for v in values[:, 0]))
-        print("VI by epoch at best:", " ".join(f"{v:.3f}" for v in values[:, 1]), "\n", flush=True)
-        plot(name, figures, arguments.output)
-        plain = {k: [{a: b for a, b in run.items() if a != "curve"} for run in runs]
-                 for k, runs in figures.items() if k != "by_epoch"}  # fmt: skip
-        plain["by_epoch"] = figures["by_epoch"]
-        (arguments.output / f"learning_{name}.json").write_text(json.dumps(plain, indent=1))
+    given = parser.parse_args()
+    given.output.mkdir(parents=True, exist_ok=True)
+    for name in given.only.split(",") if given.only else lessons():
+        training, test = lessons()[name]()
+        tests = {name: test}
+        if name in MEMBRANE:
+            bodies = np.where(test[1] == MEMBRANE[name], 0, test[1])
+            tests[f"{name}, judged without the membrane"] = (test[0], bodies)
+        print(f"{name}: {training[0]} -> {test[0]}", flush=True)
+        runs = experiment(training, tests, given.seeds)
+        epochs = by_epoch(training, test, given.seeds, given.epochs)
+        best = {key: best_point(*lesson) for key, lesson in tests.items()}
+        for key in tests:
+            print(f"\n\n**{key}**\n\n" + table(runs[runs["test"] == key], best[key]))
+        means = epochs.groupby("epoch").mean()
+        for column, words in (("vi_at_half", "at 0.5"), ("vi_min", "at best")):
+            print(f"\nVI {words} by epoch:", " ".join(f"{v:.3f}" for v in means[column]))
+        print(flush=True)
+        plot(name, runs[runs["test"] == name], epochs, best[name], given.output)
 
 
 if __name__ == "__main__":

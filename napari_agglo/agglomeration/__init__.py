@@ -16,6 +16,7 @@ from napari_agglo.agglomeration._greedy import (
     policy_scoring,
     start_rescoring,
 )
+from napari_agglo.agglomeration._heaps import heap_pop, heap_push
 from napari_agglo.agglomeration._rescoring import enter_edges, merge_pair, remove_edge
 
 __all__ = [
@@ -28,6 +29,8 @@ __all__ = [
     "edge_records",
     "enter_edges",
     "find_edge",
+    "heap_pop",
+    "heap_push",
     "link",
     "merge_greedily",
     "merge_pair",

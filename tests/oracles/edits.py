@@ -38,7 +38,6 @@ class Joined:
 class Tree:
     start: set
     merges: list = field(default_factory=list)
-    asleep: list = field(default_factory=list)  # (index of the edit, which pair or part)
 
     def partition(self, scale):
         """Return the regions that exist at a scale."""
@@ -139,7 +138,7 @@ def tree_of_edits(neighbours, score, edits=(), start=None, start_scale=-math.inf
             whole = inside[0]
             for region in inside[1:]:
                 whole = join(whole, region, scale, above(scale), edit=index)
-            return True
+            return
         while True:
             inside = [region for region in regions if region & part]
             keys = [
@@ -149,7 +148,7 @@ def tree_of_edits(neighbours, score, edits=(), start=None, start_scale=-math.inf
                 if min(u) < min(v) and touch(u, v) and may_join(index, scale, u, v)
             ]
             if not keys:
-                return False
+                return
             *_, u, v = min(keys, key=lambda key: key[:3])
             join(u, v, scale, above(scale), edit=index)
 
@@ -163,24 +162,41 @@ def tree_of_edits(neighbours, score, edits=(), start=None, start_scale=-math.inf
         if events and (best is None or best[0] > events[0][0]):
             scale, index = events.pop(0)
             if isinstance(edits[index], Merge):
-                for k, (a, b) in enumerate(edits[index].pairs):
+                for a, b in edits[index].pairs:
                     u, v = region_of(a), region_of(b)
                     if u == v:
                         continue
                     if may_join(index, scale, u, v):
                         join(u, v, scale, above(scale), edit=index)
-                    else:
-                        tree.asleep.append((index, k))
             else:
                 (parts,) = [parts for at, _, parts in cuts if at == index]
-                for k, part in enumerate(parts):
-                    if not assemble(index, scale, part):
-                        tree.asleep.append((index, k))
+                for part in parts:
+                    assemble(index, scale, part)
         elif best is not None:
             now, priority, _, _, u, v = best
             join(u, v, now, now, priority)
         else:
             return tree
+
+
+def asleep(tree, edits):
+    """Return which pairs are not together, and which parts not whole, where they were to be."""
+    wishes = [
+        (index, k, frozenset(pair))
+        for index, edit in enumerate(edits)
+        if isinstance(edit, Merge)
+        for k, pair in enumerate(edit.pairs)
+    ]
+    wishes += [
+        (index, k, part)
+        for index, _, parts in constraints(edits)[0]
+        for k, part in enumerate(parts)
+    ]
+    return {
+        (index, k)
+        for index, k, wish in wishes
+        if not any(wish <= region for region in tree.partition(edits[index].scale))
+    }
 
 
 def adjacency(graph):

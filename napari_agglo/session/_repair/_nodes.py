@@ -1,0 +1,171 @@
+"""The recorded tree: every region that the current run has made, as rows of a table that grows.
+
+A row is never changed but for whom it became part of, so an edit is undone by dropping the rows
+that it added and putting back the few links that it changed.
+
+Each node carries the scale from which it is seen (`BIRTH`), the level that its boundaries start
+from (`LEVEL`, just above the birth where a user made it), and `UNTIL`: infinite if its parent is
+known for good, else the scale up to which it is known to live; the parent is then only the smallest
+recorded region that holds it, in case it grows to be just that.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from napari_agglo._jit import inlined, kernel
+
+# Columns of `links` and of `scales`.
+PARENT, FIRST, SECOND, LOW, EDIT, MARK = 0, 1, 2, 3, 4, 5  # a mark is 0 but while it is used
+BIRTH, LEVEL, PRIORITY, UNTIL = 0, 1, 2, 3
+LAST = np.int64(2**63 - 1)  # the tie of what comes after all merges of its level
+
+
+class Nodes:
+    """The table of regions: `links`, `scales` and `sizes` (pixels), with room to grow.
+
+    Leaves are rows 1..n in the order of their superpixels; `leaves` says where later ones are.
+    """
+
+    def __init__(self, pixels: NDArray[np.int64], n_merges: int) -> None:
+        n = len(pixels) - 1
+        room = 2 * (n + n_merges + 64)
+        self.links = _no_links(room)
+        self.scales = np.full((room, 4), np.inf)
+        self.sizes = np.zeros(room, np.int64)
+        self.count = n + 1
+        self.leaves = np.arange(n + 1, dtype=np.int32)
+        self.links[: n + 1, LOW] = self.leaves
+        self.scales[: n + 1, :PRIORITY] = -np.inf
+        self.sizes[: n + 1] = pixels
+
+    @property
+    def arrays(self) -> tuple[NDArray[np.int32], NDArray[np.float64], NDArray[np.int64]]:
+        """What kernels take."""
+        return self.links, self.scales, self.sizes
+
+    def record(
+        self,
+        winners: NDArray[np.int64],
+        losers: NDArray[np.int64],
+        priorities: NDArray[np.float64],
+    ) -> None:
+        """Add the merges of an agglomeration without edits."""
+        self.make_room(len(winners))
+        count = _record(winners, losers, priorities, self.leaves.copy(), self.count, *self.arrays)
+        self.count = int(count)
+
+    def make_room(self, n: int) -> None:
+        """Make sure that `n` more nodes find room."""
+        room = len(self.sizes)
+        if self.count + n > room:
+            more = max(room, n)
+            self.links = np.concatenate([self.links, _no_links(more)])
+            self.scales = np.concatenate([self.scales, np.full((more, 4), np.inf)])
+            self.sizes = np.concatenate([self.sizes, np.zeros(more, np.int64)])
+
+
+def _no_links(n: int) -> NDArray[np.int32]:
+    links = np.full((n, 6), -1, np.int32)
+    links[:, MARK] = 0
+    return links
+
+
+@kernel
+def _record(
+    winners: Any, losers: Any, priorities: Any, at: Any, count: Any, links: Any, scales: Any,
+    sizes: Any,
+) -> Any:  # fmt: skip
+    """Enter merges, whose regions are found in `at`; return the new count. No bounds checking."""
+    highest = -np.inf
+    for k in range(winners.size):
+        u = at[winners[k]]
+        v = at[losers[k]]
+        highest = max(highest, priorities[k])
+        links[count, FIRST] = u
+        links[count, SECOND] = v
+        links[count, LOW] = winners[k]
+        scales[count, BIRTH] = highest
+        scales[count, LEVEL] = highest
+        scales[count, PRIORITY] = priorities[k]
+        sizes[count] = sizes[u] + sizes[v]
+        links[u, PARENT] = count
+        links[v, PARENT] = count
+        at[winners[k]] = count
+        count += 1
+    return count
+
+
+@inlined
+def parent_at(node: Any, scale: Any, links: Any, scales: Any) -> Any:
+    """Return what `node` is part of at `scale`, if it is that already, else -1."""
+    up = np.int64(links[node, PARENT])
+    if up < 0 or scales[node, UNTIL] < np.inf or scales[up, BIRTH] > scale:
+        return np.int64(-1)
+    return up
+
+
+@kernel
+def region_at(node: Any, scale: Any, links: Any, scales: Any, sizes: Any) -> Any:
+    """Return the region that holds `node` at `scale`. No bounds checking."""
+    while True:
+        up = parent_at(node, scale, links, scales)
+        if up < 0:
+            return node
+        node = up
+
+
+@kernel
+def regions_at(leaves: Any, scale: Any, links: Any, scales: Any, top: Any, out: Any) -> None:
+    """Write the region of each superpixel at `scale` to `out`; `top` is a zeroed buffer of nodes.
+
+    No bounds checking. What was found on the way up is noted, so that no node is passed twice.
+    """
+    for superpixel in range(1, leaves.size):
+        node = np.int64(leaves[superpixel])
+        while top[node] == 0:
+            up = parent_at(node, scale, links, scales)
+            if up < 0:
+                break
+            node = up
+        found = np.int64(top[node]) if top[node] != 0 else node
+        node = np.int64(leaves[superpixel])
+        while node != found and top[node] == 0:
+            top[node] = found
+            node = np.int64(links[node, PARENT])
+        out[superpixel] = found
+
+
+@kernel
+def subtree(node: Any, births_from: Any, links: Any, scales: Any, stack: Any, out: Any) -> Any:
+    """Write `node` and what it is made of to `out`, parents first; return how many there are.
+
+    What was born before `births_from` is not looked into. `stack` is a buffer as large as `out`; if
+    these are too small, the number that is returned is larger, and `out` is not filled.
+    """
+    n = 0
+    depth = 1
+    stack[0] = node
+    while depth > 0:
+        if n + depth >= out.size:
+            return out.size + 1
+        depth -= 1
+        at = np.int64(stack[depth])
+        out[n] = at
+        n += 1
+        if links[at, FIRST] >= 0 and scales[at, BIRTH] >= births_from:
+            stack[depth] = links[at, FIRST]
+            stack[depth + 1] = links[at, SECOND]
+            depth += 2
+    return n
+
+
+@inlined
+def tie_of(node: Any, links: Any) -> Any:
+    """Return the ids of the two regions of a merge as one number, the smaller first."""
+    a = np.int64(links[links[node, FIRST], LOW])
+    b = np.int64(links[links[node, SECOND], LOW])
+    return min(a, b) << 32 | max(a, b)

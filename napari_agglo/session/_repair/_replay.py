@@ -1,0 +1,335 @@
+"""The greedy run again, from a frontier upwards: what is recorded is believed, the rest is asked.
+
+A recorded merge of two untouched regions stays as it is. A region is *dirty* when its recorded end
+cannot come, for its partner is gone, or when it is not in the record at all; only of dirty regions
+the policy is asked, and a dirty region that comes out equal to a recorded one is clean again.
+
+The loop has one place where the policy is asked and one where two regions are united, and goes
+round once for each: every further copy of these would take half a minute to compile.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from napari_agglo._jit import inlined, kernel
+from napari_agglo.agglomeration import find_edge
+from napari_agglo.session._repair._events import (
+    ASSEMBLE,
+    FROM,
+    KIND,
+    PARTIAL,
+    TO,
+    WHICH,
+    are_free,
+    first_of,
+    list_inside,
+    may_join,
+    want_within,
+)
+from napari_agglo.session._repair._growth import (
+    N_ASKED,
+    N_EVENTS,
+    N_KNOWN,
+    add_node,
+    set_link,
+    set_until,
+    take_place,
+    twin,
+)
+from napari_agglo.session._repair._moves import (
+    ask,
+    expect,
+    slot_item,
+    tie_of_edge,
+    unite,
+    want_boundaries,
+)
+from napari_agglo.session._repair._nodes import (
+    BIRTH,
+    EDIT,
+    FIRST,
+    LAST,
+    LEVEL,
+    LOW,
+    PARENT,
+    PRIORITY,
+    SECOND,
+    UNTIL,
+    tie_of,
+)
+from napari_agglo.session._repair._queue import put_item, remove_item
+from napari_agglo.session._repair._working import (
+    CLEAN,
+    DIRTY,
+    GROUP,
+    JOINED,
+    KNOWN,
+    LOCKED,
+    NODE,
+    OPEN,
+    STAMP,
+    STATUS,
+    find_slot,
+)
+
+# Boundaries to ask a policy about, and steps to take, between two looks at the world.
+_ASKED, _STEPS = 20_000, 100_000
+# What the loop is at: the next moment, a part whose regions are joined in turn, or by the policy.
+_NEXT, _IN_TURN, _BY_POLICY = 0, 1, 2
+
+
+@inlined
+def _partner(slot: Any, nodes: Any, work: Any) -> Any:
+    """Return the slot with which a clean one is recorded to merge now, or -1 if it is gone."""
+    links, scales, _ = nodes
+    slots, _, _, slot_of, _ = work
+    node = slots[slot, NODE]
+    up = np.int64(links[node, PARENT])
+    gone = np.int64(-1)
+    if slots[slot, STATUS] != CLEAN or scales[node, UNTIL] < np.inf or links[up, EDIT] >= 0:
+        return gone
+    partner = np.int64(links[up, FIRST] if links[up, SECOND] == node else links[up, SECOND])
+    if links[partner, PARENT] != up or scales[partner, UNTIL] < np.inf:
+        return gone
+    start = slot_of[links[partner, LOW]]
+    if start < 0:
+        return gone
+    other = find_slot(start, slots)
+    if slots[other, NODE] != partner or slots[other, STATUS] != CLEAN:
+        return gone
+    return other if slots[other, GROUP] == slots[slot, GROUP] else gone
+
+
+@inlined
+def _recorded_join(u: Any, v: Any, edit: Any, nodes: Any, work: Any) -> Any:
+    """Return the node that an edit is recorded to make of two slots, or -1."""
+    links, scales, _ = nodes
+    slots = work[0]
+    x = slots[u, NODE]
+    y = slots[v, NODE]
+    up = np.int64(links[x, PARENT])
+    known = slots[u, STATUS] == CLEAN and slots[v, STATUS] == CLEAN
+    known = known and scales[x, UNTIL] == np.inf and scales[y, UNTIL] == np.inf
+    if known and up >= 0 and up == links[y, PARENT] and links[up, EDIT] == edit:
+        return up
+    return np.int64(-1)
+
+
+@kernel
+def start_replay(
+    known: Any, known_priority: Any, nodes: Any, work: Any, graph: Any, edges: Any, queue: Any
+) -> None:
+    """Let all slots wait, and enter what is `known` of boundaries between nodes."""
+    slots, _, _, slot_of, _ = work
+    links = nodes[0]
+    info, priority, _ = edges
+    for slot in range(slots.shape[0]):
+        if slots[slot, LOCKED] == 0:
+            expect(slot, nodes, work, edges, queue)
+    for k in range(known.shape[0]):
+        u = np.int64(slot_of[links[known[k, 0], LOW]])
+        v = np.int64(slot_of[links[known[k, 1], LOW]])
+        if u < 0 or v < 0 or slots[u, NODE] != known[k, 0] or slots[v, NODE] != known[k, 1]:
+            continue
+        edge = find_edge(u, v, graph[0], graph[3])
+        if edge >= 0:
+            info[edge, KNOWN] = 1
+            priority[edge] = known_priority[k]
+
+
+@kernel
+def replay(
+    target: Any, events: Any, event_scale: Any, event_members: Any, nodes: Any, work: Any,
+    graph: Any, edges: Any, queue: Any, cuts: Any, ground: Any, policy: Any, log: Any, buffers: Any,
+) -> Any:  # fmt: skip
+    """Run up to the scale `target`, edits at it included; return whether it got there.
+
+    No bounds checking is performed. Returns early when it has asked the policy about very many
+    boundaries, so that a cancel is noticed; all state is in the arrays.
+    """
+    links, scales, sizes = nodes
+    slots = work[0]
+    n_edges = edges[0].shape[0]
+    state = log[2]
+    wanted, batch, floors = buffers
+    inside = np.empty(0, np.int64)
+    stop = state[N_ASKED] + _ASKED
+    steps = 0
+    doing = _NEXT
+    event = np.int64(0)
+    joined = n_inside = 0
+    scale = 0.0
+    edit = np.int64(-1)
+    offered = np.int64(-1)  # the slot whose boundaries are to wait
+    offer_all = False
+    level = priority = 0.0
+    tie = LAST
+    while True:
+        if offered >= 0 or doing == _BY_POLICY:
+            if offered >= 0:
+                n = want_boundaries(
+                    offered, offer_all, nodes, work, graph, queue, cuts, wanted, floors
+                )
+            else:
+                n = want_within(
+                    inside, n_inside, event + 1, scale, edit, nodes, work, graph, cuts, wanted
+                )
+            ask(wanted, n, work, graph, edges, ground, policy, log, batch)
+            if offered >= 0:
+                for k in range(n):
+                    p = edges[1][wanted[k]]
+                    put_item(
+                        wanted[k], max(p, floors[k]), p, tie_of_edge(wanted[k], work, graph), queue
+                    )
+                offered = np.int64(-1)
+                continue
+            best = first_of(wanted, n, work, graph, edges[1])
+            if best < 0:
+                doing = _NEXT
+                continue
+            u = np.int64(graph[0][best, 0])
+            v = np.int64(graph[0][best, 1])
+            node = np.int64(-1)
+        elif doing == _IN_TURN:
+            if joined == n_inside:
+                doing = _NEXT
+                continue
+            u = find_slot(inside[0], slots)
+            v = inside[joined]
+            node = _recorded_join(u, v, edit, nodes, work)
+            joined += 1
+        else:
+            if steps == _STEPS or state[N_ASKED] >= stop:
+                return False
+            steps += 1
+            level = priority = np.inf
+            tie = LAST
+            item = np.int64(-1)
+            if queue[5][0] > 0:
+                item = np.int64(queue[3][0])
+                level = queue[0][item]
+                priority = queue[1][item]
+                tie = queue[2][item]
+            event = state[N_EVENTS]
+            if event < events.shape[0] and (
+                event_scale[event] < level or (event_scale[event] == level and priority == np.inf)
+            ):
+                scale = event_scale[event]
+                if scale > target:
+                    return True
+                state[N_EVENTS] = event + 1
+                edit = events[event, WHICH]
+                level = scale
+                priority = np.inf
+                tie = LAST
+                if events[event, KIND] == ASSEMBLE:
+                    inside = np.empty(events[event, TO] - events[event, FROM], np.int64)
+                    n_inside = list_inside(event, event + 1, events, event_members, work, inside)
+                    free = events[event, PARTIAL] == 0
+                    free = free and are_free(inside, n_inside, scale, edit, nodes, work, cuts)
+                    doing = _IN_TURN if free else _BY_POLICY
+                    joined = 1
+                    continue
+                u = find_slot(work[3][events[event, FROM]], slots)
+                v = find_slot(work[3][events[event, TO]], slots)
+                if u == v or not may_join(u, v, scale, edit, nodes, work, cuts):
+                    continue  # together already, or asleep
+                node = _recorded_join(u, v, edit, nodes, work)
+            elif item < 0 or level > target or (level == target and priority == np.inf):
+                return True
+            else:
+                remove_item(item, queue)
+                edit = np.int64(-1)
+                node = np.int64(-1)
+                if item < n_edges:
+                    u = np.int64(graph[0][item, 0])
+                    v = np.int64(graph[0][item, 1])
+                else:
+                    u = item - n_edges
+                    v = np.int64(-1)
+                    if slots[u, STATUS] != DIRTY:
+                        v = _partner(u, nodes, work)
+                        if v >= 0:
+                            node = np.int64(links[slots[u, NODE], PARENT])
+        slot = u
+        recorded = node >= 0
+        was_dirty = slots[u, STATUS] == DIRTY and v < 0
+        if v >= 0:
+            if not recorded:
+                birth = scale if edit >= 0 else level
+                node = add_node(
+                    slots[u, NODE], slots[v, NODE], birth,
+                    np.nextafter(scale, np.inf) if edit >= 0 else level,
+                    np.nan if edit >= 0 else priority, edit, birth,
+                    links, scales, sizes, log[0], log[1], log[2],
+                )  # fmt: skip
+            slot = unite(u, v, node, nodes, work, graph, edges, queue, cuts, ground, policy)
+            slots[slot, STAMP] = event + 1 if doing == _BY_POLICY else slots[slot, STAMP]
+        node = slots[slot, NODE]
+        how = 1 if recorded else twin(node, level, priority, tie, links, scales, sizes)
+        if how == 1:
+            if not recorded:
+                take_place(node, links, scales, log[0], log[1], log[2])
+            slots[slot, STATUS] = CLEAN
+            expect(slot, nodes, work, edges, queue)
+            if not was_dirty and level < target:
+                offered = slot
+                offer_all = False
+        elif edit >= 0:
+            set_until(node, scale, scales, log[0], log[1], log[2])
+            slots[slot, STATUS] = OPEN
+            put_item(slot_item(slot, edges), scale, np.inf, LAST, queue)
+        elif not was_dirty:
+            slots[slot, STATUS] = DIRTY
+            if how == 2:  # it will be a recorded one, if it lives to see that
+                other = np.int64(links[node, PARENT])
+                item = slot_item(slot, edges)
+                if links[other, EDIT] >= 0:
+                    put_item(item, scales[other, BIRTH], np.inf, LAST, queue)
+                else:
+                    put_item(
+                        item, scales[other, LEVEL], scales[other, PRIORITY], tie_of(other, links),
+                        queue,
+                    )  # fmt: skip
+            offered = slot
+            offer_all = True
+
+
+@kernel
+def finish_replay(
+    target: Any, holder: Any, known: Any, known_priority: Any, nodes: Any, work: Any, graph: Any,
+    edges: Any, log: Any,
+) -> None:  # fmt: skip
+    """Note of the regions that live at the end how far they are known, and what was asked of them.
+
+    With a `holder`, the segment that was cut, they are its parts, and free from there on.
+    """
+    links, scales, _ = nodes
+    slots = work[0]
+    for slot in range(slots.shape[0]):
+        if slots[slot, JOINED] != slot or slots[slot, LOCKED] != 0:
+            continue
+        node = slots[slot, NODE]
+        if holder >= 0:
+            set_link(node, PARENT, holder, links, log[0], log[2])
+            set_until(node, target, scales, log[0], log[1], log[2])
+        elif slots[slot, STATUS] == DIRTY:
+            set_until(node, target, scales, log[0], log[1], log[2])
+            if target == np.inf:
+                set_link(node, PARENT, -1, links, log[0], log[2])
+        elif slots[slot, STATUS] == CLEAN and scales[node, UNTIL] == np.inf:
+            up = np.int64(links[node, PARENT])
+            if up >= 0 and scales[up, BIRTH] <= target:  # an edit that did not happen this time
+                set_until(node, target, scales, log[0], log[1], log[2])
+    ends = graph[0]
+    info, priority, _ = edges
+    state = log[2]
+    for edge in range(ends.shape[0]):
+        if ends[edge, 0] >= 0 and info[edge, KNOWN] != 0:
+            known[state[N_KNOWN], 0] = slots[ends[edge, 0], NODE]
+            known[state[N_KNOWN], 1] = slots[ends[edge, 1], NODE]
+            known_priority[state[N_KNOWN]] = priority[edge]
+            state[N_KNOWN] += 1

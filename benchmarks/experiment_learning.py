@@ -114,7 +114,7 @@ def main() -> None:
             tests[f"{name}, judged without the membrane"] = (test[0], bodies)
         print(f"{name}: {training[0]} -> {test[0]}", flush=True)
         runs = experiment(training, tests, given.seeds)
-        epochs = by_epoch(training, test, given.seeds, given.epochs)
+        epochs = by_epoch(training, test, min(given.seeds, 3), given.epochs)
         best = {key: best_point(*lesson) for key, lesson in tests.items()}
         for key in tests:
             print(f"\n\n**{key}**\n\n" + table(runs[runs["test"] == key], best[key]))

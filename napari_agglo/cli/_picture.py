@@ -29,13 +29,14 @@ def draw(
     from matplotlib.figure import Figure
 
     from napari_agglo.cli._curve import best_typed
+    from napari_agglo.plots import grey
 
     image, over, cut, gold = (
         _enlarged(_middle(a, sample.gold.ndim))
         for a in (sample.image, superpixels, labels, sample.gold)
     )
     colours = _colours(int(max(labels.max(), sample.gold.max())) + 1)
-    grey = _grey(image)
+    backdrop = grey(image)
 
     figure = Figure(figsize=(15, 8.6), layout="constrained")
     FigureCanvasAgg(figure)
@@ -44,14 +45,14 @@ def draw(
     panels = pictures_row.subplots(1, 4)
     best = int(curve["vi"].to_numpy().argmin())
     pictures = [
-        ("image", grey),
-        (f"{int(superpixels.max())} superpixels", _outlined(grey, over, (1.0, 0.7, 0.1))),
+        ("image", backdrop),
+        (f"{int(superpixels.max())} superpixels", _outlined(backdrop, over, (1.0, 0.7, 0.1))),
         (
             f"mean agglomeration at {best_typed(curve)}: "
             f"{int(curve['segments'].iloc[best])} segments",
-            _outlined(_tinted(grey, _matched(labels, sample.gold, colours)[cut], cut), cut),
+            _outlined(_tinted(backdrop, _matched(labels, sample.gold, colours)[cut], cut), cut),
         ),
-        ("gold standard", _outlined(_tinted(grey, colours[gold], gold), gold)),
+        ("gold standard", _outlined(_tinted(backdrop, colours[gold], gold), gold)),
     ]
     for axes, (title, picture) in zip(panels, pictures, strict=True):
         axes.imshow(picture, interpolation="antialiased")
@@ -96,15 +97,6 @@ def _enlarged(plane: NDArray[Any], wanted: int = 480) -> NDArray[Any]:
     """Repeat pixels, so that an outline one pixel wide is a thin line and hides nothing."""
     factor = max(1, round(wanted / max(plane.shape[:2])))
     return plane.repeat(factor, axis=0).repeat(factor, axis=1)
-
-
-def _grey(plane: NDArray[Any]) -> NDArray[np.float64]:
-    """Return the plane as RGB from 0 to 1."""
-    values = np.asarray(plane, float)
-    if values.ndim == 2:
-        values = np.repeat(values[..., None], 3, axis=2)
-    low, high = np.percentile(values, [0.5, 99.5])
-    return np.asarray(np.clip((values[..., :3] - low) / max(high - low, 1e-9), 0, 1))
 
 
 def _colours(n: int) -> NDArray[np.float64]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from napari_agglo.plots._curves import check_curves, focus, steps
+from napari_agglo.plots._curves import check_curves, focus, steps, thinned
 from napari_agglo.plots._labels import Named, label_lines
 from napari_agglo.plots._style import colours_of, new_axes, plain
 
@@ -59,9 +59,7 @@ def plot_vi_by_threshold(
         at, vi = curve["threshold"].to_numpy(float), curve["vi"].to_numpy(float)
         x, y = steps(at, vi, low, high)
         if "vi_sem" in curve.columns:
-            sem = np.nan_to_num(curve["vi_sem"].to_numpy(float))
-            under, over = steps(at, vi - sem, low, high)[1], steps(at, vi + sem, low, high)[1]
-            axes.fill_between(x, under, over, color=colour, alpha=0.2, lw=0, gid="standard error")
+            _band(axes, thinned(curve), low, high, colour)
         axes.plot(x, y, color=colour, ls=dashes, lw=1.8, label=name, gid="curve")
         least, half = marks[name]
         star = (max(least["threshold"], low), least["vi"])
@@ -82,3 +80,12 @@ def plot_vi_by_threshold(
     plain(axes, key=f"★ least    ● at {threshold:g}")
     label_lines(axes, named, avoid)
     return axes
+
+
+def _band(axes: Axes, curve: pd.DataFrame, low: float, high: float, colour: str) -> None:
+    """Shade the standard error."""
+    at, vi = curve["threshold"].to_numpy(float), curve["vi"].to_numpy(float)
+    sem = np.nan_to_num(curve["vi_sem"].to_numpy(float))
+    x, under = steps(at, vi - sem, low, high)
+    over = steps(at, vi + sem, low, high)[1]
+    axes.fill_between(x, under, over, color=colour, alpha=0.2, lw=0, gid="standard error")

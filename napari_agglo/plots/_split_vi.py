@@ -6,9 +6,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
-from napari_agglo.plots._curves import check_curves, focus, marked
+from napari_agglo.plots._curves import check_curves, focus, marked, thinned
 from napari_agglo.plots._labels import Named, label_lines
 from napari_agglo.plots._style import SMALL, colours_of, need, new_axes, plain
 
@@ -87,7 +86,7 @@ def plot_split_vi(
     for k, (name, curve) in enumerate(curves.items()):
         colour, text, dashes = colours.line(k)
         x, y = curve["false_merge"].to_numpy(float), curve["false_split"].to_numpy(float)
-        _band(axes, curve, x, y, colour)
+        _band(axes, thinned(curve), colour)
         axes.plot(x, y, color=colour, ls=dashes, lw=1.8, label=name, gid="curve")
         star, half = marks[name]
         if name in tangents:
@@ -161,12 +160,11 @@ def _isoclines(axes: Axes, limit: float, weight: float) -> None:
         )  # fmt: skip
 
 
-def _band(
-    axes: Axes, curve: pd.DataFrame, x: NDArray[np.float64], y: NDArray[np.float64], colour: str
-) -> None:
+def _band(axes: Axes, curve: pd.DataFrame, colour: str) -> None:
     """Shade the standard error, towards fewer and towards more errors of both kinds."""
     if "false_merge_sem" not in curve.columns or "false_split_sem" not in curve.columns:
         return
+    x, y = curve["false_merge"].to_numpy(float), curve["false_split"].to_numpy(float)
     dx = np.nan_to_num(curve["false_merge_sem"].to_numpy(float))
     dy = np.nan_to_num(curve["false_split_sem"].to_numpy(float))
     axes.fill(

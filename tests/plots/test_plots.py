@@ -182,6 +182,24 @@ def test_many_dots_do_not_swell_a_vector_file():
     assert len(out.getvalue()) < 400_000
 
 
+@pytest.mark.parametrize("plot", [plot_split_vi, plot_vi_by_threshold])
+def test_nor_do_curves_of_many_states(plot):
+    n = 50000
+    table = pd.DataFrame(
+        {
+            "threshold": np.linspace(0, 1, n),
+            "false_merge": 3 * np.linspace(0, 1, n) ** 3,
+            "false_split": 5 * np.exp(-9 * np.linspace(0, 1, n)),
+        }
+    )
+    table["vi"] = table["false_merge"] + table["false_split"]
+    for name in ("false_merge", "false_split", "vi"):
+        table[f"{name}_sem"] = 0.1
+    out = io.BytesIO()
+    plot({"long": table}).figure.savefig(out, format="svg")
+    assert len(out.getvalue()) < 400_000
+
+
 def test_boundaries():
     table = pd.DataFrame({"precision": [0.5, 0.9, 1.0], "recall": [0.9, 0.8, 0.1]})
     table["f"] = 2 * table["precision"] * table["recall"] / table.sum(axis=1)

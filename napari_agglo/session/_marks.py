@@ -1,0 +1,169 @@
+"""Marks: a segment's name, a comment on it, and whether it has been reviewed.
+
+Marks go by segment id, so they survive whatever the id survives. The mark of a segment that is no
+more (it became part of another) is kept and not counted: undo brings it back with its segment.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from napari_agglo.errors import InvalidInput, is_whole
+
+# A name goes into a table's cell and a list on the screen; a comment may be as long as a page.
+_LONGEST = {"name": 200, "comment": 10_000}
+
+
+@dataclass(frozen=True)
+class Mark:
+    """What a person has said about one segment."""
+
+    name: str = ""
+    comment: str = ""
+    reviewed: bool = False
+
+
+@dataclass(frozen=True)
+class MarkChange:
+    """Set some of a segment's marks; None leaves one as it is. Plain data, for the journal.
+
+    Examples
+    --------
+    >>> MarkChange(7, name="axon").to_json()
+    {'segment': 7, 'name': 'axon'}
+    >>> MarkChange.from_json({"segment": 7, "reviewed": True})
+    MarkChange(segment=7, name=None, comment=None, reviewed=True)
+    """
+
+    segment: int
+    name: str | None = None
+    comment: str | None = None
+    reviewed: bool | None = None
+
+    def __post_init__(self) -> None:
+        if not (is_whole(self.segment) and self.segment >= 1):
+            raise InvalidInput(
+                f"`segment` must be the id of a segment, 1 or more, got {self.segment!r}; "
+                "0 is no region and cannot be marked."
+            )
+        _check_text("name", self.name)
+        _check_text("comment", self.comment)
+        if self.reviewed is not None and not isinstance(self.reviewed, bool):
+            raise InvalidInput(f"`reviewed` must be True or False, got {self.reviewed!r}.")
+        if not self._changes():
+            raise InvalidInput("Nothing to mark: give `name`, `comment` or `reviewed`.")
+
+    def _changes(self) -> dict[str, Any]:
+        said = {field.name: getattr(self, field.name) for field in fields(Mark)}
+        return {name: value for name, value in said.items() if value is not None}
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the change as plain data."""
+        return {"segment": int(self.segment), **self._changes()}
+
+    @classmethod
+    def from_json(cls, plain: Mapping[str, Any]) -> MarkChange:
+        """Return the change that `to_json` made plain data of."""
+        unknown = plain.keys() - {field.name for field in fields(cls)}
+        if unknown or "segment" not in plain:
+            raise InvalidInput(
+                f"The journal has a mark that this version does not know: {dict(plain)!r:.200}; "
+                "open the session with the version that wrote it, or a newer one."
+            )
+        return cls(**plain)
+
+
+@dataclass(frozen=True)
+class Reviewed:
+    """How far a review has come: segments reviewed, and left."""
+
+    reviewed: int
+    left: int
+
+    def __str__(self) -> str:
+        return f"{self.reviewed} of {self.reviewed + self.left} segments reviewed"
+
+
+class Marks:
+    """The marks of all segments; those without one have an empty `Mark`.
+
+    Examples
+    --------
+    >>> marks = Marks()
+    >>> undo = marks.apply(MarkChange(7, name="axon", reviewed=True))
+    >>> marks[7]
+    Mark(name='axon', comment='', reviewed=True)
+    >>> print(marks.progress([7, 8, 9]))
+    1 of 3 segments reviewed
+    >>> _ = marks.apply(undo)
+    >>> marks[7], len(marks)
+    (Mark(name='', comment='', reviewed=False), 0)
+    """
+
+    def __init__(self) -> None:
+        self._marks: dict[int, Mark] = {}
+
+    def __getitem__(self, segment: int) -> Mark:
+        return self._marks.get(int(segment), Mark())
+
+    def __iter__(self) -> Iterator[int]:
+        """Give the ids of the segments that have a mark, ascending."""
+        return iter(sorted(self._marks))
+
+    def __len__(self) -> int:
+        return len(self._marks)
+
+    def apply(self, change: MarkChange) -> MarkChange:
+        """Make a change and return the one that takes it back."""
+        before = self[change.segment]
+        changes = change._changes()
+        after = Mark(**{**vars(before), **changes})
+        if after == Mark():
+            self._marks.pop(int(change.segment), None)
+        else:
+            self._marks[int(change.segment)] = after
+        return MarkChange(change.segment, **{name: getattr(before, name) for name in changes})
+
+    def named(self, name: str) -> list[int]:
+        """Return the segments of that name, ascending."""
+        return [segment for segment in self if self._marks[segment].name == name]
+
+    def progress(self, segments: ArrayLike) -> Reviewed:
+        """Count the reviewed among the segments that there are now, given once each."""
+        present = np.asarray(segments, np.int64)
+        reviewed = [segment for segment, mark in self._marks.items() if mark.reviewed]
+        done = int(np.isin(np.array(reviewed, np.int64), present).sum())
+        return Reviewed(done, len(present) - done)
+
+
+def _check_text(argument: str, text: str | None) -> None:
+    if text is None:
+        return
+    if not isinstance(text, str):
+        raise InvalidInput(f"`{argument}` must be text, got {text!r}.")
+    if len(text) > _LONGEST[argument]:
+        raise InvalidInput(
+            f"`{argument}` must be at most {_LONGEST[argument]} characters long, got {len(text)}; "
+            "shorten it."
+        )
+    wrong = next((letter for letter in text if not _is_text(letter)), None)
+    if wrong is not None or (argument == "name" and any(letter in "\n\r\t" for letter in text)):
+        raise InvalidInput(
+            f"`{argument}` must be plain text"
+            f"{' on one line' if argument == 'name' else ''}, got {text!r:.80}; remove the "
+            "characters that cannot be seen."
+        )
+
+
+def _is_text(letter: str) -> bool:
+    """Whether XML and UTF-8 can hold a character: no control codes, no halves of pairs."""
+    code = ord(letter)
+    return letter in "\n\r\t" or (
+        code >= 0x20 and not 0x7F <= code < 0xA0 and not 0xD800 <= code < 0xE000
+        and code not in (0xFFFE, 0xFFFF)
+    )  # fmt: skip

@@ -1,0 +1,202 @@
+"""The variation of information after each edit, at the cost of what the edit moved.
+
+Strategy: with f(n) = n log2 n, and n_ij the voxels that segment i shares with gold segment j,
+
+    N H(U|S) = sum_i f(n_i) - sum_ij f(n_ij)        N H(S|U) = sum_j f(n_j) - sum_ij f(n_ij)
+
+where the sum over j alone never changes. A superpixel that moves changes one n_ij in its old
+segment and one in its new one for each gold segment that it overlaps. Counts are whole numbers in a
+hash table, and f of the same number is the same float each time: what is added when a count comes
+is taken off exactly when it goes. The sums keep what rounding loses, so that a hundred thousand
+moves are as exact as none.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from napari_agglo.errors import InvalidInput, is_whole
+from napari_agglo.session._live_table import empty_table, enter_pairs, move_overlaps
+from napari_agglo.volumes import Contingency
+
+
+class LiveVI:
+    """False merge H(U|S), false split H(S|U) and their sum, of a segmentation that changes.
+
+    Parameters
+    ----------
+    table : Contingency
+        Overlaps of the superpixels with the gold standard: ``contingency(graph.superpixels,
+        gold)``.
+    lut : array of int, shape (n + 1,)
+        The segment of each superpixel; ids below 2**32. ``lut[0]`` is 0.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from napari_agglo.volumes import contingency
+    >>> superpixels, gold = np.array([1, 1, 2, 2]), np.array([7, 7, 7, 7])
+    >>> live = LiveVI(contingency(superpixels, gold), [0, 1, 2])
+    >>> live.false_merge, live.false_split, live.vi
+    (0.0, 1.0, 1.0)
+    >>> live.move([2], 2, 1)
+    >>> live.vi
+    0.0
+    """
+
+    def __init__(self, table: Contingency, lut: ArrayLike) -> None:
+        self._total = table.total
+        self._gold_ids = table.column_ids
+        self._gold = math.fsum(n * math.log2(n) for n in table.column_sums().tolist() if n)
+        self._columns, self._counts = table.columns, table.counts
+        self._start = np.searchsorted(table.rows, np.arange(table.row_ids.size + 1))
+        self._lut = self._checked(lut)
+        self._rebuild()
+
+    @property
+    def false_merge(self) -> float:
+        """H(U|S) in bits: what is unknown of the gold segment once the segment is known."""
+        apart, apart_rest, whole, whole_rest = self._sums.tolist()
+        return self._bits(whole - apart + (whole_rest - apart_rest))
+
+    @property
+    def false_split(self) -> float:
+        """H(S|U) in bits: what is unknown of the segment once the gold segment is known."""
+        apart, apart_rest, _, _ = self._sums.tolist()
+        return self._bits(self._gold - apart - apart_rest)
+
+    @property
+    def vi(self) -> float:
+        """Both errors together."""
+        return self.false_merge + self.false_split
+
+    def move(self, superpixels: ArrayLike, source: int, target: int) -> None:
+        """Move superpixels from segment `source` to segment `target`, which may be new."""
+        moved = np.unique(np.asarray(superpixels, np.int64))
+        if moved.size and not (moved[0] > 0 and moved[-1] < len(self._lut)):
+            raise InvalidInput(
+                f"`superpixels` must be dense ids, 1 to {len(self._lut) - 1}, got "
+                f"{moved[0]} to {moved[-1]}."
+            )
+        elsewhere = moved[self._lut[moved] != source]
+        if elsewhere.size:
+            raise InvalidInput(
+                f"`superpixels` must all be in segment {source}, but {elsewhere[0]} is in "
+                f"{self._lut[elsewhere[0]]}; call update(lut) with the whole table."
+            )
+        if not (is_whole(target) and 0 < target < 2**32):
+            raise InvalidInput(
+                f"`target` must be the id of a segment, 1 to 2**32 - 1, got {target!r}."
+            )
+        self._move(moved, np.full(moved.size, target, np.int64))
+
+    def update(self, lut: ArrayLike) -> None:
+        """Take over a whole table of segments, moving only what is different in it."""
+        new = self._checked(lut)
+        moved = np.flatnonzero(new != self._lut)
+        if 2 * moved.size > new.size:
+            self._lut = new
+            self._rebuild()
+        else:
+            self._move(moved, new[moved])
+
+    def redraw(self, superpixels: ArrayLike, labels: ArrayLike, gold: ArrayLike) -> None:
+        """Take over other superpixels where some were divided, or put together again.
+
+        Nothing is measured anew elsewhere. The errors stay the same, as the voxels stay in their
+        segment.
+
+        Parameters
+        ----------
+        superpixels : array of int
+            Dense ids of what is replaced, all in one segment.
+        labels, gold : arrays of int, same shape
+            The new dense ids of all their voxels, and the gold standard there in the ids of the
+            table. New superpixels follow the highest id; those no longer named, and the highest,
+            are forgotten.
+        """
+        old = np.unique(np.asarray(superpixels, np.int64))
+        segment = int(self._lut[old[0]])
+        if (self._lut[old] != segment).any():
+            raise InvalidInput("`superpixels` must all be in one segment; undo later edits first.")
+        rows, columns, counts = self._counted(labels, gold)
+        kept = np.repeat(~np.isin(np.arange(len(self._lut)), old), np.diff(self._start))
+        all_rows = np.concatenate([self._rows()[kept], rows])
+        order = np.argsort(all_rows, kind="stable")
+        named = np.asarray(labels)
+        highest = max(self._highest_without(old), int(named.max(initial=0)))
+        lut = np.zeros(highest + 1, np.int64)
+        shared = min(len(lut), len(self._lut))
+        lut[:shared] = self._lut[:shared]
+        lut[named] = segment
+        self._lut = lut
+        self._columns = np.concatenate([self._columns[kept], columns])[order]
+        self._counts = np.concatenate([self._counts[kept], counts])[order]
+        self._start = np.searchsorted(all_rows[order], np.arange(len(lut) + 1))
+
+    def _bits(self, value: float) -> float:
+        return max(0.0, value / self._total) if self._total else 0.0
+
+    def _rows(self) -> NDArray[np.int64]:
+        return np.repeat(np.arange(len(self._lut)), np.diff(self._start))
+
+    def _highest_without(self, old: NDArray[np.int64]) -> int:
+        left = np.ones(len(self._lut), np.bool_)
+        left[old] = False
+        return int(np.flatnonzero(left).max(initial=0))
+
+    def _counted(
+        self, labels: ArrayLike, gold: ArrayLike
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+        annotated = np.asarray(gold).reshape(-1)
+        here = annotated != 0
+        ids = annotated[here].astype(np.uint64)
+        columns = np.minimum(np.searchsorted(self._gold_ids, ids), self._gold_ids.size - 1)
+        if (self._gold_ids[columns] != ids).any():
+            raise InvalidInput("`gold` has ids that are not in the table; pass the same gold.")
+        pairs = np.stack([np.asarray(labels, np.int64).reshape(-1)[here], columns], axis=1)
+        found, counts = np.unique(pairs, axis=0, return_counts=True)
+        return found[:, 0], found[:, 1], counts.astype(np.int64)
+
+    def _checked(self, lut: ArrayLike) -> NDArray[np.int64]:
+        table = np.array(lut, np.int64)
+        if table.shape != (self._start.size - 1,):
+            raise InvalidInput(
+                f"`lut` must have an entry for each of {self._start.size - 2} superpixels and for "
+                f"0, got shape {table.shape}."
+            )
+        if table[0] != 0 or (table[1:] < 1).any() or (table >= 2**32).any():
+            raise InvalidInput(
+                "`lut` must hold segment ids, 1 to 2**32 - 1, and 0 for 0: no superpixel may "
+                "become no region."
+            )
+        return table
+
+    def _rebuild(self) -> None:
+        """Enter every overlap into a new table."""
+        self._sums = np.zeros(4)
+        self._used = np.zeros(1, np.int64)
+        self._keys, self._held = empty_table(self._columns.size + len(self._lut))
+        nowhere = np.full(len(self._lut), -1, np.int64)
+        self._run(np.arange(len(self._lut)), self._lut, nowhere)
+
+    def _move(self, moved: NDArray[np.int64], targets: NDArray[np.int64]) -> None:
+        work = int((self._start[moved + 1] - self._start[moved] + 1).sum())
+        if 4 * (int(self._used[0]) + work) > 3 * len(self._held):
+            live = self._held > 0
+            keys, held = self._keys[live], self._held[live]
+            self._keys, self._held = empty_table(len(held) + work)
+            enter_pairs(keys, held, self._keys, self._held)
+            self._used[0] = len(held)
+        self._run(moved, targets, self._lut)
+
+    def _run(
+        self, moved: NDArray[np.int64], targets: NDArray[np.int64], lut: NDArray[np.int64]
+    ) -> None:
+        move_overlaps(
+            moved, targets, lut, self._start, self._columns, self._counts, self._keys, self._held,
+            self._used, self._sums,
+        )  # fmt: skip

@@ -5,112 +5,17 @@ from __future__ import annotations
 import math
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles.edits import adjacency, asleep, constraints, policy_score, tree_of_edits
 from oracles.proofreader import SCALES, draw_edit
+from oracles.repairs import POLICIES, as_scores, graphs, nodes_of, partition, state_of
 
-from napari_agglo import region_graph
-from napari_agglo._hashing import uniform
-from napari_agglo.features import feature_map
-from napari_agglo.policy import Forest, LearnedPolicy, MeanPolicy, RandomPolicy
+from napari_agglo import InvalidInput, region_graph
+from napari_agglo.policy import MeanPolicy
+from napari_agglo.session._edits import Cut, Lock, Merge, as_ids
 from napari_agglo.session._repair._hierarchy import Hierarchy
-from napari_agglo.session._repair._nodes import BIRTH, EDIT, FIRST, PRIORITY, SECOND
-
-
-def random_forest(seed, width, trees=3, depth=3):
-    """Return a forest that says anything: as if learned from noise, and by no means monotone."""
-    rng = np.random.default_rng(seed)
-    inner = 2**depth - 1
-    n = 2 ** (depth + 1) - 1
-    nodes, values = [], []
-    for tree in range(trees):
-        first = tree * n
-        own = np.zeros((n, 4), np.uint32)
-        at = np.arange(n)
-        own[:, 0] = rng.integers(0, width, n)
-        own[:, 1] = rng.uniform(0, 3, n).astype(np.float32).view(np.uint32)
-        own[:, 2] = first + np.where(at < inner, 2 * at + 1, at)
-        own[:, 3] = first + np.where(at < inner, 2 * at + 2, at)
-        nodes.append(own)
-        values.append(rng.integers(0, 9, n) / 8)
-    roots = (np.arange(trees) * n).astype(np.uint32)
-    return Forest(roots, np.concatenate(nodes), np.concatenate(values))
-
-
-@st.composite
-def graphs(draw, most=9):
-    """Draw a small image of few superpixels, so that they touch in all manner of ways."""
-    shape = draw(st.sampled_from([(3, 4), (4, 4), (2, 3, 3)]))
-    n = draw(st.integers(2, most))
-    seed = draw(st.integers(0, 2**16))
-    rng = np.random.default_rng(seed)
-    labels = rng.integers(1, n + 1, shape)
-    cue = rng.integers(0, 5, shape) / 4
-    return region_graph(labels, {"boundary": cue})
-
-
-def as_scores(graph, kind, seed):
-    """Return a policy and what it says of a graph."""
-    if kind == "mean":
-        return MeanPolicy(), lambda g: g.boundary_mean()
-    if kind == "random":
-        ids = {int(k): dense for dense, k in enumerate(graph.ids)}
-
-        def scores(g):
-            pairs = g.ids[g.edges]
-            return [uniform(seed, *sorted(ids[int(k)] for k in pair)) for pair in pairs]
-
-        return RandomPolicy(seed), scores
-    features = feature_map(graph, "natural" if seed % 2 else "em")
-    policy = LearnedPolicy(features, random_forest(seed, features.width))
-    return policy, policy.score
-
-
-POLICIES = st.tuples(st.sampled_from(["mean", "random", "forest", "forest"]), st.integers(0, 999))
-
-
-def nodes_of(tree):
-    """Return the merges of a repaired tree as the oracle does."""
-    tree.look(math.inf)
-    links, scales = tree.nodes.links, tree.nodes.scales
-    locks = set(tree.constraints.lock_of.tolist())
-    found = set()
-
-    def visit(node):
-        if links[node, FIRST] < 0 or node in locks:
-            return frozenset(tree.members(node).tolist())
-        pair = frozenset((visit(links[node, FIRST]), visit(links[node, SECOND])))
-        priority = None if links[node, EDIT] >= 0 else float(scales[node, PRIORITY])
-        found.add((pair, float(scales[node, BIRTH]), priority))
-        return frozenset().union(*pair)
-
-    for node in np.unique(tree.regions(math.inf)[1:]).tolist():
-        visit(node)
-    return found
-
-
-def partition(tree, scale):
-    regions = tree.regions(scale)
-    return {frozenset(np.flatnonzero(regions == node).tolist()) for node in set(regions[1:])}
-
-
-def state_of(tree):
-    n = tree.nodes.count
-    c = tree.constraints
-    return (
-        n,
-        tree.nodes.links[:n].tolist(),
-        np.nan_to_num(tree.nodes.scales[:n], nan=-9).tolist(),
-        tree.nodes.sizes[:n].tolist(),
-        tree.horizon,
-        len(c.edits),
-        c.heads.tolist(),
-        c.pool[: c.pooled].tolist(),
-        c.lock_of.tolist(),
-        tree._known.pairs.tolist(),
-        tree._known.priorities.tolist(),
-    )
 
 
 def check_against_oracle(data, graph, kind, seed, most, look_always=False):
@@ -171,3 +76,31 @@ def test_it_equals_the_run_from_scratch_merge_for_merge(data, graph, policy):
 @given(st.data(), graphs(), POLICIES)
 def test_looking_at_everything_after_each_edit_makes_no_difference(data, graph, policy):
     check_against_oracle(data, graph, *policy, most=6, look_always=True)
+
+
+def test_an_edit_that_was_recorded_at_the_scale_looked_at_and_does_not_happen_again():
+    """Its regions are free from there on, though nothing above that scale is looked at."""
+    graph = region_graph(np.array([[1, 2, 3]]), np.zeros((1, 3)))
+    tree = Hierarchy(graph, MeanPolicy())
+    edits = [
+        Cut(0.375, tuple(as_ids([k]) for k in (1, 2, 3))),
+        Merge(0.125, ((1, 2),)),
+        Lock(0.0, as_ids([1])),
+        Merge(0.125, ((2, 3),)),
+    ]
+    for edit in edits:
+        tree.do(edit)
+    assert partition(tree, 0.125) == {frozenset([1]), frozenset([2, 3])}
+    score = policy_score(graph, lambda g: g.boundary_mean())
+    assert nodes_of(tree) == tree_of_edits(adjacency(graph), score, edits).nodes()
+    assert tree.asleep() == [(1, 0)]
+
+
+def test_parts_that_are_not_a_segment_are_refused_and_leave_no_trace():
+    tree = Hierarchy(region_graph(np.array([[1, 2, 3]]), np.zeros((1, 3))), MeanPolicy())
+    before = state_of(tree)
+    with pytest.raises(InvalidInput, match="make up one segment"):
+        tree.do(Cut(0.5, (as_ids([1]), as_ids([2]))))
+    assert state_of(tree) == before
+    with pytest.raises(InvalidInput, match="no edit to undo"):
+        tree.undo()

@@ -78,15 +78,20 @@ def add_node(
     u: Any, v: Any, birth: Any, level: Any, priority: Any, edit: Any, now: Any,
     links: Any, scales: Any, sizes: Any, log: Any, logged: Any, state: Any,
 ) -> Any:  # fmt: skip
-    """Add the union of nodes `u` and `v` and return it."""
+    """Add the union of nodes `u` and `v` and return it.
+
+    The first of the two is the one of the smaller id, but where a user merges the active one: the
+    first superpixel of the first of the first ... names the region.
+    """
     node = state[N_NODES]
     state[N_NODES] = node + 1
-    if links[v, LOW] < links[u, LOW]:
+    low = min(links[u, LOW], links[v, LOW])
+    if edit < 0 and links[v, LOW] < links[u, LOW]:
         u, v = v, u
     links[node, PARENT] = common_holder(u, v, now, links, scales, sizes)
     links[node, FIRST] = u
     links[node, SECOND] = v
-    links[node, LOW] = links[u, LOW]
+    links[node, LOW] = low
     links[node, EDIT] = edit
     scales[node, BIRTH] = birth
     scales[node, LEVEL] = level
@@ -176,12 +181,9 @@ def roll_back(links: Any, scales: Any, log: Any, logged: Any, n: Any) -> None:
 
 
 @kernel
-def set_link_now(node: Any, column: Any, value: Any, links: Any, log: Any, state: Any) -> None:
-    """Change a link and log what it was. No bounds checking."""
-    set_link(node, column, value, links, log, state)
-
-
-@kernel
-def set_until_now(node: Any, value: Any, scales: Any, log: Any, logged: Any, state: Any) -> None:
-    """Change up to where a node is known and log what it was. No bounds checking."""
-    set_until(node, value, scales, log, logged, state)
+def set_free(
+    node: Any, scale: Any, links: Any, scales: Any, log: Any, logged: Any, state: Any
+) -> None:
+    """Let nothing be recorded of a node from `scale` on. No bounds checking."""
+    set_link(node, PARENT, -1, links, log, state)
+    set_until(node, scale, scales, log, logged, state)

@@ -140,6 +140,16 @@ def regions_at(leaves: Any, scale: Any, links: Any, scales: Any, top: Any, out: 
 
 
 @kernel
+def first_leaves(nodes: Any, links: Any, out: Any) -> None:
+    """Write the superpixel that names each node to `out`. No bounds checking."""
+    for k in range(nodes.size):
+        node = nodes[k]
+        while links[node, FIRST] >= 0:
+            node = np.int64(links[node, FIRST])
+        out[k] = links[node, LOW]
+
+
+@kernel
 def subtree(node: Any, births_from: Any, links: Any, scales: Any, stack: Any, out: Any) -> Any:
     """Write `node` and what it is made of to `out`, parents first; return how many there are.
 

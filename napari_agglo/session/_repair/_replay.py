@@ -75,8 +75,6 @@ from napari_agglo.session._repair._working import (
     find_slot,
 )
 
-# Boundaries to ask a policy about, and steps to take, between two looks at the world.
-_ASKED, _STEPS = 20_000, 100_000
 # What the loop is at: the next moment, a part whose regions are joined in turn, or by the policy.
 _NEXT, _IN_TURN, _BY_POLICY = 0, 1, 2
 
@@ -142,13 +140,14 @@ def start_replay(
 
 @kernel
 def replay(
-    target: Any, events: Any, event_scale: Any, event_members: Any, nodes: Any, work: Any,
-    graph: Any, edges: Any, queue: Any, cuts: Any, ground: Any, policy: Any, log: Any, buffers: Any,
+    target: Any, most_asked: Any, most_steps: Any, events: Any, event_scale: Any,
+    event_members: Any, nodes: Any, work: Any, graph: Any, edges: Any, queue: Any, cuts: Any,
+    ground: Any, policy: Any, log: Any, buffers: Any,
 ) -> Any:  # fmt: skip
     """Run up to the scale `target`, edits at it included; return whether it got there.
 
-    No bounds checking is performed. Returns early when it has asked the policy about very many
-    boundaries, so that a cancel is noticed; all state is in the arrays.
+    No bounds checking is performed. Returns early when it has asked the policy about `most_asked`
+    boundaries or done `most_steps`, so that a cancel is noticed; all state is in the arrays.
     """
     links, scales, sizes = nodes
     slots = work[0]
@@ -156,7 +155,7 @@ def replay(
     state = log[2]
     wanted, batch, floors = buffers
     inside = np.empty(0, np.int64)
-    stop = state[N_ASKED] + _ASKED
+    stop = state[N_ASKED] + most_asked
     steps = 0
     doing = _NEXT
     event = np.int64(0)
@@ -192,6 +191,8 @@ def replay(
                 continue
             u = np.int64(graph[0][best, 0])
             v = np.int64(graph[0][best, 1])
+            if work[2][v] < work[2][u]:
+                u, v = v, u
             node = np.int64(-1)
         elif doing == _IN_TURN:
             if joined == n_inside:
@@ -202,7 +203,7 @@ def replay(
             node = _recorded_join(u, v, edit, nodes, work)
             joined += 1
         else:
-            if steps == _STEPS or state[N_ASKED] >= stop:
+            if steps == most_steps or state[N_ASKED] >= stop:
                 return False
             steps += 1
             level = priority = np.inf

@@ -17,10 +17,15 @@ from napari_agglo.session._repair._bags import empty_bags, fill_bags
 from napari_agglo.session._repair._constraints import Constraints
 from napari_agglo.session._repair._ground import Ground
 from napari_agglo.session._repair._growth import N_ASKED, N_KNOWN, N_LOGGED, N_NODES, roll_back
+from napari_agglo.session._repair._happening import Happening
 from napari_agglo.session._repair._nodes import Nodes
 from napari_agglo.session._repair._queue import empty_queue
 from napari_agglo.session._repair._replay import finish_replay, replay, start_replay
 from napari_agglo.session._repair._working import Working
+
+# Boundaries to ask a policy about, and steps to take, between two looks at the world: a tenth of a
+# second or so.
+_ASKED, _STEPS = 20_000, 100_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,15 +38,6 @@ class Known:
     @classmethod
     def nothing(cls) -> Known:
         return cls(np.zeros((0, 2), np.int64), np.zeros(0))
-
-
-@dataclass(frozen=True, eq=False)
-class Events:
-    """Edits that are to happen, by scale and then by age; see `_events` for the columns."""
-
-    table: NDArray[np.int64]
-    scales: NDArray[np.float64]
-    members: NDArray[np.int32]
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,7 +91,7 @@ def repair(
     constraints: Constraints,
     asker: Asker,
     work: Working,
-    events: Events,
+    happening: Happening,
     known: Known,
     target: float,
     holder: int = -1,
@@ -133,11 +129,12 @@ def repair(
         (log, logged, state),
         tuple(np.zeros(max(n_slots, n_edges), kind) for kind in (np.int64, np.int64, np.float64)),
     )
+    what = (happening.table, happening.scales, happening.members)
     start_replay(known.pairs, known.priorities, *arrays)
     try:
         while True:
             report(progress, "repair", int(state[N_NODES] - before), n_slots)
-            if replay(target, events.table, events.scales, events.members, *arrays, *rest):
+            if replay(target, _ASKED, _STEPS, *what, *arrays, *rest):
                 break
     except BaseException:
         roll_back(nodes.links, nodes.scales, log, logged, state[N_LOGGED])

@@ -1,0 +1,111 @@
+"""Graphs and policies to repair trees of, and what a repaired tree looks like."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from hypothesis import strategies as st
+
+from napari_agglo import region_graph
+from napari_agglo._hashing import uniform
+from napari_agglo.features import feature_map
+from napari_agglo.policy import Forest, LearnedPolicy, MeanPolicy, RandomPolicy
+from napari_agglo.session._repair._nodes import BIRTH, EDIT, FIRST, PRIORITY, SECOND
+
+
+def random_forest(seed, width, trees=3, depth=3):
+    """Return a forest that says anything: as if learned from noise, and by no means monotone."""
+    rng = np.random.default_rng(seed)
+    inner = 2**depth - 1
+    n = 2 ** (depth + 1) - 1
+    nodes, values = [], []
+    for tree in range(trees):
+        first = tree * n
+        own = np.zeros((n, 4), np.uint32)
+        at = np.arange(n)
+        own[:, 0] = rng.integers(0, width, n)
+        own[:, 1] = rng.uniform(0, 3, n).astype(np.float32).view(np.uint32)
+        own[:, 2] = first + np.where(at < inner, 2 * at + 1, at)
+        own[:, 3] = first + np.where(at < inner, 2 * at + 2, at)
+        nodes.append(own)
+        values.append(rng.integers(0, 9, n) / 8)
+    roots = (np.arange(trees) * n).astype(np.uint32)
+    return Forest(roots, np.concatenate(nodes), np.concatenate(values))
+
+
+@st.composite
+def graphs(draw, most=9):
+    """Draw a small image of few superpixels, so that they touch in all manner of ways."""
+    shape = draw(st.sampled_from([(3, 4), (4, 4), (2, 3, 3)]))
+    n = draw(st.integers(2, most))
+    seed = draw(st.integers(0, 2**16))
+    rng = np.random.default_rng(seed)
+    labels = rng.integers(1, n + 1, shape)
+    cue = rng.integers(0, 5, shape) / 4
+    return region_graph(labels, {"boundary": cue})
+
+
+def as_scores(graph, kind, seed):
+    """Return a policy and what it says of a graph."""
+    if kind == "mean":
+        return MeanPolicy(), lambda g: g.boundary_mean()
+    if kind == "random":
+        ids = {int(k): dense for dense, k in enumerate(graph.ids)}
+
+        def scores(g):
+            pairs = g.ids[g.edges]
+            return [uniform(seed, *sorted(ids[int(k)] for k in pair)) for pair in pairs]
+
+        return RandomPolicy(seed), scores
+    features = feature_map(graph, "natural" if seed % 2 else "em")
+    policy = LearnedPolicy(features, random_forest(seed, features.width))
+    return policy, policy.score
+
+
+POLICIES = st.tuples(st.sampled_from(["mean", "random", "forest", "forest"]), st.integers(0, 999))
+
+
+def nodes_of(tree):
+    """Return the merges of a repaired tree as the oracle does."""
+    tree.look(math.inf)
+    links, scales = tree.record.nodes.links, tree.record.nodes.scales
+    locks = set(tree.record.constraints.lock_of.tolist())
+    found = set()
+
+    def visit(node):
+        if links[node, FIRST] < 0 or node in locks:
+            return frozenset(tree.members(node).tolist())
+        pair = frozenset((visit(links[node, FIRST]), visit(links[node, SECOND])))
+        priority = None if links[node, EDIT] >= 0 else float(scales[node, PRIORITY])
+        found.add((pair, float(scales[node, BIRTH]), priority))
+        return frozenset().union(*pair)
+
+    for node in np.unique(tree.regions(math.inf)[1:]).tolist():
+        visit(node)
+    return found
+
+
+def partition(tree, scale):
+    regions = tree.regions(scale)
+    return {frozenset(np.flatnonzero(regions == node).tolist()) for node in set(regions[1:])}
+
+
+def state_of(tree):
+    n = tree.record.nodes.count
+    c = tree.record.constraints
+    return (
+        n,
+        tree.record.nodes.links[:n].tolist(),
+        np.nan_to_num(tree.record.nodes.scales[:n], nan=-9).tolist(),
+        tree.record.nodes.sizes[:n].tolist(),
+        tree.horizon,
+        len(c.edits),
+        c.heads.tolist(),
+        c.pool[: c.pooled].tolist(),
+        c.lock_of.tolist(),
+        tree.record.known.pairs.tolist(),
+        tree.record.known.priorities.tolist(),
+        tree.record.names.of_superpixel.tolist(),
+        tree.record.names.superpixel_of.tolist(),
+    )

@@ -108,4 +108,12 @@ def state_of(tree):
         tree.record.known.priorities.tolist(),
         tree.record.names.of_superpixel.tolist(),
         tree.record.names.superpixel_of.tolist(),
+        tree.record.nodes.leaves.tolist(),
+        [part.tolist() for parts in c.parts for part in parts],
+        tree.record.ground.start.tolist(),
+        tree.record.ground.stop.tolist(),
+        tree.record.ground.row_of.tolist(),
+        tree.record.ground.adjacent[: tree.record.ground.n_adjacent].tolist(),
+        tree.record.ground.more_regions.tolist(),
+        tree.record.ground.more_boundaries.tolist(),
     )

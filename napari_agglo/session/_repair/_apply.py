@@ -7,21 +7,33 @@ from numpy.typing import NDArray
 
 from napari_agglo._progress import ProgressCallback
 from napari_agglo.errors import InvalidInput
+from napari_agglo.graph import Division
 from napari_agglo.session._edits import Cut, Edit, Lock, Merge, Unlock
 from napari_agglo.session._repair._crossing import before_crossing
+from napari_agglo.session._repair._divide import divide
 from napari_agglo.session._repair._happening import happening_within
 from napari_agglo.session._repair._nodes import BIRTH, FIRST, LOW
 from napari_agglo.session._repair._record import Record, Step
 from napari_agglo.session._repair._working import claim_leaves
 
 
-def apply(record: Record, edit: Edit, step: Step, progress: ProgressCallback | None) -> None:
-    """Let an edit happen at its scale, which the horizon reaches; the horizon then ends there."""
+def apply(
+    record: Record,
+    edit: Edit,
+    step: Step,
+    division: Division | None = None,
+    progress: ProgressCallback | None = None,
+) -> None:
+    """Let an edit happen at its scale, which the horizon reaches; the horizon then ends there.
+
+    A cut may come with the `division` of a superpixel of the segment that is cut; its parts then
+    name the pieces.
+    """
     match edit:
         case Merge():
             _merge(record, edit, step)
         case Cut():
-            _cut(record, edit, step, progress)
+            _cut(record, edit, step, division, progress)
         case Lock():
             _lock(record, edit, step)
         case Unlock():
@@ -38,22 +50,36 @@ def _merge(record: Record, edit: Merge, step: Step) -> None:
     step.entered = record.constraints.enter(edit)
 
 
-def _cut(record: Record, edit: Cut, step: Step, progress: ProgressCallback | None) -> None:
-    node = record.region(int(edit.parts[0][0]), edit.scale)
+def _cut(
+    record: Record,
+    edit: Cut,
+    step: Step,
+    division: Division | None,
+    progress: ProgressCallback | None,
+) -> None:
+    anchor = int(edit.parts[0][0]) if division is None else division.superpixel
+    node = record.region(anchor, edit.scale)
     naming = record.naming(node)
     members = np.concatenate(edit.parts)
+    if division is not None:
+        step.divided = divide(record, division)
     slot_of = record.places.slot_of
     try:
         slot_of[members] = np.repeat(np.arange(len(edit.parts)), [len(p) for p in edit.parts])
         order = record.subtree(node)
         links = record.nodes.links
         leaves = links[order[links[order, FIRST] < 0], LOW]
+        if division is not None:
+            leaves = np.concatenate([leaves, division.members[1:]])
         if len(leaves) != len(members) or (slot_of[leaves] < 0).any():
             raise InvalidInput(
                 "`parts` must be disjoint and make up one segment: give each of its superpixels "
                 "once."
             )
-        alive, lowest = before_crossing(record.nodes, order, slot_of)
+        if division is None:
+            alive, lowest = before_crossing(record.nodes, order, slot_of)
+        else:  # all that holds the superpixel is gone, so the run begins where nothing is merged
+            alive, lowest = record.nodes.leaves[members].astype(np.int64), -np.inf
         if lowest < np.inf:
             _run_within(record, edit, node, members, alive, lowest, step, progress)
     finally:

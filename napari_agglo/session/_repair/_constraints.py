@@ -104,6 +104,22 @@ class Constraints:
         n = _collect(members, low, high, self.scales, self.heads, self.pool, seen, found)
         return sorted({(edit, k if k >= 0 else -1 - k) for edit, k in found[:n].tolist()})
 
+    def entries(self, superpixel: int) -> list[tuple[int, int]]:
+        """Return the edits that concern a superpixel, the newest first, and which part."""
+        found = []
+        at = int(self.heads[superpixel])
+        while at >= 0:
+            found.append((int(self.pool[at, 0]), int(self.pool[at, 1])))
+            at = int(self.pool[at, 2])
+        return found
+
+    def enter_again(self, superpixels: NDArray[np.int64], edit: int, part: int) -> None:
+        """Let an older edit concern further superpixels, which are of this part."""
+        self._make_room(len(superpixels))
+        which = np.full(len(superpixels), part, np.int32)
+        _link(superpixels.astype(np.int32), which, edit, self.pooled, self.heads, self.pool)
+        self.pooled += len(superpixels)
+
     def _make_room(self, n: int) -> None:
         if self.pooled + n > len(self.pool):
             more = np.zeros((max(len(self.pool), n), 3), np.int32)

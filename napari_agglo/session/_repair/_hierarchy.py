@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from napari_agglo._progress import ProgressCallback
 from napari_agglo.agglomeration import Merges, merge_greedily
 from napari_agglo.errors import InvalidInput
-from napari_agglo.graph import RegionGraph
+from napari_agglo.graph import Division, RegionGraph
 from napari_agglo.policy import Policy
 from napari_agglo.session._edits import Edit, Ids, Merge, as_ids
 from napari_agglo.session._repair._apply import apply
@@ -97,12 +97,21 @@ class Hierarchy:
         record.horizon = scale
         self._steps.append(step)
 
-    def do(self, edit: Edit, progress: ProgressCallback | None = None) -> None:
-        """Let an edit happen; whether a user may do that is decided elsewhere."""
+    def do(
+        self,
+        edit: Edit,
+        progress: ProgressCallback | None = None,
+        division: Division | None = None,
+    ) -> None:
+        """Let an edit happen; whether a user may do that is decided elsewhere.
+
+        A cut may come with the `division` of a superpixel of its segment, whose pieces are then
+        among its parts; the two are undone together.
+        """
         self.look(edit.scale, progress)
         step = self.record.begin()
         try:
-            apply(self.record, edit, step, progress)
+            apply(self.record, edit, step, division, progress)
         except BaseException:
             self.record.put_back(step)
             raise

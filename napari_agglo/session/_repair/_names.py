@@ -27,6 +27,13 @@ class Names:
         self.of_superpixel = np.arange(n + 1, dtype=np.uint32)
         self.superpixel_of = np.arange(n + 1, dtype=np.uint32)
 
+    def extend(self, n: int) -> None:
+        """Make it names of superpixels 1..`n`: further ones have their own, of the last none."""
+        for attribute in ("of_superpixel", "superpixel_of"):
+            names = getattr(self, attribute)
+            more = np.arange(len(names), n + 1, dtype=np.uint32)
+            setattr(self, attribute, np.concatenate([names[: n + 1], more]))
+
     def swap(self, swap: Swap) -> None:
         """Let two superpixels change names; again, and they have their own."""
         a, b = swap

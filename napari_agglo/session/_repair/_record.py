@@ -13,6 +13,7 @@ from napari_agglo.graph import RegionGraph
 from napari_agglo.policy import Policy
 from napari_agglo.session._edits import Ids, as_ids
 from napari_agglo.session._repair._constraints import Constraints, Entered
+from napari_agglo.session._repair._divide import Divided, make_whole
 from napari_agglo.session._repair._ground import Ground
 from napari_agglo.session._repair._growth import (
     N_LOGGED,
@@ -44,6 +45,7 @@ class Step:
     known: Known
     changes: list[Changes] = field(default_factory=list)
     entered: Entered | None = None  # None for a look
+    divided: Divided | None = None
     swap: Swap | None = None
 
 
@@ -168,6 +170,8 @@ class Record:
             self.names.swap(step.swap)
         if step.entered is not None:
             self.constraints.take_back(step.entered)
+        if step.divided is not None:
+            make_whole(self, step.divided)
 
     def _log(self, room: int) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.int64]]:
         state = np.zeros(8, np.int64)

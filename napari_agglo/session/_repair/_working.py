@@ -246,7 +246,7 @@ def sum_slot(
         regions[slot, column] = 0
     superpixel = slots[slot, FIRST_LEAF]
     while superpixel >= 0:
-        add_row(ground[3], ground[4], superpixel, regions, slot)
+        add_row(ground[3], ground[4], ground[7][superpixel], regions, slot)
         for at in range(start[superpixel], stop[superpixel]):
             other = slot_of[adjacent[at, 0]]
             if other >= 0 and find_slot(other, slots) == slot:

@@ -1,0 +1,127 @@
+"""The statistics of segments: the rows of their superpixels, added up."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from napari_agglo.errors import InvalidInput
+from napari_agglo.graph import RegionGraph
+
+
+def check_lut(graph: RegionGraph, lut: ArrayLike) -> NDArray[np.uint64]:
+    """Return the segment id of each superpixel as uint64; refuse a table that is not one."""
+    table = np.asarray(lut)
+    if table.shape != (graph.n_regions + 1,) or table.dtype.kind not in "iu":
+        raise InvalidInput(
+            f"`lut` must hold a whole number for each of {graph.n_regions} superpixels and for 0, "
+            f"got {table.dtype} of shape {table.shape}."
+        )
+    if table[0] != 0 or (table[1:] <= 0).any():
+        raise InvalidInput(
+            "`lut` must hold segment ids of 1 or more, and 0 for 0: no superpixel may become no "
+            "region."
+        )
+    return table.astype(np.uint64)
+
+
+@dataclass(frozen=True, eq=False)
+class Segments:
+    """What is known of the segments of a partition, and of the boundaries between them.
+
+    Attributes
+    ----------
+    graph : RegionGraph
+        The superpixels.
+    ids : ndarray of uint64, shape (s,)
+        Segment ids, ascending; the other arrays are in this order.
+    number : ndarray of int64, shape (n,)
+        Which of them holds superpixel 1, 2, ...
+    superpixels, sizes, border_faces : ndarray of int64, shape (s,)
+        Number of superpixels, of pixels, and of faces on the border of the volume.
+    centroids : ndarray of float64, shape (s, ndim)
+        Mean pixel index.
+    boxes : ndarray of int32, shape (s, 2, ndim)
+        Bounding boxes.
+    cue_means : ndarray of float64, shape (s, number of cues)
+        Mean of each cue, 0..1.
+    """
+
+    graph: RegionGraph
+    ids: NDArray[np.uint64]
+    number: NDArray[np.int64]
+    superpixels: NDArray[np.int64]
+    sizes: NDArray[np.int64]
+    border_faces: NDArray[np.int64]
+    centroids: NDArray[np.float64]
+    boxes: NDArray[np.int32]
+    cue_means: NDArray[np.float64]
+
+    def boundaries(self) -> Boundaries:
+        """Return the boundaries between segments, by adding up those of their superpixels."""
+        graph, layout = self.graph, self.graph.layout
+        pairs = np.sort(self.number[graph.edges - 1], axis=1)
+        between = pairs[:, 0] != pairs[:, 1]
+        n = max(len(self.ids), 1)
+        keys, which = np.unique(pairs[between, 0] * n + pairs[between, 1], return_inverse=True)
+        starts, order = _groups(which, len(keys))
+        columns = [layout.boundary_sums(cue).start for cue in range(layout.n_cues)]
+        rows = graph.boundaries[between][order]
+        faces, sums = rows[:, layout.faces], rows[:, columns]
+        if len(keys):  # reduceat needs a group
+            faces, sums = np.add.reduceat(faces, starts), np.add.reduceat(sums, starts)
+        samples = 2 * 255.0 * faces.sum(axis=1)[:, None]
+        means = np.full(sums.shape, 0.5)  # of a boundary without a face
+        np.divide(sums, samples, out=means, where=samples > 0)
+        return Boundaries(np.stack(np.divmod(keys, n), axis=1), faces, means)
+
+
+@dataclass(frozen=True, eq=False)
+class Boundaries:
+    """Boundaries between segments: numbers of both, faces along each axis, mean of each cue."""
+
+    pairs: NDArray[np.int64]
+    faces: NDArray[np.int64]
+    cue_means: NDArray[np.float64]
+
+
+def segments_of(graph: RegionGraph, lut: ArrayLike) -> Segments:
+    """Add up the rows of the superpixels of each segment; no pixel is read."""
+    table = check_lut(graph, lut)
+    layout = graph.layout
+    ids, number, counts = np.unique(table[1:], return_inverse=True, return_counts=True)
+    starts, order = _groups(number, len(ids))
+    cues = [layout.region_sums(cue).start for cue in range(layout.n_cues)]
+    wanted = [0, *_columns(layout.border), *_columns(layout.coordinates), *cues]
+    rows = graph.regions[1:][order][:, wanted]
+    boxes = graph.boxes[1:][order]
+    if len(ids):  # reduceat needs a group
+        rows = np.add.reduceat(rows, starts)
+        boxes = np.stack(
+            [np.minimum.reduceat(boxes[:, 0], starts), np.maximum.reduceat(boxes[:, 1], starts)],
+            axis=1,
+        )
+    sizes, d = rows[:, 0], layout.ndim
+    return Segments(
+        graph=graph,
+        ids=ids,
+        number=number.astype(np.int64),
+        superpixels=counts,
+        sizes=sizes,
+        border_faces=rows[:, 1 : 1 + d].sum(axis=1),
+        centroids=rows[:, 1 + d : 1 + 2 * d] / sizes[:, None],
+        boxes=boxes,
+        cue_means=rows[:, 1 + 2 * d :] / (255.0 * sizes[:, None]),
+    )
+
+
+def _columns(part: slice) -> range:
+    return range(part.start, part.stop)
+
+
+def _groups(number: NDArray[np.intp], n: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Return where each of `n` groups begins once sorted, none of them empty, and the order."""
+    order = np.argsort(number, kind="stable")
+    return np.searchsorted(number[order], np.arange(n)), order

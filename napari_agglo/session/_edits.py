@@ -70,7 +70,26 @@ class Unlock:
 Edit = Merge | Cut | Lock | Unlock
 
 
-def to_json(edit: Edit) -> dict[str, Any]:
+@dataclass(frozen=True)
+class Up:
+    """Show, at `scale`, what the segment of `superpixel` becomes part of, in its place."""
+
+    scale: float
+    superpixel: int
+
+
+@dataclass(frozen=True)
+class Down:
+    """Show, at `scale`, what the segment of `superpixel` was made of, in its place."""
+
+    scale: float
+    superpixel: int
+
+
+Override = Up | Down  # of what is seen: neither constraint nor example
+
+
+def to_json(edit: Edit | Override) -> dict[str, Any]:
     """Return an edit as plain data for the journal.
 
     Examples
@@ -92,7 +111,7 @@ def to_json(edit: Edit) -> dict[str, Any]:
     return plain
 
 
-def from_json(plain: dict[str, Any]) -> Edit:
+def from_json(plain: dict[str, Any]) -> Edit | Override:
     """Return the edit that `to_json` made plain data of."""
     try:
         scale = float(plain["scale"])
@@ -105,6 +124,10 @@ def from_json(plain: dict[str, Any]) -> Edit:
                 return Lock(scale, _unpack(plain["members"]))
             case "unlock":
                 return Unlock(scale, int(plain["superpixel"]))
+            case "up":
+                return Up(scale, int(plain["superpixel"]))
+            case "down":
+                return Down(scale, int(plain["superpixel"]))
             case other:
                 raise InvalidInput(
                     f"The journal has an edit {other!r} that this version does not know; "

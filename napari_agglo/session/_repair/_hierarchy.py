@@ -13,7 +13,16 @@ from napari_agglo.policy import Policy
 from napari_agglo.session._edits import Edit, Ids, Merge, as_ids
 from napari_agglo.session._repair._apply import apply
 from napari_agglo.session._repair._happening import happening_between
-from napari_agglo.session._repair._nodes import first_leaves
+from napari_agglo.session._repair._nodes import (
+    BIRTH,
+    EDIT,
+    FIRST,
+    LOW,
+    PARENT,
+    SECOND,
+    UNTIL,
+    first_leaves,
+)
 from napari_agglo.session._repair._record import Record, Step
 from napari_agglo.session._repair._working import number_regions
 
@@ -141,6 +150,72 @@ class Hierarchy:
     def members(self, node: int) -> Ids:
         """Return the superpixels of a node, ascending."""
         return self.record.members(node)
+
+    def children(self, node: int) -> list[int]:
+        """Return the regions that a node was made of: two, more where an edit joined more."""
+        links = self.record.nodes.links
+        if links[node, FIRST] < 0:
+            return []
+        found: list[int] = []
+        edit = links[node, EDIT]
+        waiting = [node]
+        while waiting:
+            at = waiting.pop()
+            if at == node or (edit >= 0 and links[at, EDIT] == edit):
+                waiting += [int(links[at, SECOND]), int(links[at, FIRST])]
+            else:
+                found.append(at)
+        return found
+
+    def parent(self, node: int, progress: ProgressCallback | None = None) -> int | None:
+        """Return what a region next becomes part of, looking as far up as that takes, or None.
+
+        Where an edit joins several regions, that is all of them together.
+        """
+        nodes = self.record.nodes
+        if node == self.record.constraints.lock_of[nodes.links[node, LOW]]:
+            return None
+        while True:
+            up = int(nodes.links[node, PARENT])
+            known = up >= 0 and nodes.scales[node, UNTIL] == np.inf
+            if known and nodes.scales[up, BIRTH] <= self.horizon:
+                break
+            if self.horizon == np.inf:
+                return None
+            # The record may be wrong, but it is the best guess of how far one must look.
+            guess = float(nodes.scales[up, BIRTH]) if up >= 0 else -np.inf
+            further = self.horizon + max(0.05, 0.1 * abs(self.horizon))
+            self.look(guess if guess > self.horizon else further, progress)
+        edit = nodes.links[up, EDIT]
+        while edit >= 0:
+            above = int(nodes.links[up, PARENT])
+            if above < 0 or nodes.scales[up, UNTIL] < np.inf or nodes.links[above, EDIT] != edit:
+                break
+            up = above
+        return up
+
+    def birth(self, node: int) -> float:
+        """Return the scale from which a node is seen; -inf for a superpixel."""
+        return float(self.record.nodes.scales[node, BIRTH])
+
+    def pieces(self, node: int, scale: float) -> list[int]:
+        """Return the regions at a scale that a node, which lives above it, is made of."""
+        nodes = self.record.nodes
+        order = self.record.subtree(node, np.nextafter(scale, np.inf))
+        ends = (nodes.links[order, FIRST] < 0) | (nodes.scales[order, BIRTH] <= scale)
+        locks = {int(self.record.constraints.lock_of[nodes.links[at, LOW]]) for at in order[ends]}
+        return [int(at) for at in order[ends]] if locks == {0} else [node]
+
+    def neighbours(self, node: int, scale: float) -> list[int]:
+        """Return the regions at a scale that touch one of them."""
+        ground = self.record.ground
+        touched = {
+            int(other)
+            for superpixel in self.members(node)
+            for other in ground.adjacent[ground.start[superpixel] : ground.stop[superpixel], 0]
+        }
+        found = {self.region(superpixel, scale) for superpixel in touched}
+        return sorted(found - {node})
 
     def table(self, scale: float) -> NDArray[np.uint32]:
         """Return the name of the region of every superpixel at a scale, as a table over 0..n."""

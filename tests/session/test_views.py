@@ -1,0 +1,88 @@
+"""Segments seen one step up or down their own branch, and made real."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from oracles.repairs import POLICIES, as_scores, graphs, partition
+
+from napari_agglo import InvalidInput, region_graph
+from napari_agglo.policy import MeanPolicy
+from napari_agglo.session._edits import Down, Lock, Up, as_ids, from_json, to_json
+from napari_agglo.session._repair._hierarchy import Hierarchy
+from napari_agglo.session._views import View
+
+
+def seen(view, n):
+    members = view.tree.members
+    return {frozenset(members(view.shown(s)).tolist()) for s in range(1, n + 1)}
+
+
+@given(st.data(), graphs(), POLICIES)
+def test_a_view_is_a_partition_and_can_be_made_real(data, graph, policy):
+    tree = Hierarchy(graph, as_scores(graph, *policy)[0])
+    n = graph.n_regions
+    scale = data.draw(st.sampled_from([0.0, 0.25, 0.5]))
+    superpixels = st.integers(1, n)
+    overrides = []
+    view = View(tree, scale)
+    for _ in range(data.draw(st.integers(1, 4))):
+        override = data.draw(st.sampled_from([Up, Down]))(scale, data.draw(superpixels))
+        before = seen(view, n)
+        shown = frozenset(tree.members(view.shown(override.superpixel)).tolist())
+        try:
+            view.apply(override)
+        except InvalidInput:
+            assert seen(view, n) == before
+            continue
+        overrides.append(override)
+        after = seen(view, n)
+        assert sum(map(len, after)) == n, "every superpixel is shown once"
+        if isinstance(override, Up):
+            (now,) = [r for r in after if override.superpixel in r]
+            assert shown < now
+            assert {r for r in before if not r & now} == {r for r in after if not r & now}
+        else:
+            assert before - {shown} <= after
+            assert frozenset().union(*(after - before)) == shown
+    assert seen(View(tree, scale, overrides), n) == after if overrides else True
+    assert seen(View(tree, scale + 1, overrides), n) == partition(tree, scale + 1)
+    superpixel = data.draw(superpixels)
+    view = View(tree, scale, overrides)
+    edit = view.making_real(superpixel)
+    before, frontier = seen(view, n), partition(tree, scale)
+    assert (edit is None) == (
+        {r for r in frontier if superpixel in r} <= before and not view.is_moved(superpixel)
+    )
+    if edit is not None:
+        (held,) = [r for r in frontier if superpixel in r]
+        (shown,) = [r for r in before if superpixel in r]
+        touched = held | shown
+        tree.do(edit)
+        real = partition(tree, scale)
+        assert {r for r in real if r <= touched} == {r for r in before if r <= touched}
+        assert {r for r in real if not r & touched} == {r for r in frontier if not r & touched}
+
+
+def test_where_a_branch_ends_it_is_refused():
+    graph = region_graph(np.array([[1, 2, 3]]), np.array([[0.0, 0.0, 1.0]]))
+    tree = Hierarchy(graph, MeanPolicy())
+    view = View(tree, 0.2)
+    with pytest.raises(InvalidInput, match="single superpixel"):
+        view.apply(Down(0.2, 3))
+    view.apply(Up(0.2, 3))
+    assert seen(view, 3) == {frozenset([1, 2, 3])}
+    with pytest.raises(InvalidInput, match="nothing larger"):
+        view.apply(Up(0.2, 3))
+    view.apply(Down(0.2, 1))
+    assert seen(view, 3) == {frozenset([1, 2]), frozenset([3])}
+    tree.do(Lock(0.2, as_ids([1, 2])))
+    with pytest.raises(InvalidInput, match="locked"):
+        View(tree, 0.2).apply(Up(0.2, 1))
+
+
+@pytest.mark.parametrize("override", [Up(0.5, 3), Down(0.25, 8)])
+def test_overrides_are_plain_data(override):
+    assert from_json(to_json(override)) == override

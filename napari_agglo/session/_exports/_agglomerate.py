@@ -15,8 +15,8 @@ from napari_agglo.errors import InvalidInput
 from napari_agglo.graph import RegionGraph
 from napari_agglo.session._exports._mapping import NAMES, agglomerate_arrays
 from napari_agglo.session._exports._positions import representative_pixels
-from napari_agglo.session._exports._segments import check_lut
 from napari_agglo.session._exports._target import refuse_existing, writing
+from napari_agglo.session._segments import check_lut
 from napari_agglo.volumes import write_labels
 
 _CLASS = "AgglomerateViewArtifact"

@@ -12,9 +12,9 @@ from numpy.typing import ArrayLike, NDArray
 from napari_agglo.errors import InvalidInput
 from napari_agglo.graph import RegionGraph
 from napari_agglo.session._exports._regions import measured
-from napari_agglo.session._exports._segments import Segments, segments_of
 from napari_agglo.session._exports._target import writing
 from napari_agglo.session._marks import Marks
+from napari_agglo.session._segments import Segments, segments_of
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from napari_agglo.graph import RegionGraph
-from napari_agglo.session._exports._segments import check_lut
 from napari_agglo.session._exports._target import refuse_existing
+from napari_agglo.session._segments import check_lut
 from napari_agglo.volumes import write_labels
 
 

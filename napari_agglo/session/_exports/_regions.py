@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from napari_agglo.graph import RegionGraph
-from napari_agglo.session._exports._segments import Segments, segments_of
 from napari_agglo.session._exports._target import writing
 from napari_agglo.session._marks import Marks
+from napari_agglo.session._segments import Segments, segments_of
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -95,7 +95,7 @@ def segments_of(graph: RegionGraph, lut: ArrayLike) -> Segments:
     starts, order = _groups(number, len(ids))
     cues = [layout.region_sums(cue).start for cue in range(layout.n_cues)]
     wanted = [0, *_columns(layout.border), *_columns(layout.coordinates), *cues]
-    rows = graph.regions[1:][order][:, wanted]
+    rows = graph.regions[1:, wanted][order]
     boxes = graph.boxes[1:][order]
     if len(ids):  # reduceat needs a group
         rows = np.add.reduceat(rows, starts)

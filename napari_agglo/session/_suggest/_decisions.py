@@ -1,0 +1,169 @@
+"""The decisions of a policy at a scale: boundaries left apart, and merges made."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from napari_agglo._jit import kernel
+from napari_agglo.errors import InvalidInput
+from napari_agglo.graph import RegionGraph
+from napari_agglo.session._segments import Segments
+
+
+@dataclass(frozen=True, eq=False)
+class _Decisions:
+    """Two ids and a probability for each decision, and which a person has answered."""
+
+    first: NDArray[np.int64]
+    second: NDArray[np.int64]
+    wrong: NDArray[np.float64]
+    answered: NDArray[np.bool_]
+
+    def __len__(self) -> int:
+        return len(self.first)
+
+    @classmethod
+    def of(
+        cls,
+        first: ArrayLike,
+        second: ArrayLike,
+        wrong: ArrayLike,
+        answered: ArrayLike | None = None,
+    ) -> Self:
+        """Check arrays, or lists, and make them decisions; the parameters are the attributes."""
+        a, b = np.asarray(first, np.int64), np.asarray(second, np.int64)
+        p = np.asarray(wrong, np.float64)
+        said = np.zeros(p.shape, np.bool_) if answered is None else np.asarray(answered, np.bool_)
+        if a.ndim != 1 or not a.shape == b.shape == p.shape == said.shape:
+            raise InvalidInput(
+                "`first`, `second`, `wrong` and `answered` must be arrays of one length, got "
+                f"shapes {a.shape}, {b.shape}, {p.shape} and {said.shape}."
+            )
+        beyond = (p < 0) | (p > 1)
+        if beyond.any():
+            raise InvalidInput(
+                f"`wrong` must be probabilities, 0 to 1, got {p[beyond][0]}; pass priorities "
+                "through as_probabilities first."
+            )
+        # What has no probability was not the policy's decision, but a person's.
+        return cls(a, b, p, said | np.isnan(p))
+
+
+class Apart(_Decisions):
+    """Boundaries between segments of the frontier: merges that were not made.
+
+    Attributes
+    ----------
+    first, second : ndarray of int64, shape (k,)
+        The two segments of each boundary, ids as in the session's table of segments.
+    wrong : ndarray of float64, shape (k,)
+        Probability that merging them is wrong; NaN if the policy has none.
+    answered : ndarray of bool, shape (k,)
+        Which a person has decided: they are neither suggested nor counted.
+    """
+
+
+class Made(_Decisions):
+    """Merges that were made up to the frontier, in their order.
+
+    Attributes
+    ----------
+    first, second : ndarray of int64, shape (m,)
+        The regions of each merge, by their smallest superpixels (dense ids), ``first < second``:
+        the winner and the loser.
+    wrong : ndarray of float64, shape (m,)
+        Probability that the merge is wrong; NaN if the policy has none.
+    answered : ndarray of bool, shape (m,)
+        Which a person has made or confirmed.
+    """
+
+
+@dataclass(frozen=True, eq=False)
+class Sides:
+    """The two sides of each decision: their pixels, and the box in which they meet."""
+
+    first_sizes: NDArray[np.int64]
+    second_sizes: NDArray[np.int64]
+    boxes: NDArray[np.int32]
+
+
+def sides_apart(segments: Segments, apart: Apart) -> Sides:
+    """Look up the two segments of each boundary."""
+    asked = np.stack([apart.first, apart.second]).astype(np.uint64)
+    number = np.searchsorted(segments.ids, asked)
+    known = number < len(segments.ids)
+    known[known] = segments.ids[number[known]] == asked[known]
+    if not known.all():
+        raise InvalidInput(
+            f"`apart` names segment {asked[~known][0]}, which is not in `lut`; ask for the "
+            "boundaries of the same state."
+        )
+    first, second = number
+    boxes = meeting_boxes(segments.boxes[first], segments.boxes[second])
+    return Sides(segments.sizes[first], segments.sizes[second], boxes)
+
+
+def sides_made(graph: RegionGraph, made: Made) -> Sides:
+    """Go through the merges and note what each of them joined."""
+    out_of_range = (made.first < 1) | (made.first >= made.second)
+    out_of_range |= made.second > graph.n_regions
+    if out_of_range.any():
+        k = int(np.argmax(out_of_range))
+        raise InvalidInput(
+            f"`made` must name superpixels 1 to {graph.n_regions}, the smaller first; merge {k} is "
+            f"of {made.first[k]} and {made.second[k]}."
+        )
+    m = len(made)
+    sizes = np.zeros((2, m), np.int64)
+    boxes = np.zeros((2, m, 2, graph.layout.ndim), np.int32)
+    _note_sides(made.first, made.second, graph.sizes.copy(), graph.boxes.copy(), sizes, boxes)
+    return Sides(sizes[0], sizes[1], meeting_boxes(boxes[0], boxes[1]))
+
+
+def meeting_boxes(a: NDArray[np.int32], b: NDArray[np.int32]) -> NDArray[np.int32]:
+    """Return what two bounding boxes, a pixel larger on each side, have in common.
+
+    Where they have nothing in common, it is the gap between them.
+    """
+    start = np.maximum(a[..., 0, :], b[..., 0, :]) - 1
+    stop = np.minimum(a[..., 1, :], b[..., 1, :]) + 1
+    return np.stack([np.minimum(start, stop - 1), np.maximum(start + 1, stop)], axis=-2)
+
+
+@kernel
+def _note_sides(
+    winners: NDArray[np.int64],
+    losers: NDArray[np.int64],
+    sizes: NDArray[np.int64],
+    boxes: NDArray[np.int32],
+    noted_sizes: NDArray[np.int64],
+    noted_boxes: NDArray[np.int32],
+) -> None:
+    """Note pixels and boxes of both regions of each merge, then join them. Checks nothing."""
+    for k in range(winners.size):
+        winner, loser = winners[k], losers[k]
+        noted_sizes[0, k] = sizes[winner]
+        noted_sizes[1, k] = sizes[loser]
+        sizes[winner] += sizes[loser]
+        for axis in range(boxes.shape[2]):
+            for end in range(2):
+                noted_boxes[0, k, end, axis] = boxes[winner, end, axis]
+                noted_boxes[1, k, end, axis] = boxes[loser, end, axis]
+            boxes[winner, 0, axis] = min(boxes[winner, 0, axis], boxes[loser, 0, axis])
+            boxes[winner, 1, axis] = max(boxes[winner, 1, axis], boxes[loser, 1, axis])
+
+
+@kernel
+def follow_merges(
+    winners: NDArray[np.int64], losers: NDArray[np.int64], n_merges: int, where: NDArray[np.int64]
+) -> None:
+    """Set ``where[id]`` to the region of `id` after so many merges. Checks nothing.
+
+    `where` comes in as 0, 1, 2, ... Read backwards, a merge finds its winner's fate known.
+    """
+    for k in range(n_merges - 1, -1, -1):
+        where[losers[k]] = where[winners[k]]

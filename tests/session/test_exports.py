@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from napari_agglo import InvalidInput, agglomerate, region_graph
+from napari_agglo.errors import Cancelled
 from napari_agglo.graph import contracted
 from napari_agglo.session._exports import (
     EditRow,
@@ -214,6 +215,42 @@ def test_graphml_is_the_graph_of_the_segments(tmp_path):
     assert read.nodes[3]["comment"] == "two\nlines, Ünïcode"
     assert read.nodes[3]["reviewed"] is True
     assert read.nodes[1]["size"] == 6
+
+
+@pytest.mark.parametrize(
+    "text", ["<a> & \"b\" 'c'", "one\rtwo\r\nthree\n", "\u2028 \U0001f9e0 ]]>"]
+)
+def test_graphml_keeps_any_text(tmp_path, text):
+    marks = Marks()
+    marks.apply(MarkChange(1, comment=text))
+    cue = np.zeros(LABELS.shape)
+    graph = region_graph(LABELS, {'a<b&"c': cue})
+    read = nx.read_graphml(export_graphml(tmp_path / "g.graphml", graph, LUT, marks), node_type=int)
+    assert read.nodes[1]["comment"] == text
+    assert read.nodes[1]['a<b&"c_mean'] == 0
+
+
+def test_graphml_is_what_networkx_would_have_written(tmp_path):
+    graph = drawn()
+    ours = nx.read_graphml(export_graphml(tmp_path / "ours.graphml", graph, np.arange(8)))
+    theirs = nx.read_graphml(graph.to_graphml(tmp_path / "theirs.graphml"))
+    numbers = {str(graph.ids[k]): str(k) for k in range(1, 8)}
+    theirs = nx.relabel_nodes(theirs, numbers)
+    assert set(ours.nodes) == set(theirs.nodes)
+    for node, said in theirs.nodes(data=True):
+        assert {key: ours.nodes[node][key] for key in said} == said
+    assert {frozenset(e): said for *e, said in ours.edges(data=True)} == {
+        frozenset(e): said for *e, said in theirs.edges(data=True)
+    }
+
+
+def test_graphml_can_be_cancelled(tmp_path):
+    def cancel(progress):
+        raise Cancelled
+
+    with pytest.raises(Cancelled):
+        export_graphml(tmp_path / "g.graphml", drawn(), LUT, progress=cancel)
+    assert not any(tmp_path.iterdir())
 
 
 def test_graphml_priorities_are_checked(tmp_path):

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from napari_agglo._progress import ProgressCallback
 from napari_agglo.errors import InvalidInput
 from napari_agglo.graph import RegionGraph
+from napari_agglo.session._exports._graphml_file import write_graphml
 from napari_agglo.session._exports._regions import measured
 from napari_agglo.session._exports._target import writing
 from napari_agglo.session._marks import Marks
@@ -28,8 +30,9 @@ def export_graphml(
     priorities: tuple[ArrayLike, ArrayLike] | None = None,
     *,
     overwrite: bool = False,
+    progress: ProgressCallback | None = None,
 ) -> Path:
-    """Write the graph of the segments as GraphML, whole or not at all.
+    """Write the graph of the segments as GraphML, which networkx reads, whole or not at all.
 
     A node is a segment, with the columns of `segment_table`; an edge is a boundary, with its faces,
     its area (in units of the spacing), the mean of each cue over it, and its priority.
@@ -49,22 +52,20 @@ def export_graphml(
         left out of the file.
     overwrite : bool
         Whether what is at `path` may be replaced.
+    progress : callable, optional
+        Called with a `Progress` now and then; it may raise `Cancelled`.
     """
-    import networkx as nx
-
     segments = segments_of(graph, lut)
-    out: nx.Graph[int] = nx.Graph(
-        ndim=graph.layout.ndim,
-        spacing=" ".join(str(s) for s in graph.spacing),
-        cues=" ".join(graph.cue_names),
-    )
-    nodes = _rows(measured(segments, marks or Marks()))
-    out.add_nodes_from((row.pop("id"), row) for row in nodes)
-    edges = _rows(_boundary_table(segments, priorities))
-    out.add_edges_from((row.pop("u"), row.pop("v"), row) for row in edges)
+    about = {
+        "ndim": str(graph.layout.ndim),
+        "spacing": " ".join(str(s) for s in graph.spacing),
+        "cues": " ".join(graph.cue_names),
+    }
+    nodes = measured(segments, marks or Marks())
+    edges = _boundary_table(segments, priorities)
     target = Path(path)
     with writing(target, overwrite) as temporary:
-        nx.write_graphml(out, temporary)
+        write_graphml(temporary, about, nodes, edges, progress)
     return target
 
 
@@ -102,13 +103,3 @@ def _checked(
             f"shapes {pairs.shape} and {said.shape}."
         )
     return np.sort(pairs.astype(np.uint64), axis=1), said
-
-
-def _rows(table: pd.DataFrame) -> list[dict[str, Any]]:
-    """Return the rows of a table as dicts of plain values; what is not known is left out."""
-    names = [str(name) for name in table]
-    columns = [table[name].tolist() for name in table]
-    return [
-        {name: value for name, value in zip(names, row, strict=True) if value == value}
-        for row in zip(*columns, strict=True)
-    ]

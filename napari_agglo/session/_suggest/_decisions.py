@@ -84,30 +84,39 @@ class Made(_Decisions):
 
 @dataclass(frozen=True, eq=False)
 class Sides:
-    """The two sides of each decision: their pixels, and the box in which they meet."""
+    """The two sides of each decision: their pixels, and their bounding boxes if asked for."""
 
-    first_sizes: NDArray[np.int64]
-    second_sizes: NDArray[np.int64]
-    boxes: NDArray[np.int32]
+    sizes: tuple[NDArray[np.int64], NDArray[np.int64]]
+    boxes: tuple[NDArray[np.int32], NDArray[np.int32]] | None
 
 
-def sides_apart(segments: Segments, apart: Apart) -> Sides:
+def sides_apart(segments: Segments, apart: Apart, with_boxes: bool) -> Sides:
     """Look up the two segments of each boundary."""
-    asked = np.stack([apart.first, apart.second]).astype(np.uint64)
-    number = np.searchsorted(segments.ids, asked)
-    known = number < len(segments.ids)
-    known[known] = segments.ids[number[known]] == asked[known]
-    if not known.all():
+    first, second = _numbers(segments.ids, apart.first), _numbers(segments.ids, apart.second)
+    sizes = segments.sizes[first], segments.sizes[second]
+    boxes = (segments.boxes[first], segments.boxes[second]) if with_boxes else None
+    return Sides(sizes, boxes)
+
+
+def _numbers(ids: NDArray[np.uint64], asked: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return where each id asked for is among `ids`, ascending; refuse one that is not there."""
+    highest = int(ids[-1]) if len(ids) else 0
+    if highest < 8 * len(ids) + 1024 and len(asked):  # a table is ten times faster than a search
+        table = np.full(highest + 2, -1, np.int64)
+        table[ids.astype(np.int64)] = np.arange(len(ids))
+        number = table[np.where((asked < 0) | (asked > highest), highest + 1, asked)]
+    else:
+        number = np.minimum(np.searchsorted(ids, asked.astype(np.uint64)), len(ids) - 1)
+        number[ids[number] != asked.astype(np.uint64)] = -1
+    if (number < 0).any():
         raise InvalidInput(
-            f"`apart` names segment {asked[~known][0]}, which is not in `lut`; ask for the "
+            f"`apart` names segment {asked[number < 0][0]}, which is not in `lut`; ask for the "
             "boundaries of the same state."
         )
-    first, second = number
-    boxes = meeting_boxes(segments.boxes[first], segments.boxes[second])
-    return Sides(segments.sizes[first], segments.sizes[second], boxes)
+    return number
 
 
-def sides_made(graph: RegionGraph, made: Made) -> Sides:
+def sides_made(graph: RegionGraph, made: Made, with_boxes: bool) -> Sides:
     """Go through the merges and note what each of them joined."""
     out_of_range = (made.first < 1) | (made.first >= made.second)
     out_of_range |= made.second > graph.n_regions
@@ -119,9 +128,12 @@ def sides_made(graph: RegionGraph, made: Made) -> Sides:
         )
     m = len(made)
     sizes = np.zeros((2, m), np.int64)
-    boxes = np.zeros((2, m, 2, graph.layout.ndim), np.int32)
-    _note_sides(made.first, made.second, graph.sizes.copy(), graph.boxes.copy(), sizes, boxes)
-    return Sides(sizes[0], sizes[1], meeting_boxes(boxes[0], boxes[1]))
+    # Without axes, the kernel goes through no box.
+    ndim = graph.layout.ndim if with_boxes else 0
+    boxes = np.zeros((2, m, 2, ndim), np.int32)
+    growing = graph.boxes[:, :, :ndim].copy()
+    _note_sides(made.first, made.second, graph.sizes.copy(), growing, sizes, boxes)
+    return Sides((sizes[0], sizes[1]), (boxes[0], boxes[1]) if with_boxes else None)
 
 
 def meeting_boxes(a: NDArray[np.int32], b: NDArray[np.int32]) -> NDArray[np.int32]:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
+from napari_agglo._jit import kernel
 from napari_agglo.session._suggest._decisions import Apart, Made
 
 
@@ -70,24 +72,37 @@ def effort(apart: Apart, made: Made) -> Effort:
 
 
 def _along_forest(
-    first: np.ndarray[tuple[int], np.dtype[np.int64]],
-    second: np.ndarray[tuple[int], np.dtype[np.int64]],
-    weights: np.ndarray[tuple[int], np.dtype[np.float64]],
+    first: NDArray[np.int64], second: NDArray[np.int64], weights: NDArray[np.float64]
 ) -> float:
-    """Return the sum of weights (0 to 1) along a maximum spanning forest."""
-    from scipy.sparse import coo_array
-    from scipy.sparse.csgraph import minimum_spanning_tree
-
-    if not len(weights):
-        return 0.0
+    """Return the sum of weights along a maximum spanning forest."""
     ids, number = np.unique(np.concatenate([first, second]), return_inverse=True)
-    ends = number.reshape(2, -1)
-    # Between 1 and 2, as 0 would mean that there is no edge; parallel ones would be added up.
-    pairs = np.sort(ends, axis=0)
-    order = np.lexsort((-weights, pairs[1], pairs[0]))
-    ordered = pairs[:, order]
-    once = np.ones(len(order), np.bool_)
-    once[1:] = (np.diff(ordered) != 0).any(axis=0)
-    kept, ends = weights[order][once], ordered[:, once]
-    costs = coo_array((2 - kept, (ends[0], ends[1])), shape=(len(ids), len(ids)))
-    return float((2 - minimum_spanning_tree(costs.tocsr()).data).sum())
+    ends = number.reshape(2, -1).astype(np.int64)
+    order = np.argsort(-weights, kind="stable")
+    return float(_spanning_sum(ends[0], ends[1], weights, order, np.arange(len(ids))))
+
+
+@kernel
+def _spanning_sum(
+    first: NDArray[np.int64],
+    second: NDArray[np.int64],
+    weights: NDArray[np.float64],
+    order: NDArray[np.int64],
+    above: NDArray[np.int64],
+) -> float:
+    """Add up the weights, in this order, of what connects two trees; `above` is 0, 1, 2, ...
+
+    Checks nothing. Whoever looks for the root of a tree shortens the way for the next.
+    """
+    total = 0.0
+    for k in order:
+        a, b = first[k], second[k]
+        while above[a] != a:
+            above[a] = above[above[a]]
+            a = above[a]
+        while above[b] != b:
+            above[b] = above[above[b]]
+            b = above[b]
+        if a != b:
+            above[max(a, b)] = min(a, b)
+            total += weights[k]
+    return total

@@ -15,6 +15,7 @@ from napari_agglo.session._suggest._decisions import (
     Apart,
     Made,
     follow_merges,
+    meeting_boxes,
     sides_apart,
     sides_made,
 )
@@ -80,9 +81,9 @@ def suggest(
     box = None if within is None else _checked_box(within, graph.layout.ndim)
     segments = segments_of(graph, lut)
     total = int(graph.sizes.sum())
-    one, two = sides_apart(segments, apart), sides_made(graph, made)
-    x = np.concatenate([one.first_sizes, two.first_sizes])
-    y = np.concatenate([one.second_sizes, two.second_sizes])
+    one = sides_apart(segments, apart, box is not None)
+    two = sides_made(graph, made, box is not None)
+    x, y = (np.concatenate(pair) for pair in zip(one.sizes, two.sizes, strict=True))
     error = np.concatenate([1 - apart.wrong, made.wrong])
     usable = np.concatenate(
         [~apart.answered, ~made.answered & (table[made.first] == table[made.second])]
@@ -91,7 +92,8 @@ def suggest(
     if kind is not None:
         usable &= np.repeat([kind == "false_split", kind == "false_merge"], [len(apart), len(made)])
     if box is not None:
-        usable &= overlap(np.concatenate([one.boxes, two.boxes]), box)
+        near = [overlap(meeting_boxes(*side.boxes), box) for side in (one, two) if side.boxes]
+        usable &= np.concatenate(near)
     rows = np.flatnonzero(usable)
     scores = np.zeros(len(x))
     scores[rows] = expected_gain(x[rows], y[rows], error[rows], total)[1]

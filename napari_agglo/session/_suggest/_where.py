@@ -39,8 +39,9 @@ def meeting(
     Meeting or None
         None if they do not meet, or not in the box.
     """
-    on = sides[graph.edges]
-    rows = np.flatnonzero((on[:, 0] != on[:, 1]) & (on[:, 0] > 0) & (on[:, 1] > 0))
+    rows = np.flatnonzero(sides[graph.edges[:, 0]])
+    ends = sides[graph.edges[rows]]
+    rows = rows[ends.sum(axis=1) == 3]
     boxes = meeting_boxes(graph.boxes[graph.edges[rows, 0]], graph.boxes[graph.edges[rows, 1]])
     if within is not None:
         near = overlap(boxes, within)

@@ -330,7 +330,7 @@ def test_a_pair_s_merge_is_the_first_that_holds_both(data):
 
 
 def test_effort_counts_decisions_and_edits():
-    graph, _, apart, made = drawn_case()
+    _, _, apart, made = drawn_case()
     left = effort(apart, made)
     assert left.false_splits == pytest.approx(0.1 + 0.05 + 0.45 + 0.01)
     assert left.false_merges == left.cuts == pytest.approx(0.41)
@@ -341,7 +341,6 @@ def test_effort_counts_decisions_and_edits():
     nothing = effort(answered, Made.of([], [], []))
     assert (nothing.wrong_decisions, nothing.edits) == (0, 0)
     assert str(nothing) == "about 0 edits left: 0 merges and 0 cuts"
-    del graph
 
 
 @given(st.data())

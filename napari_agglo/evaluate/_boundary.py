@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from napari_agglo._progress import ProgressCallback
 from napari_agglo.errors import InvalidInput, is_number
 from napari_agglo.evaluate._golds import dense_golds
 from napari_agglo.evaluate._matching import match_most
@@ -65,7 +66,13 @@ class Matches:
 
 
 def boundary_scores(
-    labels: Any, gold: Any, *, tolerance: float = 2.0, fill: float = 3.0, spacing: Any = None
+    labels: Any,
+    gold: Any,
+    *,
+    tolerance: float = 2.0,
+    fill: float = 3.0,
+    spacing: Any = None,
+    progress: ProgressCallback | None = None,
 ) -> dict[str, float]:
     """Return precision, recall and F of the boundaries of a segmentation.
 
@@ -85,6 +92,8 @@ def boundary_scores(
         membrane; 0 to leave all as it is.
     spacing : sequence of float, optional
         Distance of pixels along each axis.
+    progress : callable, optional
+        Called with a `Progress` now and then; it may raise `Cancelled`.
 
     Returns
     -------
@@ -104,10 +113,10 @@ def boundary_scores(
     """
     one = labels if isinstance(labels, DenseLabels) else dense_labels(labels, "labels")
     matchers = [
-        Matcher(filled(truth.image, fill), one.image, tolerance, spacing)
+        Matcher(filled(truth.image, fill), one.image, tolerance, spacing, progress)
         for truth in dense_golds(gold, one.image, "labels")
     ]
-    return match_all(matchers, one.image).row()
+    return match_all(matchers, one.image, progress).row()
 
 
 def filled(gold: NDArray[np.uint32], distance: float) -> NDArray[np.uint32]:
@@ -137,6 +146,7 @@ class Matcher:
         finest: NDArray[np.uint32],
         tolerance: float,
         spacing: Any = None,
+        progress: ProgressCallback | None = None,
     ) -> None:
         if not (is_number(tolerance) and 0 <= tolerance < np.inf):
             raise InvalidInput(
@@ -147,23 +157,29 @@ class Matcher:
         self.places = np.flatnonzero(boundary_mask(finest, self.annotated))
         true = np.flatnonzero(boundary_mask(gold, self.annotated))
         self.true = true.size
-        self.near = near_pairs(self.places, true, gold.shape, tolerance, scale)
-        self.back = near_pairs(true, self.places, gold.shape, tolerance, scale)
+        self.near = near_pairs(self.places, true, gold.shape, tolerance, scale, progress)
+        self.back = near_pairs(true, self.places, gold.shape, tolerance, scale, progress)
 
-    def match(self, labels: NDArray[np.uint32]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def match(
+        self, labels: NDArray[np.uint32], progress: ProgressCallback | None = None
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return the flat indices of the boundary pixels of `labels`, and of those matched."""
         mask = boundary_mask(labels, self.annotated).reshape(-1)
         drawn = np.flatnonzero(mask[self.places])
-        chosen = match_most(self.near, self.back, drawn)
+        chosen = match_most(self.near, self.back, drawn, progress)
         return self.places[drawn], self.places[drawn[chosen[drawn] >= 0]]
 
 
-def match_all(matchers: list[Matcher], labels: NDArray[np.uint32]) -> Matches:
+def match_all(
+    matchers: list[Matcher],
+    labels: NDArray[np.uint32],
+    progress: ProgressCallback | None = None,
+) -> Matches:
     """Match an image with every gold standard; see `boundary_scores` for how they are joined."""
     drawn, right = np.zeros(labels.size, bool), np.zeros(labels.size, bool)
     found = 0
     for one in matchers:
-        all_drawn, matched = one.match(labels)
+        all_drawn, matched = one.match(labels, progress)
         drawn[all_drawn] = True
         right[matched] = True
         found += matched.size  # one to one: as many gold pixels have a partner

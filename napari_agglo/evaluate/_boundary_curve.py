@@ -71,12 +71,14 @@ def boundary_curve(
         image = tree.superpixels.image
         golds = dense_golds(gold, image, "the superpixels of the tree")
         cuts = _spread(tree) if thresholds is None else _ascending(thresholds)
-        report(progress, "boundaries", 0, len(cuts))
-        matchers = [Matcher(filled(one.image, fill), image, tolerance, spacing) for one in golds]
+        watch = _within(progress, 0, len(cuts))
+        matchers = [
+            Matcher(filled(one.image, fill), image, tolerance, spacing, watch) for one in golds
+        ]
         for done, threshold in enumerate(cuts):
             report(progress, "boundaries", done, len(cuts))
-            labels = tree.lut(threshold)[image]
-            rows.append({"threshold": threshold} | match_all(matchers, labels).row())
+            labels, watch = tree.lut(threshold)[image], _within(progress, done, len(cuts))
+            rows.append({"threshold": threshold} | match_all(matchers, labels, watch).row())
     else:
         if not isinstance(tree, Mapping) or thresholds is not None:
             raise InvalidInput(
@@ -87,8 +89,9 @@ def boundary_curve(
         for done, threshold in enumerate(cuts):
             report(progress, "boundaries", done, len(cuts))
             scores = boundary_scores(
-                tree[threshold], gold, tolerance=tolerance, fill=fill, spacing=spacing
-            )
+                tree[threshold], gold, tolerance=tolerance, fill=fill, spacing=spacing,
+                progress=_within(progress, done, len(cuts)),
+            )  # fmt: skip
             rows.append({"threshold": threshold} | scores)
     report(progress, "boundaries", len(cuts), len(cuts))
     return pd.DataFrame(rows)
@@ -110,6 +113,13 @@ def average_precision(curve: pd.DataFrame) -> float:
     best = curve.groupby("recall")["precision"].max().sort_index()
     recall, precision = best.index.to_numpy(), best.to_numpy()
     return float((np.diff(recall) * (precision[1:] + precision[:-1])).sum() / 2)
+
+
+def _within(progress: ProgressCallback | None, done: int, total: int) -> ProgressCallback | None:
+    """Return a callback for work within one state: it can be cancelled, and tells of the whole."""
+    if progress is None:
+        return None
+    return lambda inner: report(progress, "boundaries", done, total)
 
 
 def _spread(tree: MergeTree) -> list[float]:

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from napari_agglo._jit import kernel
+from napari_agglo._progress import ProgressCallback, report
 
 _FREE, _BARRED = -1, -2
 
@@ -20,6 +21,7 @@ def match_most(
     near: tuple[NDArray[np.int64], NDArray[np.int64]],
     back: tuple[NDArray[np.int64], NDArray[np.int64]],
     active: NDArray[np.int64],
+    progress: ProgressCallback | None = None,
 ) -> NDArray[np.int64]:
     """Match as many pixels as possible, each with a partner of its own.
 
@@ -30,6 +32,8 @@ def match_most(
         and the same the other way.
     active : ndarray of int64
         The pixels to be matched; the others are left alone.
+    progress : callable, optional
+        Called with a `Progress` after each phase; it may raise `Cancelled`.
 
     Returns
     -------
@@ -51,9 +55,9 @@ def match_most(
     taken = np.full(back[0].size - 1, _FREE, np.int64)
     _take_kernel(*near, active, chosen, taken)
     if (chosen == _FREE).sum() <= (taken == _FREE).sum():
-        _mend(*near, active, chosen, taken)
+        _mend(*near, active, chosen, taken, progress)
     else:
-        _mend(*back, np.arange(taken.size), taken, chosen)
+        _mend(*back, np.arange(taken.size), taken, chosen, progress)
     return chosen
 
 
@@ -63,12 +67,16 @@ def _mend(
     active: NDArray[np.int64],
     chosen: NDArray[np.int64],
     taken: NDArray[np.int64],
+    progress: ProgressCallback | None,
 ) -> None:
     """Improve a matching until there is none better."""
     level, edge = np.empty_like(chosen), np.empty_like(chosen)
     queue, stack = np.empty(active.size, np.int64), np.empty(active.size, np.int64)
-    while _mend_kernel(first, partners, active, chosen, taken, level, edge, queue, stack):
-        pass
+    mended = -1
+    while mended:
+        # How many phases there will be nobody knows: those that have a partner are what is done.
+        report(progress, "matching", int((chosen[active] >= 0).sum()), active.size)
+        mended = _mend_kernel(first, partners, active, chosen, taken, level, edge, queue, stack)
 
 
 @kernel

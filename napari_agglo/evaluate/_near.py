@@ -8,6 +8,8 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from napari_agglo._progress import ProgressCallback, report
+
 # Pixels times neighbours that are looked up at once.
 _CHUNK = 1 << 22
 
@@ -18,6 +20,7 @@ def near_pairs(
     shape: tuple[int, ...],
     tolerance: float,
     spacing: tuple[float, ...],
+    progress: ProgressCallback | None = None,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return for each pixel the others within `tolerance`, the nearest first.
 
@@ -28,6 +31,8 @@ def near_pairs(
     tolerance : float
         The largest distance, in the unit of `spacing`.
     spacing : tuple of float
+    progress : callable, optional
+        Called with a `Progress` now and then; it may raise `Cancelled`.
 
     Returns
     -------
@@ -52,6 +57,7 @@ def near_pairs(
     counts, found = [np.zeros(1, np.int64)], [np.zeros(0, np.int64)]
     rows = max(1, _CHUNK // shifts.size)
     for start in range(0, places.size, rows):
+        report(progress, "pairing", start, places.size)
         near = number[starts[start : start + rows, None] + shifts]
         counts.append((near >= 0).sum(axis=1))
         found.append(near[near >= 0])

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from napari_agglo._progress import ProgressCallback
 from napari_agglo.evaluate._golds import dense_golds
 from napari_agglo.evaluate._merged import merged_rows
 from napari_agglo.evaluate._vi import conditional_entropies
@@ -75,7 +76,13 @@ def best_agglomeration(graph: RegionGraph, gold: Any) -> NDArray[Any]:
     return out
 
 
-def best_point(graph: RegionGraph, gold: Any, *, ignore_labels: bool = False) -> dict[str, float]:
+def best_point(
+    graph: RegionGraph,
+    gold: Any,
+    *,
+    ignore_labels: bool = False,
+    progress: ProgressCallback | None = None,
+) -> dict[str, float]:
     """Return the errors that remain in A*: the superpixels cross the borders of the gold standard.
 
     Parameters
@@ -85,6 +92,8 @@ def best_point(graph: RegionGraph, gold: Any, *, ignore_labels: bool = False) ->
         With several gold standards of one image the mean over them, each with an A* of its own.
     ignore_labels : bool
         As for `vi_curve`.
+    progress : callable, optional
+        Called with a `Progress` now and then; it may raise `Cancelled`.
 
     Returns
     -------
@@ -101,7 +110,9 @@ def best_point(graph: RegionGraph, gold: Any, *, ignore_labels: bool = False) ->
     """
     errors = []
     for number, truth in enumerate(dense_golds(gold, graph.superpixels.image, "superpixels")):
-        table = contingency(graph.superpixels, truth, ignore_labels=ignore_labels)
+        table = contingency(
+            graph.superpixels, truth, ignore_labels=ignore_labels, progress=progress
+        )
         lut = best_lut(graph, gold[number] if isinstance(gold, (list, tuple)) else gold)
         errors.append(conditional_entropies(merged_rows(table, lut)))
     false_merge, false_split = (float(one) for one in np.mean(errors, axis=0))

@@ -177,3 +177,17 @@ def test_refusals_and_cancel():
     tree, golds = random_tree(0)
     with pytest.raises(Cancelled):
         boundary_curve(tree, golds, progress=cancel)
+
+
+@pytest.mark.parametrize("stage", ["pairing", "matching"])
+def test_a_large_image_can_be_cancelled(stage):
+    def cancel(progress):
+        assert 0 <= progress.fraction <= 1
+        if progress.stage == stage:
+            raise Cancelled
+
+    with pytest.raises(Cancelled):
+        boundary_scores(bars(3), bars(4), progress=cancel)
+    seen = []
+    boundary_curve({0.5: bars(3)}, bars(4), progress=seen.append)
+    assert {one.stage for one in seen} == {"boundaries"}

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import napari_agglo as agglo
+from napari_agglo import Cancelled
 from napari_agglo.evaluate import best_agglomeration, best_lut, best_point, metrics, split_vi
 
 
@@ -48,3 +49,12 @@ def test_superpixels_within_the_gold_reach_it():
     graph = agglo.region_graph(np.array([[1, 2, 3, 4, 5, 5]]), np.zeros((1, 6)))
     assert best_point(graph, gold) == {"false_merge": 0, "false_split": 0, "vi": 0}
     assert metrics(best_agglomeration(graph, gold), gold)["covering"] == 1
+
+
+def test_cancel():
+    def cancel(progress):
+        raise Cancelled
+
+    _, graph, gold = random_case(0)
+    with pytest.raises(Cancelled):
+        best_point(graph, gold, progress=cancel)

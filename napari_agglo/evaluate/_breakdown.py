@@ -73,12 +73,24 @@ class Breakdown:
         found = found[found["contribution"] > 0]
         order = ["contribution", "kind", "id"]
         found = found.sort_values(order, ascending=[False, True, True], ignore_index=True).head(n)
+        partners = {
+            kind: self._all_partners(by, other, found.loc[found["kind"] == kind, "id"])
+            for kind, by, other in (
+                ("false split", "gold", "segment"),
+                ("false merge", "segment", "gold"),
+            )
+        }
         found["partners"] = [
-            (self.pieces(one) if kind == "false split" else self.merged(one))["id"].tolist()
-            for kind, one in zip(found["kind"], found["id"], strict=True)
+            partners[kind][one] for kind, one in zip(found["kind"], found["id"], strict=True)
         ]
         places = [name for name in found.columns if str(name).startswith(("centroid", "voxel_"))]
         return found[["kind", "id", "contribution", "voxels", "partners", *places]]
+
+    def _all_partners(self, by: str, other: str, ids: Any) -> dict[Any, list[int]]:
+        """Return the ids of the parts of many, the largest first, from one look at the table."""
+        rows = self.overlaps[self.overlaps[by].isin(ids)]
+        rows = rows.sort_values(["voxels", other], ascending=[False, True])
+        return {one: part[other].tolist() for one, part in rows.groupby(by)}
 
     def _partners(self, one: int, by: str, other: str, table: pd.DataFrame) -> pd.DataFrame:
         if not is_whole(one) or one not in table.index:

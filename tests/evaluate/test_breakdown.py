@@ -90,6 +90,17 @@ def test_nothing_to_compare_and_nothing_wrong():
     assert len(breakdown(GOLD, GOLD).worst()) == 0
 
 
+def test_partners_of_the_worst_are_those_of_each_alone():
+    rng = np.random.default_rng(0)
+    labels, gold = rng.integers(0, 9, (2, 20, 20)).astype(np.uint64) * np.uint64(2**60)
+    found = breakdown(labels, gold)
+    worst = found.worst(1000)
+    assert set(worst["kind"]) == {"false split", "false merge"}
+    for kind, one, partners in zip(worst["kind"], worst["id"], worst["partners"], strict=True):
+        alone = found.pieces(one) if kind == "false split" else found.merged(one)
+        assert partners == alone["id"].tolist()
+
+
 def test_refusals_and_cancel():
     found = breakdown(LABELS, GOLD)
     with pytest.raises(InvalidInput, match="no gold segment 9"):

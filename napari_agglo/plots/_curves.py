@@ -15,6 +15,7 @@ from napari_agglo.plots._style import need
 if TYPE_CHECKING:
     import pandas as pd
 
+_NOTHING = 1e-9  # bits; what rounding leaves of an error of 0
 COLUMNS = ("threshold", "false_merge", "false_split", "vi")
 
 
@@ -48,7 +49,7 @@ def rounded_up(value: float) -> float:
     >>> rounded_up(0.23), rounded_up(7.0), rounded_up(0.0)
     (0.3, 8.0, 1.0)
     """
-    if not 0 < value < np.inf:
+    if not _NOTHING < value < np.inf:
         return 1.0
     power = 10.0 ** np.floor(np.log10(value))
     steps = np.array([1, 1.5, 2, 3, 4, 5, 6, 8, 10])

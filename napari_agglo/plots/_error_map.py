@@ -1,10 +1,7 @@
 """The error map: where an image has false merges and false splits.
 
-Strategy: a voxel of segment s and gold segment u is painted by 1 - p(u|s), the share of its segment
-that belongs to other gold segments (false merge), and by 1 - p(s|u), the share of its gold segment
-that lies in other segments (false split). The mean of -log2 of both p over all voxels is the VI:
-what is painted strongly is what counts. Where labels part and gold does not, and the other way
-round, there is a line too.
+A pixel is painted by the share of its segment, and of its gold segment, that is elsewhere. Where
+labels part and gold does not, and the other way round, there is a line too.
 """
 
 from __future__ import annotations
@@ -27,74 +24,13 @@ from napari_agglo.plots._pixels import (
     tinted,
 )
 from napari_agglo.plots._style import SMALL, colours_of, new_axes
+from napari_agglo.plots._wrong import check_plane, worst_plane, wrong_shares
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 MERGE: RGB = (1.0, 0.62, 0.0)  # brighter than in plots: they lie on dark images
 SPLIT: RGB = (0.25, 0.72, 1.0)
-_LOOKED_AT = 40  # planes among which the worst is sought
-
-
-def wrong_shares(
-    table: Contingency, labels: NDArray[Any], gold: NDArray[Any]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return for each pixel the share of its segment, and of its gold segment, that is elsewhere.
-
-    Parameters
-    ----------
-    table : Contingency
-        Of the whole images.
-    labels, gold : ndarray of int, same shape
-        A part of them. Where gold is 0, both shares are 0.
-
-    Returns
-    -------
-    merge, split : ndarray of float, from 0 to 1
-
-    Examples
-    --------
-    >>> labels, gold = np.array([1, 1, 1, 2]), np.array([7, 7, 7, 7])
-    >>> wrong_shares(contingency(labels, gold), labels, gold)[1].tolist()
-    [0.25, 0.25, 0.25, 0.75]
-    """
-    row = np.searchsorted(table.row_ids, labels.astype(np.uint64))
-    column = np.searchsorted(table.column_ids, gold.astype(np.uint64))
-    width = table.column_ids.size
-    keys = table.rows * width + table.columns
-    known = gold != 0
-    at = np.searchsorted(keys, (row * width + column)[known])
-    shared = table.counts[at]
-    merge, split = np.zeros(labels.shape), np.zeros(labels.shape)
-    merge[known] = 1 - shared / table.row_sums()[row[known]]
-    split[known] = 1 - shared / table.column_sums()[column[known]]
-    return merge, split
-
-
-def worst_plane(table: Contingency, labels: NDArray[Any], gold: NDArray[Any]) -> tuple[int, ...]:
-    """Return the index, along all axes but the last two, of a plane with much error.
-
-    Examples
-    --------
-    >>> gold = np.ones((3, 2, 2), int)
-    >>> labels = gold.copy()
-    >>> labels[2, 0] = 5
-    >>> worst_plane(contingency(labels, gold), labels, gold)
-    (2,)
-    """
-    leading = labels.shape[:-2]
-    planes = int(np.prod(leading))
-    best, most = np.unravel_index(planes // 2, leading) if leading else (), 0.0
-    n = min(planes, _LOOKED_AT)
-    for k in ((np.arange(n) + 0.5) * planes / n).astype(int):
-        index = np.unravel_index(k, leading) if leading else ()
-        step = max(1, max(labels.shape[-2:]) // 256)
-        some = (*index, slice(None, None, step), slice(None, None, step))
-        merge, split = wrong_shares(table, labels[some], gold[some])
-        amount = float(merge.sum() + split.sum())
-        if amount > most:
-            best, most = index, amount
-    return tuple(int(i) for i in best)
 
 
 def error_picture(
@@ -173,7 +109,7 @@ def plot_error_map(
     >>> len(axes.images)
     1
     """
-    from napari_agglo.volumes import check_labels, check_same_shape
+    from napari_agglo.volumes import check_labels, check_same_shape, check_spacing
 
     one, two = check_labels(labels, "labels"), check_labels(gold, "gold")
     check_same_shape(two, one, "gold", "labels")
@@ -184,13 +120,8 @@ def plot_error_map(
             "have two axes at least; pass the same crop of both."
         )
     table = contingency(one, two)
-    index = worst_plane(table, one, two) if plane is None else tuple(int(i) for i in plane)
-    if len(index) != one.ndim - 2:
-        raise InvalidInput(
-            f"`plane` must have {one.ndim - 2} indices, one for each axis but the last two, got "
-            f"{index}."
-        )
-    distances = tuple(spacing)[-2:] if spacing is not None else (1.0, 1.0)
+    index = worst_plane(table, one, two) if plane is None else check_plane(plane, one.shape)
+    distances = check_spacing(spacing, one.ndim)[-2:]
     picture = error_picture(backdrop[index], one[index], two[index], table, spacing=distances)
     axes = new_axes(5.2, 5.2) if axes is None else axes
     axes.imshow(picture, interpolation="antialiased")

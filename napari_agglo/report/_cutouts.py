@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -12,85 +10,31 @@ from numpy.typing import NDArray
 
 from napari_agglo.plots import LIGHT, grey, tinted
 from napari_agglo.report._layers import label_path, layered
+from napari_agglo.report._planes import Plane, best_plane
+from napari_agglo.volumes import DenseLabels
 
 _LARGEST = 240  # pixels along a side; larger ones are thinned
 _LEAST = 40
+_MEMBRANE = 3  # pixels: so far are gold segments drawn into what is left at 0 between them
 _TINTS = (*LIGHT.series[:4], "#f0e442", LIGHT.series[5])
 
 
-@dataclass(frozen=True)
-class Plane:
-    """Two axes that are shown, and the index along the others (None for the shown ones)."""
-
-    rows: int
-    columns: int
-    index: tuple[int | None, ...]
-
-    def cut(self, array: NDArray[Any]) -> NDArray[Any]:
-        """Return the plane of an array; an axis after those of the labels stays."""
-        return np.asarray(array[tuple(slice(None) if i is None else i for i in self.index)])
-
-    def __str__(self) -> str:
-        """Say where it is: nothing for an image that is a plane."""
-        fixed = [f"axis {axis} = {i}" for axis, i in enumerate(self.index) if i is not None]
-        return ", ".join(fixed)
-
-
-def best_plane(
-    where: tuple[NDArray[np.int64], ...],
-    minor: NDArray[np.bool_],
-    shape: Sequence[int],
-    spacing: Sequence[float] | None = None,
-) -> Plane:
-    """Return the plane with most of an error: of what is amiss, and of what it is amiss in.
-
-    Parameters
-    ----------
-    where : tuple of ndarray
-        The coordinates of the voxels of a segment, as of ``np.nonzero``.
-    minor : ndarray of bool
-        Whether each of them is not of its largest part.
-    shape : sequence of int
-        Of the image.
-    spacing : sequence of float, optional
-        Axes that are more than twice as coarse as the finest are not shown.
+def boxes(labels: DenseLabels, ids: Sequence[int]) -> dict[int, tuple[slice, ...]]:
+    """Return the part of the image that holds each of some labels, from one pass over it.
 
     Examples
     --------
-    >>> labels = np.ones((3, 4, 5), int)
-    >>> labels[1, :2] = 2
-    >>> where = np.nonzero(labels)
-    >>> best_plane(where, labels[where] == 2, labels.shape)
-    Plane(rows=1, columns=2, index=(1, None, None))
+    >>> from napari_agglo.volumes import dense_labels
+    >>> boxes(dense_labels(np.array([5, 9, 9, 0])), [9, 0])
+    {9: (slice(1, 3, None),), 0: (slice(3, 4, None),)}
     """
-    best: tuple[int, Plane] | None = None
-    for rows, columns in _pairs(len(shape), spacing):
-        fixed = [axis for axis in range(len(shape)) if axis not in (rows, columns)]
-        if fixed:
-            key = np.ravel_multi_index([where[a] for a in fixed], [shape[a] for a in fixed])
-        else:
-            key = np.zeros(minor.size, np.int64)
-        keys, back = np.unique(key, return_inverse=True)
-        amiss = np.bincount(back[minor], minlength=keys.size)
-        both = np.minimum(amiss, np.bincount(back[~minor], minlength=keys.size))
-        at = int(np.lexsort([amiss, both])[-1])
-        index: list[int | None] = [None] * len(shape)
-        if fixed:
-            places = np.unravel_index(int(keys[at]), [shape[a] for a in fixed])
-            for axis, place in zip(fixed, places, strict=True):
-                index[axis] = int(place)
-        if best is None or int(both[at]) > best[0]:
-            best = int(both[at]), Plane(rows, columns, tuple(index))
-    assert best is not None
-    return best[1]
+    from scipy.ndimage import find_objects
 
-
-def _pairs(ndim: int, spacing: Sequence[float] | None) -> list[tuple[int, int]]:
-    """Return the pairs of axes that may be shown, the last two first, of the last three axes."""
-    axes = range(max(0, ndim - 3), ndim)
-    fine = [a for a in axes if spacing is None or spacing[a] <= 2 * min(spacing[b] for b in axes)]
-    chosen = fine if len(fine) >= 2 else list(axes)
-    return list(combinations(chosen, 2))[::-1]
+    wanted = list(dict.fromkeys(ids))
+    numbers = np.zeros(labels.ids.size, np.min_scalar_type(len(wanted)))
+    at = np.searchsorted(labels.ids, np.array(wanted, np.uint64))
+    numbers[at] = np.arange(1, len(wanted) + 1)
+    return dict(zip(wanted, find_objects(numbers[labels.image]), strict=True))
 
 
 def cut_out(
@@ -102,6 +46,7 @@ def cut_out(
     one: int,
     partners: Sequence[int],
     spacing: Sequence[float] | None = None,
+    box: tuple[slice, ...] | None = None,
 ) -> tuple[str, Plane]:
     """Return the picture of an error as an SVG element, and which plane it is.
 
@@ -120,27 +65,39 @@ def cut_out(
         What it falls into, the largest part first.
     spacing : sequence of float, optional
         Distance between pixels along each axis.
+    box : tuple of slice, optional
+        A part of the image that holds all of `one`: of a volume only this need be looked at.
     """
     whole, parts = (gold, labels) if kind == "false split" else (labels, gold)
-    found = (whole == one) & (gold != 0)
-    where = np.nonzero(found)
-    plane = best_plane(where, parts[where] != partners[0], gold.shape, spacing)
-    shown = plane.cut(found)
+    box = tuple(slice(0, n) for n in gold.shape) if box is None else box
+    found = (whole[box] == one) & (gold[box] != 0)
+    plane = best_plane(found, found & (parts[box] != partners[0]), spacing).moved(box)
+    shown = (plane.cut(whole) == one) & (plane.cut(gold) != 0)
     window = _window(shown)
     step = max(1, -(-max(s.stop - s.start for s in window) // _LARGEST))
     window = tuple(slice(s.start, s.stop, step) for s in window)
     picture = grey(plane.cut(backdrop)[window])
     inside, part = shown[window], plane.cut(parts)[window]
-    outline = plane.cut(whole)[window] == one
+    truth = _grown(plane.cut(gold)[window], _MEMBRANE / step)
+    outline = (truth if kind == "false split" else plane.cut(whole)[window]) == one
     for k, partner in enumerate(partners[: len(_TINTS)]):
         picture = tinted(picture, _rgb(_TINTS[k]), 0.45 * (inside & (part == partner)))
     paths = {
-        "gold": label_path(plane.cut(gold)[window]),
+        "gold": label_path(truth),
         "segmentation": label_path(plane.cut(labels)[window]),
         "whole": label_path(outline),
     }
     sides = (1.0, 1.0) if spacing is None else (spacing[plane.rows], spacing[plane.columns])
     return layered(picture, paths, f"{kind} {one}", sides), plane
+
+
+def _grown(gold: NDArray[Any], distance: float) -> NDArray[Any]:
+    """Give thin lines of 0 to the segments beside them: one border is seen then, and not two."""
+    from skimage.segmentation import expand_labels
+
+    if gold.all() or not gold.any():
+        return gold
+    return np.asarray(expand_labels(gold, max(1.0, distance)))  # type: ignore[no-untyped-call, unused-ignore]
 
 
 def _rgb(colour: str) -> tuple[float, float, float]:

@@ -3,80 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from napari_agglo._progress import ProgressCallback
+from napari_agglo._progress import ProgressCallback, report
 from napari_agglo.errors import InvalidInput
 from napari_agglo.evaluate import breakdown, contingency, table_metrics, vi_curve
-from napari_agglo.plots import MERGE, SPLIT, grey, tinted, worst_plane, wrong_shares
+from napari_agglo.plots import check_plane, worst_plane
 from napari_agglo.report._boundaries import sampled_boundaries
-from napari_agglo.report._cutouts import cut_out
-from napari_agglo.report._layers import border_path, layered
-from napari_agglo.volumes import check_labels, check_same_shape
+from napari_agglo.report._cutouts import boxes, cut_out
+from napari_agglo.report._error_maps import error_map
+from napari_agglo.report._finding import Finding, PicturedError
+from napari_agglo.volumes import (
+    DenseLabels,
+    check_labels,
+    check_same_shape,
+    check_spacing,
+    dense_labels,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from napari_agglo.tree import MergeTree
-
-_LARGEST_MAP = 512  # pixels along a side of an error map
-
-
-@dataclass(frozen=True)
-class PicturedError:
-    """One error: what it is, how much it costs, where it is and how it looks (SVG)."""
-
-    kind: str
-    id: int
-    contribution: float
-    voxels: int
-    partners: tuple[int, ...]
-    voxel: tuple[int, ...]
-    plane: str
-    picture: str
-
-
-@dataclass(frozen=True, eq=False)
-class Finding:
-    """What there is to say of one policy on one image.
-
-    Attributes
-    ----------
-    policy, image : str
-        Their names.
-    threshold : float
-        Where the tree was cut.
-    curve : DataFrame
-        The `vi_curve`; of several gold standards, the mean over them.
-    scores : dict
-        The `metrics` at the threshold; of several gold standards, the mean over them.
-    gold, segments : DataFrame
-        The `breakdown` against the first gold standard.
-    errors : tuple of PicturedError
-        The worst, the worst first.
-    error_map : str
-        SVG of a plane with its errors painted; `plane` says which.
-    boundaries : DataFrame, optional
-        The `boundary_curve`.
-    shape : tuple of int
-    """
-
-    policy: str
-    image: str
-    threshold: float
-    curve: pd.DataFrame
-    scores: dict[str, float]
-    gold: pd.DataFrame
-    segments: pd.DataFrame
-    errors: tuple[PicturedError, ...]
-    error_map: str
-    plane: tuple[int, ...]
-    shape: tuple[int, ...]
-    boundaries: pd.DataFrame | None = field(default=None)
 
 
 def examine(
@@ -142,29 +93,34 @@ def examine(
             f"`backdrop` (shape {picture.shape}) must match `gold` (shape {first.shape}), with an "
             "axis of colours after the others or without; pass the same crop of both."
         )
-    tables = [contingency(labels, one, progress=progress) for one in golds]
+    spacing = None if spacing is None else check_spacing(spacing, first.ndim)
+    # Numbered once: every table and the boxes of the errors are counted from these.
+    segments = dense_labels(labels, "labels", progress=progress)
+    truths = [dense_labels(one, "gold", progress=progress) for one in golds]
+    tables = [contingency(segments, one, progress=progress) for one in truths]
     scores = [table_metrics(table) for table in tables]
-    parts = breakdown(labels, first, progress=progress)
+    parts = breakdown(segments, truths[0], progress=progress)
+    worst_ones = parts.worst(worst)
+    places = _boxes(worst_ones, segments, truths[0])
     if first.ndim < 2:  # a line of voxels is drawn as an image of one row
         labels, first, picture = labels[None], first[None], picture[None]
         spacing = None if spacing is None else (1.0, *spacing)
-    drawn = worst_plane(tables[0], labels, first) if plane is None else tuple(plane)
-    if len(drawn) != first.ndim - 2:
-        raise InvalidInput(
-            f"`plane` must have {first.ndim - 2} indices, one for each axis but the last two, got "
-            f"{drawn}."
-        )
+        places = [(slice(0, 1), *box) for box in places]
+    if plane is None:
+        drawn = worst_plane(tables[0], labels, first)
+    else:
+        drawn = check_plane(plane, first.shape)
     return Finding(
         policy=policy,
         image=image,
         threshold=threshold,
-        curve=_curve(tree, golds, progress),
+        curve=vi_curve(tree, truths, progress=progress),
         scores={str(k): float(np.mean([s[k] for s in scores])) for k in scores[0].index},
         gold=parts.gold,
         segments=parts.segments,
-        errors=_errors(parts.worst(worst), picture, labels, first, spacing),
+        errors=_errors(worst_ones, places, picture, labels, first, spacing, progress),
         plane=drawn,
-        error_map=_error_map(picture, labels, first, tables[0], drawn, spacing),
+        error_map=error_map(picture, labels, first, tables[0], drawn, spacing),
         boundaries=sampled_boundaries(tree, golds, progress) if boundaries else None,
         shape=golds[0].shape,
     )
@@ -186,30 +142,30 @@ def _golds(gold: Any, tree: MergeTree) -> list[NDArray[Any]]:
     return golds
 
 
-def _curve(
-    tree: MergeTree, golds: list[NDArray[Any]], progress: ProgressCallback | None
-) -> pd.DataFrame:
-    curves = [vi_curve(tree, one, progress=progress) for one in golds]
-    if len(curves) == 1:
-        return curves[0]
-    columns = ["false_merge", "false_split", "vi"]
-    mean = curves[0].copy()  # the states are those of one tree: rows correspond
-    mean[columns] = sum(curve[columns] for curve in curves) / len(curves)
-    return mean
+def _boxes(worst: pd.DataFrame, labels: DenseLabels, gold: DenseLabels) -> list[tuple[slice, ...]]:
+    """Return the part of the image that each error lies in."""
+    found = {
+        kind: boxes(dense, worst.loc[worst["kind"] == kind, "id"].tolist())
+        for kind, dense in (("false split", gold), ("false merge", labels))
+    }
+    return [found[kind][one] for kind, one in zip(worst["kind"], worst["id"], strict=True)]
 
 
 def _errors(
     worst: pd.DataFrame,
+    places: Sequence[tuple[slice, ...]],
     picture: NDArray[Any],
     labels: NDArray[Any],
     gold: NDArray[Any],
     spacing: Sequence[float] | None,
+    progress: ProgressCallback | None,
 ) -> tuple[PicturedError, ...]:
     found = []
-    for row in worst.to_dict("records"):
+    for done, (row, box) in enumerate(zip(worst.to_dict("records"), places, strict=True)):
+        report(progress, "pictures", done, len(places))
         drawn, plane = cut_out(
             picture, labels, gold, kind=row["kind"], one=row["id"], partners=row["partners"],
-            spacing=spacing,
+            spacing=spacing, box=box,
         )  # fmt: skip
         voxel = tuple(int(row[name]) for name in row if str(name).startswith("voxel_"))
         found.append(
@@ -219,34 +175,3 @@ def _errors(
             )
         )  # fmt: skip
     return tuple(found)
-
-
-def _error_map(
-    picture: NDArray[Any],
-    labels: NDArray[Any],
-    gold: NDArray[Any],
-    table: Any,
-    plane: tuple[int, ...],
-    spacing: Sequence[float] | None,
-) -> str:
-    step = max(1, -(-max(labels.shape[-2:]) // _LARGEST_MAP))
-    some: tuple[Any, ...] = (*plane, slice(None, None, step), slice(None, None, step))
-    segments, truth = labels[some], gold[some]
-    merge, split = wrong_shares(table, segments, truth)
-    shown = tinted(tinted(grey(picture[some]), SPLIT, 0.55 * split), MERGE, 0.55 * merge)
-    paths = {
-        name: border_path(_parted(cut, joined, truth, 1), _parted(cut, joined, truth, 0))
-        for name, cut, joined in (("split", segments, truth), ("merge", truth, segments))
-    }
-    said = "where there are false merges and false splits"
-    return layered(shown, paths, said, tuple(spacing)[-2:] if spacing else (1.0, 1.0))
-
-
-def _parted(
-    cut: NDArray[Any], joined: NDArray[Any], gold: NDArray[Any], axis: int
-) -> NDArray[np.bool_]:
-    """Return where `cut` has a border and `joined` has none, both sides being annotated."""
-    here = (slice(None), slice(None, -1)) if axis else (slice(None, -1), slice(None))
-    there = (slice(None), slice(1, None)) if axis else (slice(1, None), slice(None))
-    both = (gold[here] != 0) & (gold[there] != 0)
-    return np.asarray((cut[here] != cut[there]) & (joined[here] == joined[there]) & both)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
-    from napari_agglo.report._examine import Finding, PicturedError
+    from napari_agglo.report._finding import Finding, PicturedError
 
 _SQUARE = (4.7, 4.4)
 _WIDE = (4.9, 3.9)

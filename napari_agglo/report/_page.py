@@ -14,7 +14,7 @@ from napari_agglo.report._theme import style_sheet
 if TYPE_CHECKING:
     import pandas as pd
 
-    from napari_agglo.report._examine import Finding
+    from napari_agglo.report._finding import Finding
 
 
 def html_report(

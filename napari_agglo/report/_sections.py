@@ -20,7 +20,7 @@ from napari_agglo.report._tables import COLUMNS, Row, summary_table
 if TYPE_CHECKING:
     import pandas as pd
 
-    from napari_agglo.report._examine import Finding
+    from napari_agglo.report._finding import Finding
 
 _MAPS = 12  # error maps at most, and errors drawn of each policy
 _WORST = 10

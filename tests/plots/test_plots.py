@@ -79,6 +79,12 @@ def test_split_vi():
     assert axes.get_aspect() == 1
 
 
+def test_what_rounding_leaves_of_no_error_is_no_error():
+    curves = {"m": curve((-math.inf, 0.0, 2.0), (0.3, 0.0, 4e-17))}
+    for axes in (plot_split_vi(curves), plot_vi_by_threshold(curves)):
+        assert axes.get_ylim() == (0, 1)
+
+
 def test_the_slope_moves_the_tangent_point():
     assert drawn(plot_split_vi({"m": MEAN}), "tangent") == []
     for weight, point in ((1.0, (0.2, 0.4)), (30.0, (0.1, 2.0)), (0.2, (0.5, 0.3))):
@@ -284,6 +290,8 @@ def test_the_error_map_shows_the_plane_that_is_wrong():
     assert "plane 0, 0" in rgb.get_title(loc="left")
     with pytest.raises(InvalidInput, match="2 indices"):
         plot_error_map(np.zeros(gold.shape), labels, gold, plane=(0,))
+    with pytest.raises(InvalidInput, match="`plane`"):
+        plot_error_map(np.zeros(gold.shape), labels, gold, plane=(0, 99))
     with pytest.raises(InvalidInput, match="must match"):
         plot_error_map(np.zeros((2, 3)), labels, gold)
 

@@ -13,8 +13,10 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from PIL import Image
 
-from napari_agglo.report._cutouts import best_plane, cut_out
+from napari_agglo.report._cutouts import boxes, cut_out
 from napari_agglo.report._layers import border_path, label_path, layered, png_uri
+from napari_agglo.report._planes import best_plane
+from napari_agglo.volumes import dense_labels
 
 
 def decoded(svg):
@@ -67,8 +69,7 @@ def test_the_shape_of_a_picture_follows_the_spacing():
 def test_the_plane_shows_the_error(ndim):
     labels = np.ones((6,) * ndim, int)
     labels[(4,) * (ndim - 2) + (slice(0, 3), slice(None))] = 2
-    where = np.nonzero(labels)
-    plane = best_plane(where, labels[where] == 2, labels.shape)
+    plane = best_plane(labels > 0, labels == 2)
     assert plane.index == (4,) * (ndim - 2) + (None, None)
     assert (plane.cut(labels) == 2).sum() == 18
     assert str(plane) == ", ".join(f"axis {k} = 4" for k in range(ndim - 2))
@@ -78,14 +79,12 @@ def test_coarse_axes_are_not_shown():
     labels = np.ones((8, 8, 8), int)
     labels[:, 3] = 2  # best seen along axis 0
     labels[:, :, 5] = 2
-    where = np.nonzero(labels)
-    minor = labels[where] == 2
-    free = best_plane(where, minor, labels.shape)
+    free = best_plane(labels > 0, labels == 2)
     assert free.index != (None, None, 0), "test invalid"
     for coarse in range(3):
         spacing = [1.0, 1.0, 1.0]
         spacing[coarse] = 5.0
-        assert best_plane(where, minor, labels.shape, spacing).index[coarse] is not None
+        assert best_plane(labels > 0, labels == 2, spacing).index[coarse] is not None
 
 
 def test_a_false_split_is_tinted_by_its_pieces():
@@ -112,3 +111,38 @@ def test_large_segments_are_thinned():
     labels[:, 450:] = 2
     svg, _ = cut_out(np.zeros((900, 900)), labels, gold, kind="false split", one=1, partners=[1, 2])
     assert max(decoded(svg).shape) <= 240
+
+
+@given(arrays(np.uint8, (4, 5, 6), elements=st.integers(0, 3)))
+def test_a_box_holds_all_of_a_label_and_no_margin(labels):
+    for one, box in boxes(dense_labels(labels), np.unique(labels).tolist()).items():
+        inside = labels[box] == one
+        assert inside.sum() == (labels == one).sum()
+        for axis in range(3):
+            assert inside.take(0, axis).any()
+            assert inside.take(-1, axis).any()
+
+
+@pytest.mark.parametrize("kind", ["false split", "false merge"])
+def test_to_look_only_at_the_box_changes_nothing(kind):
+    rng = np.random.default_rng(0)
+    gold = np.zeros((9, 40, 50), int)
+    gold[2:8, 5:30, 7:40] = rng.integers(1, 3, (6, 25, 33))
+    labels = np.where(gold > 0, 7, 8)
+    labels[5, :, 20:] = 9
+    whole, one = (gold, 1) if kind == "false split" else (labels, 7)
+    partners = [7, 9] if kind == "false split" else [1, 2]
+    given = dict(kind=kind, one=one, partners=partners)
+    box = boxes(dense_labels(whole), [one])[one]
+    assert gold[box].size < gold.size, "test invalid"
+    image = rng.random(gold.shape)
+    assert cut_out(image, labels, gold, **given) == cut_out(image, labels, gold, **given, box=box)
+
+
+def test_a_membrane_of_the_gold_standard_is_one_line():
+    gold = np.zeros((50, 60), int)
+    gold[:, :28], gold[:, 30:] = 1, 2
+    svg, _ = cut_out(np.zeros(gold.shape), np.ones_like(gold), gold, kind="false merge", one=1,
+                     partners=[2, 1])  # fmt: skip
+    lines = re.search(r'class="gold" d="([^"]*)"', svg)[1]
+    assert lines.count("M") == 1

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import napari_agglo as agglo
-from napari_agglo import InvalidInput
+from napari_agglo import Cancelled, InvalidInput
 from napari_agglo.evaluate import metrics, minimum
 from napari_agglo.report import examine, html_report
 from napari_agglo.report._sections import Page
@@ -295,7 +295,8 @@ def test_several_golds_are_averaged():
         both = [metrics(labels, one)[name] for one in (gold, other)]
         assert found.scores[name] == pytest.approx(np.mean(both))
     at = found.curve[found.curve["threshold"] <= 0.4].iloc[-1]
-    assert at["vi"] == pytest.approx(found.scores["vi"])
+    for name in ("vi", "rand", "covering"):
+        assert at[name] == pytest.approx(found.scores[name]), name
 
 
 def test_what_cannot_be_compared_is_refused():
@@ -309,8 +310,28 @@ def test_what_cannot_be_compared_is_refused():
         examine(tree, [])
     with pytest.raises(InvalidInput, match="`plane`"):
         examine(tree, gold, plane=(1,))
+    with pytest.raises(InvalidInput, match="`spacing`"):
+        examine(tree, gold, spacing=(1.0,))
+    volume, truth, cue = rooms(4, 4, 4)
+    solid = tree_of(volume, cue)
+    with pytest.raises(InvalidInput, match="0 to 3 along axis 0"):
+        examine(solid, truth, plane=(4,), boundaries=False)
     with pytest.raises(InvalidInput, match="at least one"):
         html_report([])
+
+
+def test_pictures_can_be_cancelled():
+    superpixels, gold, noise = rooms(8, 8)
+    stages = set()
+
+    def cancel(progress):
+        stages.add(progress.stage)
+        if progress.stage == "pictures":
+            raise Cancelled
+
+    with pytest.raises(Cancelled):
+        examine(tree_of(superpixels, noise), gold, progress=cancel)
+    assert {"overlap", "places"} <= stages
 
 
 def test_the_best_of_each_column_is_marked():

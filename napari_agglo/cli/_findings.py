@@ -117,9 +117,10 @@ def examine_image(
                     )
                 )
             plane = findings[-1].plane  # all policies show the same one
-    points = [best_point(graph, gold) for gold in golds]
-    if len(golds) > 1:
-        found.human.append(human_agreement(golds))
-    found.best[name] = {k: sum(p[k] for p in points) / len(points) for k in points[0]}
+        best = best_point(graph, golds, progress=progress)
+        people = human_agreement(golds, progress=progress) if len(golds) > 1 else None
+    if people is not None:
+        found.human.append(people.assign(image=name))
+    found.best[name] = best
     found.records |= records
     found.findings += findings  # only now: an image is told of wholly or not at all

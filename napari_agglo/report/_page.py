@@ -36,7 +36,7 @@ def html_report(
     best : mapping, optional
         Name of the image to its `best_point`.
     human : DataFrame, optional
-        The `human_agreement` of several gold standards.
+        The `human_agreement` of several gold standards; of several images, with a column ``image``.
     records : mapping, optional
         Name of the policy to the record of its training, for those that have one.
     settings : mapping, optional

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from html import escape
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from napari_agglo.evaluate import mean_curve, minimum, over_set, state_at
-from napari_agglo.plots import LIGHT
+from napari_agglo.evaluate import minimum, state_at
 from napari_agglo.report._boundaries import summed
+from napari_agglo.report._compared import Compared
 from napari_agglo.report._figures import Figures, error_figure, map_figure
-from napari_agglo.report._records import clean_record, trained
-from napari_agglo.report._svg import colour_variables
-from napari_agglo.report._tables import COLUMNS, Row, summary_table
+from napari_agglo.report._records import trained
+from napari_agglo.report._summary import summary_rows
+from napari_agglo.report._tables import COLUMNS, summary_table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -32,7 +31,7 @@ def section(title: str, note: str, *parts: str) -> str:
     return f"<section><h2>{escape(title)}</h2>{said}{''.join(parts)}</section>\n"
 
 
-class Page:
+class Page(Compared):
     """The sections, from one set of findings."""
 
     def __init__(
@@ -42,24 +41,8 @@ class Page:
         human: pd.DataFrame | None,
         records: Mapping[str, Mapping[str, Any]],
     ) -> None:
+        super().__init__(findings, best, human, records)
         self.figures = Figures()
-        self.human = human
-        self.records = {name: clean_record(record) for name, record in records.items()}
-        self.policies_found: dict[str, list[Finding]] = {}
-        for one in findings:
-            self.policies_found.setdefault(one.policy, []).append(one)
-        self.images = list(dict.fromkeys(one.image for one in findings))
-        self.threshold = findings[0].threshold
-        self.best = [best[image] for image in self.images if image in best]
-        self.vi = {
-            name: float(np.mean([one.scores["vi"] for one in found]))
-            for name, found in self.policies_found.items()
-        }
-        self.leader = min(self.vi, key=lambda name: self.vi[name])
-
-    def ordered(self) -> list[str]:
-        """Return the policies, the one with the least VI first."""
-        return sorted(self.vi, key=lambda name: (name != self.leader, self.vi[name]))
 
     def lead(self) -> str:
         first = self.policies_found[self.leader][0]
@@ -82,27 +65,11 @@ class Page:
         return f'<p class="note">{escape(what)}</p><p class="lead">{said}</p>'
 
     def summary(self) -> str:
-        names = {light: name for light, (name, _, _) in colour_variables().items()}
-        rows = []
-        for k, (name, found) in enumerate(self.policies_found.items()):
-            values: dict[str, list[float]] = {
-                c.key: [f.scores[c.key] for f in found] for c in COLUMNS if c.key in found[0].scores
-            }
-            least = [minimum(f.curve) for f in found]
-            values["vi_min"] = [row["vi"] for row in least]
-            together = over_set({f.image: f.curve for f in found})
-            values["threshold_min"] = [together.threshold]
-            if len(found) > 1:
-                values["vi_ods"] = [together.ods]
-            curve = summed([f.boundaries for f in found])
-            if curve is not None:
-                values["boundary_f"] = [float(curve["f"].max())]
-            rows.append(Row(name, values, f"var({names[LIGHT.line(k)[0]]})"))
-        rows += self._references()
+        rows = summary_rows(self)
         note = (
             f"At threshold {self.threshold:g}, unless another is named. ↓ less, ↑ more is better."
         )
-        if len(self.images) > 1:
+        if self.several:
             note += f" Means over {len(self.images)} images ± standard error."
         present = {key for row in rows for key in row.values}
         legend = "; ".join(f"{c.title}: {c.said}" for c in COLUMNS if c.key in present)
@@ -110,30 +77,8 @@ class Page:
             "Summary", note, summary_table(rows), f'<p class="note facts">{escape(legend)}.</p>'
         )
 
-    def _references(self) -> list[Row]:
-        """Return what does not compete: the superpixels, the best they allow, people."""
-        errors = ("vi", "false_merge", "false_split")
-        first = next(iter(self.policies_found.values()))
-        start = [state_at(f.curve, -math.inf) for f in first]
-        rows = [
-            Row(
-                "superpixels",
-                {key: [s[key] for s in start] for key in (*errors, "segments")},
-                reference=True,
-            )
-        ]
-        if self.best:
-            values = {key: [point[key] for point in self.best] for key in errors}
-            rows.append(Row("best possible (A*)", values, reference=True))
-        if self.human is not None and len(self.human):
-            values = {
-                key: [float(v) for v in self.human[key]] for key in errors if key in self.human
-            }
-            rows.append(Row("human against human", values, reference=True))
-        return rows
-
     def curves(self) -> str:
-        curves = {name: _over_images(found) for name, found in self.policies_found.items()}
+        curves = self.mean_curves()
         best = None
         if self.best:
             best = {
@@ -173,14 +118,14 @@ class Page:
         """Return what several images, or several gold standards, have to show."""
         rows = {n: [f.scores["vi"] for f in found] for n, found in self.policies_found.items()}
         drawn = []
-        people = self.human is not None and len(self.human) > 0
-        if len(self.images) > 1 or people:
+        if self.several or self.human is not None:
             said = "A dot for each image, a bar at the mean"
-            if people and self.human is not None:
-                rows["human"] = [float(v) for v in self.human["vi"]]
-                said += "; people against each other below"
+            if self.human is not None:
+                rows["human"] = self.people("vi") if self.several else self.pairs_of_people()
+                whom = "" if self.several else ", a dot for each pair"
+                said += f"; people against each other below{whom}"
             drawn.append(self.figures.rows(rows, f"{said}."))
-        if len(self.images) > 1 and len(self.vi) > 1:
+        if self.several and len(self.vi) > 1:
             other, one = self.ordered()[-1], self.leader
             values = {
                 name: {f.image: f.scores["vi"] for f in self.policies_found[name]}
@@ -193,7 +138,7 @@ class Page:
         parts = []
         for name in self.ordered():
             worst = max(self.policies_found[name], key=lambda f: f.scores["vi"])
-            where = f", image {worst.image}" if len(self.images) > 1 else ""
+            where = f", image {worst.image}" if self.several else ""
             plots = f'<div class="plots">{"".join(self.figures.breakdown(worst))}</div>'
             parts.append(_folded(f"{name}{where}", plots, name == self.leader))
         note = "Which segments the error comes from: the cost of one is its size times its error."
@@ -201,7 +146,7 @@ class Page:
 
     def maps(self) -> str:
         found = [f for name in self.ordered() for f in self.policies_found[name]][:_MAPS]
-        maps = "".join(map_figure(one, len(self.images) > 1) for one in found)
+        maps = "".join(map_figure(one, self.several) for one in found)
         key = (
             '<span class="key" style="background:#ff9e00"></span><span>false merge</span>'
             '<span class="key" style="background:#40b8ff"></span><span>false split</span>'
@@ -215,9 +160,8 @@ class Page:
         for name in self.ordered():
             worst = [(e, f.image) for f in self.policies_found[name] for e in f.errors]
             worst.sort(key=lambda one: -one[0].contribution)
-            several = len(self.images) > 1
             drawn = "".join(
-                error_figure(k, error, image if several else None)
+                error_figure(k, error, image if self.several else None)
                 for k, (error, image) in enumerate(worst[:_WORST], start=1)
             )
             inside = (
@@ -239,11 +183,11 @@ class Page:
         known = [name for name in self.policies_found if self.records.get(name)]
         if not known:
             return ""
-        parts = []
+        parts: list[str] = []
         for name in sorted(known, key=self.ordered().index):
             record = self.records[name]
             plots = f'<div class="plots">{"".join(self.figures.policy(name, record))}</div>'
-            parts.append(_folded(f"{name}: {trained(record)}", plots, name == known[-1]))
+            parts.append(_folded(f"{name}: {trained(record)}", plots, not parts))
         return section("The learned policies", "", *parts)
 
 
@@ -251,9 +195,3 @@ def _folded(title: str, inside: str, opened: bool) -> str:
     return (
         f"<details{' open' if opened else ''}><summary>{escape(title)}</summary>{inside}</details>"
     )
-
-
-def _over_images(found: Sequence[Finding]) -> pd.DataFrame:
-    if len(found) == 1:
-        return found[0].curve
-    return mean_curve({one.image: one.curve for one in found})

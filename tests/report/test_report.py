@@ -10,7 +10,7 @@ import pytest
 
 import napari_agglo as agglo
 from napari_agglo import Cancelled, InvalidInput
-from napari_agglo.evaluate import metrics, minimum
+from napari_agglo.evaluate import human_agreement, metrics, minimum
 from napari_agglo.report import examine, html_report
 from napari_agglo.report._sections import Page
 from napari_agglo.report._tables import Row, summary_table
@@ -262,8 +262,24 @@ def test_people_have_a_row(two):
     human = pd.DataFrame({"vi": [0.5, 0.7], "false_merge": [0.1, 0.2], "false_split": [0.4, 0.5]})
     page = Page(two[0], {}, human, {})
     row = next(row for row in Reader(page.summary()).rows if row[0] == "human against human")
-    assert row[1].startswith("0.600 ± ")
+    assert row[1] == "0.600", "pairs of people of one image are no samples of an error"
     assert "people against each other" in page.curves()
+
+
+def test_people_of_each_image_count_once():
+    import pandas as pd
+
+    found = images((8, 8), (10, 12), policy="noisy")
+    golds = [np.repeat([1, 2], 4), np.repeat([1, 1, 2, 2], 2), np.repeat([1, 2, 3, 4], 2)]
+    golds.append(np.arange(1, 9))
+    first, second = human_agreement(golds), human_agreement(golds[:2])
+    assert second["vi"].mean() == 0 != first["vi"].mean(), "test invalid"
+    human = pd.concat([first.assign(image="image 0"), second.assign(image="image 1")])
+    page = Page(found, {}, human, {})
+    row = next(row for row in Reader(page.summary()).rows if row[0] == "human against human")
+    mean = first["vi"].mean() / 2
+    assert row[1] == f"{mean:.3f} ± {mean:.3f}"
+    assert len(page.pairs_of_people()) == 6 + 1, "VI is the same both ways"
 
 
 @pytest.mark.parametrize("shape", [(24,), (12, 12), (6, 8, 10), (3, 4, 6, 8)])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import math
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -28,9 +27,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     from napari_agglo.cli._arguments import add_pipeline, add_threshold
     from napari_agglo.cli._each import HELP
+    from napari_agglo.cli._golds import add_gold
 
     add_pipeline(parser)
-    parser.add_argument("--gold", required=True, metavar="FILE", help="0 is not annotated")
+    add_gold(parser)
     add_threshold(parser, "report this one")
     parser.add_argument("-o", "--output", metavar="CURVE.csv", help="write every state")
     parser.add_argument(
@@ -51,16 +51,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> None:
     """Print the curve, or a table of many."""
     from napari_agglo.cli._arguments import cue_files
+    from napari_agglo.cli._best import best_state
+    from napari_agglo.cli._golds import gold_options
     from napari_agglo.cli._outputs import check_plot_output, check_table_output, refuse_clash
     from napari_agglo.cli._picture import draw_curve
-    from napari_agglo.cli._pipeline import check_pipeline
+    from napari_agglo.cli._pipeline import check_pipeline, plan
     from napari_agglo.cli._terminal import json_text
     from napari_agglo.evaluate import state_at
 
     cues = cue_files(arguments.cues)
     check_pipeline(arguments, cues)
+    plan(arguments.policy, cues)  # one that cannot be used is told before the work, and once
     given = {"--superpixels": arguments.superpixels} | {f"--cues {n}": f for n, f in cues.items()}
-    given["--gold"] = arguments.gold
+    given |= gold_options(arguments.gold)
     if arguments.plot:
         check_plot_output("--plot", arguments.plot)
         tables = {"-o": arguments.output} if arguments.output and not arguments.each else {}
@@ -84,46 +87,17 @@ def run(arguments: argparse.Namespace) -> None:
         print(json_text({"voxels": voxels, **named, "curve": states}))
     else:
         print(_text(curve, named, arguments.threshold))
-        print(f"\n{voxels} annotated voxels compared; errors in bits")
+        n = len(arguments.gold)
+        means = f", means over {n} gold standards" if n > 1 else ""
+        print(f"\n{voxels} annotated voxels compared; errors in bits{means}")
 
 
 def _policy_name(arguments: argparse.Namespace) -> str:
     return Path(arguments.policy).stem if arguments.policy.endswith(".npz") else arguments.policy
 
 
-def best_state(curve: pd.DataFrame) -> dict[str, float]:
-    """Return the row with the least VI; of equals, the first."""
-    from napari_agglo.evaluate import state_at
-
-    return state_at(curve, float(curve["threshold"].iloc[int(curve["vi"].to_numpy().argmin())]))
-
-
-def best_typed(curve: pd.DataFrame) -> str:
-    """Return the threshold of the least VI, as short as gives the same state when typed."""
-    from napari_agglo.cli._terminal import typed_threshold
-
-    row = int(curve["vi"].to_numpy().argmin())
-    heights = [*curve["threshold"].tolist(), math.inf]
-    return typed_threshold(heights[row], heights[row + 1])
-
-
-def best_for_all(curves: Sequence[pd.DataFrame]) -> tuple[str, float]:
-    """Return the threshold at which the mean VI over several curves is least, and that mean."""
-    import numpy as np
-
-    from napari_agglo.cli._terminal import typed_threshold
-
-    heights = np.unique(np.concatenate([curve["threshold"].to_numpy() for curve in curves]))
-    total = np.zeros(heights.size)
-    for curve in curves:
-        at = np.searchsorted(curve["threshold"].to_numpy(), heights, side="right") - 1
-        total += curve["vi"].to_numpy()[at]
-    row = int(total.argmin())
-    following = float(heights[row + 1]) if row + 1 < heights.size else math.inf
-    return typed_threshold(float(heights[row]), following), float(total[row]) / len(curves)
-
-
 def _run_each(given: dict[str, str], cues: dict[str, str], arguments: argparse.Namespace) -> None:
+    from napari_agglo.cli._best import best_for_all, best_state, best_typed
     from napari_agglo.cli._each import check_each, for_each, partners
     from napari_agglo.cli._evaluate import mean_row
     from napari_agglo.cli._picture import draw_curve
@@ -172,30 +146,28 @@ def _run_each(given: dict[str, str], cues: dict[str, str], arguments: argparse.N
 def _one(
     files: dict[str, str], cues: dict[str, str], output: str | None, arguments: argparse.Namespace
 ) -> tuple[pd.DataFrame, int]:
-    """Return the curve of one image, and the number of voxels compared."""
+    """Return the curve of one image, and the voxels compared, of the gold that has the most."""
     import numpy as np
 
+    from napari_agglo.cli._golds import gold_names, load_golds
     from napari_agglo.cli._inputs import open_inputs
     from napari_agglo.cli._pipeline import build_tree, library_names
     from napari_agglo.cli._terminal import progress_line
     from napari_agglo.cli._words import command_words
-    from napari_agglo.errors import InvalidInput
     from napari_agglo.evaluate import vi_curve
-    from napari_agglo.volumes import check_labels, check_same_shape, replacing
+    from napari_agglo.volumes import replacing
 
     evidence = {name: files[f"--cues {name}"] for name in cues}
-    names = library_names(files["--superpixels"], evidence) | {"gold": files["--gold"]}
+    truth = gold_names(files)
+    names = library_names(files["--superpixels"], evidence) | truth
     inputs = open_inputs(names, arguments.spacing)
     with command_words(names):
-        gold = check_labels(inputs.volumes["gold"], "gold")
-        check_same_shape(gold, inputs.volumes["superpixels"], "gold", "superpixels")
-        voxels = int(np.count_nonzero(gold))
-        if voxels == 0:
-            raise InvalidInput("`gold` is 0 everywhere, which is not annotated: nothing to compare")
+        golds = load_golds(inputs.volumes, truth, "superpixels")
+    voxels = max(int(np.count_nonzero(gold)) for gold in golds)
     with progress_line() as progress:
         tree = build_tree(inputs, evidence, arguments, progress)
         with command_words(names):
-            curve = vi_curve(tree, gold, progress=progress)
+            curve = vi_curve(tree, golds, progress=progress)
     if output:
         if arguments.each:
             Path(output).parent.mkdir(exist_ok=True)
@@ -205,6 +177,7 @@ def _one(
 
 
 def _text(curve: pd.DataFrame, named: dict[str, dict[str, float]], cut: float) -> str:
+    from napari_agglo.cli._best import best_typed
     from napari_agglo.cli._terminal import table
     from napari_agglo.evaluate import state_at
 

@@ -56,7 +56,7 @@ class _Clock:
 
 def run(arguments: argparse.Namespace) -> None:
     """Run the pipeline and write its results."""
-    from napari_agglo.cli._curve import best_state, best_typed
+    from napari_agglo.cli._best import best_state, best_typed
     from napari_agglo.cli._outputs import output_folder
     from napari_agglo.cli._picture import draw
     from napari_agglo.cli._terminal import json_text, progress_line

@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from napari_agglo.errors import InvalidInput
+
 if TYPE_CHECKING:
     from napari_agglo.evaluate import Breakdown
 
@@ -28,15 +30,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     from napari_agglo.cli._arguments import add_spacing
     from napari_agglo.cli._each import HELP
+    from napari_agglo.cli._golds import add_gold_once_each
 
     parser.add_argument("labels", metavar="LABELS", help="label image")
-    parser.add_argument("--gold", required=True, metavar="FILE", help="0 is not annotated")
+    add_gold_once_each(parser)
     parser.add_argument("--ignore-labels", action="store_true", help="leave out label 0 too")
+    parser.add_argument(
+        "--min-overlap",
+        type=int,
+        default=1,
+        metavar="N",
+        help="overlaps of fewer voxels need no edit; other measures count all (default: 1)",
+    )
     add_spacing(parser)
     parser.add_argument(
         "--breakdown",
         metavar="ERRORS.csv",
-        help="write what each segment and gold segment costs, the worst first, and where it is",
+        help="write what each segment and gold segment costs, the worst first, and where it is; of "
+        "several gold standards, by the first",
     )
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.add_argument(
@@ -63,16 +74,19 @@ def hint(words: Sequence[str]) -> str:
 def run(arguments: argparse.Namespace) -> None:
     """Print the errors."""
     from napari_agglo.cli._each import check_each, for_each, partners
+    from napari_agglo.cli._golds import gold_options
     from napari_agglo.cli._outputs import check_table_output, refuse_clash
     from napari_agglo.cli._terminal import json_text, table
 
-    given = {"LABELS": arguments.labels, "--gold": arguments.gold}
+    if arguments.min_overlap < 1:
+        raise InvalidInput(f"--min-overlap must be 1 or more, not {arguments.min_overlap}")
+    given = {"LABELS": arguments.labels} | gold_options(arguments.gold)
     output = arguments.breakdown
     if not arguments.each:
         if output:
             check_table_output("--breakdown", output)
             refuse_clash({"--breakdown": output}, given)
-        errors = _errors(arguments.labels, arguments.gold, output, arguments)
+        errors = _errors(given, output, arguments)
         print(json_text(errors) if arguments.json else _text(errors))
         return
     images = partners(given)
@@ -81,7 +95,7 @@ def run(arguments: argparse.Namespace) -> None:
 
     def work(name: str, files: dict[str, str]) -> None:
         path = str(Path(output) / f"{name}.csv") if output else None
-        rows[name] = _errors(files["LABELS"], files["--gold"], path, arguments)
+        rows[name] = _errors(files, path, arguments)
 
     try:
         for_each(images, work)
@@ -99,7 +113,7 @@ def _text(errors: Mapping[str, float]) -> str:
     def block(names: Sequence[str], width: int) -> str:
         values = {n: errors[n] for n in names}
         return "\n".join(
-            f"{n:{width}}  {value if n in _WHOLE else format(value, '.4f')}"
+            f"{n:{width}}  {value if isinstance(value, int) else format(value, '.4f')}"
             for n, value in values.items()
         )
 
@@ -120,40 +134,41 @@ def mean_row(rows: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
 
 
 def _errors(
-    labels: str, gold: str, output: str | None, arguments: argparse.Namespace
+    files: Mapping[str, str], output: str | None, arguments: argparse.Namespace
 ) -> dict[str, float]:
     """Return every measure, and write the breakdown if it is wanted."""
+    from napari_agglo.cli._golds import gold_names
     from napari_agglo.cli._inputs import open_inputs
     from napari_agglo.cli._terminal import progress_line
     from napari_agglo.cli._words import command_words
-    from napari_agglo.errors import InvalidInput
     from napari_agglo.evaluate import breakdown, contingency, table_metrics
+    from napari_agglo.volumes import check_same_shape, dense_labels
 
-    inputs = open_inputs({"labels": labels, "gold": gold}, arguments.spacing)
+    names = gold_names(files)
+    inputs = open_inputs({"labels": files["LABELS"]} | names, arguments.spacing)
+    skip = arguments.ignore_labels
+    rows = []
     with command_words(inputs.files), progress_line() as progress:
-        overlaps = contingency(
-            inputs.volumes["labels"],
-            inputs.volumes["gold"],
-            ignore_labels=arguments.ignore_labels,
-            progress=progress,
-        )
-        if overlaps.total == 0:
-            unless = " or the labels are" if arguments.ignore_labels else ""
-            raise InvalidInput(
-                f"`labels` and `gold` have no voxel to compare: everywhere the gold is{unless} 0, "
-                "which is left out; check that these are the right files"
-            )
-        if output:
-            found = breakdown(
-                inputs.volumes["labels"],
-                inputs.volumes["gold"],
-                ignore_labels=arguments.ignore_labels,
-                progress=progress,
-            )
+        labels = dense_labels(inputs.volumes["labels"], "labels", progress=progress)
+        for name in names:
+            check_same_shape(inputs.volumes["labels"], inputs.volumes[name], "labels", name)
+            gold = dense_labels(inputs.volumes[name], name, progress=progress)
+            overlaps = contingency(labels, gold, ignore_labels=skip, progress=progress)
+            if overlaps.total == 0:
+                unless = " or the labels are" if skip else ""
+                raise InvalidInput(
+                    f"`labels` and `{name}` have no voxel to compare: everywhere the gold is"
+                    f"{unless} 0, which is left out; check that these are the right files"
+                )
+            rows.append(table_metrics(overlaps, min_overlap=arguments.min_overlap))
+            if output and len(rows) == 1:
+                found = breakdown(labels, gold, ignore_labels=skip, progress=progress)
+        if output:  # now that no gold standard has been refused
             _write_breakdown(Path(output), found, arguments.each)
-    scores = table_metrics(overlaps)
-    names = [*_FIRST, *(str(name) for name in scores.index if name not in _FIRST)]
-    return {n: int(scores[n]) if n in _WHOLE else float(scores[n]) for n in names}
+    order = [*_FIRST, *(str(name) for name in rows[0].index if name not in _FIRST)]
+    if len(rows) == 1:
+        return {n: int(rows[0][n]) if n in _WHOLE else float(rows[0][n]) for n in order}
+    return mean_row({str(k): {n: float(row[n]) for n in order} for k, row in enumerate(rows)})
 
 
 def _write_breakdown(path: Path, found: Breakdown, make_folder: bool) -> None:

@@ -17,11 +17,6 @@ if TYPE_CHECKING:
     from napari_agglo.report import Finding
 
 
-def gold_option(k: int) -> str:
-    """Return what to call the k-th gold standard."""
-    return f"--gold {k + 1}" if k else "--gold"
-
-
 @dataclass
 class Found:
     """What has been found so far."""
@@ -62,6 +57,7 @@ def examine_image(
     found: Found,
 ) -> None:
     """Examine every policy on one image."""
+    from napari_agglo.cli._golds import gold_names, load_golds
     from napari_agglo.cli._inputs import open_inputs
     from napari_agglo.cli._pipeline import build_graph, library_names, plan
     from napari_agglo.cli._terminal import progress_line
@@ -70,23 +66,14 @@ def examine_image(
     from napari_agglo.policy import LearnedPolicy
     from napari_agglo.report import examine
     from napari_agglo.tree import agglomerate
-    from napari_agglo.volumes import check_labels, check_same_shape
 
     evidence = {cue: files[f"--cues {cue}"] for cue in cues}
-    keys = ["gold", *(f"gold[{k}]" for k in range(1, len(arguments.gold)))]
-    truth = {key: files[gold_option(k)] for k, key in enumerate(keys)}
+    truth = gold_names(files)
     inputs = open_inputs(library_names(files["--superpixels"], evidence) | truth, arguments.spacing)
     image = files.get("--image") or evidence.get("boundary") or next(iter(evidence.values()))
     words = {**inputs.files, "backdrop": image}
     with command_words(words):
-        golds = []
-        for key in keys:
-            golds.append(check_labels(inputs.volumes[key], key))
-            check_same_shape(golds[-1], inputs.volumes["superpixels"], key, "superpixels")
-            if not golds[-1].any():
-                raise InvalidInput(
-                    f"`{key}` is 0 everywhere, which is not annotated: nothing to compare"
-                )
+        golds = load_golds(inputs.volumes, truth, "superpixels")
         backdrop = _picture(image)
     made: tuple[Any, ...] = ()
     findings: list[Finding] = []

@@ -28,7 +28,7 @@ def draw(
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    from napari_agglo.cli._curve import best_typed
+    from napari_agglo.cli._best import best_typed
     from napari_agglo.plots import grey
 
     image, over, cut, gold = (
@@ -159,7 +159,7 @@ def _outlined(
 
 
 def _plot_by_threshold(axes: Axes, curve: pd.DataFrame, best: int) -> None:
-    from napari_agglo.cli._curve import best_typed
+    from napari_agglo.cli._best import best_typed
 
     threshold = curve["threshold"].to_numpy().copy()
     threshold[0] = min(0.0, float(threshold[1:].min(initial=0.0)))  # -inf cannot be drawn

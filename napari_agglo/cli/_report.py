@@ -26,15 +26,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     from napari_agglo.cli._arguments import add_graph, add_threshold
     from napari_agglo.cli._each import HELP
+    from napari_agglo.cli._golds import add_gold
 
     add_graph(parser)
-    parser.add_argument(
-        "--gold",
-        required=True,
-        nargs="+",
-        metavar="FILE",
-        help="0 is not annotated; several of one image are compared with each other too",
-    )
+    add_gold(parser)
     parser.add_argument(
         "--policy",
         nargs="+",
@@ -82,18 +77,19 @@ def run(arguments: argparse.Namespace) -> None:
     from napari_agglo.cli._arguments import cue_files
     from napari_agglo.cli._each import for_each, partners
     from napari_agglo.cli._failures import SomeFailed
-    from napari_agglo.cli._findings import Found, examine_image, gold_option
+    from napari_agglo.cli._findings import Found, examine_image
+    from napari_agglo.cli._golds import gold_options
     from napari_agglo.cli._outputs import check_folder_output, output_folder, refuse_clash
-    from napari_agglo.cli._pipeline import check_pipeline
+    from napari_agglo.cli._pipeline import check_pipeline, plan
     from napari_agglo.cli._report_files import FILES, settings_of, summary_text, write_files
 
     cues = cue_files(arguments.cues)
     policies = policy_names(arguments.policy or ["mean"])
     for policy in policies.values():
         check_pipeline(arguments, cues, policy)
+        plan(policy, cues)  # one that cannot be used is told now, not after the others have been
     given = {"--superpixels": arguments.superpixels} | {f"--cues {n}": f for n, f in cues.items()}
-    for k, gold in enumerate(arguments.gold):
-        given[gold_option(k)] = gold
+    given |= gold_options(arguments.gold)
     if arguments.image:
         given["--image"] = arguments.image
     images = partners(given) if arguments.each else {_image_name(arguments): given}
@@ -108,12 +104,12 @@ def run(arguments: argparse.Namespace) -> None:
     def work(name: str, files: Mapping[str, str]) -> None:
         examine_image(name, files, cues, policies, arguments, found)
 
-    failed: SomeFailed | None = None
+    failed: SomeFailed | KeyboardInterrupt | None = None
     with output_folder(arguments.output) as folder:
         if arguments.each:
             try:
                 for_each(images, work)
-            except SomeFailed as failure:  # the page is made of what could be compared
+            except (SomeFailed, KeyboardInterrupt) as failure:  # the page is of what was compared
                 if not found.findings:
                     raise
                 failed = failure

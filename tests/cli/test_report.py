@@ -163,3 +163,25 @@ def test_every_example_of_the_page_runs(run, tmp_path, monkeypatch):
 def test_names_of_policies():
     assert policy_names(["mean", "x/a.npz"]) == {"mean": "mean", "a": "x/a.npz"}
     assert list(policy_names(["x/a.npz", "y/a.npz", "mean"])) == ["x/a.npz", "y/a.npz", "mean"]
+
+
+def test_an_interrupt_makes_the_page_of_what_is_done(run, files, monkeypatch):
+    from napari_agglo.cli import _findings
+
+    for folder, source in (("s", "superpixels"), ("b", "boundary"), ("g", "gold")):
+        os.mkdir(folder)
+        for name in ("one", "two"):
+            shutil.copy(f"{source}.tif", f"{folder}/{name}.tif")
+    real = _findings.examine_image
+
+    def interrupted(name, *arguments):
+        if name == "two":
+            raise KeyboardInterrupt
+        real(name, *arguments)
+
+    monkeypatch.setattr(_findings, "examine_image", interrupted)
+    arguments = ["report", "--superpixels", "s", "--cues", "boundary=b", "--gold", "g", "--each"]
+    status, _, err = run(*arguments, "--no-boundaries", "-o", "r")
+    assert status == 130
+    assert err == "napari-agglo: interrupted; 1 of 2 done and kept\n"
+    assert [row["image"] for row in table("r/summary.csv")] == ["one"]

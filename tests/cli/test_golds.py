@@ -1,0 +1,95 @@
+"""Several gold standards of one image: every command gives the mean over them."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import shutil
+
+import numpy as np
+import pytest
+import tifffile
+
+PIPELINE = ["--superpixels", "superpixels.tif", "--cues", "boundary=boundary.tif"]
+
+
+@pytest.fixture
+def two(files):
+    """Write what a second person says: the upper object is two; nothing of what is below."""
+    gold = np.zeros((4, 6), np.uint16)
+    gold[:2, :3], gold[:2, 3:] = 1, 2
+    tifffile.imwrite("other.tif", gold)
+    tifffile.imwrite("none.tif", np.zeros((4, 6), np.uint16))
+    return ["--gold", "gold.tif", "--gold", "other.tif"]
+
+
+def test_evaluate(run, two):
+    def measures(*golds):
+        status, out, err = run("evaluate", "superpixels.tif", *golds, "--json")
+        assert (status, err) == (0, "")
+        return json.loads(out)
+
+    one, other = measures("--gold", "gold.tif"), measures("--gold", "other.tif")
+    assert one["vi"] > 0 == other["vi"], "test invalid"
+    both = measures(*two)
+    assert both == {name: pytest.approx((one[name] + other[name]) / 2) for name in one}
+    _, out, _ = run("evaluate", *two, "superpixels.tif")  # the labels may come last
+    assert "voxels       16.5000" in out
+
+
+def test_edits_of_small_overlaps_are_none(run, refused, files):
+    arguments = ["evaluate", "superpixels.tif", "--gold", "gold.tif", "--json", "--min-overlap"]
+    assert json.loads(run(*arguments, "6")[1])["edit_distance"] == 1
+    assert json.loads(run(*arguments, "7")[1])["edit_distance"] == 0
+    assert "--min-overlap must be 1 or more" in refused(*arguments, "0")
+
+
+def test_the_breakdown_is_of_the_first_and_only_written_if_all_are_good(run, refused, two):
+    assert run("evaluate", "superpixels.tif", *two, "--breakdown", "e.csv")[0] == 0
+    with open("e.csv", newline="") as file:
+        assert len(list(csv.DictReader(file))) == 3 + 4
+    arguments = ["evaluate", "superpixels.tif", *two, "--gold", "none.tif", "--breakdown", "f.csv"]
+    assert "none.tif have no voxel to compare" in refused(*arguments)
+    assert not os.path.exists("f.csv")
+
+
+def test_curve(run, refused, two):
+    def vi(*golds):
+        return json.loads(run("curve", *PIPELINE, *golds, "--json")[1])["superpixels"]["vi"]
+
+    expected = (vi("--gold", "gold.tif") + vi("--gold", "other.tif")) / 2
+    assert vi("--gold", "gold.tif", "other.tif") == vi(*two) == pytest.approx(expected)
+    out = run("curve", *PIPELINE, *two)[1]
+    assert out.endswith(
+        "21 annotated voxels compared; errors in bits, means over 2 gold standards\n"
+    )
+    assert "none.tif is 0 everywhere" in refused("curve", *PIPELINE, *two, "--gold", "none.tif")
+
+
+def test_each(run, two):
+    for folder in ("one", "two"):
+        os.mkdir(folder)
+        for file in ("superpixels.tif", "gold.tif", "other.tif"):
+            shutil.copy(file, folder)
+    golds = ["--gold", "*/gold.tif", "--gold", "*/other.tif"]
+    status, out, _ = run("evaluate", "*/superpixels.tif", *golds, "--each", "--json")
+    assert status == 0
+    assert json.loads(out)["mean"]["voxels"] == 16.5
+
+
+@pytest.mark.parametrize("command", ["curve", "report"])
+@pytest.mark.parametrize("policy", ["nowhere.npz", "other cues.npz"])
+def test_a_policy_that_cannot_be_used_is_told_once_before_the_work(
+    run, refused, two, command, policy
+):
+    for folder, source in (("s", "superpixels"), ("b", "boundary"), ("g", "gold")):
+        os.mkdir(folder)
+        for name in ("one", "two"):
+            shutil.copy(f"{source}.tif", f"{folder}/{name}.tif")
+    if policy == "other cues.npz":
+        train = ["train", *PIPELINE[:2], "--cues", "wall=boundary.tif", "--gold", "gold.tif"]
+        assert run(*train, "--strategy", "flat", "--preset", "minimal", "-o", policy)[0] == 0
+    arguments = ["--superpixels", "s", "--cues", "boundary=b", "--gold", "g", "--each", "-o", "out"]
+    assert policy in refused(command, *arguments, "--policy", policy)
+    assert not os.path.exists("out")

@@ -64,8 +64,9 @@ def plot_breakdown(
     share, entropy = wrong["share"].to_numpy(float), wrong["entropy"].to_numpy(float)
     part = wrong["contribution"].to_numpy(float)
     colour = colours.split if split else colours.merge
+    area = 6 + 150 * part / part.max()
     axes.scatter(
-        share, entropy, s=6 + 150 * part / part.max(), color=colour, alpha=0.7, lw=0.5,
+        share, entropy, s=area, color=colour, alpha=0.7, lw=0.5,
         edgecolor=colours.paper, zorder=3, gid=kind, rasterized=len(wrong) > _MANY, clip_on=False,
     )  # fmt: skip
     low, high = _decades(share)
@@ -77,14 +78,10 @@ def plot_breakdown(
         ylabel="H(S|U=u) (bits)" if split else "H(U|S=s) (bits)",
     )
     _isocurves(axes, part, low, high, top)
-    named = wrong.sort_values("contribution", ascending=False, kind="stable").head(worst)
-    label_points(
-        axes,
-        [str(one) for one in named.index],
-        named[["share", "entropy"]].to_numpy(float),
-        np.column_stack([share, entropy]),
-        8.0,
-    )
+    named = np.argsort(-part, kind="stable")[:worst]
+    points = np.column_stack([share, entropy])
+    ids = [str(wrong.index[at]) for at in named]
+    label_points(axes, ids, points[named], points, np.sqrt(area[named]) / 2)
     right = int(len(table) - len(wrong))
     plain(
         axes,
@@ -94,9 +91,9 @@ def plot_breakdown(
 
 
 def _decades(share: NDArray[np.float64]) -> tuple[float, float]:
-    """Return limits of a logarithmic axis around all shares, which are at most 1."""
-    low = max(float(share.min()), 1e-12)
-    return low / 1.6, max(min(1.0, 2.5 * float(share.max())), 3 * low)
+    """Return limits of a logarithmic axis around all shares; none is above 1."""
+    high = min(1.0, 2.5 * float(share.max()))
+    return min(max(float(share.min()), 1e-12) / 1.6, high / 10), high
 
 
 def _ticks(axes: Axes, low: float, high: float) -> None:

@@ -1,4 +1,4 @@
-"""VI against the threshold, and against the epochs of training."""
+"""VI against the threshold."""
 
 from __future__ import annotations
 

@@ -69,7 +69,7 @@ def label_points(
     names: Sequence[str],
     points: NDArray[np.float64],
     crowd: NDArray[np.float64],
-    radius: float,
+    radii: NDArray[np.float64],
 ) -> None:
     """Write the name of each point beside it.
 
@@ -82,15 +82,18 @@ def label_points(
         Data coordinates of what is named.
     crowd : ndarray, shape (m, 2)
         All points that are drawn.
-    radius : float
-        Of the largest dot, in points of type.
+    radii : ndarray, shape (n,)
+        Of the dots that are named, in points of type.
     """
     size = _size(axes)
     everything = _in_points(axes, crowd[:, 0], crowd[:, 1], size)
     taken: list[NDArray[np.float64]] = []
-    for name, own in zip(names, _in_points(axes, points[:, 0], points[:, 1], size), strict=True):
+    own_places = _in_points(axes, points[:, 0], points[:, 1], size)
+    for name, own, radius in zip(names, own_places, radii, strict=True):
         box = np.array([0.62 * SMALL * len(name), 1.25 * SMALL])
-        place = _best_place(own[None], everything, everything[:0], taken, box, size, radius)
+        place = _best_place(
+            own[None], everything, everything[:0], taken, box, size, float(radius) + 1
+        )
         if place is not None:
             taken.append(np.stack([place, box]))
             _write(axes, name, place / size, colours_of(axes).ink)

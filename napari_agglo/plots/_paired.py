@@ -76,7 +76,9 @@ def plot_paired_vi(
     )  # fmt: skip
     crowd = np.column_stack([x, y])
     named = np.argsort(-np.abs(x - y), kind="stable")[:label]
-    label_points(axes, [shown(images[at], 18) for at in named], crowd[named], crowd, 5.0)
+    label_points(
+        axes, [shown(images[at], 18) for at in named], crowd[named], crowd, np.full(named.size, 4.0)
+    )
     return axes
 
 

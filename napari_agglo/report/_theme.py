@@ -38,15 +38,18 @@ td.text { text-align: left; white-space: normal; overflow-wrap: anywhere; }
 .sem { display: block; line-height: 1.1; color: var(--muted); font-weight: 400; font-size: 12px; }
 .plots { display: grid; gap: 14px; margin-top: 10px;
   grid-template-columns: repeat(auto-fit, minmax(min(100%, 370px), 1fr)); }
-.plots.maps { grid-template-columns: repeat(auto-fit, minmax(min(100%, 330px), 1fr)); }
+.plots.maps { grid-template-columns: repeat(auto-fit, minmax(min(100%, 330px), 1fr));
+  align-items: start; }
 .plots > figure { max-width: 720px; }
+@supports (grid-template-rows: subgrid) { /* plots of a row begin at one height */
+  .plots:not(.maps) > figure { display: grid; grid-row: span 2; grid-template-rows: subgrid;
+    row-gap: 0; } }
 .errors { display: grid; gap: 14px; margin-top: 10px;
   grid-template-columns: repeat(auto-fill, minmax(min(100%, 212px), 1fr)); }
 figure { margin: 0; padding: 14px; display: flex; flex-direction: column; min-width: 0; }
 figcaption { margin-bottom: 8px; }
 figcaption b { display: block; color: var(--ink); font-size: 14.5px; overflow-wrap: anywhere; }
 figure > svg { width: 100%; display: block; }
-.plots > figure > svg { margin-top: auto; }
 svg.plot { height: auto; max-height: 430px; }
 svg.pixels { border-radius: 5px; overflow: hidden; background: #000; max-height: 560px; }
 .errors svg.pixels { max-height: 320px; }

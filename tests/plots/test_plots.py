@@ -279,6 +279,13 @@ def test_error_picture_paints_what_is_wrong():
     assert perfect.max() == 0
 
 
+def test_no_segment_is_larger_than_the_image():
+    axes = plot_breakdown(breakdown(np.ones(4, int), np.arange(1, 5)).segments, kind="false merge")
+    low, high = axes.get_xlim()
+    assert high == 1
+    assert low <= 0.1
+
+
 def test_the_error_map_shows_the_plane_that_is_wrong():
     gold = np.ones((2, 3, 6, 6), np.uint8)
     labels = gold.copy()

@@ -1,6 +1,7 @@
 """How good learned policies are: the tables and plots of docs/learning.md.
 
-    python -m benchmarks.experiment_learning [--seeds 5] [--epochs 8] [--only NAME,...] [-o DIR]
+    python -m benchmarks.experiment_learning [--seeds 5] [--epochs 8] [--only NAME,...]
+        [--no-near-misses] [-o DIR]
 
 Learns on the training part of each volume and judges on the test part, once for each seed, with the
 same defaults for all. Volumes of the data folder are left out where it is absent.
@@ -37,13 +38,15 @@ def judge(lesson: Lesson, policy: Any) -> dict[str, Any]:
     }
 
 
-def experiment(training: Lesson, tests: dict[str, Lesson], seeds: int) -> pd.DataFrame:
+def experiment(
+    training: Lesson, tests: dict[str, Lesson], seeds: int, near_misses: bool
+) -> pd.DataFrame:
     """Return a row for each policy, seed and way of judging."""
     found = [{"policy": "mean", "seed": 0, "test": test, **judge(lesson, "mean")}
              for test, lesson in tests.items()]  # fmt: skip
     for strategy in STRATEGIES:
         for seed in range(seeds):
-            policy = agglo.train(*training, strategy=strategy, seed=seed)
+            policy = agglo.train(*training, strategy=strategy, seed=seed, near_misses=near_misses)
             found += [
                 {"policy": strategy, "seed": seed, "test": test, **judge(lesson, policy)}
                 for test, lesson in tests.items()
@@ -52,7 +55,9 @@ def experiment(training: Lesson, tests: dict[str, Lesson], seeds: int) -> pd.Dat
     return pd.DataFrame(found)
 
 
-def by_epoch(training: Lesson, test: Lesson, seeds: int, epochs: int) -> pd.DataFrame:
+def by_epoch(
+    training: Lesson, test: Lesson, seeds: int, epochs: int, near_misses: bool
+) -> pd.DataFrame:
     """Return VI after each epoch of agglo."""
     found: list[dict[str, float]] = []
 
@@ -61,7 +66,7 @@ def by_epoch(training: Lesson, test: Lesson, seeds: int, epochs: int) -> pd.Data
         found.append({"epoch": epoch, "vi_at_half": said["at_half"], "vi_min": said["best"]})
 
     for seed in range(seeds):
-        agglo.train(*training, epochs=epochs, seed=seed, each_epoch=note)
+        agglo.train(*training, epochs=epochs, seed=seed, near_misses=near_misses, each_epoch=note)
         print(".", end="", flush=True)
     return pd.DataFrame(found)
 
@@ -104,6 +109,7 @@ def main() -> None:
     parser.add_argument("--epochs", type=int, default=8)
     parser.add_argument("--only")
     parser.add_argument("-o", "--output", type=Path, default=Path("bench-output"))
+    parser.add_argument("--near-misses", action=argparse.BooleanOptionalAction, default=True)
     given = parser.parse_args()
     given.output.mkdir(parents=True, exist_ok=True)
     for name in given.only.split(",") if given.only else lessons():
@@ -113,8 +119,8 @@ def main() -> None:
             bodies = np.where(test[1] == MEMBRANE[name], 0, test[1])
             tests[f"{name}, judged without the membrane"] = (test[0], bodies)
         print(f"{name}: {training[0]} -> {test[0]}", flush=True)
-        runs = experiment(training, tests, given.seeds)
-        epochs = by_epoch(training, test, min(given.seeds, 3), given.epochs)
+        runs = experiment(training, tests, given.seeds, given.near_misses)
+        epochs = by_epoch(training, test, min(given.seeds, 3), given.epochs, given.near_misses)
         best = {key: best_point(*lesson) for key, lesson in tests.items()}
         for key in tests:
             print(f"\n\n**{key}**\n\n" + table(runs[runs["test"] == key], best[key]))

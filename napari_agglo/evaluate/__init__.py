@@ -8,10 +8,11 @@ from napari_agglo.evaluate._breakdown import Breakdown, breakdown
 from napari_agglo.evaluate._cross import CrossValidation, cross_validate
 from napari_agglo.evaluate._curve import best_covering, merge_curve, vi_curve
 from napari_agglo.evaluate._humans import human_agreement
+from napari_agglo.evaluate._mean_curve import mean_curve
 from napari_agglo.evaluate._metrics import metrics, table_metrics
 from napari_agglo.evaluate._optimum import best_agglomeration, best_lut, best_point
 from napari_agglo.evaluate._points import minimum, state_at, tangent_point
-from napari_agglo.evaluate._set import OverSet, mean_curve, over_set
+from napari_agglo.evaluate._set import OverSet, over_set
 from napari_agglo.evaluate._vi import conditional_entropies, split_vi, weighted_vi
 from napari_agglo.volumes import Contingency, contingency
 

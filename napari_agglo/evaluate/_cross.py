@@ -4,23 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from inspect import signature
 from typing import TYPE_CHECKING, Any
 
-from napari_agglo._progress import Progress, ProgressCallback
+from napari_agglo._progress import ProgressCallback
 from napari_agglo.errors import InvalidInput
 from napari_agglo.evaluate._curve import vi_curve
+from napari_agglo.evaluate._mean_curve import mean_curve
 from napari_agglo.evaluate._optimum import best_point
 from napari_agglo.evaluate._points import minimum, state_at
-from napari_agglo.evaluate._set import mean_curve
+from napari_agglo.evaluate._watch import Watch
 from napari_agglo.graph import RegionGraph
 from napari_agglo.learning import STRATEGIES, train
-from napari_agglo.policy import LearnedPolicy
+from napari_agglo.policy import LearnedPolicy, as_policy
 from napari_agglo.tree import agglomerate
 
 if TYPE_CHECKING:
     import pandas as pd
-
-_GRAIN = 1000  # steps of progress in one training or test
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,9 +118,10 @@ def cross_validate(
         )
     chosen = _chosen({"agglo": {}, "flat": {}, "mean": None} if policies is None else policies)
     n, learning = len(given), sum(isinstance(one, dict) for one in chosen.values())
-    watch = _Watch(progress, learning * n * n + (len(chosen) - learning) * n)
+    watch = Watch(progress, learning * n * n + (len(chosen) - learning) * n)
+    look = watch.part("best of each volume", 0.0, 0.0)
     best = pd.DataFrame(
-        [best_point(*one, ignore_labels=ignore_labels) for one in given.values()],
+        [best_point(*one, ignore_labels=ignore_labels, progress=look) for one in given.values()],
         index=pd.Index(list(given), name="volume"),
     )
     rows: list[dict[str, Any]] = []
@@ -166,14 +167,31 @@ def _chosen(policies: Mapping[str, Any]) -> dict[str, Any]:
         raise InvalidInput("`policies` must name a policy at least, e.g. {'agglo': {}}.")
     out: dict[str, Any] = {}
     for name, how in policies.items():
-        if isinstance(how, Mapping):
+        if isinstance(how, Mapping) or (how is None and name in STRATEGIES):
             known = {"strategy": name} if name in STRATEGIES else {}
-            out[name] = {**known, **how}
-        elif how is None and name in STRATEGIES:
-            out[name] = {"strategy": name}
+            out[name] = {**known, **(how or {})}
+            _check_options(name, out[name])
         else:
             out[name] = name if how is None else how
+            as_policy(out[name])
     return out
+
+
+def _check_options(name: str, options: Mapping[str, Any]) -> None:
+    """Refuse what `train` does not know: not after all the trainings that come before."""
+    known = set(signature(train).parameters) - {"graph", "gold", "progress"}
+    wrong = sorted(set(options) - known)
+    if wrong:
+        raise InvalidInput(
+            f"`policies[{name!r}]` must hold options of `train` ({', '.join(sorted(known))}), got "
+            f"{', '.join(map(str, wrong))}."
+        )
+    strategy = options.get("strategy", "agglo")
+    if strategy not in STRATEGIES:
+        raise InvalidInput(
+            f"`policies[{name!r}]` must have one of the strategies {', '.join(STRATEGIES)}, got "
+            f"{strategy!r}."
+        )
 
 
 def _row(curve: pd.DataFrame) -> dict[str, float]:
@@ -185,34 +203,3 @@ def _row(curve: pd.DataFrame) -> dict[str, float]:
         "rand_max": float(curve["rand"].max()),
         "covering_max": float(curve["covering"].max()),
     }
-
-
-class _Watch:
-    """Progress over all steps, from the progress within each."""
-
-    def __init__(self, progress: ProgressCallback | None, steps: int) -> None:
-        self.progress = progress
-        self.total = steps * _GRAIN
-        self.steps_done = 0
-        self.latest = 0
-
-    def part(self, stage: str, start: float, width: float) -> ProgressCallback | None:
-        """Return a callback for a part of the present step; it never goes back."""
-        progress = self.progress
-        if progress is None:
-            return None
-
-        def tell(inner: Progress) -> None:
-            share = getattr(inner, "share", inner.fraction)
-            done = int(_GRAIN * (self.steps_done + start + width * min(share, 1.0)))
-            self.latest = max(self.latest, done)
-            progress(Progress(stage, self.latest, self.total))
-
-        return tell
-
-    def step(self) -> None:
-        self.steps_done += 1
-
-    def finish(self) -> None:
-        if self.progress is not None:
-            self.progress(Progress("done", self.total, self.total))

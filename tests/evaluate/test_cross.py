@@ -99,3 +99,15 @@ def test_refusals(volumes):
         cross_validate(volumes, {})
     with pytest.raises(InvalidInput, match="mode"):
         cross_validate(volumes, {"mode": None})
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [("mode", "mode"), ({"presett": "minimal"}, "presett"), ({"strategy": "lasso"}, "lasso")],
+)
+def test_what_cannot_be_trained_is_refused_before_the_first_training(volumes, wrong, words):
+    def never(progress):
+        raise AssertionError(progress.stage)
+
+    with pytest.raises(InvalidInput, match=words):
+        cross_validate(volumes, {"flat": {}, "other": wrong}, progress=never)

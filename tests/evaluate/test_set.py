@@ -99,11 +99,25 @@ def test_the_mean_holds_at_every_threshold(seed):
     assert chosen["vi"].iloc[1] == mean_curve(curves, [0.5])["vi"].iloc[0]
 
 
+@given(st.integers(0, 2**32))
+def test_the_mean_keeps_the_best_threshold(seed):
+    rng = np.random.default_rng(seed)
+    curves = {}
+    for name in range(3):
+        at = np.unique(rng.integers(0, 3000, 900)) / 3000
+        at[0] = -np.inf
+        curves[name] = pd.DataFrame({"threshold": at, "vi": rng.integers(0, 99, at.size) / 8})
+    mean = mean_curve(curves)
+    assert len(mean) <= 1001
+    assert mean["vi"].min() == over_set(curves).ods
+
+
 def test_one_curve_has_no_standard_error_and_many_points_are_thinned():
     rng = np.random.default_rng(0)
     one = pd.DataFrame({"threshold": np.sort(rng.random(5000)), "vi": rng.random(5000)})
     mean = mean_curve([one])
-    assert len(mean) == 1000
+    assert len(mean) <= 1001
+    assert mean["vi"].min() == one["vi"].min(), "the least is not thinned out"
     assert mean["threshold"].iloc[[0, -1]].tolist() == one["threshold"].iloc[[0, -1]].tolist()
     assert mean["vi_sem"].isna().all()
     assert mean["vi"].isin(one["vi"]).all()

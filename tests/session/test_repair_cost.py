@@ -19,20 +19,21 @@ from napari_agglo.session._repair import _run
 from napari_agglo.session._repair._hierarchy import Hierarchy
 
 
-def ends_and_births(tree):
-    """Return of each region of a tree when it came, and how it ended."""
-    births = dict.fromkeys(tree.start, -math.inf)
+def lives(tree):
+    """Return of each region of a tree how it came about, and how it ended."""
+    starts = dict.fromkeys(tree.start)
     ends = {}
     for merge in tree.merges:
-        births[merge.union] = merge.birth
-        ends[merge.first] = ends[merge.second] = frozenset((merge.first, merge.second))
-    return {region: (birth, ends.get(region)) for region, birth in births.items()}
+        pair = frozenset((merge.first, merge.second))
+        starts[merge.union] = (pair, merge.birth, merge.priority)
+        ends[merge.first] = ends[merge.second] = pair
+    return {region: (start, ends.get(region)) for region, start in starts.items()}
 
 
 def dirty_contacts(before, after, neighbours, edits):
     """Count pairs of regions that live side by side in a run, one of them not as it was before."""
-    was = ends_and_births(before)
-    now = ends_and_births(after)
+    was = lives(before)
+    now = lives(after)
     dirty = {region for region in now if was.get(region) != now[region]}
     parts = [part for _, _, parts in constraints(edits)[0] for part in parts]
     regions = set(after.start)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from napari_agglo.graph import Division
 from napari_agglo.session._edits import Ids, as_ids
-from napari_agglo.session._repair._nodes import BIRTH, LEVEL, LOW, PARENT, UNTIL
+from napari_agglo.session._repair._nodes import BIRTH, LEVEL, LOW, MARK, PARENT, PEAK, UNTIL
 
 if TYPE_CHECKING:
     from napari_agglo.session._repair._record import Record
@@ -66,7 +66,8 @@ def divide(record: Record, division: Division) -> Divided:
     nodes.make_room(len(pieces))
     rows = np.arange(nodes.count, nodes.count + len(pieces))
     nodes.links[rows] = -1
-    nodes.links[rows, -1] = 0
+    nodes.links[rows, MARK] = 0
+    nodes.links[rows, PEAK] = rows
     nodes.links[rows, LOW] = pieces
     nodes.links[rows, PARENT] = divided.leaf
     nodes.scales[rows] = np.inf

@@ -15,10 +15,12 @@ from napari_agglo.session._repair._nodes import (
     LEVEL,
     LOW,
     PARENT,
+    PEAK,
     PRIORITY,
     SECOND,
     UNTIL,
-    tie_of,
+    highest_within,
+    peak_of,
 )
 
 # Columns of `state`, the counters of a repair.
@@ -98,6 +100,7 @@ def add_node(
     scales[node, PRIORITY] = priority
     scales[node, UNTIL] = np.inf
     sizes[node] = sizes[u] + sizes[v]
+    links[node, PEAK] = node if edit >= 0 else highest_within(node, links, scales)
     set_link(u, PARENT, node, links, log, state)
     set_link(v, PARENT, node, links, log, state)
     set_until(u, np.inf, scales, log, logged, state)
@@ -107,11 +110,20 @@ def add_node(
 
 @inlined
 def is_after(node: Any, level: Any, priority: Any, tie: Any, links: Any, scales: Any) -> Any:
-    """Whether the merge that made `node` comes after the moment (`level`, `priority`, `tie`)."""
+    """Whether `node` came about after the moment of the peak (`level`, `priority`, `tie`)."""
     if links[node, EDIT] >= 0:
         return (scales[node, BIRTH], np.inf, LAST) > (level, priority, tie)
-    key = (scales[node, LEVEL], scales[node, PRIORITY], tie_of(node, links))
-    return key > (level, priority, tie)
+    top_priority, top_tie = peak_of(node, links, scales)
+    return (scales[node, LEVEL], top_priority, top_tie) > (level, priority, tie)
+
+
+@inlined
+def is_before(node: Any, level: Any, priority: Any, tie: Any, links: Any, scales: Any) -> Any:
+    """Whether `node` came about before the moment of the peak (`level`, `priority`, `tie`)."""
+    if links[node, EDIT] >= 0:
+        return (scales[node, BIRTH], np.inf, LAST) < (level, priority, tie)
+    top_priority, top_tie = peak_of(node, links, scales)
+    return (scales[node, LEVEL], top_priority, top_tie) < (level, priority, tie)
 
 
 @inlined
@@ -135,7 +147,7 @@ def twin(
         return 1
     if links[up, FIRST] != other and links[up, SECOND] != other:
         return 0
-    return 1 if is_after(up, level, priority, tie, links, scales) else 0
+    return 0 if is_before(up, level, priority, tie, links, scales) else 1
 
 
 @inlined

@@ -12,24 +12,15 @@ from typing import Any
 
 import numpy as np
 
-from napari_agglo._jit import inlined
+from napari_agglo._jit import inlined, kernel
 from napari_agglo.agglomeration import HEAD, NEXT, attach, contract, find_edge
 from napari_agglo.features import fill_edge, fill_node
 from napari_agglo.graph import merge_boundaries, merge_regions
 from napari_agglo.policy import CHUNK, RANDOM, score_chunk
 from napari_agglo.session._repair._bags import N_CUTS, apart_until, merge_bags
+from napari_agglo.session._repair._expect import slot_item
 from napari_agglo.session._repair._growth import N_ASKED
-from napari_agglo.session._repair._nodes import (
-    BIRTH,
-    EDIT,
-    LAST,
-    LEVEL,
-    LOW,
-    PARENT,
-    PRIORITY,
-    UNTIL,
-    tie_of,
-)
+from napari_agglo.session._repair._nodes import LEVEL, LOW, peak_of
 from napari_agglo.session._repair._queue import put_item, remove_item
 from napari_agglo.session._repair._working import (
     BAG,
@@ -117,7 +108,7 @@ def want_boundaries(
     """
     slots, levels, _, _, _ = work
     ends, links, lists = graph[0], graph[1], graph[2]
-    place = queue[4]
+    place = queue[3]
     n = 0
     half = np.int64(lists[slot, HEAD])
     while half >= 0:
@@ -143,27 +134,24 @@ def tie_of_edge(edge: Any, work: Any, graph: Any) -> Any:
     return min(a, b) << 32 | max(a, b)
 
 
-@inlined
-def slot_item(slot: Any, edges: Any) -> Any:
-    """Return the item of the queue that stands for a slot; the edges come first."""
-    return edges[0].shape[0] + slot
-
-
-@inlined
-def expect(slot: Any, nodes: Any, work: Any, edges: Any, queue: Any) -> None:
-    """Let a recorded region wait for its recorded end, or for the end of what is recorded."""
+@kernel
+def put_boundary(
+    edge: Any, floor: Any, nodes: Any, work: Any, graph: Any, edges: Any, queue: Any
+) -> None:
+    """Let a boundary wait: until its own key, and until the peaks of its regions at least."""
     links, scales, _ = nodes
-    node = work[0][slot, NODE]
-    item = slot_item(slot, edges)
-    up = np.int64(links[node, PARENT])
-    if scales[node, UNTIL] < np.inf:
-        put_item(item, scales[node, UNTIL], np.inf, LAST, queue)
-    elif up >= 0:
-        if links[up, EDIT] >= 0:  # the edit happens anew; then it shows whether that was the end
-            put_item(item, scales[up, BIRTH], np.inf, LAST, queue)
-        else:
-            tie = tie_of(up, links)
-            put_item(item, scales[up, LEVEL], scales[up, PRIORITY], tie, queue)
+    priority = edges[1][edge]
+    tie = tie_of_edge(edge, work, graph)
+    level = max(priority, floor)
+    peak = priority
+    peak_tie = tie
+    for side in range(2):
+        node = work[0][graph[0][edge, side], NODE]
+        top, top_tie = peak_of(node, links, scales)
+        if scales[node, LEVEL] == level and (top, top_tie) > (peak, peak_tie):
+            peak = top
+            peak_tie = top_tie
+    put_item(edge, level, peak, peak_tie, priority, tie, queue)
 
 
 @inlined

@@ -7,6 +7,10 @@ Each node carries the scale from which it is seen (`BIRTH`), the level that its 
 from (`LEVEL`, just above the birth where a user made it), and `UNTIL`: infinite if its parent is
 known for good, else the scale up to which it is known to live; the parent is then only the smallest
 recorded region that holds it, in case it grows to be just that.
+
+When a merge happens is not told by its key, for keys fall after a merge. It is told by the largest
+key among it and the merges within it, which `PEAK` names: of two merges that of the smaller peak
+comes first, and those of one peak hold one another.
 """
 
 from __future__ import annotations
@@ -19,7 +23,7 @@ from numpy.typing import NDArray
 from napari_agglo._jit import inlined, kernel
 
 # Columns of `links` and of `scales`.
-PARENT, FIRST, SECOND, LOW, EDIT, MARK = 0, 1, 2, 3, 4, 5  # a mark is 0 but while it is used
+PARENT, FIRST, SECOND, LOW, EDIT, PEAK, MARK = 0, 1, 2, 3, 4, 5, 6  # 0 but while marks are used
 BIRTH, LEVEL, PRIORITY, UNTIL = 0, 1, 2, 3
 LAST = np.int64(2**63 - 1)  # the tie of what comes after all merges of its level
 
@@ -38,7 +42,7 @@ class Nodes:
         self.sizes = np.zeros(room, np.int64)
         self.count = n + 1
         self.leaves = np.arange(n + 1, dtype=np.int32)
-        self.links[: n + 1, LOW] = self.leaves
+        self.links[: n + 1, LOW] = self.links[: n + 1, PEAK] = self.leaves
         self.scales[: n + 1, :PRIORITY] = -np.inf
         self.sizes[: n + 1] = pixels
 
@@ -69,7 +73,7 @@ class Nodes:
 
 
 def _no_links(n: int) -> NDArray[np.int32]:
-    links = np.full((n, 6), -1, np.int32)
+    links = np.full((n, 7), -1, np.int32)
     links[:, MARK] = 0
     return links
 
@@ -94,9 +98,44 @@ def _record(
         sizes[count] = sizes[u] + sizes[v]
         links[u, PARENT] = count
         links[v, PARENT] = count
+        links[count, PEAK] = highest_within(count, links, scales)
         at[winners[k]] = count
         count += 1
     return count
+
+
+@inlined
+def tie_of(node: Any, links: Any) -> Any:
+    """Return the ids of the two regions of a merge as one number, the smaller first."""
+    a = np.int64(links[links[node, FIRST], LOW])
+    b = np.int64(links[links[node, SECOND], LOW])
+    return min(a, b) << 32 | max(a, b)
+
+
+@inlined
+def peak_of(node: Any, links: Any, scales: Any) -> Any:
+    """Return priority and tie of the largest key within a node; its level is that of the node.
+
+    What a user made, and a superpixel, comes before all merges of its level.
+    """
+    peak = np.int64(links[node, PEAK])
+    if links[peak, FIRST] < 0 or links[peak, EDIT] >= 0:
+        return -np.inf, np.int64(-1)
+    return scales[peak, PRIORITY], tie_of(peak, links)
+
+
+@inlined
+def highest_within(node: Any, links: Any, scales: Any) -> Any:
+    """Return the peak of a new node: itself, or that of one of its regions."""
+    highest = np.int64(node)
+    key = (scales[node, LEVEL], scales[node, PRIORITY], tie_of(node, links))
+    for side in range(2):
+        region = np.int64(links[node, SECOND if side else FIRST])
+        priority, tie = peak_of(region, links, scales)
+        if (scales[region, LEVEL], priority, tie) > key:
+            key = (scales[region, LEVEL], priority, tie)
+            highest = np.int64(links[region, PEAK])
+    return highest
 
 
 @inlined
@@ -171,11 +210,3 @@ def subtree(node: Any, births_from: Any, links: Any, scales: Any, stack: Any, ou
             stack[depth + 1] = links[at, SECOND]
             depth += 2
     return n
-
-
-@inlined
-def tie_of(node: Any, links: Any) -> Any:
-    """Return the ids of the two regions of a merge as one number, the smaller first."""
-    a = np.int64(links[links[node, FIRST], LOW])
-    b = np.int64(links[links[node, SECOND], LOW])
-    return min(a, b) << 32 | max(a, b)

@@ -1,6 +1,7 @@
 """What waits to happen, the first on top: boundaries that may merge and ends of recorded regions.
 
-An indexed heap, as in the merge loop, of items with keys (level, priority, tie).
+An indexed heap, as in the merge loop. An item waits for a moment: the peak (level, priority, tie),
+which never falls from one to the next, and among those of one peak the key (priority, tie).
 """
 
 from __future__ import annotations
@@ -15,9 +16,8 @@ from napari_agglo._jit import inlined, kernel
 def empty_queue(n_items: int) -> tuple[Any, ...]:
     """Return the arrays of an empty queue of items 0..`n_items` - 1."""
     return (
-        np.zeros(n_items),  # level
-        np.zeros(n_items),  # priority
-        np.zeros(n_items, np.int64),  # tie
+        np.zeros((n_items, 3)),  # level, priority of the peak, own priority
+        np.zeros((n_items, 2), np.int64),  # tie of the peak, own tie
         np.zeros(n_items, np.int32),  # items, the first on top
         np.full(n_items, -1, np.int32),  # place of each item, -1 if it does not wait
         np.zeros(1, np.int64),  # how many wait
@@ -25,23 +25,27 @@ def empty_queue(n_items: int) -> tuple[Any, ...]:
 
 
 @inlined
-def _comes_before(item: Any, other: Any, levels: Any, priorities: Any, ties: Any) -> Any:
-    if levels[item] != levels[other]:
-        return levels[item] < levels[other]
-    if priorities[item] != priorities[other]:
-        return priorities[item] < priorities[other]
-    if ties[item] != ties[other]:
-        return ties[item] < ties[other]
+def _comes_before(item: Any, other: Any, numbers: Any, ties: Any) -> Any:
+    if numbers[item, 0] != numbers[other, 0]:
+        return numbers[item, 0] < numbers[other, 0]
+    if numbers[item, 1] != numbers[other, 1]:
+        return numbers[item, 1] < numbers[other, 1]
+    if ties[item, 0] != ties[other, 0]:
+        return ties[item, 0] < ties[other, 0]
+    if numbers[item, 2] != numbers[other, 2]:
+        return numbers[item, 2] < numbers[other, 2]
+    if ties[item, 1] != ties[other, 1]:
+        return ties[item, 1] < ties[other, 1]
     return item < other
 
 
 @inlined
 def _settle(item: Any, at: Any, queue: Any) -> None:
     """Put `item`, whose place `at` is free, where it belongs."""
-    levels, priorities, ties, heap, place, size = queue
+    numbers, ties, heap, place, size = queue
     while at > 0:
         above = (at - 1) >> 1
-        if not _comes_before(item, heap[above], levels, priorities, ties):
+        if not _comes_before(item, heap[above], numbers, ties):
             break
         heap[at] = heap[above]
         place[heap[at]] = at
@@ -50,11 +54,9 @@ def _settle(item: Any, at: Any, queue: Any) -> None:
         below = 2 * at + 1
         if below >= size[0]:
             break
-        if below + 1 < size[0] and _comes_before(
-            heap[below + 1], heap[below], levels, priorities, ties
-        ):
+        if below + 1 < size[0] and _comes_before(heap[below + 1], heap[below], numbers, ties):
             below += 1
-        if not _comes_before(heap[below], item, levels, priorities, ties):
+        if not _comes_before(heap[below], item, numbers, ties):
             break
         heap[at] = heap[below]
         place[heap[at]] = at
@@ -64,12 +66,16 @@ def _settle(item: Any, at: Any, queue: Any) -> None:
 
 
 @kernel
-def put_item(item: Any, level: Any, priority: Any, tie: Any, queue: Any) -> None:
+def put_item(
+    item: Any, level: Any, peak: Any, peak_tie: Any, priority: Any, tie: Any, queue: Any
+) -> None:
     """Let an item wait for its moment; if it waited for another, no more."""
-    levels, priorities, ties, _, place, size = queue
-    levels[item] = level
-    priorities[item] = priority
-    ties[item] = tie
+    numbers, ties, _, place, size = queue
+    numbers[item, 0] = level
+    numbers[item, 1] = peak
+    numbers[item, 2] = priority
+    ties[item, 0] = peak_tie
+    ties[item, 1] = tie
     at = np.int64(place[item])
     if at < 0:
         at = size[0]
@@ -80,7 +86,7 @@ def put_item(item: Any, level: Any, priority: Any, tie: Any, queue: Any) -> None
 @kernel
 def remove_item(item: Any, queue: Any) -> None:
     """Let an item wait no more."""
-    _, _, _, heap, place, size = queue
+    _, _, heap, place, size = queue
     at = np.int64(place[item])
     if at < 0:
         return

@@ -29,6 +29,7 @@ from napari_agglo.session._repair._events import (
     may_join,
     want_within,
 )
+from napari_agglo.session._repair._expect import expect, partner_of, wait_for
 from napari_agglo.session._repair._growth import (
     N_ASKED,
     N_EVENTS,
@@ -41,30 +42,22 @@ from napari_agglo.session._repair._growth import (
 )
 from napari_agglo.session._repair._moves import (
     ask,
-    expect,
-    slot_item,
-    tie_of_edge,
+    put_boundary,
     unite,
     want_boundaries,
 )
 from napari_agglo.session._repair._nodes import (
     BIRTH,
     EDIT,
-    FIRST,
     LAST,
-    LEVEL,
     LOW,
     PARENT,
-    PRIORITY,
-    SECOND,
     UNTIL,
-    tie_of,
 )
-from napari_agglo.session._repair._queue import put_item, remove_item
+from napari_agglo.session._repair._queue import remove_item
 from napari_agglo.session._repair._working import (
     CLEAN,
     DIRTY,
-    GROUP,
     JOINED,
     KNOWN,
     LOCKED,
@@ -77,28 +70,6 @@ from napari_agglo.session._repair._working import (
 
 # What the loop is at: the next moment, a part whose regions are joined in turn, or by the policy.
 _NEXT, _IN_TURN, _BY_POLICY = 0, 1, 2
-
-
-@inlined
-def _partner(slot: Any, nodes: Any, work: Any) -> Any:
-    """Return the slot with which a clean one is recorded to merge now, or -1 if it is gone."""
-    links, scales, _ = nodes
-    slots, _, _, slot_of, _ = work
-    node = slots[slot, NODE]
-    up = np.int64(links[node, PARENT])
-    gone = np.int64(-1)
-    if slots[slot, STATUS] != CLEAN or scales[node, UNTIL] < np.inf or links[up, EDIT] >= 0:
-        return gone
-    partner = np.int64(links[up, FIRST] if links[up, SECOND] == node else links[up, SECOND])
-    if links[partner, PARENT] != up or scales[partner, UNTIL] < np.inf:
-        return gone
-    start = slot_of[links[partner, LOW]]
-    if start < 0:
-        return gone
-    other = find_slot(start, slots)
-    if slots[other, NODE] != partner or slots[other, STATUS] != CLEAN:
-        return gone
-    return other if slots[other, GROUP] == slots[slot, GROUP] else gone
 
 
 @inlined
@@ -120,7 +91,10 @@ def _recorded_join(u: Any, v: Any, edit: Any, nodes: Any, work: Any) -> Any:
 def start_replay(
     known: Any, known_priority: Any, nodes: Any, work: Any, graph: Any, edges: Any, queue: Any
 ) -> None:
-    """Let all slots wait, and enter what is `known` of boundaries between nodes."""
+    """Let all slots wait, and enter what is `known` of boundaries between nodes.
+
+    No bounds checking is performed.
+    """
     slots, _, _, slot_of, _ = work
     links = nodes[0]
     info, priority, _ = edges
@@ -164,8 +138,8 @@ def replay(
     edit = np.int64(-1)
     offered = np.int64(-1)  # the slot whose boundaries are to wait
     offer_all = False
-    level = priority = 0.0
-    tie = LAST
+    level = peak = priority = 0.0  # the moment that it is now: a peak, and a priority
+    peak_tie = LAST
     while True:
         if offered >= 0 or doing == _BY_POLICY:
             if offered >= 0:
@@ -179,10 +153,7 @@ def replay(
             ask(wanted, n, work, graph, edges, ground, policy, log, batch)
             if offered >= 0:
                 for k in range(n):
-                    p = edges[1][wanted[k]]
-                    put_item(
-                        wanted[k], max(p, floors[k]), p, tie_of_edge(wanted[k], work, graph), queue
-                    )
+                    put_boundary(wanted[k], floors[k], nodes, work, graph, edges, queue)
                 offered = np.int64(-1)
                 continue
             best = first_of(wanted, n, work, graph, edges[1])
@@ -206,17 +177,18 @@ def replay(
             if steps == most_steps or state[N_ASKED] >= stop:
                 return False
             steps += 1
-            level = priority = np.inf
-            tie = LAST
+            level = peak = priority = np.inf
+            peak_tie = LAST
             item = np.int64(-1)
-            if queue[5][0] > 0:
-                item = np.int64(queue[3][0])
-                level = queue[0][item]
-                priority = queue[1][item]
-                tie = queue[2][item]
+            if queue[4][0] > 0:
+                item = np.int64(queue[2][0])
+                level = queue[0][item, 0]
+                peak = queue[0][item, 1]
+                peak_tie = queue[1][item, 0]
+                priority = queue[0][item, 2]
             event = state[N_EVENTS]
             if event < events.shape[0] and (
-                event_scale[event] < level or (event_scale[event] == level and priority == np.inf)
+                event_scale[event] < level or (event_scale[event] == level and peak == np.inf)
             ):
                 scale = event_scale[event]
                 if scale > target:
@@ -224,8 +196,8 @@ def replay(
                 state[N_EVENTS] = event + 1
                 edit = events[event, WHICH]
                 level = scale
-                priority = np.inf
-                tie = LAST
+                peak = np.inf
+                peak_tie = LAST
                 if events[event, KIND] == ASSEMBLE:
                     inside = np.empty(events[event, TO] - events[event, FROM], np.int64)
                     n_inside = list_inside(event, event + 1, events, event_members, work, inside)
@@ -239,7 +211,7 @@ def replay(
                 if u == v or not may_join(u, v, scale, edit, nodes, work, cuts):
                     continue  # together already, or asleep
                 node = _recorded_join(u, v, edit, nodes, work)
-            elif item < 0 or level > target or (level == target and priority == np.inf):
+            elif item < 0 or level > target or (level == target and peak == np.inf):
                 return True
             else:
                 remove_item(item, queue)
@@ -251,8 +223,8 @@ def replay(
                 else:
                     u = item - n_edges
                     v = np.int64(-1)
-                    if slots[u, STATUS] != DIRTY:
-                        v = _partner(u, nodes, work)
+                    if slots[u, STATUS] == CLEAN:
+                        v = partner_of(u, nodes, work)
                         if v >= 0:
                             node = np.int64(links[slots[u, NODE], PARENT])
         slot = u
@@ -270,11 +242,11 @@ def replay(
             slot = unite(u, v, node, nodes, work, graph, edges, queue, cuts, ground, policy)
             slots[slot, STAMP] = event + 1 if doing == _BY_POLICY else slots[slot, STAMP]
         node = slots[slot, NODE]
-        how = 1 if recorded else twin(node, level, priority, tie, links, scales, sizes)
+        how = 1 if recorded else twin(node, level, peak, peak_tie, links, scales, sizes)
         if how == 1:
+            slots[slot, STATUS] = CLEAN
             if not recorded:
                 take_place(node, links, scales, log[0], log[1], log[2])
-            slots[slot, STATUS] = CLEAN
             expect(slot, nodes, work, edges, queue)
             if not was_dirty and level < target:
                 offered = slot
@@ -282,19 +254,12 @@ def replay(
         elif edit >= 0:
             set_until(node, scale, scales, log[0], log[1], log[2])
             slots[slot, STATUS] = OPEN
-            put_item(slot_item(slot, edges), scale, np.inf, LAST, queue)
+            expect(slot, nodes, work, edges, queue)
         elif not was_dirty:
             slots[slot, STATUS] = DIRTY
             if how == 2:  # it will be a recorded one, if it lives to see that
                 other = np.int64(links[node, PARENT])
-                item = slot_item(slot, edges)
-                if links[other, EDIT] >= 0:
-                    put_item(item, scales[other, BIRTH], np.inf, LAST, queue)
-                else:
-                    put_item(
-                        item, scales[other, LEVEL], scales[other, PRIORITY], tie_of(other, links),
-                        queue,
-                    )  # fmt: skip
+                wait_for(slot, other, True, nodes, edges, queue)
             offered = slot
             offer_all = True
 

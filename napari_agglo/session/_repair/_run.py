@@ -16,7 +16,13 @@ from napari_agglo.policy import LearnedPolicy, Policy, no_features
 from napari_agglo.session._repair._bags import empty_bags, fill_bags
 from napari_agglo.session._repair._constraints import Constraints
 from napari_agglo.session._repair._ground import Ground
-from napari_agglo.session._repair._growth import N_ASKED, N_KNOWN, N_LOGGED, N_NODES, roll_back
+from napari_agglo.session._repair._growth import (
+    N_ASKED,
+    N_KNOWN,
+    N_LOGGED,
+    N_NODES,
+    roll_back,
+)
 from napari_agglo.session._repair._happening import Happening
 from napari_agglo.session._repair._nodes import Nodes
 from napari_agglo.session._repair._queue import empty_queue

@@ -3,7 +3,7 @@
 The pipeline, in the order of its folders::
 
     volumes -> superpixels -> graph -> features -> policy -> agglomeration -> learning -> tree
-            -> evaluate
+            -> evaluate -> session
 
 Nothing here needs napari or Qt. Names are loaded on first use, so that the import is quick.
 
@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from napari_agglo.learning import train
     from napari_agglo.policy import LearnedPolicy, MeanPolicy, RandomPolicy, load_policy
     from napari_agglo.samples import Sample, sample
+    from napari_agglo.session import Session
     from napari_agglo.superpixels import oversegment
     from napari_agglo.tree import MergeTree, agglomerate
     from napari_agglo.volumes import Volume, open_volume, write_labels
@@ -74,6 +75,7 @@ _HOME = {
     "merge_curve": "evaluate",
     "best_agglomeration": "evaluate",
     "cross_validate": "evaluate",
+    "Session": "session",
 }
 
 __all__ = [
@@ -87,6 +89,7 @@ __all__ = [
     "RandomPolicy",
     "RegionGraph",
     "Sample",
+    "Session",
     "TrainingProgress",
     "Volume",
     "__version__",

@@ -1,1 +1,18 @@
 """Proofreading: edits at any scale, kept in a directory from which nothing is lost."""
+
+from napari_agglo.session._core import Change
+from napari_agglo.session._history import HistoryItem
+from napari_agglo.session._rules import Refused
+from napari_agglo.session._session import Session
+from napari_agglo.session._store import NotSaved, Report, SessionDamaged, SessionLocked
+
+__all__ = [
+    "Change",
+    "HistoryItem",
+    "NotSaved",
+    "Refused",
+    "Report",
+    "Session",
+    "SessionDamaged",
+    "SessionLocked",
+]

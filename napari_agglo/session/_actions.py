@@ -1,0 +1,218 @@
+"""What a user did in one go, as a value: what the journal keeps, and says in words.
+
+An action holds everything that belongs to it, so that it is there whole or not at all: the edits
+that make real what was only seen, the division of superpixels, the cut. Undoing one undoes it all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from napari_agglo.errors import InvalidInput, is_number, is_whole
+from napari_agglo.session._edits import Cut, Down, Edit, Override, Up, from_json, to_json
+from napari_agglo.session._marks import MarkChange
+
+
+@dataclass(frozen=True, eq=False)
+class Step:
+    """One edit, and the superpixel that it divides, if any, with its pieces as run lengths."""
+
+    edit: Edit
+    superpixel: int = 0
+    runs: tuple[int, ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the step as plain data."""
+        plain = to_json(self.edit)
+        if self.superpixel:
+            plain["division"] = {"superpixel": self.superpixel, "runs": list(self.runs)}
+        return plain
+
+    @classmethod
+    def from_json(cls, plain: dict[str, Any]) -> Step:
+        """Return the step that `to_json` made plain data of."""
+        edit = from_json(plain)
+        if isinstance(edit, (Up, Down)):
+            raise InvalidInput(f"An edit of the journal cannot be read: {plain!r:.200}.")
+        division = plain.get("division")
+        if division is None:
+            return cls(edit)
+        superpixel, runs = division["superpixel"], division["runs"]
+        if not (isinstance(edit, Cut) and is_whole(superpixel) and all(map(is_whole, runs))):
+            raise InvalidInput(f"A division of the journal cannot be read: {division!r:.200}.")
+        return cls(edit, int(superpixel), tuple(int(run) for run in runs))
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a person said to a suggestion: two superpixels (dense ids), and whether to merge them.
+
+    `same` is True if they are one, False if they are two, and None if the question was skipped.
+    """
+
+    superpixels: tuple[int, int]
+    same: bool | None
+
+
+@dataclass(frozen=True, eq=False)
+class Action:
+    """One entry of the journal.
+
+    Attributes
+    ----------
+    kind : str
+        merge, cut, ...
+    ids : tuple of int
+        The user's ids of the segments it was made on, the first of them active.
+    threshold : float
+        Where it was made.
+    steps : tuple of Step
+        The edits, in order; more than one where something is made real first.
+    override : Up or Down, optional
+        What is moved along its branch.
+    dropped : tuple of int
+        Which overrides count no more, by their place among those that did.
+    mark : MarkChange, optional
+        What is said of a segment.
+    answer : Answer, optional
+        What was said to a suggestion.
+    examples : dict, optional
+        Rows of features, and their labels, as they were when the edit was made.
+    policy : dict, optional
+        By which words the store knows the policy that was learned.
+    """
+
+    kind: str
+    ids: tuple[int, ...]
+    threshold: float
+    steps: tuple[Step, ...] = ()
+    override: Override | None = None
+    dropped: tuple[int, ...] = ()
+    mark: MarkChange | None = None
+    answer: Answer | None = None
+    examples: dict[str, Any] | None = None
+    policy: dict[str, Any] | None = None
+
+    @property
+    def words(self) -> str:
+        """Say in words what was done."""
+        first = self.ids[0] if self.ids else ""
+        at = f" at {self.threshold:.6g}"
+        others = ", ".join(map(str, self.ids[1:]))
+        match self.kind:
+            case "merge":
+                return f"merged {others} into {first}{at}"
+            case "cut":
+                parts = self.steps[-1].edit
+                assert isinstance(parts, Cut)
+                inside = " through a superpixel" if any(s.superpixel for s in self.steps) else ""
+                return f"cut {first} into {len(parts.parts)} parts{inside}{at}"
+            case "up" | "down":
+                return f"moved {first} {self.kind} its branch{at}"
+            case "mark" if self.mark is not None:
+                said = self.mark.to_json()
+                said.pop("segment")
+                return "; ".join(_MARKED[name](value, first) for name, value in said.items())
+            case "reject":
+                same = self.answer is not None and self.answer.same
+                return f"confirmed {first}" if same else f"kept {first} and {others} apart"
+            case "skip":
+                return f"skipped a suggestion on {' and '.join(map(str, self.ids))}"
+            case "relearn":
+                return f"learned from the edits{at}"
+        return f"{self.kind}ed {first}{at}"
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the action as plain data."""
+        plain: dict[str, Any] = {
+            "action": self.kind,
+            "ids": [int(k) for k in self.ids],
+            "threshold": float(self.threshold),
+        }
+        if self.steps:
+            plain["steps"] = [step.to_json() for step in self.steps]
+        if self.override is not None:
+            plain["override"] = to_json(self.override)
+        if self.dropped:
+            plain["dropped"] = list(self.dropped)
+        if self.mark is not None:
+            plain["mark"] = self.mark.to_json()
+        if self.answer is not None:
+            plain["answer"] = {"pair": list(self.answer.superpixels), "same": self.answer.same}
+        if self.examples is not None:
+            plain["examples"] = self.examples
+        if self.policy is not None:
+            plain["policy"] = self.policy
+        return plain
+
+    @classmethod
+    def from_json(cls, plain: Mapping[str, Any]) -> Action:
+        """Return the action that `to_json` made plain data of."""
+        unknown = plain.keys() - _FIELDS
+        if unknown or plain.get("action") not in KINDS:
+            raise InvalidInput(
+                f"The journal has an entry that this version does not know: {dict(plain)!r:.200}; "
+                "open the session with the version that wrote it, or a newer one."
+            )
+        try:
+            return cls(
+                kind=plain["action"],
+                ids=tuple(_whole(k) for k in plain["ids"]),
+                threshold=_finite(plain["threshold"]),
+                steps=tuple(Step.from_json(step) for step in plain.get("steps", ())),
+                override=_override(plain.get("override")),
+                dropped=tuple(_whole(k) for k in plain.get("dropped", ())),
+                mark=MarkChange.from_json(plain["mark"]) if "mark" in plain else None,
+                answer=_answer(plain.get("answer")),
+                examples=plain.get("examples"),
+                policy=plain.get("policy"),
+            )
+        except (KeyError, TypeError, ValueError) as error:
+            raise InvalidInput(
+                f"An entry of the journal cannot be read ({error}): {dict(plain)!r:.200}."
+            ) from error
+
+
+KINDS = frozenset(
+    ["merge", "cut", "lock", "unlock", "up", "down", "mark", "reject", "skip", "relearn"]
+)
+_FIELDS = frozenset(
+    ["action", "ids", "threshold", "steps", "override", "dropped", "mark", "answer", "examples"]
+) | {"policy"}
+_MARKED = {
+    "name": lambda said, segment: f"named {segment} {said!r}" if said else f"unnamed {segment}",
+    "comment": lambda said, segment: f"commented on {segment}",
+    "reviewed": lambda said, segment: f"marked {segment} {'' if said else 'not '}reviewed",
+}
+
+
+def _whole(value: Any) -> int:
+    if not is_whole(value) or value < 0:
+        raise InvalidInput(f"{value!r} is not a whole number")
+    return int(value)
+
+
+def _finite(value: Any) -> float:
+    if not is_number(value) or abs(value) == float("inf"):
+        raise InvalidInput(f"{value!r} is not a number")
+    return float(value)
+
+
+def _override(plain: Any) -> Override | None:
+    if plain is None:
+        return None
+    override = from_json(plain)
+    if not isinstance(override, (Up, Down)):
+        raise InvalidInput(f"{plain!r:.80} is not a way along a branch")
+    return override
+
+
+def _answer(plain: Any) -> Answer | None:
+    if plain is None:
+        return None
+    a, b = plain["pair"]
+    if plain["same"] not in (True, False, None):
+        raise InvalidInput(f"{plain!r:.80} is not an answer")
+    return Answer((_whole(a), _whole(b)), plain["same"])

@@ -1,0 +1,181 @@
+"""What a user may do, and the words in which the rest is refused; nothing is changed here."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from napari_agglo.errors import InvalidInput, is_number, is_whole
+from napari_agglo.graph import RegionGraph
+from napari_agglo.session._edits import Ids
+from napari_agglo.session._repair._ground import Ground
+from napari_agglo.session._seen import Seen
+
+METHODS = ("min_cut", "seeded", "tree")
+
+
+class Refused(InvalidInput):
+    """Something that may not be done; the message says why, and what to do.
+
+    Attributes
+    ----------
+    forceable
+        Whether ``force=True`` does it all the same.
+    """
+
+    def __init__(self, message: str, *, forceable: bool = False) -> None:
+        super().__init__(message)
+        self.forceable = forceable
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """A segment that is shown: the user's id, the node, and its superpixels."""
+
+    id: int
+    node: int
+    members: Ids
+
+    @property
+    def anchor(self) -> int:
+        """One of its superpixels."""
+        return int(self.members[0])
+
+
+def dense_of(graph: RegionGraph, superpixel: Any, argument: str = "superpixel") -> int:
+    """Return the dense id of a superpixel; refuse an id that is none."""
+    if not is_whole(superpixel):
+        raise Refused(f"`{argument}` must be the id of a superpixel, got {superpixel!r}.")
+    ids = graph.ids
+    at = 0
+    if 0 < superpixel <= int(ids[-1]):
+        at = int(np.searchsorted(ids, np.uint64(superpixel)))
+    if at == 0 or ids[at] != superpixel:
+        why = "0 is no region" if superpixel == 0 else "there is none of that id"
+        raise Refused(
+            f"`{argument}` must be the id of a superpixel, got {superpixel}: {why}; ask "
+            "superpixel_at(index) for one."
+        )
+    return at
+
+
+def find(seen: Seen, segment: Any, argument: str = "segment") -> Found:
+    """Return the segment of an id, at the threshold; refuse an id that none has."""
+    graph, tree = seen.state.graph, seen.state.tree
+    name = dense_of(graph, segment, argument)
+    node = seen.node(name)
+    if node is None:
+        superpixel = int(tree.record.names.superpixel_of[name])
+        holder = int(graph.ids[tree.name(seen.view.shown(superpixel))])
+        raise Refused(
+            f"There is no segment {segment} at the threshold {seen.threshold:.6g}: what has that "
+            f"id is part of segment {holder} here; take that, or change the threshold."
+        )
+    return Found(int(segment), node, tree.members(node))
+
+
+def require_unlocked(seen: Seen, found: Found, verb: str) -> None:
+    """Refuse to edit a locked segment, naming it."""
+    if is_locked(seen, found):
+        raise Refused(
+            f"Segment {found.id} is locked and cannot be {verb}; call unlock({found.id}) first."
+        )
+
+
+def is_locked(seen: Seen, found: Found) -> bool:
+    """Whether a segment is locked."""
+    return bool(seen.state.tree.record.constraints.lock_of[found.anchor])
+
+
+def contacts(ground: Ground, members: Ids) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """Return the superpixels that touch these, and which of these each of them touches."""
+    start = ground.start[members]
+    counts = ground.stop[members] - start
+    first = np.repeat(np.cumsum(counts) - counts, counts)
+    at = np.arange(int(counts.sum())) - first + np.repeat(start, counts)
+    return np.repeat(members, counts), ground.adjacent[at, 0]
+
+
+def merge_pairs(
+    seen: Seen, segments: list[Found], force: bool
+) -> tuple[tuple[tuple[int, int], ...], bool]:
+    """Return the superpixels to join, each pair touching, and whether some had to be forced.
+
+    Each of the other segments is reached from the first through those that are to be merged.
+    """
+    names = seen.names()
+    number = {int(names[found.anchor]): k for k, found in enumerate(segments)}
+    touching: dict[tuple[int, int], tuple[int, int]] = {}
+    for k, found in enumerate(segments[1:], start=1):
+        here, there = contacts(seen.state.tree.record.ground, found.members)
+        held = names[there]
+        for name, other in number.items():
+            if other != k and (at := np.flatnonzero(held == name)).size:
+                touching.setdefault((k, other), (int(here[at[0]]), int(there[at[0]])))
+                touching.setdefault((other, k), (int(there[at[0]]), int(here[at[0]])))
+    reached, pairs = {0}, []
+    while True:
+        new = [(a, b) for a, b in touching if a in reached and b not in reached]
+        if not new:
+            break
+        a, b = min(new)
+        pairs.append(touching[a, b])
+        reached.add(b)
+    far = [found for k, found in enumerate(segments) if k not in reached]
+    if far and not force:
+        said = " and ".join(str(found.id) for found in far)
+        does = "do" if len(far) > 1 else "does"
+        raise Refused(
+            f"Segment {said} {does} not touch segment {segments[0].id}, nor what is merged with "
+            "it; merge what lies between them as well, or say force=True.",
+            forceable=True,
+        )
+    pairs += [(segments[0].anchor, found.anchor) for found in far]
+    return tuple(pairs), bool(far)
+
+
+def check_threshold(threshold: Any) -> float:
+    """Return a threshold; refuse what cannot be one."""
+    if not is_number(threshold) or not np.isfinite(threshold):
+        raise Refused(f"`threshold` must be a finite number, got {threshold!r}; 0.5, say.")
+    return float(threshold)
+
+
+def check_method(method: Any) -> str:
+    """Return how to cut; refuse what is no way to."""
+    if method not in METHODS:
+        near = difflib.get_close_matches(str(method), METHODS, 1)
+        hint = f"; did you mean {near[0]!r}?" if near else "."
+        raise Refused(f"`method` must be 'min_cut', 'seeded' or 'tree', got {method!r}{hint}")
+    return str(method)
+
+
+def dense_groups(graph: RegionGraph, groups: Any, argument: str) -> list[list[int]]:
+    """Return groups of superpixels as dense ids."""
+    if isinstance(groups, (str, bytes)) or not isinstance(groups, Iterable):
+        raise Refused(f"`{argument}` must be groups of superpixels, [[a, b], [c]]; got {groups!r}.")
+    out = []
+    for group in groups:
+        if isinstance(group, (str, bytes)) or not isinstance(group, Iterable):
+            raise Refused(
+                f"`{argument}` must be groups of superpixels, [[a, b], [c]]; got {group!r} for one."
+            )
+        out.append([dense_of(graph, superpixel, argument) for superpixel in group])
+    return out
+
+
+def check_index(graph: RegionGraph, index: Any) -> tuple[int, ...]:
+    """Return the index of a pixel; refuse what is not in the image."""
+    shape = graph.superpixels.image.shape
+    at = tuple(index) if isinstance(index, Iterable) else (index,)
+    inside = len(at) == len(shape) and all(map(is_whole, at))
+    if not inside or not all(0 <= i < n for i, n in zip(at, shape, strict=True)):
+        raise Refused(
+            f"A pixel must be {len(shape)} whole numbers within the shape {shape}, got {index!r}."
+        )
+    return tuple(int(i) for i in at)

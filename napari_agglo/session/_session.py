@@ -1,0 +1,169 @@
+"""A proofreading session: what is seen at a scale, edits, undo, all of it on disk."""
+
+from __future__ import annotations
+
+from os import PathLike
+from typing import Any
+
+from napari_agglo._progress import ProgressCallback
+from napari_agglo.agglomeration import Merges
+from napari_agglo.errors import InvalidInput
+from napari_agglo.graph import RegionGraph
+from napari_agglo.policy import Policy, as_policy
+from napari_agglo.session._core import last_threshold
+from napari_agglo.session._editing import Editing
+from napari_agglo.session._history import History
+from napari_agglo.session._repair._hierarchy import Hierarchy
+from napari_agglo.session._state import State
+from napari_agglo.session._store import Report, SessionDamaged, Store
+from napari_agglo.tree import agglomerate
+
+
+class Session(Editing):
+    """Proofread a segmentation at any scale; use `Session.create` or `Session.open`.
+
+    Every edit is on the disk when its method returns, and can be undone, without limit, also after
+    the session was closed and opened again. All ids are the user's. What an edit means at, below
+    and above the threshold is said in docs/proofreading.md.
+
+    Examples
+    --------
+    >>> import tempfile, numpy as np, napari_agglo as agglo
+    >>> superpixels = np.array([[5, 6, 7, 8]])
+    >>> graph = agglo.region_graph(superpixels, np.array([[0.0, 0.2, 0.6, 0.8]]))
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> session = Session.create(f"{folder.name}/cells.agglo", graph)
+    >>> session.threshold = 0.3
+    >>> session.labels()
+    array([[5, 5, 7, 8]])
+    >>> print(session.merge(8, 7))
+    merged 7 into 8 at 0.3.
+    >>> session.labels()
+    array([[5, 5, 8, 8]])
+    >>> session.close()
+    >>> with Session.open(f"{folder.name}/cells.agglo") as session:
+    ...     print(session.undo())
+    ...     session.labels()
+    undone: merged 7 into 8 at 0.3.
+    array([[5, 5, 7, 8]])
+    >>> folder.cleanup()
+    """
+
+    @classmethod
+    def create(
+        cls,
+        path: str | PathLike[str],
+        graph: RegionGraph,
+        policy: Policy | str = "mean",
+        *,
+        gold: Any = None,
+        source: str | PathLike[str] | None = None,
+        progress: ProgressCallback | None = None,
+    ) -> Session:
+        """Make a session folder and open it.
+
+        Parameters
+        ----------
+        path : path-like
+            ``NAME.agglo``; nothing may be there yet.
+        graph : RegionGraph
+            The superpixels and their statistics.
+        policy : Policy or str
+            What merges: a learned policy, or ``"mean"``.
+        gold : array of int, optional
+            A gold standard of the same shape: errors are then measured after each edit.
+        source : path-like, optional
+            The file that the superpixels came from. If they take 1 GB or more they are then not
+            copied into the folder, but looked for there.
+        progress : callable, optional
+            Told how far it is; raise `Cancelled` in it, and nothing is made.
+        """
+        checked = as_policy(policy)
+        tree = agglomerate(graph, checked, progress=progress)
+        store = Store.create(
+            path, graph, checked, tree=tree, gold=gold, source=source, progress=progress
+        )
+        return cls._opened(store, progress)
+
+    @classmethod
+    def open(
+        cls,
+        path: str | PathLike[str],
+        *,
+        read_only: bool = False,
+        superpixels: Any = None,
+        steal_lock: bool = False,
+        progress: ProgressCallback | None = None,
+    ) -> Session:
+        """Open a session folder, wherever it is now; it is as it was when it was last used.
+
+        Parameters
+        ----------
+        path : path-like
+            The folder.
+        read_only : bool
+            Change nothing; works beside a writer, and on a read-only disk.
+        superpixels : array or path-like, optional
+            The label image, if it is not in the folder and no longer where it was. Other data than
+            the session was made on are refused.
+        steal_lock : bool
+            Take over a lock that was left behind, after `SessionLocked` offered it.
+        progress : callable, optional
+            Told how far it is; raise `Cancelled` in it to stop.
+        """
+        store = Store.open(
+            path,
+            read_only=read_only,
+            superpixels=superpixels,
+            steal_lock=steal_lock,
+            progress=progress,
+        )
+        return cls._opened(store, progress)
+
+    @staticmethod
+    def recover(path: str | PathLike[str], *, superpixels: Any = None) -> Report:
+        """Mend what can be mended of a damaged session folder; nothing is deleted.
+
+        Returns
+        -------
+        Report
+            What was found and done, in words; ``unmended`` if it still cannot be opened.
+        """
+        return Store.recover(path, superpixels=superpixels)
+
+    @classmethod
+    def _opened(cls, store: Store, progress: ProgressCallback | None) -> Session:
+        try:
+            state, history = _replayed(store, progress)
+        except BaseException:
+            store.close()
+            raise
+        return cls(store, state, history, last_threshold(store.settings, store.records()))
+
+    def __repr__(self) -> str:
+        mode = ", read-only" if self.read_only else ""
+        return (
+            f"Session({str(self.path)!r}, {self._state.graph.n_regions} superpixels, "
+            f"{len(self._history.done)} actions, threshold {self.threshold:.6g}{mode})"
+        )
+
+
+def _replayed(store: Store, progress: ProgressCallback | None) -> tuple[State, History]:
+    """Return what the journal of a store amounts to."""
+    graph = store.read_graph(progress)
+    tree = store.tree
+    merges = None if tree is None else Merges(tree.winners, tree.losers, tree.priorities)
+    state = State(graph, store.policy, Hierarchy(graph, store.policy, merges, progress))
+    try:
+        history = History.of(store.records())
+    except InvalidInput as error:
+        raise SessionDamaged(f"{store.path} cannot be opened. {error}") from error
+    for entry in history.done:
+        try:
+            state.apply(entry.action, progress=progress)
+        except InvalidInput as error:
+            raise SessionDamaged(
+                f"{store.path} cannot be opened: entry {entry.number} of its journal "
+                f"({entry.action.kind}) does not fit what is there. {error}"
+            ) from error
+    return state, history

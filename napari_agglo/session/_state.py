@@ -1,0 +1,179 @@
+"""What a session is in memory: a tree, its graph, and all that actions change; and the way back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from napari_agglo._progress import ProgressCallback
+from napari_agglo.errors import InvalidInput
+from napari_agglo.graph import Division, RegionGraph, divide, runs_to_pieces
+from napari_agglo.policy import Policy
+from napari_agglo.session._actions import Action, Answer, Step
+from napari_agglo.session._edits import Cut, Edit, Lock, Merge, Override, Unlock
+from napari_agglo.session._marks import MarkChange, Marks
+from napari_agglo.session._repair._hierarchy import Hierarchy
+
+
+@dataclass(eq=False)
+class Applied:
+    """An action that has been applied, and what is needed to take it back."""
+
+    action: Action
+    overrides: tuple[Override, ...]
+    answers: tuple[Answer, ...]
+    divisions: list[Division | None] = field(default_factory=list)  # one for each step done
+    mark: MarkChange | None = None
+
+
+class State:
+    """The tree under live actions. Whether a user may do something is decided elsewhere.
+
+    Attributes
+    ----------
+    graph : RegionGraph
+        As superpixels are divided now.
+    tree : Hierarchy
+        With the live edits.
+    done : list of Applied
+        The live actions, oldest first.
+    version : int
+        Another number after each change.
+    """
+
+    def __init__(self, graph: RegionGraph, policy: Policy, tree: Hierarchy) -> None:
+        self.graph = graph
+        self.policy = policy
+        self.tree = tree
+        self.overrides: tuple[Override, ...] = ()
+        self.answers: tuple[Answer, ...] = ()
+        self.marks = Marks()
+        self.done: list[Applied] = []
+        self.version = 0
+        self._image: NDArray[np.uint32] | None = None  # of our own, once something is divided
+
+    def apply(
+        self,
+        action: Action,
+        divisions: tuple[Division | None, ...] = (),
+        progress: ProgressCallback | None = None,
+    ) -> Applied:
+        """Apply an action, wholly or not at all; `divisions` of its steps, if they are known."""
+        applied = Applied(action, self.overrides, self.answers)
+        try:
+            for k, step in enumerate(action.steps):
+                known = divisions[k] if divisions else None
+                division = self._division(step) if known is None else known
+                self._check(step.edit, division)
+                self.tree.do(step.edit, progress, division)
+                applied.divisions.append(division)
+                if division is not None:
+                    self.draw(division)
+            self._override(action)
+            if action.answer is not None:
+                self._check_ids(np.array(action.answer.superpixels))
+                self.answers = (*self.answers, action.answer)
+            if action.mark is not None:
+                applied.mark = self.marks.apply(action.mark)
+        except BaseException:
+            self._restore(applied)
+            raise
+        self.done.append(applied)
+        self.version += 1
+        return applied
+
+    def take_back(self) -> Applied:
+        """Take the last action back: all is as it was before it."""
+        applied = self.done.pop()
+        self._restore(applied)
+        self.version += 1
+        return applied
+
+    def draw(self, division: Division) -> None:
+        """Draw the pieces of a superpixel into the graph."""
+        if self._image is None:
+            self._image = self.graph.superpixels.image.copy()
+        self.graph = division.apply(self.graph, self._image)
+
+    def erase(self, division: Division) -> None:
+        """Make a superpixel whole again, the one that was divided last."""
+        self.graph = division.revert(self.graph, self._image)
+
+    def touched(self, applied: Applied) -> NDArray[np.int32]:
+        """Return the superpixels whose segment the last action changed, at its own scale."""
+        found: list[NDArray[np.int32]] = [np.zeros(0, np.int32)]
+        for step in applied.action.steps:
+            if isinstance(step.edit, Merge):
+                nodes = {self.tree.region(s, step.edit.scale) for p in step.edit.pairs for s in p}
+                found += [self.tree.members(node) for node in sorted(nodes)]
+            elif isinstance(step.edit, Cut):
+                found += step.edit.parts
+        return np.unique(np.concatenate(found))
+
+    def owner(self, edit: int) -> int:
+        """Return which live action the live edit of this number belongs to."""
+        for number, applied in enumerate(self.done):
+            edit -= len(applied.action.steps)
+            if edit < 0:
+                return number
+        raise IndexError(edit)
+
+    def _restore(self, applied: Applied) -> None:
+        for division in reversed(applied.divisions):
+            self.tree.undo()
+            if division is not None:
+                self.erase(division)
+        self.overrides = applied.overrides
+        self.answers = applied.answers
+        if applied.mark is not None:
+            self.marks.apply(applied.mark)
+
+    def _override(self, action: Action) -> None:
+        if any(k >= len(self.overrides) for k in action.dropped):
+            raise InvalidInput("The journal drops a way along a branch that there is not.")
+        kept = [o for k, o in enumerate(self.overrides) if k not in action.dropped]
+        if action.override is not None:
+            self._check_ids(np.array([action.override.superpixel]))
+            kept.append(action.override)
+        self.overrides = tuple(kept)
+
+    def _division(self, step: Step) -> Division | None:
+        if not step.superpixel:
+            return None
+        self._check_ids(np.array([step.superpixel]))
+        start, stop = self.graph.boxes[step.superpixel]
+        pieces = runs_to_pieces(step.runs, (stop - start).tolist())
+        return divide(self.graph, step.superpixel, pieces)
+
+    # The kernels trust these; a journal may have been written by anyone.
+
+    def _check_ids(self, ids: NDArray[Any], more: int = 0) -> None:
+        if ids.size == 0 or ids.min() < 1 or ids.max() > self.graph.n_regions + more:
+            raise InvalidInput("The journal names superpixels that there are not.")
+
+    def _check(self, edit: Edit, division: Division | None) -> None:
+        if not np.isfinite(edit.scale):
+            raise InvalidInput("The journal has an edit at no scale.")
+        locks = self.tree.record.constraints.lock_of
+        if isinstance(edit, Merge):
+            ids = np.array(edit.pairs, np.int64).reshape(-1)
+            self._check_ids(ids)
+            allowed = not locks[ids].any()
+        elif isinstance(edit, Cut):
+            ids = np.concatenate([np.zeros(0, np.int32), *edit.parts])
+            self._check_ids(ids, 0 if division is None else len(division.ids))
+            allowed = all(map(len, edit.parts)) and not locks[ids[ids < len(locks)]].any()
+        elif isinstance(edit, Lock):
+            self._check_ids(edit.members)
+            node = self.tree.region(int(edit.members[0]), edit.scale)
+            same = np.array_equal(self.tree.members(node), edit.members)
+            allowed = same and not locks[edit.members].any()
+        else:
+            assert isinstance(edit, Unlock)
+            self._check_ids(np.array([edit.superpixel]))
+            allowed = bool(locks[edit.superpixel])
+        if not allowed:
+            raise InvalidInput("The journal has an edit of something that is not as it says.")

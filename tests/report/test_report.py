@@ -110,12 +110,21 @@ def two():
     return found, gold, superpixels
 
 
-def test_the_page_holds_everything(two):
-    found, _, _ = two
+def whole(found):
+    """Make a page with everything on it. Its plots take a second: tests share it."""
     best = {"i.tif": {"vi": 0.25, "false_merge": 0.125, "false_split": 0.125}}
-    page = html_report(
+    return html_report(
         found, title="A title", best=best, records={"good": RECORD}, settings={"gold": "g.tif"}
     )
+
+
+@pytest.fixture(scope="module")
+def page(two):
+    return whole(two[0])
+
+
+def test_the_page_holds_everything(two, page):
+    found, _, _ = two
     reader = read(page)
     for words in ("A title", "Summary", "Split VI", "VI by threshold", "Boundaries", "Breakdown",
                   "Where the errors are", "The worst errors", "Reliability of good",
@@ -129,8 +138,8 @@ def test_the_page_holds_everything(two):
     assert reader.tags.count("svg") >= 8
 
 
-def test_the_same_findings_give_the_same_page(two):
-    assert html_report(two[0]) == html_report(two[0])
+def test_the_same_findings_give_the_same_page(two, page):
+    assert whole(two[0]) == page
 
 
 def test_findings_are_right(two):
@@ -149,8 +158,7 @@ def test_findings_are_right(two):
             assert inside == error.id
 
 
-def test_colours_of_plots_become_those_of_the_page(two):
-    page = html_report(two[0])
+def test_colours_of_plots_become_those_of_the_page(page):
     svgs = re.findall(r'<svg [^>]*class="plot">.*?</svg>', page, re.DOTALL)
     assert len(svgs) >= 4
     for svg in svgs:
@@ -164,23 +172,27 @@ HOSTILE = ["<script>alert(1)</script>", "\"><img src=x onerror=alert(1)>", "$\\f
            "'&amp;]]>--><b>\x00\x07", "日本語" + "x" * 400]  # fmt: skip
 
 
-@pytest.mark.parametrize("name", HOSTILE)
-def test_any_name_is_only_a_name(two, name):
+def test_any_name_is_only_a_name(two):
     from dataclasses import replace
 
-    found = [replace(one, policy=f"{name}{k}", image=name) for k, one in enumerate(two[0])]
-    records = {f"{name}0": RECORD | {"strategy": name, "importances": {name: 1.0}}}
+    everything = "".join(HOSTILE)
+    found = [replace(two[0][0], policy=name, image=everything) for name in HOSTILE]
+    records = {
+        name: RECORD | {"strategy": name, "importances": dict.fromkeys(HOSTILE, 1.0)}
+        for name in HOSTILE[:2]
+    }
     page = html_report(
         found,
-        title=name,
-        best={name: {"vi": 0.1, "false_merge": 0.0, "false_split": 0.1}},
+        title=everything,
+        best={everything: {"vi": 0.1, "false_merge": 0.0, "false_split": 0.1}},
         records=records,
-        settings={name: name},
+        settings={name: name for name in HOSTILE},
     )
     reader = read(page)
     assert "img" not in reader.tags
-    if name.isprintable():
-        assert " ".join(name.split()) in reader.text
+    for name in HOSTILE:
+        if name.isprintable():
+            assert reader.text.count(" ".join(name.split())) > 5
 
 
 def test_no_error_at_all():
@@ -196,10 +208,8 @@ def test_no_error_at_all():
 
 
 def test_one_policy_has_no_rival(two):
-    page = html_report(two[0][:1])
-    read(page)
-    assert 'class="best"' not in page
-    assert 'class="best"' in html_report(two[0])
+    assert 'class="best"' not in Page(two[0][:1], {}, None, {}).summary()
+    assert 'class="best"' in Page(two[0], {}, None, {}).summary()
 
 
 def test_a_policy_without_a_record_is_left_out_of_the_records(two):
@@ -286,7 +296,8 @@ def test_people_of_each_image_count_once():
 def test_any_number_of_axes(shape):
     superpixels, gold, noise = rooms(*shape)
     found = examine(tree_of(superpixels, noise), gold, policy="p", spacing=(2.0,) * len(shape))
-    reader = read(html_report([found]))
+    page = Page([found], {}, None, {})
+    reader = read(page.lead() + page.summary() + page.maps() + page.errors())
     assert " × ".join(map(str, shape)) in reader.text
     assert all(len(error.voxel) == len(shape) for error in found.errors)
     assert found.errors

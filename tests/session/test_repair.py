@@ -10,10 +10,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles.edits import adjacency, asleep, constraints, policy_score, tree_of_edits
 from oracles.proofreader import SCALES, draw_edit
-from oracles.repairs import POLICIES, as_scores, graphs, nodes_of, partition, state_of
+from oracles.repairs import (
+    POLICIES,
+    as_scores,
+    graphs,
+    nodes_of,
+    partition,
+    random_forest,
+    state_of,
+)
 
 from napari_agglo import InvalidInput, region_graph
-from napari_agglo.policy import MeanPolicy
+from napari_agglo.features import feature_map
+from napari_agglo.policy import LearnedPolicy, MeanPolicy
 from napari_agglo.session._edits import Cut, Lock, Merge, as_ids
 from napari_agglo.session._repair._hierarchy import Hierarchy
 
@@ -73,6 +82,13 @@ def test_it_equals_the_run_from_scratch_merge_for_merge(data, graph, policy):
     check_against_oracle(data, graph, *policy, most=8)
 
 
+@pytest.mark.slow
+@settings(max_examples=5000)
+@given(st.data(), graphs(most=10), POLICIES, st.booleans())
+def test_it_equals_the_run_from_scratch_for_a_long_time(data, graph, policy, look_always):
+    check_against_oracle(data, graph, *policy, most=14, look_always=look_always)
+
+
 @given(st.data(), graphs(), POLICIES)
 def test_looking_at_everything_after_each_edit_makes_no_difference(data, graph, policy):
     check_against_oracle(data, graph, *policy, most=6, look_always=True)
@@ -94,6 +110,21 @@ def test_an_edit_that_was_recorded_at_the_scale_looked_at_and_does_not_happen_ag
     score = policy_score(graph, lambda g: g.boundary_mean())
     assert nodes_of(tree) == tree_of_edits(adjacency(graph), score, edits).nodes()
     assert tree.asleep() == [(1, 0)]
+
+
+def test_a_recorded_merge_at_just_the_scale_looked_at_meets_a_dirty_region():
+    """The boundary between the two has the same level, and is seen at that scale too."""
+    labels = np.array([[2, 8, 3, 7], [3, 4, 8, 7], [1, 8, 1, 5], [1, 7, 6, 5]])
+    cue = np.array([[0, 4, 3, 0], [3, 1, 1, 4], [1, 2, 2, 3], [2, 2, 0, 3]]) / 4
+    graph = region_graph(labels, cue)
+    features = feature_map(graph, "natural")
+    policy = LearnedPolicy(features, random_forest(9, features.width))
+    tree = Hierarchy(graph, policy)
+    edits = [Lock(0.0, as_ids([3]))]
+    tree.do(edits[0])
+    run = tree_of_edits(adjacency(graph), policy_score(graph, policy.score), edits)
+    assert {5, 6} in run.partition(0.5) or {1, 5, 6} in run.partition(0.5), "test invalid"
+    assert partition(tree, 0.5) == run.partition(0.5)
 
 
 def test_parts_that_are_not_a_segment_are_refused_and_leave_no_trace():

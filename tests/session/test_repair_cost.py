@@ -35,6 +35,7 @@ def dirty_contacts(before, after, neighbours, edits):
     was = lives(before)
     now = lives(after)
     dirty = {region for region in now if was.get(region) != now[region]}
+    dirty |= set(constraints(edits[:-1])[1]) - set(constraints(edits)[1])  # unlocked
     parts = [part for _, _, parts in constraints(edits)[0] for part in parts]
     regions = set(after.start)
     found = set()

@@ -248,7 +248,7 @@ def replay(
             if not recorded:
                 take_place(node, links, scales, log[0], log[1], log[2])
             expect(slot, nodes, work, edges, queue)
-            if not was_dirty and level < target:
+            if not was_dirty and (edit < 0 or scale < target):
                 offered = slot
                 offer_all = False
         elif edit >= 0:

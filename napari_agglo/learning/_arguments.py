@@ -21,7 +21,10 @@ def choose(name: str, given: str, known: Sequence[str]) -> None:
 
 
 def extra_examples(given: tuple[Any, Any] | None, features: FeatureMap, first: int) -> Examples:
-    """Return the examples that a caller brings, each an owner of its own."""
+    """Return the examples that a caller brings, each an owner of its own.
+
+    Copies have one owner: a tree learns from all of them, or from none.
+    """
     if given is None:
         return joined([], features.width)
     rows, labels = np.asarray(given[0], np.float32), np.asarray(given[1])
@@ -32,7 +35,8 @@ def extra_examples(given: tuple[Any, Any] | None, features: FeatureMap, first: i
         )
     if not (np.isfinite(rows).all() and np.isin(labels, (-1, 1)).all()):
         raise InvalidInput("`extra` must have finite features and labels of -1 (merge) or +1.")
-    return Examples(rows, labels.astype(np.int8), first + np.arange(len(rows)))
+    owners = np.unique(rows, axis=0, return_inverse=True)[1].reshape(-1)
+    return Examples(rows, labels.astype(np.int8), first + owners)
 
 
 def lessons_of(graph: Any, gold: Any, mask: Any) -> list[Lesson]:

@@ -77,7 +77,7 @@ def train(
     extra : (array, array), optional
         More examples: rows of features as `napari_agglo.features.feature_matrix` gives them, and
         -1 (should merge) or +1 for each, for instance what a person decided. Every fit learns from
-        them, whatever the strategy.
+        them, whatever the strategy; one that is given several times counts as often.
     seed : int
         Same input and seed, same policy, bit for bit.
     each_epoch : callable, optional
@@ -200,7 +200,8 @@ class _Training:
         return fitted, examples
 
     def _learn(self, parts: list[Examples], epoch: int) -> tuple[Examples, Fitted]:
-        examples = joined([*parts, self.extra], self.features.width).unique()
+        width = self.features.width
+        examples = joined([joined(parts, width).unique(), self.extra], width)
         self.history.append(
             {
                 "epoch": epoch,

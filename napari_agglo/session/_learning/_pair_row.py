@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from napari_agglo._jit import kernel
 from napari_agglo.errors import InvalidInput
 from napari_agglo.features import FeatureMap, feature_matrix
-from napari_agglo.graph import RegionGraph, edges_within
+from napari_agglo.graph import RegionGraph, edge_positions
 from napari_agglo.session._edits import Ids, as_ids
 from napari_agglo.volumes import DenseLabels
 
@@ -70,18 +71,18 @@ def pair_row(
         raise InvalidInput(
             "`members_a` and `members_b` have superpixels in common; pass two regions."
         )
-    rows = edges_within(graph.edges, both)
-    sides = in_b[np.searchsorted(both, graph.edges[rows])]
-    between = rows[sides[:, 0] != sides[:, 1]]
-    if not len(between):
+    layout = graph.layout
+    regions = np.zeros((3, layout.region_width), np.int64)
+    boundary = np.zeros(layout.boundary_width, np.int64)
+    boxes = np.zeros((3, 2, layout.ndim), np.int32)
+    starts = edge_positions(graph.edges, np.stack([both, np.zeros_like(both)], axis=1))
+    swallowed = np.zeros((2, layout.ndim), np.int64)
+    side = in_b.astype(np.int64)
+    if not _add_edges(graph.edges, graph.boundaries, starts, both, side, swallowed, boundary):
         return None
-    regions = np.zeros((3, graph.layout.region_width), np.int64)
-    boxes = np.zeros((3, 2, graph.layout.ndim), np.int32)
     for k, members in enumerate((a, b), start=1):
-        inside = rows[(sides == (k == 2)).all(axis=1)]
-        swallowed = graph.boundaries[inside, graph.layout.faces].sum(axis=0)
         regions[k] = graph.regions[members].sum(axis=0)
-        regions[k, graph.layout.contact] -= 2 * swallowed
+        regions[k, layout.contact] -= 2 * swallowed[k - 1]
         boxes[k, 0] = graph.boxes[members, 0].min(axis=0)
         boxes[k, 1] = graph.boxes[members, 1].max(axis=0)
     pair = dataclasses.replace(
@@ -93,7 +94,7 @@ def pair_row(
         ),
         edges=np.array([[1, 2]], np.int64),
         regions=regions,
-        boundaries=graph.boundaries[between].sum(axis=0)[None],
+        boundaries=boundary[None],
         boxes=boxes,
         cues=None,
     )
@@ -109,3 +110,37 @@ def _checked(graph: RegionGraph, name: str, members: Superpixels) -> Ids:
             f"`{name}` must be dense ids of superpixels, 1 to {graph.n_regions}; got {came}."
         )
     return ids
+
+
+@kernel
+def _add_edges(
+    edges: Any, boundaries: Any, starts: Any, both: Any, side: Any, swallowed: Any, boundary: Any
+) -> Any:
+    """Add the rows of the boundaries between sides to `boundary`, and return how many there are.
+
+    Faces within a side go to `swallowed`. Both lists are sorted, and an edge goes up, so the search
+    for its other end goes on from where the last one ended. No bounds checking.
+    """
+    found = 0
+    for k in range(both.size):
+        row = starts[k]
+        at = k + 1
+        while row < edges.shape[0] and edges[row, 0] == both[k]:
+            v = edges[row, 1]
+            high = both.size
+            while at < high:
+                middle = (at + high) >> 1
+                if both[middle] < v:
+                    at = middle + 1
+                else:
+                    high = middle
+            if at < both.size and both[at] == v:
+                if side[at] == side[k]:
+                    for axis in range(swallowed.shape[1]):
+                        swallowed[side[k], axis] += boundaries[row, axis]
+                else:
+                    found += 1
+                    for column in range(boundary.size):
+                        boundary[column] += boundaries[row, column]
+            row += 1
+    return found

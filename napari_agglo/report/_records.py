@@ -59,12 +59,13 @@ def trained(record: Mapping[str, Any]) -> str:
     --------
     >>> trained({"strategy": "agglo", "epochs": 5, "examples": 300})
     'agglo, 5 epochs, 300 examples'
+    >>> trained({"strategy": "agglo", "epochs": 1})
+    'agglo, 1 epoch'
     """
     said = [str(record.get("strategy", "trained"))]
-    if record.get("epochs"):
-        said.append(f"{record['epochs']} epochs")
-    if "examples" in record:
-        said.append(f"{record['examples']} examples")
+    for many in ("epochs", "examples"):
+        if record.get(many):
+            said.append(f"{record[many]} {many if record[many] != 1 else many[:-1]}")
     if "accuracy" in record:
         whose = "held-out" if record.get("held_out") else "training"
         said.append(f"{100 * record['accuracy']:.1f} % of {whose} ones right")

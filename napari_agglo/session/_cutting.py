@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,33 +23,23 @@ Groups = list[list[int]]  # of superpixels, dense ids
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """A cut that can be made: its parts, and the superpixels that it divides."""
+    """A cut that can be made: its parts, and the superpixel that it divides, if any."""
 
     parts: tuple[Ids, ...]
-    divisions: tuple[Division, ...] = ()
-    runs: tuple[tuple[int, ...], ...] = ()
+    division: Division | None = None
+    runs: tuple[int, ...] = ()
 
-    def steps(self, members: Ids, scale: float) -> tuple[tuple[Step, ...], list[Division | None]]:
-        """Return the edits that make the cut at a scale.
-
-        An edit divides one superpixel. Further ones are divided before, by a cut of one part, the
-        whole segment: that says nothing that the last cut does not say too.
-        """
-        steps = []
-        whole = members
-        for division, runs in zip(self.divisions[:-1], self.runs[:-1], strict=True):
-            whole = as_ids(np.concatenate([whole, division.members[1:]]))
-            steps.append(Step(Cut(scale, (whole,)), division.superpixel, runs))
-        last = Cut(scale, self.parts)
-        if not self.divisions:
-            return (Step(last),), [None]
-        steps.append(Step(last, self.divisions[-1].superpixel, self.runs[-1]))
-        return tuple(steps), [*self.divisions]
+    def step(self, scale: float) -> Step:
+        """Return the edit that makes the cut at a scale."""
+        cut = Cut(scale, self.parts)
+        if self.division is None:
+            return Step(cut)
+        return Step(cut, self.division.superpixel, self.runs)
 
 
 def by_seeds(state: State, found: Found, groups: Groups, method: str) -> Plan:
     """Cut between groups of superpixels."""
-    return _planned(_parts(state, found, found.members, groups, method, ()))
+    return _planned(_parts(state, found, found.members, groups, method))
 
 
 def into_children(state: State, found: Found) -> Plan:
@@ -85,43 +74,37 @@ def without(state: State, found: Found, superpixels: list[int]) -> Plan:
 def by_points(state: State, found: Found, points: Any, method: str) -> Plan:
     """Cut between groups of pixels; where two groups are in one superpixel, through that."""
     located = _located(state, found, points)
-    n_groups = len(points)
     mixed = [s for s, groups in located.items() if len(groups) > 1]
-    with _drawn(state) as drawn:
-        groups: Groups = [[] for _ in range(n_groups)]
-        members = found.members
-        runs = []
-        for superpixel, said in located.items():
-            if superpixel not in mixed:
-                (group,) = said
-                groups[group].append(superpixel)
-        for superpixel in mixed:
-            said = located[superpixel]
-            present = sorted(said)
-            seeds = [said[k] for k in present]
-            pieces = superpixel_pieces(state.graph, superpixel, seeds, cue=_cue(state))
-            division = divide(state.graph, superpixel, pieces.labels)
-            dense = division.dense_ids(pieces.labels)
-            for label, group in enumerate(pieces.groups.tolist(), start=1):
-                if group >= 0:
-                    groups[present[group]].append(dense[label])
-            runs.append(tuple(pieces_to_runs(pieces.labels)))
-            members = as_ids(np.concatenate([members, division.members[1:]]))
-            state.draw(division)
-            drawn.append(division)
-        parts = _parts(state, found, members, groups, method, tuple(drawn))
-        return Plan(_planned(parts).parts, tuple(drawn), tuple(runs))
-
-
-@contextmanager
-def _drawn(state: State) -> Iterator[list[Division]]:
-    """Give a list of divisions that are drawn; at the end they are erased again."""
-    drawn: list[Division] = []
+    if len(mixed) > 1:
+        said = ", ".join(str(int(state.graph.ids[s])) for s in mixed)
+        raise Refused(
+            f"Points of different groups meet in {len(mixed)} superpixels ({said}), and one cut "
+            "divides one of them; take points away until they meet in one, and cut again for the "
+            "next."
+        )
+    groups: Groups = [[] for _ in points]
+    for superpixel, by_group in located.items():
+        if superpixel not in mixed:
+            (group,) = by_group
+            groups[group].append(superpixel)
+    if not mixed:
+        return by_seeds(state, found, groups, method)
+    by_group = located[mixed[0]]
+    present = sorted(by_group)
+    seeds = [by_group[k] for k in present]
+    pieces = superpixel_pieces(state.graph, mixed[0], seeds, cue=_cue(state))
+    division = divide(state.graph, mixed[0], pieces.labels)
+    dense = division.dense_ids(pieces.labels)
+    for label, group in enumerate(pieces.groups.tolist(), start=1):
+        if group >= 0:
+            groups[present[group]].append(dense[label])
+    members = as_ids(np.concatenate([found.members, division.members[1:]]))
+    state.draw(division)
     try:
-        yield drawn
+        parts = _parts(state, found, members, groups, method, division)
     finally:
-        for division in reversed(drawn):
-            state.erase(division)
+        state.erase(division)
+    return Plan(_planned(parts).parts, division, tuple(pieces_to_runs(pieces.labels)))
 
 
 def _cue(state: State) -> str:
@@ -167,31 +150,31 @@ def _parts(
     members: Ids,
     groups: Groups,
     method: str,
-    divisions: tuple[Division, ...],
+    division: Division | None = None,
 ) -> list[Any]:
     graph, policy = state.graph, state.policy
     if method == "seeded":
         return list(seeded(graph, members, groups, policy))
     if method == "tree":
-        node, children = _branches(state, found.node, divisions)
+        node, children = _branches(state, found.node, division)
         return list(by_tree(graph, members, groups, node, children, policy))
     try:
         return list(min_cut(graph, members, groups, policy))
     except InvalidInput:
-        if not divisions:
+        if division is None:
             raise
         # Who placed two seeds in one superpixel may well mean no more than its pieces.
         return list(min_cut(graph, members, groups, policy, isolating=True))
 
 
-def _branches(state: State, node: int, divisions: tuple[Division, ...]) -> tuple[int, Any]:
+def _branches(state: State, node: int, division: Division | None) -> tuple[int, Any]:
     """Return the tree under a node with superpixels for leaves: nodes are negative numbers.
 
     A superpixel that is divided is a node over its pieces.
     """
     tree = state.tree
     links = tree.record.nodes.links
-    pieces = {division.superpixel: division.members.tolist() for division in divisions}
+    pieces = {} if division is None else {division.superpixel: division.members.tolist()}
 
     def key(at: int) -> int:
         superpixel = int(links[at, LOW])

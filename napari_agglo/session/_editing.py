@@ -172,8 +172,9 @@ class Editing(Seeing):
                     raise Refused("Give `seeds`, `parts` or `points`, not two of them.")
                 found = self._cuttable(segment)
                 plan = _cutting.by_points(self._state, found, points, check_method(method))
-            new = [division.ids for division in plan.divisions]
-            ids = np.concatenate([self._state.graph.ids, *new])
+            ids = self._state.graph.ids
+            if plan.division is not None:
+                ids = np.concatenate([ids, plan.division.ids])
             return [ids[part] for part in plan.parts]
 
     def lock(self, segment: int, *, progress: ProgressCallback | None = None) -> Change:
@@ -239,13 +240,10 @@ class Editing(Seeing):
         return found, _cutting.by_seeds(self._state, found, groups, check_method(method))
 
     def _cut(self, found: Found, plan: Plan, progress: ProgressCallback | None) -> Change:
-        steps, divisions = plan.steps(found.members, self.threshold)
-        self._edit("cut", (found.id,), [found], steps, divisions, progress)
+        steps = (plan.step(self.threshold),)
+        self._edit("cut", (found.id,), [found], steps, [plan.division], progress)
         action = self._history.done[-1].action
-        edit = steps[-1].edit
-        assert isinstance(edit, Cut)
-        there = self._there(action, np.concatenate(edit.parts))
-        return Change(action.words, there)
+        return Change(action.words, self._there(action, np.concatenate(plan.parts)))
 
     def _edit(
         self,

@@ -11,7 +11,7 @@ from napari_agglo.errors import InvalidInput
 from napari_agglo.graph import RegionGraph
 from napari_agglo.policy import Policy, as_policy
 from napari_agglo.session._core import last_threshold
-from napari_agglo.session._editing import Editing
+from napari_agglo.session._exporting import Exporting
 from napari_agglo.session._history import History
 from napari_agglo.session._repair._hierarchy import Hierarchy
 from napari_agglo.session._state import State
@@ -19,7 +19,7 @@ from napari_agglo.session._store import Report, SessionDamaged, Store
 from napari_agglo.tree import agglomerate
 
 
-class Session(Editing):
+class Session(Exporting):
     """Proofread a segmentation at any scale; use `Session.create` or `Session.open`.
 
     Every edit is on the disk when its method returns, and can be undone, without limit, also after

@@ -1,0 +1,207 @@
+"""Sessions: what an edit, an undo and a look cost, the journal's fsync included.
+
+``python -m benchmarks.bench_session`` runs all of it: 120k superpixels under a learned policy, then
+10k and 100k, and a million under the mean. ``... quick`` takes the small ones only.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import napari_agglo as agglo
+from benchmarks import volumes
+from benchmarks.timing import Table
+from napari_agglo.graph import RegionGraph
+from napari_agglo.session._actions import Action, Step
+from napari_agglo.session._edits import Cut, Merge
+
+EDITS = 100
+
+
+def learned() -> agglo.LearnedPolicy:
+    """Return a forest of the usual size."""
+    superpixels, boundary, _ = volumes.crop()
+    graph = agglo.region_graph(superpixels, boundary)
+    tree = agglo.agglomerate(graph)
+    gold = tree.segment(float(np.quantile(tree.heights, 0.95)))
+    return agglo.train(graph, gold, strategy="flat")
+
+
+def timed(work: Callable[[], Any]) -> tuple[float, Any]:
+    """Wall seconds of one call, and what it returned: an edit waits for the disk."""
+    start = time.perf_counter()
+    result = work()
+    return time.perf_counter() - start, result
+
+
+def add(table: Table, work: str, times: list[float], goal: str = "") -> None:
+    """Add median and 99th percentile."""
+    high = 1e3 * float(np.percentile(times, 99))
+    table.add(work, "napari-agglo", float(np.median(times)), f"99 %: {high:.2f} ms", "", goal)
+
+
+def edits(table: Table, session: agglo.Session, what: str, goal: str = "") -> None:
+    """Merge, cut into children, undo and redo at random places of the frontier."""
+    rng = np.random.default_rng(0)
+    session.look()
+    times: dict[str, list[float]] = {"merge": [], "cut into children": [], "undo": [], "redo": []}
+    ids = session.segments()
+    sizes = np.bincount(session.lut()[1:].astype(np.int64), minlength=int(ids.max()) + 1)[ids]
+    large = ids[sizes > 1]
+
+    def do(name: str, work: Callable[[], Any]) -> None:
+        times[name].append(timed(work)[0])
+
+    for k in range(EDITS + 5):
+        if k == 5:  # the first ones compile
+            times = {name: [] for name in times}
+        a = int(rng.choice(ids))
+        near = session.neighbours(a)
+        if len(near):
+            b = int(rng.choice(near))
+            do("merge", lambda a=a, b=b: session.merge(a, b))
+            do("undo", session.undo)
+            do("redo", session.redo)
+            session.undo()
+        c = int(rng.choice(large))
+        do("cut into children", lambda c=c: session.cut_children(c))
+        do("undo", session.undo)
+        do("redo", session.redo)
+        session.undo()
+    for name, found in times.items():
+        add(table, f"{name}, {what}", found, goal)
+
+
+def cutting(table: Table, session: agglo.Session, what: str) -> None:
+    """Preview a minimum cut of a segment of about a thousand superpixels."""
+    seen = session.threshold
+    found = None
+    for threshold in np.linspace(seen, 1, 26):
+        session.threshold = float(threshold)
+        ids, counts = np.unique(session.lut()[1:], return_counts=True)
+        near = int(np.argmin(np.abs(counts - 1000)))
+        if found is None or abs(counts[near] - 1000) < abs(found[1] - 1000):
+            found = float(threshold), int(counts[near]), int(ids[near])
+    assert found is not None
+    session.threshold, n, segment = found
+    members = session.members(segment)
+    rng = np.random.default_rng(0)
+    times = []
+    for _ in range(23):
+        seeds = [[int(s)] for s in rng.choice(members, 2, replace=False)]
+        try:
+            times.append(timed(lambda seeds=seeds: session.preview_cut(segment, seeds))[0])
+        except agglo.InvalidInput:
+            continue
+    add(table, f"minimum cut of {n:,} superpixels with preview, {what}", times[3:], "< 100 ms")
+    session.threshold = seen
+
+
+def looking(table: Table, session: agglo.Session, what: str) -> None:
+    """Show a plane of labels after an edit, and look above one for the first time."""
+    shape = session.graph.superpixels.image.shape
+    session.labels(0)
+    times = []
+    a = int(session.segments()[0])
+    for k in range(50):
+        (session.lock if k % 2 == 0 else session.undo)(*([a] if k % 2 == 0 else []))
+        plane = k % shape[0]
+        times.append(timed(lambda plane=plane: session.labels(plane))[0])
+    if len(shape) == 3:
+        add(table, f"labels of a plane {shape[1]} x {shape[2]}, {what}", times, "< 5 ms")
+    seen = session.threshold
+    rng = np.random.default_rng(1)
+    session.threshold = seen + 0.2
+    session.look()
+    times = []
+    for _ in range(5):
+        session.threshold = seen
+        a = int(rng.choice(session.segments()))
+        session.merge(a, int(session.neighbours(a)[0]))
+        session.threshold = seen + 0.2
+        times.append(timed(session.look)[0])
+    add(table, f"first look above an edit, {what}", times[1:], "< 1 s")
+    session.threshold = seen
+
+
+def opening(table: Table, session: agglo.Session, n: int, what: str) -> None:
+    """Open a session of many edits: merges of neighbours, one in ten a cut, all at one scale."""
+    rng = np.random.default_rng(2)
+    session.look()
+    append = session._store.append
+    done = 0
+    graph = session.graph
+    for u, v in rng.permutation(graph.edges)[: 20 * n].tolist():
+        if done == n:
+            break
+        tree, scale = session._state.tree, session.threshold
+        a, b = tree.region(u, scale), tree.region(v, scale)
+        if a == b or min(len(tree.members(a)), len(tree.members(b))) > 50:
+            continue
+        ids = (int(graph.ids[tree.name(a)]), int(graph.ids[tree.name(b)]))
+        if done % 10:
+            append(Action("merge", ids, scale, (Step(Merge(scale, ((u, v),))),)).to_json())
+            session._state.apply(Action("merge", ids, scale, (Step(Merge(scale, ((u, v),))),)))
+        else:
+            parts = tuple(tree.members(child) for child in tree.children(a))
+            if not parts:
+                continue
+            action = Action("cut", ids[:1], scale, (Step(Cut(scale, parts)),))
+            append(action.to_json())
+            session._state.apply(action)
+        done += 1
+    path = session.path
+    session.close()
+    took, again = timed(lambda: agglo.Session.open(path, read_only=True))
+    entries = len(again.history)
+    table.add(f"open, {entries:,} edits, {what} (wall)", "napari-agglo", took, "", "", "< 2 s")
+    again.close()
+
+
+def made(graph: RegionGraph, policy: Any, folder: Path, threshold: float) -> agglo.Session:
+    """Make a session of a graph."""
+    path = folder / f"{len(list(folder.iterdir()))}.agglo"
+    session = agglo.Session.create(path, graph, policy)
+    session.threshold = threshold
+    return session
+
+
+def run(table: Table, quick: bool = False) -> None:
+    """All of the above."""
+    folder = Path(tempfile.mkdtemp(prefix="bench-session-"))
+    policy = learned()
+    shapes = {"10k": (128, 168, 272), "120k": (256, 512, 512)}
+    try:
+        for name, shape in shapes.items():
+            if quick and name != "10k":
+                continue
+            superpixels, boundary = volumes.tiled(shape)
+            graph = agglo.region_graph(superpixels, boundary)
+            what = f"{graph.n_regions:,} superpixels, learned"
+            session = made(graph, policy, folder, 0.5)
+            edits(table, session, what, "< 10 ms, 99 % < 50 ms")
+            cutting(table, session, what)
+            looking(table, session, what)
+            opening(table, session, 1000 if quick else 10_000, what)
+            if name == "120k":
+                big = volumes.eight_times(graph)
+                del session, graph, superpixels, boundary
+                what = f"{big.n_regions:,} superpixels, mean"
+                session = made(big, "mean", folder, 0.3)
+                edits(table, session, what)
+                session.close()
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    print(Table.header())
+    run(Table(), quick="quick" in sys.argv)

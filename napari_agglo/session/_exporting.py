@@ -1,0 +1,113 @@
+"""What leaves a session, by kind."""
+
+from __future__ import annotations
+
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from napari_agglo._progress import ProgressCallback
+from napari_agglo.session._exports import (
+    EditRow,
+    export_agglomerate,
+    export_edits,
+    export_graphml,
+    export_labels,
+    export_regions,
+    export_tree,
+)
+from napari_agglo.session._frontier import boundaries, inner_nodes
+from napari_agglo.session._noting import Noting
+from napari_agglo.session._repair._nodes import BIRTH, EDIT, FIRST, LOW, PRIORITY, SECOND
+from napari_agglo.session._rules import Refused
+from napari_agglo.session._seen import Seen
+
+KINDS = ("labels", "regions", "edits", "tree", "graphml", "agglomerate")
+
+
+class Exporting(Noting):
+    """Files for people and other programs."""
+
+    def export(
+        self,
+        path: str | PathLike[str],
+        kind: str = "labels",
+        *,
+        overwrite: bool = False,
+        progress: ProgressCallback | None = None,
+        **options: Any,
+    ) -> Path:
+        """Write what is seen, or what was done, whole or not at all.
+
+        Parameters
+        ----------
+        path : path-like
+            What to write.
+        kind : str
+            ``"labels"`` (the format that the suffix names), ``"regions"`` (CSV, a row a segment
+            with its marks), ``"edits"`` (CSV, with time stamps), ``"tree"`` (CSV, a row a merge at
+            every scale), ``"graphml"``, or ``"agglomerate"`` (webKnossos).
+        overwrite : bool
+            Whether what is at `path` may be replaced.
+        progress : callable, optional
+            Told how far it is; raise `Cancelled` in it to stop.
+        **options
+            Of ``"agglomerate"``: ``superpixels``, where to write the label image.
+        """
+        with self._lock:
+            if kind not in KINDS:
+                raise Refused(f"`kind` must be one of {', '.join(KINDS)}, got {kind!r}.")
+            if options and kind != "agglomerate":
+                raise Refused(f"An export of {kind} has no option {next(iter(options))!r}.")
+            graph, marks = self._state.graph, self._state.marks
+            if kind == "edits":
+                return export_edits(path, self._edit_rows(), overwrite=overwrite)
+            if kind == "tree":
+                return self._export_tree(path, overwrite, progress)
+            lut = graph.ids[self._seen.names(progress)]
+            if kind == "labels":
+                return export_labels(path, graph, lut, overwrite=overwrite)
+            if kind == "regions":
+                return export_regions(path, graph, lut, marks, overwrite=overwrite)
+            if kind == "graphml":
+                pairs, said = boundaries(self._seen)
+                return export_graphml(
+                    path, graph, lut, marks, (graph.ids[pairs], said), overwrite=overwrite,
+                    progress=progress,
+                )  # fmt: skip
+            return export_agglomerate(
+                path, graph, lut, overwrite=overwrite, progress=progress, **options
+            )
+
+    def _edit_rows(self) -> list[EditRow]:
+        live = {entry.number for entry in self._history.done}
+        tree = self._state.tree
+        asleep = {self._history.done[self._state.owner(edit)].number for edit, _ in tree.asleep()}
+        return [
+            EditRow(
+                entry.number, entry.time, entry.action.kind, entry.action.threshold,
+                entry.action.ids,
+                "undone" if entry.number not in live
+                else "asleep" if entry.number in asleep else "live",
+            )
+            for entry in self._history.entries
+        ]  # fmt: skip
+
+    def _export_tree(
+        self, path: str | PathLike[str], overwrite: bool, progress: ProgressCallback | None
+    ) -> Path:
+        state = self._state
+        state.tree.look(np.inf, progress)
+        inner = inner_nodes(Seen(state, np.inf))
+        nodes = state.tree.record.nodes
+        inner = inner[np.argsort(nodes.scales[inner, BIRTH], kind="stable")]
+        ends = np.sort(nodes.links[nodes.links[inner][:, [FIRST, SECOND]], LOW], axis=1)
+        edits = nodes.links[inner, EDIT].astype(np.int64)
+        owners = [self._history.done[state.owner(k)].number if k >= 0 else 0 for k in edits]
+        said = np.where(edits >= 0, np.nan, nodes.scales[inner, PRIORITY])
+        return export_tree(
+            path, state.graph.superpixels, ends[:, 0], ends[:, 1], said,
+            nodes.scales[inner, BIRTH], np.array(owners, np.int64), overwrite=overwrite,
+        )  # fmt: skip

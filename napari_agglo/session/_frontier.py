@@ -1,0 +1,118 @@
+"""The decisions that were made of what is seen: boundaries left, merges done, answers given."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+from numpy.typing import NDArray
+
+from napari_agglo.graph import RegionGraph, contracted
+from napari_agglo.policy import LearnedPolicy, MeanPolicy
+from napari_agglo.session._edits import Cut
+from napari_agglo.session._repair._nodes import EDIT, FIRST, LOW, PRIORITY, SECOND
+from napari_agglo.session._seen import Seen
+from napari_agglo.session._suggest import (
+    Apart,
+    Made,
+    apart_answered,
+    as_probabilities,
+    made_answered,
+)
+from napari_agglo.volumes import DenseLabels
+
+
+def decisions(seen: Seen) -> tuple[Apart, Made]:
+    """Return the boundaries between segments, and the merges within them, with what was answered.
+
+    A person has decided where there is an edit, an answer, or a lock.
+    """
+    state, names = seen.state, seen.names()
+    pairs, priorities = boundaries(seen)
+    first, second, said = _merges(seen)
+    p_apart, p_made = as_probabilities(state.policy, seen.threshold, priorities, said)
+    apart, made = Apart.of(pairs[:, 0], pairs[:, 1], p_apart), Made.of(first, second, p_made)
+    two = [a.superpixels for a in state.answers if a.same is not True]
+    one = [a.superpixels for a in state.answers if a.same is not False]
+    locks = state.tree.record.constraints.lock_of
+    locked = np.unique(names[np.flatnonzero(locks)])
+    answered = apart_answered(apart, names, [*two, *_cut_pairs(seen)])
+    answered |= np.isin(pairs, locked).any(axis=1)
+    confirmed = made_answered(made, one) | (locks[first] > 0)
+    return (
+        dataclasses.replace(apart, answered=apart.answered | answered),
+        dataclasses.replace(made, answered=made.answered | confirmed),
+    )
+
+
+def boundaries(seen: Seen) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Return the pairs of segments (names) that touch, and what the policy says of each."""
+    names, policy = seen.names(), seen.state.policy
+    coarse = contracted(without_image(seen.state.graph), names)
+    held = np.unique(names).astype(np.int64)
+    if isinstance(policy, LearnedPolicy):
+        said = policy.score(coarse)
+    elif isinstance(policy, MeanPolicy):
+        said = coarse.boundary_mean(policy.cue)
+    else:
+        said = np.full(coarse.n_boundaries, seen.threshold)
+    return held[coarse.edges], said
+
+
+def without_image(graph: RegionGraph) -> RegionGraph:
+    """Return a graph whose label image is a pixel for each superpixel: quick to relabel."""
+    numbers = np.arange(1, graph.n_regions + 1, dtype=np.uint32)
+    labels = DenseLabels(numbers, graph.ids, graph.superpixels.dtype)
+    return dataclasses.replace(graph, superpixels=labels, cues=None)
+
+
+def shown_nodes(seen: Seen) -> NDArray[np.int64]:
+    """Return the nodes of the tree that are seen."""
+    tree = seen.state.tree
+    regions = tree.regions(seen.threshold)
+    for node in seen.view.moved():
+        regions[tree.members(node)] = node
+    found: NDArray[np.int64] = np.unique(regions[1:])
+    return found
+
+
+def inner_nodes(seen: Seen) -> NDArray[np.int64]:
+    """Return the merges within what is seen, as nodes, each after those that it is made of."""
+    links = seen.state.tree.record.nodes.links
+    found = []
+    at = shown_nodes(seen)
+    while len(at):
+        inner = at[links[at, FIRST] >= 0]
+        found.append(inner)
+        at = links[inner][:, [FIRST, SECOND]].reshape(-1).astype(np.int64)
+    return np.sort(np.concatenate(found)) if found else at  # a node comes after its children
+
+
+def _merges(seen: Seen) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
+    """Return both regions of each merge by their smallest superpixel, and its priority."""
+    nodes = seen.state.tree.record.nodes
+    inner = inner_nodes(seen)
+    ends = nodes.links[nodes.links[inner][:, [FIRST, SECOND]], LOW].astype(np.int64)
+    ends.sort(axis=1)
+    said = np.where(nodes.links[inner, EDIT] >= 0, np.nan, nodes.scales[inner, PRIORITY])
+    return ends[:, 0], ends[:, 1], said
+
+
+def _cut_pairs(seen: Seen) -> list[tuple[int, int]]:
+    """Return superpixels that touch across a live cut."""
+    graph = seen.state.graph
+    constraints = seen.state.tree.record.constraints
+    part_of = np.zeros(graph.n_regions + 1, np.int64)
+    found: set[tuple[int, int]] = set()
+    for edit, parts in zip(constraints.edits, constraints.parts, strict=True):
+        if not isinstance(edit, Cut) or len(parts) < 2:
+            continue
+        members = np.concatenate(parts)
+        part_of[members] = np.repeat(np.arange(1, len(parts) + 1), [len(part) for part in parts])
+        ground = seen.state.tree.record.ground
+        for superpixel in members.tolist():
+            near = ground.adjacent[ground.start[superpixel] : ground.stop[superpixel], 0]
+            across = near[(part_of[near] > 0) & (part_of[near] != part_of[superpixel])]
+            found.update((superpixel, int(other)) for other in across if superpixel < other)
+        part_of[members] = 0
+    return sorted(found)

@@ -1,0 +1,458 @@
+"""What a session promises, on pictures small enough to draw."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from oracles.disks import Disk, tree_of
+from oracles.sessions import observed
+
+import napari_agglo as agglo
+from napari_agglo import InvalidInput, Session
+from napari_agglo.evaluate import split_vi
+from napari_agglo.session import NotSaved, Refused, SessionDamaged, SessionLocked
+
+# By the mean, 5 and 6 are one at 0.3, 7 joins them at 0.5, and 900 later.
+SUPERPIXELS = np.array([[5, 5, 6, 6, 7, 7, 900, 900]] * 3)
+BOUNDARY = np.array([[0.0, 0.1, 0.1, 0.3, 0.7, 0.1, 0.9, 0.8]] * 3)
+GOLD = np.array([[1, 1, 1, 1, 1, 2, 2, 2]] * 3)
+
+
+def graph(**options):
+    return agglo.region_graph(SUPERPIXELS, {"boundary": BOUNDARY}, **options)
+
+
+@pytest.fixture
+def session(tmp_path):
+    with Session.create(tmp_path / "cells.agglo", graph(), gold=GOLD) as made:
+        made.threshold = 0.3
+        yield made
+
+
+def row(session):
+    return session.labels()[0].tolist()
+
+
+def test_what_is_seen(session):
+    assert row(session) == [5, 5, 5, 5, 7, 7, 900, 900]
+    assert session.labels(np.s_[1]).tolist() == row(session)
+    assert session.labels(np.s_[:, 3:5]).tolist() == [[5, 7]] * 3
+    assert session.segments().tolist() == [5, 7, 900]
+    assert session.n_segments == 3
+    assert session.members(5).tolist() == [5, 6]
+    assert session.neighbours(7).tolist() == [5, 900]
+    assert session.superpixel_at((0, 2)) == 6
+    assert session.segment_at((0, 2)) == 5
+    assert (session.lut()[session.graph.superpixels.image] == session.labels()).all()
+    assert "4 superpixels" in repr(session)
+
+
+def test_merge_cut_undo_redo(session):
+    change = session.merge(7, 5)
+    assert row(session) == [7, 7, 7, 7, 7, 7, 900, 900]
+    assert change.segments == (7,)
+    assert str(change) == "merged 5 into 7 at 0.3."
+    assert set(session.cut(7, [[5], [7]], method="tree").segments) == {7, 5}
+    crossing = session.merge(*session.segments().tolist()[:2])
+    assert "crosses an earlier cut" in str(crossing)
+    for _ in range(3):
+        session.undo()
+    assert row(session) == [5, 5, 5, 5, 7, 7, 900, 900]
+    session.redo()
+    assert row(session) == [7, 7, 7, 7, 7, 7, 900, 900]
+    assert [item.undone for item in session.history] == [False, True, True]
+    assert str(session.history[1]).endswith("(undone)")
+
+
+def test_a_cut_through_a_superpixel(session):
+    change = session.cut_points(900, [[(0, 6)], [(2, 7)]])
+    assert sorted(change.segments) == [900, 901]
+    assert session.superpixel_at((2, 7)) != session.superpixel_at((0, 6))
+    assert session.members(901).tolist() == [901]
+    before = observed(session)
+    session.undo()
+    assert session.graph.n_regions == 4
+    session.redo()
+    assert observed(session) == before
+
+
+def test_one_cut_divides_one_superpixel(session):
+    session.merge(5, 7)
+    files, seen = tree_of(session.path), observed(session)
+    with pytest.raises(Refused, match=r"2 superpixels \(5, 7\)"):
+        session.cut_points(5, [[(0, 0), (0, 4)], [(2, 0), (2, 5)]])
+    assert tree_of(session.path) == files
+    assert observed(session) == seen
+    for method in ("min_cut", "seeded", "tree"):
+        parts = session.preview_cut(5, points=[[(0, 0)], [(0, 4)]], method=method)
+        session.cut_points(5, [[(0, 0)], [(0, 4)]], method)
+        held = {frozenset(session.members(k).tolist()) for k in session.segments()}
+        assert {frozenset(part.tolist()) for part in parts} <= held
+        session.undo()
+        assert observed(session) == seen
+
+
+REFUSALS = [
+    (lambda s: s.merge(5), "`others` is empty"),
+    (lambda s: s.merge(5, 5), "named twice"),
+    (lambda s: s.merge(5, 900), "does not touch segment 5"),
+    (lambda s: s.merge(5, 6), "part of segment 5 here"),
+    (lambda s: s.merge(5, 17), "there is none of that id"),
+    (lambda s: s.merge(0, 5), "0 is no region"),
+    (lambda s: s.merge("a", 5), "must be the id"),
+    (lambda s: s.cut(5), "Give `seeds` or `parts`"),
+    (lambda s: s.cut(5, [[5], [6]], parts=[[5], [6]]), "Give `seeds` or `parts`"),
+    (lambda s: s.cut(5, [[5]]), "two groups"),
+    (lambda s: s.cut(5, [[5], [7]]), "not in the segment"),
+    (lambda s: s.cut(5, [[5], []]), "is empty"),
+    (lambda s: s.cut(5, [5, 6]), "groups of superpixels"),
+    (lambda s: s.cut(5, [[5], [6]], "mincut"), "did you mean 'min_cut'"),
+    (lambda s: s.cut(5, parts=[[5]]), "two or more"),
+    (lambda s: s.cut(5, parts=[[5], [7]]), "each superpixel of segment 5 once"),
+    (lambda s: s.cut_children(7), "single superpixel"),
+    (lambda s: s.detach(5, [7]), "not in the segment"),
+    (lambda s: s.detach(5, [5, 6]), "All superpixels"),
+    (lambda s: s.detach(5, []), "empty"),
+    (lambda s: s.cut_points(7, [[(0, 4)]]), "two groups"),
+    (lambda s: s.cut_points(7, [[(0, 4)], [(0, 0)]]), "not in segment 7"),
+    (lambda s: s.cut_points(7, [[(0, 4)], [(9, 9)]]), "within the shape"),
+    (lambda s: s.cut_points(7, [[(0, 4)], []]), "is empty"),
+    (lambda s: s.cut_points(7, [[(0, 4)], [(0, 4)]]), "share the pixel"),
+    (lambda s: s.preview_cut(7, [[7]], points=[[(0, 4)], [(0, 5)]]), "not two of them"),
+    (lambda s: s.unlock(5), "is not locked"),
+    (lambda s: s.down(7), "single superpixel"),
+    (lambda s: s.undo(), "nothing to undo"),
+    (lambda s: s.redo(), "nothing to redo"),
+    (lambda s: s.rename(5, "a\nb"), "plain text"),
+    (lambda s: s.review(17), "none of that id"),
+    (lambda s: s.accept("yes"), "suggestions()"),
+    (lambda s: setattr(s, "threshold", float("nan")), "finite"),
+    (lambda s: setattr(s, "threshold", np.inf), "finite"),
+    (lambda s: s.segment_at((0, 99)), "within the shape"),
+    (lambda s: s.export("x.csv", "table"), "`kind` must be one of"),
+    (lambda s: s.export("x.csv", "edits", superpixels="y"), "no option"),
+]
+
+
+@pytest.mark.parametrize(("work", "words"), REFUSALS)
+def test_what_is_refused_says_why_and_leaves_no_trace(session, work, words):
+    files, seen = tree_of(session.path), observed(session)
+    with pytest.raises(InvalidInput, match=words.replace("(", r"\(").replace(")", r"\)")):
+        work(session)
+    assert tree_of(session.path) == files
+    assert observed(session) == seen
+
+
+def test_a_merge_of_what_does_not_touch_can_be_forced(session):
+    with pytest.raises(Refused) as refusal:
+        session.merge(5, 900)
+    assert refusal.value.forceable
+    assert "do not touch" in str(session.merge(5, 900, force=True))
+    assert row(session) == [5, 5, 5, 5, 7, 7, 5, 5]
+    with pytest.raises(InvalidInput, match="pieces that do not touch"):
+        session.cut(5, [[5], [900]])
+    session.cut_children(5)
+    assert row(session) == [5, 5, 5, 5, 7, 7, 900, 900]
+
+
+def test_a_locked_segment_is_whole_and_alone(session):
+    session.lock(7)
+    assert session.locked().tolist() == [7]
+    for work in (
+        lambda: session.merge(5, 7),
+        lambda: session.cut_points(7, [[(0, 4)], [(0, 5)]]),
+        lambda: session.up(7),
+        lambda: session.lock(7),
+    ):
+        with pytest.raises(Refused, match="Segment 7 is locked"):
+            work()
+    session.threshold = 5.0
+    assert session.members(7).tolist() == [7]
+    session.unlock(7)
+    assert not session.is_locked(7)
+
+
+def test_up_and_down_are_seen_and_an_edit_makes_them_real(session):
+    session.down(5)
+    assert row(session) == [5, 5, 6, 6, 7, 7, 900, 900]
+    session.threshold = 0.31
+    assert row(session) == [5, 5, 5, 5, 7, 7, 900, 900]
+    session.threshold = 0.3
+    session.merge(7, 6)
+    assert row(session) == [5, 5, 7, 7, 7, 7, 900, 900]
+    session.undo()
+    assert row(session) == [5, 5, 6, 6, 7, 7, 900, 900]
+    session.undo()
+    assert row(session) == [5, 5, 5, 5, 7, 7, 900, 900]
+    session.up(5)
+    assert row(session) == [5, 5, 5, 5, 5, 5, 900, 900]
+    session.cut(5, parts=[[5], [6, 7]])
+    assert len(set(row(session))) == 3
+    session.undo()
+    assert row(session) == [5, 5, 5, 5, 5, 5, 900, 900]
+
+
+def test_marks_survive_as_ids_do(session):
+    session.rename(7, "axon")
+    session.review(5)
+    session.comment(5, "odd")
+    assert (session.reviewed.reviewed, session.reviewed.left) == (1, 2)
+    session.merge(7, 5)
+    assert session.mark(7).name == "axon"
+    assert session.named("axon") == [7]
+    assert (session.reviewed.reviewed, session.reviewed.left) == (0, 2)
+    session.undo()
+    assert session.mark(5).comment == "odd"
+    session.undo()
+    assert session.mark(5).comment == ""
+    path = session.path
+    session.close()
+    with Session.open(path) as again:
+        assert again.mark(7).name == "axon"
+        assert again.mark(5).reviewed
+
+
+def test_errors_follow_edits(session):
+    def check():
+        expected = split_vi(session.labels(), GOLD)
+        assert (session.errors.false_merge, session.errors.false_split) == pytest.approx(expected)
+        assert session.errors.vi == pytest.approx(sum(expected))
+
+    check()
+    session.merge(5, 7)
+    check()
+    session.cut_points(5, [[(0, 4)], [(0, 5)]], "seeded")
+    check()
+    session.threshold = 0.0
+    check()
+    session.undo()
+    check()
+    session.redo()
+    session.threshold = 0.3
+    check()
+    session.undo()
+    session.undo()
+    check()
+
+
+def test_without_gold_there_are_no_errors(tmp_path):
+    with (
+        Session.create(tmp_path / "a.agglo", graph()) as made,
+        pytest.raises(Refused, match="gold="),
+    ):
+        _ = made.errors
+
+
+def test_suggestions_are_answered_once(session):
+    asked = {(one.kind, one.superpixels) for one in session.suggestions(20)}
+    assert {kind for kind, _ in asked} == {"false_split", "false_merge"}
+    effort = session.effort().wrong_decisions
+    split = session.suggestions(1, kind="false_split")[0]
+    assert split.question == "Merge these two?"
+    session.reject(split)
+    assert (split.kind, split.superpixels) not in {
+        (one.kind, one.superpixels) for one in session.suggestions(20)
+    }
+    assert session.effort().wrong_decisions < effort
+    merged = session.suggestions(1, kind="false_merge")[0]
+    session.skip(merged)
+    assert not session.suggestions(1, kind="false_merge")
+    session.undo()
+    before = row(session)
+    session.accept(merged)
+    assert row(session) == [5, 5, 6, 6, 7, 7, 900, 900]
+    with pytest.raises(Refused, match="has changed since"):
+        session.accept(merged)
+    session.undo()
+    assert row(session) == before
+    other = session.suggestions(1, kind="false_split")[0]
+    session.accept(other)
+    assert session.n_segments == 2
+    session.close()
+    with Session.open(session.path) as again:
+        assert again.n_segments == 2
+        assert not again.suggestions(5, kind="false_split"), "the other was rejected"
+
+
+def test_exports(session, tmp_path):
+    session.merge(5, 7)
+    session.cut_points(5, [[(0, 4)], [(0, 5)]], "seeded")
+    session.undo()
+    for kind, name in (
+        ("labels", "a.tif"), ("regions", "a.csv"), ("edits", "e.csv"), ("tree", "t.csv"),
+        ("graphml", "g.graphml"),
+    ):  # fmt: skip
+        assert session.export(tmp_path / name, kind).exists()
+        with pytest.raises(InvalidInput, match="there already"):
+            session.export(tmp_path / name, kind)
+    session.export(tmp_path / "wk", "agglomerate", superpixels=tmp_path / "s.ome.zarr")
+    assert (agglo.open_volume(tmp_path / "a.tif").load() == session.labels()).all()
+    lines = (tmp_path / "e.csv").read_text().splitlines()
+    assert [line.split(",")[-1] for line in lines[1:]] == ["live", "undone"]
+    tree = (tmp_path / "t.csv").read_text().splitlines()
+    assert len(tree) == 4
+    assert [line.split(",")[-1] for line in tree[1:]].count("1") == 1, "one merge is the user's"
+
+
+def test_the_threshold_is_saved_and_not_undone(session):
+    session.merge(5, 7)
+    session.threshold = 0.05
+    session.undo()
+    assert session.threshold == 0.05
+    session.threshold = 0.07
+    path = session.path
+    session.close()
+    with Session.open(path) as again:
+        assert again.threshold == 0.07
+        again.redo()
+        again.threshold = 0.9
+        copy = path.with_name("copy.agglo")
+        shutil.copytree(path, copy)  # a crash: as it was at the last entry
+        with Session.open(copy, steal_lock=True) as other:
+            assert other.threshold == 0.07
+
+
+@pytest.mark.parametrize("code", [errno.ENOSPC, errno.EIO, errno.EACCES])
+@pytest.mark.parametrize("kind", ["merge", "cut", "points", "lock", "up", "mark", "undo", "redo"])
+def test_a_failing_disk_leaves_all_as_it_was(session, code, kind):
+    work = {
+        "merge": lambda: session.merge(5, 7),
+        "cut": lambda: session.cut_children(5),
+        "points": lambda: session.cut_points(7, [[(0, 4)], [(0, 5)]]),
+        "lock": lambda: session.lock(5),
+        "up": lambda: session.up(5),
+        "mark": lambda: session.rename(5, "soma"),
+        "undo": session.undo,
+        "redo": session.redo,
+    }[kind]
+    session.cut_points(900, [[(0, 6)], [(2, 7)]])
+    session.lock(900)
+    session.unlock(900)
+    session.undo()
+    seen, journal = observed(session), (session.path / "journal.jsonl").read_bytes()
+    for at in range(2):  # the write, the synchronisation
+        with Disk(at, code).in_use(), pytest.raises(NotSaved):
+            work()
+        assert observed(session) == seen
+        assert (session.path / "journal.jsonl").read_bytes() == journal
+    work()
+    now = observed(session)
+    assert now != seen or kind == "undo"
+    session.close()
+    with Session.open(session.path) as again:
+        assert observed(again) == now
+
+
+def test_read_only(session, tmp_path):
+    with Session.open(session.path, read_only=True) as reader:
+        assert reader.read_only
+        assert observed(reader)[1:] == observed(session)[1:]
+        for work in (lambda: reader.merge(5, 7), lambda: reader.lock(5), reader.undo, reader.redo):
+            with pytest.raises(NotSaved, match="read-only"):
+                work()
+    with pytest.raises(SessionLocked):
+        Session.open(session.path)
+
+
+def test_moved_and_renamed(session, tmp_path):
+    session.merge(5, 7)
+    seen = observed(session)
+    session.close()
+    path = session.path.rename(tmp_path / "Zellen ñ 細胞.agglo")
+    with Session.open(path) as again:
+        assert observed(again) == seen
+        again.undo()
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        {"action": "dance", "ids": [], "threshold": 0.3},
+        {"action": "merge", "threshold": 0.3},
+        {"action": "merge", "ids": [5], "threshold": 0.3, "steps": [{"edit": "merge"}]},
+        {"action": "undo", "of": 7},
+        {"action": "redo", "of": 1},
+        {"action": "up", "ids": [5], "threshold": 0.3,
+         "override": {"edit": "up", "scale": 0.3, "superpixel": 10**9}},
+        *(
+            {"action": "cut", "ids": [5], "threshold": 0.3, "steps": [step]}
+            for step in (
+                {"edit": "merge", "scale": 0.3, "pairs": [[1, 99]]},
+                {"edit": "merge", "scale": 0.3, "pairs": [[-1, 2]]},
+                {"edit": "cut", "scale": 0.3, "parts": [[1], [3]]},
+                {"edit": "cut", "scale": 0.3, "parts": [[1], []]},
+                {"edit": "cut", "scale": 0.3, "parts": [[1], [2, 77]]},
+                {"edit": "cut", "scale": 0.3, "parts": []},
+                {"edit": "lock", "scale": 0.3, "members": [1]},
+                {"edit": "lock", "scale": 0.3, "members": []},
+                {"edit": "unlock", "scale": 0.3, "superpixel": 2},
+                {"edit": "up", "scale": 0.3, "superpixel": 2},
+                {"edit": "cut", "scale": 0.3, "parts": [[4], [5]],
+                 "division": {"superpixel": 4, "runs": [1, 2]}},
+            )
+        ),
+    ],
+    ids=lambda entry: json.dumps(entry)[:60],
+)  # fmt: skip
+def test_a_journal_that_makes_no_sense_is_refused_in_words(session, entry):
+    session._store.append(entry)
+    session._store.close()
+    with pytest.raises(SessionDamaged, match="cannot be opened"):
+        Session.open(session.path)
+
+
+def kill_again_and_again(path, times, seed):
+    """Kill a program that edits in a loop; return how many entries it had acknowledged."""
+    rng = np.random.default_rng(seed)
+    tests = Path(__file__).parents[1]
+    paths = os.pathsep.join([str(tests.parent), str(tests)])
+    entries = 0
+    with subprocess.Popen(
+        [sys.executable, "-m", "oracles.editor", str(path)], stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE, env={**os.environ, "PYTHONPATH": paths}, text=True, bufsize=1,
+    ) as editor:  # fmt: skip
+        for _ in range(times):
+            editor.stdin.write("start\n")
+            child, last = None, None
+            while child is None or last is None:  # either may speak first
+                word, number = editor.stdout.readline().split()
+                child, last = (int(number), last) if word == "pid" else (child, int(number))
+                assert word != "ended", "test invalid: the editor failed"
+            time.sleep(rng.uniform(0, 0.1))
+            os.kill(child, signal.SIGKILL)
+            while (words := editor.stdout.readline().split())[0] != "ended":
+                last = int(words[1])
+            with Session.open(path, read_only=True) as session:
+                entries = len(session._store.records())
+                assert session.report.lost == 0
+                assert len(session.history) > 0
+            # A double undo is two entries, acknowledged together.
+            assert last <= entries <= last + 2, "some may be there and not yet acknowledged"
+        editor.stdin.close()
+    return entries
+
+
+@pytest.mark.compiled
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork and SIGKILL")
+def test_kill_nine(tmp_path):
+    Session.create(tmp_path / "killed.agglo", graph()).close()
+    assert kill_again_and_again(tmp_path / "killed.agglo", 5, seed=0) >= 5
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork and SIGKILL")
+def test_kill_nine_a_hundred_times(tmp_path):
+    Session.create(tmp_path / "killed.agglo", graph()).close()
+    acknowledged = kill_again_and_again(tmp_path / "killed.agglo", 100, seed=1)
+    print(f"\n100 kills of a program that edits: {acknowledged} entries, none lost")
+    assert acknowledged > 100

@@ -127,6 +127,25 @@ def test_a_recorded_merge_at_just_the_scale_looked_at_meets_a_dirty_region():
     assert partition(tree, 0.5) == run.partition(0.5)
 
 
+def test_a_merge_is_not_taken_for_one_that_an_older_edit_of_its_scale_went_on_to_join():
+    graph = region_graph(np.array([[1, 2, 3]]), np.full((1, 3), 0.5))
+    tree = Hierarchy(graph, MeanPolicy())
+    edits = [
+        Merge(0.125, ((1, 3),)),
+        Cut(0.5, (as_ids([1]), as_ids([2, 3]))),
+        Merge(0.0, ((1, 2),)),
+        Cut(0.0, (as_ids([1]), as_ids([2]))),
+        Merge(0.125, ((1, 2),)),
+    ]
+    for edit in edits[:3]:
+        tree.do(edit)
+    assert partition(tree, 0.25) == {frozenset([1, 2, 3])}, "test invalid"
+    for edit in edits[3:]:
+        tree.do(edit)
+    score = policy_score(graph, lambda g: g.boundary_mean())
+    assert nodes_of(tree) == tree_of_edits(adjacency(graph), score, edits).nodes()
+
+
 def test_parts_that_are_not_a_segment_are_refused_and_leave_no_trace():
     tree = Hierarchy(region_graph(np.array([[1, 2, 3]]), np.zeros((1, 3))), MeanPolicy())
     before = state_of(tree)

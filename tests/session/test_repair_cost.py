@@ -20,12 +20,20 @@ from napari_agglo.session._repair._hierarchy import Hierarchy
 
 
 def lives(tree):
-    """Return of each region of a tree how it came about, and how it ended."""
+    """Return of each region of a tree how and when it came about, and how it ended.
+
+    Within a plateau a merge comes when the largest key among it and those within it has come.
+    """
+    peaks = dict.fromkeys(tree.start, (-math.inf,))
     starts = dict.fromkeys(tree.start)
     ends = {}
     for merge in tree.merges:
         pair = frozenset((merge.first, merge.second))
-        starts[merge.union] = (pair, merge.birth, merge.priority)
+        key = (merge.birth, merge.priority, min(merge.first), min(merge.second))
+        if merge.edit is not None:
+            key = (math.nextafter(merge.birth, math.inf),)
+        peaks[merge.union] = max(key, peaks[merge.first], peaks[merge.second])
+        starts[merge.union] = (pair, merge.birth, merge.priority, peaks[merge.union])
         ends[merge.first] = ends[merge.second] = pair
     return {region: (start, ends.get(region)) for region, start in starts.items()}
 

@@ -118,10 +118,14 @@ def is_after(node: Any, level: Any, priority: Any, tie: Any, links: Any, scales:
 
 
 @inlined
-def is_before(node: Any, level: Any, priority: Any, tie: Any, links: Any, scales: Any) -> Any:
-    """Whether `node` came about before the moment of the peak (`level`, `priority`, `tie`)."""
+def is_past(node: Any, level: Any, priority: Any, tie: Any, links: Any, scales: Any) -> Any:
+    """Whether `node`, if it has not come about by this moment, cannot any more.
+
+    Merges of one peak hold one another, so that the outer ones are still to come. Of edits at one
+    scale only those are to come that are newer, and these happen anew.
+    """
     if links[node, EDIT] >= 0:
-        return (scales[node, BIRTH], np.inf, LAST) < (level, priority, tie)
+        return (scales[node, BIRTH], np.inf, LAST) <= (level, priority, tie)
     top_priority, top_tie = peak_of(node, links, scales)
     return (scales[node, LEVEL], top_priority, top_tie) < (level, priority, tie)
 
@@ -147,7 +151,7 @@ def twin(
         return 1
     if links[up, FIRST] != other and links[up, SECOND] != other:
         return 0
-    return 0 if is_before(up, level, priority, tie, links, scales) else 1
+    return 0 if is_past(up, level, priority, tie, links, scales) else 1
 
 
 @inlined

@@ -128,7 +128,7 @@ def test_a_recorded_merge_at_just_the_scale_looked_at_meets_a_dirty_region():
 
 
 def test_a_merge_is_not_taken_for_one_that_an_older_edit_of_its_scale_went_on_to_join():
-    graph = region_graph(np.array([[1, 2, 3]]), np.full((1, 3), 0.5))
+    graph = region_graph(np.array([[1, 2, 3]]), np.full((1, 3), 0.4))
     tree = Hierarchy(graph, MeanPolicy())
     edits = [
         Merge(0.125, ((1, 3),)),

@@ -6,7 +6,14 @@ import platform
 import sys
 from importlib.metadata import PackageNotFoundError, version
 
-from benchmarks import bench_engine, bench_evaluate, bench_learning, bench_start, bench_superpixels
+from benchmarks import (
+    bench_engine,
+    bench_evaluate,
+    bench_learning,
+    bench_session,
+    bench_start,
+    bench_superpixels,
+)
 from benchmarks.timing import Table
 
 
@@ -22,6 +29,7 @@ def main() -> int:
     bench_engine.run(table)
     bench_evaluate.run(table)
     bench_learning.run(table)
+    bench_session.run(table)
     print()
     bench_superpixels.speed(256)
     return 0

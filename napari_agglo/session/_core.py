@@ -172,7 +172,8 @@ class Core:
     def _show(self, action: Action, touched: Touched, moved: bool) -> None:
         scale = self._seen.threshold
         here = any(override.scale == scale for override in self._state.overrides)
-        if moved or (len(touched) and (here or action.threshold != scale)):
+        learned = action.policy is not None
+        if moved or learned or (len(touched) and (here or action.threshold != scale)):
             self._seen.forget()
         elif action.steps:
             self._seen.refresh(touched)
@@ -183,7 +184,7 @@ class Core:
         None if it was made at another scale: it would take a look to know.
         """
         state = self._state
-        if action.threshold != self._seen.threshold:
+        if action.threshold != self._seen.threshold or not len(touched):
             return ()
         here = touched[touched <= state.graph.n_regions]
         names, which = np.unique(self._seen.names()[here], return_inverse=True)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -15,6 +17,7 @@ from napari_agglo.session._actions import Action, Step
 from napari_agglo.session._core import Change
 from napari_agglo.session._cutting import Plan
 from napari_agglo.session._edits import Cut, Down, Lock, Merge, Override, Unlock, Up
+from napari_agglo.session._examples import noted
 from napari_agglo.session._realise import Real, everything, making_real
 from napari_agglo.session._rules import (
     Found,
@@ -66,7 +69,9 @@ class Editing(Seeing):
                 notes = (*notes, "Some of them do not touch.")
             steps = (Step(Merge(self.threshold, pairs)),)
             ids = tuple(found.id for found in segments)
-            self._edit("merge", ids, segments, steps, [None], progress)
+            members = [found.members for found in segments]
+            taught = noted(self._state.graph, self._state.policy, combinations(members, 2), -1)
+            self._edit("merge", ids, segments, steps, [None], progress, taught)
             return Change(self._history.done[-1].action.words, (segments[0].id,), notes)
 
     def cut(
@@ -241,9 +246,24 @@ class Editing(Seeing):
 
     def _cut(self, found: Found, plan: Plan, progress: ProgressCallback | None) -> Change:
         steps = (plan.step(self.threshold),)
-        self._edit("cut", (found.id,), [found], steps, [plan.division], progress)
+        with self._drawn(plan.division):
+            pairs = combinations(plan.parts, 2)
+            taught = noted(self._state.graph, self._state.policy, pairs, 1)
+        self._edit("cut", (found.id,), [found], steps, [plan.division], progress, taught)
         action = self._history.done[-1].action
         return Change(action.words, self._there(action, np.concatenate(plan.parts)))
+
+    @contextmanager
+    def _drawn(self, division: Division | None) -> Iterator[None]:
+        """Have a superpixel divided for a moment, to measure its pieces."""
+        if division is None:
+            yield
+            return
+        self._state.draw(division)
+        try:
+            yield
+        finally:
+            self._state.erase(division)
 
     def _edit(
         self,
@@ -253,6 +273,7 @@ class Editing(Seeing):
         steps: tuple[Step, ...],
         divisions: list[Division | None],
         progress: ProgressCallback | None,
+        taught: dict[str, Any] | None = None,
     ) -> None:
         """Do an edit, after what makes real the segments that are seen through an override.
 
@@ -265,7 +286,7 @@ class Editing(Seeing):
 
         def action(first: Real) -> Action:
             made = (*(Step(edit) for edit in first.edits), *steps)
-            return Action(kind, ids, self.threshold, made, dropped=first.dropped)
+            return Action(kind, ids, self.threshold, made, dropped=first.dropped, examples=taught)
 
         def known(first: Real) -> list[Division | None]:
             return [*[None] * len(first.edits), *divisions]

@@ -11,6 +11,7 @@ from napari_agglo.session._actions import Action, Answer
 from napari_agglo.session._core import Change
 from napari_agglo.session._editing import Editing
 from napari_agglo.session._errors_now import Errors, ErrorsNow
+from napari_agglo.session._examples import noted
 from napari_agglo.session._frontier import decisions
 from napari_agglo.session._marks import Mark, MarkChange, Reviewed
 from napari_agglo.session._rules import Refused, dense_of
@@ -157,9 +158,25 @@ class Noting(Editing):
             ids = tuple(dict.fromkeys([first, second]))
             graph = self._state.graph
             answer = Answer((dense_of(graph, a), dense_of(graph, b)), same)
-            action = Action(kind, ids, self.threshold, answer=answer)
+            taught = self._taught(answer)
+            action = Action(kind, ids, self.threshold, answer=answer, examples=taught)
             self._perform(action)
             return Change(action.words, ids)
+
+    def _taught(self, answer: Answer) -> dict[str, Any] | None:
+        """Return what an answer teaches: of two segments, or of the two sides of a merge."""
+        if answer.same is None:
+            return None
+        state, view = self._state, self._seen.view
+        sides = [view.shown(superpixel) for superpixel in answer.superpixels]
+        while sides[0] == sides[1]:
+            held = {node: state.tree.members(node) for node in state.tree.children(sides[0])}
+            sides = [
+                next(node for node, members in held.items() if superpixel in members)
+                for superpixel in answer.superpixels
+            ]
+        a, b = (state.tree.members(node) for node in sides)
+        return noted(state.graph, state.policy, [(a, b)], -1 if answer.same else 1)
 
     def _sides(self, suggestion: Suggestion) -> tuple[tuple[int, int], tuple[int, int]]:
         """Return both superpixels of a suggestion and the segments that hold them now."""

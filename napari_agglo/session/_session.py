@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from os import PathLike
 from typing import Any
+
+from numpy.typing import NDArray
 
 from napari_agglo._progress import ProgressCallback
 from napari_agglo.agglomeration import Merges
@@ -11,15 +14,15 @@ from napari_agglo.errors import InvalidInput
 from napari_agglo.graph import RegionGraph
 from napari_agglo.policy import Policy, as_policy
 from napari_agglo.session._core import last_threshold
-from napari_agglo.session._exporting import Exporting
 from napari_agglo.session._history import History
+from napari_agglo.session._learning_from import LearningFrom
 from napari_agglo.session._repair._hierarchy import Hierarchy
 from napari_agglo.session._state import State
 from napari_agglo.session._store import Report, SessionDamaged, Store
 from napari_agglo.tree import agglomerate
 
 
-class Session(Exporting):
+class Session(LearningFrom):
     """Proofread a segmentation at any scale; use `Session.create` or `Session.open`.
 
     Every edit is on the disk when its method returns, and can be undone, without limit, also after
@@ -153,7 +156,13 @@ def _replayed(store: Store, progress: ProgressCallback | None) -> tuple[State, H
     graph = store.read_graph(progress)
     tree = store.tree
     merges = None if tree is None else Merges(tree.winners, tree.losers, tree.priorities)
-    state = State(graph, store.policy, Hierarchy(graph, store.policy, merges, progress))
+
+    def recall_merges(name: str) -> Mapping[str, NDArray[Any]] | None:
+        snapshot = store.load_snapshot(name)
+        return None if snapshot is None else snapshot.arrays
+
+    first = Hierarchy(graph, store.policy, merges, progress)
+    state = State(graph, store.policy, first, store.recall_policy, recall_merges)
     try:
         history = History.of(store.records())
     except InvalidInput as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from napari_agglo._progress import ProgressCallback
+from napari_agglo.agglomeration import Merges
 from napari_agglo.errors import InvalidInput
 from napari_agglo.graph import Division, RegionGraph, divide, runs_to_pieces
 from napari_agglo.policy import Policy
@@ -16,6 +18,9 @@ from napari_agglo.session._actions import Action, Answer, Step
 from napari_agglo.session._edits import Cut, Edit, Lock, Merge, Override, Unlock
 from napari_agglo.session._marks import MarkChange, Marks
 from napari_agglo.session._repair._hierarchy import Hierarchy
+from napari_agglo.tree import MergeTree
+
+_MERGES = ("winners", "losers", "priorities")
 
 
 @dataclass(eq=False)
@@ -27,6 +32,7 @@ class Applied:
     answers: tuple[Answer, ...]
     divisions: list[Division | None] = field(default_factory=list)  # one for each step done
     mark: MarkChange | None = None
+    before: tuple[Policy, Hierarchy] | None = None  # of what was learned
 
 
 class State:
@@ -44,7 +50,14 @@ class State:
         Another number after each change.
     """
 
-    def __init__(self, graph: RegionGraph, policy: Policy, tree: Hierarchy) -> None:
+    def __init__(
+        self,
+        graph: RegionGraph,
+        policy: Policy,
+        tree: Hierarchy,
+        recall: Callable[[dict[str, Any]], Policy] | None = None,
+        recall_merges: Callable[[str], Mapping[str, NDArray[Any]] | None] | None = None,
+    ) -> None:
         self.graph = graph
         self.policy = policy
         self.tree = tree
@@ -53,6 +66,9 @@ class State:
         self.marks = Marks()
         self.done: list[Applied] = []
         self.version = 0
+        self._recall = recall
+        self._recall_merges = recall_merges
+        self._merges: dict[str, Merges] = {}
         self._image: NDArray[np.uint32] | None = None  # of our own, once something is divided
 
     def apply(
@@ -64,6 +80,8 @@ class State:
         """Apply an action, wholly or not at all; `divisions` of its steps, if they are known."""
         applied = Applied(action, self.overrides, self.answers)
         try:
+            if action.policy is not None:
+                self._learn(action.policy, applied, progress)
             for k, step in enumerate(action.steps):
                 known = divisions[k] if divisions else None
                 division = self._division(step) if known is None else known
@@ -102,10 +120,45 @@ class State:
         """Make a superpixel whole again, the one that was divided last."""
         self.graph = division.revert(self.graph, self._image)
 
+    def know_merges(self, words: dict[str, Any], merges: Merges) -> None:
+        """Remember what a policy merges in the graph as it is."""
+        self._merges[self._key(words)] = merges
+
+    def merges_snapshot(
+        self, words: dict[str, Any], merges: Merges
+    ) -> tuple[str, dict[str, NDArray[Any]]]:
+        """Return the merges of a policy under the name by which they are looked for again."""
+        return self._key(words), {name: getattr(merges, name) for name in _MERGES}
+
+    def _key(self, words: dict[str, Any]) -> str:
+        return f"merges-{str(words.get('checksum', ''))[:32]}-{self.graph.n_regions}"
+
+    def _learn(
+        self, words: dict[str, Any], applied: Applied, progress: ProgressCallback | None
+    ) -> None:
+        """Put the tree of another policy in the place of this one, without edits."""
+        if self._recall is None:
+            raise InvalidInput("The journal has a policy that cannot be had.")
+        policy = self._recall(words)
+        key = self._key(words)
+        if key not in self._merges and self._recall_merges is not None:
+            found = self._recall_merges(key)
+            if found is not None and {*found} == {*_MERGES}:
+                checked = MergeTree(  # which refuses what is no tree
+                    self.graph.superpixels,
+                    found["winners"].astype(np.int64),
+                    found["losers"].astype(np.int64),
+                    found["priorities"].astype(np.float64),
+                )
+                self._merges[key] = Merges(checked.winners, checked.losers, checked.priorities)
+        tree = Hierarchy(self.graph, policy, self._merges.get(key), progress)
+        applied.before = self.policy, self.tree
+        self.policy, self.tree = policy, tree
+
     def touched(self, applied: Applied) -> NDArray[np.int32]:
         """Return the superpixels whose segment the last action changed, at its own scale."""
         found: list[NDArray[np.int32]] = [np.zeros(0, np.int32)]
-        for step in applied.action.steps:
+        for step in applied.action.steps if applied.before is None else ():
             if isinstance(step.edit, Merge):
                 nodes = {self.tree.region(s, step.edit.scale) for p in step.edit.pairs for s in p}
                 found += [self.tree.members(node) for node in sorted(nodes)]
@@ -115,13 +168,18 @@ class State:
 
     def owner(self, edit: int) -> int:
         """Return which live action the live edit of this number belongs to."""
-        for number, applied in enumerate(self.done):
+        learned = [k for k, applied in enumerate(self.done) if applied.before is not None]
+        first = learned[-1] if learned else 0  # with what was learned the edits begin anew
+        for number, applied in enumerate(self.done[first:], start=first):
             edit -= len(applied.action.steps)
             if edit < 0:
                 return number
         raise IndexError(edit)
 
     def _restore(self, applied: Applied) -> None:
+        if applied.before is not None:
+            self.policy, self.tree = applied.before
+            applied.divisions.clear()
         for division in reversed(applied.divisions):
             self.tree.undo()
             if division is not None:

@@ -1,0 +1,104 @@
+"""Learning from the edits of a session, as one action that can be undone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from napari_agglo._progress import ProgressCallback
+from napari_agglo.agglomeration import merge_greedily
+from napari_agglo.graph import RegionGraph
+from napari_agglo.session._actions import Action, Step
+from napari_agglo.session._core import Change
+from napari_agglo.session._edits import Cut, Edit
+from napari_agglo.session._examples import features_of, rows_of
+from napari_agglo.session._exporting import Exporting
+from napari_agglo.session._learning import refit, replayed
+from napari_agglo.session._repair._hierarchy import Hierarchy
+from napari_agglo.session._rules import Refused
+
+
+class LearningFrom(Exporting):
+    """Examples of what a person did, and a policy that has seen them."""
+
+    def examples(self) -> tuple[NDArray[np.float32], NDArray[np.int8]]:
+        """Return what the live edits and the answered suggestions teach.
+
+        Returns
+        -------
+        rows : ndarray of float32, shape (k, number of features)
+            Features of two segments, as they were when the edit was made.
+        labels : ndarray of int8, shape (k,)
+            -1 for what was merged, +1 for what was cut or kept apart.
+        """
+        with self._lock:
+            features = features_of(self._state.graph, self._state.policy)
+            width = 0 if features is None else features.width
+            rows, labels = [np.zeros((0, width), np.float32)], [np.zeros(0, np.int8)]
+            for entry in self._history.done:
+                if entry.action.examples is not None:
+                    row, label = rows_of(entry.action.examples)
+                    if row.shape[1] == width:  # those of another feature map are of no use
+                        rows.append(row)
+                        labels.append(label)
+            return np.concatenate(rows), np.concatenate(labels)
+
+    def relearn(
+        self,
+        volumes: Iterable[tuple[RegionGraph, Any]] | None = None,
+        *,
+        progress: ProgressCallback | None = None,
+        **options: Any,
+    ) -> Change:
+        """Learn from the edits, merge anew by what was learned, and do the edits again.
+
+        All in one action, which `undo` takes back. Afterwards, at the threshold, what was merged is
+        together and what was cut is apart; what newer edits do not allow is said in the notes.
+
+        Parameters
+        ----------
+        volumes : iterable of (RegionGraph, gold), optional
+            What the policy was trained on, to be learned from as well. Without, the edits alone are
+            learned from, which takes hundreds of them.
+        progress : callable, optional
+            Told how far it is; raise `Cancelled` in it to stop, and nothing has changed.
+        **options
+            Of the fit: ``weight``, ``seed``, ``strategy``.
+        """
+        with self._lock:
+            self._require_writing()
+            state = self._state
+            features = features_of(state.graph, state.policy)
+            if features is None:
+                raise Refused(
+                    "This session knows only the means of its cues, which is not enough to learn "
+                    "from; make one on a graph built with statistics='all'."
+                )
+            rows, labels = self.examples()
+            policy = refit(
+                state.policy, rows, labels, volumes=volumes, features=features, progress=progress,
+                **options,
+            )  # fmt: skip
+            merges = merge_greedily(state.graph, policy, progress=progress)
+            trial = Hierarchy(state.graph, policy, merges)
+            edits, left = replayed(trial, self._live_edits(), self.threshold, progress, policy)
+            words = self._store.keep_policy(policy)
+            state.know_merges(words, merges)
+            action = Action(
+                "relearn", (), self.threshold, tuple(Step(edit) for edit in edits),
+                dropped=tuple(range(len(state.overrides))), policy=words,
+            )  # fmt: skip
+            self._perform(action, progress=progress)
+            self._store.snapshot(*state.merges_snapshot(words, merges))
+            return Change(action.words, (), tuple(one.words for one in left))
+
+    def _live_edits(self) -> list[Edit]:
+        """Return the live edits, with what became of the superpixels that they name."""
+        constraints = self._state.tree.record.constraints
+        return [
+            Cut(edit.scale, parts) if isinstance(edit, Cut) else edit
+            for edit, parts in zip(constraints.edits, constraints.parts, strict=True)
+        ]

@@ -271,6 +271,7 @@ def test_what_is_left_over_joins_its_strongest_tie():
 
 
 @given(st.lists(st.floats(0, 1e12), min_size=1))
+@example([2.2250738585072014e-308])
 def test_capacities_fit_and_keep_their_order(costs):
     capacity = whole_capacities(np.array(costs))
     assert capacity.min() >= 1

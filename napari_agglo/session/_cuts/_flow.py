@@ -18,8 +18,9 @@ def whole_capacities(cost: NDArray[np.float64]) -> NDArray[np.int64]:
     piece apart from them would be cheaper on the other side.
     """
     total = float(cost.sum())
-    scale = (_MOST - len(cost)) / total if total > 0 else 0.0
-    return np.maximum(np.floor(cost * scale).astype(np.int64), 1)
+    # Shares first: the inverse of a very small total is infinite.
+    share = cost / total if total > 0 else np.zeros(len(cost))
+    return np.maximum(np.floor(share * (_MOST - len(cost))).astype(np.int64), 1)
 
 
 def minimum_cut(

@@ -7,7 +7,7 @@ import itertools
 import networkx as nx
 import numpy as np
 import pytest
-from hypothesis import assume, given, reject
+from hypothesis import assume, example, given, reject
 from hypothesis import strategies as st
 from oracles import cuts as slow
 from oracles.merging import graph_of_edges, merge_naively

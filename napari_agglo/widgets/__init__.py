@@ -1,0 +1,3 @@
+"""The napari plugin: dock widgets over the headless stages; nothing here computes by itself."""
+
+from __future__ import annotations

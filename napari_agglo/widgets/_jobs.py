@@ -1,0 +1,210 @@
+"""Long work in a worker thread, with progress and cancel; the window stays free.
+
+A job is a function of one argument, the progress callback, that holds arrays and never layers. What
+it returns, or how it failed, is told on the main thread. `Jobs` runs one at a time for each name.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+from napari.qt.threading import FunctionWorker
+from napari.utils import progress as napari_progress
+from psygnal import Signal
+from qtpy.QtCore import QTimer
+
+from napari_agglo._progress import Progress, ProgressCallback, TrainingProgress
+from napari_agglo.errors import AggloError, Cancelled
+from napari_agglo.widgets._notices import tell_error
+
+Work = Callable[[ProgressCallback], Any]
+
+_POLL = 60  # milliseconds between two looks at how far a job is
+_STEPS = 1000  # of the bar in napari's activity dock
+# Python code in a worker gives way to the window after this many seconds, not after 5 ms.
+_SWITCH = 0.0005
+
+
+class Job:
+    """One run: watch its signals, or cancel it."""
+
+    progressed = Signal(object)  # a Progress
+    ended = Signal()  # however it ended, after `done` or `failed` were called
+
+    def __init__(
+        self,
+        title: str,
+        work: Work,
+        done: Callable[[Any], object],
+        failed: Callable[[Exception], object] | None = None,
+    ) -> None:
+        self.title = title
+        self.began = time.monotonic()
+        self.cancelled = False
+        self.running = True
+        self.latest: Progress | None = None
+        self._done = done
+        self._failed = failed
+        self._shown: Progress | None = None
+        self._bar = napari_progress(total=_STEPS, desc=title)
+        self._timer = QTimer()
+        self._timer.setInterval(_POLL)
+        self._timer.timeout.connect(self._look)
+        self._worker = FunctionWorker(work, self._report)
+        # Connected first and last by us: napari's own relay shows a traceback.
+        self._worker.errored.disconnect()
+        self._worker.returned.connect(self._on_returned)
+        self._worker.errored.connect(self._on_errored)
+
+    def start(self) -> None:
+        """Begin."""
+        _Switching.begin()
+        self._timer.start()
+        self._worker.start()
+
+    def cancel(self) -> None:
+        """Stop at the next report of progress; what was there before stays as it was."""
+        self.cancelled = True
+
+    def _report(self, progress: Progress) -> None:
+        # In the worker: only a note, which the timer of the main thread picks up.
+        self.latest = progress
+        if self.cancelled:
+            raise Cancelled(f"{self.title} was cancelled.")
+
+    def _look(self) -> None:
+        latest = self.latest
+        if latest is not None and latest is not self._shown:
+            self._shown = latest
+            self._bar.n = round(_STEPS * share(latest))
+            self._bar.refresh()
+            self._bar.set_description(f"{self.title}: {words(latest)}")
+            self.progressed.emit(latest)
+
+    def _on_returned(self, result: Any) -> None:
+        if self.cancelled:  # it was too late to stop it, but nobody wants the result
+            self._end()
+            return
+        self._look()
+        try:
+            self._done(result)
+        except AggloError as error:
+            tell_error(error)
+        finally:
+            self._end()
+
+    def _on_errored(self, error: Exception) -> None:
+        try:
+            if not (self.cancelled or isinstance(error, Cancelled)):
+                (self._failed or tell_error)(error)
+        finally:
+            self._end()
+
+    def _end(self) -> None:
+        if self.running:
+            self.running = False
+            self._timer.stop()
+            self._bar.close()
+            _Switching.end()
+            self.ended.emit()
+
+
+class Jobs:
+    """The jobs of one viewer, at most one at a time for each name."""
+
+    changed = Signal(str)  # the name of a job that began or ended
+
+    def __init__(self) -> None:
+        self._running: dict[str, Job] = {}
+        self.closed = False
+
+    def __getitem__(self, name: str) -> Job | None:
+        return self._running.get(name)
+
+    def running(self) -> list[str]:
+        """Return the names of those that run."""
+        return list(self._running)
+
+    def start(
+        self,
+        name: str,
+        title: str,
+        work: Work,
+        done: Callable[[Any], object],
+        failed: Callable[[Exception], object] | None = None,
+    ) -> Job | None:
+        """Start a job, unless one of that name is running: then that goes on, and None returns."""
+        if self.closed or name in self._running:
+            return None
+
+        def when_here(result: Any) -> None:
+            if not self.closed:  # the viewer may have gone while it ran
+                done(result)
+
+        job = Job(title, work, when_here, failed)
+        self._running[name] = job
+
+        def forget() -> None:
+            self._running.pop(name, None)
+            if not self.closed:
+                self.changed.emit(name)
+
+        job.ended.connect(forget)
+        job.start()
+        self.changed.emit(name)
+        return job
+
+    def cancel(self, name: str) -> None:
+        """Cancel the job of that name, if there is one."""
+        job = self._running.get(name)
+        if job is not None:
+            job.cancel()
+
+    def close(self) -> None:
+        """Cancel all, and start no more: the viewer goes."""
+        self.closed = True
+        for job in self._running.values():
+            job.cancel()
+
+
+class _Switching:
+    """How long Python code may keep the interpreter, while any job runs."""
+
+    _jobs = 0
+    _before = 0.005
+
+    @classmethod
+    def begin(cls) -> None:
+        if cls._jobs == 0:
+            cls._before = sys.getswitchinterval()
+            sys.setswitchinterval(_SWITCH)
+        cls._jobs += 1
+
+    @classmethod
+    def end(cls) -> None:
+        cls._jobs -= 1
+        if cls._jobs == 0:
+            sys.setswitchinterval(cls._before)
+
+
+def share(progress: Progress) -> float:
+    """Return how much of the whole is done, 0 to 1."""
+    return progress.share if isinstance(progress, TrainingProgress) else progress.fraction
+
+
+def words(progress: Progress) -> str:
+    """Say how far it is."""
+    if not isinstance(progress, TrainingProgress):
+        return f"{progress.stage}, {progress.fraction:.0%}"
+    left = progress.seconds_left
+    rest = "" if left is None else f", {_duration(left)} left"
+    return f"epoch {progress.epoch}, {progress.stage}, {progress.examples:,} examples{rest}"
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 90:
+        return f"about {max(1, round(seconds))} s"
+    return f"about {round(seconds / 60)} min"

@@ -1,0 +1,204 @@
+"""A label image that is never made: a table over superpixels, looked up where one looks.
+
+napari slices it like an array. Only what is on the screen is read from the superpixels and mapped,
+so a tick of the threshold costs one slice, whatever the size of the volume.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from napari_agglo.tree._kernels import map_labels
+
+Extent = tuple[range | int, ...]
+_KEPT = 8  # slices of superpixels that are kept: a few planes back and forth, a few panels
+_KEPT_BYTES = 256 << 20
+
+
+class Table:
+    """The table that several arrays look up in; set it, and all show it."""
+
+    def __init__(self, values: NDArray[np.uint32]) -> None:
+        self.values = values
+
+
+class LutArray:
+    """What ``table[superpixels]`` would be, sliced lazily.
+
+    Parameters
+    ----------
+    superpixels : array-like of int
+        Dense ids; numpy, or what reads when it is sliced (zarr, h5py, dask).
+    table : Table or array of uint32
+        The label of each dense id.
+    thickness : int
+        Show outlines only, of so many pixels counting both sides; whole segments if 0. There are
+        none in 3-D, where they would hide everything.
+
+    Examples
+    --------
+    >>> superpixels = np.array([[1, 2], [3, 3]], np.uint32)
+    >>> shown = LutArray(superpixels, np.array([0, 7, 7, 9], np.uint32))
+    >>> np.asarray(shown[0])
+    array([7, 7], dtype=uint32)
+    >>> shown.table.values = np.array([0, 1, 2, 3], np.uint32)
+    >>> np.asarray(shown)
+    array([[1, 2],
+           [3, 3]], dtype=uint32)
+    """
+
+    thickness = 0  # of outlines in pixels; 0 shows whole segments
+
+    def __init__(
+        self, superpixels: Any, table: Table | NDArray[np.uint32], *, thickness: int = 0
+    ) -> None:
+        self.thickness = thickness
+        self.table = table if isinstance(table, Table) else Table(np.asarray(table, np.uint32))
+        self._cache = _Slices(superpixels)
+        self._extent: Extent = tuple(range(int(n)) for n in superpixels.shape)
+
+    dtype = np.dtype(np.uint32)
+
+    @property
+    def superpixels(self) -> Any:
+        """The dense superpixels, whole."""
+        return self._cache.source
+
+    @superpixels.setter
+    def superpixels(self, superpixels: Any) -> None:
+        """Show other superpixels of the same shape, as after one was divided."""
+        self._cache.replace(superpixels)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Its length along each axis."""
+        return tuple(len(axis) for axis in self._extent if isinstance(axis, range))
+
+    @property
+    def ndim(self) -> int:
+        """How many axes it has."""
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        """How many pixels it has."""
+        return int(np.prod(self.shape, dtype=np.int64))
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __getitem__(self, index: Any) -> Any:
+        extent = _narrowed(self._extent, index)
+        if extent is None:  # by arrays of indices: rare, and small
+            return np.asarray(self)[index]
+        part = object.__new__(LutArray)
+        part.table, part._cache, part._extent = self.table, self._cache, extent
+        part.thickness = self.thickness
+        # A view while it has many pixels: napari narrows it further before it looks.
+        return part if part.ndim > 2 else np.asarray(part)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        if self.thickness and self.ndim > 2:
+            return np.zeros(self.shape, np.uint32 if dtype is None else dtype)
+        labels = self._cache.read(self._extent)
+        out = np.empty(labels.shape, np.uint32)
+        map_labels(labels.reshape(-1), self.table.values, out.reshape(-1))
+        if self.thickness and out.ndim == 2:
+            out[~_edges(out, self.thickness)] = 0
+        return out if dtype is None else out.astype(dtype, copy=False)
+
+    def __repr__(self) -> str:
+        return f"LutArray(shape={self.shape}, {len(self.table.values) - 1} superpixels)"
+
+
+def _edges(labels: NDArray[np.uint32], thickness: int) -> NDArray[np.bool_]:
+    """Return where a pixel is next to another label, `thickness` pixels thick."""
+    edge = np.zeros(labels.shape, bool)
+    down, right = labels[1:] != labels[:-1], labels[:, 1:] != labels[:, :-1]
+    edge[:-1] |= down
+    edge[:, :-1] |= right
+    if thickness == 1:  # a line between two labels is drawn on one of them
+        return edge
+    edge[1:] |= down
+    edge[:, 1:] |= right
+    for _ in range(thickness - 2):
+        wider = edge.copy()
+        wider[1:] |= edge[:-1]
+        wider[:-1] |= edge[1:]
+        wider[:, 1:] |= edge[:, :-1]
+        wider[:, :-1] |= edge[:, 1:]
+        edge = wider
+    return edge
+
+
+class _Slices:
+    """Reads parts of an array, and keeps the last ones if reading is slow; any thread may ask."""
+
+    def __init__(self, source: Any) -> None:
+        self._lock = threading.Lock()
+        self.replace(source)
+
+    def replace(self, source: Any) -> None:
+        with self._lock:
+            self.source = source
+            self._kept: OrderedDict[Extent, NDArray[Any]] = OrderedDict()
+
+    def read(self, extent: Extent) -> NDArray[Any]:
+        source = self.source
+        index = tuple(_as_index(axis) for axis in extent)
+        if isinstance(source, np.ndarray):  # the read is a view; a copy only across the grain
+            return np.ascontiguousarray(source[index])
+        with self._lock:
+            kept = self._kept.get(extent)
+            if kept is not None:
+                self._kept.move_to_end(extent)
+                return kept
+        read = np.ascontiguousarray(np.asarray(source[index]))
+        with self._lock:
+            if self.source is source and read.nbytes <= _KEPT_BYTES:
+                self._kept[extent] = read
+                while len(self._kept) > _KEPT:
+                    self._kept.popitem(last=False)
+        return read
+
+
+def _narrowed(extent: Extent, index: Any) -> Extent | None:
+    """Return the extent of a part; None if the index is not of slices and numbers."""
+    given = index if isinstance(index, tuple) else (index,)
+    axes = [k for k, axis in enumerate(extent) if isinstance(axis, range)]
+    if any(one is Ellipsis for one in given):
+        at = next(k for k, one in enumerate(given) if one is Ellipsis)
+        missing = len(axes) - len(given) + 1
+        given = (*given[:at], *[slice(None)] * missing, *given[at + 1 :])
+    if len(given) > len(axes):
+        raise IndexError(f"too many indices: {len(given)} for {len(axes)} axes")
+    out = list(extent)
+    for k, one in zip(axes, given, strict=False):
+        axis = out[k]
+        assert isinstance(axis, range)
+        if isinstance(one, slice):
+            # napari slices with numbers of numpy.
+            out[k] = axis[slice(*(None if n is None else int(n) for n in _ends(one)))]
+        elif isinstance(one, (int, np.integer)) and not isinstance(one, (bool, np.bool_)):
+            out[k] = axis[int(one)]
+        else:
+            return None
+    return tuple(out)
+
+
+def _ends(one: slice) -> tuple[Any, Any, Any]:
+    return one.start, one.stop, one.step
+
+
+def _as_index(axis: range | int) -> slice | int:
+    if isinstance(axis, int):
+        return axis
+    if axis.step > 0:
+        return slice(axis.start, axis.stop, axis.step)
+    stop = axis.stop if axis.stop >= 0 else None
+    return slice(axis.start, stop, axis.step)

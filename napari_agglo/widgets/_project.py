@@ -1,0 +1,326 @@
+"""What is worked on in one viewer: from the data to the session, and who is told when it changes.
+
+All widgets of a viewer share one project, so a step does the same in the guided dock and as a
+widget of its own, and closing a dock loses nothing. Nothing here draws; `Scene` does.
+"""
+
+from __future__ import annotations
+
+import weakref
+from enum import Enum
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from psygnal import Signal
+
+from napari_agglo.graph import RegionGraph
+from napari_agglo.policy import MeanPolicy, Policy
+from napari_agglo.session import Session
+from napari_agglo.tree import MergeTree
+from napari_agglo.widgets._jobs import Jobs
+from napari_agglo.widgets._material import Material, Placement
+
+if TYPE_CHECKING:
+    import napari
+    import pandas as pd
+
+
+LOOK = "look"  # the job that repairs the hierarchy above edits
+
+
+class Step(Enum):
+    """The steps of the guided dock, in order; the value is the name of its job and its title."""
+
+    DATA = "Data"
+    TRAIN = "Train"
+    HIERARCHY = "Hierarchy"
+    EVALUATE = "Evaluate"
+    PROOFREAD = "Proofread"
+
+
+class Status(Enum):
+    """How far a step is."""
+
+    EMPTY = "empty"  # something is missing, and the hint says what
+    READY = "ready"  # the first click works
+    RUNNING = "running"
+    DONE = "done"
+    STALE = "stale"  # done, but what it was made from has changed since
+
+
+class Project:
+    """The state of one viewer. Set attributes on the main thread only.
+
+    Attributes
+    ----------
+    material : Material or None
+        What the Data step has chosen.
+    training : list of Material
+        Further volumes to train on.
+    graph, policy, tree, curve, session
+        What the steps made, as far as they are.
+    """
+
+    material_changed = Signal()
+    graph_changed = Signal()
+    policy_changed = Signal()
+    hierarchy_changed = Signal()  # another tree or session is shown
+    curve_changed = Signal()
+    threshold_changed = Signal(float)
+    edited = Signal(object)  # what is seen has changed: a Change, or None
+    selection_changed = Signal()
+    status_changed = Signal()
+    closing = Signal()
+
+    def __init__(self) -> None:
+        self.jobs = Jobs()
+        self.jobs.changed.connect(lambda _: self.status_changed.emit())
+        self.material: Material | None = None
+        self.trouble = ""  # why there is no material, in words
+        self.training: list[Material] = []
+        self.graph: RegionGraph | None = None
+        self.graph_of: Material | None = None
+        self.policy: Policy = MeanPolicy()
+        self.policy_of: Any = None  # what it was trained on, to know when it is stale
+        self.tree: MergeTree | None = None
+        self.tree_of: tuple[Any, Any] = (None, None)  # the graph and the policy it was made by
+        self.gold: Any = None  # that goes with the tree
+        self.curve: pd.DataFrame | None = None
+        self.session: Session | None = None
+        self.placement: Placement | None = None  # of the graph
+        self.active = 0  # dense name of the active segment, 0 for none
+        self.selected: tuple[int, ...] = ()  # dense names, without the active one
+        self._threshold = 0.5
+        self._last = np.zeros(1, np.uint32)
+        self._n_last = 0
+        self._closed = False
+
+    # What the steps set.
+
+    def set_material(self, material: Material | None, trouble: str = "") -> None:
+        """Take what the Data step has chosen; `trouble` says why there is none."""
+        self.material, self.trouble = material, trouble
+        self.material_changed.emit()
+        self.status_changed.emit()
+
+    def set_graph(self, graph: RegionGraph, material: Material) -> None:
+        """Take the graph that was made of a material (with its superpixels)."""
+        self.graph, self.graph_of = graph, material
+        self.placement = material.placement
+        if self.material is not None and self.material.superpixels is None:
+            self.material = material
+        self.graph_changed.emit()
+        self.status_changed.emit()
+
+    def set_policy(self, policy: Policy, made_of: Any = None) -> None:
+        """Take a policy that was trained or loaded."""
+        self.policy, self.policy_of = policy, made_of
+        self.policy_changed.emit()
+        self.status_changed.emit()
+
+    def set_tree(self, tree: MergeTree, graph: RegionGraph, policy: Policy, gold: Any) -> None:
+        """Show a tree, without a session."""
+        self.close_session()
+        self.tree, self.tree_of, self.gold = tree, (graph, policy), gold
+        self.curve = None
+        self.select(0)
+        self.hierarchy_changed.emit()
+        self.threshold_changed.emit(self._threshold)
+        self.status_changed.emit()
+
+    def set_curve(self, curve: pd.DataFrame | None) -> None:
+        """Take the VI at every threshold of the tree."""
+        self.curve = curve
+        self.curve_changed.emit()
+        self.status_changed.emit()
+
+    def set_session(self, session: Session, tree: MergeTree, placement: Placement) -> None:
+        """Show a session that was created or opened, and edit it from now on."""
+        self.close_session()
+        self.session, self.tree = session, tree
+        self.graph, self.policy, self.placement = session.graph, session.policy, placement
+        self.tree_of = (session.graph, session.policy)
+        self._threshold = session.threshold
+        self.select(0)
+        self.hierarchy_changed.emit()
+        self.threshold_changed.emit(self._threshold)
+        self.status_changed.emit()
+
+    def close_session(self) -> None:
+        """Let go of the session: all of it is on the disk. The tree without edits stays."""
+        if self.session is not None:
+            self.session.close()
+            self.session = None
+            self.select(0)
+            self.hierarchy_changed.emit()
+            self.status_changed.emit()
+
+    # What is seen.
+
+    @property
+    def threshold(self) -> float:
+        """The scale that is looked at."""
+        return self._threshold
+
+    @threshold.setter
+    def threshold(self, threshold: float) -> None:
+        if threshold == self._threshold:
+            return
+        self._threshold = float(threshold)
+        self._follow()
+        self.threshold_changed.emit(self._threshold)
+
+    @property
+    def settled(self) -> bool:
+        """Whether the session shows the threshold; if not, the way there is being repaired."""
+        session = self.session
+        return session is None or (
+            self.jobs[LOOK] is None and session.threshold == self._threshold and session.ready
+        )
+
+    def _follow(self) -> None:
+        """Bring the session to the threshold; in a worker, if that takes a repair above edits."""
+        session = self.session
+        if session is None or self.jobs[LOOK] is not None:
+            return
+        before = session.threshold if session.ready else None
+        session.threshold = self._threshold
+        if session.ready:
+            return
+        job = self.jobs.start(LOOK, "Repairing the hierarchy", session.look, lambda _: None)
+        if job is not None:
+            job.ended.connect(lambda: self._looked(session, before))
+
+    def _looked(self, session: Session, before: float | None) -> None:
+        """Show what was repaired; after a cancel, what was shown before."""
+        if self._closed or session is not self.session:
+            return
+        if not session.ready and before is not None and session.threshold == self._threshold:
+            self._threshold = session.threshold = before
+            self.threshold_changed.emit(before)
+        self._follow()  # the slider may have moved on meanwhile
+        if self.settled:
+            self.edited.emit(None)
+
+    @property
+    def has_hierarchy(self) -> bool:
+        """Whether there is something to show."""
+        return self.tree is not None
+
+    def table(self) -> NDArray[np.uint32]:
+        """Return the dense name of the segment of each dense superpixel, at the threshold.
+
+        While the way to the threshold is being repaired it is what was seen last.
+        """
+        if self.session is not None:
+            if self.settled:
+                self._last, self._n_last = self.session.lut(dense=True), self.session.n_segments
+            return self._last
+        if self.tree is not None:
+            return self.tree.lut(self._threshold)
+        return np.zeros(1, np.uint32)
+
+    @property
+    def n_segments(self) -> int:
+        """How many segments are seen."""
+        if self.session is not None:
+            return self.session.n_segments if self.settled else self._n_last
+        return 0 if self.tree is None else self.tree.n_segments(self._threshold)
+
+    def id_of(self, name: int) -> int:
+        """Return the user's id of a segment by its dense name."""
+        return 0 if self.graph is None else int(self.graph.ids[name])
+
+    def select(self, active: int, *others: int) -> None:
+        """Make a segment the active one, with others selected beside it, by dense names."""
+        self.active, self.selected = int(active), tuple(int(one) for one in others)
+        self.selection_changed.emit()
+
+    def has_edited(self, change: Any = None) -> None:
+        """Tell all that the session was edited, undone or redone."""
+        if self.session is not None:
+            self.graph = self.session.graph
+        self.edited.emit(change)
+        self.status_changed.emit()
+
+    # How far it is.
+
+    def status(self, step: Step) -> Status:
+        """Return how far a step is."""
+        if self.jobs[step.value] is not None:
+            return Status.RUNNING
+        return _STATUS[step](self)
+
+    # The end.
+
+    def close(self) -> None:
+        """Stop what runs and close the session: the viewer goes."""
+        if self._closed:
+            return
+        self._closed = True
+        self.jobs.close()
+        self.closing.emit()
+        if self.session is not None:
+            self.session.close()
+            self.session = None
+
+
+def _data(project: Project) -> Status:
+    if project.graph is None:
+        return Status.EMPTY if project.material is None else Status.READY
+    if project.material is None or project.material is project.graph_of:
+        return Status.DONE
+    return Status.STALE
+
+
+def _train(project: Project) -> Status:
+    trained = not isinstance(project.policy, MeanPolicy)
+    if trained:
+        stale = project.policy_of is not None and project.policy_of is not project.graph_of
+        return Status.STALE if stale else Status.DONE
+    material = project.material
+    ready = (material is not None and material.gold is not None) or bool(project.training)
+    return Status.READY if ready else Status.EMPTY
+
+
+def _hierarchy(project: Project) -> Status:
+    if project.tree is None:
+        has_data = project.material is not None or project.graph is not None
+        return Status.READY if has_data else Status.EMPTY
+    graph, policy = project.tree_of
+    if project.session is None and (graph is not project.graph or policy is not project.policy):
+        return Status.STALE
+    return Status.DONE
+
+
+def _evaluate(project: Project) -> Status:
+    if project.curve is not None:
+        return Status.DONE
+    return Status.READY if project.tree is not None and project.gold is not None else Status.EMPTY
+
+
+def _proofread(project: Project) -> Status:
+    if project.session is not None:
+        return Status.DONE
+    return Status.READY if project.tree is not None else Status.EMPTY
+
+
+_STATUS = {
+    Step.DATA: _data,
+    Step.TRAIN: _train,
+    Step.HIERARCHY: _hierarchy,
+    Step.EVALUATE: _evaluate,
+    Step.PROOFREAD: _proofread,
+}
+
+_projects: weakref.WeakKeyDictionary[Any, Project] = weakref.WeakKeyDictionary()
+
+
+def project_of(viewer: napari.viewer.ViewerModel) -> Project:
+    """Return the project of a viewer; there is one for each, made when first asked for."""
+    real = getattr(viewer, "__wrapped__", viewer)  # a plugin is handed a proxy
+    project = _projects.get(real)
+    if project is None:
+        project = _projects[real] = Project()
+    return project

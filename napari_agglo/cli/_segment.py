@@ -16,7 +16,7 @@ NAME = "segment"
 SUMMARY = "agglomerate superpixels and write the segments at a threshold"
 DESCRIPTION = (
     "Merge superpixels in the order of a policy, and write the label image at a threshold:\n"
-    "a segment's id is the smallest of its superpixels' ids."
+    "a segment has the id of one of its superpixels, and keeps it while it takes in smaller ones."
 )
 EXAMPLE = (
     "napari-agglo segment --superpixels superpixels.tif --cues boundary=cue_boundary.tif "

@@ -30,7 +30,7 @@ def best_lut(graph: RegionGraph, gold: Any) -> NDArray[np.uint32]:
     Returns
     -------
     ndarray of uint32, shape (n + 1,)
-        Dense id of the smallest superpixel of the same segment; 0 for 0. As `MergeTree.lut`.
+        Dense id of the smallest superpixel of the same segment; 0 for 0.
 
     Examples
     --------

@@ -18,11 +18,12 @@ from napari_agglo.session._exports import (
     export_regions,
     export_tree,
 )
-from napari_agglo.session._frontier import boundaries, inner_nodes
+from napari_agglo.session._frontier import boundaries, in_order, inner_nodes
 from napari_agglo.session._noting import Noting
 from napari_agglo.session._repair._nodes import BIRTH, EDIT, FIRST, LOW, PRIORITY, SECOND
 from napari_agglo.session._rules import Refused
 from napari_agglo.session._seen import Seen
+from napari_agglo.tree import Heritage
 
 KINDS = ("labels", "regions", "edits", "tree", "graphml", "agglomerate")
 
@@ -100,14 +101,18 @@ class Exporting(Noting):
     ) -> Path:
         state = self._state
         state.tree.look(np.inf, progress)
-        inner = inner_nodes(Seen(state, np.inf))
         nodes = state.tree.record.nodes
-        inner = inner[np.argsort(nodes.scales[inner, BIRTH], kind="stable")]
-        ends = np.sort(nodes.links[nodes.links[inner][:, [FIRST, SECOND]], LOW], axis=1)
+        inner = in_order(nodes, inner_nodes(Seen(state, np.inf)))
+        children = nodes.links[inner][:, [FIRST, SECOND]]
+        lows = nodes.links[children, LOW]
+        ends = np.sort(lows, axis=1)
+        named = [[state.tree.name(child) for child in pair] for pair in children.tolist()]
+        names = np.array(named, np.uint32).reshape(-1, 2)
         edits = nodes.links[inner, EDIT].astype(np.int64)
         owners = [self._history.done[state.owner(k)].number if k >= 0 else 0 for k in edits]
         said = np.where(edits >= 0, np.nan, nodes.scales[inner, PRIORITY])
         return export_tree(
             path, state.graph.superpixels, ends[:, 0], ends[:, 1], said,
             nodes.scales[inner, BIRTH], np.array(owners, np.int64), overwrite=overwrite,
+            heritage=Heritage(names[:, 0], names[:, 1], lows[:, 0] > lows[:, 1]),
         )  # fmt: skip

@@ -10,7 +10,16 @@ from numpy.typing import NDArray
 from napari_agglo.graph import RegionGraph, contracted
 from napari_agglo.policy import LearnedPolicy, MeanPolicy
 from napari_agglo.session._edits import Cut
-from napari_agglo.session._repair._nodes import EDIT, FIRST, LOW, PRIORITY, SECOND
+from napari_agglo.session._repair._nodes import (
+    BIRTH,
+    EDIT,
+    FIRST,
+    LOW,
+    PEAK,
+    PRIORITY,
+    SECOND,
+    Nodes,
+)
 from napari_agglo.session._seen import Seen
 from napari_agglo.session._suggest import (
     Apart,
@@ -77,7 +86,7 @@ def shown_nodes(seen: Seen) -> NDArray[np.int64]:
 
 
 def inner_nodes(seen: Seen) -> NDArray[np.int64]:
-    """Return the merges within what is seen, as nodes, each after those that it is made of."""
+    """Return the merges within what is seen, as nodes, each before those that it is made of."""
     links = seen.state.tree.record.nodes.links
     found = []
     at = shown_nodes(seen)
@@ -85,7 +94,26 @@ def inner_nodes(seen: Seen) -> NDArray[np.int64]:
         inner = at[links[at, FIRST] >= 0]
         found.append(inner)
         at = links[inner][:, [FIRST, SECOND]].reshape(-1).astype(np.int64)
-    return np.sort(np.concatenate(found)) if found else at  # a node comes after its children
+    return np.concatenate(found) if found else at
+
+
+def in_order(nodes: Nodes, inner: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return merges, each before those that it is made of, in the order in which they happened.
+
+    Numbers of nodes do not tell: one may have taken the place of an older one. Edits come after all
+    automatic merges of their scale; for the rest see the peaks of `Nodes`.
+    """
+    links, scales, _ = nodes.arrays
+    edits = links[inner, EDIT]
+    peaks = links[inner, PEAK]
+    by_policy = (links[peaks, FIRST] >= 0) & (links[peaks, EDIT] < 0)
+    priority = np.where(by_policy, scales[peaks, PRIORITY], -np.inf)
+    ends = np.sort(links[links[peaks][:, [FIRST, SECOND]], LOW], axis=1)
+    ties = np.where(by_policy[:, None], ends, -1)
+    order = np.lexsort(
+        (-np.arange(len(inner)), ties[:, 1], ties[:, 0], priority, edits, scales[inner, BIRTH])
+    )
+    return inner[order]
 
 
 def _merges(seen: Seen) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:

@@ -38,6 +38,11 @@ class Seeing(Core):
         with self._lock:
             self._seen.threshold = checked
 
+    @property
+    def ready(self) -> bool:
+        """Whether what is seen at the threshold is known; if not, `look` first, in a worker."""
+        return self._state.tree.horizon >= self._seen.threshold
+
     def look(self, progress: ProgressCallback | None = None) -> None:
         """Bring what is seen at the threshold up to date, which may take a second after an edit.
 
@@ -62,13 +67,29 @@ class Seeing(Core):
             map_labels(np.ascontiguousarray(part).reshape(-1), table, out.reshape(-1))
             return out
 
-    def lut(self) -> NDArray[Any]:
+    def lut(self, *, dense: bool = False) -> NDArray[Any]:
         """Return the segment of each superpixel, as a table over dense ids 0..n.
 
         ``session.lut()[session.graph.superpixels.image]`` is ``session.labels()``.
+
+        Parameters
+        ----------
+        dense : bool
+            Return the dense id by which each segment goes, ``session.graph.ids[...]`` being yours,
+            as a read-only view of uint32 for a screen: it costs nothing, and holds until the next
+            edit, which changes it. When `version` is another number, take it anew.
         """
         with self._lock:
+            if dense:
+                names = self._seen.names().view()
+                names.flags.writeable = False
+                return names
             return self._seen.table().copy()
+
+    @property
+    def version(self) -> int:
+        """Another number whenever what is seen may have changed."""
+        return self._seen.version
 
     def superpixel_at(self, index: Any) -> int:
         """Return the superpixel at a pixel; 0 where there is none."""
@@ -84,12 +105,14 @@ class Seeing(Core):
     def segments(self) -> NDArray[np.uint64]:
         """Return the segments that there are, ascending."""
         with self._lock:
-            return self._state.graph.ids[np.unique(self._seen.names()[1:])]
+            names = self._seen.names()
+            return self._state.graph.ids[np.sort(names[self._seen.naming()])]
 
     @property
     def n_segments(self) -> int:
         """How many segments there are."""
-        return len(self.segments())
+        with self._lock:
+            return int(np.count_nonzero(self._seen.naming()))
 
     def members(self, segment: int) -> NDArray[np.uint64]:
         """Return the superpixels of a segment, ascending."""

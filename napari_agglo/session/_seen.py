@@ -28,6 +28,7 @@ class Seen:
         self._names: NDArray[np.uint32] | None = None
         self._table: NDArray[Any] | None = None
         self._view: tuple[int, View] | None = None
+        self.version = 0  # another number whenever what is seen may have changed
 
     @property
     def threshold(self) -> float:
@@ -43,6 +44,7 @@ class Seen:
     def forget(self) -> None:
         """Look everything up again, when it is asked for."""
         self._names = self._table = self._view = None
+        self.version += 1
 
     @property
     def view(self) -> View:
@@ -64,6 +66,12 @@ class Seen:
             self._names = names
         return self._names
 
+    def naming(self) -> NDArray[np.bool_]:
+        """Return which superpixels segments are named by, one of each segment."""
+        found: NDArray[np.bool_] = self.names() == self.state.tree.record.names.of_superpixel
+        found[0] = False
+        return found
+
     def table(self) -> NDArray[Any]:
         """Return the user's id of the segment of each superpixel; it is not to be changed."""
         if self._table is None:
@@ -74,6 +82,7 @@ class Seen:
     def refresh(self, touched: NDArray[np.int32]) -> None:
         """Look up the segments of some superpixels again: nothing else has changed here."""
         self._table = None
+        self.version += 1
         if self._names is None:
             return
         n = self.state.graph.n_regions

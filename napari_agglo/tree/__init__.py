@@ -1,6 +1,6 @@
 """The merge tree, and how it is made of a region graph and a policy."""
 
 from napari_agglo.tree._agglomerate import agglomerate
-from napari_agglo.tree._merge_tree import MergeTree
+from napari_agglo.tree._merge_tree import Heritage, MergeTree
 
-__all__ = ["MergeTree", "agglomerate"]
+__all__ = ["Heritage", "MergeTree", "agglomerate"]

@@ -24,8 +24,8 @@ def agglomerate(
     """Merge the two regions that the policy puts first, again and again, until none is left.
 
     After a merge, every boundary of the new region is scored anew from the sums of the statistics.
-    Equal priorities are merged in the order of (smaller id, larger id), a region's id being that of
-    its smallest superpixel, so the same input gives the same tree, bit for bit.
+    Equal priorities are merged in the order of (smaller id, larger id), a region's id being here
+    that of its smallest superpixel, so the same input gives the same tree, bit for bit.
 
     Parameters
     ----------
@@ -72,4 +72,6 @@ def agglomerate(
         locked=locked,
         progress=progress,
     )
-    return MergeTree(graph.superpixels, merges.winners, merges.losers, merges.priorities)
+    return MergeTree(
+        graph.superpixels, merges.winners, merges.losers, merges.priorities, graph.sizes
+    )

@@ -8,14 +8,39 @@ from napari_agglo._jit import kernel
 
 
 @kernel
-def fill_lut(winners: Any, losers: Any, n_merges: Any, table: Any) -> None:
-    """Set ``table[id]`` to the region of `id` after `n_merges` merges. No bounds checking.
+def pass_names(
+    winners: Any, losers: Any, sizes: Any, name: Any, kept: Any, given_up: Any, from_loser: Any
+) -> None:
+    """Write which name each merge keeps, that of the larger region. No bounds checking.
 
-    `table` comes in as 0, 1, 2, ... Read backwards, a merge finds its winner's fate known: one step
-    a merge, no union-find.
+    `sizes` and `name` come in as those of the superpixels; of two equal ones the winner's is kept.
+    """
+    for k in range(winners.size):
+        u = winners[k]
+        v = losers[k]
+        from_loser[k] = sizes[v] > sizes[u]
+        kept[k] = name[v] if from_loser[k] else name[u]
+        given_up[k] = name[u] if from_loser[k] else name[v]
+        name[u] = kept[k]
+        sizes[u] += sizes[v]
+
+
+@kernel
+def fill_lut(kept: Any, given_up: Any, n_merges: Any, table: Any) -> None:
+    """Set ``table[id]`` to the name of `id` after `n_merges` merges. No bounds checking.
+
+    `table` comes in as 0, 1, 2, ... Read backwards, a merge finds the fate of the name that it
+    keeps known, and a name is given up once: one step a merge, no union-find.
     """
     for k in range(n_merges - 1, -1, -1):
-        table[losers[k]] = table[winners[k]]
+        table[given_up[k]] = table[kept[k]]
+
+
+@kernel
+def count_labels(labels: Any, counts: Any) -> None:
+    """Add the pixels of each label to `counts`; all flat. No bounds checking."""
+    for i in range(labels.size):
+        counts[labels[i]] += 1
 
 
 @kernel

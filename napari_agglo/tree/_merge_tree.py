@@ -6,22 +6,43 @@ from dataclasses import dataclass
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from napari_agglo.errors import InvalidInput, is_number, is_whole
-from napari_agglo.tree._kernels import common_ancestor, fill_lut, leaf_intervals, map_labels
+from napari_agglo.tree._kernels import (
+    common_ancestor,
+    count_labels,
+    fill_lut,
+    leaf_intervals,
+    map_labels,
+    pass_names,
+)
 from napari_agglo.volumes import DenseLabels, replacing
+
+
+class Heritage(NamedTuple):
+    """The name that each merge keeps, and the one that is given up; dense ids, shape (m,).
+
+    `from_loser` says where the name is that of the loser, which is the larger one then.
+    """
+
+    kept: NDArray[np.uint32]
+    given_up: NDArray[np.uint32]
+    from_loser: NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
 class MergeTree:
     """A hierarchy of partitions of a label image.
 
-    A *region* goes by the dense id of its smallest superpixel. A *node* is a region at one moment:
-    nodes 1..n are the superpixels, node n + 1 + k is what merge k made.
+    In `winners` and `losers` a *region* goes by the dense id of its smallest superpixel. Its
+    *name*, by which it is seen in a label image, is handed down: of two regions that merge, the one
+    of more pixels passes its name on (of two equal ones the winner does), so that a large segment
+    keeps its name while it takes in small ones. A *node* is a region at one moment: nodes 1..n are
+    the superpixels, node n + 1 + k is what merge k made.
 
     Parameters
     ----------
@@ -31,6 +52,8 @@ class MergeTree:
         The regions of each merge, ``winners < losers``; the loser becomes part of the winner.
     priorities : ndarray of float64, shape (m,)
         What the policy said of each merge. They need not ascend.
+    sizes : ndarray of int64, shape (n + 1,), optional
+        Pixels of each superpixel, which are counted in the image if they are not given.
 
     Examples
     --------
@@ -50,6 +73,7 @@ class MergeTree:
     winners: NDArray[np.int64]
     losers: NDArray[np.int64]
     priorities: NDArray[np.float64]
+    sizes: NDArray[np.int64] | None = None
 
     def __post_init__(self) -> None:
         m = len(self.winners)
@@ -57,6 +81,11 @@ class MergeTree:
             raise InvalidInput(
                 "`winners`, `losers` and `priorities` must be of one length, got "
                 f"{m}, {len(self.losers)} and {len(self.priorities)}."
+            )
+        if self.sizes is not None and np.shape(self.sizes) != (self.n_superpixels + 1,):
+            raise InvalidInput(
+                f"`sizes` must have a number for 0 and each of {self.n_superpixels} superpixels, "
+                f"got shape {np.shape(self.sizes)}."
             )
         if m == 0:
             return
@@ -120,7 +149,7 @@ class MergeTree:
     def lut(
         self, threshold: float | None = None, *, merges: int | None = None
     ) -> NDArray[np.uint32]:
-        """Return the region of each superpixel, as a table over dense ids 0..n.
+        """Return the name of the region of each superpixel, as a table over dense ids 0..n.
 
         Parameters
         ----------
@@ -132,11 +161,26 @@ class MergeTree:
         Returns
         -------
         ndarray of uint32, shape (n + 1,)
-            Dense id of the smallest superpixel of the same region; 0 for 0.
+            Dense id of one superpixel of the same region, the name of that; 0 for 0.
         """
         table = np.arange(self.n_superpixels + 1, dtype=np.uint32)
-        fill_lut(self.winners, self.losers, self._count(threshold, merges), table)
+        kept, given_up, _ = self.heritage
+        fill_lut(kept, given_up, self._count(threshold, merges), table)
         return table
+
+    @cached_property
+    def heritage(self) -> Heritage:
+        """Which name each merge keeps."""
+        if self.sizes is None:
+            sizes = np.zeros(self.n_superpixels + 1, np.int64)
+            count_labels(np.ascontiguousarray(self.superpixels.image).reshape(-1), sizes)
+        else:
+            sizes = np.array(self.sizes, np.int64)
+        kept, given_up = (np.zeros(self.n_merges, np.uint32) for _ in range(2))
+        from_loser = np.zeros(self.n_merges, np.bool_)
+        name = np.arange(self.n_superpixels + 1, dtype=np.uint32)
+        pass_names(self.winners, self.losers, sizes, name, kept, given_up, from_loser)
+        return Heritage(kept, given_up, from_loser)
 
     def segment(
         self, threshold: float | None = None, *, merges: int | None = None, index: Any = ...
@@ -153,7 +197,8 @@ class MergeTree:
         Returns
         -------
         ndarray
-            Labels in the user's ids and type: each segment has the id of its smallest superpixel.
+            Labels in the user's ids and type: each segment has the id of one of its superpixels,
+            and while it takes in smaller ones keeps it.
         """
         table = self._ids[self.lut(threshold, merges=merges)]
         part = self.superpixels.image[index]
@@ -221,19 +266,22 @@ class MergeTree:
     def to_csv(self, path: str | PathLike[str]) -> Path:
         """Write the merges as a table, in order and in the user's ids, whole or not at all.
 
-        Columns: merge, winner, loser (ids of regions), left, right, parent (nodes; a superpixel is
-        its dense id), priority, height.
+        Columns: merge, winner, loser (names of regions, as in a label image: that of the winner is
+        kept), left, right, parent (nodes, the winner's first; a superpixel is its dense id),
+        priority, height.
         """
         import pandas as pd
 
         ids = self.superpixels.ids
+        kept, given_up, from_loser = self.heritage
+        nodes = np.where(from_loser[:, None], self.children[:, ::-1], self.children)
         table = pd.DataFrame(
             {
                 "merge": np.arange(self.n_merges),
-                "winner": ids[self.winners],
-                "loser": ids[self.losers],
-                "left": self.children[:, 0],
-                "right": self.children[:, 1],
+                "winner": ids[kept],
+                "loser": ids[given_up],
+                "left": nodes[:, 0],
+                "right": nodes[:, 1],
                 "parent": np.arange(self.n_merges) + self.n_superpixels + 1,
                 "priority": self.priorities,
                 "height": self.heights,

@@ -69,6 +69,8 @@ def with_pieces(edit, division):
 def partition(session):
     """Return the segments that are seen: sets of superpixels (dense ids) by segment id."""
     table = session.lut().tolist()
+    assert session.n_segments == len(set(table[1:]))
+    assert session.segments().tolist() == sorted(set(table[1:]))
     return {
         segment: frozenset(s for s, k in enumerate(table) if k == segment)
         for segment in set(table[1:])

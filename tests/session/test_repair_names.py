@@ -9,7 +9,7 @@ from oracles.edits import adjacency, constraints, policy_score, tree_of_edits
 from oracles.proofreader import SCALES, draw_edit
 from oracles.repairs import POLICIES, as_scores, graphs, partition
 
-from napari_agglo import region_graph
+from napari_agglo import agglomerate, region_graph
 from napari_agglo.policy import MeanPolicy
 from napari_agglo.session._edits import Cut, Merge, as_ids
 from napari_agglo.session._repair._hierarchy import Hierarchy
@@ -79,6 +79,26 @@ def test_names_are_stable(data, graph, policy):
     assert {at: tree.table(at).tolist() for at in ALL} == {
         at: Hierarchy(graph, policy).table(at).tolist() for at in ALL
     }
+
+
+@settings(max_examples=60)
+@given(graphs(), POLICIES)
+def test_without_edits_names_are_those_of_the_merge_tree(graph, policy):
+    policy, _ = as_scores(graph, *policy)
+    merged = agglomerate(graph, policy)
+    tree = Hierarchy(graph, policy)
+    for scale in (-1.0, *merged.thresholds(), *ALL):
+        assert tree.table(scale).tolist() == merged.lut(scale).tolist()
+
+
+def test_a_part_that_a_cut_puts_together_goes_by_the_name_of_its_largest_region():
+    labels = np.array([[1, 2, 2, 2], [3, 3, 3, 3], [3, 3, 3, 3]])
+    graph = region_graph(labels, np.array([[0, 1.0, 0, 0], [0] * 4, [0] * 4]))
+    tree = Hierarchy(graph, MeanPolicy())
+    assert tree.table(0.3).tolist() == [0, 3, 3, 3], "test invalid"
+    tree.do(Cut(0.3, (as_ids([3]), as_ids([1, 2]))))
+    assert tree.table(0.3).tolist() == [0, 2, 2, 3]
+    assert tree.table(0.2).tolist() == [0, 1, 2, 3]
 
 
 def test_the_active_segment_and_the_largest_part_keep_their_names():

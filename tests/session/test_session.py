@@ -57,6 +57,36 @@ def test_what_is_seen(session):
     assert "4 superpixels" in repr(session)
 
 
+def test_the_table_for_a_screen_is_no_copy_and_cannot_be_written(session):
+    dense = session.lut(dense=True)
+    assert dense.dtype == np.uint32
+    assert (session.graph.ids[dense] == session.lut()).all()
+    assert np.shares_memory(dense, session.lut(dense=True))
+    with pytest.raises(ValueError, match="read-only"):
+        dense[1] = 2
+    session.merge(7, 5)
+    assert (session.graph.ids[session.lut(dense=True)] == session.lut()).all()
+    assert session.lut().tolist() == [0, 7, 7, 7, 900]
+
+
+def test_the_version_is_another_whenever_what_is_seen_may_be(session):
+    seen = [session.version]
+
+    def changed(work):
+        work()
+        seen.append(session.version)
+        return seen[-1] not in seen[:-1]
+
+    assert changed(lambda: session.merge(7, 5))
+    assert changed(session.undo)
+    assert changed(session.redo)
+    assert changed(lambda: setattr(session, "threshold", 0.05))
+    assert changed(lambda: session.up(5))
+    assert changed(lambda: session.cut_children(5))
+    assert not changed(lambda: session.rename(5, "axon")), "a mark is not seen"
+    assert not changed(session.labels)
+
+
 def test_merge_cut_undo_redo(session):
     change = session.merge(7, 5)
     assert row(session) == [7, 7, 7, 7, 7, 7, 900, 900]

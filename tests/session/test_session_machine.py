@@ -7,6 +7,7 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
@@ -175,6 +176,42 @@ class Proofreading(RuleBasedStateMachine):
     def unlock(self, data):
         segment = self.some(data, self.session.locked().tolist() or None)
         self.act(lambda: self.session.unlock(segment), expected=lambda _: frozenset())
+
+    @rule(
+        data=st.data(),
+        said=st.sampled_from([("rename", "axon ü"), ("rename", ""), ("comment", "ends\nhere")])
+        | st.tuples(st.just("review"), st.booleans()),
+    )
+    def mark(self, data, said):
+        session = self.session
+        segment = self.some(data)
+        what, value = said
+        others = {k: session._state.marks[k] for k in session._state.marks if k != segment}
+        self.act(lambda: getattr(session, what)(segment, value), expected=lambda _: frozenset())
+        field = {"rename": "name", "comment": "comment", "review": "reviewed"}[what]
+        assert getattr(session.mark(segment), field) == value
+        assert all(session._state.marks[k] == mark for k, mark in others.items())
+        there = session.segments().tolist()
+        assert session.reviewed.reviewed == sum(session.mark(k).reviewed for k in there)
+        if what == "rename" and value:
+            assert segment in session.named(value)
+
+    @rule()
+    def export_the_tree(self):
+        """See that merges are in an order in which they can be done, with the ids of labels."""
+        session, at = self.session, self.session.threshold
+        table = pd.read_csv(session.export(self.folder / "tree.csv", "tree", overwrite=True))
+        for scale in {*SCALES, 2.0} - {override.scale for override in session._state.overrides}:
+            session.threshold = scale
+            seen = partition(session)
+            if len(session.locked()):
+                continue  # a locked segment is whole already where the merges within it are not yet
+            own = session.graph.ids[session._state.tree.record.names.of_superpixel].tolist()
+            names = {own[k]: frozenset([k]) for k in range(1, len(own))}
+            for row in table[table["height"] <= scale].itertuples():
+                names[row.winner] |= names.pop(row.loser)
+            assert names == seen
+        session.threshold = at
 
     @precondition(lambda self: self.before)
     @rule()

@@ -28,7 +28,8 @@ def trees(draw, most=15):
         alive.remove(max(pair))
     m = len(winners)
     priorities = draw(st.lists(st.integers(0, 10), min_size=m, max_size=m))
-    image = draw(st.permutations([*range(n + 1), *range(n + 1)]))
+    more = draw(st.lists(st.integers(0, n), min_size=n + 1, max_size=n + 1))
+    image = draw(st.permutations([*range(n + 1), *more]))
     return MergeTree(
         DenseLabels(
             np.array(image, np.uint32).reshape(2, -1), ids.astype(np.uint64), np.dtype(np.int64)
@@ -45,6 +46,19 @@ def members_after(tree, merges):
     for winner, loser in zip(tree.winners[:merges], tree.losers[:merges], strict=True):
         members[int(winner)] |= members.pop(int(loser))
     return members
+
+
+def names_after(tree, merges):
+    """Return the name of each region after so many merges: the larger of two passes its name on."""
+    members = {k: {k} for k in range(1, tree.n_superpixels + 1)}
+    names = {k: k for k in members}
+    for winner, loser in zip(tree.winners[:merges], tree.losers[:merges], strict=True):
+        w, v = int(winner), int(loser)
+        of_w, of_v = (int(np.isin(tree.superpixels.image, [*members[k]]).sum()) for k in (w, v))
+        other = names.pop(v)
+        names[w] = other if of_v > of_w else names[w]
+        members[w] |= members.pop(v)
+    return names
 
 
 def nodes_of(tree):
@@ -64,9 +78,26 @@ def test_lut_after_every_merge(tree):
         lut = tree.lut(merges=merges)
         assert lut.dtype == np.uint32
         assert lut[0] == 0
+        names = names_after(tree, merges)
         for region, members in members_after(tree, merges).items():
-            assert set(np.flatnonzero(lut == region).tolist()) == members
-            assert region == min(members)
+            assert set(np.flatnonzero(lut == names[region]).tolist()) == members
+            assert names[region] in members
+
+
+def test_a_large_segment_keeps_its_name_while_it_takes_in_small_ones():
+    tree = agglomerate(region_graph(np.array([[1, 2, 3, 3, 3, 4]]), np.zeros((1, 6))))
+    assert tree.winners.tolist() == [1, 1, 1], "test invalid: 3 must meet smaller ids"
+    assert [tree.segment(merges=k)[0, 3] for k in range(4)] == [3, 3, 3, 3]
+    assert tree.segment(merges=1).tolist() == [[1, 1, 3, 3, 3, 4]], "of two equal ones the first"
+
+
+@given(trees())
+def test_sizes_need_not_be_given(tree):
+    counted = np.bincount(tree.superpixels.image.reshape(-1), minlength=tree.n_superpixels + 1)
+    given = MergeTree(tree.superpixels, tree.winners, tree.losers, tree.priorities, counted)
+    assert np.array_equal(given.lut(1.0), tree.lut(1.0))
+    with pytest.raises(InvalidInput, match="`sizes` must have a number for 0 and each of"):
+        MergeTree(tree.superpixels, tree.winners, tree.losers, tree.priorities, counted[1:])
 
 
 @given(trees(), st.floats(-0.2, 1.2))
@@ -140,11 +171,16 @@ def test_lowest_common_ancestor(tree):
 def test_csv_says_it_all(tmp_path_factory, tree):
     path = tree.to_csv(tmp_path_factory.mktemp("tree") / "tree.csv")
     table = pd.read_csv(path)
-    assert table["winner"].tolist() == tree.superpixels.ids[tree.winners].tolist()
-    assert table["loser"].tolist() == tree.superpixels.ids[tree.losers].tolist()
+    nodes = nodes_of(tree)
+    for k, row in enumerate(table.itertuples()):
+        before, after = (tree.superpixels.ids[tree.lut(merges=m)] for m in (k, k + 1))
+        assert {row.winner} == {before[s] for s in nodes[row.left]}, "what labels have there"
+        assert {row.loser} == {before[s] for s in nodes[row.right]}
+        assert {row.winner} == {after[s] for s in nodes[row.parent]}
     assert table["priority"].tolist() == tree.priorities.tolist()
     assert table["height"].tolist() == tree.heights.tolist()
-    assert table[["left", "right"]].values.tolist() == tree.children.tolist()
+    children = np.sort(table[["left", "right"]].values, axis=1)
+    assert children.tolist() == np.sort(tree.children, axis=1).tolist()
 
 
 def test_a_chain_of_many_merges_needs_no_recursion():

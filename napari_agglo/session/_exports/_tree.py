@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from napari_agglo.errors import InvalidInput
 from napari_agglo.session._exports._target import writing
-from napari_agglo.tree import MergeTree
+from napari_agglo.tree import Heritage, MergeTree
 from napari_agglo.volumes import DenseLabels
 
 
@@ -23,12 +23,14 @@ def export_tree(
     heights: ArrayLike,
     edits: ArrayLike | None = None,
     *,
+    heritage: Heritage | None = None,
     overwrite: bool = False,
 ) -> Path:
     """Write merges as CSV, in order and in the user's ids, whole or not at all.
 
-    The columns are those of `MergeTree.to_csv` and one more: merge, winner, loser (ids of regions),
-    left, right, parent (nodes; a superpixel is its dense id), priority, height, edit.
+    The columns are those of `MergeTree.to_csv` and one more: merge, winner, loser (names of
+    regions, as in a label image; that of the winner is kept), left, right, parent (nodes, the
+    winner's first; a superpixel is its dense id), priority, height, edit.
 
     Parameters
     ----------
@@ -44,6 +46,8 @@ def export_tree(
         The scale from which each merge counts, ascending.
     edits : array of int, shape (m,), optional
         Sequence number of the edit that made the merge; 0 (an empty cell) if the policy did.
+    heritage : Heritage, optional
+        Which name each merge keeps; without, that of the larger region.
     overwrite : bool
         Whether what is at `path` may be replaced.
 
@@ -76,13 +80,15 @@ def export_tree(
         )
     if (np.diff(counts_from) < 0).any():
         raise InvalidInput("`heights` must not descend; give the merges in the order of the tree.")
+    kept, given_up, from_loser = tree.heritage if heritage is None else heritage
+    nodes = np.where(from_loser[:, None], tree.children[:, ::-1], tree.children)
     table = pd.DataFrame(
         {
             "merge": np.arange(tree.n_merges),
-            "winner": superpixels.ids[tree.winners],
-            "loser": superpixels.ids[tree.losers],
-            "left": tree.children[:, 0],
-            "right": tree.children[:, 1],
+            "winner": superpixels.ids[kept],
+            "loser": superpixels.ids[given_up],
+            "left": nodes[:, 0],
+            "right": nodes[:, 1],
             "parent": np.arange(tree.n_merges) + tree.n_superpixels + 1,
             "priority": said,
             "height": counts_from,

@@ -127,7 +127,7 @@ def _unlock(record: Record, edit: Unlock, step: Step) -> None:
         pieces = order[(links[order, FIRST] < 0) | (scales[order, BIRTH] <= edit.scale)]
         pieces = pieces[np.argsort(links[pieces, LOW])]
         index = len(record.constraints.edits)
-        node = record.join(pieces.tolist(), edit.scale, index, step)
+        node = record.join(pieces.tolist(), edit.scale, index, step, is_active=False)
     record.set_free(node, edit.scale, step)
     step.entered = record.constraints.enter(edit, (members,), locked=members)
     _pass_name(record, naming, node, step)

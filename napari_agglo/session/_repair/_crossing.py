@@ -49,8 +49,8 @@ def before_crossing(
         return order[:1], lowest
     inner = order[(links[order, FIRST] >= 0) & (links[order, EDIT] < 0)]
     same = inner[scales[inner, BIRTH] == lowest]
-    low = links[links[same, FIRST], LOW]  # the regions of a merge, the smaller id first
-    high = links[links[same, SECOND], LOW]
+    ends = links[links[same][:, [FIRST, SECOND]], LOW]  # the regions of a merge
+    low, high = ends.min(axis=1), ends.max(axis=1)
     ranked = same[np.lexsort((high, low, scales[same, PRIORITY]))]
     alive = np.zeros(len(order), np.int64)
     heap = np.zeros(len(same) + 1, np.int64)

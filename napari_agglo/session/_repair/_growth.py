@@ -77,18 +77,18 @@ def common_holder(u: Any, v: Any, now: Any, links: Any, scales: Any, sizes: Any)
 
 @inlined
 def add_node(
-    u: Any, v: Any, birth: Any, level: Any, priority: Any, edit: Any, now: Any,
+    u: Any, v: Any, birth: Any, level: Any, priority: Any, edit: Any, is_active: Any, now: Any,
     links: Any, scales: Any, sizes: Any, log: Any, logged: Any, state: Any,
 ) -> Any:  # fmt: skip
     """Add the union of nodes `u` and `v` and return it.
 
-    The first of the two is the one of the smaller id, but where a user merges the active one: the
-    first superpixel of the first of the first ... names the region.
+    The first of the two is the larger one, but where a user merges the active one, `u`: the first
+    superpixel of the first of the first ... names the region.
     """
     node = state[N_NODES]
     state[N_NODES] = node + 1
     low = min(links[u, LOW], links[v, LOW])
-    if edit < 0 and links[v, LOW] < links[u, LOW]:
+    if not is_active and (sizes[v], links[u, LOW]) > (sizes[u], links[v, LOW]):
         u, v = v, u
     links[node, PARENT] = common_holder(u, v, now, links, scales, sizes)
     links[node, FIRST] = u
@@ -168,7 +168,7 @@ def take_place(node: Any, links: Any, scales: Any, log: Any, logged: Any, state:
 
 @kernel
 def join_nodes(
-    u: Any, v: Any, scale: Any, edit: Any, links: Any, scales: Any, sizes: Any,
+    u: Any, v: Any, scale: Any, edit: Any, is_active: Any, links: Any, scales: Any, sizes: Any,
     log: Any, logged: Any, state: Any,
 ) -> Any:  # fmt: skip
     """Join two regions that live at `scale` there, as a user does; return the node.
@@ -177,8 +177,9 @@ def join_nodes(
     """
     above = np.nextafter(scale, np.inf)
     node = add_node(
-        u, v, scale, above, np.nan, edit, scale, links, scales, sizes, log, logged, state
-    )
+        u, v, scale, above, np.nan, edit, is_active, scale, links, scales, sizes,
+        log, logged, state,
+    )  # fmt: skip
     if twin(node, scale, np.inf, LAST, links, scales, sizes) == 1:
         take_place(node, links, scales, log, logged, state)
     else:

@@ -21,7 +21,7 @@ from napari_agglo.session._repair._nodes import (
     PARENT,
     SECOND,
     UNTIL,
-    first_leaves,
+    names_of,
 )
 from napari_agglo.session._repair._record import Record, Step
 from napari_agglo.session._repair._working import number_regions
@@ -220,11 +220,11 @@ class Hierarchy:
     def table(self, scale: float) -> NDArray[np.uint32]:
         """Return the name of the region of every superpixel at a scale, as a table over 0..n."""
         regions = self.regions(scale)
-        nodes, which = np.unique(regions, return_inverse=True)
-        naming = np.zeros(len(nodes), np.int64)
-        first_leaves(nodes, self.record.nodes.links, naming)
-        naming[0] = 0
-        return self.record.names.of_superpixel[naming][which]
+        nodes = self.record.nodes
+        names = np.zeros(len(regions), np.uint32)
+        known = np.zeros(nodes.count, np.uint32)
+        names_of(regions, nodes.links, self.record.names.of_superpixel, known, names)
+        return names
 
     def name(self, node: int) -> int:
         """Return the name of a region, a dense id: no other that lives beside it has that."""

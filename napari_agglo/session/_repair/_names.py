@@ -1,8 +1,9 @@
 """Names of regions: stable while one moves the threshold, merges and cuts.
 
-A region is named by one of its superpixels, so no two regions of a partition have one name: the
-smallest, or where a user merged that of the segment that was active. A cut gives the name of the
-whole to its largest part, by letting two superpixels within it change names.
+A region is named by one of its superpixels, so no two regions of a partition have one name: that
+of the larger of the two regions that it was made of, or where a user merged that of the one that
+was active. A cut gives the name of the whole to its largest part, by letting two superpixels within
+it change names.
 """
 
 from __future__ import annotations

@@ -89,8 +89,9 @@ def _record(
         u = at[winners[k]]
         v = at[losers[k]]
         highest = max(highest, priorities[k])
-        links[count, FIRST] = u
-        links[count, SECOND] = v
+        swapped = sizes[v] > sizes[u]  # the larger one passes its name on
+        links[count, FIRST] = v if swapped else u
+        links[count, SECOND] = u if swapped else v
         links[count, LOW] = winners[k]
         scales[count, BIRTH] = highest
         scales[count, LEVEL] = highest
@@ -178,14 +179,31 @@ def regions_at(leaves: Any, scale: Any, links: Any, scales: Any, top: Any, out: 
         out[superpixel] = found
 
 
+@inlined
+def naming_of(node: Any, links: Any) -> Any:
+    """Return the superpixel that names a node: the first of the first of the first ..."""
+    while links[node, FIRST] >= 0:
+        node = np.int64(links[node, FIRST])
+    return np.int64(links[node, LOW])
+
+
 @kernel
-def first_leaves(nodes: Any, links: Any, out: Any) -> None:
-    """Write the superpixel that names each node to `out`. No bounds checking."""
-    for k in range(nodes.size):
-        node = nodes[k]
-        while links[node, FIRST] >= 0:
-            node = np.int64(links[node, FIRST])
-        out[k] = links[node, LOW]
+def first_leaf(node: Any, links: Any) -> Any:
+    """Return the superpixel that names a node. No bounds checking."""
+    return naming_of(node, links)
+
+
+@kernel
+def names_of(regions: Any, links: Any, of_superpixel: Any, known: Any, out: Any) -> None:
+    """Write the name of the region of each superpixel to `out`. No bounds checking.
+
+    `known` is a zeroed buffer of nodes.
+    """
+    for superpixel in range(1, regions.size):
+        node = regions[superpixel]
+        if known[node] == 0:
+            known[node] = of_superpixel[naming_of(node, links)]
+        out[superpixel] = known[node]
 
 
 @kernel

@@ -28,7 +28,7 @@ from napari_agglo.session._repair._nodes import (
     FIRST,
     LOW,
     Nodes,
-    first_leaves,
+    first_leaf,
     region_at,
     regions_at,
     subtree,
@@ -102,9 +102,7 @@ class Record:
 
     def naming(self, node: int) -> int:
         """Return the superpixel after which a node is named."""
-        out = np.zeros(1, np.int64)
-        first_leaves(np.array([node]), self.nodes.links, out)
-        return int(out[0])
+        return int(first_leaf(node, self.nodes.links))
 
     # Changing. What changed is noted in a step.
 
@@ -112,14 +110,21 @@ class Record:
         """Return a step that nothing has been changed in."""
         return Step(self.horizon, self.known)
 
-    def join(self, pieces: list[int], scale: float, edit: int, step: Step) -> int:
-        """Join regions at a scale as an edit does, the first giving its name; return the node."""
+    def join(
+        self, pieces: list[int], scale: float, edit: int, step: Step, is_active: bool = True
+    ) -> int:
+        """Join regions at a scale as an edit does and return the node.
+
+        The first gives its name, if it `is_active`, else that of the larger is kept at each step.
+        """
         self.nodes.make_room(len(pieces))
         log, logged, state = self._log(10 * len(pieces))
         whole = pieces[0]
         for piece in pieces[1:]:
             whole = int(
-                join_nodes(whole, piece, scale, edit, *self.nodes.arrays, log, logged, state)
+                join_nodes(
+                    whole, piece, scale, edit, is_active, *self.nodes.arrays, log, logged, state
+                )
             )
         self._keep(log, logged, state, step)
         return whole

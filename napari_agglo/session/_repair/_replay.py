@@ -236,7 +236,8 @@ def replay(
                 node = add_node(
                     slots[u, NODE], slots[v, NODE], birth,
                     np.nextafter(scale, np.inf) if edit >= 0 else level,
-                    np.nan if edit >= 0 else priority, edit, birth,
+                    np.nan if edit >= 0 else priority, edit,
+                    edit >= 0 and events[event, KIND] != ASSEMBLE, birth,
                     links, scales, sizes, log[0], log[1], log[2],
                 )  # fmt: skip
             slot = unite(u, v, node, nodes, work, graph, edges, queue, cuts, ground, policy)

@@ -54,8 +54,6 @@ class Job:
         self._timer.setInterval(_POLL)
         self._timer.timeout.connect(self._look)
         self._worker = FunctionWorker(work, self._report)
-        # Connected first and last by us: napari's own relay shows a traceback.
-        self._worker.errored.disconnect()
         self._worker.returned.connect(self._on_returned)
         self._worker.errored.connect(self._on_errored)
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 # Voxels that are mapped and uploaded within a tick of the slider in 3-D, on a slow machine.
-COARSE_VOXELS = 8_000_000
+COARSE_VOXELS = 1 << 23
 _SMALL = 2 * COARSE_VOXELS
 
 

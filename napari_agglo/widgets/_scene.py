@@ -328,7 +328,8 @@ def _roomy(table: NDArray[np.uint32]) -> NDArray[np.uint32]:
 
 def _direct(colours: dict[int, str]) -> DirectLabelColormap:
     plain: dict[int | None, str] = {None: "transparent", 0: "transparent"}
-    plain.update(colours)
+    for label, colour in colours.items():
+        plain[label] = colour
     return DirectLabelColormap(color_dict=plain)
 
 

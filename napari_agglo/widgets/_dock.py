@@ -1,0 +1,114 @@
+"""The guided dock: five steps in order, each with its state, one open at a time."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from qtpy.QtCore import QSize
+from qtpy.QtGui import QShowEvent
+from qtpy.QtWidgets import QHBoxLayout, QLabel, QScrollArea, QToolButton, QVBoxLayout, QWidget
+
+from napari_agglo.widgets._header import Header
+from napari_agglo.widgets._help import HelpPanel
+from napari_agglo.widgets._links import link
+from napari_agglo.widgets._project import Step, project_of
+from napari_agglo.widgets._step_widget import StepWidget, close_with_window
+from napari_agglo.widgets._warm import WARM, is_warm, warm_up
+from napari_agglo.widgets.data import DataWidget
+from napari_agglo.widgets.evaluate import EvaluateWidget
+from napari_agglo.widgets.hierarchy import HierarchyWidget
+from napari_agglo.widgets.proofread import ProofreadWidget
+from napari_agglo.widgets.train import TrainWidget
+
+_STEPS: tuple[type[StepWidget], ...] = (
+    DataWidget,
+    TrainWidget,
+    HierarchyWidget,
+    EvaluateWidget,
+    ProofreadWidget,
+)
+
+
+class Dock(QWidget):
+    """All steps, one below the other."""
+
+    def __init__(self, napari_viewer: Any) -> None:
+        super().__init__()
+        self.setObjectName("agglo dock")
+        self.project = project_of(napari_viewer)
+        self.steps = {widget.step: widget(napari_viewer) for widget in _STEPS}
+        self.headers = {step: Header(k, step) for k, step in enumerate(self.steps, 1)}
+        self.help = HelpPanel()
+        self.help.setVisible(False)
+        self.warming = QLabel("Warming up: the first time takes some seconds…")
+        column = QWidget()
+        inner = QVBoxLayout(column)
+        inner.setContentsMargins(0, 0, 0, 0)
+        inner.setSpacing(0)
+        inner.addLayout(self._top())
+        inner.addWidget(self.warming)
+        inner.addWidget(self.help)
+        for step, widget in self.steps.items():
+            inner.addWidget(self.headers[step])
+            inner.addWidget(widget)
+            widget.setVisible(False)
+            self.headers[step].toggled.connect(lambda is_open, s=step: self._toggle(s, is_open))
+        inner.addStretch(1)
+        area = QScrollArea()
+        area.setWidgetResizable(True)
+        area.setWidget(column)
+        area.setFrameShape(QScrollArea.Shape.NoFrame)
+        outer = QVBoxLayout(self)
+        outer.setContentsMargins(0, 0, 0, 0)
+        outer.addWidget(area)
+        link(self, self.project.status_changed, self._on_status)
+        link(self, self.project.jobs.changed, self._on_job)
+        self.open(Step.DATA)
+        self._on_status()
+        self.warming.setVisible(False)
+
+    def open(self, step: Step) -> None:
+        """Open a step, and close the others."""
+        self.headers[step].set_open(True)
+
+    def sizeHint(self) -> QSize:
+        """Be wide enough for the controls, narrow enough for the canvas."""
+        return QSize(360, 640)
+
+    def showEvent(self, event: QShowEvent | None) -> None:
+        """Load the kernels while the user is still looking around."""
+        if event is not None:
+            super().showEvent(event)
+        close_with_window(self, self.project)
+        if not is_warm():
+            self.project.jobs.start(WARM, "Warming up", warm_up, lambda _: None)
+
+    def _top(self) -> QHBoxLayout:
+        row = QHBoxLayout()
+        row.setContentsMargins(8, 4, 8, 0)
+        title = QLabel("From image to proofread segments")
+        button = QToolButton()
+        button.setText("?")
+        button.setObjectName("help")
+        button.setCheckable(True)
+        button.setToolTip("Keys, gestures, and what each step does")
+        button.toggled.connect(self.help.setVisible)
+        row.addWidget(title)
+        row.addStretch(1)
+        row.addWidget(button)
+        return row
+
+    def _toggle(self, step: Step, is_open: bool) -> None:
+        self.steps[step].setVisible(is_open)
+        if is_open:
+            for other, header in self.headers.items():
+                if other is not step:
+                    header.set_open(False)
+
+    def _on_status(self) -> None:
+        for step, header in self.headers.items():
+            header.show_status(self.project.status(step))
+
+    def _on_job(self, name: str) -> None:
+        if name == WARM:
+            self.warming.setVisible(self.project.jobs[WARM] is not None)

@@ -152,13 +152,13 @@ class _Slices:
         source = self.source
         index = tuple(_as_index(axis) for axis in extent)
         if isinstance(source, np.ndarray):  # the read is a view; a copy only across the grain
-            return np.ascontiguousarray(source[index])
+            return np.asarray(source[index], order="C")
         with self._lock:
             kept = self._kept.get(extent)
             if kept is not None:
                 self._kept.move_to_end(extent)
                 return kept
-        read = np.ascontiguousarray(np.asarray(source[index]))
+        read = np.asarray(source[index], order="C")
         with self._lock:
             if self.source is source and read.nbytes <= _KEPT_BYTES:
                 self._kept[extent] = read
@@ -198,6 +198,8 @@ def _ends(one: slice) -> tuple[Any, Any, Any]:
 def _as_index(axis: range | int) -> slice | int:
     if isinstance(axis, int):
         return axis
+    if not axis:
+        return slice(0, 0)
     if axis.step > 0:
         return slice(axis.start, axis.stop, axis.step)
     stop = axis.stop if axis.stop >= 0 else None

@@ -1,0 +1,107 @@
+"""Real windows, small data, and waiting until nothing runs."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+pytest.importorskip("napari", reason="needs napari and a Qt binding")
+
+import napari_agglo as agglo
+from napari_agglo.widgets._material import Material, Placement
+from napari_agglo.widgets._project import Project, project_of
+from napari_agglo.widgets._scene import scene_of
+
+os.environ.setdefault("NAPARI_ENSURE_PLUGIN_MAIN_THREAD", "1")
+
+
+@pytest.fixture
+def viewer(make_napari_viewer: Callable[..., Any]) -> Iterator[Any]:
+    """Return a viewer in a shown window of 1280 x 800."""
+    made = make_napari_viewer(show=True)
+    made.window.resize(1280, 800)
+    yield made
+    project = project_of(made)
+    project.jobs.close()
+    settle(project)
+    project.close()
+
+
+@pytest.fixture
+def project(viewer: Any) -> Project:
+    """Return the project of the viewer, with its scene listening."""
+    scene_of(viewer)
+    return project_of(viewer)
+
+
+@pytest.fixture(scope="session")
+def crop() -> agglo.Sample:
+    """Return a corner of the 2-D sample: cells of a few dozen superpixels, with gold."""
+    drawn = agglo.sample("neuropil2d")
+    part = (slice(0, 120), slice(0, 140))
+    cues = {name: cue[part] for name, cue in drawn.cues.items()}
+    return agglo.Sample(drawn.name, drawn.image[part], cues, drawn.gold[part], drawn.spacing)
+
+
+@pytest.fixture(scope="session")
+def block() -> agglo.Sample:
+    """Return a corner of the 3-D sample."""
+    drawn = agglo.sample("neuropil3d")
+    part = (slice(0, 24), slice(0, 60), slice(0, 64))
+    cues = {name: cue[part] for name, cue in drawn.cues.items()}
+    return agglo.Sample(drawn.name, drawn.image[part], cues, drawn.gold[part], drawn.spacing)
+
+
+@pytest.fixture(scope="session")
+def material(crop: agglo.Sample) -> Material:
+    """Return the corner as the Data step gives it, with superpixels."""
+    return _material(crop)
+
+
+@pytest.fixture(scope="session")
+def material3d(block: agglo.Sample) -> Material:
+    """Return the 3-D corner as the Data step gives it, with superpixels."""
+    return _material(block)
+
+
+def _material(sample: agglo.Sample) -> Material:
+    ndim = sample.image.ndim
+    placement = Placement(sample.spacing, (0.0,) * ndim)
+    given = Material(sample.name, placement, cues=sample.cues, image=sample.image, gold=sample.gold)
+    return given.oversegmented()
+
+
+@pytest.fixture
+def shown(project: Project, material: Material) -> Project:
+    """Return the project with a mean hierarchy of the corner on the screen."""
+    show(project, material)
+    return project
+
+
+def show(project: Project, material: Material, threshold: float = 0.3) -> None:
+    """Bring a project to a mean hierarchy of `material`."""
+    graph = material.graph()
+    project.set_material(material)
+    project.set_graph(graph, material)
+    project.threshold = threshold
+    tree = agglo.agglomerate(graph, "mean")
+    project.set_tree(tree, graph, project.policy, material.gold)
+
+
+def settle(project: Project, seconds: float = 60) -> None:
+    """Process events until no job runs."""
+    from qtpy.QtWidgets import QApplication
+
+    until = time.monotonic() + seconds
+    while True:
+        QApplication.processEvents()
+        if not project.jobs.running():
+            break
+        if time.monotonic() > until:
+            raise TimeoutError(f"still running: {project.jobs.running()}")
+        time.sleep(0.005)
+    QApplication.processEvents()

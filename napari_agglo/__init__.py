@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from napari_agglo.policy import LearnedPolicy, MeanPolicy, RandomPolicy, load_policy
     from napari_agglo.samples import Sample, sample
     from napari_agglo.session import Session
-    from napari_agglo.superpixels import oversegment
+    from napari_agglo.superpixels import boundary_cue, oversegment
     from napari_agglo.tree import MergeTree, agglomerate
     from napari_agglo.volumes import Volume, open_volume, write_labels
 
@@ -57,6 +57,7 @@ _HOME = {
     "Volume": "volumes",
     "open_volume": "volumes",
     "write_labels": "volumes",
+    "boundary_cue": "superpixels",
     "oversegment": "superpixels",
     "RegionGraph": "graph",
     "region_graph": "graph",
@@ -95,6 +96,7 @@ __all__ = [
     "__version__",
     "agglomerate",
     "best_agglomeration",
+    "boundary_cue",
     "boundary_scores",
     "breakdown",
     "cross_validate",

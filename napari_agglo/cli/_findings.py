@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import argparse
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from napari_agglo.errors import InvalidInput
+from napari_agglo.cli._image import open_image
 
 if TYPE_CHECKING:
     import pandas as pd
-    from numpy.typing import NDArray
 
     from napari_agglo.report import Finding
 
@@ -25,27 +23,6 @@ class Found:
     best: dict[str, dict[str, float]] = field(default_factory=dict)
     human: list[pd.DataFrame] = field(default_factory=list)
     records: dict[str, dict[str, Any]] = field(default_factory=dict)
-
-
-def _picture(file: str) -> NDArray[Any]:
-    """Return an image to draw on; of one in colours, red, green and blue along a last axis."""
-    import numpy as np
-
-    from napari_agglo.volumes import open_volume
-
-    try:
-        return open_volume(file).load()
-    except InvalidInput:
-        keyed = ":" in file and not os.path.exists(file)
-        for axis in ("c", "s"):
-            try:
-                channels = [
-                    open_volume(f"{file}{',' if keyed else ':'}{axis}={k}").load() for k in range(3)
-                ]
-            except InvalidInput:
-                continue
-            return np.stack(channels, axis=-1)
-        raise
 
 
 def examine_image(
@@ -74,7 +51,7 @@ def examine_image(
     words = {**inputs.files, "backdrop": image}
     with command_words(words):
         golds = load_golds(inputs.volumes, truth, "superpixels")
-        backdrop = _picture(image)
+        backdrop = open_image(image)[0].load()
     made: tuple[Any, ...] = ()
     findings: list[Finding] = []
     records: dict[str, dict[str, Any]] = {}

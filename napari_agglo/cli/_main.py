@@ -11,6 +11,7 @@ from typing import Any, NoReturn
 
 from napari_agglo._version import __version__
 from napari_agglo.cli import (
+    _cue,
     _curve,
     _demo,
     _evaluate,
@@ -23,7 +24,7 @@ from napari_agglo.cli import (
 from napari_agglo.cli._failures import describe, say
 from napari_agglo.errors import InvalidInput
 
-_COMMANDS = (_demo, _sample, _oversegment, _train, _segment, _evaluate, _curve, _report)
+_COMMANDS = (_demo, _sample, _cue, _oversegment, _train, _segment, _evaluate, _curve, _report)
 
 
 class _Parser(argparse.ArgumentParser):

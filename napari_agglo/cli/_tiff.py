@@ -9,9 +9,16 @@ from typing import Any
 from numpy.typing import NDArray
 
 
-def write_tiff(path: Path, image: NDArray[Any], spacing: Sequence[float]) -> None:
-    """Write a compressed OME-TIFF; an axis beyond those of `spacing` is that of colours."""
+def write_tiff(path: Path, image: NDArray[Any], spacing: Sequence[float] | None) -> None:
+    """Write a compressed OME-TIFF; an axis beyond those of `spacing` is that of colours.
+
+    Where the spacing is not known, a plain TIFF, which does not pretend to know.
+    """
     import tifffile
+
+    if spacing is None:
+        tifffile.imwrite(path, image, photometric="minisblack", compression="zlib")
+        return
 
     axes = "ZYX"[-len(spacing) :]
     metadata: dict[str, Any] = {"axes": axes + ("S" if image.ndim > len(spacing) else "")}

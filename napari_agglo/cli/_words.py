@@ -18,6 +18,7 @@ _OPTIONS = {
     "spacing": "--spacing", "sigma": "--sigma", "min_size": "--min-size", "seed": "--seed",
     "kind": "KIND", "threshold": "--threshold", "policy": "--policy", "source": "FILE",
     "ranges": "--range", "value_range": "--range", "nan": "--nan", "per_plane": "--per-plane",
+    "scale": "--scale",
 }  # fmt: skip
 _NAME = r"(?:`([^`]+)`|the (superpixels) of the tree)"
 
@@ -159,4 +160,6 @@ _IDIOMS: tuple[tuple[str, Callable[[str, Files], _Replacement]], ...] = (
     (r"`sigma`=", _fixed("--sigma ")),
     (r"pass the (same crop|probability map)", lambda m, f: lambda found: f"give the {found[1]}"),
     (r"pass a crop", _fixed("give a crop")),
+    (r"`scale`=", _fixed("--scale ")),
+    (r"pass `channel_axis`, or kind='gradient'", _fixed("give --kind gradient")),
 )

@@ -1,7 +1,9 @@
-"""Superpixels: the oversegmentation that agglomeration starts from."""
+"""Superpixels: the oversegmentation that agglomeration starts from, and a cue to make it from."""
 
 from __future__ import annotations
 
+from napari_agglo.superpixels._cue import KINDS as CUE_KINDS
+from napari_agglo.superpixels._cue import CueKind, boundary_cue
 from napari_agglo.superpixels._oversegment import oversegment
 
-__all__ = ["oversegment"]
+__all__ = ["oversegment", "boundary_cue", "CueKind", "CUE_KINDS"]

@@ -1,0 +1,61 @@
+from __future__ import annotations
+
+import imageio.v3 as iio
+import numpy as np
+import pytest
+import tifffile
+
+from napari_agglo.superpixels import boundary_cue
+from napari_agglo.volumes import open_volume
+
+LINE = np.full((20, 24), 200, np.uint8)
+LINE[:, 12] = 20
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    tifffile.imwrite("line.tif", LINE)
+    iio.imwrite("picture.png", np.stack([LINE, LINE[:, ::-1], LINE // 2], axis=-1))
+    return tmp_path
+
+
+def test_a_map_that_can_be_segmented_by(run, here):
+    status, out, err = run("cue", "line.tif", "-o", "b.tif")
+    assert (status, out, err) == (0, "b.tif: 20 x 24 from 0 to 1\n", "")
+    np.testing.assert_array_equal(open_volume("b.tif").load(), boundary_cue(LINE))
+    assert run("oversegment", "b.tif", "-o", "s.tif")[0] == 0
+
+
+def test_kind_scale_and_spacing(run, here):
+    options = ["--kind", "gradient", "--scale", "1.5", "--spacing", "2,1"]
+    assert run("cue", "line.tif", "-o", "b.tif", *options)[0] == 0
+    volume = open_volume("b.tif")
+    assert volume.spacing == (2, 1)
+    expected = boundary_cue(LINE, "gradient", scale=1.5, spacing=(2, 1))
+    np.testing.assert_array_equal(volume.load(), expected)
+
+
+def test_colours(run, here):
+    assert run("cue", "picture.png", "-o", "b.tif")[0] == 0
+    expected = boundary_cue(iio.imread("picture.png"), "colour")
+    np.testing.assert_array_equal(open_volume("b.tif").load(), expected)
+
+
+def test_each(run, here):
+    (here / "in").mkdir()
+    for name in ("a", "b"):
+        tifffile.imwrite(here / "in" / f"{name}.tif", LINE)
+    assert run("cue", "in", "--each", "-o", "out")[0] == 0
+    assert sorted(path.name for path in (here / "out").iterdir()) == ["a.tif", "b.tif"]
+
+
+def test_refused(refused, here):
+    tifffile.imwrite("flat.tif", np.zeros((5, 5), np.uint8))
+    assert "flat.tif is 0 everywhere" in refused("cue", "flat.tif", "-o", "b.tif")
+    assert "KIND must be one of" in refused("cue", "line.tif", "-o", "b.tif", "--kind", "edge")
+    assert "--scale must be" in refused("cue", "line.tif", "-o", "b.tif", "--scale", "0")
+    assert "--kind gradient" in refused("cue", "line.tif", "-o", "b.tif", "--kind", "colour")
+    assert "must end in .tif" in refused("cue", "line.tif", "-o", "b.png")
+    assert "would replace" in refused("cue", "line.tif", "-o", "line.tif")
+    assert not (here / "b.tif").exists()

@@ -1,0 +1,228 @@
+"""One half of the VI breakdown: a dot for each segment, by its size and its error."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+import pyqtgraph as pg
+from numpy.typing import NDArray
+from qtpy.QtCore import QPointF, Qt, Signal
+from qtpy.QtGui import QAction
+from qtpy.QtWidgets import QWidget
+
+from napari_agglo.errors import InvalidInput
+from napari_agglo.plots._style import need
+from napari_agglo.widgets.plots._axes import LogAxis
+from napari_agglo.widgets.plots._curve import short
+from napari_agglo.widgets.plots._marks import faint, key, mark, pen, swatch
+from napari_agglo.widgets.plots._plot import Plot
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from napari_agglo.evaluate import Breakdown
+
+Kind = Literal["false merge", "false split"]
+Measure = Literal["entropy", "contribution"]
+_LARGE = 500  # dots drawn each in its size; all others are faint specks, drawn as one
+_NEAR = 5.0  # pixels from a dot that still mean it
+_PARTNERS = 4  # named when the mouse is over a dot
+
+
+class DotsPlot(Plot):
+    """What each segment merges, or into what each gold object is split; the product is its VI.
+
+    `picked` gives the kind and the id of a dot that was clicked.
+    """
+
+    picked = Signal(str, object)
+
+    def __init__(self, kind: Kind, parent: QWidget | None = None) -> None:
+        self.kind, self._split = kind, kind == "false split"
+        self._measure: Measure = "entropy"
+        whose = "gold object" if self._split else "segment"
+        self._name_axes()
+        super().__init__(
+            "False splits" if self._split else "False merges",
+            f"A dot is a {whose}: how large it is, and how wrong. Click a dot to go there.",
+            "Give gold labels in step 1 and compute a hierarchy to see "
+            + ("which gold objects are split." if self._split else "which segments merge objects."),
+            axes={"bottom": LogAxis("bottom")},
+            parent=parent,
+        )
+        self._found: Breakdown | None = None
+        self._table: pd.DataFrame | None = None
+        self._selected: Any = None
+        self._specks, self._dots = mark("o", 4, 1.0), mark("o", 6, 2.0)
+        self._ring = mark("o", 16, 3.0)
+        self._contours = pg.PlotCurveItem(connect="finite")
+        for item in (self._contours, self._specks, self._dots, self._ring):
+            self.canvas.addItem(item, ignoreBounds=True)
+
+    def set_breakdown(self, found: Breakdown | None) -> None:
+        """Draw one half of a breakdown, or nothing; what was selected is so no more."""
+        self._found, self._table, self._selected = found, None, None
+        if found is None:
+            self.say_empty()
+            return
+        table = found.gold if self._split else found.segments
+        need(table, ("voxels", "share", "entropy", "contribution"), "found")
+        wrong = table[(table["contribution"] > 0) & (table["share"] > 0)]
+        if len(wrong) == 0:
+            whose = "gold object is split" if self._split else "segment merges two gold objects"
+            self.say_empty(f"No {whose}.")
+            return
+        self._table = wrong.sort_values("contribution", kind="stable", ascending=False)
+        self.show_all()
+        self.redraw()
+        self._drawn()
+
+    def set_measure(self, measure: Measure) -> None:
+        """Show on the y-axis bits for each voxel ("entropy"), or for all ("contribution")."""
+        if measure not in ("entropy", "contribution"):
+            raise InvalidInput(f"`measure` must be 'entropy' or 'contribution', got {measure!r}.")
+        self._measure = measure
+        self._name_axes()
+        self._paint()
+        self.show_all()
+        self.redraw()
+
+    def select(self, one: int | None) -> None:
+        """Ring the dot of an id, if it has one."""
+        self._selected = one
+        self._place_ring()
+
+    def show_all(self) -> None:
+        if self._table is None:
+            return
+        x, y = self._points()
+        low, high = float(x.min()) - 0.2, min(0.0, float(x.max()) + 0.4)
+        low = min(low, high - 1)
+        self.canvas.setRange(
+            xRange=(low, high + 0.03 * (high - low)), yRange=(0, 1.12 * float(y.max())), padding=0
+        )
+
+    def redraw(self) -> None:
+        if self._table is None:
+            return
+        colours, (x, y) = self.colours, self._points()
+        colour = colours.split if self._split else colours.merge
+        large, rest = slice(0, _LARGE), slice(_LARGE, None)
+        self._specks.setData(x[rest], y[rest], brush=faint(colour, 0.35), pen=None)
+        self._dots.setData(
+            x[large], y[large], size=self._sizes()[large], brush=faint(colour, 0.75),
+            pen=pen(colours.paper),
+        )  # fmt: skip
+        self._draw_contours()
+        self._place_ring()
+        part = float(self._table["contribution"].sum())
+        title = "False splits" if self._split else "False merges"
+        whose = "gold objects" if self._split else "segments"
+        self.key.setText(
+            key(
+                f'<b style="color:{colours.ink}">{title}</b>',
+                swatch(colour, "●", f"{len(self._table):,} {whose}, {short(part)} bits",
+                       colours.muted),
+            )
+        )  # fmt: skip
+
+    def click(self, at: QPointF) -> bool:
+        row = self._at(at)
+        if row is None or self._table is None:
+            return False
+        self.select(self._table.index[row])
+        self.picked.emit(self.kind, int(self._table.index[row]))
+        return True
+
+    def hover(self, at: QPointF | None) -> None:
+        row = None if at is None else self._at(at)
+        if row is None or at is None:
+            self.readout.hide()
+            self.canvas.unsetCursor()
+            return
+        self._say(self.describe(row), at)
+        self.canvas.setCursor(Qt.CursorShape.PointingHandCursor)
+
+    def describe(self, row: int) -> str:
+        """Return what is known of a dot, the worst being row 0."""
+        if self._table is None or self._found is None:
+            return ""
+        one, entry = int(self._table.index[row]), self._table.iloc[row]
+        parts = self._found.pieces(one) if self._split else self._found.merged(one)
+        largest = parts.head(_PARTNERS)
+        named = [
+            f"{who} ({100 * float(part):.3g} %)"
+            for who, part in zip(largest["id"], largest["fraction"], strict=True)
+        ]
+        more = f", and {len(parts) - len(named):,} more" if len(parts) > len(named) else ""
+        whose, does = ("Gold object", "split into") if self._split else ("Segment", "merges gold")
+        return (
+            f"{whose} {one}: {int(entry['voxels']):,} voxels, {short(entry['contribution'])} bits\n"
+            f"{does} {', '.join(named)}{more}"
+        )
+
+    def actions_offered(self) -> list[QAction]:
+        other: Measure = "contribution" if self._measure == "entropy" else "entropy"
+        words = {"entropy": "Show bits for each voxel", "contribution": "Show bits of the whole VI"}
+        action = QAction(words[other], self)
+        action.triggered.connect(lambda: self.set_measure(other))
+        return [action]
+
+    def _name_axes(self) -> None:
+        whose = "gold object, P(u)" if self._split else "segment, P(s)"
+        bits = "H(S|U=u) (bits)" if self._split else "H(U|S=s) (bits)"
+        self.axes_names = (
+            f"size of the {whose}", bits if self._measure == "entropy" else "part of VI (bits)"
+        )  # fmt: skip
+
+    def _points(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        assert self._table is not None
+        return (
+            np.log10(self._table["share"].to_numpy(float)),
+            self._table[self._measure].to_numpy(float),
+        )
+
+    def _sizes(self) -> NDArray[np.float64]:
+        """Return diameters, so that areas are as contributions."""
+        assert self._table is not None
+        part = self._table["contribution"].to_numpy(float)
+        return np.asarray(4 + 12 * np.sqrt(part / part.max()))
+
+    def _at(self, at: QPointF) -> int | None:
+        """Return the row of the dot at a pixel; of several, that whose rim is the farthest."""
+        if self._table is None:
+            return None
+        away = self.canvas.box.pixels(*self._points()) - (at.x(), at.y())
+        beyond = np.hypot(away[:, 0], away[:, 1]) - self._sizes() / 2
+        row = int(np.hypot(away[:, 0], away[:, 1]).argmin())
+        inside = np.flatnonzero(beyond <= _NEAR)
+        return row if row in inside else int(inside[-1]) if len(inside) else None
+
+    def _place_ring(self) -> None:
+        at = None
+        if self._table is not None and self._selected in self._table.index:
+            at = int(np.flatnonzero(self._table.index == self._selected)[0])
+        if at is None:
+            self._ring.setData([], [])
+            return
+        (x, y), size = self._points(), self._sizes()[at] + 6
+        self._ring.setData([x[at]], [y[at]], size=size, brush=None, pen=pen(self.colours.ink, 2))
+
+    def _draw_contours(self) -> None:
+        """Draw curves of equal contribution, at round values up to the largest."""
+        self._contours.setData([], [])
+        if self._table is None or self._measure != "entropy":
+            return
+        most = 10.0 ** math.floor(math.log10(float(self._table["contribution"].max())))
+        low, high = self.canvas.box.viewRange()[0]
+        x = np.linspace(low, high, 80)
+        gap = [math.nan]
+        lines = [value / 10**x for value in (most / 100, most / 10, most)]
+        self._contours.setData(
+            np.concatenate([np.concatenate([x, gap]) for _ in lines]),
+            np.concatenate([np.concatenate([y, gap]) for y in lines]),
+            pen=pen(self.colours.muted, opacity=0.5),
+            antialias=True,
+        )

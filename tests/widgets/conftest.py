@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 
 pytest.importorskip("napari", reason="needs napari and a Qt binding")
+
+from windows import settle, show
 
 import napari_agglo as agglo
 from napari_agglo.widgets._material import Material, Placement
@@ -80,28 +81,3 @@ def shown(project: Project, material: Material) -> Project:
     """Return the project with a mean hierarchy of the corner on the screen."""
     show(project, material)
     return project
-
-
-def show(project: Project, material: Material, threshold: float = 0.3) -> None:
-    """Bring a project to a mean hierarchy of `material`."""
-    graph = material.graph()
-    project.set_material(material)
-    project.set_graph(graph, material)
-    project.threshold = threshold
-    tree = agglo.agglomerate(graph, "mean")
-    project.set_tree(tree, graph, project.policy, material.gold)
-
-
-def settle(project: Project, seconds: float = 60) -> None:
-    """Process events until no job runs."""
-    from qtpy.QtWidgets import QApplication
-
-    until = time.monotonic() + seconds
-    while True:
-        QApplication.processEvents()
-        if not project.jobs.running():
-            break
-        if time.monotonic() > until:
-            raise TimeoutError(f"still running: {project.jobs.running()}")
-        time.sleep(0.005)
-    QApplication.processEvents()

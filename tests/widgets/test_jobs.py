@@ -1,0 +1,136 @@
+"""Work in threads: told on the main thread, one at a time, and always able to stop."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+
+import pytest
+from qtpy.QtWidgets import QApplication
+
+from napari_agglo._progress import Progress
+from napari_agglo.errors import Cancelled, InvalidInput
+from napari_agglo.widgets._jobs import Jobs
+
+
+@pytest.fixture
+def jobs(qapp):
+    made = Jobs()
+    yield made
+    made.close()
+    wait(lambda: not made.running())
+
+
+def wait(until, seconds=10):
+    end = time.monotonic() + seconds
+    while not until():
+        QApplication.processEvents()
+        assert time.monotonic() < end, "it took too long"
+        time.sleep(0.002)
+    QApplication.processEvents()
+
+
+def forever(progress):
+    done = 0
+    while True:
+        progress(Progress("waiting", done, 100))
+        done = min(done + 1, 99)
+        time.sleep(0.002)
+
+
+def test_the_result_comes_on_the_main_thread(jobs):
+    seen = []
+    main = threading.get_ident()
+
+    def work(progress):
+        return threading.get_ident()
+
+    jobs.start("a", "A", work, lambda worker: seen.append((worker, threading.get_ident())))
+    wait(lambda: seen)
+    assert seen[0][0] != main
+    assert seen[0][1] == main
+    assert jobs.running() == []
+
+
+def test_a_second_start_while_one_runs_starts_nothing(jobs):
+    started = []
+    assert jobs.start("a", "A", lambda p: (started.append(1), forever(p)), lambda _: None)
+    assert jobs.start("a", "A", lambda p: started.append(2), lambda _: None) is None
+    assert jobs.start("b", "B", lambda p: started.append(3), lambda _: None)
+    wait(lambda: 3 in started)
+    jobs.cancel("a")
+    wait(lambda: not jobs.running())
+    assert sorted(started) == [1, 3]
+
+
+def test_cancel_stops_it_and_gives_no_result(jobs):
+    results, changed, steps = [], [], []
+    jobs.changed.connect(changed.append)
+    job = jobs.start("a", "A", forever, results.append)
+    job.progressed.connect(steps.append)
+    wait(lambda: len(steps) > 2)
+    jobs.cancel("a")
+    wait(lambda: not jobs.running())
+    assert results == []
+    assert changed == ["a", "a"]
+
+
+def test_a_result_that_comes_after_the_cancel_is_dropped(jobs):
+    results, goes_on = [], threading.Event()
+    jobs.start("a", "A", lambda p: goes_on.wait(10), results.append)
+    jobs.cancel("a")
+    goes_on.set()
+    wait(lambda: not jobs.running())
+    assert results == []
+
+
+def test_a_failure_is_told_and_the_next_run_works(jobs, monkeypatch):
+    told = []
+    monkeypatch.setattr("napari_agglo.widgets._jobs.tell_error", told.append)
+    results = []
+
+    def fails(progress):
+        raise InvalidInput("`x` is wrong; give another.")
+
+    jobs.start("a", "A", fails, results.append)
+    wait(lambda: not jobs.running())
+    jobs.start("a", "A", lambda p: 7, results.append)
+    wait(lambda: not jobs.running())
+    assert [str(error) for error in told] == ["`x` is wrong; give another."]
+    assert results == [7]
+
+
+def test_what_the_work_itself_cancels_is_no_failure(jobs, monkeypatch):
+    told = []
+    monkeypatch.setattr("napari_agglo.widgets._jobs.tell_error", told.append)
+
+    def gives_up(progress):
+        raise Cancelled("enough")
+
+    jobs.start("a", "A", gives_up, told.append)
+    wait(lambda: not jobs.running())
+    assert told == []
+
+
+def test_after_the_viewer_has_gone_no_result_arrives(jobs):
+    results, goes_on = [], threading.Event()
+    job = jobs.start("a", "A", lambda p: goes_on.wait(10), results.append)
+    jobs.close()
+    goes_on.set()
+    wait(lambda: not job.running)
+    assert results == []
+    assert jobs.start("b", "B", lambda p: 1, results.append) is None
+
+
+def test_python_in_a_worker_gives_way_only_while_it_runs(jobs):
+    before = sys.getswitchinterval()
+    jobs.start("a", "A", forever, lambda _: None)
+    jobs.start("b", "B", forever, lambda _: None)
+    assert sys.getswitchinterval() < before
+    jobs.cancel("a")
+    wait(lambda: jobs.running() == ["b"])
+    assert sys.getswitchinterval() < before
+    jobs.cancel("b")
+    wait(lambda: not jobs.running())
+    assert sys.getswitchinterval() == pytest.approx(before)

@@ -19,7 +19,7 @@ from napari_agglo.session._learning_from import LearningFrom
 from napari_agglo.session._repair._hierarchy import Hierarchy
 from napari_agglo.session._state import State
 from napari_agglo.session._store import Report, SessionDamaged, Store
-from napari_agglo.tree import agglomerate
+from napari_agglo.tree import MergeTree, agglomerate
 
 
 class Session(LearningFrom):
@@ -52,6 +52,8 @@ class Session(LearningFrom):
     >>> folder.cleanup()
     """
 
+    _tree: MergeTree | None = None
+
     @classmethod
     def create(
         cls,
@@ -59,6 +61,7 @@ class Session(LearningFrom):
         graph: RegionGraph,
         policy: Policy | str = "mean",
         *,
+        tree: MergeTree | None = None,
         gold: Any = None,
         source: str | PathLike[str] | None = None,
         progress: ProgressCallback | None = None,
@@ -73,6 +76,8 @@ class Session(LearningFrom):
             The superpixels and their statistics.
         policy : Policy or str
             What merges: a learned policy, or ``"mean"``.
+        tree : MergeTree, optional
+            ``agglomerate(graph, policy)``, if it is at hand; otherwise it is made.
         gold : array of int, optional
             A gold standard of the same shape: errors are then measured after each edit.
         source : path-like, optional
@@ -82,7 +87,8 @@ class Session(LearningFrom):
             Told how far it is; raise `Cancelled` in it, and nothing is made.
         """
         checked = as_policy(policy)
-        tree = agglomerate(graph, checked, progress=progress)
+        if tree is None:
+            tree = agglomerate(graph, checked, progress=progress)
         store = Store.create(
             path, graph, checked, tree=tree, gold=gold, source=source, progress=progress
         )
@@ -142,6 +148,21 @@ class Session(LearningFrom):
             store.close()
             raise
         return cls(store, state, history, last_threshold(store.settings, store.records()))
+
+    @property
+    def tree(self) -> MergeTree:
+        """The hierarchy before any edit; it is read, or made, when it is first asked for."""
+        if self._tree is None:
+            stored = self._store.tree
+            self._tree = (
+                agglomerate(self._store.graph, self._store.policy) if stored is None else stored
+            )
+        return self._tree
+
+    @property
+    def gold(self) -> NDArray[Any] | None:
+        """The gold standard that the session was created with, if there is one."""
+        return self._store.gold
 
     def __repr__(self) -> str:
         mode = ", read-only" if self.read_only else ""

@@ -87,6 +87,8 @@ class Project:
         self.tree_of: tuple[Any, Any] = (None, None)  # the graph and the policy it was made by
         self.gold: Any = None  # that goes with the tree
         self.curve: pd.DataFrame | None = None
+        # The segment of another tool that each dense superpixel belongs to, if it starts from one.
+        self.partition: NDArray[Any] | None = None
         self.session: Session | None = None
         self.placement: Placement | None = None  # of the graph
         self.active = 0  # dense name of the active segment, 0 for none
@@ -94,6 +96,7 @@ class Project:
         self._threshold = 0.5
         self._last = np.zeros(1, np.uint32)
         self._n_last = 0
+        self._held = 0
         self._closed = False
 
     # What the steps set.
@@ -176,13 +179,33 @@ class Project:
         """Whether the session shows the threshold; if not, the way there is being repaired."""
         session = self.session
         return session is None or (
-            self.jobs[LOOK] is None and session.threshold == self._threshold and session.ready
+            not self.held and session.threshold == self._threshold and session.ready
         )
+
+    @property
+    def held(self) -> bool:
+        """Whether a worker has the session: nothing is to be asked of it, or the window waits."""
+        return self._held > 0 or self.jobs[LOOK] is not None
+
+    def hold(self) -> None:
+        """Say that a worker is about to use the session; follow it with `release`."""
+        self._held += 1
+
+    def release(self) -> None:
+        """Say that the worker is done; the slider may have moved on meanwhile."""
+        self._held -= 1
+        session = self.session
+        if self._held or self._closed or session is None:
+            return
+        moved = session.threshold != self._threshold
+        self._follow()
+        if moved and self.settled:
+            self.edited.emit(None)
 
     def _follow(self) -> None:
         """Bring the session to the threshold; in a worker, if that takes a repair above edits."""
         session = self.session
-        if session is None or self.jobs[LOOK] is not None:
+        if session is None or self.held:
             return
         before = session.threshold if session.ready else None
         session.threshold = self._threshold
@@ -241,6 +264,7 @@ class Project:
         """Tell all that the session was edited, undone or redone."""
         if self.session is not None:
             self.graph = self.session.graph
+            self._follow()  # what was undone may have been done at another scale
         self.edited.emit(change)
         self.status_changed.emit()
 

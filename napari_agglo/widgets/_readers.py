@@ -1,0 +1,105 @@
+"""Drop a session folder or a gala stack on napari: only what is ours is taken."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from napari.types import LayerData
+
+Reader = Callable[[Any], "list[LayerData]"]
+_STACK = "stack"  # the dataset of gala, and of labels that we write
+_IN_MEMORY = 1 << 30  # bytes: more is read as one looks
+_LABELLED = 0.7  # share of pixels whose neighbour is equal, from which on integers are labels
+
+
+def session_reader(path: str | list[str]) -> Reader | None:
+    """Return what opens a session folder; None if `path` is none."""
+    if not isinstance(path, str):
+        return None
+    folder = Path(path)
+    ours = folder.suffix.lower() == ".agglo" and (folder / "manifest.json").is_file()
+    return read_session if ours else None
+
+
+def read_session(path: str) -> list[LayerData]:
+    """Open a session in the current viewer, to be gone on with; without one, return its labels."""
+    import napari
+
+    viewer = napari.current_viewer()
+    if viewer is None or getattr(viewer, "window", None) is None:
+        return [_labels_of(path)]
+    from napari_agglo.widgets.proofread._opening import open_session
+
+    viewer.window.add_plugin_dock_widget("napari-agglo", "Agglo")
+    open_session(viewer, Path(path))
+    return [(None,)]  # napari's word for: all is done, there are no layers to add
+
+
+def _labels_of(path: str) -> LayerData:
+    from napari_agglo.session import Session
+
+    with Session.open(path, read_only=True) as session:
+        spacing = session.graph.spacing
+        return session.labels(), {"name": Path(path).stem, "scale": spacing}, "labels"
+
+
+def stack_reader(path: str | list[str]) -> Reader | None:
+    """Return what opens an HDF5 file that has a dataset "stack"; None if `path` is none."""
+    import h5py
+
+    if not isinstance(path, str) or not Path(path).is_file() or not h5py.is_hdf5(path):
+        return None
+    try:
+        with h5py.File(path, "r") as file:
+            ours = isinstance(file.get(_STACK, getlink=True), h5py.HardLink)
+            found = file.get(_STACK) if ours else None
+            numbers = isinstance(found, h5py.Dataset) and found.dtype.kind in "biuf"
+    except OSError:
+        return None
+    return read_stack if numbers else None
+
+
+def read_stack(path: str) -> list[LayerData]:
+    """Return the stack as a Labels layer if it holds labels, else as an image."""
+    from napari_agglo.volumes import open_volume
+
+    volume = open_volume(f"{path}:{_STACK}")
+    size = int(np.prod(volume.shape, dtype=np.int64)) * volume.dtype.itemsize
+    data = volume.load() if size <= _IN_MEMORY else volume.data
+    labelled = looks_labelled(np.asarray(volume.data[_middle_plane(volume.shape)]))
+    options: dict[str, Any] = {"name": Path(path).stem}
+    if volume.spacing is not None:
+        options |= {"scale": volume.spacing, "units": ("um",) * volume.ndim}
+    if labelled and data.dtype == bool:
+        data = np.asarray(data).astype(np.uint8)
+    return [(data, options, "labels" if labelled else "image")]
+
+
+def looks_labelled(plane: np.ndarray[Any, Any]) -> bool:
+    """Return whether whole numbers are labels rather than grey values: mostly equal side by side.
+
+    Background is not counted, which is flat in both.
+
+    Examples
+    --------
+    >>> looks_labelled(np.repeat([[1, 2, 3]], 9, axis=1))
+    True
+    >>> looks_labelled(np.arange(9)[None])
+    False
+    """
+    if plane.dtype.kind == "f" or plane.ndim == 0:
+        return False
+    if plane.dtype.kind == "b":
+        return True
+    left, right = plane[..., :-1], plane[..., 1:]
+    inside = (left != 0) | (right != 0)
+    return bool(inside.any() and (left == right)[inside].mean() >= _LABELLED)
+
+
+def _middle_plane(shape: tuple[int, ...]) -> tuple[Any, ...]:
+    return (*[n // 2 for n in shape[:-2]], ...)

@@ -1,0 +1,79 @@
+"""Save labels: as files that other programs read, or as a session to go on with."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from napari_agglo.errors import InvalidInput
+from napari_agglo.session import Session
+from napari_agglo.volumes import replacing
+from napari_agglo.volumes import write_labels as write
+from napari_agglo.widgets._lut_array import LutArray
+
+_OF_ONE_USER = ("lock", "lock.only")  # files of a session that say who has it open
+
+
+def write_labels(path: str, data: Any, meta: dict[str, Any]) -> list[str]:
+    """Write a Labels layer in the format that the suffix names, with its spacing.
+
+    A layer that shows a hierarchy or a session holds dense numbers, for the screen. What is written
+    has the ids of the superpixels it was made from, and all segments, also if only some are shown.
+    """
+    level = _first_level(data)
+    project = _project_of(level)
+    if project is None:
+        labels: Any = np.asarray(level)
+    elif project.session is not None:
+        labels = project.session.labels()
+    else:
+        labels = project.tree.segment(project.threshold)
+    spacing = tuple(abs(float(one)) for one in meta.get("scale", ())) or None
+    return [str(write(path, labels, spacing=spacing))]
+
+
+def write_session(path: str, data: Any, meta: dict[str, Any]) -> list[str]:
+    """Write what a segmentation is made of as a session folder, with all edits so far."""
+    project = _project_of(_first_level(data))
+    if project is None:
+        raise InvalidInput(
+            "This layer shows no hierarchy, so it has no session; choose the layer Segmentation, "
+            "or save it as labels: .tif, .h5, .zarr."
+        )
+    target = Path(path)
+    if target.exists():
+        raise InvalidInput(f"{target} is there already; choose another name.")
+    if project.session is None:
+        graph, policy = project.tree_of
+        with Session.create(target, graph, policy, gold=project.gold) as session:
+            session.threshold = project.threshold
+    else:
+        with replacing(target) as temporary:
+            ignore = shutil.ignore_patterns(*_OF_ONE_USER)
+            shutil.copytree(project.session.path, temporary, ignore=ignore)
+    return [str(target)]
+
+
+def _first_level(data: Any) -> Any:
+    """Return the finest level of what a layer holds."""
+    several = isinstance(data, (list, tuple)) or type(data).__name__ == "MultiScaleData"
+    return data[0] if several else data
+
+
+def _project_of(data: Any) -> Any:
+    """Return the project that a layer shows the hierarchy of; None if it does not."""
+    import napari
+
+    from napari_agglo.widgets._project import project_of
+    from napari_agglo.widgets._scene import scene_of
+
+    viewer = napari.current_viewer()
+    if viewer is None or not isinstance(data, LutArray):
+        return None
+    shown = scene_of(viewer).segmentation
+    if shown is None or _first_level(shown.data).table is not data.table:
+        return None
+    return project_of(viewer)

@@ -1,0 +1,67 @@
+"""The manifest: valid, all that it names is there, and all that there is is named."""
+
+from __future__ import annotations
+
+import inspect
+from pathlib import Path
+
+import pytest
+from npe2 import PluginManifest
+
+import napari_agglo
+from napari_agglo.samples import SAMPLES
+from napari_agglo.widgets import _settings
+
+FILE = Path(napari_agglo.__file__).parent / "napari.yaml"
+
+
+@pytest.fixture(scope="module")
+def manifest():
+    return PluginManifest.from_file(FILE)
+
+
+def test_all_that_is_named_can_be_imported(manifest):
+    manifest.validate_imports()
+
+
+def test_the_installed_plugin_is_this_manifest():
+    found = PluginManifest.from_distribution("napari-agglo")
+    assert found.contributions == PluginManifest.from_file(FILE).contributions
+
+
+def test_every_command_is_used(manifest):
+    contributed = manifest.contributions
+    used = {one.command for kind in ("widgets", "readers", "writers", "sample_data")
+            for one in getattr(contributed, kind)}  # fmt: skip
+    assert {command.id for command in contributed.commands} == used
+
+
+def test_every_sample_is_offered(manifest):
+    assert {one.key for one in manifest.contributions.sample_data} == set(SAMPLES)
+
+
+def test_every_widget_takes_the_viewer(manifest):
+    for widget in manifest.contributions.widgets:
+        made = widget.get_callable()
+        assert "napari_viewer" in inspect.signature(made.__init__).parameters
+
+
+def test_the_dock_and_every_step_are_in_the_segment_menu(manifest):
+    menus = manifest.contributions.menus
+    assert menus["napari/layers/segment"][0].submenu == "napari-agglo/segment"
+    listed = [item.command for item in menus["napari-agglo/segment"]]
+    assert listed == [widget.command for widget in manifest.contributions.widgets]
+
+
+def test_the_defaults_of_settings_are_those_of_the_manifest(manifest):
+    written = {
+        (group, key): shown.default
+        for group, one in manifest.contributions.configurations.items()
+        for key, shown in one.properties.items()
+    }
+    assert written == _settings.DEFAULTS
+
+
+@pytest.mark.parametrize("key", _settings.DEFAULTS, ids=" ".join)
+def test_a_setting_has_its_default(key):
+    assert _settings.setting(*key) == _settings.DEFAULTS[key]

@@ -1,0 +1,47 @@
+"""Samples come as layers that lie on top of each other and say what they are for."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from napari.layers import Layer
+from windows import settle
+
+import napari_agglo as agglo
+from napari_agglo.widgets import _samples
+from napari_agglo.widgets._roles import role_of
+
+
+@pytest.mark.parametrize("kind", ["neuropil2d", "cells2d"])
+def test_layers(kind):
+    drawn = agglo.sample(kind)
+    layers = [Layer.create(*one) for one in getattr(_samples, kind)()]
+    assert [role_of(layer) for layer in layers] == [
+        ("image", ""), *(("cue", name) for name in drawn.cues), ("gold", "")
+    ]  # fmt: skip
+    for layer in layers:
+        np.testing.assert_allclose(layer.scale, drawn.spacing)
+        assert all(str(unit) == "micrometer" for unit in layer.units)
+        assert layer.name.startswith(kind)
+    np.testing.assert_array_equal(layers[-1].data, drawn.gold)
+    assert [layer.visible for layer in layers] == [True] + [False] * (len(layers) - 1)
+
+
+def test_a_volume_comes_in_the_background(viewer, project, monkeypatch, block):
+    asked = []
+    monkeypatch.setattr(_samples, "sample", lambda kind: asked.append(kind) or block)
+    assert _samples.neuropil3d() == []
+    assert len(viewer.layers) == 0
+    settle(project)
+    assert asked == ["neuropil3d"]
+    assert [role_of(layer)[0] for layer in viewer.layers] == ["image", "cue", "cue", "cue", "gold"]
+
+
+def test_without_a_viewer_it_comes_at_once(monkeypatch, block):
+    monkeypatch.setattr(_samples, "sample", lambda kind: block)
+    assert len(_samples.neuropil3d()) == 5
+
+
+def test_from_the_menu(viewer):
+    viewer.open_sample("napari-agglo", "cells2d")
+    assert "cells2d boundary" in viewer.layers

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from napari_agglo.errors import InvalidInput
+from napari_agglo.errors import AggloError, InvalidInput
 from napari_agglo.session import Session
 from napari_agglo.volumes import replacing
 from napari_agglo.volumes import write_labels as write
@@ -25,25 +27,29 @@ def write_labels(path: str, data: Any, meta: dict[str, Any]) -> list[str]:
     """
     level = _first_level(data)
     project = _project_of(level)
-    if project is None:
-        labels: Any = np.asarray(level)
-    elif project.session is not None:
-        labels = project.session.labels()
-    else:
-        labels = project.tree.segment(project.threshold)
     spacing = tuple(abs(float(one)) for one in meta.get("scale", ())) or None
-    return [str(write(path, labels, spacing=spacing))]
+    with _heard():
+        if project is None:
+            labels: Any = np.asarray(level)
+        elif project.session is not None:
+            labels = project.session.labels()
+        else:
+            labels = project.tree.segment(project.threshold)
+        return [str(write(path, labels, spacing=spacing))]
 
 
 def write_session(path: str, data: Any, meta: dict[str, Any]) -> list[str]:
     """Write what a segmentation is made of as a session folder, with all edits so far."""
-    project = _project_of(_first_level(data))
+    with _heard():
+        return [str(_save(Path(path), _project_of(_first_level(data))))]
+
+
+def _save(target: Path, project: Any) -> Path:
     if project is None:
         raise InvalidInput(
             "This layer shows no hierarchy, so it has no session; choose the layer Segmentation, "
             "or save it as labels: .tif, .h5, .zarr."
         )
-    target = Path(path)
     if target.exists():
         raise InvalidInput(f"{target} is there already; choose another name.")
     if project.session is None:
@@ -54,7 +60,16 @@ def write_session(path: str, data: Any, meta: dict[str, Any]) -> list[str]:
         with replacing(target) as temporary:
             ignore = shutil.ignore_patterns(*_OF_ONE_USER)
             shutil.copytree(project.session.path, temporary, ignore=ignore)
-    return [str(target)]
+    return target
+
+
+@contextmanager
+def _heard() -> Iterator[None]:
+    """Let what is refused reach the user: napari takes a ValueError for "no writer for this"."""
+    try:
+        yield
+    except ValueError as error:
+        raise AggloError(str(error)) from error
 
 
 def _first_level(data: Any) -> Any:

@@ -7,7 +7,7 @@ import pytest
 from windows import show
 
 import napari_agglo as agglo
-from napari_agglo.errors import InvalidInput
+from napari_agglo.errors import AggloError
 from napari_agglo.volumes import open_volume
 from napari_agglo.widgets._material import Material, Placement
 from napari_agglo.widgets._scene import scene_of
@@ -77,9 +77,9 @@ def test_any_labels_are_written(viewer, tmp_path):
 def test_refused(viewer, sparse, tmp_path):
     (tmp_path / "there.agglo").mkdir()
     shown = scene_of(viewer).segmentation
-    with pytest.raises(InvalidInput, match="is there already"):
+    with pytest.raises(AggloError, match="is there already"):
         write_session(str(tmp_path / "there.agglo"), shown.data, {})
     other = viewer.add_labels(np.ones((3, 4), int))
-    with pytest.raises(InvalidInput, match="choose the layer Segmentation"):
+    with pytest.raises(AggloError, match="choose the layer Segmentation"):
         other.save(str(tmp_path / "new.agglo"), plugin="napari-agglo")
     assert not (tmp_path / "new.agglo").exists()

@@ -222,8 +222,8 @@ class Hierarchy:
         regions = self.regions(scale)
         nodes = self.record.nodes
         names = np.zeros(len(regions), np.uint32)
-        known = np.zeros(nodes.count, np.uint32)
-        names_of(regions, nodes.links, self.record.names.of_superpixel, known, names)
+        first = np.empty(nodes.count, np.int64)
+        names_of(regions, nodes.links, self.record.names.of_superpixel, first, names)
         return names
 
     def name(self, node: int) -> int:

@@ -160,23 +160,26 @@ def region_at(node: Any, scale: Any, links: Any, scales: Any, sizes: Any) -> Any
 
 @kernel
 def regions_at(leaves: Any, scale: Any, links: Any, scales: Any, top: Any, out: Any) -> None:
-    """Write the region of each superpixel at `scale` to `out`; `top` is a zeroed buffer of nodes.
+    """Write the region of each superpixel at `scale` to `out`; `top` is a buffer of nodes.
 
-    No bounds checking. What was found on the way up is noted, so that no node is passed twice.
+    No bounds checking. The table is read once, in order: a parent mostly comes after its children,
+    so that going down the numbers finds its region known. Only what has taken the place of an older
+    node comes after its parent, and is followed up.
     """
+    for node in range(top.size):
+        top[node] = node
+        up = np.int64(links[node, PARENT])
+        # As `parent_at`, whose return from a branch takes seven times as long here.
+        if up >= 0 and scales[node, UNTIL] == np.inf and scales[up, BIRTH] <= scale:
+            top[node] = up
+    for node in range(top.size - 1, -1, -1):
+        top[node] = top[top[node]]
     for superpixel in range(1, leaves.size):
         node = np.int64(leaves[superpixel])
-        while top[node] == 0:
-            up = parent_at(node, scale, links, scales)
-            if up < 0:
-                break
-            node = up
-        found = np.int64(top[node]) if top[node] != 0 else node
-        node = np.int64(leaves[superpixel])
-        while node != found and top[node] == 0:
-            top[node] = found
-            node = np.int64(links[node, PARENT])
-        out[superpixel] = found
+        while top[node] != node:
+            node = np.int64(top[node])
+        top[leaves[superpixel]] = node
+        out[superpixel] = node
 
 
 @inlined
@@ -194,16 +197,23 @@ def first_leaf(node: Any, links: Any) -> Any:
 
 
 @kernel
-def names_of(regions: Any, links: Any, of_superpixel: Any, known: Any, out: Any) -> None:
+def names_of(regions: Any, links: Any, of_superpixel: Any, first: Any, out: Any) -> None:
     """Write the name of the region of each superpixel to `out`. No bounds checking.
 
-    `known` is a zeroed buffer of nodes.
+    `first` is a buffer of nodes: the first of each, read once and in order, of a leaf the negative
+    name, and so of a region once it is known.
     """
+    for node in range(1, first.size):
+        first[node] = links[node, FIRST]
+        if first[node] < 0:
+            first[node] = -np.int64(of_superpixel[links[node, LOW]])
     for superpixel in range(1, regions.size):
         node = regions[superpixel]
-        if known[node] == 0:
-            known[node] = of_superpixel[naming_of(node, links)]
-        out[superpixel] = known[node]
+        at = first[node]
+        while at >= 0:
+            at = first[at]
+        first[node] = at
+        out[superpixel] = -at
 
 
 @kernel

@@ -77,7 +77,7 @@ class Record:
     def regions(self, scale: float) -> NDArray[np.int64]:
         """Return the node of every superpixel at a scale, as a table over 0..n."""
         out = np.zeros(len(self.nodes.leaves), np.int64)
-        top = np.zeros(self.nodes.count, np.int32)
+        top = np.empty(self.nodes.count, np.int32)
         regions_at(self.nodes.leaves, scale, self.nodes.links, self.nodes.scales, top, out)
         lock_of = self.constraints.lock_of
         np.copyto(out, lock_of, where=lock_of > 0)

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from napari_agglo._progress import ProgressCallback
 from napari_agglo.errors import InvalidInput
 from napari_agglo.graph import RegionGraph, region_graph
 from napari_agglo.superpixels import oversegment
-
-Ranges = dict[str, tuple[float, float]]
+from napari_agglo.widgets._cue_ranges import Ranges, settled_ranges
+from napari_agglo.widgets._starting import divided
 
 
 @dataclass(frozen=True)
@@ -84,7 +85,7 @@ class Material:
     cues : dict of str to array
         Evidence by name, the boundary cue first; empty while there is none.
     ranges : dict of str to (float, float)
-        The values of each cue that mean 0 and 1, where the cue is not float.
+        The values of each cue that mean 0 and 1; found in the data for cues that are not named.
     image : array, optional
         What is looked at; not needed to segment.
     superpixels : array of int, optional
@@ -97,6 +98,12 @@ class Material:
         Whether superpixels are computed in each plane by itself.
     min_size : int, optional
         Of superpixels that are computed.
+    nan : {"refuse", "boundary"}
+        What to do with values of a cue that are not numbers.
+    start : array of int, optional
+        A segmentation of another tool: no superpixel crosses its borders.
+    partition : array of int, optional
+        The segment of `start` that holds each superpixel, once there are superpixels.
     """
 
     name: str
@@ -108,6 +115,9 @@ class Material:
     gold: Any = None
     per_plane: bool = False
     min_size: int | None = None
+    nan: Literal["refuse", "boundary"] = "refuse"
+    start: Any = None
+    partition: NDArray[np.uint64] | None = None
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -124,28 +134,40 @@ class Material:
 
     def oversegmented(self, progress: ProgressCallback | None = None) -> Material:
         """Return it with superpixels: those that it has, or computed from its first cue."""
-        if self.superpixels is not None:
+        if self.superpixels is None:
+            return self._computed(progress).oversegmented(progress)
+        if self.start is None or self.partition is not None:
             return self
+        pieces, segments = divided(self.superpixels, self.start, progress)
+        return replace(self, superpixels=pieces, partition=segments)
+
+    def _computed(self, progress: ProgressCallback | None) -> Material:
         name, cue = self._boundary()
+        ready = self._ranged(progress)
         found = oversegment(
             cue,
             spacing=self.spacing,
             per_plane=self.per_plane,
             min_size=self.min_size,
-            value_range=self.ranges.get(name),
+            value_range=ready.ranges[name],
+            nan=self.nan,
             progress=progress,
         )
-        return replace(self, superpixels=found)
+        return replace(ready, superpixels=found)
+
+    def _ranged(self, progress: ProgressCallback | None) -> Material:
+        return replace(self, ranges=settled_ranges(self.cues, self.ranges, self.nan, progress))
 
     def graph(self, progress: ProgressCallback | None = None) -> RegionGraph:
         """Return the region graph; superpixels are computed if there are none."""
         self._boundary()
-        whole = self.oversegmented(progress)
+        whole = self.oversegmented(progress)._ranged(progress)
         return region_graph(
             whole.superpixels,
             whole.cues,
             spacing=self.spacing,
-            ranges=self.ranges,
+            ranges=whole.ranges,
+            nan=whole.nan,
             progress=progress,
         )
 

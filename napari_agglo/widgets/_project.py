@@ -111,6 +111,7 @@ class Project:
         """Take the graph that was made of a material (with its superpixels)."""
         self.graph, self.graph_of = graph, material
         self.placement = material.placement
+        self.partition = material.partition
         if self.material is not None and self.material.superpixels is None:
             self.material = material
         self.graph_changed.emit()

@@ -1,0 +1,87 @@
+"""Material: ranges found in the data, and superpixels that respect another tool's segments."""
+
+from __future__ import annotations
+
+import hypothesis.extra.numpy as hnp
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from napari_agglo.errors import InvalidInput
+from napari_agglo.widgets._cue_ranges import settled_ranges
+from napari_agglo.widgets._material import Material, Placement
+from napari_agglo.widgets._starting import divided
+
+PLAIN = Placement.plain(2)
+
+
+@pytest.mark.parametrize(
+    ("cue", "expected"),
+    [
+        (np.array([[3, 9]], np.uint8), (0, 255)),
+        (np.array([[3, 900]], np.uint16), (3, 900)),
+        (np.array([[-3, 900]], np.int32), (-3, 900)),
+        (np.array([[0.2, 1.001]]), (0, 1)),
+    ],
+)
+def test_ranges(cue, expected):
+    assert settled_ranges({"a": cue}, {}) == {"a": expected}
+    assert settled_ranges({"a": cue}, {"a": (5, 1)}) == {"a": (5, 1)}
+
+
+@pytest.mark.parametrize(
+    ("cue", "words"),
+    [
+        (np.array([[-0.5, 7.2]]), ["from -0.5 to 7.2", "-1:8", "Range"]),
+        (np.array([[0.5, np.nan]]), ["1 values that are not numbers", "NaN is boundary"]),
+        (np.array([[9, 9]], np.uint16), ["9 everywhere"]),
+    ],
+)
+def test_ranges_refused(cue, words):
+    with pytest.raises(InvalidInput) as refusal:
+        settled_ranges({"membrane": cue}, {})
+    assert "“membrane”" in str(refusal.value)
+    for word in words:
+        assert word in str(refusal.value)
+
+
+def test_not_numbers_may_count_as_boundary():
+    cue = np.full((6, 8), 0.1)
+    cue[:, 4] = np.nan
+    assert settled_ranges({"a": cue}, {}, "boundary") == {"a": (0, 1)}
+    graph = Material("a", PLAIN, cues={"boundary": cue}, nan="boundary", min_size=1).graph()
+    assert graph.n_regions == 2
+
+
+def test_integers_go_from_the_cue_to_the_graph():
+    cue = np.zeros((6, 8), np.uint16)
+    cue[:, 4] = 4000
+    material = Material("a", PLAIN, cues={"boundary": cue}, min_size=1).oversegmented()
+    graph = material.graph()
+    assert graph.cue_ranges == ((0, 4000),)
+    assert graph.n_regions == 2
+
+
+labels = hnp.arrays(np.int64, (5, 6), elements=st.sampled_from([0, 2, 3, 7]))
+
+
+@settings(max_examples=60, deadline=None)
+@given(labels, labels)
+def test_no_superpixel_crosses_a_border(superpixels, segmentation):
+    pieces, segments = divided(superpixels, segmentation)
+    np.testing.assert_array_equal(pieces == 0, superpixels == 0)
+    inside = pieces > 0
+    np.testing.assert_array_equal(segments[pieces][inside], segmentation[inside])
+    for piece in range(1, len(segments)):
+        assert len(np.unique(superpixels[pieces == piece])) == 1
+
+
+def test_material_starts_from_a_segmentation(crop):
+    start = (crop.gold > 0).astype(int) + 1
+    cues = {"boundary": crop.cues["boundary"]}
+    material = Material("a", PLAIN, cues=cues, start=start).oversegmented()
+    assert material.oversegmented() is material
+    graph = material.graph()
+    assert len(material.partition) == graph.n_regions + 1
+    np.testing.assert_array_equal(material.partition[graph.superpixels.image], start)

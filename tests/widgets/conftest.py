@@ -81,3 +81,18 @@ def shown(project: Project, material: Material) -> Project:
     """Return the project with a mean hierarchy of the corner on the screen."""
     show(project, material)
     return project
+
+
+@pytest.fixture
+def notices() -> Iterator[list[str]]:
+    """Return what the user is told, as it is told."""
+    from napari.utils.notifications import notification_manager
+
+    told: list[str] = []
+
+    def note(event: Any) -> None:
+        told.append(str(event.message))
+
+    notification_manager.notification_ready.connect(note)
+    yield told
+    notification_manager.notification_ready.disconnect(note)

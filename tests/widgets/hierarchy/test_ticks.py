@@ -1,0 +1,69 @@
+"""Positions of the slider and thresholds, against the tree."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from napari_agglo.widgets.hierarchy._ticks import Ticks, knee, shortest
+
+heights = st.lists(st.sampled_from([-0.5, 0.0, 0.1, 0.25, 0.3, 0.300001, 0.9, 2.0]), max_size=12)
+
+
+def states(values):
+    """Return the numbers of merges that some threshold gives."""
+    return sorted({0, *(sum(v <= t for v in values) for t in values)})
+
+
+@given(heights, st.integers(-2, 15))
+def test_a_threshold_gives_the_last_state_with_so_many_merges(values, wanted):
+    values = np.maximum.accumulate(values) if values else np.zeros(0)
+    ticks = Ticks(values)
+    expected = max(n for n in states(values) if n <= max(wanted, 0))
+    at = ticks.threshold(wanted)
+    assert math.isfinite(at)
+    assert ticks.merges(at) == ticks.reachable(wanted) == expected
+
+
+@given(heights, st.integers(0, 12), st.integers(1, 5))
+def test_a_step_always_moves_until_the_end(values, begin, by):
+    values = np.maximum.accumulate(values) if values else np.zeros(0)
+    ticks = Ticks(values)
+    there = states(values)
+    at = ticks.reachable(begin)
+    above = [n for n in there if n > at]
+    below = [n for n in there if n < at]
+    up, down = ticks.moved(at, by), ticks.moved(at, -by)
+    assert up in there
+    assert up > at or not above
+    assert down in there
+    assert down < at or not below
+
+
+@given(st.floats(-3, 3), st.floats(1e-9, 1))
+def test_shortest_lies_within(low, width):
+    found = shortest(low, low + width)
+    assert low <= found < low + width or found == low
+
+
+def test_short_numbers_for_people():
+    assert Ticks(np.array([0.418273, 0.49])).threshold(1) == 0.42
+    assert Ticks(np.array([0.418273])).threshold(1) == 1.0  # any number does, and this is short
+
+
+def test_the_span_holds_all_and_0_to_1():
+    assert Ticks(np.array([0.2, 0.4])).span == (0.0, 1.0)
+    low, high = Ticks(np.array([-3.0, 7.5])).span
+    assert low < -3.0
+    assert high >= 7.5
+    assert Ticks(np.zeros(0)).span == (0.0, 1.0)
+
+
+def test_the_knee_lies_before_the_steep_part():
+    heights = np.concatenate([np.linspace(0, 0.1, 95), np.linspace(0.2, 1, 5)])
+    assert 90 <= knee(heights) <= 96
+    assert knee(np.zeros(5)) == 5
+    assert knee(np.zeros(0)) == 0

@@ -1,0 +1,330 @@
+"""The Hierarchy step in a real window, driven as a person does."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from qtpy.QtCore import QPoint, Qt
+from qtpy.QtTest import QTest
+from qtpy.QtWidgets import QApplication, QFileDialog, QMessageBox
+from windows import settle, show
+
+import napari_agglo as agglo
+from napari_agglo.evaluate import minimum
+from napari_agglo.widgets._project import LOOK, Status, Step, project_of
+from napari_agglo.widgets._scene import scene_of
+from napari_agglo.widgets.hierarchy import HierarchyWidget
+from napari_agglo.widgets.hierarchy._ticks import Ticks
+
+
+@pytest.fixture
+def step(viewer, project):
+    widget = HierarchyWidget(viewer)
+    viewer.window.add_dock_widget(widget, name="Hierarchy")
+    return widget
+
+
+@pytest.fixture
+def built(step, shown):
+    """Return the step with a hierarchy on the screen, and its curve."""
+    shown.set_curve(agglo.vi_curve(shown.tree, shown.gold))
+    return step
+
+
+def press(widget):
+    QTest.mouseClick(widget, Qt.MouseButton.LeftButton)
+
+
+def key(viewer, letter, modifier=Qt.KeyboardModifier.NoModifier):
+    """Press a key while the canvas has the focus."""
+    canvas = next(
+        one
+        for one in QApplication.allWidgets()
+        if type(one).__name__ == "CanvasBackendDesktop" and one.isVisible()
+    )
+    QTest.keyClick(canvas, letter, modifier)
+
+
+def test_from_bare_cues_to_a_hierarchy_with_one_click(step, project, material):
+    assert not step.run.button.isEnabled()
+    project.set_material(replace(material, superpixels=None))
+    assert step.run.button.isEnabled()
+    press(step.run.button)
+    assert project.status(Step.HIERARCHY) is Status.RUNNING
+    settle(project)
+    assert project.status(Step.HIERARCHY) is Status.DONE
+    assert project.status(Step.DATA) is Status.DONE
+    assert project.curve is not None
+    assert scene_of(step.viewer).segmentation is not None
+    at = minimum(project.curve)
+    assert project.n_segments == at["segments"], "mean begins where the VI is least"
+    assert step.scale.segments.value() == at["segments"]
+
+
+def test_without_gold_it_begins_at_the_knee(step, project, material):
+    project.set_material(replace(material, gold=None))
+    press(step.run.button)
+    settle(project)
+    assert project.curve is None
+    assert 1 < project.n_segments < project.graph.n_regions / 2
+
+
+def test_a_learned_policy_begins_at_one_half(step, project, material):
+    graph = material.graph()
+    project.set_material(material)
+    project.set_graph(graph, material)
+    project.set_policy(agglo.train(graph, material.gold, epochs=0, preset="minimal"), material)
+    press(step.run.button)
+    settle(project)
+    assert project.threshold == 0.5
+    assert project.graph is graph, "the graph was built a second time"
+
+
+def test_gold_of_another_shape_is_told_and_the_hierarchy_shown(step, project, material, notices):
+    project.set_material(replace(material, gold=material.gold[:-3]))
+    press(step.run.button)
+    settle(project)
+    assert project.has_hierarchy
+    assert project.curve is None
+    assert project.gold is None
+    assert any("gold" in said for said in notices)
+
+
+def test_cancel_leaves_everything_as_it_was(built, project, material):
+    before = project.tree, project.threshold
+    project.set_material(replace(material, superpixels=None, min_size=3))
+    press(built.run.button)
+    assert built.run.button.text() == "Cancel"
+    press(built.run.button)
+    settle(project)
+    assert (project.tree, project.threshold) == before
+    assert built.run.button.text() == "Build again"
+    assert project.status(Step.HIERARCHY) is not Status.RUNNING
+
+
+def test_dragging_the_slider_scrubs(built, project):
+    bar = built.scale.slider.slider
+    ticks = Ticks(project.tree.heights)
+    seen = []
+    project.threshold_changed.connect(seen.append)
+    bar.setSliderDown(True)
+    for value in (0, ticks.last // 2, ticks.last - 5):
+        bar.setSliderPosition(value)
+        assert project.tree.n_merges_at(project.threshold) == ticks.reachable(value)
+        assert built.scale.segments.value() == project.n_segments
+        assert built.scale.threshold.value() == pytest.approx(project.threshold, abs=1e-4)
+    bar.setSliderDown(False)
+    assert len(seen) == 3
+
+
+def test_arrow_keys_on_the_slider_always_move(built, project):
+    built.scale.slider.slider.setFocus()
+    project.threshold = 0.0
+    counts = []
+    for _ in range(5):
+        QTest.keyClick(built.scale.slider.slider, Qt.Key.Key_Right)
+        counts.append(project.n_segments)
+    assert counts == sorted(set(counts), reverse=True)
+    QTest.keyClick(built.scale.slider.slider, Qt.Key.Key_Left)
+    assert project.n_segments > counts[-1]
+
+
+def test_typing_a_threshold_or_a_number_of_segments(built, project):
+    box = built.scale.threshold
+    box.setFocus()
+    box.selectAll()
+    QTest.keyClicks(box, "0.25")
+    assert project.threshold == 0.3, "test invalid: not before it is finished"
+    QTest.keyClick(box, Qt.Key.Key_Return)
+    assert project.threshold == 0.25
+    count = built.scale.segments
+    count.selectAll()
+    QTest.keyClicks(count, "40")
+    QTest.keyClick(count, Qt.Key.Key_Return)
+    assert project.n_segments == 40
+    assert built.scale.slider.slider.value() == project.tree.n_superpixels - 40
+
+
+def test_a_click_on_a_mark_goes_there(built, project):
+    marks = built.scale.slider.marks
+    half, least = marks._marks
+    QTest.qWait(30)
+    QTest.mouseClick(marks, Qt.MouseButton.LeftButton, pos=marks.spot(half).center())
+    assert project.threshold == 0.5
+    QTest.mouseClick(marks, Qt.MouseButton.LeftButton, pos=QPoint(marks.place(least), 2))
+    assert project.n_segments == minimum(project.curve)["segments"]
+    assert not marks.spot(half).intersects(marks.spot(least))
+    for mark in (half, least):
+        assert marks.rect().contains(marks.spot(mark)), "cut off"
+
+
+def test_keys_on_the_canvas(built, project, viewer):
+    n = project.n_segments
+    key(viewer, Qt.Key.Key_D)
+    coarse = project.n_segments
+    assert coarse < n
+    key(viewer, Qt.Key.Key_A)
+    assert project.n_segments > coarse
+    before = project.n_segments
+    key(viewer, Qt.Key.Key_D, Qt.KeyboardModifier.ShiftModifier)
+    assert before - project.n_segments in (1, 2), "one merge, or a plateau"
+
+
+def test_keys_without_a_hierarchy_do_nothing(step, project, viewer):
+    key(viewer, Qt.Key.Key_D)
+    assert project.threshold == 0.5
+
+
+def test_play_runs_to_the_end_and_stops(built, project, qtbot):
+    ticks = Ticks(project.tree.heights)
+    project.threshold = ticks.threshold(ticks.last - 3 * ticks.step)
+    built.scale.speed.setCurrentText("fast")
+    press(built.scale.play)
+    assert built.scale.play.isChecked()
+    qtbot.waitUntil(lambda: not built.scale.play.isChecked(), timeout=5000)
+    assert project.tree.n_merges_at(project.threshold) == ticks.last
+    press(built.scale.play)  # from the beginning again
+    qtbot.waitUntil(lambda: project.tree.n_merges_at(project.threshold) < ticks.last, timeout=5000)
+    press(built.scale.play)
+    assert not built.scale._timer.isActive()
+
+
+def test_playing_stops_when_the_step_is_closed(built):
+    press(built.scale.play)
+    built.setVisible(False)
+    assert not built.scale._timer.isActive()
+
+
+def test_switches_change_the_layer(built, viewer):
+    layer = scene_of(viewer).segmentation
+    press_box(built.view.contours)
+    assert layer.contour == 2
+    press_box(built.view.contours)
+    assert layer.contour == 0
+    built.view.opacity.setValue(30)
+    assert layer.opacity == pytest.approx(0.3)
+    press_box(built.view.superpixels)
+    assert scene_of(viewer).layer("Superpixel outlines").visible
+    assert not built.view.solid.isVisible(), "there is no 3-D of a plane"
+
+
+def press_box(box):
+    QTest.mouseClick(box, Qt.MouseButton.LeftButton, pos=QPoint(8, box.height() // 2))
+
+
+def test_only_the_selected(built, project, viewer):
+    name = int(project.table()[1])
+    project.select(name)
+    press_box(built.view.isolate)
+    shown_now = np.unique(np.asarray(scene_of(viewer).segmentation.data))
+    assert shown_now.tolist() == sorted({0, name})
+    press_box(built.view.isolate)
+    assert len(np.unique(np.asarray(scene_of(viewer).segmentation.data))) > 2
+
+
+def test_3d(viewer, project, material3d, step):
+    show(project, material3d)
+    assert step.view.solid.isVisible()
+    press_box(step.view.solid)
+    assert viewer.dims.ndisplay == 3
+    project.threshold = 0.2
+    QTest.qWait(50)
+    viewer.dims.ndisplay = 2  # by napari's own button
+    assert not step.view.solid.isChecked()
+
+
+def test_a_deleted_layer_comes_back_when_it_is_needed(built, project, viewer):
+    viewer.layers.remove(scene_of(viewer).segmentation)
+    project.threshold = 0.2
+    built.scale.slider.slider.setValue(10)
+    assert scene_of(viewer).segmentation is not None
+
+
+def test_a_reopened_dock_shows_what_there_is(built, project, viewer):
+    project.threshold = 0.2
+    again = HierarchyWidget(viewer)
+    viewer.window.add_dock_widget(again, name="again")
+    assert again.scale.threshold.value() == pytest.approx(0.2)
+    assert again.scale.isVisibleTo(again)
+    assert len(again.scale.slider.marks._marks) == 2
+    again.scale.threshold.setValue(0.3)
+    assert built.scale.threshold.value() == pytest.approx(0.3)
+
+
+def test_save_labels_and_merges(built, project, tmp_path, monkeypatch):
+    def choose(path):
+        monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_, **__: (str(path), ""))
+
+    choose(tmp_path / "a.tif")
+    press(built.export.labels)
+    settle(project)
+    written = agglo.open_volume(tmp_path / "a.tif")
+    assert (np.asarray(written) == project.tree.segment(project.threshold)).all()
+    choose(tmp_path / "a.csv")
+    press(built.export.tree)
+    settle(project)
+    assert len((tmp_path / "a.csv").read_text().splitlines()) == project.tree.n_merges + 1
+    choose("")
+    press(built.export.labels)  # the dialog was cancelled
+    assert project.jobs.running() == []
+
+
+def test_a_file_that_cannot_be_written_is_told(built, project, tmp_path, notices):
+    built.export.write_labels(str(tmp_path / "none" / "a.tif"))
+    settle(project)
+    assert len(notices) == 1
+
+
+def test_an_open_session_is_closed_only_when_asked(built, project, tmp_path, monkeypatch):
+    session = agglo.Session.create(tmp_path / "a.agglo", project.graph)
+    project.set_session(session, project.tree, project.placement)
+    answers = [QMessageBox.StandardButton.No, QMessageBox.StandardButton.Yes]
+    monkeypatch.setattr(QMessageBox, "question", lambda *_, **__: answers.pop(0))
+    press(built.run.button)
+    assert project.jobs.running() == []
+    assert project.session is session
+    press(built.run.button)
+    settle(project)
+    assert project.session is None
+    assert project.has_hierarchy
+
+
+def test_a_repair_is_seen_and_can_be_stopped(built, project):
+    assert not built.repairing.isVisible()
+    go_on = []
+
+    def work(progress):
+        import time
+
+        while not go_on:
+            progress(agglo.Progress("repair", 1, 2))
+            time.sleep(0.005)
+
+    project.jobs.start(LOOK, "Repairing", work, lambda _: None)
+    assert built.repairing.isVisible()
+    press(built.repairing.cancel)
+    settle(project)
+    assert not built.repairing.isVisible()
+
+
+def test_two_viewers_keep_apart(built, project, make_napari_viewer, material):
+    other = make_napari_viewer(show=True)
+    widget = HierarchyWidget(other)
+    other.window.add_dock_widget(widget)
+    assert not widget.scale.isVisible()
+    show(project_of(other), material, threshold=0.1)
+    built.scale.threshold.setValue(0.4)
+    assert widget.scale.threshold.value() == pytest.approx(0.1)
+
+
+def test_every_control_has_a_tooltip(built):
+    from qtpy.QtWidgets import QAbstractButton, QAbstractSlider, QAbstractSpinBox, QComboBox
+
+    for kind in (QAbstractButton, QAbstractSpinBox, QComboBox, QAbstractSlider):
+        for control in built.findChildren(kind):
+            here = control
+            while here is not built and not here.toolTip():
+                here = here.parentWidget()
+            assert here.toolTip(), control.objectName()

@@ -92,6 +92,11 @@ class Core:
         return self._history.items()
 
     @property
+    def redoable(self) -> list[HistoryItem]:
+        """What can be redone, in words: what comes next is first."""
+        return self._history.redoable()
+
+    @property
     def can_undo(self) -> bool:
         """Whether there is something to undo."""
         return bool(self._history.done)

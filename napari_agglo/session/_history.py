@@ -89,3 +89,10 @@ class History:
             HistoryItem(entry.number, entry.time, entry.action.words, entry.number not in live)
             for entry in self.entries
         ]
+
+    def redoable(self) -> list[HistoryItem]:
+        """Return what can be redone, the next first."""
+        return [
+            HistoryItem(entry.number, entry.time, entry.action.words, True)
+            for entry in reversed(self.undone)
+        ]

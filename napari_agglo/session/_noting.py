@@ -40,6 +40,11 @@ class Noting(Editing):
         with self._lock:
             return self._state.marks[self._find(segment).id]
 
+    def marks(self) -> dict[int, Mark]:
+        """Return all marks by segment, also of segments that are not there at this threshold."""
+        with self._lock:
+            return {segment: self._state.marks[segment] for segment in self._state.marks}
+
     def named(self, name: str) -> list[int]:
         """Return the segments of that name that there are, ascending."""
         with self._lock:

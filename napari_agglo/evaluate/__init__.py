@@ -9,6 +9,7 @@ from napari_agglo.evaluate._cross import CrossValidation, cross_validate
 from napari_agglo.evaluate._curve import best_covering, merge_curve, vi_curve
 from napari_agglo.evaluate._humans import human_agreement
 from napari_agglo.evaluate._mean_curve import mean_curve
+from napari_agglo.evaluate._merged_breakdown import merged_breakdown
 from napari_agglo.evaluate._metrics import metrics, table_metrics
 from napari_agglo.evaluate._optimum import best_agglomeration, best_lut, best_point
 from napari_agglo.evaluate._points import minimum, state_at, tangent_point
@@ -26,6 +27,7 @@ __all__ = [
     "table_metrics",
     "Breakdown",
     "breakdown",
+    "merged_breakdown",
     "vi_curve",
     "merge_curve",
     "best_covering",

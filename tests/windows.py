@@ -31,3 +31,12 @@ def settle(project: Any, seconds: float = 60) -> None:
             raise TimeoutError(f"still running: {project.jobs.running()}")
         time.sleep(0.005)
     QApplication.processEvents()
+
+
+def draw() -> None:
+    """Let the window draw all that is due."""
+    from qtpy.QtWidgets import QApplication
+
+    for _ in range(6):
+        QApplication.processEvents()
+        time.sleep(0.005)

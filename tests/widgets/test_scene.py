@@ -1,0 +1,188 @@
+"""The layers of a project follow it, whatever a user does to them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from windows import draw, settle, show
+
+import napari_agglo as agglo
+from napari_agglo.widgets._napari import camera
+from napari_agglo.widgets._scene import OUTLINE, PREVIEW, SEGMENTATION, SUPERPIXELS, scene_of
+
+
+def on_screen(layer):
+    """Return the segments that a layer shows at each pixel, as napari picks them."""
+    return np.asarray(layer.data)
+
+
+def test_the_segmentation_is_the_table_over_the_superpixels(viewer, shown):
+    layer = scene_of(viewer).segmentation
+    expected = shown.tree.segment(0.3)
+    np.testing.assert_array_equal(shown.graph.ids[on_screen(layer)], expected)
+    np.testing.assert_allclose(layer.scale, shown.placement.scale)
+    assert not layer.editable
+
+
+@pytest.mark.parametrize("threshold", [0.0, 0.2, 0.45, 0.9])
+def test_a_tick_shows_the_segments_of_that_threshold(viewer, shown, threshold):
+    shown.threshold = threshold
+    layer = scene_of(viewer).segmentation
+    index = (40, 50)
+    world = shown.placement.to_world(index)
+    assert shown.id_of(layer.get_value(world, world=True)) == shown.tree.segment(threshold)[index]
+
+
+def test_a_segment_keeps_its_colour_as_it_grows(viewer, shown):
+    layer = scene_of(viewer).segmentation
+    kept = total = 0
+    for before, after in [(0.2, 0.25), (0.25, 0.3), (0.3, 0.4)]:
+        shown.threshold = before
+        old = on_screen(layer)
+        shown.threshold = after
+        new = on_screen(layer)
+        kept += int((layer.colormap.map(old) == layer.colormap.map(new)).all(axis=-1).sum())
+        total += old.size
+    assert kept / total > 0.6  # the smaller of two takes the colour of the larger
+
+
+def test_what_was_deleted_is_made_again_when_it_is_needed(viewer, shown):
+    scene = scene_of(viewer)
+    shown.select(int(shown.table()[1]))
+    scene.preview([np.array([1]), np.array([2])])
+    scene.outline_superpixels(True)
+    draw()
+    for role in (SEGMENTATION, OUTLINE, PREVIEW, SUPERPIXELS):
+        viewer.layers.remove(scene.layer(role))
+        shown.threshold += 0.01
+        draw()
+    assert scene.segmentation is None
+    assert len(viewer.layers) == 0
+    scene.show()
+    shown.select(int(shown.table()[2]))
+    scene.preview([np.array([1])])
+    scene.outline_superpixels(True)
+    for role in (SEGMENTATION, OUTLINE, PREVIEW, SUPERPIXELS):
+        assert scene.layer(role) in viewer.layers
+
+
+def test_renamed_hidden_and_reordered_layers_stay_the_users(viewer, shown):
+    scene = scene_of(viewer)
+    layer = scene.segmentation
+    layer.name, layer.opacity = "mine", 0.2
+    viewer.add_image(np.zeros((4, 4)))
+    viewer.layers.move(0, 2)
+    layer.visible = False
+    shown.threshold = 0.5
+    assert scene.segmentation is layer
+    assert (layer.name, layer.opacity, layer.visible) == ("mine", 0.2, False)
+
+
+def test_the_active_segment_is_outlined_and_the_user_layer_stays_active(viewer, shown):
+    scene = scene_of(viewer)
+    image = viewer.add_image(np.zeros((120, 140)))
+    name = int(shown.table()[shown.graph.superpixels.image[60, 60]])
+    shown.select(name)
+    outline = scene.layer(OUTLINE)
+    drawn = np.asarray(outline.data)
+    inside = shown.table()[shown.graph.superpixels.image] == name
+    assert (drawn[inside] == 1).any()
+    assert not drawn[~inside].any()
+    assert viewer.layers.selection.active is image
+    shown.select(0)
+    assert not outline.visible
+
+
+def test_only_the_selected_segments(viewer, shown):
+    scene = scene_of(viewer)
+    labels = shown.table()[shown.graph.superpixels.image]
+    names = np.unique(labels)[:2].tolist()
+    shown.select(*names)
+    scene.isolate(True)
+    np.testing.assert_array_equal(
+        on_screen(scene.segmentation), np.where(np.isin(labels, names), labels, 0)
+    )
+    scene.isolate(False)
+    np.testing.assert_array_equal(on_screen(scene.segmentation), labels)
+
+
+def test_another_hierarchy_takes_the_place_of_the_first(viewer, project, material, material3d):
+    show(project, material)
+    draw()
+    show(project, material3d)
+    scene = scene_of(viewer)
+    assert [layer.name for layer in viewer.layers] == [SEGMENTATION]
+    assert scene.segmentation.data.shape == material3d.shape
+    viewer.dims.ndisplay = 3
+    draw()
+    project.threshold = 0.35
+    settle(project)
+    np.testing.assert_array_equal(on_screen(scene.segmentation), project.tree.segment(0.35))
+
+
+def test_outlines_are_not_drawn_in_3d_and_come_back(viewer, project, material3d):
+    show(project, material3d)
+    scene = scene_of(viewer)
+    project.select(int(project.table()[1]))
+    scene.outline_superpixels(True)
+    viewer.dims.ndisplay = 3
+    draw()
+    assert not scene.layer(OUTLINE).visible
+    assert not scene.layer(SUPERPIXELS).visible
+    viewer.dims.ndisplay = 2
+    assert scene.layer(OUTLINE).visible
+    assert scene.layer(SUPERPIXELS).visible
+
+
+def test_a_large_volume_has_a_coarse_level(viewer, project, monkeypatch, material3d):
+    monkeypatch.setattr("napari_agglo.widgets._pyramid.COARSE_VOXELS", 20_000)
+    monkeypatch.setattr("napari_agglo.widgets._pyramid._SMALL", 20_000)
+    show(project, material3d)
+    layer = scene_of(viewer).segmentation
+    assert layer.multiscale
+    assert len(layer.data) == 2
+    assert np.prod(layer.data[1].shape) <= 20_000
+    project.threshold = 0.4
+    expected = project.tree.segment(0.4)
+    np.testing.assert_array_equal(np.asarray(layer.data[0]), expected)
+    step = -(-expected.shape[0] // layer.data[1].shape[0])
+    np.testing.assert_array_equal(np.asarray(layer.data[1]), expected[::step, ::step, ::step])
+
+
+def test_flying_there_shows_the_plane_and_centres_it(viewer, project, material3d):
+    show(project, material3d)
+    scene_of(viewer).fly_to((7, 30, 40), ((5, 20, 30), (9, 40, 50)))
+    scale = material3d.placement.scale
+    assert viewer.dims.point[0] == pytest.approx(7 * scale[0])
+    assert camera(viewer).center[-2:] == pytest.approx((30 * scale[1], 40 * scale[2]))
+
+
+def test_a_divided_superpixel_is_shown_and_made_whole_again(viewer, shown, material, tmp_path):
+    session = agglo.Session.create(tmp_path / "a.agglo", shown.graph)
+    session.threshold = 0.3
+    shown.set_session(session, shown.tree, material.placement)
+    layer = scene_of(viewer).segmentation
+    before = on_screen(layer).copy()
+    graph = session.graph
+    big = int(np.argmax(np.bincount(graph.superpixels.image.ravel())[1:])) + 1
+    inside = np.argwhere(graph.superpixels.image == big)
+    segment = session.segment_at(inside[0])
+    points = [[tuple(inside[0].tolist())], [tuple(inside[-1].tolist())]]
+    shown.has_edited(session.cut_points(segment, points, method="seeded"))
+    np.testing.assert_array_equal(session.graph.ids[on_screen(layer)], session.labels())
+    assert (on_screen(layer) != before).any()
+    shown.has_edited(session.undo())
+    np.testing.assert_array_equal(on_screen(layer), before)
+
+
+def test_closing_the_session_leaves_the_tree(viewer, shown, material, tmp_path):
+    session = agglo.Session.create(tmp_path / "a.agglo", shown.graph)
+    shown.set_session(session, shown.tree, material.placement)
+    first = int(session.segments()[0])
+    session.merge(first, int(session.neighbours(first)[0]))
+    shown.has_edited()
+    shown.close_session()
+    layer = scene_of(viewer).segmentation
+    np.testing.assert_array_equal(
+        on_screen(layer), shown.tree.lut(shown.threshold)[material.graph().superpixels.image]
+    )

@@ -71,6 +71,7 @@ class Project:
     edited = Signal(object)  # what is seen has changed: a Change, or None
     selection_changed = Signal()
     status_changed = Signal()
+    released = Signal()  # no worker has the session any more
     closing = Signal()
 
     def __init__(self) -> None:
@@ -202,6 +203,7 @@ class Project:
         self._follow()
         if moved and self.settled:
             self.edited.emit(None)
+        self.released.emit()
 
     def _follow(self) -> None:
         """Bring the session to the threshold; in a worker, if that takes a repair above edits."""

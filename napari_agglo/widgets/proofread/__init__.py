@@ -1,7 +1,19 @@
-"""The Proofread step."""
+"""The Proofread step: sessions, gestures on the canvas, cuts by seeds, tables and history.
+
+::
+
+    Proofreader   all that belongs to a viewer, whether or not a widget is open:
+      Selection     the active segment and the selected ones
+      Editor, Acts  edits one after the other, the long ones in a worker
+      Seeds, Cutting  seeds and the preview of a cut
+      Grammar, Mode   mouse, keys, and what they do now
+    ProofreadWidget   the step on the screen
+"""
 
 from __future__ import annotations
 
+from napari_agglo.widgets.proofread._creating import create_session
+from napari_agglo.widgets.proofread._opening import open_session
 from napari_agglo.widgets.proofread._widget import ProofreadWidget
 
-__all__ = ["ProofreadWidget"]
+__all__ = ["ProofreadWidget", "create_session", "open_session"]

@@ -4,15 +4,115 @@ from __future__ import annotations
 
 from typing import Any
 
-from napari_agglo.widgets._project import Step
+from qtpy.QtCore import Qt
+from qtpy.QtGui import QKeySequence, QShortcut
+from qtpy.QtWidgets import QCheckBox, QLabel, QTabWidget, QVBoxLayout, QWidget
+
+from napari_agglo.widgets._links import link
+from napari_agglo.widgets._project import Status, Step
 from napari_agglo.widgets._step_widget import StepWidget
+from napari_agglo.widgets.proofread._cut_panel import CutPanel
+from napari_agglo.widgets.proofread._details import Details
+from napari_agglo.widgets.proofread._history import HistoryList
+from napari_agglo.widgets.proofread._proofreader import proofreader_of
+from napari_agglo.widgets.proofread._scores import Scores
+from napari_agglo.widgets.proofread._segments import SegmentList
+from napari_agglo.widgets.proofread._sessions import SessionBar
 
 
 class ProofreadWidget(StepWidget):
-    """The Proofread step."""
+    """Merge and cut segments by hand; every edit is saved at once and can be undone."""
 
     step = Step.PROOFREAD
+    hints = {  # noqa: RUF012
+        Status.EMPTY: "Build a hierarchy first, in step 3, or open a session of yours.",
+        Status.READY: "Start proofreading: merge and cut what is wrong, at any threshold.",
+        Status.RUNNING: "The session is being made ready.",
+        Status.DONE: "Click a segment; Shift + click merges another with it; Ctrl + click places "
+        "seeds for a cut. Ctrl + Z undoes. Right-click selects several.",
+    }
 
     def __init__(self, napari_viewer: Any) -> None:
         super().__init__(napari_viewer)
+        self.proofreader = proofreader_of(self.viewer)
+        self.strip = QLabel()
+        self.strip.setObjectName("mode")
+        self.strip.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self.strip.setWordWrap(True)
+        self.strip.setToolTip("What clicks on the canvas do now")
+        self.bar = SessionBar(self.proofreader)
+        self.scores = Scores(self.project)
+        self.isolate = QCheckBox("Show the selected segments only")
+        self.isolate.setObjectName("isolate")
+        self.isolate.setToolTip("Hide all other segments")
+        self.isolate.toggled.connect(self._on_isolate)
+        self.in_3d = QCheckBox("in 3-D")
+        self.in_3d.setObjectName("selected in 3-D")
+        self.in_3d.setToolTip("Look at the selected segments alone, in 3-D")
+        self.in_3d.toggled.connect(self._on_3d)
+        self.tabs = QTabWidget()
+        self.tabs.setObjectName("proofread tabs")
+        self.details = Details(self.proofreader)
+        self.cut = CutPanel(self.proofreader)
+        self.segments = SegmentList(self.proofreader)
+        self.history = HistoryList(self.proofreader)
+        for title, tooltip, parts in (
+            ("Edit", "The active segment, and cuts by seeds", (self.details, self.cut)),
+            ("Segments", "All segments: sort, find, select", (self.segments,)),
+            ("History", "What was done; click to go there", (self.history,)),
+        ):
+            self.tabs.addTab(_column(*parts), title)
+            self.tabs.setTabToolTip(self.tabs.count() - 1, tooltip)
+        self.session_parts = (self.strip, self.scores, self.isolate, self.in_3d, self.tabs)
+        for part in (self.strip, self.bar, self.scores, self.isolate, self.in_3d, self.tabs):
+            self.body.addWidget(part)
+        for keys, action in (
+            ("Ctrl+Z", self.proofreader.acts.undo),
+            ("Ctrl+Shift+Z", self.proofreader.acts.redo),
+        ):
+            shortcut = QShortcut(QKeySequence(keys), self)
+            shortcut.setContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
+            shortcut.activated.connect(action)
+        link(self, self.proofreader.mode.changed, self._show_mode)
         self.start()
+
+    def update_state(self, status: Status) -> None:
+        """Show the parts that make sense now."""
+        session = self.project.session
+        for part in self.session_parts:
+            part.setVisible(session is not None)
+        graph = self.project.graph
+        deep = graph is not None and graph.superpixels.image.ndim > 2
+        self.in_3d.setVisible(session is not None and deep)
+        self.bar.update_state(status)
+        self._show_mode()
+        if session is None and self.isolate.isChecked():
+            self.isolate.setChecked(False)
+
+    def _show_mode(self) -> None:
+        mode = self.proofreader.mode
+        self.strip.setText(mode.words)
+        self.strip.setStyleSheet(
+            f"background: {mode.colour}; color: white; padding: 4px; border-radius: 3px; "
+            "font-weight: bold;"
+        )
+
+    def _on_isolate(self, on: bool) -> None:
+        self.scene.isolate(on)
+        if not on and self.in_3d.isChecked():
+            self.in_3d.setChecked(False)
+
+    def _on_3d(self, on: bool) -> None:
+        if on:
+            self.isolate.setChecked(True)
+        self.viewer.dims.ndisplay = 3 if on else 2
+
+
+def _column(*parts: QWidget) -> QWidget:
+    column = QWidget()
+    layout = QVBoxLayout(column)
+    layout.setContentsMargins(4, 4, 4, 4)
+    for part in parts:
+        layout.addWidget(part)
+    layout.addStretch(0)
+    return column

@@ -1,0 +1,84 @@
+"""The mode, unmissable: a line on the canvas, the cursor, and a strip for the dock."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from psygnal import Signal
+
+from napari_agglo.widgets._napari import text_overlay
+from napari_agglo.widgets._scene import GROUPS, Scene
+from napari_agglo.widgets.proofread._seeds import GROUP_NAMES, Seeds
+
+READING, EDITING, CUTTING = "#6b7280", "#15803d", "#b45309"
+
+
+class Mode:
+    """What a click does now, in words and in a colour."""
+
+    changed = Signal()
+
+    def __init__(self, scene: Scene, seeds: Seeds) -> None:
+        self.scene = scene
+        self.project = scene.project
+        self.seeds = seeds
+        self.words = ""
+        self.colour = READING
+        self._before: dict[str, Any] | None = None  # the text on the canvas before ours
+        self.project.hierarchy_changed.connect(self._follow)
+        self.project.selection_changed.connect(self._follow)
+        seeds.changed.connect(self._follow)
+        scene.viewer.layers.events.inserted.connect(self._set_cursor)
+        self._follow()
+
+    def _follow(self) -> None:
+        session, active = self.project.session, self.project.active
+        if session is None:
+            self.words, self.colour = "", READING
+            self._restore()
+        else:
+            name = f"segment {self.project.id_of(active)}" if active else "no segment active"
+            if session.read_only:
+                self.words, self.colour = f"READ-ONLY · {name}", READING
+            elif self.seeds or self.seeds.group:
+                group = self.seeds.group
+                self.words = f"CUTTING {name} · group {group + 1}, {GROUP_NAMES[group]}"
+                self.colour = CUTTING
+            else:
+                self.words, self.colour = f"PROOFREADING · {name}", EDITING
+            self._write()
+        self._set_cursor()
+        self.changed.emit()
+
+    def _write(self) -> None:
+        overlay = text_overlay(self.scene.viewer)
+        if self._before is None:
+            self._before = {name: getattr(overlay, name) for name in _OURS}
+        overlay.text = self.words
+        overlay.position = "top_center"
+        overlay.font_size = 11
+        overlay.color = "white"
+        overlay.box = True
+        overlay.box_color = GROUPS[self.seeds.group] if self.seeds else self.colour
+        if self.seeds:
+            overlay.color = "black"
+        overlay.visible = True
+
+    def _restore(self) -> None:
+        if self._before is None:
+            return
+        overlay = text_overlay(self.scene.viewer)
+        for name, value in self._before.items():
+            setattr(overlay, name, value)
+        self._before = None
+
+    def _set_cursor(self, _: object = None) -> None:
+        layer = self.scene.segmentation
+        if layer is not None:
+            editing = self.project.session is not None
+            shape = ("cross" if self.seeds else "pointing") if editing else "standard"
+            if str(layer.cursor) != shape:
+                layer.cursor = shape
+
+
+_OURS = ("text", "position", "font_size", "color", "box", "box_color", "visible")

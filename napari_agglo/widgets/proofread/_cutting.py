@@ -1,0 +1,164 @@
+"""A cut by seeds: what it would make, shown while seeds are placed, and then the cut itself."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from psygnal import Signal
+
+from napari_agglo.errors import AggloError
+from napari_agglo.widgets._notices import tell_error
+from napari_agglo.widgets._scene import Scene
+from napari_agglo.widgets.proofread._acts import Acts
+from napari_agglo.widgets.proofread._latest import Latest
+from napari_agglo.widgets.proofread._seeds import Seeds
+
+METHODS = {
+    "min_cut": "where it costs least (minimum cut)",
+    "seeded": "merge anew, groups apart (seeded)",
+    "tree": "undo the merges between (tree)",
+}
+
+
+class Cutting:
+    """Follows the seeds, and cuts when told to."""
+
+    changed = Signal()
+
+    def __init__(self, scene: Scene, seeds: Seeds, acts: Acts) -> None:
+        self.scene = scene
+        self.project = scene.project
+        self.seeds = seeds
+        self.acts = acts
+        self.method = "min_cut"
+        self.words = ""  # what the cut would make, or why it cannot be made
+        self.possible = False
+        self._asked: Any = None
+        self._preview = Latest(self.project.hold, self.project.release)
+        seeds.changed.connect(self._follow)
+        self.project.edited.connect(self._on_change)
+        self.project.threshold_changed.connect(self._on_change)
+        self.project.closing.connect(self._preview.close)
+
+    @property
+    def segment(self) -> int:
+        """The segment that the seeds are in, by its dense name; 0 if they are in several."""
+        table = self.project.table()
+        held = {int(table[s.superpixel]) for s in self.seeds.placed if s.superpixel < len(table)}
+        return held.pop() if len(held) == 1 else 0
+
+    def set_method(self, method: str) -> None:
+        """Cut in another way, between the same seeds."""
+        self.method = method
+        self._follow()
+
+    def commit(self) -> None:
+        """Cut."""
+        if len(self.seeds.groups) < 2:
+            self._say("Place seeds of two groups: Ctrl + click, G for the next group.")
+            return
+        segment = self.segment
+        if not segment:
+            self._say(_SEVERAL)
+            return
+        points = self._within_one()
+        self.acts.cut(segment, self._groups(points), self.method, self.seeds.clear, points=points)
+
+    def _within_one(self) -> bool:
+        """Whether a superpixel has seeds of two groups, and has to be divided."""
+        groups: dict[int, int] = {}
+        return any(
+            groups.setdefault(seed.superpixel, seed.group) != seed.group
+            for seed in self.seeds.placed
+        )
+
+    def _groups(self, points: bool) -> list[list[Any]]:
+        if points:
+            return [[seed.index for seed in group] for group in self.seeds.groups]
+        return [
+            [self.project.id_of(k) for k in sorted({seed.superpixel for seed in group})]
+            for group in self.seeds.groups
+        ]
+
+    def _on_change(self) -> None:
+        if self.seeds:
+            self._asked = None
+            self._locate()
+            self._follow()
+
+    def _locate(self) -> None:
+        """Look again which superpixels the seeds are in: one may have been divided."""
+        graph = self.project.graph
+        if graph is None:
+            return
+        image = graph.superpixels.image
+        self.seeds.placed[:] = [
+            type(seed)(seed.index, int(image[seed.index]), seed.group) for seed in self.seeds.placed
+        ]
+
+    def _follow(self) -> None:
+        """Show what the cut would make, as far as that is known."""
+        session, groups = self.project.session, self.seeds.groups
+        if session is None or len(groups) < 2 or not self.segment:
+            self._preview.forget()
+            self._asked = None
+            self.scene.preview(None)
+            several = bool(self.seeds) and len(groups) > 1
+            self._tell(False, _SEVERAL if several else self._next_step())
+            return
+        points = self._within_one()
+        seeds = self._groups(points)
+        asked = (self.segment, seeds, self.method, points)
+        if asked == self._asked:
+            self.changed.emit()  # another group is current, no more
+            return
+        self._asked = asked
+        segment, method = self.project.id_of(self.segment), self.method
+
+        def work() -> list[NDArray[np.uint64]]:
+            if points:
+                return session.preview_cut(segment, points=seeds, method=method)
+            return session.preview_cut(segment, seeds, method)
+
+        if not self.words:
+            self.words = "Computing the preview…"
+        self.changed.emit()
+        self._preview.ask(work, self._show, self._refused)
+
+    def _show(self, parts: list[NDArray[np.uint64]]) -> None:
+        graph = self.project.graph
+        if graph is None:
+            return
+        held = [part[part <= graph.ids[-1]] for part in parts]  # the rest comes to be by the cut
+        inside = [np.searchsorted(graph.ids, part) for part in held]
+        self.scene.preview(inside)
+        sizes = " + ".join(f"{int(graph.sizes[part].sum()):,}" for part in inside)
+        divided = sum(len(part) for part in held) < sum(len(part) for part in parts)
+        more = " A superpixel is divided; where, is seen after the cut." if divided else ""
+        count = f"{len(parts)} parts" if divided else f"{len(parts)} parts of {sizes} pixels"
+        self._tell(True, f"{count}. Enter cuts.{more}")
+
+    def _refused(self, error: Exception) -> None:
+        self.scene.preview(None)
+        if isinstance(error, AggloError):
+            self._tell(False, str(error))
+        else:
+            self._tell(False, "The preview failed.")
+            tell_error(error)
+
+    def _next_step(self) -> str:
+        if not self.seeds:
+            return "Ctrl + click places a seed; G begins the next group; Enter cuts."
+        return "Press G, then Ctrl + click where the other part is."
+
+    def _tell(self, possible: bool, words: str) -> None:
+        self.possible, self.words = possible, words
+        self.changed.emit()
+
+    def _say(self, words: str) -> None:
+        self.acts.editor.said.emit(words)
+
+
+_SEVERAL = "The seeds are in several segments; take those in the others away, or merge first."

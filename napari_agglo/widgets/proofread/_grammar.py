@@ -1,0 +1,229 @@
+"""Mouse and keys on the canvas, while a session is open; one for each viewer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from napari.layers import Labels, Points, Shapes
+
+from napari_agglo.widgets._notices import tell_error
+from napari_agglo.widgets._scene import Scene
+from napari_agglo.widgets.proofread._acts import Acts
+from napari_agglo.widgets.proofread._cutting import Cutting
+from napari_agglo.widgets.proofread._pick import Hit, pick, under_cursor
+from napari_agglo.widgets.proofread._seeds import Seeds
+from napari_agglo.widgets.proofread._selection import Selection
+
+_STILL = 4  # pixels that a hand may move during a click
+
+
+class Grammar:
+    """Turns gestures into edits.
+
+    A gesture counts whichever layer is selected, unless that layer is being painted or edited.
+    """
+
+    def __init__(
+        self, scene: Scene, selection: Selection, seeds: Seeds, cutting: Cutting, acts: Acts
+    ) -> None:
+        self.scene = scene
+        self.project = scene.project
+        self.selection = selection
+        self.seeds = seeds
+        self.cutting = cutting
+        self.acts = acts
+        self._listening = False
+        self._kept: list[tuple[Any, str, Any]] = []  # what our keys did before
+        self._seed_keys = False
+        self.project.hierarchy_changed.connect(self._follow)
+        seeds.changed.connect(self._follow_seeds)
+        scene.viewer.layers.events.inserted.connect(self._on_inserted)
+        self._follow()
+
+    # Mouse.
+
+    def _on_drag(self, viewer: Any, event: Any) -> Iterator[None]:
+        if not self._free() or "Alt" in event.modifiers:
+            return
+        start, still = tuple(event.pos), True
+        yield
+        while event.type == "mouse_move":
+            still = still and _near(start, event.pos)
+            yield
+        if still and _near(start, event.pos):
+            self._guarded(lambda: self.click(event.position, set(_words(event)), event.button))
+
+    def click(self, position: Any, modifiers: set[str], button: int) -> None:
+        """Do what a click at a position in the world means."""
+        layer = self.scene.segmentation
+        if layer is None or not layer.visible:
+            self.scene.show()
+            self._say(
+                "The segmentation was deleted; here it is again."
+                if layer is None
+                else "The segmentation is hidden; show its layer to proofread."
+            )
+            return
+        self._take_keys(layer)
+        hit = pick(self.scene, position)
+        name = 0 if hit is None else int(self.project.table()[hit.superpixel])
+        if hit is None or not name:
+            self._nothing_there(modifiers, button)
+        elif button == 2 or modifiers == {"Shift", "Control"}:
+            self.selection.toggle(name, hit.superpixel)
+        elif button != 1:
+            return
+        elif modifiers == {"Shift"}:
+            self.acts.merge([name])
+        elif modifiers == {"Control"}:
+            self._seed(hit, name)
+        elif not modifiers:
+            self.selection.activate(name, hit.superpixel)
+            self._say(f"Segment {self.project.id_of(name)} is active.")
+
+    def _nothing_there(self, modifiers: set[str], button: int) -> None:
+        if button == 1 and not modifiers:
+            self.selection.activate(0)
+            self._say("Nothing is selected: there is no segment here.")
+        else:
+            self._say("There is no segment here, and background is never merged or cut.")
+
+    def _seed(self, hit: Hit, name: int) -> None:
+        there = self.seeds.near(hit.index)
+        if there is not None:
+            self.seeds.remove(there)
+            return
+        if self.seeds and self.cutting.segment not in (0, name):
+            self._say(
+                f"The seeds are in segment {self.project.id_of(self.cutting.segment)}, and this is "
+                "another one; Escape clears them."
+            )
+            return
+        if name != self.project.active:
+            self.selection.activate(name, hit.superpixel)
+        self.seeds.place(hit.index, hit.superpixel)
+
+    def _free(self) -> bool:
+        """Whether a click is ours: no other layer is being edited."""
+        active = self.scene.viewer.layers.selection.active
+        mode = getattr(active, "mode", "pan_zoom")
+        return self.project.session is not None and str(mode) == "pan_zoom"
+
+    def _take_keys(self, layer: Labels) -> None:
+        """Select the segmentation if the keys would go to a layer with keys of its own."""
+        layers = self.scene.viewer.layers
+        if isinstance(layers.selection.active, (Labels, Points, Shapes)):
+            layers.selection.active = layer
+
+    # Keys.
+
+    def _keys(self) -> dict[str, Callable[[], object]]:
+        return {
+            "G": self.seeds.next_group,
+            "Control-Z": self.acts.undo,
+            "Control-Shift-Z": self.acts.redo,
+            ",": self.acts.down,
+            ".": self.acts.up,
+            "K": self.detach,
+            "H": self.acts.lock,
+            "W": self.acts.merge_selected,
+            "U": self.acts.review,
+        }
+
+    def _keys_of_seeds(self) -> dict[str, Callable[[], object]]:
+        return {"Enter": self.cutting.commit, "Escape": self.seeds.clear}
+
+    def detach(self) -> None:
+        """Take the superpixel under the cursor out of its segment."""
+        hit = under_cursor(self.scene)
+        if hit is None or not hit.superpixel:
+            self._say("Point at a superpixel first: K takes the one under the mouse out.")
+            return
+        self.acts.detach(int(self.project.table()[hit.superpixel]), hit.superpixel)
+
+    def _follow(self) -> None:
+        """Listen while there is a session."""
+        if self.project.session is not None:
+            self._start()
+        else:
+            self._stop()
+
+    def _start(self) -> None:
+        if self._listening:
+            return
+        self._listening = True
+        viewer = self.scene.viewer
+        viewer.mouse_drag_callbacks.append(self._on_drag)
+        self._bind(viewer, self._keys())
+        layer = self.scene.segmentation
+        if layer is not None:
+            self._bind(layer, self._keys())
+            viewer.layers.selection.active = layer
+
+    def _stop(self) -> None:
+        if not self._listening:
+            return
+        self._listening = self._seed_keys = False
+        viewer = self.scene.viewer
+        if self._on_drag in viewer.mouse_drag_callbacks:
+            viewer.mouse_drag_callbacks.remove(self._on_drag)
+        self._unbind(None)
+
+    def _follow_seeds(self) -> None:
+        """Have Enter and Escape only while there are seeds."""
+        wanted = self._listening and bool(self.seeds)
+        if wanted == self._seed_keys:
+            return
+        self._seed_keys = wanted
+        if wanted:
+            for owner in (self.scene.viewer, self.scene.segmentation):
+                if owner is not None:
+                    self._bind(owner, self._keys_of_seeds())
+        else:
+            self._unbind(set(self._keys_of_seeds()))
+
+    def _on_inserted(self, event: Any) -> None:
+        layer = self.scene.segmentation
+        if self._listening and layer is not None and event.value is layer:
+            self._bind(layer, self._keys())
+            if self._seed_keys:
+                self._bind(layer, self._keys_of_seeds())
+
+    def _bind(self, owner: Any, keys: dict[str, Callable[[], object]]) -> None:
+        for key, action in keys.items():
+            before = owner.bind_key(key, self._pressed(action), overwrite=True)
+            self._kept.append((owner, key, before))
+
+    def _unbind(self, keys: set[str] | None) -> None:
+        left = []
+        for owner, key, before in reversed(self._kept):
+            if keys is None or key in keys:
+                owner.bind_key(key, before, overwrite=True)
+            else:
+                left.append((owner, key, before))
+        self._kept = left[::-1]
+
+    def _pressed(self, action: Callable[[], object]) -> Callable[[Any], None]:
+        def press(_: Any) -> None:
+            if self.project.session is not None:
+                self._guarded(action)
+
+        return press
+
+    def _guarded(self, action: Callable[[], object]) -> None:
+        try:
+            action()
+        except Exception as error:
+            tell_error(error)
+
+    def _say(self, words: str) -> None:
+        self.acts.editor.said.emit(words)
+
+
+def _near(a: Any, b: Any) -> bool:
+    return max(abs(float(a[0]) - float(b[0])), abs(float(a[1]) - float(b[1]))) <= _STILL
+
+
+def _words(event: Any) -> list[str]:
+    return [str(getattr(key, "name", key)) for key in event.modifiers]

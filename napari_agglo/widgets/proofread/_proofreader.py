@@ -1,0 +1,99 @@
+"""All of proofreading that belongs to a viewer, not to a widget: docks come and go, this stays."""
+
+from __future__ import annotations
+
+import weakref
+from typing import Any
+
+from qtpy.QtCore import QTimer
+
+from napari_agglo.widgets._project import Project
+from napari_agglo.widgets._scene import Scene, scene_of
+from napari_agglo.widgets.proofread._acts import Acts
+from napari_agglo.widgets.proofread._ask import ask
+from napari_agglo.widgets.proofread._banner import Mode
+from napari_agglo.widgets.proofread._cutting import Cutting
+from napari_agglo.widgets.proofread._editor import Editor, Task
+from napari_agglo.widgets.proofread._grammar import Grammar
+from napari_agglo.widgets.proofread._seeds import Seeds
+from napari_agglo.widgets.proofread._selection import Selection
+from napari_agglo.widgets.proofread._view_state import State, state_of, write_state
+
+_EVERY = 20_000  # milliseconds between two looks at whether the view has changed
+
+
+class Proofreader:
+    """The parts of proofreading in one viewer, joined."""
+
+    def __init__(self, scene: Scene) -> None:
+        self.scene = scene
+        self.project: Project = scene.project
+        self.selection = Selection(self.project)
+        self.editor = Editor(self.project)
+        self.acts = Acts(self.project, self.editor)
+        self.seeds = Seeds(scene)
+        self.cutting = Cutting(scene, self.seeds, self.acts)
+        self.mode = Mode(scene, self.seeds)
+        self.grammar = Grammar(scene, self.selection, self.seeds, self.cutting, self.acts)
+        self._saved: State = {}
+        self._timer = QTimer()
+        self._timer.setInterval(_EVERY)
+        self._timer.timeout.connect(self.save_view)
+        self.editor.said.connect(self._say)
+        self.editor.doubted.connect(self._ask)
+        self.project.hierarchy_changed.connect(self._follow)
+        self.project.closing.connect(self._close)
+        self._follow()
+
+    def save_view(self) -> None:
+        """Keep beside the session how the viewer looks, if that has changed."""
+        session = self.project.session
+        if session is None or session.read_only:
+            return
+        scene = self.scene
+        seeds = self.seeds.layer
+
+        def ours(layer: Any) -> bool:
+            return scene.owns(layer) or layer is seeds
+
+        state = state_of(scene.viewer, self.project.placement, ours)
+        if state != self._saved:
+            write_state(session.path, state)
+            self._saved = state
+
+    def close_session(self) -> None:
+        """Close the session; the view of it is kept."""
+        self.save_view()
+        self.project.close_session()
+
+    def _follow(self) -> None:
+        self._saved = {}
+        if self.project.session is not None:
+            self._timer.start()
+        else:
+            self._timer.stop()
+
+    def _say(self, words: str) -> None:
+        self.scene.viewer.status = words
+
+    def _ask(self, why: str, task: Task) -> None:
+        ask("Merge all the same?", why, {"Merge all the same": lambda: self.editor.do(task)})
+
+    def _close(self) -> None:
+        self._timer.stop()
+        try:
+            self.save_view()
+        except RuntimeError:  # the viewer has gone already
+            return
+
+
+_all: weakref.WeakKeyDictionary[Any, Proofreader] = weakref.WeakKeyDictionary()
+
+
+def proofreader_of(viewer: Any) -> Proofreader:
+    """Return the proofreader of a viewer; there is one for each, made when first asked for."""
+    real = getattr(viewer, "__wrapped__", viewer)
+    found = _all.get(real)
+    if found is None:
+        found = _all[real] = Proofreader(scene_of(real))
+    return found

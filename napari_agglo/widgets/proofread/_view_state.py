@@ -1,0 +1,145 @@
+"""How the viewer looked, kept beside the session: ``view.json``, which may be lost without harm."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from napari_agglo.errors import InvalidInput
+from napari_agglo.volumes import replacing
+from napari_agglo.widgets._material import Placement
+from napari_agglo.widgets._napari import camera
+
+NAME = "view.json"
+State = dict[str, Any]
+
+
+def state_of(viewer: Any, placement: Placement | None, owns: Any) -> State:
+    """Return where the viewer looks, what is hidden, and where its images came from."""
+    lens = camera(viewer)
+    state: State = {
+        "camera": {
+            "center": [float(x) for x in lens.center],
+            "zoom": float(lens.zoom),
+            "angles": [float(x) for x in lens.angles],
+        },
+        "point": [float(x) for x in viewer.dims.point],
+        "ndisplay": int(viewer.dims.ndisplay),
+        "hidden": [layer.name for layer in viewer.layers if not layer.visible],
+        "images": [
+            found
+            for layer in viewer.layers
+            if not owns(layer) and (found := _source(layer)) is not None
+        ],
+    }
+    if placement is not None:
+        state["placement"] = {
+            "scale": list(placement.scale),
+            "translate": list(placement.translate),
+            "units": None if placement.units is None else list(placement.units),
+            "axis_labels": None if placement.axis_labels is None else list(placement.axis_labels),
+        }
+    return state
+
+
+def _source(layer: Any) -> State | None:
+    """Return where a layer can be opened from again."""
+    source = layer.source
+    if source.path is not None:
+        return {"name": layer.name, "path": str(source.path), "plugin": source.reader_plugin}
+    if source.sample is not None:
+        return {"name": layer.name, "sample": list(source.sample)}
+    return None
+
+
+def write_state(folder: Path, state: State) -> None:
+    """Write it whole, or not at all; that it could not be written is no matter."""
+    try:
+        with replacing(folder / NAME) as temporary:
+            temporary.write_text(json.dumps(state, indent=1), encoding="utf-8")
+    except (InvalidInput, OSError):
+        return
+
+
+def read_state(folder: Path) -> State:
+    """Return what was written; nothing, if there is nothing or it is damaged."""
+    try:
+        state = json.loads((folder / NAME).read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return state if isinstance(state, dict) else {}
+
+
+def placement_of(state: State, spacing: tuple[float, ...]) -> Placement:
+    """Return where the volume lies; by its spacing alone, if that is all that is known."""
+    said = state.get("placement")
+    ndim = len(spacing)
+    if isinstance(said, dict):
+        scale, translate = _numbers(said.get("scale"), ndim), _numbers(said.get("translate"), ndim)
+        if scale is not None and translate is not None and all(scale):
+            names = [_names(said.get(key), ndim) for key in ("units", "axis_labels")]
+            return Placement(scale, translate, *names)
+    return Placement(tuple(float(x) for x in spacing), (0.0,) * ndim)
+
+
+def apply_state(viewer: Any, state: State) -> None:
+    """Look where it was looked, as far as that makes sense here."""
+    if state.get("ndisplay") in (2, 3) and viewer.dims.ndim >= state["ndisplay"]:
+        viewer.dims.ndisplay = state["ndisplay"]
+    point = _numbers(state.get("point"), viewer.dims.ndim)
+    if point is not None:
+        viewer.dims.point = point
+    seen = state.get("camera")
+    if isinstance(seen, dict):
+        lens = camera(viewer)
+        center, angles = _numbers(seen.get("center"), 3), _numbers(seen.get("angles"), 3)
+        zoom = _numbers([seen.get("zoom")], 1)
+        if center is not None:
+            lens.center = center
+        if angles is not None:
+            lens.angles = angles
+        if zoom is not None and zoom[0] > 0:
+            lens.zoom = zoom[0]
+    hidden = state.get("hidden")
+    if isinstance(hidden, list):
+        for layer in viewer.layers:
+            if layer.name in hidden:
+                layer.visible = False
+
+
+def open_images(viewer: Any, state: State) -> list[str]:
+    """Open the images that are not in the viewer; return the names of those that are not there."""
+    missing: list[str] = []
+    images = state.get("images")
+    for said in images if isinstance(images, list) else []:
+        name = said.get("name") if isinstance(said, dict) else None
+        if not isinstance(name, str) or name in viewer.layers:
+            continue
+        try:
+            sample = said.get("sample")
+            if isinstance(sample, list) and len(sample) == 2:
+                viewer.open_sample(*(str(word) for word in sample))
+            elif isinstance(said.get("path"), str) and Path(said["path"]).exists():
+                viewer.open(said["path"], plugin=said.get("plugin") or None)
+            else:
+                missing.append(name)
+        except Exception:  # a reader of another plugin may raise anything; the session is open
+            missing.append(name)
+    return missing
+
+
+def _numbers(said: Any, n: int) -> tuple[float, ...] | None:
+    if not isinstance(said, list) or len(said) != n:
+        return None
+    if not all(isinstance(x, (int, float)) and np.isfinite(x) for x in said):
+        return None
+    return tuple(float(x) for x in said)
+
+
+def _names(said: Any, n: int) -> tuple[str, ...] | None:
+    if not isinstance(said, list) or len(said) != n or not all(isinstance(x, str) for x in said):
+        return None
+    return tuple(said)

@@ -175,11 +175,11 @@ def regions_at(leaves: Any, scale: Any, links: Any, scales: Any, top: Any, out: 
     for node in range(top.size - 1, -1, -1):
         top[node] = top[top[node]]
     for superpixel in range(1, leaves.size):
-        node = np.int64(leaves[superpixel])
-        while top[node] != node:
-            node = np.int64(top[node])
-        top[leaves[superpixel]] = node
-        out[superpixel] = node
+        at = np.int64(leaves[superpixel])
+        while top[at] != at:
+            at = np.int64(top[at])
+        top[leaves[superpixel]] = at
+        out[superpixel] = at
 
 
 @inlined

@@ -16,19 +16,23 @@ OUT ?= demo-output
 BIN := $(VENV)/bin
 SETUP := VENV="$(VENV)" PYTHON="$(PYTHON)" bash scripts/setup.sh
 
-.PHONY: help demo test test-full check pytest jitless bench docs clean setup
+.PHONY: help demo test test-full check pytest windows windows-and-jitless jitless bench docs clean setup
 
 help:  ## list these targets
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' Makefile | while IFS=$$'\t' read -r name text; do \
 		printf '  make %-10s %s\n' "$$name" "$$text"; done
 
-demo:  ## run the pipeline on the embedded sample and write labels and a picture
-	@$(SETUP)
-	@"$(BIN)/napari-agglo" demo --headless -o "$(OUT)"
+# With a display a Qt binding is installed too, and napari opens.
+demo:  ## open napari with the embedded sample; without a display, write labels and a picture
+	@$(SETUP) $(if $(DISPLAY)$(WAYLAND_DISPLAY)$(filter Darwin,$(shell uname)),all)
+	@"$(BIN)/napari-agglo" demo -o "$(OUT)"
 
-test:  ## everything that must pass: style, types, tests, doctests, kernels without JIT
+# The two halves of the tests take about as long, and there are two cores nearly everywhere.
+test:  ## everything that must pass: style, types, tests, doctests, windows, kernels without JIT
 	@$(SETUP) test
-	@$(MAKE) --no-print-directory check pytest jitless
+	@$(MAKE) --no-print-directory check
+	@echo "Running the tests, two parts at a time; what each says comes when it has ended (minutes)."
+	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target pytest windows-and-jitless
 
 test-full:  ## the same with the slow tests
 	@$(SETUP) test
@@ -42,12 +46,18 @@ check:
 	@"$(BIN)/mypy"
 
 pytest:
-	@"$(BIN)/python" -m pytest -q
+	@"$(BIN)/python" -m pytest -q --ignore=tests/widgets --ignore=napari_agglo/widgets
+
+windows-and-jitless: windows jitless
+
+# napari in real windows, on a virtual display where there is none.
+windows:
+	@"$(BIN)/python" -m pytest -q tests/widgets napari_agglo/widgets
 
 # Bounds are checked and lines are seen only when the kernels run as plain Python.
 jitless:
 	@echo "Again with NUMBA_DISABLE_JIT=1:"
-	@NUMBA_DISABLE_JIT=1 "$(BIN)/python" -m pytest -q -m "not slow and not compiled" tests
+	@NUMBA_DISABLE_JIT=1 "$(BIN)/python" -m pytest -q -m "not slow and not compiled" --ignore=tests/widgets tests
 
 bench:  ## compare our speed with what PyPI has, as one table
 	@$(SETUP) bench

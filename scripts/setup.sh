@@ -62,13 +62,13 @@ install_package() {
     fi
 }
 
-install_libraries() { # nothing run today opens a window, so their absence stops nobody
+install_libraries() { # only what opens a window needs them, so their absence stops nobody here
     local stamp="$venv/.libraries-tried" missing
     command -v dpkg-query >/dev/null || return 0
     [ ! -e "$stamp" ] || return 0
     mapfile -t missing < <(absent "${libraries[@]}")
     if [ "${#missing[@]}" -gt 0 ] && ! apt_install "${missing[@]}"; then
-        say "Going on without some system libraries that napari's window will need. To install them:"
+        say "Going on without some system libraries that napari's window, and tests of it, need. To install them:"
         say "    sudo apt-get install ${missing[*]}"
     fi
     touch "$stamp"

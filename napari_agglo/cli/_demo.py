@@ -4,21 +4,29 @@ from __future__ import annotations
 
 import argparse
 import math
+import os
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from napari_agglo.errors import InvalidInput
+from napari_agglo.samples import SAMPLES
 
 if TYPE_CHECKING:
     import pandas as pd
 
 NAME = "demo"
-SUMMARY = "run the pipeline on the embedded sample and write labels and a picture"
+SUMMARY = "open the embedded sample in napari, or run the pipeline on it without a display"
 DESCRIPTION = (
-    "Oversegment the embedded sample, agglomerate by mean boundary, evaluate at every threshold,\n"
-    "and write superpixels.tif, labels.tif (at the best threshold), tree.csv, curve.csv,\n"
-    "picture.png and summary.json."
+    "With a display: open napari with the embedded sample and the guided dock.\n"
+    "Without one, or with --headless: oversegment the sample, agglomerate by mean boundary,\n"
+    "evaluate at every threshold, and write superpixels.tif, labels.tif (at the best threshold),\n"
+    "tree.csv, curve.csv, picture.png and summary.json."
 )
 EXAMPLE = "napari-agglo demo -o demo-output"
 DEFAULT_OUTPUT = "demo-output"
@@ -34,7 +42,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help=f"folder to write to (default: {DEFAULT_OUTPUT})",
     )
     parser.add_argument(
-        "--headless", action="store_true", help="open no window (no window exists yet)"
+        "--headless",
+        action="store_true",
+        help="open no window, and write results instead (as where there is no display)",
     )
     parser.add_argument(
         "--sample", default="neuropil3d", metavar="KIND", help="which sample (default: neuropil3d)"
@@ -55,6 +65,36 @@ class _Clock:
 
 
 def run(arguments: argparse.Namespace) -> None:
+    """Open the window where there can be one; otherwise run the pipeline and write its results."""
+    known = arguments.sample in SAMPLES  # otherwise the pipeline says what is wrong
+    if known and not arguments.headless and has_display():
+        open_window(arguments.sample)
+    else:
+        run_headless(arguments)
+
+
+def has_display() -> bool:
+    """Return whether a window can be opened: there is a screen, napari and a Qt binding."""
+    bindings = ("PyQt6", "PySide6", "PyQt5", "PySide2")
+    if find_spec("napari") is None or not any(find_spec(name) for name in bindings):
+        return False
+    if sys.platform in ("win32", "darwin"):
+        return True
+    return bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
+
+
+def open_window(sample: str) -> None:
+    """Open napari in a process of its own: the command line knows nothing of windows."""
+    print(f"Opening napari with the sample {sample} and the Agglo dock. Close the window to end.")
+    ended = subprocess.run([sys.executable, "-m", "napari_agglo.widgets", sample], check=False)
+    if ended.returncode:
+        raise InvalidInput(
+            f"The window could not be opened, or closed with an error (status {ended.returncode}); "
+            "add --headless to run without one."
+        )
+
+
+def run_headless(arguments: argparse.Namespace) -> None:
     """Run the pipeline and write its results."""
     from napari_agglo.cli._best import best_state, best_typed
     from napari_agglo.cli._outputs import output_folder

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import weakref
 from typing import TYPE_CHECKING, Any
 
 from napari_agglo.samples import Sample, sample
@@ -28,16 +27,14 @@ def cells2d() -> list[LayerData]:
 def neuropil3d() -> list[LayerData]:
     """Tissue as an electron microscope shows it, a volume.
 
-    It takes some seconds to make. Where there is a window, that is done in the background and the
-    layers come when they are ready.
+    It takes some seconds to make; where there is a window, that stays alive meanwhile.
     """
     import napari
 
     viewer = napari.current_viewer()
     if viewer is None or getattr(viewer, "window", None) is None:
         return layers_of(sample("neuropil3d"))
-    _add_soon(viewer, "neuropil3d")
-    return []
+    return layers_of(_made_beside(viewer, "neuropil3d"))
 
 
 def layers_of(drawn: Sample) -> list[LayerData]:
@@ -66,18 +63,18 @@ def layers_of(drawn: Sample) -> list[LayerData]:
     return layers
 
 
-def _add_soon(viewer: Any, kind: str) -> None:
-    from napari.layers import Layer
+def _made_beside(viewer: Any, kind: str) -> Sample:
+    """Make a sample in a worker, and return it when it is there; events go on being handled."""
+    from qtpy.QtCore import QEventLoop
 
     from napari_agglo.widgets._project import project_of
 
-    held = weakref.ref(viewer)
-
-    def add(drawn: Sample) -> None:
-        live = held()
-        if live is not None:
-            for one in layers_of(drawn):
-                live.add_layer(Layer.create(*one))
-
-    title = "Making the sample"
-    project_of(viewer).jobs.start(SAMPLE, title, lambda _: sample(kind), add)
+    made: list[Sample] = []
+    job = project_of(viewer).jobs.start(
+        SAMPLE, "Making the sample", lambda _: sample(kind), made.append
+    )
+    if job is not None:
+        loop = QEventLoop()
+        job.ended.connect(lambda: loop.quit())
+        loop.exec()
+    return made[0] if made else sample(kind)

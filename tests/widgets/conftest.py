@@ -14,6 +14,7 @@ from vispy.gloo import glir
 from windows import settle, show
 
 import napari_agglo as agglo
+from napari_agglo.samples._sample import neuropil_sample
 from napari_agglo.widgets._material import Material, Placement
 from napari_agglo.widgets._project import Project, project_of
 from napari_agglo.widgets._scene import scene_of
@@ -54,11 +55,8 @@ def crop() -> agglo.Sample:
 
 @pytest.fixture(scope="session")
 def block() -> agglo.Sample:
-    """Return a corner of the 3-D sample."""
-    drawn = agglo.sample("neuropil3d")
-    part = (slice(0, 24), slice(0, 60), slice(0, 64))
-    cues = {name: cue[part] for name, cue in drawn.cues.items()}
-    return agglo.Sample(drawn.name, drawn.image[part], cues, drawn.gold[part], drawn.spacing)
+    """Return a small volume like the 3-D sample."""
+    return neuropil_sample("neuropil3d", (24, 60, 64), 0)
 
 
 @pytest.fixture(scope="session")

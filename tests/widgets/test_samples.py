@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import time
+
 import numpy as np
 import pytest
 from napari.layers import Layer
-from windows import settle
+from qtpy.QtCore import QTimer
 
 import napari_agglo as agglo
 from napari_agglo.widgets import _samples
@@ -27,13 +29,20 @@ def test_layers(kind):
     assert [layer.visible for layer in layers] == [True] + [False] * (len(layers) - 1)
 
 
-def test_a_volume_comes_in_the_background(viewer, project, monkeypatch, block):
-    asked = []
-    monkeypatch.setattr(_samples, "sample", lambda kind: asked.append(kind) or block)
-    assert _samples.neuropil3d() == []
-    assert len(viewer.layers) == 0
-    settle(project)
-    assert asked == ["neuropil3d"]
+def test_a_volume_is_made_while_the_window_stays_alive(viewer, project, monkeypatch, block):
+    events = []
+
+    def slow(kind):
+        time.sleep(0.3)
+        return block
+
+    timer = QTimer()
+    timer.timeout.connect(lambda: events.append(project.jobs.running()))
+    timer.start(20)
+    monkeypatch.setattr(_samples, "sample", slow)
+    viewer.open_sample("napari-agglo", "neuropil3d")
+    timer.stop()
+    assert ["sample"] in events
     assert [role_of(layer)[0] for layer in viewer.layers] == ["image", "cue", "cue", "cue", "gold"]
 
 

@@ -104,6 +104,8 @@ class Material:
         A segmentation of another tool: no superpixel crosses its borders.
     partition : array of int, optional
         The segment of `start` that holds each superpixel, once there are superpixels.
+    origin : Material, optional
+        What it was before superpixels were computed.
     """
 
     name: str
@@ -118,6 +120,7 @@ class Material:
     nan: Literal["refuse", "boundary"] = "refuse"
     start: Any = None
     partition: NDArray[np.uint64] | None = None
+    origin: Material | None = field(default=None, repr=False, compare=False)
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -139,7 +142,7 @@ class Material:
         if self.start is None or self.partition is not None:
             return self
         pieces, segments = divided(self.superpixels, self.start, progress)
-        return replace(self, superpixels=pieces, partition=segments)
+        return replace(self, superpixels=pieces, partition=segments, origin=self.origin or self)
 
     def _computed(self, progress: ProgressCallback | None) -> Material:
         name, cue = self._boundary()
@@ -153,7 +156,7 @@ class Material:
             nan=self.nan,
             progress=progress,
         )
-        return replace(ready, superpixels=found)
+        return replace(ready, superpixels=found, origin=self)
 
     def _ranged(self, progress: ProgressCallback | None) -> Material:
         return replace(self, ranges=settled_ranges(self.cues, self.ranges, self.nan, progress))

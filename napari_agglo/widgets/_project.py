@@ -113,8 +113,8 @@ class Project:
         self.graph, self.graph_of = graph, material
         self.placement = material.placement
         self.partition = material.partition
-        if self.material is not None and self.material.superpixels is None:
-            self.material = material
+        if self.material is not None and self.material is material.origin:
+            self.material = material  # unless something else was chosen meanwhile
         self.graph_changed.emit()
         self.status_changed.emit()
 

@@ -1,0 +1,98 @@
+"""What can be read off a layer without reading its pixels."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from napari.layers import Image, Labels
+
+from napari_agglo.widgets._material import Placement
+from napari_agglo.widgets._roles import role_of
+from napari_agglo.widgets._scene import Scene
+
+_MOST_CHANNELS = 32  # a longer axis is one of space or time
+
+
+def is_image(layer: Any) -> bool:
+    """Return whether a layer is an image."""
+    return isinstance(layer, Image)
+
+
+def is_labels(layer: Any) -> bool:
+    """Return whether a layer holds labels."""
+    return isinstance(layer, Labels)
+
+
+def is_rgb(layer: Any) -> bool:
+    """Return whether a layer is in colours."""
+    return isinstance(layer, Image) and bool(layer.rgb)
+
+
+def is_ours(layer: Any, scene: Scene) -> bool:
+    """Return whether a layer only shows what we made, so that it is no choice for data."""
+    return scene.owns(layer) or role_of(layer)[0] == "preview"
+
+
+def data_of(layer: Any) -> Any:
+    """Return the pixels of a layer, still lazy; of a pyramid, its full resolution."""
+    return layer.data[0] if layer.multiscale else layer.data
+
+
+def dtype_of(layer: Any) -> np.dtype[Any]:
+    """Return the type of a pixel."""
+    dtype: np.dtype[Any] = np.dtype(data_of(layer).dtype)
+    return dtype
+
+
+def shape_of(layer: Any) -> tuple[int, ...]:
+    """Return the shape of a layer, without its colours."""
+    shape = tuple(int(n) for n in data_of(layer).shape)
+    return shape[:-1] if is_rgb(layer) else shape
+
+
+def channel_axis(layer: Any, shape: tuple[int, ...]) -> int | None:
+    """Return the axis without which a layer would have this shape; None if there is none."""
+    own = shape_of(layer)
+    if is_rgb(layer) or len(own) != len(shape) + 1:
+        return None
+    for axis, length in enumerate(own):
+        if length <= _MOST_CHANNELS and own[:axis] + own[axis + 1 :] == shape:
+            return axis
+    return None
+
+
+def channel_of(layer: Any, axis: int, index: int) -> Any:
+    """Return one channel of a layer, still lazy."""
+    data = data_of(layer)
+    if not isinstance(data, np.ndarray) and not hasattr(data, "dask"):
+        import dask.array as da  # napari needs it, so it is there
+
+        lazy: Any = da.from_array
+        data = lazy(data, chunks=getattr(data, "chunks", None) or "auto")
+    return data[(slice(None),) * axis + (index,)]
+
+
+def placement_of(layer: Any, axis: int | None = None) -> Placement:
+    """Return where a layer lies, without the axis of its channels."""
+    whole = Placement.of(layer)
+    if axis is None:
+        return whole
+
+    def rest(values: tuple[Any, ...] | None) -> Any:
+        return None if values is None else values[:axis] + values[axis + 1 :]
+
+    return Placement(
+        rest(whole.scale), rest(whole.translate), rest(whole.units), rest(whole.axis_labels)
+    )
+
+
+def is_turned(layer: Any) -> bool:
+    """Return whether a layer is rotated, sheared or transformed in a way that ours are not."""
+    ndim = layer.ndim
+    matrix = np.asarray(layer.affine.affine_matrix)
+    return not (
+        np.allclose(layer.rotate, np.eye(ndim))
+        and np.allclose(layer.shear, 0)
+        and np.allclose(matrix, np.eye(ndim + 1))
+    )

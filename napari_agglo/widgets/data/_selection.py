@@ -1,0 +1,294 @@
+"""Which layers are used for what: guessed when they come, chosen by the user, one for a viewer.
+
+The widgets of the Data step show a selection and change it; it outlives them.
+"""
+
+from __future__ import annotations
+
+import weakref
+from typing import Any
+
+from psygnal import Signal
+
+from napari_agglo.errors import InvalidInput
+from napari_agglo.widgets._project import Project, project_of
+from napari_agglo.widgets._scene import Scene, scene_of
+from napari_agglo.widgets.data._check import material_of
+from napari_agglo.widgets.data._cue_row import CueRow
+from napari_agglo.widgets.data._guess import (
+    BOUNDARY,
+    cue_name,
+    guess_image,
+    latest,
+    looks_boundary,
+    looks_evidence,
+    looks_gold,
+    looks_superpixels,
+)
+from napari_agglo.widgets.data._layers import (
+    channel_axis,
+    is_image,
+    is_labels,
+    is_ours,
+    is_rgb,
+    placement_of,
+    shape_of,
+)
+from napari_agglo.widgets.data._trouble import Trouble
+
+ROLES = ("image", "gold", "superpixels", "start")
+_THICK = 2.5  # times: planes so much thicker than their pixels are taken one by one
+
+
+class Selection:
+    """The layers of a viewer by what they are used for.
+
+    Attributes
+    ----------
+    image, gold, superpixels, start : layer or None
+        The picture; labels that are right; superpixels (None: they are computed); a segmentation to
+        start from.
+    rows : list of CueRow
+        All cues that could be used: those in use first, the boundary before all.
+    per_plane, min_size, nan_is_boundary
+        How superpixels are computed.
+    trouble : Trouble or None
+        Why it makes no material.
+    """
+
+    changed = Signal()
+
+    def __init__(self, viewer: Any, project: Project, scene: Scene) -> None:
+        self._viewer = weakref.ref(viewer)
+        self.project = project
+        self._scene = scene
+        self.image: Any = None
+        self.gold: Any = None
+        self.superpixels: Any = None
+        self.start: Any = None
+        self.rows: list[CueRow] = []
+        self.per_plane = False
+        self.min_size: int | None = None
+        self.nan_is_boundary = False
+        self.trouble: Trouble | None = None
+        self._by_hand: set[str] = set()  # what the user chose, and is not guessed any more
+        self._key: Any = None
+        self._known: list[Any] = []
+        viewer.layers.events.inserted.connect(self._on_layers)
+        viewer.layers.events.removed.connect(self._on_layers)
+        self._on_layers()
+
+    # What there is to choose from.
+
+    def _layers(self) -> list[Any]:
+        viewer = self._viewer()
+        if viewer is None:
+            return []
+        return [layer for layer in viewer.layers if not is_ours(layer, self._scene)]
+
+    def images(self) -> list[Any]:
+        """Return the images."""
+        return [layer for layer in self._layers() if is_image(layer)]
+
+    def label_images(self) -> list[Any]:
+        """Return what may hold labels: Labels layers, then images of one channel."""
+        layers = self._layers()
+        pictures = [layer for layer in layers if is_image(layer) and not is_rgb(layer)]
+        return [layer for layer in layers if is_labels(layer)] + pictures
+
+    # What the user does.
+
+    def choose(self, what: str, layer: Any) -> None:
+        """Use a layer as image, gold, superpixels or start; None for none."""
+        self._by_hand.add(what)
+        setattr(self, what, layer)
+        if what == "image":  # of several images in the viewer, the cues and gold of this one
+            for row in self.rows:
+                row.chosen = False
+            self._by_hand -= {"gold", "superpixels"}
+            self._guess(anew=True)
+        self._update()
+
+    def set_cue(
+        self,
+        row: CueRow,
+        *,
+        used: bool | None = None,
+        name: str | None = None,
+        range_text: str | None = None,
+    ) -> None:
+        """Use a cue or do not, under a name, with a range."""
+        if used is not None and used != row.used:
+            row.used, row.chosen = used, True
+        if name is not None and name != row.name:
+            row.name, row.named = name, True
+        if range_text is not None:
+            row.range_text = range_text
+        self._name_boundary()
+        self._update()
+
+    def use_as_boundary(self, layer: Any) -> None:
+        """Use a layer as the boundary cue, in place of the one there was."""
+        for row in self.rows:
+            if row.layer is layer:
+                row.used, row.name, row.chosen = True, BOUNDARY, True
+            elif row.name == BOUNDARY and row.used:
+                row.used, row.chosen = False, True
+        self._sort()
+        self._update()
+
+    def set_option(self, name: str, value: Any) -> None:
+        """Set `per_plane`, `min_size` or `nan_is_boundary`."""
+        self._by_hand.add(name)
+        setattr(self, name, value)
+        self._update()
+
+    def convert(self, what: str, layer: Any) -> None:
+        """Add a Labels layer with the whole numbers of an image, and use that."""
+        from napari_agglo.widgets.data._convert import convert_to_labels
+
+        role = {"start from": "start"}.get(what, what)
+        viewer = self._viewer()
+        if viewer is not None:
+            convert_to_labels(viewer, self.project, layer, lambda made: self.choose(role, made))
+
+    # Keeping up with the viewer.
+
+    def _on_layers(self, _: object = None) -> None:
+        layers = self._layers()
+        for layer in layers:
+            if not any(layer is one for one in self._known):
+                for event in (layer.events.name, layer.events.scale, layer.events.translate,
+                              layer.events.data):  # fmt: skip
+                    event.connect(self._on_layer)
+        self._known = layers
+        for what in ROLES:
+            chosen = getattr(self, what)
+            if chosen is not None and not any(chosen is layer for layer in layers):
+                setattr(self, what, None)
+                self._by_hand.discard(what)
+        # Once regions were built, a layer that comes fills a gap, but takes no other's place.
+        self._guess(anew=self.project.graph is None)
+        self._update()
+
+    def _on_layer(self, _: object = None) -> None:
+        self._list_rows()
+        self._update()
+
+    def _guess(self, anew: bool) -> None:
+        """Choose what the user has not chosen."""
+        if "image" not in self._by_hand and (anew or self.image is None):
+            self.image = guess_image(self.images())
+        shape = None if self.image is None else shape_of(self.image)
+        labels = [layer for layer in self._layers() if is_labels(layer)]
+        guesses = {"gold": looks_gold, "superpixels": looks_superpixels}
+        for what, looks in guesses.items():
+            if what not in self._by_hand and (anew or getattr(self, what) is None):
+                setattr(self, what, latest([one for one in labels if looks(one)], shape))
+        self._list_rows()
+        if anew or not any(row.used for row in self.rows):
+            self._guess_cues(shape)
+        if "per_plane" not in self._by_hand:
+            self.per_plane = self._is_thick()
+
+    def _list_rows(self) -> None:
+        """List the cues there are; what was said of one stays with it."""
+        before = {row.key: row for row in self.rows}
+        shape = next((shape_of(one) for one in (self.image, self.gold, self.superpixels)
+                      if one is not None), None)  # fmt: skip
+        found: list[CueRow] = []
+        for layer in self.images():
+            if is_rgb(layer):
+                continue
+            axis = None if shape is None else channel_axis(layer, shape)
+            parts = [None] if axis is None else [(axis, k) for k in range(_length(layer, axis))]
+            for channel in parts:
+                name = cue_name(layer) + ("" if channel is None else f"_{channel[1]}")
+                row = CueRow(layer, channel, name)
+                found.append(before.get(row.key, row))
+        self.rows = found
+        self._sort()
+
+    def _guess_cues(self, shape: tuple[int, ...] | None) -> None:
+        said = {id(one.layer) for one in self.rows if looks_evidence(one.layer)}
+        taken: set[str] = set()
+        for row in reversed(self.rows):  # the latest of several of one name
+            if row.chosen:
+                taken |= {row.name} if row.used else set()
+                continue
+            fits = shape is None or row.shape == shape
+            row.used = id(row.layer) in said and fits and row.name not in taken
+            taken |= {row.name} if row.used else set()
+        self._name_boundary()
+
+    def _name_boundary(self) -> None:
+        """See to it that one of the used cues is the boundary, if the user has named none so."""
+        used = [row for row in self.rows if row.used]
+        if used and not any(row.name == BOUNDARY for row in used):
+            free = [row for row in used if not row.named]
+            likely = [row for row in free if looks_boundary(row.layer)] or free
+            if likely:
+                likely[0].name = BOUNDARY
+        self._sort()
+
+    def _sort(self) -> None:
+        self.rows.sort(key=lambda row: (not row.used, row.name != BOUNDARY))
+
+    def _is_thick(self) -> bool:
+        layer = next((row.layer for row in self.rows if row.used), self.image)
+        if layer is None or len(shape_of(layer)) < 3:
+            return False
+        spacing = placement_of(layer).scale
+        return abs(spacing[-3]) > _THICK * max(abs(spacing[-2]), abs(spacing[-1]))
+
+    # What follows.
+
+    def _update(self) -> None:
+        """Tell the project, if what is chosen makes another material than before."""
+        try:
+            material, trouble = material_of(self), None
+        except Trouble as found:
+            material, trouble = None, found
+        except InvalidInput as found:
+            material, trouble = None, Trouble(str(found))
+        key = str(trouble) if material is None else _key_of(material)
+        self.trouble = trouble
+        if key != self._key:
+            self._key = key
+            self.project.set_material(material, "" if trouble is None else str(trouble))
+        self.changed.emit()
+
+
+def _length(layer: Any, axis: int) -> int:
+    return int(shape_of(layer)[axis])
+
+
+def _key_of(material: Any) -> Any:
+    """Return what must change for a material to be another one; arrays go by their identity."""
+    arrays = (material.image, material.superpixels, material.gold, material.start)
+    return (
+        material.name, material.placement, tuple(id(one) for one in arrays),
+        tuple((name, _identity(cue)) for name, cue in material.cues.items()),
+        tuple(material.ranges.items()), material.per_plane, material.min_size, material.nan,
+    )  # fmt: skip
+
+
+def _identity(data: Any) -> Any:
+    """Return what stays the same while the pixels do: a channel is sliced anew each time."""
+    if hasattr(data, "dask"):
+        return data.name
+    if hasattr(data, "__array_interface__"):
+        return (data.__array_interface__["data"][0], data.shape, str(data.dtype))
+    return id(data)
+
+
+_selections: weakref.WeakKeyDictionary[Any, Selection] = weakref.WeakKeyDictionary()
+
+
+def selection_of(viewer: Any) -> Selection:
+    """Return the selection of a viewer; there is one for each, made when first asked for."""
+    real = getattr(viewer, "__wrapped__", viewer)
+    selection = _selections.get(real)
+    if selection is None:
+        selection = _selections[real] = Selection(real, project_of(real), scene_of(real))
+    return selection

@@ -1,0 +1,365 @@
+"""Layers are chosen by themselves, and by hand; what cannot be used is said at once."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from napari.layers import Layer
+from qtpy.QtCore import Qt
+from windows import draw, settle
+
+from napari_agglo.widgets._project import Status, Step
+from napari_agglo.widgets._samples import layers_of
+from napari_agglo.widgets.data import DataWidget
+from napari_agglo.widgets.data._cue_table import LAYER, RANGE, USED
+from napari_agglo.widgets.data._selection import selection_of
+
+
+def row_of(step, layer_name):
+    table = step.cues
+    texts = [table.item(k, LAYER).text() for k in range(table.rowCount())]
+    return texts.index(layer_name)
+
+
+def tick(step, layer_name, on=True):
+    item = step.cues.item(row_of(step, layer_name), USED)
+    item.setCheckState(Qt.CheckState.Checked if on else Qt.CheckState.Unchecked)
+    draw()
+
+
+def said(step):
+    return step.trouble.words.text() if step.trouble.isVisibleTo(step) else ""
+
+
+def test_nothing_there(step, project):
+    assert project.status(Step.DATA) is Status.EMPTY
+    assert "File > Open Sample > Agglo" in said(step)
+    assert not step.run.button.isEnabled()
+
+
+def test_a_sample_needs_no_choice(opened, project, crop):
+    material = project.material
+    assert project.status(Step.DATA) is Status.READY
+    assert list(material.cues) == ["boundary", "cytoplasm", "mitochondria"]
+    assert material.cues["boundary"] is crop.cues["boundary"]
+    assert material.gold is crop.gold
+    assert material.image is crop.image
+    assert material.spacing == pytest.approx(crop.spacing)
+    assert opened.image.currentText() == "neuropil2d image"
+    assert opened.gold.currentText() == "neuropil2d gold"
+    assert said(opened) == ""
+
+
+def test_names_alone_will_do(viewer, step, project, crop):
+    viewer.add_image(crop.image, name="raw")
+    viewer.add_image(crop.cues["boundary"], name="membrane prob")
+    viewer.add_labels(crop.gold, name="train_gt")
+    assert list(project.material.cues) == ["boundary"]
+    assert project.material.gold is crop.gold
+    assert project.material.name == "raw"
+
+
+def test_build(opened, project):
+    opened.run.button.click()
+    assert project.status(Step.DATA) is Status.RUNNING
+    settle(project)
+    assert project.status(Step.DATA) is Status.DONE
+    assert f"{project.graph.n_regions:,} superpixels" in opened.found.text()
+    assert project.graph.cue_names == ("boundary", "cytoplasm", "mitochondria")
+    opened.superpixels.least.setValue(60)
+    assert project.status(Step.DATA) is Status.STALE
+    before = project.graph.n_regions
+    opened.run.button.click()
+    settle(project)
+    assert project.graph.n_regions < before
+
+
+def test_what_was_chosen_during_a_run_is_not_lost(opened, project):
+    opened.run.button.click()
+    opened.superpixels.least.setValue(200)
+    settle(project)
+    assert project.material.min_size == 200
+    assert project.status(Step.DATA) is Status.STALE
+
+
+def test_cancel_leaves_all_as_it_was(opened, project):
+    opened.run.button.click()
+    opened.run.button.click()
+    settle(project)
+    assert project.graph is None
+    assert project.status(Step.DATA) is Status.READY
+
+
+def test_without_a_cue_one_click_makes_it(viewer, step, project, crop):
+    viewer.add_image(crop.image, name="raw", scale=crop.spacing)
+    assert "Make a boundary cue" in said(step)
+    step.make.button.click()
+    settle(project)
+    made = viewer.layers["raw boundary"]
+    assert project.material.cues["boundary"] is made.data
+    np.testing.assert_allclose(made.scale, crop.spacing)
+    assert said(step) == ""
+    step.run.button.click()
+    settle(project)
+    assert project.status(Step.DATA) is Status.DONE
+
+
+def test_a_picture_in_colours(viewer, step, project, crop):
+    picture = np.stack([crop.image] * 3, axis=-1)
+    viewer.add_image(picture, name="photo", rgb=True)
+    assert step.cues.rowCount() == 0
+    step.make.button.click()
+    settle(project)
+    assert project.material.shape == crop.image.shape
+    assert project.material.image is viewer.layers["photo"].data
+
+
+def test_a_made_cue_takes_the_place_of_the_one_before(viewer, opened, project):
+    opened.make.kind.setCurrentText("edges")
+    opened.make.button.click()
+    settle(project)
+    assert project.material.cues["boundary"] is viewer.layers["neuropil2d image boundary"].data
+    assert list(project.material.cues) == ["boundary", "cytoplasm", "mitochondria"]
+
+
+def test_cues_are_ticked_named_and_ranged(opened, project):
+    tick(opened, "neuropil2d cytoplasm", on=False)
+    assert list(project.material.cues) == ["boundary", "mitochondria"]
+    table = opened.cues
+    table.item(row_of(opened, "neuropil2d mitochondria"), USED).setText("mito")
+    assert list(project.material.cues) == ["boundary", "mito"]
+    table.item(row_of(opened, "neuropil2d boundary"), RANGE).setText("1:0")
+    assert project.material.ranges == {"boundary": (1, 0)}
+    table.item(row_of(opened, "neuropil2d boundary"), RANGE).setText("high")
+    assert project.material is None
+    assert "such as 0:255" in said(opened)
+    table.item(row_of(opened, "neuropil2d boundary"), RANGE).setText("")
+    assert project.material.ranges == {}
+    table.item(row_of(opened, "neuropil2d boundary"), USED).setText("mito")
+    assert "Two cues are called “mito”" in said(opened)
+    table.item(row_of(opened, "neuropil2d boundary"), USED).setText("edge")
+    assert "One cue must be called “boundary”" in said(opened)
+
+
+def test_channels_are_cues_of_their_own(viewer, step, project, crop):
+    viewer.add_image(crop.image, name="raw")
+    stack = np.stack(list(crop.cues.values()))
+    viewer.add_image(stack, name="probabilities")
+    names = [step.cues.item(k, LAYER).text() for k in range(step.cues.rowCount())]
+    assert names[:3] == [f"probabilities [{k}]" for k in range(3)]
+    assert len(project.material.cues) == 3
+    assert "boundary" in project.material.cues
+    step.run.button.click()
+    settle(project)
+    assert project.status(Step.DATA) is Status.DONE
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"data": np.zeros((9, 8), int)}, ["(120, 140)", "(9, 8)", "of one shape"]),
+        ({"data": np.zeros((140, 120), int)}, ["another order", "Transpose"]),
+        ({"data": np.zeros((2, 120, 140), int)}, ["more axes"]),
+        ({"rotate": 10}, ["rotated"]),
+    ],
+)
+def test_gold_that_does_not_fit(viewer, opened, project, crop, options, words):
+    given = {"data": crop.gold, "scale": None, "name": "mine", **options}
+    if "data" not in options:
+        given["scale"] = crop.spacing
+    layer = viewer.add_labels(**given)
+    opened.gold.pick(layer)
+    assert project.material is None
+    assert "“mine”" in said(opened)
+    for word in words:
+        assert word in said(opened)
+    assert not opened.run.button.isEnabled()
+    opened.gold.pick(None)
+    assert project.material is not None
+    assert project.material.gold is None
+
+
+def test_layers_at_another_place_are_moved_by_a_click(viewer, opened, project, crop):
+    viewer.layers["neuropil2d gold"].translate = (3, 4)
+    assert "do not lie on top of each other" in said(opened)
+    assert opened.trouble.button.text() == "Put all where “neuropil2d boundary” is"
+    opened.trouble.button.click()
+    np.testing.assert_allclose(viewer.layers["neuropil2d gold"].translate, 0)
+    assert project.material.gold is crop.gold
+
+
+def test_gold_that_came_as_floats_is_converted_by_a_click(viewer, opened, project, crop):
+    layer = viewer.add_image(crop.gold.astype(float), name="floats", scale=crop.spacing)
+    opened.gold.pick(layer)
+    assert "must be labels" in said(opened)
+    opened.trouble.button.click()
+    settle(project)
+    np.testing.assert_array_equal(project.material.gold, crop.gold)
+    assert opened.gold.currentText() == "floats labels"
+
+
+def test_lazy_and_multiscale_layers(viewer, step, project, crop):
+    import dask.array as da
+
+    cue = crop.cues["boundary"]
+    viewer.add_image([cue, cue[::2, ::2]], name="boundary", multiscale=True)
+    viewer.add_labels(da.from_array(crop.gold, chunks=50), name="gold")
+    assert project.material.cues["boundary"] is cue
+    step.run.button.click()
+    settle(project)
+    assert project.status(Step.DATA) is Status.DONE
+
+
+def test_not_a_number_is_refused_until_it_is_said_to_be_boundary(viewer, step, project, crop):
+    cue = crop.cues["boundary"].copy()
+    cue[:5] = np.nan
+    viewer.add_image(cue, name="boundary", contrast_limits=(0, 1))
+    step.run.button.click()
+    settle(project)
+    assert project.graph is None
+    step.more.nan.click()
+    step.run.button.click()
+    settle(project)
+    assert project.graph is not None
+
+
+def test_superpixels_of_ones_own(viewer, opened, project, material):
+    own = material.superpixels.astype(np.int64) * 1000
+    layer = viewer.add_labels(own, name="ws", scale=material.spacing)
+    assert project.material.superpixels is own, "it is called like one"
+    assert not opened.superpixels.least.isVisibleTo(opened)
+    opened.run.button.click()
+    settle(project)
+    assert project.graph.ids[1] == 1000
+    assert project.status(Step.DATA) is Status.DONE
+    opened.superpixels.box.pick(None)
+    assert project.material.superpixels is None
+    viewer.layers.remove(layer)
+
+
+def test_starting_from_another_segmentation(viewer, opened, project, crop):
+    other = np.kron(np.arange(1, 13).reshape(3, 4), np.ones((40, 35), int))
+    layer = viewer.add_labels(other, name="tool", scale=crop.spacing)
+    opened.more.start.pick(layer)
+    opened.run.button.click()
+    settle(project)
+    assert project.status(Step.DATA) is Status.DONE
+    image = project.graph.superpixels.image
+    np.testing.assert_array_equal(project.partition[image], other)
+
+
+def test_preview(viewer, opened, project):
+    opened.superpixels.preview.button.click()
+    settle(project)
+    shown = [layer for layer in viewer.layers if "preview" in layer.name]
+    assert len(shown) == 1
+    assert shown[0].contour == 1
+    assert "preview" not in " ".join(opened.gold.itemText(k) for k in range(opened.gold.count()))
+    opened.superpixels.preview.button.click()
+    settle(project)
+    assert len([layer for layer in viewer.layers if "preview" in layer.name]) == 1
+    draw()
+    opened.run.button.click()
+    settle(project)
+    assert not [layer for layer in viewer.layers if "preview" in layer.name]
+
+
+def test_preview_of_a_volume_lies_on_its_plane(viewer, step, project, block):
+    for one in layers_of(block):
+        viewer.add_layer(Layer.create(*one))
+    viewer.dims.set_current_step(0, 7)
+    step.superpixels.preview.button.click()
+    settle(project)
+    shown = next(layer for layer in viewer.layers if "preview" in layer.name)
+    assert shown.data.shape == (1, 60, 64)
+    assert shown.translate[0] == pytest.approx(7 * block.spacing[0])
+
+
+def test_thick_planes_are_taken_one_by_one(viewer, step, project, block):
+    cue = block.cues["boundary"]
+    layer = viewer.add_image(cue, name="boundary", scale=(4, 1, 1))
+    assert project.material.per_plane
+    step.superpixels.per_plane.click()
+    assert not project.material.per_plane
+    layer.scale = (5, 1, 1)
+    assert not project.material.per_plane, "what was chosen by hand stays"
+
+
+def test_layers_come_go_and_are_renamed(viewer, opened, project, crop):
+    viewer.layers["neuropil2d gold"].name = "truth"
+    assert opened.gold.currentText() == "truth"
+    viewer.layers.remove("truth")
+    assert project.material.gold is None
+    assert opened.gold.currentText() == "none"
+    viewer.layers["neuropil2d boundary"].visible = True
+    viewer.layers.move(1, 3)
+    assert "boundary" in project.material.cues
+    draw()
+    viewer.layers.clear()
+    assert project.material is None
+
+
+def test_other_layers_do_not_disturb_what_was_built(viewer, opened, project):
+    opened.run.button.click()
+    settle(project)
+    viewer.add_image(np.random.default_rng(0).random((50, 50)), name="another boundary")
+    viewer.add_points([[1, 2]])
+    assert project.status(Step.DATA) is Status.DONE
+
+
+def test_layers_removed_during_a_run(viewer, opened, project):
+    opened.run.button.click()
+    viewer.layers.clear()
+    settle(project)
+    assert project.graph is not None
+    assert project.material is None
+
+
+def test_choosing_another_image_brings_its_cues(viewer, opened, project, crop):
+    half = {name: cue[:60].copy() for name, cue in crop.cues.items()}
+    layer = viewer.add_image(crop.image[:60], name="half", scale=crop.spacing)
+    viewer.add_image(half["boundary"], name="half boundary", scale=crop.spacing)
+    viewer.add_labels(crop.gold[:60], name="half gold", scale=crop.spacing)
+    opened.image.pick(layer)
+    assert project.material.shape == (60, 140)
+    assert project.material.cues["boundary"] is half["boundary"]
+    assert opened.gold.currentText() == "half gold"
+
+
+def test_the_dock_closed_and_opened_again_shows_the_same(viewer, opened, project):
+    tick(opened, "neuropil2d cytoplasm", on=False)
+    opened.superpixels.least.setValue(33)
+    material = project.material
+    again = DataWidget(viewer)
+    viewer.window.add_dock_widget(again, name="Data 2")
+    assert project.material is material
+    assert again.superpixels.least.value() == 33
+    assert again.selection is opened.selection
+    again.superpixels.least.setValue(44)
+    assert opened.superpixels.least.value() == 44
+
+
+def test_volumes_kept_for_training(viewer, opened, project):
+    opened.more.training.add.click()
+    assert [one.name for one in project.training] == ["neuropil2d image"]
+    opened.more.training.add.click()
+    assert len(project.training) == 1
+    opened.gold.pick(None)
+    assert not opened.more.training.add.isEnabled()
+    opened.more.training.remove.click()
+    assert project.training == []
+
+
+def test_two_viewers_have_a_choice_each(make_napari_viewer, viewer, opened):
+    other = make_napari_viewer()
+    assert selection_of(other) is not selection_of(viewer)
+    assert selection_of(other).image is None
+
+
+def test_all_controls_have_a_tooltip(opened):
+    from qtpy.QtWidgets import QAbstractButton, QAbstractSpinBox, QComboBox
+
+    for kind in (QAbstractButton, QAbstractSpinBox, QComboBox):
+        for control in opened.findChildren(kind):
+            if control.objectName() and not control.objectName().startswith("qt_"):
+                assert control.toolTip(), control.objectName()

@@ -1,0 +1,85 @@
+"""What a layer is for, by its name or by what is written on it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from napari.layers import Image, Labels
+
+from napari_agglo.widgets._roles import role
+from napari_agglo.widgets.data import _guess
+from napari_agglo.widgets.data._convert import as_labels
+from napari_agglo.widgets.data._layers import channel_axis, channel_of, is_turned, placement_of
+
+MAP = np.zeros((4, 5), np.float32)
+IDS = np.ones((4, 5), int)
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("gold", "gold"), ("train_gt", "gold"), ("GT", "gold"), ("Ground truth", "gold"),
+        ("manual annotation", "gold"), ("superpixels", "superpixels"), ("ws", "superpixels"),
+        ("supervoxels_3", "superpixels"), ("watershed fragments", "superpixels"),
+        ("lights", None), ("news", None), ("Labels", None),
+    ],
+)  # fmt: skip
+def test_labels_by_name(name, kind):
+    layer = Labels(IDS, name=name)
+    assert _guess.looks_gold(layer) == (kind == "gold")
+    assert _guess.looks_superpixels(layer) == (kind == "superpixels")
+    assert not _guess.looks_gold(Image(MAP, name=name))
+
+
+@pytest.mark.parametrize(
+    ("name", "evidence"),
+    [("boundary", True), ("Membrane probabilities", True), ("x_prob", True), ("ucm", True),
+     ("edge", True), ("knowledge", False), ("raw", False), ("image", False)],
+)  # fmt: skip
+def test_cues_by_name(name, evidence):
+    assert _guess.looks_evidence(Image(MAP, name=name)) == evidence
+
+
+def test_what_is_written_on_a_layer_counts_more_than_its_name():
+    assert not _guess.looks_evidence(Image(MAP, name="boundary", metadata=role("image")))
+    cue = Image(MAP, name="anything", metadata=role("cue", "mito"))
+    assert _guess.looks_evidence(cue)
+    assert not _guess.looks_boundary(cue)
+    assert _guess.cue_name(cue) == "mito"
+
+
+def test_the_picture_is_what_is_no_cue():
+    boundary, raw = Image(MAP, name="boundary"), Image(MAP, name="raw")
+    assert _guess.guess_image([raw, boundary]) is raw
+    assert _guess.guess_image([boundary]) is None
+    said = Image(MAP, name="x", metadata=role("image"))
+    assert _guess.guess_image([said, raw]) is said
+
+
+def test_channels():
+    layer = Image(np.arange(40).reshape(2, 4, 5), scale=(9, 3, 2), translate=(7, 1, 0))
+    assert channel_axis(layer, (4, 5)) == 0
+    assert channel_axis(layer, (2, 4)) == 2
+    assert channel_axis(layer, (2, 4, 5)) is None
+    np.testing.assert_array_equal(channel_of(layer, 0, 1), layer.data[1])
+    place = placement_of(layer, 0)
+    assert (place.scale, place.translate) == ((3, 2), (1, 0))
+
+
+def test_turned():
+    assert not is_turned(Image(MAP, scale=(2, 3), translate=(1, 1)))
+    assert is_turned(Image(MAP, rotate=20))
+    assert is_turned(Image(MAP, shear=[0.2]))
+    assert is_turned(Image(MAP, affine=[[1, 0, 5], [0, 1, 0], [0, 0, 1]]))
+
+
+def test_whole_numbers_become_labels():
+    assert as_labels(np.array([[0.0, 7.0]]), "a").dtype == np.uint32
+    assert as_labels(np.array([[0, 2**40]]), "a").tolist() == [[0, 2**40]]
+    for values, words in (
+        ([0.5], "fractions"),
+        ([np.nan], "fractions or NaN"),
+        ([-1.0], "0 or more"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            as_labels(np.array(values), "a")

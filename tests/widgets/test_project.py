@@ -27,8 +27,10 @@ def test_one_project_for_each_viewer(make_napari_viewer):
 def test_from_nothing_to_a_session(material, tmp_path):
     project = Project()
     assert states(project) == ["empty"] * 5
-    project.set_material(replace(material, superpixels=None))
+    bare = replace(material, superpixels=None)
+    project.set_material(bare)
     assert states(project) == ["ready", "ready", "ready", "empty", "empty"]
+    material = bare.oversegmented()
     graph = material.graph()
     project.set_graph(graph, material)
     assert states(project)[0] == "done"

@@ -11,7 +11,7 @@ from napari_agglo._progress import Progress, ProgressCallback
 from napari_agglo.errors import AggloError, Cancelled
 from napari_agglo.evaluate import minimum, vi_curve
 from napari_agglo.graph import RegionGraph
-from napari_agglo.policy import LearnedPolicy, Policy
+from napari_agglo.policy import LearnedPolicy, MeanPolicy, Policy
 from napari_agglo.tree import MergeTree, agglomerate
 from napari_agglo.widgets._material import Material
 from napari_agglo.widgets._project import Project
@@ -76,7 +76,8 @@ def build(plan: Plan, progress: ProgressCallback) -> Built:
             raise AggloError("There are no data yet; choose them in step 1, Data.")
         material = material.oversegmented(_part(progress, 0.0, 0.35))
         graph = material.graph(_part(progress, 0.35, 0.6))
-    tree = agglomerate(graph, plan.policy, progress=_part(progress, 0.6, 0.85))
+    policy = fitting(plan.policy, graph)
+    tree = agglomerate(graph, policy, progress=_part(progress, 0.6, 0.85))
     tree.heritage  # noqa: B018 - computed here, not at the first tick of the slider
     curve, trouble = None, None
     if plan.gold is not None:
@@ -87,13 +88,23 @@ def build(plan: Plan, progress: ProgressCallback) -> Built:
             raise
         except AggloError as error:
             trouble = error
-    return Built(material, graph, plan.policy, tree, plan.gold, curve, trouble)
+    return Built(material, graph, policy, tree, plan.gold, curve, trouble)
+
+
+def fitting(policy: Policy, graph: RegionGraph) -> Policy:
+    """Return the policy, or the mean of the first cue where the one it names is not there."""
+    if isinstance(policy, MeanPolicy) and policy.cue not in graph.cue_names:
+        return MeanPolicy(graph.cue_names[0])
+    return policy
 
 
 def show(project: Project, built: Built) -> None:
     """Take what was built: the viewer shows it."""
     if built.graph is not project.graph and built.material is not None:
         project.set_graph(built.graph, built.material)
+    both_mean = isinstance(built.policy, MeanPolicy) and isinstance(project.policy, MeanPolicy)
+    if both_mean and built.policy is not project.policy:  # of another cue, that is there
+        project.set_policy(built.policy)
     gold = built.gold if built.trouble is None else None
     project.set_tree(built.tree, built.graph, built.policy, gold)
     project.threshold = built.begin_at()

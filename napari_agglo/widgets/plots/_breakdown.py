@@ -40,7 +40,7 @@ class BreakdownPlot(QWidget):
             half.picked.connect(self._pick)
 
     def sizeHint(self) -> QSize:
-        return QSize(280, 440)
+        return QSize(280, 410)
 
     def set_breakdown(self, found: Breakdown | None) -> None:
         """Draw a breakdown, or nothing."""

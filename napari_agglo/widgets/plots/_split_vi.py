@@ -36,6 +36,7 @@ class _Drawn:
     point: pg.ScatterPlotItem
     threshold: float | None = None
     errors: tuple[float, float] | None = None
+    pickable: bool = True
 
     @property
     def place(self) -> tuple[float, float] | None:
@@ -74,8 +75,11 @@ class SplitVIPlot(Plot):
         self.canvas.addItem(self._best_mark)
         self.canvas.box.sigRangeChanged.connect(self._place_marks)
 
-    def set_curve(self, name: str, table: pd.DataFrame) -> None:
-        """Draw a curve, or draw it anew; its point stays at its threshold."""
+    def set_curve(self, name: str, table: pd.DataFrame, *, pickable: bool = True) -> None:
+        """Draw a curve, or draw it anew; its point stays at its threshold.
+
+        One that is not pickable is there to compare with: it has no point, and no click picks it.
+        """
         curve = Curve.of(table, name)
         old = self._curves.get(name)
         if old is None:
@@ -85,7 +89,9 @@ class SplitVIPlot(Plot):
             for item in (old.line, old.star, old.point):
                 self.canvas.addItem(item)
             self._curves[name] = old
-        old.curve, old.errors = curve, None
+        old.curve, old.errors, old.pickable = curve, None, pickable
+        if not pickable:
+            old.threshold = None
         self.redraw()
         self._drawn()
 
@@ -159,13 +165,13 @@ class SplitVIPlot(Plot):
         self._write_key()
 
     def click(self, at: QPointF) -> bool:
-        found = self._nearest(at)
+        found = self._nearest(at, pickable=True)
         if found is not None:
             self._pick(*found)
         return found is not None
 
     def grab_from(self, at: QPointF) -> bool:
-        found = self._nearest(at)
+        found = self._nearest(at, pickable=True)
         self._held = "" if found is None else found[0]
         return found is not None
 
@@ -194,10 +200,12 @@ class SplitVIPlot(Plot):
             self.set_point(name, threshold)
             self.threshold_picked.emit(name, threshold)
 
-    def _nearest(self, at: QPointF) -> tuple[str, int] | None:
+    def _nearest(self, at: QPointF, *, pickable: bool = False) -> tuple[str, int] | None:
         """Return the curve beneath a pixel, and its nearest row."""
         found, least = None, _NEAR
         for name, drawn in self._curves.items():
+            if pickable and not drawn.pickable:
+                continue
             away = _distance(self.canvas.box.pixels(*drawn.line.getData()), at)
             if away < least:
                 found, least = name, away

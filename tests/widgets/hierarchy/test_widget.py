@@ -82,6 +82,15 @@ def test_a_learned_policy_begins_at_one_half(step, project, material):
     assert project.graph is graph, "the graph was built a second time"
 
 
+def test_a_cue_of_any_name_will_do(step, project, material):
+    cue = next(iter(material.cues.values()))
+    project.set_material(replace(material, cues={"membrane": cue}))
+    press(step.run.button)
+    settle(project)
+    assert project.status(Step.HIERARCHY) is Status.DONE, "it is stale at once"
+    assert project.policy == agglo.MeanPolicy("membrane")
+
+
 def test_gold_of_another_shape_is_told_and_the_hierarchy_shown(step, project, material, notices):
     project.set_material(replace(material, gold=material.gold[:-3]))
     press(step.run.button)

@@ -145,6 +145,15 @@ def test_a_name_is_text_not_markup(split):
     assert "&lt;b&gt;" in split.key.text()
 
 
+def test_a_curve_to_compare_with_is_not_picked(split, picks):
+    split.set_curve("mean", MEAN, pickable=False)
+    Mouse(split).click(0.3, 0.4)
+    assert picks == []
+    assert place(split, "mean") is None
+    Mouse(split).move(0.3, 0.4)
+    assert split.readout.text().startswith("mean: threshold 0.3")
+
+
 def test_no_curve_no_plot(split):
     split.clear()
     assert split.empty

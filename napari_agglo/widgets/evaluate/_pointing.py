@@ -1,0 +1,94 @@
+"""From a dot of the breakdown to the place in the viewer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from napari_agglo.evaluate import Breakdown
+from napari_agglo.graph import RegionGraph
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_MOST = 12  # partners that are outlined
+_PART = 0.02  # of a segment: less of a gold object is a ragged border, not a merge
+_MUCH = 0.1  # of a gold object: so much of it makes another segment a partner
+
+
+@dataclass(frozen=True, eq=False)
+class Place:
+    """Where an error is, by dense names of segments.
+
+    Attributes
+    ----------
+    active : int
+        The segment that is wrong, or the largest piece of the gold object.
+    partners : tuple of int
+        What it is confused with: the other pieces of the gold objects concerned.
+    index : tuple of int
+        A voxel of the second largest part: there the error is seen, and not in the largest.
+    box : ndarray, shape (2, ndim)
+        First and past the last pixel of the segment, or of all pieces.
+    """
+
+    active: int
+    partners: tuple[int, ...]
+    index: tuple[int, ...]
+    box: NDArray[np.int64]
+
+
+def place_of(
+    found: Breakdown, kind: str, one: int, graph: RegionGraph, table: NDArray[np.uint32]
+) -> Place | None:
+    """Return where the false merge of a segment, or the false split of a gold object, is.
+
+    None if it is no longer there: what was clicked may be older than what is seen.
+    """
+    if kind == "false merge":
+        if one not in found.segments.index:
+            return None
+        parts = found.merged(one)
+        names = [one, *_others(found, one, parts)]
+    else:
+        if one not in found.gold.index:
+            return None
+        parts = found.pieces(one)
+        names = parts["id"].tolist()
+    dense = _dense(graph, names[: _MOST + 1])
+    dense = [name for name in dense if name and bool((table == name).any())]
+    if not dense:
+        return None
+    whole = dense[:1] if kind == "false merge" else dense
+    members = np.flatnonzero(np.isin(table, whole))
+    boxes = graph.boxes[members]
+    box = np.stack([boxes[:, 0].min(axis=0), boxes[:, 1].max(axis=0)]).astype(np.int64)
+    return Place(dense[0], tuple(dense[1:]), _voxel(parts), box)
+
+
+def _others(found: Breakdown, one: int, parts: pd.DataFrame) -> list[int]:
+    """Return the segments that hold much of what a segment merges, the largest part first."""
+    merged = parts.loc[parts["fraction"] >= _PART, "id"]
+    rows = found.overlaps[found.overlaps["gold"].isin(merged)]
+    sizes = found.gold["voxels"].reindex(rows["gold"]).to_numpy()
+    much = (rows["voxels"].to_numpy() >= _MUCH * sizes) & (rows["segment"] != np.uint64(one))
+    rows = rows[much].sort_values("voxels", ascending=False)
+    return list(dict.fromkeys(int(name) for name in rows["segment"]))
+
+
+def _voxel(parts: pd.DataFrame) -> tuple[int, ...]:
+    row: Any = parts.iloc[min(1, len(parts) - 1)]
+    names = [str(name) for name in parts.columns if str(name).startswith("voxel_")]
+    return tuple(int(row[name]) for name in names)
+
+
+def _dense(graph: RegionGraph, ids: list[int]) -> list[int]:
+    """Return the dense names of segments by the user's ids, in the same order."""
+    wanted = np.array(ids, np.uint64)
+    order = np.argsort(graph.ids, kind="stable")
+    at = np.minimum(np.searchsorted(graph.ids, wanted, sorter=order), len(order) - 1)
+    found = order[at]
+    return [int(name) for name in found[graph.ids[found] == wanted]]

@@ -1,0 +1,295 @@
+"""The Evaluate step in a real window, driven as a person does."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from qtpy.QtCore import Qt
+from qtpy.QtTest import QTest
+from qtpy.QtWidgets import QFileDialog
+from widgets.plots.mouse import Mouse
+from windows import settle, show
+
+import napari_agglo as agglo
+from napari_agglo.evaluate import breakdown, metrics, minimum
+from napari_agglo.widgets._napari import camera
+from napari_agglo.widgets._project import Status, Step
+from napari_agglo.widgets._scene import scene_of
+from napari_agglo.widgets._theme import theme_colours
+from napari_agglo.widgets.evaluate import EvaluateWidget
+from napari_agglo.widgets.evaluate._comparison import NUMBERS
+
+
+@pytest.fixture
+def step(viewer, project):
+    widget = EvaluateWidget(viewer)
+    viewer.window.add_dock_widget(widget, name="Evaluate")
+    return widget
+
+
+@pytest.fixture
+def compared(step, shown):
+    """Return the step with everything compared."""
+    follow(step)
+    assert step.comparison.numbers is not None
+    return step
+
+
+def follow(step):
+    """Wait until numbers and dots have followed."""
+    QTest.qWait(20)
+    settle(step.project)
+    for _ in range(3):
+        QTest.qWait(150)
+        settle(step.project)
+
+
+def tab(step, k):
+    step.tabs.setCurrentIndex(k)
+    QTest.qWait(30)
+
+
+def written(step):
+    """Return the table of numbers as it is read."""
+    table = step.numbers
+    return {table.item(k, 0).text(): table.item(k, 1).text() for k in range(table.rowCount())}
+
+
+def test_it_says_what_is_missing(step, project, material):
+    assert "gold labels" in step.hint.text()
+    assert not step.tabs.isVisible()
+    show(project, replace(material, gold=None))
+    assert "gold labels" in step.hint.text()
+    assert not step.run.button.isEnabled()
+
+
+def test_it_compares_by_itself_when_it_is_looked_at(compared, project):
+    assert project.curve is not None
+    assert project.status(Step.EVALUATE) is Status.DONE
+    assert compared.tabs.isVisible()
+    assert not compared.run.isVisible()
+
+
+def test_not_while_nobody_looks(step, project, material):
+    step.parentWidget().hide()
+    show(project, material)
+    QTest.qWait(200)
+    assert project.jobs.running() == []
+    assert step.comparison.counts is None
+    step.parentWidget().show()
+    follow(step)
+    assert step.comparison.numbers is not None
+
+
+def test_a_cancelled_comparison_is_not_begun_again_by_itself(step, project, material):
+    show(project, material)
+    project.jobs.cancel(Step.EVALUATE.value)
+    settle(project)
+    project.threshold = 0.2
+    assert project.jobs.running() == []
+    assert step.run.isVisible()
+    QTest.mouseClick(step.run.button, Qt.MouseButton.LeftButton)
+    follow(step)
+    assert step.comparison.numbers is not None
+
+
+def test_numbers_and_dots_are_those_of_what_is_seen(compared, project):
+    for at in (0.3, 0.15):
+        project.threshold = at
+        follow(compared)
+        labels = project.tree.segment(at)
+        expected = metrics(labels, project.gold)
+        assert written(compared)["VI (bits)"] == f"{expected['vi']:.4f}"
+        assert written(compared)["Merges needed"] == f"{expected['merges_needed']:,.0f}"
+        assert np.allclose(compared.comparison.numbers, expected)
+        worst = breakdown(labels, project.gold).worst(5)
+        assert compared.comparison.breakdown.worst(5)["id"].tolist() == worst["id"].tolist()
+        assert f"VI {expected['vi']:.3f}" in compared.summary.text()
+
+
+def test_a_burst_of_thresholds_ends_with_the_last(compared, project):
+    for at in np.linspace(0.1, 0.4, 20):
+        project.threshold = float(at)
+        QTest.qWait(5)
+    follow(compared)
+    expected = metrics(project.tree.segment(0.4), project.gold)
+    assert compared.comparison.numbers["vi"] == pytest.approx(expected["vi"])
+
+
+def test_a_drag_in_a_plot_sets_the_threshold_and_the_point_follows(compared, project):
+    split = compared.curves.split
+    curve = project.curve
+    row = int(curve["vi"].argmin())
+    Mouse(split).click(curve["false_merge"][row], curve["false_split"][row])
+    assert project.n_segments == pytest.approx(curve["segments"][row], abs=3)
+    tab(compared, 1)
+    line = compared.curves.by_threshold
+    Mouse(line).drag((20, 0.5), (60, 0.5))
+    assert project.tree.n_merges_at(project.threshold) == pytest.approx(60, abs=4)
+    project.threshold = 0.2
+    x, y = split._curves["mean"].point.getData()
+    state = curve[curve["threshold"] <= 0.2].iloc[-1]
+    right, top = split.canvas.box.viewRange()[0][1], split.canvas.box.viewRange()[1][1]
+    assert (x[0], y[0]) == (min(state["false_merge"], right), min(state["false_split"], top))
+
+
+def test_go_to_the_least(compared, project):
+    project.threshold = 0.05
+    QTest.mouseClick(compared.least, Qt.MouseButton.LeftButton)
+    assert project.n_segments == minimum(project.curve)["segments"]
+
+
+def test_a_click_on_a_dot_flies_there_and_outlines(compared, project, viewer):
+    tab(compared, 2)
+    dots = compared.breakdown.merges
+    x, y = dots._points()
+    worst = int(dots._table.index[0])
+    camera(viewer).center = (0.0, 0.0, 0.0)
+    Mouse(dots).click(x[0], y[0])
+    assert project.id_of(project.active) == worst
+    outline = scene_of(viewer).layer("Selected")
+    assert outline is not None
+    assert outline.visible
+    at = np.array(camera(viewer).center[-2:]) / project.placement.scale
+    labels = project.tree.segment(project.threshold)
+    assert labels[tuple(at.round().astype(int))] == worst
+    wrong = compared.comparison.breakdown.merged(worst).iloc[1]["id"]
+    assert project.gold[tuple(at.round().astype(int))] == wrong
+
+
+def test_a_false_split_selects_all_its_pieces(compared, project, viewer):
+    project.threshold = 0.1
+    follow(compared)
+    tab(compared, 2)
+    dots = compared.breakdown.splits
+    x, y = dots._points()
+    worst = int(dots._table.index[0])
+    Mouse(dots).click(x[0], y[0])
+    pieces = compared.comparison.breakdown.pieces(worst)
+    assert project.id_of(project.active) == pieces["id"][0]
+    codes = np.asarray(scene_of(viewer).layer("Selected").data)
+    assert (codes == 1).any()
+    assert (codes == 3).any()
+
+
+def test_a_dot_of_what_is_gone_is_said(compared, project, notices):
+    found = compared.comparison.breakdown
+    project.threshold = 1.0
+    gone = int(found.segments.index[-1])
+    if (project.tree.segment(1.0) == gone).any():
+        gone = int(found.segments.index[-2])
+    compared.breakdown.picked.emit("false merge", gone)
+    assert any("no longer" in said for said in notices)
+    compared.breakdown.picked.emit("false merge", 10**9)
+
+
+def test_edits_move_the_point_off_the_curve(compared, project, tmp_path):
+    session = agglo.Session.create(tmp_path / "a.agglo", project.graph, gold=project.gold)
+    session.threshold = project.threshold
+    tree, placement, gold = project.tree, project.placement, project.gold
+    project.set_session(session, tree, placement)
+    project.gold = gold
+    follow(compared)
+    a = int(session.segments()[0])
+    change = session.merge(a, int(session.neighbours(a)[0]))
+    project.has_edited(change)
+    follow(compared)
+    errors = session.errors
+    assert compared.curves.errors() == pytest.approx((errors.false_merge, errors.false_split))
+    assert f"VI {errors.vi:.3f}" in compared.summary.text()
+    state = project.curve[project.curve["threshold"] <= project.threshold].iloc[-1]
+    assert errors.vi != pytest.approx(state["vi"]), "test invalid"
+
+
+def test_gold_chosen_afterwards_is_compared_with(step, project, material):
+    show(project, replace(material, gold=None))
+    assert project.status(Step.EVALUATE) is Status.EMPTY
+    project.set_material(replace(project.material, gold=material.gold))
+    follow(step)
+    assert project.curve is not None
+    assert step.comparison.numbers is not None
+    project.set_material(replace(project.material, gold=material.gold[:5]))  # of another shape
+    assert project.gold is material.gold
+
+
+def test_another_policy_is_drawn_beside_the_first(compared, project, material):
+    graph = project.graph
+    policy = agglo.train(graph, material.gold, epochs=0, preset="minimal")
+    project.set_policy(policy, material)
+    project.set_tree(agglo.agglomerate(graph, policy), graph, policy, material.gold)
+    follow(compared)
+    names = list(compared.curves.split._curves)
+    assert len(names) == 2
+    assert "mean" in names
+    assert not compared.curves.split._curves["mean"].pickable
+    show(project, replace(material))  # another graph: nothing to compare with
+    follow(compared)
+    assert len(compared.curves.split._curves) == 1
+
+
+def test_a_theme_is_followed(compared, viewer):
+    viewer.theme = "light"
+    light = theme_colours(viewer)[0]
+    assert compared.curves.split.colours.paper == light
+    viewer.theme = "dark"
+    assert compared.breakdown.merges.colours.paper == theme_colours(viewer)[0] != light
+
+
+def test_save_plots_numbers_and_report(compared, project, tmp_path, monkeypatch, notices):
+    monkeypatch.setattr(QFileDialog, "getExistingDirectory", lambda *_, **__: str(tmp_path))
+    actions = {action.text(): action for action in compared.export.menu().actions()}
+    actions["Plots as PNG…"].trigger()
+    actions["Plots as SVG…"].trigger()
+    assert sorted(path.suffix for path in tmp_path.iterdir()) == [".png"] * 3 + [".svg"] * 3
+    for entry, name in (
+        ("Numbers as CSV…", "n.csv"), ("Curve as CSV…", "c.csv"), ("HTML report…", "r.html")
+    ):  # fmt: skip
+        path = str(tmp_path / name)
+        monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_, p=path, **__: (p, ""))
+        actions[entry].trigger()
+        settle(project)
+    assert "vi," in (tmp_path / "n.csv").read_text()
+    assert len((tmp_path / "c.csv").read_text().splitlines()) == len(project.curve) + 1
+    assert (tmp_path / "r.html").read_text().startswith("<!doctype html>")
+    compared.export.write_plots(str(tmp_path / "none"), "png")
+    assert any("folder that exists" in said for said in notices)
+
+
+def test_a_closed_and_reopened_dock(compared, project, viewer):
+    again = EvaluateWidget(viewer)
+    viewer.window.add_dock_widget(again, name="again")
+    assert again.comparison is compared.comparison
+    assert written(again) == written(compared)
+    assert not again.curves.split.empty
+    project.threshold = 0.2
+    follow(again)
+    assert written(again) == written(compared)
+
+
+def test_the_viewer_may_close_while_it_compares(make_napari_viewer, material):
+    from napari_agglo.widgets._project import project_of
+
+    other = make_napari_viewer(show=True)
+    widget = EvaluateWidget(other)
+    other.window.add_dock_widget(widget)
+    project = project_of(other)
+    QTest.qWait(50)
+    show(project, material)
+    assert project.jobs[Step.EVALUATE.value] is not None, "test invalid"
+    other.close()
+    QTest.qWait(300)
+    settle(project)
+    assert project.jobs[NUMBERS] is None
+
+
+def test_3d(step, project, material3d, viewer):
+    show(project, material3d)
+    follow(step)
+    tab(step, 2)
+    dots = step.breakdown.splits
+    worst = int(dots._table.index[0])
+    step.breakdown.picked.emit("false split", worst)
+    plane = round(viewer.dims.point[0] / project.placement.scale[0])
+    assert (project.gold[plane] == worst).any()

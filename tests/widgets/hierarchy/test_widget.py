@@ -83,8 +83,9 @@ def test_a_learned_policy_begins_at_one_half(step, project, material):
 
 
 def test_a_cue_of_any_name_will_do(step, project, material):
-    cue = next(iter(material.cues.values()))
-    project.set_material(replace(material, cues={"membrane": cue}))
+    name, cue = next(iter(material.cues.items()))
+    ranges = {"membrane": material.ranges[name]} if name in material.ranges else {}
+    project.set_material(replace(material, cues={"membrane": cue}, ranges=ranges))
     press(step.run.button)
     settle(project)
     assert project.status(Step.HIERARCHY) is Status.DONE, "it is stale at once"

@@ -13,6 +13,7 @@ from benchmarks import (
     bench_session,
     bench_start,
     bench_superpixels,
+    bench_window,
 )
 from benchmarks.timing import Table
 
@@ -30,6 +31,7 @@ def main() -> int:
     bench_evaluate.run(table)
     bench_learning.run(table)
     bench_session.run(table)
+    bench_window.run(table)
     print()
     bench_superpixels.speed(256)
     return 0

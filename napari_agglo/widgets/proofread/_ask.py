@@ -10,6 +10,8 @@ from qtpy.QtWidgets import QApplication, QMessageBox
 
 from napari_agglo.widgets._notices import tell_error
 
+_asked: set[QMessageBox] = set()  # Python would let go of one without a parent at once
+
 
 def ask(title: str, text: str, choices: dict[str, Callable[[], object]]) -> QMessageBox:
     """Ask; a click on an answer calls what belongs to it, Cancel calls nothing."""
@@ -32,5 +34,7 @@ def ask(title: str, text: str, choices: dict[str, Callable[[], object]]) -> QMes
                 tell_error(error)
 
     box.buttonClicked.connect(answered)
+    _asked.add(box)
+    box.finished.connect(lambda: _asked.discard(box))
     box.open()
     return box

@@ -79,6 +79,9 @@ class Mode:
             shape = ("cross" if self.seeds else "pointing") if editing else "standard"
             if str(layer.cursor) != shape:
                 layer.cursor = shape
+            if editing and layer.help != _HELP:
+                layer.help = _HELP
 
 
+_HELP = "Shift + click merges, Ctrl + click places a seed, right-click selects several"
 _OURS = ("text", "position", "font_size", "color", "box", "box_color", "visible")

@@ -134,6 +134,7 @@ class Cutting:
         held = [part[part <= graph.ids[-1]] for part in parts]  # the rest comes to be by the cut
         inside = [np.searchsorted(graph.ids, part) for part in held]
         self.scene.preview(inside)
+        self.seeds.raise_()
         sizes = " + ".join(f"{int(graph.sizes[part].sum()):,}" for part in inside)
         divided = sum(len(part) for part in held) < sum(len(part) for part in parts)
         more = " A superpixel is divided; where, is seen after the cut." if divided else ""

@@ -76,10 +76,8 @@ class Scores(QWidget):
             first = self._unedited(threshold) or self._start.setdefault(threshold, pair)
             change = sum(pair) - sum(first)
             sign = "±" if abs(change) < 5e-5 else ("+" if change > 0 else "−")
-            lines.append(
-                f"VI {sum(pair):.4f} = {pair[0]:.4f} merge + {pair[1]:.4f} split "
-                f"({sign}{abs(change):.4f})"
-            )
+            lines.append(f"VI {sum(pair):.4f} ({sign}{abs(change):.4f} by the edits)")
+            lines.append(f"false merge {pair[0]:.4f} · false split {pair[1]:.4f}")
         self.words.setText("<br>".join(lines))
 
     def _unedited(self, threshold: float) -> tuple[float, float] | None:

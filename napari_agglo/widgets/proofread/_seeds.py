@@ -101,6 +101,12 @@ class Seeds:
         self.group = 0
         self._show()
 
+    def raise_(self) -> None:
+        """Put the points above all other layers: a seed that is hidden cannot be taken away."""
+        layer, layers = self.layer, self.scene.viewer.layers
+        if layer is not None and layers[-1] is not layer:
+            layers.move(layers.index(layer), len(layers))
+
     def _show(self) -> None:
         layer = self.layer
         if layer is None:
@@ -112,6 +118,7 @@ class Seeds:
                 layer.face_color = [GROUPS[seed.group] for seed in self.placed]
                 layer.visible = True
             layer.selected_data = set()
+        self.raise_()
         self.changed.emit()
 
     def _places(self) -> Any:

@@ -22,8 +22,9 @@ from napari_agglo.widgets._notices import tell_error
 from napari_agglo.widgets.proofread._columns import Columns, box_of, columns_of, middle_of
 from napari_agglo.widgets.proofread._latest import Latest
 from napari_agglo.widgets.proofread._proofreader import Proofreader
-from napari_agglo.widgets.proofread._table import SIZE, SegmentModel
+from napari_agglo.widgets.proofread._table import NAME, SIZE, SegmentModel
 
+_WIDTHS = (62, 70, 60, 70, 56)  # of the columns, in pixels; the name has the rest
 _SOON = 150  # milliseconds after the last change
 
 
@@ -93,7 +94,6 @@ class SegmentList(QWidget):
         rows.setVisible(False)
         rows.setDefaultSectionSize(22)
         columns = view.horizontalHeader()
-        columns.setSectionResizeMode(QHeaderView.ResizeMode.Stretch)
         columns.setMinimumSectionSize(36)
         view.selectionModel().selectionChanged.connect(self._on_rows)
         return view
@@ -128,9 +128,19 @@ class SegmentList(QWidget):
             columns, self._overlaps = result
             self._overlaps_of = key
             self.model.show(columns, marks)
+            self._lay_out()
             self._on_selection()
 
         self._latest.ask(work, show, tell_error)
+
+    def _lay_out(self) -> None:
+        """Give the name what the other columns leave."""
+        columns = self.view.horizontalHeader()
+        for column in range(self.model.columnCount()):
+            if column == NAME:
+                columns.setSectionResizeMode(column, QHeaderView.ResizeMode.Stretch)
+            elif columns.sectionSize(column) != _WIDTHS[column]:
+                columns.resizeSection(column, _WIDTHS[column])
 
     # The selection, both ways.
 

@@ -40,6 +40,10 @@ class ProofreadWidget(StepWidget):
         self.strip.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self.strip.setWordWrap(True)
         self.strip.setToolTip("What clicks on the canvas do now")
+        self.said = QLabel()
+        self.said.setObjectName("said")
+        self.said.setWordWrap(True)
+        self.said.setToolTip("What became of the last click or key")
         self.bar = SessionBar(self.proofreader)
         self.scores = Scores(self.project)
         self.isolate = QCheckBox("Show the selected segments only")
@@ -63,8 +67,9 @@ class ProofreadWidget(StepWidget):
         ):
             self.tabs.addTab(_column(*parts), title)
             self.tabs.setTabToolTip(self.tabs.count() - 1, tooltip)
-        self.session_parts = (self.strip, self.scores, self.isolate, self.in_3d, self.tabs)
-        for part in (self.strip, self.bar, self.scores, self.isolate, self.in_3d, self.tabs):
+        shown = (self.scores, self.isolate, self.in_3d, self.tabs)
+        self.session_parts = (self.strip, self.said, *shown)
+        for part in (self.strip, self.said, self.bar, *shown):
             self.body.addWidget(part)
         for keys, action in (
             ("Ctrl+Z", self.proofreader.acts.undo),
@@ -74,6 +79,7 @@ class ProofreadWidget(StepWidget):
             shortcut.setContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
             shortcut.activated.connect(action)
         link(self, self.proofreader.mode.changed, self._show_mode)
+        link(self, self.proofreader.editor.said, self._show_said)
         self.start()
 
     def update_state(self, status: Status) -> None:
@@ -84,6 +90,7 @@ class ProofreadWidget(StepWidget):
         graph = self.project.graph
         deep = graph is not None and graph.superpixels.image.ndim > 2
         self.in_3d.setVisible(session is not None and deep)
+        self.said.setVisible(session is not None and bool(self.said.text()))
         self.bar.update_state(status)
         self._show_mode()
         if session is None and self.isolate.isChecked():
@@ -96,6 +103,10 @@ class ProofreadWidget(StepWidget):
             f"background: {mode.colour}; color: white; padding: 4px; border-radius: 3px; "
             "font-weight: bold;"
         )
+
+    def _show_said(self, words: str) -> None:
+        self.said.setText(words)
+        self.said.setVisible(self.project.session is not None)
 
     def _on_isolate(self, on: bool) -> None:
         self.scene.isolate(on)

@@ -3,34 +3,238 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 from qtpy.QtCore import Qt
-from qtpy.QtTest import QTest
+from windows import draw
+
+from napari_agglo.widgets._napari import camera, text_overlay
+
+RIGHT = Qt.MouseButton.RightButton
+
+
+def inside(hands, name):
+    """Return a pixel well inside a segment."""
+    sizes = hands.project.graph.sizes
+    superpixels = hands.superpixels_of(name)
+    return hands.pixel_of(superpixels[np.argmax(sizes[superpixels])])
+
+
+def pair(hands):
+    """Return pixels in two segments that touch, the first of which is the largest."""
+    first = hands.largest()[0]
+    a, b = inside(hands, first), inside(hands, hands.neighbour(first))
+    assert hands.id_at(a) != hands.id_at(b), "test invalid"
+    return a, b
+
+
+def apart(hands):
+    """Return pixels in two segments that do not touch."""
+    first = hands.largest()[0]
+    session, project = hands.project.session, hands.project
+    near = set(session.neighbours(project.id_of(first)).tolist())
+    for name in hands.largest(20)[1:]:
+        if project.id_of(name) not in near:
+            return inside(hands, first), inside(hands, name)
+    raise AssertionError("test invalid")
 
 
 def test_a_click_activates_and_a_drag_does_not(hands):
     first, second = hands.largest(2)
-    a = hands.pixel_of(hands.superpixels_of(first)[0])
+    a, b = inside(hands, first), inside(hands, second)
     hands.click(a)
     assert hands.project.active == hands.name_at(a) == first
-    assert "PROOFREADING" in hands.step.strip.text()
-    b = hands.pixel_of(hands.superpixels_of(second)[0])
+    assert f"segment {hands.id_at(a)}" in hands.step.strip.text()
+    assert f"segment {hands.id_at(a)}" in text_overlay(hands.viewer).text
     hands.drag(b, a)
     assert hands.project.active == first
 
 
 def test_shift_click_merges_and_undo_takes_it_back(hands):
-    first = hands.largest()[0]
-    second = hands.neighbour(first)
-    a, b = (hands.pixel_of(hands.superpixels_of(name)[0]) for name in (first, second))
-    assert hands.id_at(a) != hands.id_at(b), "test invalid"
+    a, b = pair(hands)
+    active = hands.name_at(a)
     before = hands.project.table().copy()
     hands.click(a)
     hands.click(b, "shift")
-    assert hands.name_at(b) == first == hands.project.active
+    assert hands.name_at(b) == active == hands.project.active
     shown = hands.scene.segmentation
-    assert int(shown.get_value(hands.project.placement.to_world(b), world=True)) == first
+    assert int(shown.get_value(hands.project.placement.to_world(b), world=True)) == active
     hands.press("undo")
     np.testing.assert_array_equal(hands.project.table(), before)
     hands.press("redo")
-    assert hands.name_at(b) == first
+    assert hands.name_at(b) == active
+
+
+def test_a_click_works_whichever_layer_is_selected_unless_it_is_painted(hands, crop):
+    a, b = pair(hands)
+    image = hands.viewer.add_image(crop.image)
+    assert hands.viewer.layers.selection.active is image, "test invalid"
+    hands.click(a)
+    assert hands.project.active == hands.name_at(a)
+    painted = hands.viewer.add_labels(np.zeros((120, 140), np.uint8), name="mine")
+    painted.mode = "paint"
+    hands.click(b)
+    assert hands.project.active == hands.name_at(a)
+    painted.mode = "pan_zoom"
+    hands.click(b)
+    assert hands.project.active == hands.name_at(b)
+    # The keys go to the segmentation again, not to the other label layer.
+    assert hands.viewer.layers.selection.active is hands.scene.segmentation
+
+
+def test_background_is_never_activated_or_merged(hands):
+    a, _ = pair(hands)
+    hands.click(a)
+    outside = hands.spot((-6, 60))
+    hands.click_at(outside, "shift")
+    assert hands.project.active == hands.name_at(a)
+    assert not hands.project.session.history
+    assert "background" in hands.step.said.text()
+    hands.click_at(outside, "ctrl")
+    assert not hands.proofreader.seeds
+    hands.click_at(outside)
+    assert hands.project.active == 0
+
+
+def test_merging_without_an_active_segment_says_what_to_do(hands):
+    a, _ = pair(hands)
+    hands.click(a, "shift")
+    assert not hands.project.session.history
+    assert "Click a segment first" in hands.step.said.text()
+
+
+def test_what_does_not_touch_is_merged_only_if_one_says_so(hands):
+    a, b = apart(hands)
+    hands.click(a)
+    hands.click(b, "shift")
+    assert hands.id_at(a) != hands.id_at(b)
+    hands.answer("Merge all the same")
+    assert hands.id_at(a) == hands.id_at(b)
+    hands.press("undo")
+    assert hands.id_at(a) != hands.id_at(b)
+
+
+def test_a_locked_segment_is_not_merged_and_the_refusal_says_why(hands, notices):
+    a, b = pair(hands)
+    hands.click(a)
+    hands.press("H")
+    assert hands.project.session.is_locked(hands.id_at(a))
+    assert "locked" in hands.step.details.title.text()
+    hands.click(b)
+    hands.click(a, "shift")
+    assert hands.id_at(a) != hands.id_at(b)
+    assert any("locked" in told for told in notices)
+    hands.click(a)
+    hands.press("H")
+    assert not hands.project.session.is_locked(hands.id_at(a))
+
+
+def test_right_clicks_select_and_one_key_merges_them_all(hands):
+    first = hands.largest()[0]
+    session, project = hands.project.session, hands.project
+    ids = session.neighbours(project.id_of(first))
+    names = [int(k) for k in np.searchsorted(project.graph.ids, ids)][:3]
+    spots = [inside(hands, name) for name in names]
+    hands.click(inside(hands, first))
+    hands.click(spots[0], button=RIGHT)
+    hands.click(spots[1], "ctrl shift")
+    hands.click(spots[2], button=RIGHT)
+    assert project.selected == tuple(names)
+    hands.click(spots[2], button=RIGHT)
+    assert project.selected == tuple(names[:2])
+    hands.press("W")
+    assert [hands.name_at(spot) for spot in spots[:2]] == [first, first]
+    assert hands.name_at(spots[2]) == names[2]
+    assert len(session.history) == 1
+    assert project.selected == ()
+
+
+def test_down_and_up_the_branch(hands):
+    a, _ = pair(hands)
+    hands.click(a)
+    whole = hands.superpixels_of(hands.project.active)
+    n = hands.project.n_segments
+    hands.press(",")
+    assert hands.project.n_segments == n + 1
+    assert hands.project.active == hands.name_at(a)
+    hands.press(".")
+    np.testing.assert_array_equal(hands.superpixels_of(hands.project.active), whole)
+
+
+def test_a_key_detaches_the_superpixel_under_the_mouse(hands):
+    first = hands.largest()[0]
+    superpixels = hands.superpixels_of(first)
+    sizes = hands.project.graph.sizes[superpixels]
+    taken = int(superpixels[np.argsort(sizes)[-2]])
+    at = hands.pixel_of(taken)
+    hands.move(at)
+    hands.press("K")
+    assert list(hands.superpixels_of(hands.name_at(at))) == [taken]
+
+
+def test_keys_of_napari_stay_napari_s(hands):
+    bound = {str(key) for key in hands.viewer.keymap} | {
+        str(key) for key in hands.scene.segmentation.keymap
+    }
+    theirs = {*"1234567EPFLZMXBV", "-", "=", "[", "]", "Space", "Ctrl+G", "Ctrl+E", "Ctrl+Y"}
+    assert not bound & theirs
+    assert not bound & {"Enter", "Escape"}  # ours only while there are seeds
+
+
+def test_undo_pressed_twenty_times_fast(hands):
+    project = hands.project
+    start = project.table().copy()
+    done = 0
+    while done < 20:
+        first = hands.largest()[0]
+        if done == 0:
+            hands.click(inside(hands, first))
+        hands.proofreader.acts.merge([hands.neighbour(first)])
+        done += 1
+    hands.settle()
+    assert len(project.session.history) == 20
+    end = project.table().copy()
+    for _ in range(20):
+        hands.press("undo", wait=False)
+    hands.settle()
+    np.testing.assert_array_equal(project.table(), start)
+    hands.press("undo")  # one more is one too many, and harmless
+    assert "nothing to undo" in hands.step.said.text()
+    for _ in range(20):
+        hands.press("redo", wait=False)
+    hands.settle()
+    np.testing.assert_array_equal(project.table(), end)
+
+
+def test_the_active_segment_follows_the_threshold(hands):
+    a, _ = pair(hands)
+    hands.click(a)
+    for threshold in (0.1, 0.5, 0.25):
+        hands.project.threshold = threshold
+        hands.settle()
+        assert hands.project.active == hands.name_at(a)
+
+
+def test_a_hidden_or_deleted_segmentation_is_not_edited_blindly(hands):
+    a, b = pair(hands)
+    hands.click(a)
+    hands.scene.segmentation.visible = False
+    hands.click(b, "shift")
+    assert not hands.project.session.history
+    assert "hidden" in hands.step.said.text()
+    hands.viewer.layers.remove(hands.scene.segmentation)
+    draw()
+    hands.click(b, "shift")
+    assert not hands.project.session.history
+    assert hands.scene.segmentation is not None
+    hands.click(b, "shift")
+    assert hands.id_at(a) == hands.id_at(b)
+    hands.press("undo")  # its keys work too
+    assert hands.id_at(a) != hands.id_at(b)
+
+
+def test_a_click_moves_no_camera(hands):
+    a, b = pair(hands)
+    lens = camera(hands.viewer)
+    before = lens.center, lens.zoom
+    hands.click(a)
+    hands.click(b, "shift")
+    assert (lens.center, lens.zoom) == before

@@ -80,12 +80,14 @@ class Project:
         self.material: Material | None = None
         self.trouble = ""  # why there is no material, in words
         self.training: list[Material] = []
-        self.graph: RegionGraph | None = None
+        self.built: RegionGraph | None = None  # the latest graph, and what it was made of
         self.graph_of: Material | None = None
+        self.graph: RegionGraph | None = None  # that of the tree, if there is one; else the latest
         self.policy: Policy = MeanPolicy()
         self.policy_of: Any = None  # what it was trained on, to know when it is stale
         self.tree: MergeTree | None = None
         self.tree_of: tuple[Any, Any] = (None, None)  # the graph and the policy it was made by
+        self.built_then: RegionGraph | None = None  # the latest graph when the tree came
         self.gold: Any = None  # that goes with the tree
         self.curve: pd.DataFrame | None = None
         # The segment of another tool that each dense superpixel belongs to, if it starts from one.
@@ -110,13 +112,18 @@ class Project:
 
     def set_graph(self, graph: RegionGraph, material: Material) -> None:
         """Take the graph that was made of a material (with its superpixels)."""
-        self.graph, self.graph_of = graph, material
-        self.placement = material.placement
-        self.partition = material.partition
+        self.built, self.graph_of = graph, material
+        if self.tree is None:  # what is on the screen stays what it is until there is another tree
+            self._look_at(graph)
         if self.material is not None and self.material is material.origin:
             self.material = material  # unless something else was chosen meanwhile
         self.graph_changed.emit()
         self.status_changed.emit()
+
+    def _look_at(self, graph: RegionGraph) -> None:
+        self.graph = graph
+        if graph is self.built and self.graph_of is not None:
+            self.placement, self.partition = self.graph_of.placement, self.graph_of.partition
 
     def set_policy(self, policy: Policy, made_of: Any = None) -> None:
         """Take a policy that was trained or loaded."""
@@ -128,6 +135,8 @@ class Project:
         """Show a tree, without a session."""
         self.close_session()
         self.tree, self.tree_of, self.gold = tree, (graph, policy), gold
+        self.built_then = graph
+        self._look_at(graph)
         self.curve = None
         self.select(0)
         self.hierarchy_changed.emit()
@@ -145,7 +154,7 @@ class Project:
         self.close_session()
         self.session, self.tree = session, tree
         self.graph, self.policy, self.placement = session.graph, session.policy, placement
-        self.tree_of = (session.graph, session.policy)
+        self.tree_of, self.built_then = (session.graph, session.policy), self.built
         self._threshold = session.threshold
         self.select(0)
         self.hierarchy_changed.emit()
@@ -294,8 +303,10 @@ class Project:
 
 
 def _data(project: Project) -> Status:
-    if project.graph is None:
-        return Status.EMPTY if project.material is None else Status.READY
+    if project.built is None:
+        if project.material is None:
+            return Status.EMPTY if project.graph is None else Status.DONE  # an opened session
+        return Status.READY
     if project.material is None or project.material is project.graph_of:
         return Status.DONE
     return Status.STALE
@@ -315,8 +326,9 @@ def _hierarchy(project: Project) -> Status:
     if project.tree is None:
         has_data = project.material is not None or project.graph is not None
         return Status.READY if has_data else Status.EMPTY
-    graph, policy = project.tree_of
-    if project.session is None and (graph is not project.graph or policy is not project.policy):
+    policy = project.tree_of[1]
+    other = project.built_then is not project.built or policy is not project.policy
+    if project.session is None and other:
         return Status.STALE
     return Status.DONE
 

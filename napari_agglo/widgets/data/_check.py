@@ -49,7 +49,7 @@ def material_of(chosen: Selection) -> Material:
     return Material(
         name=str(image.name if used else first.layer.name),
         placement=first.placement,
-        cues={row.name: row.data for row in rows},
+        cues={row.name: row.data for row in sorted(rows, key=_in_order)},
         ranges={row.name: limits for row in rows if (limits := row.limits) is not None},
         image=data_of(image) if used else None,
         superpixels=_data(chosen.superpixels),
@@ -59,6 +59,11 @@ def material_of(chosen: Selection) -> Material:
         nan="boundary" if chosen.nan_is_boundary else "refuse",
         start=_data(chosen.start),
     )
+
+
+def _in_order(row: CueRow) -> tuple[bool, str]:
+    """Return the place of a cue: the same in all volumes, as a policy wants it."""
+    return row.name != BOUNDARY, row.name
 
 
 def _data(layer: Any) -> Any:

@@ -93,7 +93,7 @@ class DataWidget(StepWidget):
         """Follow the project."""
         ready = self.project.material is not None
         self.run.set_ready(ready, self.project.trouble)
-        graph = self.project.graph
+        graph = self.project.built
         words = "" if graph is None else (
             f"{graph.n_regions:,} superpixels, {graph.n_boundaries:,} boundaries between them."
         )  # fmt: skip

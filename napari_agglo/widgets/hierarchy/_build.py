@@ -35,9 +35,9 @@ class Plan:
     @classmethod
     def of(cls, project: Project) -> Plan:
         """Take what there is; a graph of other data than those chosen now is not used."""
-        material, graph = project.material, project.graph
+        material, graph = project.material, project.built
         if material is None:
-            return cls(project.graph_of, graph, project.policy, project.gold)
+            return cls(project.graph_of, graph or project.graph, project.policy, project.gold)
         current = graph if material is project.graph_of else None
         return cls(material, current, project.policy, material.gold)
 
@@ -100,7 +100,7 @@ def fitting(policy: Policy, graph: RegionGraph) -> Policy:
 
 def show(project: Project, built: Built) -> None:
     """Take what was built: the viewer shows it."""
-    if built.graph is not project.graph and built.material is not None:
+    if built.graph is not project.built and built.material is not None:
         project.set_graph(built.graph, built.material)
     both_mean = isinstance(built.policy, MeanPolicy) and isinstance(project.policy, MeanPolicy)
     if both_mean and built.policy is not project.policy:  # of another cue, that is there

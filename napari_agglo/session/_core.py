@@ -18,12 +18,16 @@ from napari_agglo.graph import Division, RegionGraph
 from napari_agglo.policy import Policy
 from napari_agglo.session._actions import Action
 from napari_agglo.session._history import History, HistoryItem
+from napari_agglo.session._resuming import NAME as SNAPSHOT
+from napari_agglo.session._resuming import state_arrays
 from napari_agglo.session._rules import Refused
 from napari_agglo.session._seen import Seen
 from napari_agglo.session._state import Applied, State
 from napari_agglo.session._store import NotSaved, Report, Store
 
 Touched = NDArray[np.int32]
+# So many entries are replayed before one would notice.
+_WORTH_KEEPING = 20
 
 
 @dataclass(frozen=True)
@@ -52,11 +56,14 @@ class Change:
 class Core:
     """A store, the state that its journal amounts to, and what is seen of it."""
 
-    def __init__(self, store: Store, state: State, history: History, threshold: float) -> None:
+    def __init__(
+        self, store: Store, state: State, history: History, threshold: float, kept: int = 0
+    ) -> None:
         self._store = store
         self._state = state
         self._history = history
         self._seen = Seen(state, threshold)
+        self._kept = kept  # the entry that a snapshot was made after
         self._lock = threading.RLock()  # a worker may look while a person clicks
 
     # What it is.
@@ -206,9 +213,31 @@ class Core:
 
     # The end.
 
+    def checkpoint(self) -> bool:
+        """Write down what opening this session would have to compute again.
+
+        Closing does so, too. It is a cache, of a few megabytes and more for a large volume, which
+        spares opening the work of a long history after a crash; no edit depends on it.
+
+        Returns
+        -------
+        bool
+            Whether it was written; False if there was nothing new, or no room.
+        """
+        with self._lock:
+            self._require_writing()
+            entries = len(self._store.records())
+            if entries == self._kept:
+                return False
+            kept = self._store.snapshot(SNAPSHOT, state_arrays(self._state))
+            self._kept = entries if kept else self._kept
+            return kept
+
     def close(self) -> None:
         """Let others write; all edits are on the disk already."""
         if not self._store.read_only:
+            if len(self._store.records()) - self._kept >= _WORTH_KEEPING:
+                self.checkpoint()
             # Where the slider was is saved now, and is not worth an error.
             with suppress(NotSaved):
                 self._store.save_settings(self._settings())

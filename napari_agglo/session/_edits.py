@@ -30,7 +30,11 @@ def as_ids(superpixels: Iterable[int] | NDArray[Any]) -> Ids:
     """
     if not isinstance(superpixels, np.ndarray):
         superpixels = np.fromiter(superpixels, np.int32)
-    ids: Ids = np.unique(superpixels).astype(np.int32)
+    return _frozen(np.unique(superpixels))
+
+
+def _frozen(ascending: NDArray[Any]) -> Ids:
+    ids: Ids = ascending.astype(np.int32)
     ids.flags.writeable = False
     return ids
 
@@ -154,5 +158,6 @@ def _pack(ids: Ids) -> list[int] | str:
 def _unpack(packed: list[int] | str) -> Ids:
     if isinstance(packed, str):
         steps = np.frombuffer(zlib.decompress(base64.b64decode(packed)), "<i4")
-        return as_ids(np.cumsum(steps, dtype=np.int64))
+        ids = np.cumsum(steps, dtype=np.int64)
+        return as_ids(ids) if (steps[1:] <= 0).any() else _frozen(ids)
     return as_ids([int(superpixel) for superpixel in packed])

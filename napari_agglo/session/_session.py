@@ -14,9 +14,11 @@ from napari_agglo.errors import InvalidInput
 from napari_agglo.graph import RegionGraph
 from napari_agglo.policy import Policy, as_policy
 from napari_agglo.session._core import last_threshold
-from napari_agglo.session._history import History
+from napari_agglo.session._history import Entry, History
 from napari_agglo.session._learning_from import LearningFrom
 from napari_agglo.session._repair._hierarchy import Hierarchy
+from napari_agglo.session._resuming import NAME as SNAPSHOT
+from napari_agglo.session._resuming import resume
 from napari_agglo.session._state import State
 from napari_agglo.session._store import Report, SessionDamaged, Store
 from napari_agglo.tree import MergeTree, agglomerate
@@ -143,11 +145,12 @@ class Session(LearningFrom):
     @classmethod
     def _opened(cls, store: Store, progress: ProgressCallback | None) -> Session:
         try:
-            state, history = _replayed(store, progress)
+            state, history, kept = _replayed(store, progress)
         except BaseException:
             store.close()
             raise
-        return cls(store, state, history, last_threshold(store.settings, store.records()))
+        threshold = last_threshold(store.settings, store.records())
+        return cls(store, state, history, threshold, kept)
 
     @property
     def tree(self) -> MergeTree:
@@ -172,8 +175,8 @@ class Session(LearningFrom):
         )
 
 
-def _replayed(store: Store, progress: ProgressCallback | None) -> tuple[State, History]:
-    """Return what the journal of a store amounts to."""
+def _replayed(store: Store, progress: ProgressCallback | None) -> tuple[State, History, int]:
+    """Return what the journal of a store amounts to, and after which entry there is a snapshot."""
     graph = store.read_graph(progress)
     tree = store.tree
     merges = None if tree is None else Merges(tree.winners, tree.losers, tree.priorities)
@@ -182,13 +185,31 @@ def _replayed(store: Store, progress: ProgressCallback | None) -> tuple[State, H
         snapshot = store.load_snapshot(name)
         return None if snapshot is None else snapshot.arrays
 
-    first = Hierarchy(graph, store.policy, merges, progress)
-    state = State(graph, store.policy, first, store.recall_policy, recall_merges)
+    def fresh() -> State:
+        first = Hierarchy(graph, store.policy, merges, progress)
+        return State(graph, store.policy, first, store.recall_policy, recall_merges)
+
+    state = fresh()
+    snapshot = store.load_snapshot(SNAPSHOT)
+    then: list[Entry] = []  # the actions that counted when the snapshot was made
+    history = History()
     try:
-        history = History.of(store.records())
+        for record in store.records():
+            history.read(record.seq, record.time, record.entry)
+            if snapshot is not None and record.seq == snapshot.seq:
+                then = list(history.done)
     except InvalidInput as error:
         raise SessionDamaged(f"{store.path} cannot be opened. {error}") from error
-    for entry in history.done:
+    if snapshot is not None and not resume(state, (e.action for e in then), snapshot.arrays):
+        state, then, snapshot = fresh(), [], None
+    same = 0
+    for ours, theirs in zip(then, history.done, strict=False):
+        if ours is not theirs:
+            break
+        same += 1
+    for _ in then[same:]:
+        state.take_back()
+    for entry in history.done[same:]:
         try:
             state.apply(entry.action, progress=progress)
         except InvalidInput as error:
@@ -196,4 +217,4 @@ def _replayed(store: Store, progress: ProgressCallback | None) -> tuple[State, H
                 f"{store.path} cannot be opened: entry {entry.number} of its journal "
                 f"({entry.action.kind}) does not fit what is there. {error}"
             ) from error
-    return state, history
+    return state, history, 0 if snapshot is None else snapshot.seq

@@ -103,6 +103,31 @@ class State:
         self.version += 1
         return applied
 
+    def retrace(self, action: Action, policy: Policy | None = None) -> Applied:
+        """Do all of an action but what it does to the tree, which is put in its place later.
+
+        If it was learned, `policy` is what.
+        """
+        applied = Applied(action, self.overrides, self.answers)
+        if policy is not None:
+            applied.before = self.policy, self.tree
+            self.policy = policy
+        for step in action.steps:
+            division = self._division(step)
+            self._check_named(step.edit, division)
+            applied.divisions.append(division)
+            if division is not None:
+                self.draw(division)
+        self._override(action)
+        if action.answer is not None:
+            self._check_ids(np.array(action.answer.superpixels))
+            self.answers = (*self.answers, action.answer)
+        if action.mark is not None:
+            applied.mark = self.marks.apply(action.mark)
+        self.done.append(applied)
+        self.version += 1
+        return applied
+
     def take_back(self) -> Applied:
         """Take the last action back: all is as it was before it."""
         applied = self.done.pop()
@@ -137,9 +162,7 @@ class State:
         self, words: dict[str, Any], applied: Applied, progress: ProgressCallback | None
     ) -> None:
         """Put the tree of another policy in the place of this one, without edits."""
-        if self._recall is None:
-            raise InvalidInput("The journal has a policy that cannot be had.")
-        policy = self._recall(words)
+        policy = self.recall(words)
         key = self._key(words)
         if key not in self._merges and self._recall_merges is not None:
             found = self._recall_merges(key)
@@ -154,6 +177,12 @@ class State:
         tree = Hierarchy(self.graph, policy, self._merges.get(key), progress)
         applied.before = self.policy, self.tree
         self.policy, self.tree = policy, tree
+
+    def recall(self, words: dict[str, Any]) -> Policy:
+        """Return the policy that the store knows by these words."""
+        if self._recall is None:
+            raise InvalidInput("The journal has a policy that cannot be had.")
+        return self._recall(words)
 
     def touched(self, applied: Applied) -> NDArray[np.int32]:
         """Return the superpixels whose segment the last action changed, at its own scale."""
@@ -212,26 +241,33 @@ class State:
         if ids.size == 0 or ids.min() < 1 or ids.max() > self.graph.n_regions + more:
             raise InvalidInput("The journal names superpixels that there are not.")
 
-    def _check(self, edit: Edit, division: Division | None) -> None:
+    def _check_named(self, edit: Edit, division: Division | None) -> NDArray[Any]:
+        """Return the superpixels that an edit names, which there are, or its division makes."""
         if not np.isfinite(edit.scale):
             raise InvalidInput("The journal has an edit at no scale.")
-        locks = self.tree.record.constraints.lock_of
+        ids: NDArray[Any]
         if isinstance(edit, Merge):
             ids = np.array(edit.pairs, np.int64).reshape(-1)
-            self._check_ids(ids)
-            allowed = not locks[ids].any()
         elif isinstance(edit, Cut):
             ids = np.concatenate([np.zeros(0, np.int32), *edit.parts])
-            self._check_ids(ids, 0 if division is None else len(division.ids))
+        else:
+            ids = edit.members if isinstance(edit, Lock) else np.array([edit.superpixel])
+        self._check_ids(ids, 0 if division is None else len(division.ids))
+        return ids
+
+    def _check(self, edit: Edit, division: Division | None) -> None:
+        ids = self._check_named(edit, division)
+        locks = self.tree.record.constraints.lock_of
+        if isinstance(edit, Merge):
+            allowed = not locks[ids].any()
+        elif isinstance(edit, Cut):
             allowed = all(map(len, edit.parts)) and not locks[ids[ids < len(locks)]].any()
         elif isinstance(edit, Lock):
-            self._check_ids(edit.members)
             node = self.tree.region(int(edit.members[0]), edit.scale)
             same = np.array_equal(self.tree.members(node), edit.members)
             allowed = same and not locks[edit.members].any()
         else:
             assert isinstance(edit, Unlock)
-            self._check_ids(np.array([edit.superpixel]))
             allowed = bool(locks[edit.superpixel])
         if not allowed:
             raise InvalidInput("The journal has an edit of something that is not as it says.")

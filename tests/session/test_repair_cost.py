@@ -117,13 +117,13 @@ def test_what_an_edit_changes_does_not_grow_with_the_image(side):
     )
     tree.do(Merge(scale, ((u, v),)))
     node = tree.region(u, scale)
-    assert sum(len(changes.log) for changes in tree._steps[-1].changes) <= 8
+    assert sum(len(changes.log) for changes in tree.steps[-1].changes) <= 8
     tree.do(Cut(scale, tuple(tree.members(int(k)) for k in tree.record.nodes.links[node, 1:3])))
-    assert sum(len(changes.log) for changes in tree._steps[-1].changes) <= 8
+    assert sum(len(changes.log) for changes in tree.steps[-1].changes) <= 8
     assert tree.asked == 0, "cutting into children asks nothing"
     tree.do(Lock(scale, tree.members(tree.region(u, scale))))
     tree.do(Unlock(scale, u))
-    assert sum(len(changes.log) for changes in tree._steps[-1].changes) <= 8
+    assert sum(len(changes.log) for changes in tree.steps[-1].changes) <= 8
 
 
 def cancel_after(allowed):

@@ -254,6 +254,14 @@ class Proofreading(RuleBasedStateMachine):
         assert observed(self.session) == was
 
     @rule()
+    def checkpoint(self):
+        """Spare the next one who opens it the work; nothing else is to change."""
+        was = observed(self.session)
+        self.session.checkpoint()
+        assert not self.session.checkpoint(), "there is nothing new"
+        assert observed(self.session) == was
+
+    @rule()
     def crash(self):
         """Nothing is closed: what is on the disk at this moment is all there is."""
         was = observed(self.session)

@@ -61,7 +61,7 @@ def divide(record: Record, division: Division) -> Divided:
         parts={edit: constraints.parts[edit] for edit, _ in concerned},
     )
     n = divided.n + len(pieces) - 1
-    _resize(record, n)
+    resize(record, n)
     ground.divide(division)
     nodes.make_room(len(pieces))
     rows = np.arange(nodes.count, nodes.count + len(pieces))
@@ -87,7 +87,7 @@ def make_whole(record: Record, divided: Divided) -> None:
     """Take a division back, the last one."""
     nodes, ground, constraints = record.nodes, record.ground, record.constraints
     s = divided.superpixel
-    _resize(record, divided.n)
+    resize(record, divided.n)
     nodes.leaves[s] = divided.leaf
     nodes.count = divided.count
     ground.start[divided.around] = divided.start
@@ -101,7 +101,7 @@ def make_whole(record: Record, divided: Divided) -> None:
         constraints.parts[edit] = parts
 
 
-def _resize(record: Record, n: int) -> None:
+def resize(record: Record, n: int) -> None:
     """Make every table of superpixels one of 1..`n`."""
     record.names.extend(n)
     for owner, attribute, value in (

@@ -69,7 +69,14 @@ class Hierarchy:
         if merges is None:
             merges = merge_greedily(graph, policy, progress=progress)
         self.record = Record(graph, policy, merges)
-        self._steps: list[Step] = []
+        self.steps: list[Step] = []  # edits and looks, oldest first
+
+    @classmethod
+    def of(cls, record: Record, steps: list[Step]) -> Hierarchy:
+        """Return the hierarchy of a record, and of the steps that made it what it is."""
+        made = cls.__new__(cls)
+        made.record, made.steps = record, steps
+        return made
 
     @property
     def edits(self) -> list[Edit]:
@@ -104,7 +111,7 @@ class Hierarchy:
         finally:
             record.places.slot_of[:] = -1
         record.horizon = scale
-        self._steps.append(step)
+        self.steps.append(step)
 
     def do(
         self,
@@ -124,7 +131,7 @@ class Hierarchy:
         except BaseException:
             self.record.put_back(step)
             raise
-        self._steps.append(step)
+        self.steps.append(step)
 
     def undo(self) -> Edit:
         """Take the last edit back, with what was repaired since: all is as it was before it."""
@@ -132,7 +139,7 @@ class Hierarchy:
             raise InvalidInput("There is no edit to undo.")
         edit = self.record.constraints.edits[-1]
         while True:
-            step = self._steps.pop()
+            step = self.steps.pop()
             self.record.put_back(step)
             if step.entered is not None:
                 return edit

@@ -1,0 +1,236 @@
+"""Opening from a snapshot is as replaying the journal, and no snapshot is believed that is not."""
+
+from __future__ import annotations
+
+import shutil
+
+import numpy as np
+import pytest
+from oracles.disks import tree_of
+from oracles.repairs import random_forest, state_of
+from oracles.sessions import observed
+
+import napari_agglo as agglo
+from napari_agglo import InvalidInput, Session
+from napari_agglo.features import feature_map
+from napari_agglo.policy import LearnedPolicy
+from napari_agglo.session._repair._frozen import frozen, thawed
+from napari_agglo.session._store._snapshots import read_snapshot, write_snapshot
+from napari_agglo.session._store._tail import Tail
+
+SCALES = (0.2, 0.4, 0.6, 0.8)
+
+
+def made(path, n_edits=40, seed=0):
+    """Return an open session with edits of every kind at mixed scales, divisions among them."""
+    rng = np.random.default_rng(seed)
+    labels = np.kron(rng.permutation(np.arange(1, 37)).reshape(6, 6), np.ones((3, 3), int))
+    graph = agglo.region_graph(labels, {"boundary": rng.integers(0, 9, labels.shape) / 8})
+    features = feature_map(graph)
+    policy = LearnedPolicy(features, random_forest(seed, features.width, trees=5))
+    session = Session.create(path, graph, policy)
+    kinds = ["merge", "merge", "children", "points", "lock", "unlock", "up", "down", "mark", "undo"]
+    while len(session.history) < n_edits:
+        session.threshold = float(rng.choice(SCALES))
+        a = int(rng.choice(session.segments()))
+        try:
+            match rng.choice(kinds):
+                case "merge":
+                    session.merge(a, int(rng.choice(session.neighbours(a))))
+                case "children":
+                    session.cut_children(a)
+                case "points":
+                    pixels = np.argwhere(session.labels() == a)
+                    chosen = pixels[rng.choice(len(pixels), 2, replace=False)].tolist()
+                    session.cut_points(a, [[chosen[0]], [chosen[1]]], "seeded")
+                case "lock":
+                    session.lock(a)
+                case "unlock":
+                    session.unlock(int(rng.choice(session.locked())))
+                case "mark":
+                    session.rename(a, f"cell {a}")
+                case "undo":
+                    session.undo()
+                case way:
+                    getattr(session, way)(a)
+        except (InvalidInput, ValueError):  # refused, or nothing to choose from
+            continue
+    return session
+
+
+def replayed(path, tmp_path):
+    """Open a copy of a session without its snapshot."""
+    copy = tmp_path / "replayed.agglo"
+    shutil.rmtree(copy, ignore_errors=True)
+    shutil.copytree(path, copy)
+    shutil.rmtree(copy / "snapshots", ignore_errors=True)
+    return Session.open(copy, steal_lock=True)
+
+
+def uses_snapshot(session):
+    return session._kept > 0
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_session_goes_on_from_a_snapshot_as_if_replayed(tmp_path, seed):
+    session = made(tmp_path / "a.agglo", seed=seed)
+    tree = session._state.tree
+    assert any(step.divided for step in tree.steps), "test invalid"
+    assert any(step.entered is None for step in tree.steps), "test invalid: no look"
+    session.close()
+    with Session.open(session.path) as again, replayed(session.path, tmp_path) as other:
+        assert uses_snapshot(again), "test invalid"
+        assert not uses_snapshot(other), "test invalid"
+        while True:
+            assert observed(again) == observed(other)
+            if not other.can_undo:
+                break
+            again.undo()
+            other.undo()
+        while other.can_redo:
+            again.redo()
+            other.redo()
+        assert observed(again) == observed(other)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_tree_comes_back_bit_for_bit_with_every_state_before_it(tmp_path, seed):
+    with made(tmp_path / "a.agglo", seed=seed) as session:
+        state = session._state
+        tree = state.tree
+        edits = [step.edit for applied in state.done for step in applied.action.steps]
+        divisions = [d for applied in state.done for d in applied.divisions]
+        again = thawed(session._store.graph, state.policy, frozen(tree), edits, divisions)
+        while True:
+            assert state_of(again) == state_of(tree)
+            if not tree.edits:
+                break
+            assert again.undo() is tree.undo()
+
+
+def test_a_snapshot_that_is_behind_or_of_what_was_undone_is_a_start(tmp_path):
+    session = made(tmp_path / "a.agglo", 12, seed=1)
+    assert session.checkpoint()
+    assert not session.checkpoint(), "there is nothing new"
+    for _ in range(5):  # what the snapshot has is taken back, and other things are done
+        session.undo()
+    session.threshold = 0.4
+    a = int(session.segments()[0])
+    session.rename(a, "other")
+    session.lock(a)
+    was = observed(session)
+    with replayed(session.path, tmp_path) as other:
+        assert observed(other) == was
+    copy = tmp_path / "crashed.agglo"
+    shutil.copytree(session.path, copy)
+    session.close()
+    with Session.open(copy, steal_lock=True) as again:
+        assert uses_snapshot(again), "test invalid"
+        assert observed(again) == was
+        while again.can_undo:
+            again.undo()
+
+
+def test_a_snapshot_through_learning(tmp_path):
+    session = made(tmp_path / "a.agglo", 30, seed=2)
+    session.relearn(weight=2.0) if len(set(session.examples()[1].tolist())) == 2 else None
+    assert session.history[-1].words.startswith("learned"), "test invalid"
+    session.threshold = 0.4
+    session.merge(*session.segments()[:2].tolist(), force=True)
+    assert session.checkpoint()
+    was = observed(session)
+    session.close()
+    with Session.open(session.path) as again:
+        assert uses_snapshot(again), "test invalid"
+        assert observed(again) == was
+        for _ in range(4):
+            again.undo()
+        with replayed(session.path, tmp_path) as other:
+            assert observed(again) == observed(other)
+
+
+def test_damaged_missing_or_of_another_history_it_is_not_believed(tmp_path):
+    session = made(tmp_path / "a.agglo", 25)
+    was = observed(session)
+    session.close()
+    file = session.path / "snapshots" / "state.npz"
+    whole = file.read_bytes()
+    rng = np.random.default_rng(0)
+    for damage in range(30):
+        data = bytearray(whole)
+        match damage:
+            case 0:
+                data.clear()
+            case 1:
+                del data[len(data) // 2 :]
+            case _:
+                data[int(rng.integers(len(data)))] ^= 1 << int(rng.integers(8))
+        file.write_bytes(bytes(data))
+        with Session.open(session.path, read_only=True) as again:
+            assert observed(again) == was
+    file.unlink()
+    with Session.open(session.path, read_only=True) as again:
+        assert not uses_snapshot(again)
+        assert observed(again) == was
+    other = made(tmp_path / "b.agglo", 25, seed=3)
+    other.close()
+    shutil.copy(other.path / "snapshots" / "state.npz", file)
+    with Session.open(session.path, read_only=True) as again:
+        assert not uses_snapshot(again)
+        assert observed(again) == was
+
+
+def altered(arrays):
+    """Give copies of arrays of a snapshot, each wrong in one place, with what is wrong."""
+    for name, value in (
+        ("links", 10**6), ("links", -7), ("sizes", 0), ("leaves", 10**6), ("heads", 10**6),
+        ("pool", 10**6), ("lock_of", -1), ("names", 0), ("steps", 10**6), ("steps", -1),
+        ("changes", 10**6), ("log", 10**9), ("named", 0), ("locks", 10**6), ("around", -1),
+        ("known_counts", 10**6), ("divided", -1), ("horizons", np.nan), ("numbers", 10**6),
+    ):  # fmt: skip
+        wrong = {key: array.copy() for key, array in arrays.items()}
+        flat = wrong[f"tree0_{name}"].reshape(-1)
+        if flat.size:
+            flat[0 if name == "log" else -1] = value
+            yield f"{name} = {value}", wrong
+    for name in arrays:
+        yield f"no {name}", {key: array for key, array in arrays.items() if key != name}
+        if arrays[name].size:
+            yield f"{name} too short", arrays | {name: arrays[name][:-1]}
+        if name != "format":
+            yield f"{name} of another type", arrays | {name: arrays[name].astype(np.int8)}
+    yield "format", arrays | {"format": arrays["format"] + [1, 0]}
+    yield "trees", arrays | {"format": arrays["format"] + [0, 1]}
+    turned = arrays["tree0_links"].copy()
+    turned[[1, 2], 0] = 2, 1
+    yield "a parent of its parent", arrays | {"tree0_links": turned}
+
+
+def test_arrays_that_no_kernel_may_have_are_refused_though_their_checksum_is_right(tmp_path):
+    session = made(tmp_path / "a.agglo", 25)
+    was = observed(session)
+    session.close()
+    last = Tail(session._store.records()[-1].seq, session._store.records()[-1].sum)
+    arrays = read_snapshot(session.path, "state", {last.seq: last.sum}).arrays
+    tried = 0
+    for what, wrong in altered(arrays):
+        assert write_snapshot(session.path, "state", wrong, last)
+        with Session.open(session.path, read_only=True) as again:
+            assert not uses_snapshot(again), what
+            assert observed(again) == was
+        tried += 1
+    assert tried > 60, "test invalid"
+    write_snapshot(session.path, "state", arrays, last)
+    with Session.open(session.path, read_only=True) as again:
+        assert uses_snapshot(again), "test invalid"
+
+
+def test_reading_writes_nothing(tmp_path):
+    session = made(tmp_path / "a.agglo", 25)
+    session.close()
+    (session.path / "snapshots" / "state.npz").unlink()
+    before = tree_of(session.path)
+    again = Session.open(session.path, read_only=True)
+    with again, pytest.raises(InvalidInput, match="read-only"):
+        again.checkpoint()
+    assert tree_of(session.path) == before

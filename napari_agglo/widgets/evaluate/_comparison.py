@@ -7,6 +7,7 @@ is then put together from these counts, without a look at the images.
 from __future__ import annotations
 
 import weakref
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -161,7 +162,8 @@ class Comparison:
             self._timer.start()
 
     def _close(self) -> None:
-        self._timer.stop()
+        with suppress(RuntimeError):  # Qt itself may be gone by now
+            self._timer.stop()
 
     def _forget(self) -> None:
         if self.numbers is not None or self.counts is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -58,7 +59,7 @@ class Export(QWidget):
             report(progress, "writing", 1, 2)
             return write_labels(path, labels, spacing=spacing)
 
-        project.jobs.start(JOB, "Saving labels", work, _told)
+        self._start("Saving labels", work)
 
     def write_tree(self, path: str) -> None:
         """Write the merges in a worker."""
@@ -71,7 +72,15 @@ class Export(QWidget):
             assert tree is not None
             return tree.to_csv(path)
 
-        self._project.jobs.start(JOB, "Saving merges", work, _told)
+        self._start("Saving merges", work)
+
+    def _start(self, title: str, work: Callable[[ProgressCallback], Path]) -> None:
+        """Start a job; meanwhile nobody else asks anything of the session, or the window waits."""
+        project = self._project
+        job = project.jobs.start(JOB, title, work, _told)
+        if job is not None:
+            project.hold()
+            job.ended.connect(project.release)
 
     def _on_labels(self) -> None:
         path, _ = QFileDialog.getSaveFileName(self, "Save labels", "segments.tif", _LABELS)

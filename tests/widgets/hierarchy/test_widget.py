@@ -281,6 +281,22 @@ def test_save_labels_and_merges(built, project, tmp_path, monkeypatch):
     assert project.jobs.running() == []
 
 
+def test_saving_what_a_session_shows(built, project, tmp_path):
+    session = agglo.Session.create(tmp_path / "a.agglo", project.graph)
+    session.threshold = project.threshold
+    project.set_session(session, project.tree, project.placement)
+    a = int(session.segments()[0])
+    project.has_edited(session.merge(a, int(session.neighbours(a)[0])))
+    built.export.write_labels(str(tmp_path / "a.tif"))
+    assert project.held, "the slider would wait for the file"
+    built.scale.threshold.setValue(0.2)
+    settle(project)
+    assert not project.held
+    assert session.threshold == 0.2
+    session.threshold = 0.3
+    assert (np.asarray(agglo.open_volume(tmp_path / "a.tif")) == session.labels()).all()
+
+
 def test_a_file_that_cannot_be_written_is_told(built, project, tmp_path, notices):
     built.export.write_labels(str(tmp_path / "none" / "a.tif"))
     settle(project)

@@ -8,7 +8,12 @@ from collections.abc import Callable
 from typing import Any
 
 from psygnal import SignalInstance
+from qtpy.QtCore import QObject
 from qtpy.QtWidgets import QWidget
+
+# What is to happen when a widget goes. Held here, for Python may collect a widget together with all
+# that only the widget holds, take that apart first, and crash when Qt then calls it.
+_ends: set[Callable[[], None]] = set()
 
 
 def link(widget: QWidget, signal: SignalInstance, method: Callable[..., Any]) -> None:
@@ -26,4 +31,15 @@ def link(widget: QWidget, signal: SignalInstance, method: Callable[..., Any]) ->
             live(*arguments[:n])
 
     signal.connect(call)
-    widget.destroyed.connect(lambda: signal.disconnect(call, missing_ok=True))
+    when_gone(widget, lambda: signal.disconnect(call, missing_ok=True))
+
+
+def when_gone(thing: QObject, action: Callable[[], object]) -> None:
+    """Call `action` when Qt destroys a thing, to which it must not refer."""
+
+    def end() -> None:
+        _ends.discard(end)
+        action()
+
+    _ends.add(end)
+    thing.destroyed.connect(end)

@@ -8,7 +8,7 @@ from qtpy.QtCore import QObject, Qt
 from qtpy.QtGui import QShowEvent
 from qtpy.QtWidgets import QLabel, QMainWindow, QSizePolicy, QVBoxLayout, QWidget
 
-from napari_agglo.widgets._links import link
+from napari_agglo.widgets._links import link, when_gone
 from napari_agglo.widgets._project import Project, Status, Step, project_of
 from napari_agglo.widgets._scene import Scene, scene_of
 
@@ -72,4 +72,4 @@ def close_with_window(widget: QWidget, project: Project) -> None:
         window = window.parent()
     if window is not None and window.property("napari_agglo") is None:
         window.setProperty("napari_agglo", True)
-        window.destroyed.connect(lambda: project.close())
+        when_gone(window, project.close)

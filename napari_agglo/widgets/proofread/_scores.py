@@ -6,7 +6,7 @@ from qtpy.QtCore import QTimer
 from qtpy.QtWidgets import QLabel, QVBoxLayout, QWidget
 
 from napari_agglo.session import Session
-from napari_agglo.widgets._links import link
+from napari_agglo.widgets._links import link, when_gone
 from napari_agglo.widgets._notices import tell_error
 from napari_agglo.widgets._project import Project
 from napari_agglo.widgets.proofread._latest import Latest
@@ -41,7 +41,7 @@ class Scores(QWidget):
         link(self, project.edited, self._later)
         link(self, project.threshold_changed, self._later)
         link(self, project.hierarchy_changed, self._later)
-        self.destroyed.connect(self._latest.close)
+        when_gone(self, self._latest.close)
         self._later()
 
     def _later(self) -> None:

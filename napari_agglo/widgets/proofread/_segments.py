@@ -17,7 +17,7 @@ from qtpy.QtWidgets import (
 )
 
 from napari_agglo.volumes import Contingency, contingency
-from napari_agglo.widgets._links import link
+from napari_agglo.widgets._links import link, when_gone
 from napari_agglo.widgets._notices import tell_error
 from napari_agglo.widgets.proofread._columns import Columns, box_of, columns_of, middle_of
 from napari_agglo.widgets.proofread._latest import Latest
@@ -70,7 +70,7 @@ class SegmentList(QWidget):
         link(self, project.threshold_changed, self._later)
         link(self, project.hierarchy_changed, self._later)
         link(self, project.selection_changed, self._on_selection)
-        self.destroyed.connect(self._latest.close)
+        when_gone(self, self._latest.close)
         self._later()
 
     def showEvent(self, event: Any) -> None:

@@ -1,0 +1,334 @@
+"""Sessions begin, are opened again as they were, are copied and closed; and what may go wrong."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+from qtpy.QtCore import Qt
+from qtpy.QtTest import QTest
+from qtpy.QtWidgets import QFileDialog
+from windows import draw, settle, show
+
+import napari_agglo as agglo
+from napari_agglo.session import NotSaved
+from napari_agglo.widgets._material import Placement
+from napari_agglo.widgets._napari import camera, text_overlay
+from napari_agglo.widgets._project import Step, project_of
+from napari_agglo.widgets._scene import scene_of
+from napari_agglo.widgets.proofread import ProofreadWidget, create_session, open_session
+from napari_agglo.widgets.proofread._creating import free_path
+from napari_agglo.widgets.proofread._view_state import NAME, read_state
+
+LEFT = Qt.MouseButton.LeftButton
+
+
+def press(button):
+    assert button.isEnabled()
+    assert button.isVisible()
+    QTest.mouseClick(button, LEFT)
+
+
+def test_the_first_click_works_and_keeps_the_threshold(hands, home):
+    session = hands.project.session
+    assert session.path.parent == home / "napari-agglo"
+    assert session.threshold == hands.project.threshold == 0.3
+    assert session.has_gold
+    assert "saved" in hands.step.bar.saved.text()
+    assert hands.step.tabs.isVisible()
+
+
+def test_a_second_session_gets_a_free_name(home):
+    first = free_path("cells.tif")
+    first.mkdir(parents=True)
+    assert free_path("cells.tif").name == "cells-2.agglo"
+    assert free_path("a/b:c").suffix == ".agglo"
+
+
+def test_without_a_hierarchy_the_button_says_what_is_missing(viewer, step):
+    assert not step.bar.run.button.isEnabled()
+    assert "hierarchy" in step.bar.run.button.toolTip()
+    assert step.bar.open.isEnabled()
+
+
+def test_a_place_that_is_taken_is_refused(hands, notices, tmp_path):
+    path = hands.project.session.path
+    hands.proofreader.close_session()
+    hands.step.bar.path.setText(str(path))
+    press(hands.step.bar.run.button)
+    hands.settle()
+    assert hands.project.session is None
+    assert any("there already" in told for told in notices)
+
+
+def test_a_session_that_is_cancelled_leaves_nothing(viewer, shown, step, home):
+    press(step.bar.run.button)
+    shown.jobs[Step.PROOFREAD.value].cancel()
+    settle(shown)
+    assert shown.session is None
+    assert not list((home / "napari-agglo").glob("*.agglo"))
+    press(step.bar.run.button)
+    settle(shown)
+    assert shown.session is not None
+
+
+def edited(hands):
+    """Make a few edits; return the table."""
+    first = hands.largest()[0]
+    hands.click(hands.pixel_of(hands.superpixels_of(first)[0]))
+    hands.proofreader.acts.merge([hands.neighbour(first)])
+    hands.proofreader.acts.rename("soma")
+    hands.proofreader.acts.cut_children()
+    hands.settle()
+    assert len(hands.project.session.history) == 3
+    return hands.project.table().copy()
+
+
+def test_closing_gives_the_canvas_back(hands):
+    edited(hands)
+    press(hands.step.bar.close_)
+    draw()
+    assert hands.project.session is None
+    assert not text_overlay(hands.viewer).visible
+    assert not hands.viewer.mouse_drag_callbacks
+    assert not hands.viewer.keymap
+    hands.click((60, 70))
+    assert hands.project.active == 0
+    assert hands.step.bar.path.text().endswith("-2.agglo")
+
+
+def test_opened_again_all_is_as_it_was(hands, make_napari_viewer):
+    table = edited(hands)
+    hands.project.threshold = 0.35
+    hands.settle()
+    looked_at = hands.project.table().copy()
+    lens = camera(hands.viewer)
+    lens.center, lens.zoom = (0.0, 41.0, 52.0), 9.5
+    hands.scene.segmentation.opacity = 0.5
+    path = hands.project.session.path
+    press(hands.step.bar.close_)
+    other = make_napari_viewer(show=True)
+    other.window.resize(1280, 800)
+    job = open_session(other, path)
+    assert job is not None
+    project = project_of(other)
+    settle(project)
+    draw()
+    assert project.threshold == 0.35
+    np.testing.assert_array_equal(project.table(), looked_at)
+    layer = scene_of(other).segmentation
+    np.testing.assert_allclose(layer.scale, hands.project.placement.scale)
+    np.testing.assert_allclose(camera(other).center, (0, 41, 52))
+    assert camera(other).zoom == pytest.approx(9.5)
+    project.threshold = 0.3
+    settle(project)
+    np.testing.assert_array_equal(project.table(), table)
+    assert project.session.can_undo
+    assert project.gold is not None
+    project.jobs.close()
+    project.close()
+
+
+@pytest.mark.parametrize(
+    "damage",
+    ["", "{", "[]", '{"camera": 3, "point": "x", "ndisplay": 7, "placement": {"scale": [0]}}',
+     '{"camera": {"center": [1, 2], "zoom": -4, "angles": null}, "images": [3, {"name": 4}]}'],
+)  # fmt: skip
+def test_a_damaged_view_is_ignored(hands, damage):
+    path = hands.project.session.path
+    press(hands.step.bar.close_)
+    (path / NAME).write_text(damage)
+    open_session(hands.viewer, path)
+    hands.settle()
+    assert hands.project.session is not None
+    layer = hands.scene.segmentation
+    np.testing.assert_allclose(layer.scale, hands.project.graph.spacing)
+
+
+def test_images_are_opened_again_from_where_they_were(hands, tmp_path, crop):
+    import tifffile
+
+    file = tmp_path / "picture.tif"
+    tifffile.imwrite(file, crop.image)
+    hands.viewer.open(str(file), plugin="napari")
+    path = hands.project.session.path
+    press(hands.step.bar.close_)
+    assert read_state(path)["images"][0]["path"] == str(file)
+    hands.viewer.layers.remove(hands.viewer.layers["picture"])
+    open_session(hands.viewer, path)
+    hands.settle()
+    assert "picture" in hands.viewer.layers
+    press(hands.step.bar.close_)
+    hands.viewer.layers.remove(hands.viewer.layers["picture"])
+    file.unlink()
+    open_session(hands.viewer, path)  # a picture that is gone keeps nobody from working
+    hands.settle()
+    assert hands.project.session is not None
+
+
+def test_a_session_in_use_is_opened_read_only(hands, notices):
+    path = hands.project.session.path
+    first = hands.largest()[0]
+    hands.click(hands.pixel_of(hands.superpixels_of(first)[0]))
+    other = agglo.Session.open(path, read_only=True)  # test that it may be read beside
+    other.close()
+    # From within this program the lock is held by the session that is shown, so open it again.
+    open_session(hands.viewer, path)
+    hands.settle()
+    hands.answer("Open read-only")
+    assert hands.project.session.read_only
+    assert "read-only" in hands.step.bar.saved.text()
+    assert "READ-ONLY" in hands.step.strip.text()
+    hands.click(hands.pixel_of(hands.superpixels_of(first)[0]))
+    hands.press("H")
+    assert any("read-only" in told for told in notices)
+
+
+def test_a_damaged_session_is_mended_if_one_says_so(hands, notices):
+    edited(hands)
+    path = hands.project.session.path
+    press(hands.step.bar.close_)
+    manifest = path / "manifest.json"
+    manifest.write_text(manifest.read_text()[:-40])
+    open_session(hands.viewer, path)
+    hands.settle()
+    assert hands.project.session is None
+    hands.answer("Mend what can be mended")
+    assert any("mended" in told for told in notices)
+
+
+def test_a_folder_that_is_no_session_is_refused(hands, notices, tmp_path):
+    before = hands.project.session
+    (tmp_path / "x.agglo").mkdir()
+    open_session(hands.viewer, tmp_path / "x.agglo")
+    hands.settle()
+    assert hands.project.session is before
+    assert notices
+
+
+def test_save_as_goes_on_in_the_copy(hands, monkeypatch, tmp_path):
+    table = edited(hands)
+    old = hands.project.session.path
+    target = tmp_path / "copies" / "second"
+    target.parent.mkdir()
+    chosen = (str(target), "")
+    monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: chosen)
+    press(hands.step.bar.copy)
+    hands.settle()
+    session = hands.project.session
+    assert session.path == target.with_suffix(".agglo")
+    np.testing.assert_array_equal(hands.project.table(), table)
+    hands.press("undo")
+    assert len([item for item in session.history if not item.undone]) == 2
+    with agglo.Session.open(old) as first:  # free, and as it was
+        assert not any(item.undone for item in first.history)
+    assert not list(tmp_path.glob("copies/.*"))
+
+
+def test_an_edit_that_is_not_saved_is_shown_in_red(hands, monkeypatch):
+    session = hands.project.session
+    hands.click(hands.pixel_of(hands.superpixels_of(hands.largest()[0])[0]))
+
+    def full(entry):
+        raise NotSaved("The disk is full; free some space.")
+
+    monkeypatch.setattr(session._store, "append", full)
+    hands.press("U")
+    assert "NOT SAVED" in hands.step.bar.saved.text()
+    assert "disk is full" in hands.step.bar.saved.text()
+    monkeypatch.undo()
+    hands.press("U")
+    assert "NOT SAVED" not in hands.step.bar.saved.text()
+    assert session.mark(hands.project.id_of(hands.project.active)).reviewed
+
+
+def test_the_dock_closed_and_opened_again(hands, viewer):
+    first = hands.largest()[0]
+    a = hands.pixel_of(hands.superpixels_of(first)[0])
+    b = hands.pixel_of(hands.superpixels_of(hands.neighbour(first))[0])
+    viewer.window.remove_dock_widget(hands.step)
+    hands.step.deleteLater()
+    draw()
+    hands.click(a)
+    hands.click(b, "shift")  # the grammar is the viewer's
+    assert hands.id_at(a) == hands.id_at(b)
+    assert len(hands.project.session.history) == 1
+    again = ProofreadWidget(viewer)
+    viewer.window.add_dock_widget(again, name="Proofread")
+    draw()
+    assert len(viewer.mouse_drag_callbacks) == 1
+    assert f"Segment {hands.id_at(a)}" in again.details.title.text()
+    assert "saved" in again.bar.saved.text()
+    hands.press("undo")
+    assert hands.id_at(a) != hands.id_at(b)
+    assert again.history.redo.isEnabled()
+
+
+def test_two_viewers_do_not_know_each_other(hands, make_napari_viewer, material):
+    other = make_napari_viewer(show=True)
+    project = project_of(other)
+    scene_of(other)
+    show(project, material)
+    create_session(other, free_path("other"))
+    settle(project)
+    hands.click(hands.pixel_of(hands.superpixels_of(hands.largest()[0])[0]))
+    assert hands.project.active
+    assert project.active == 0
+    assert project.session.path != hands.project.session.path
+    project.jobs.close()
+    project.close()
+
+
+def test_a_viewer_closed_while_a_session_is_made(make_napari_viewer, material):
+    viewer = make_napari_viewer(show=True)
+    project = project_of(viewer)
+    scene_of(viewer)
+    widget = ProofreadWidget(viewer)
+    viewer.window.add_dock_widget(widget)
+    show(project, material)
+    path = free_path("short")
+    create_session(viewer, path)
+    project.close()
+    viewer.close()
+    settle(project)
+    assert project.session is None
+    shutil.rmtree(path, ignore_errors=True)
+
+
+def test_a_segmentation_of_another_tool_is_what_one_starts_from(viewer, shown, step, crop):
+    gold = crop.gold
+    image = shown.graph.superpixels.image
+    counts = np.zeros((shown.graph.n_regions + 1, int(gold.max()) + 1), np.int64)
+    np.add.at(counts, (image, gold), 1)
+    partition = counts.argmax(axis=1)
+    partition[0] = 0
+    shown.partition = partition
+    press(step.bar.run.button)
+    settle(shown)
+    table = shown.table()
+    for segment in np.unique(partition[1:]):
+        members = np.flatnonzero(partition == segment)
+        members = members[members > 0]
+        if segment:
+            assert len(np.unique(table[members])) == 1
+    pairs = {(int(a), int(b)) for a, b in zip(partition, table, strict=True) if a}
+    assert len(pairs) == len({b for _, b in pairs}), "none of them were merged with each other"
+    # And the policy goes on from there.
+    n = shown.n_segments
+    shown.threshold = 0.5
+    settle(shown)
+    assert shown.n_segments < n
+    assert len(shown.session.history) > 0
+
+
+def test_the_view_is_kept_every_so_often(hands):
+    path = hands.project.session.path
+    hands.proofreader.save_view()
+    written = json.loads((path / NAME).read_text())
+    assert Placement(*(tuple(written["placement"][k]) for k in ("scale", "translate"))).matches(
+        hands.project.placement
+    )
+    assert Path(path / NAME).stat().st_size < 10_000

@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from qtpy.QtCore import QSize, QTimer
 from qtpy.QtWidgets import (
-    QComboBox,
     QDoubleSpinBox,
     QGridLayout,
-    QHBoxLayout,
     QLabel,
     QSpinBox,
-    QToolButton,
     QVBoxLayout,
     QWidget,
 )
@@ -21,11 +15,11 @@ from superqt.utils import signals_blocked
 from napari_agglo.evaluate import minimum
 from napari_agglo.widgets._links import link
 from napari_agglo.widgets._project import Project
+from napari_agglo.widgets.hierarchy._player import Player
 from napari_agglo.widgets.hierarchy._slider import Mark, MarkedSlider
 from napari_agglo.widgets.hierarchy._ticks import Ticks
 
 HALF, LEAST = "0.5", "least VI"
-_SPEEDS = {"slow": 200, "normal": 80, "fast": 30}  # milliseconds between two steps
 
 
 class Scale(QWidget):
@@ -56,20 +50,7 @@ class Scale(QWidget):
         self.segments.setGroupSeparatorShown(True)
         self.segments.setToolTip("How many segments there are; type a number to go there")
         self.segments.valueChanged.connect(self._on_segments_typed)
-        self.play = QToolButton()
-        self.play.setObjectName("play")
-        self.play.setCheckable(True)
-        self.play.setText("▶")
-        self.play.setToolTip("Play: merge step by step, from here to the end")
-        self.play.toggled.connect(self._on_play)
-        self.speed = QComboBox()
-        self.speed.setObjectName("speed")
-        self.speed.addItems(list(_SPEEDS))
-        self.speed.setCurrentText("normal")
-        self.speed.setToolTip("How fast to play")
-        self.speed.currentTextChanged.connect(self._on_speed)
-        self._timer = QTimer(self)
-        self._timer.timeout.connect(self._on_tick)
+        self.player = Player(project, self.step)
         self._lay_out()
         link(self, project.hierarchy_changed, self._on_hierarchy)
         link(self, project.curve_changed, self._set_marks)
@@ -93,11 +74,7 @@ class Scale(QWidget):
         grid.addWidget(self.threshold, 0, 1)
         grid.addWidget(QLabel("Segments"), 1, 0)
         grid.addWidget(self.segments, 1, 1)
-        playing = QHBoxLayout()
-        playing.addWidget(self.play)
-        playing.addWidget(self.speed, 1)
-        self.play.setMinimumSize(QSize(28, 24))
-        grid.addLayout(playing, 0, 2, 2, 1)
+        grid.addWidget(self.player, 0, 2, 2, 1)
         grid.setColumnStretch(1, 1)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
@@ -112,7 +89,7 @@ class Scale(QWidget):
         self._ticks = None if tree is None else Ticks(tree.heights)
         self.setEnabled(tree is not None)
         if self._ticks is None or tree is None:
-            self.play.setChecked(False)
+            self.player.stop()
             return
         self.slider.set_range(self._ticks.last, self._ticks.step)
         low, high = self._ticks.span
@@ -168,34 +145,6 @@ class Scale(QWidget):
             merges = tree.n_superpixels - wanted
             self._project.threshold = self._ticks.threshold(merges)
             self._follow()  # within a plateau the number that was typed cannot be had
-
-    # The player.
-
-    def _on_play(self, on: bool) -> None:
-        self.play.setText("⏸" if on else "▶")
-        self.play.setToolTip("Pause" if on else "Play: merge step by step, from here to the end")
-        if not on:
-            self._timer.stop()
-            return
-        ticks = self._ticks
-        if ticks is not None and ticks.merges(self._project.threshold) >= ticks.last:
-            self._project.threshold = ticks.threshold(0)  # from the beginning again
-        self._timer.start(_SPEEDS[self.speed.currentText()])
-
-    def _on_speed(self, text: str) -> None:
-        self._timer.setInterval(_SPEEDS[text])
-
-    def _on_tick(self) -> None:
-        ticks = self._ticks
-        if ticks is None or ticks.merges(self._project.threshold) >= ticks.last:
-            self.play.setChecked(False)
-        elif self._project.settled:  # not while the way above edits is being repaired
-            self.step(+1)
-
-    def hideEvent(self, event: Any) -> None:
-        """Stop playing when the step is closed: nobody could stop it there."""
-        self.play.setChecked(False)
-        super().hideEvent(event)
 
 
 def step(project: Project, ticks: Ticks, direction: int, *, single: bool = False) -> None:

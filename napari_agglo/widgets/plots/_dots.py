@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -15,7 +14,9 @@ from qtpy.QtWidgets import QWidget
 from napari_agglo.errors import InvalidInput
 from napari_agglo.plots._style import need
 from napari_agglo.widgets.plots._axes import LogAxis
+from napari_agglo.widgets.plots._contours import equal_contribution
 from napari_agglo.widgets.plots._curve import short
+from napari_agglo.widgets.plots._describe import Kind, described
 from napari_agglo.widgets.plots._marks import faint, key, mark, pen, swatch
 from napari_agglo.widgets.plots._plot import Plot
 
@@ -24,11 +25,9 @@ if TYPE_CHECKING:
 
     from napari_agglo.evaluate import Breakdown
 
-Kind = Literal["false merge", "false split"]
 Measure = Literal["entropy", "contribution"]
 _LARGE = 500  # dots drawn each in its size; all others are faint specks, drawn as one
 _NEAR = 5.0  # pixels from a dot that still mean it
-_PARTNERS = 4  # named when the mouse is over a dot
 
 
 class DotsPlot(Plot):
@@ -115,7 +114,13 @@ class DotsPlot(Plot):
             x[large], y[large], size=self._sizes()[large], brush=faint(colour, 0.75),
             pen=pen(colours.paper),
         )  # fmt: skip
-        self._draw_contours()
+        most = float(self._table["contribution"].max()) if self._measure == "entropy" else 0.0
+        low, high = self.canvas.box.viewRange()[0]
+        self._contours.setData(
+            *equal_contribution(most, low, high),
+            pen=pen(colours.muted, opacity=0.5),
+            antialias=True,
+        )
         self._place_ring()
         part = float(self._table["contribution"].sum())
         title = "False splits" if self._split else "False merges"
@@ -149,19 +154,7 @@ class DotsPlot(Plot):
         """Return what is known of a dot, the worst being row 0."""
         if self._table is None or self._found is None:
             return ""
-        one, entry = int(self._table.index[row]), self._table.iloc[row]
-        parts = self._found.pieces(one) if self._split else self._found.merged(one)
-        largest = parts.head(_PARTNERS)
-        named = [
-            f"{who} ({100 * float(part):.3g} %)"
-            for who, part in zip(largest["id"], largest["fraction"], strict=True)
-        ]
-        more = f", and {len(parts) - len(named):,} more" if len(parts) > len(named) else ""
-        whose, does = ("Gold object", "split into") if self._split else ("Segment", "merges gold")
-        return (
-            f"{whose} {one}: {int(entry['voxels']):,} voxels, {short(entry['contribution'])} bits\n"
-            f"{does} {', '.join(named)}{more}"
-        )
+        return described(self._found, self.kind, self._table, row)
 
     def actions_offered(self) -> list[QAction]:
         other: Measure = "contribution" if self._measure == "entropy" else "entropy"
@@ -209,20 +202,3 @@ class DotsPlot(Plot):
             return
         (x, y), size = self._points(), self._sizes()[at] + 6
         self._ring.setData([x[at]], [y[at]], size=size, brush=None, pen=pen(self.colours.ink, 2))
-
-    def _draw_contours(self) -> None:
-        """Draw curves of equal contribution, at round values up to the largest."""
-        self._contours.setData([], [])
-        if self._table is None or self._measure != "entropy":
-            return
-        most = 10.0 ** math.floor(math.log10(float(self._table["contribution"].max())))
-        low, high = self.canvas.box.viewRange()[0]
-        x = np.linspace(low, high, 80)
-        gap = [math.nan]
-        lines = [value / 10**x for value in (most / 100, most / 10, most)]
-        self._contours.setData(
-            np.concatenate([np.concatenate([x, gap]) for _ in lines]),
-            np.concatenate([np.concatenate([y, gap]) for y in lines]),
-            pen=pen(self.colours.muted, opacity=0.5),
-            antialias=True,
-        )

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import numpy as np
 import pyqtgraph as pg
 from qtpy.QtCore import QPointF, Qt, Signal
 from qtpy.QtWidgets import QWidget
@@ -15,6 +13,7 @@ from napari_agglo.errors import InvalidInput
 from napari_agglo.plots import shown
 from napari_agglo.plots._curves import focus
 from napari_agglo.widgets.plots._curve import Curve, thin
+from napari_agglo.widgets.plots._drawn_curve import DrawnCurve, distance
 from napari_agglo.widgets.plots._isolines import Isolines
 from napari_agglo.widgets.plots._marks import key, mark, pen, swatch
 from napari_agglo.widgets.plots._plot import Plot
@@ -23,28 +22,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _NEAR = 14.0  # pixels; a mouse so near to a curve means it
-
-
-@dataclass(eq=False)
-class _Drawn:
-    """A curve with what is drawn of it; `errors` are given for a point that lies beside it."""
-
-    curve: Curve
-    colour: int
-    line: pg.PlotCurveItem
-    star: pg.ScatterPlotItem
-    point: pg.ScatterPlotItem
-    threshold: float | None = None
-    errors: tuple[float, float] | None = None
-    pickable: bool = True
-
-    @property
-    def place(self) -> tuple[float, float] | None:
-        """(false merge, false split) of the point, if there is one."""
-        if self.errors is not None or self.threshold is None:
-            return self.errors
-        row = self.curve.row(self.threshold)
-        return float(self.curve.false_merge[row]), float(self.curve.false_split[row])
 
 
 class SplitVIPlot(Plot):
@@ -67,7 +44,7 @@ class SplitVIPlot(Plot):
             "against each other at every threshold.",
             parent=parent,
         )
-        self._curves: dict[str, _Drawn] = {}
+        self._curves: dict[str, DrawnCurve] = {}
         self._best: tuple[float, float] | None = None
         self._best_mark = mark("+", 11)
         self._held = ""
@@ -85,7 +62,9 @@ class SplitVIPlot(Plot):
         if old is None:
             taken = {drawn.colour for drawn in self._curves.values()}
             colour = next(k for k in range(len(taken) + 1) if k not in taken)
-            old = _Drawn(curve, colour, pg.PlotCurveItem(), mark("star", 13), mark("o", 9, 11.0))
+            old = DrawnCurve(
+                curve, colour, pg.PlotCurveItem(), mark("star", 13), mark("o", 9, 11.0)
+            )
             for item in (old.line, old.star, old.point):
                 self.canvas.addItem(item)
             self._curves[name] = old
@@ -206,7 +185,7 @@ class SplitVIPlot(Plot):
         for name, drawn in self._curves.items():
             if pickable and not drawn.pickable:
                 continue
-            away = _distance(self.canvas.box.pixels(*drawn.line.getData()), at)
+            away = distance(self.canvas.box.pixels(*drawn.line.getData()), at)
             if away < least:
                 found, least = name, away
         return None if found is None else (found, self._row(self._curves[found].curve, at))
@@ -220,7 +199,7 @@ class SplitVIPlot(Plot):
             self._place_point(drawn)
         self._isolines.place()
 
-    def _place_point(self, drawn: _Drawn) -> None:
+    def _place_point(self, drawn: DrawnCurve) -> None:
         """Move a point; one that lies beyond the plot points there from its edge."""
         if drawn.place is None:
             drawn.point.setData([], [])
@@ -240,14 +219,3 @@ class SplitVIPlot(Plot):
         entries.append(swatch(muted, "★", "least VI", muted))
         entries.append("" if self._best is None else swatch(muted, "✚", "best possible", muted))
         self.key.setText(key(*entries))
-
-
-def _distance(line: np.ndarray, at: QPointF) -> float:
-    """Return how far a point is from a line of many parts, in pixels."""
-    point = np.array([at.x(), at.y()])
-    if len(line) == 1:
-        return float(np.hypot(*(line[0] - point)))
-    start, step = line[:-1], np.diff(line, axis=0)
-    along = ((point - start) * step).sum(axis=1) / np.maximum((step**2).sum(axis=1), 1e-12)
-    away = start + np.clip(along, 0, 1)[:, None] * step - point
-    return float(np.hypot(away[:, 0], away[:, 1]).min())

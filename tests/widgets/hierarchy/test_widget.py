@@ -190,21 +190,21 @@ def test_keys_without_a_hierarchy_do_nothing(step, project, viewer):
 def test_play_runs_to_the_end_and_stops(built, project, qtbot):
     ticks = Ticks(project.tree.heights)
     project.threshold = ticks.threshold(ticks.last - 3 * ticks.step)
-    built.scale.speed.setCurrentText("fast")
-    press(built.scale.play)
-    assert built.scale.play.isChecked()
-    qtbot.waitUntil(lambda: not built.scale.play.isChecked(), timeout=5000)
+    built.scale.player.speed.setCurrentText("fast")
+    press(built.scale.player.button)
+    assert built.scale.player.button.isChecked()
+    qtbot.waitUntil(lambda: not built.scale.player.button.isChecked(), timeout=5000)
     assert project.tree.n_merges_at(project.threshold) == ticks.last
-    press(built.scale.play)  # from the beginning again
+    press(built.scale.player.button)  # from the beginning again
     qtbot.waitUntil(lambda: project.tree.n_merges_at(project.threshold) < ticks.last, timeout=5000)
-    press(built.scale.play)
-    assert not built.scale._timer.isActive()
+    press(built.scale.player.button)
+    assert not built.scale.player.playing
 
 
 def test_playing_stops_when_the_step_is_closed(built):
-    press(built.scale.play)
+    press(built.scale.player.button)
     built.setVisible(False)
-    assert not built.scale._timer.isActive()
+    assert not built.scale.player.playing
 
 
 def test_switches_change_the_layer(built, viewer):

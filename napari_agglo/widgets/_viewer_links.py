@@ -8,6 +8,8 @@ from typing import Any
 
 from qtpy.QtWidgets import QWidget
 
+from napari_agglo.widgets._links import when_gone
+
 
 def link_viewer(widget: QWidget, emitter: Any, method: Callable[[], Any]) -> None:
     """Call `method`, of `widget`, whenever napari's `emitter` has an event; as `link` does."""
@@ -19,4 +21,4 @@ def link_viewer(widget: QWidget, emitter: Any, method: Callable[[], Any]) -> Non
             live()
 
     emitter.connect(call)
-    widget.destroyed.connect(lambda: emitter.disconnect(call))
+    when_gone(widget, lambda: emitter.disconnect(call))

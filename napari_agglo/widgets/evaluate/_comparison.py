@@ -77,6 +77,13 @@ class Comparison:
             raise RuntimeError("the project of this comparison is gone")
         return project
 
+    @property
+    def waiting(self) -> bool:
+        """Whether numbers and breakdown are about to follow."""
+        jobs = self.project.jobs
+        running = jobs[NUMBERS] is not None or jobs[Step.EVALUATE.value] is not None
+        return running or self._timer.isActive()
+
     def adopt_gold(self) -> None:
         """Compare with the gold that was chosen after the hierarchy was built."""
         project, material = self.project, self.project.material

@@ -41,8 +41,8 @@ def follow(step):
     """Wait until numbers and dots have followed."""
     QTest.qWait(20)
     settle(step.project)
-    for _ in range(3):
-        QTest.qWait(150)
+    while step.comparison.waiting:
+        QTest.qWait(20)
         settle(step.project)
 
 

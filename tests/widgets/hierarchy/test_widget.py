@@ -157,10 +157,10 @@ def test_typing_a_threshold_or_a_number_of_segments(built, project):
     assert built.scale.slider.slider.value() == project.tree.n_superpixels - 40
 
 
-def test_a_click_on_a_mark_goes_there(built, project):
+def test_a_click_on_a_mark_goes_there(built, project, qtbot):
     marks = built.scale.slider.marks
     half, least = marks._marks
-    QTest.qWait(30)
+    qtbot.waitUntil(lambda: marks.height() >= marks.sizeHint().height())  # for the second row
     QTest.mouseClick(marks, Qt.MouseButton.LeftButton, pos=marks.spot(half).center())
     assert project.threshold == 0.5
     QTest.mouseClick(marks, Qt.MouseButton.LeftButton, pos=QPoint(marks.place(least), 2))

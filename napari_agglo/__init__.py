@@ -3,7 +3,7 @@
 The pipeline, in the order of its folders::
 
     volumes -> superpixels -> graph -> features -> policy -> agglomeration -> learning -> tree
-            -> evaluate -> session
+            -> evaluate -> compare -> session
 
 Nothing here needs napari or Qt. Names are loaded on first use, so that the import is quick.
 
@@ -30,6 +30,7 @@ from napari_agglo.errors import AggloError, Cancelled, InvalidInput
 
 if TYPE_CHECKING:
     from napari_agglo._progress import Progress, TrainingProgress
+    from napari_agglo.compare import disagreements, matched
     from napari_agglo.evaluate import (
         best_agglomeration,
         boundary_scores,
@@ -76,6 +77,8 @@ _HOME = {
     "merge_curve": "evaluate",
     "best_agglomeration": "evaluate",
     "cross_validate": "evaluate",
+    "matched": "compare",
+    "disagreements": "compare",
     "Session": "session",
 }
 
@@ -100,7 +103,9 @@ __all__ = [
     "boundary_scores",
     "breakdown",
     "cross_validate",
+    "disagreements",
     "load_policy",
+    "matched",
     "merge_curve",
     "metrics",
     "open_volume",

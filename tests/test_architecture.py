@@ -19,7 +19,9 @@ STREAM = {  # a stage imports only from those with a smaller number, and from it
     "learning": 6,
     "tree": 7,
     "evaluate": 8,
+    "compare": 9,
     "plots": 9,
+    "movie": 10,
     "report": 10,
     "session": 11,
 }

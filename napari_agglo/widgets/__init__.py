@@ -7,6 +7,7 @@
     Jobs      long work in worker threads, with progress and cancel
     data, train, hierarchy, evaluate, proofread     the steps, a widget each
     Dock      the steps in order
+    compare   several segmentations side by side
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from napari_agglo.widgets._dock import Dock
+    from napari_agglo.widgets.compare import CompareWidget
     from napari_agglo.widgets.data import DataWidget
     from napari_agglo.widgets.evaluate import EvaluateWidget
     from napari_agglo.widgets.hierarchy import HierarchyWidget
@@ -29,6 +31,7 @@ _HOME = {
     "HierarchyWidget": "hierarchy",
     "EvaluateWidget": "evaluate",
     "ProofreadWidget": "proofread",
+    "CompareWidget": "compare",
 }
 __all__ = [
     "Dock",
@@ -37,6 +40,7 @@ __all__ = [
     "HierarchyWidget",
     "EvaluateWidget",
     "ProofreadWidget",
+    "CompareWidget",
 ]
 
 

@@ -10,6 +10,12 @@ def camera(viewer: Any) -> Any:
     return viewer.scene.camera if hasattr(viewer, "scene") else viewer.camera
 
 
+def grid(viewer: Any) -> Any:
+    """Return the grid of a viewer."""
+    canvas = getattr(viewer, "canvas", None)
+    return viewer.grid if canvas is None else canvas.grid
+
+
 def text_overlay(viewer: Any) -> Any:
     """Return the text on the canvas of a viewer."""
     canvas = getattr(viewer, "canvas", None)

@@ -48,6 +48,7 @@ class Scene:
         self._lines = Table(np.zeros(1, np.uint32))
         self._levels: list[Any] = []
         self._layers: dict[str, Labels] = {}
+        self.held = False  # while others have the canvas, nothing is pointed at
         self._isolated = False
         self._outlined = False
         self._partners: tuple[int, ...] = ()
@@ -131,10 +132,10 @@ class Scene:
                 if 0 < name < len(codes):
                     codes[name] = code
         self._marks.values = codes[held]
-        wanted = bool(codes.any())
+        wanted = bool(codes.any()) and not self.held
         layer = self.layer(OUTLINE)
         if layer is None and wanted and self.viewer.dims.ndisplay == 2:
-            layer = self._add(OUTLINE, self._marks, thickness=3, colormap=_direct(MARKS))
+            layer = self._add(OUTLINE, self._marks, thickness=3, colormap=direct_colours(MARKS))
             layer.opacity = 1.0
         if layer is not None:
             layer.visible = wanted and self.viewer.dims.ndisplay == 2
@@ -155,7 +156,7 @@ class Scene:
         self._parts.values = table
         if layer is None:
             cycle = {k: GROUPS[(k - 1) % len(GROUPS)] for k in range(1, 65)}
-            layer = self._add(PREVIEW, self._parts, colormap=_direct(cycle))
+            layer = self._add(PREVIEW, self._parts, colormap=direct_colours(cycle))
             layer.opacity = 0.6
         layer.visible = True
         self._refresh(layer)
@@ -326,7 +327,8 @@ def _roomy(table: NDArray[np.uint32]) -> NDArray[np.uint32]:
     return np.concatenate([table, np.zeros(_ROOM, np.uint32)])
 
 
-def _direct(colours: dict[int, str]) -> DirectLabelColormap:
+def direct_colours(colours: dict[int, str]) -> DirectLabelColormap:
+    """Return a colour map of a few labels; all others are transparent."""
     plain: dict[int | None, str] = {None: "transparent", 0: "transparent"}
     for label, colour in colours.items():
         plain[label] = colour

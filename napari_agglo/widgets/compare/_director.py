@@ -1,0 +1,222 @@
+"""What is compared in a viewer: chosen, prepared in a worker, shown, moved, left."""
+
+from __future__ import annotations
+
+import weakref
+from typing import Any
+
+import numpy as np
+from napari.layers import Image
+from psygnal import Signal
+from qtpy.QtCore import QTimer
+
+from napari_agglo._progress import ProgressCallback
+from napari_agglo.errors import InvalidInput
+from napari_agglo.policy import Policy
+from napari_agglo.widgets._notices import tell_error
+from napari_agglo.widgets._project import Project, project_of
+from napari_agglo.widgets._scene import scene_of
+from napari_agglo.widgets.compare._choices import Choice, Material, Prepared, prepare
+from napari_agglo.widgets.compare._comparison import Comparison
+from napari_agglo.widgets.compare._pieces import Pieces
+from napari_agglo.widgets.compare._stage import Stage
+from napari_agglo.widgets.compare._thresholds import Mode
+from napari_agglo.widgets.hierarchy._ticks import Ticks
+
+COMPARE = "compare"  # the name of the job
+_FLASH = 180  # milliseconds that what was just merged stays bright
+_FLASHED = 4  # its code
+
+
+class Director:
+    """One for each viewer: it outlives the dock."""
+
+    changed = Signal()  # entered, or moved
+    left = Signal()
+
+    def __init__(self, viewer: Any) -> None:
+        self._viewer = weakref.ref(viewer)
+        self.project: Project = project_of(viewer)
+        self.stage = Stage(viewer, scene_of(viewer))
+        self.comparison: Comparison | None = None
+        self.ticks: Ticks | None = None
+        self.differing: int | None = None  # the panel whose differences from the first are shown
+        self._policies: dict[str, Policy] = {}
+        self._policies_of: Any = None
+        self._flash = QTimer()
+        self._flash.setSingleShot(True)
+        self._flash.setInterval(_FLASH)
+        self._flash.timeout.connect(self._unflash)
+        self.stage.left.connect(self._on_left)
+        self.project.closing.connect(lambda: self._flash.stop())
+        self.project.edited.connect(self._on_edited)
+        self.project.hierarchy_changed.connect(self._on_hierarchy)
+
+    # Coming and going.
+
+    def start(self, choices: list[Choice]) -> None:
+        """Prepare what was chosen in a worker, and show it when it is ready."""
+        graph, material = self.project.graph, self.project.graph_of
+        if graph is None:
+            tell_error(
+                InvalidInput("There are no regions to compare yet; build them in step 1 or 3.")
+            )
+            return
+        gold = self.project.gold
+        if gold is None and material is not None:
+            gold = material.gold
+        if self._policies_of is not graph:
+            self._policies, self._policies_of = {}, graph
+        shared = Material(graph, gold, dict(self._policies))
+
+        def work(progress: ProgressCallback) -> tuple[list[Prepared], Comparison]:
+            made = prepare(choices, shared, progress)
+            return made, Comparison.of(made, graph, progress)
+
+        self.project.jobs.start(COMPARE, "Preparing the comparison", work, self._enter)
+
+    def show(self, prepared: list[Prepared], graph: Any) -> None:
+        """Show what is there already."""
+        self._enter((prepared, Comparison.of(prepared, graph, None)))
+
+    def leave(self) -> None:
+        """Restore the viewer as it was."""
+        self.stage.leave()
+
+    @property
+    def active(self) -> bool:
+        """Whether something is being compared."""
+        return self.comparison is not None
+
+    def _enter(self, made: tuple[list[Prepared], Comparison]) -> None:
+        prepared, comparison = made
+        viewer, placement = self._viewer(), self.project.placement
+        if viewer is None or placement is None:
+            return
+        for one in prepared:
+            if one.choice.kind == "strategy" and one.policy is not None:
+                self._policies[one.choice.value] = one.policy
+        self.stage.enter(comparison, placement, _image_under(viewer, placement))
+        self.comparison = comparison
+        lead = comparison.lead
+        self.ticks = None if lead is None else Ticks(lead.tree.heights)
+        self.differing = None
+        self.set(position=self.project.threshold)
+
+    def _on_edited(self) -> None:
+        """Leave if a superpixel was divided: the panels are of those that were."""
+        comparison = self.comparison
+        if comparison is not None and comparison.n_superpixels != comparison.graph.n_regions:
+            self.leave()
+
+    def _on_hierarchy(self) -> None:
+        """Leave if other superpixels are shown."""
+        comparison, graph = self.comparison, self.project.graph
+        if comparison is not None and (
+            graph is None
+            or graph.superpixels.image.shape != (comparison.graph.superpixels.image.shape)
+        ):
+            self.leave()
+
+    def _on_left(self) -> None:
+        self.comparison = self.ticks = self.differing = None
+        self._flash.stop()
+        self.left.emit()
+
+    # Moving.
+
+    def set(
+        self, *, position: float | None = None, mode: Mode | None = None, flash: bool = False
+    ) -> None:
+        """Move all panels; with `flash`, what has merged is bright for a moment."""
+        comparison = self.comparison
+        if comparison is None:
+            return
+        before = [panel.names for panel in comparison.panels]
+        comparison.set(position=position, mode=mode)
+        self.stage.refresh()
+        if flash:
+            self._flash_up(before)
+        else:
+            self._point_out()
+        self.changed.emit()
+
+    def step(self, direction: int, by_threshold: bool = False) -> bool:
+        """Move one step; return whether there was one."""
+        comparison, ticks = self.comparison, self.ticks
+        if comparison is None or ticks is None:
+            return False
+        here = ticks.merges(comparison.position)
+        if by_threshold:
+            low, high = ticks.span
+            position = comparison.position + direction * (high - low) / 200
+            if not low - 1e-9 <= position <= high + 1e-9:
+                return False
+        else:
+            there = ticks.moved(here, direction * ticks.step)
+            if there == here:
+                return False
+            position = ticks.threshold(there)
+        self.set(position=position, flash=True)
+        return True
+
+    def restart(self) -> None:
+        """Go back to the superpixels."""
+        if self.ticks is not None:
+            self.set(position=self.ticks.threshold(0))
+
+    # Pointing out.
+
+    def show_differences(self, other: int | None) -> None:
+        """Colour where the first panel and another one differ; None for nowhere."""
+        self.differing = other
+        self._point_out()
+
+    def _point_out(self) -> None:
+        comparison = self.comparison
+        if comparison is None:
+            return
+        self._flash.stop()
+        for which in range(len(comparison.panels)):
+            self.stage.point_out(which, None)
+        if self.differing is not None and self.differing < len(comparison.panels):
+            pieces = comparison.panels[self.differing].pieces
+            codes = comparison.codes(self.differing)
+            for which in (0, self.differing):
+                self.stage.point_out(which, pieces, codes)
+
+    def _flash_up(self, before: list[Any]) -> None:
+        assert self.comparison is not None
+        whole = Pieces.of_superpixels(self.comparison.graph)
+        for which, (panel, old) in enumerate(zip(self.comparison.panels, before, strict=True)):
+            if panel.cut is not None and len(old) == len(panel.names):
+                merged = (old != panel.names).astype(np.uint32) * _FLASHED
+                self.stage.point_out(which, whole, merged)
+        self._flash.start()
+
+    def _unflash(self) -> None:
+        if self._viewer() is not None:
+            self._point_out()
+
+
+def _image_under(viewer: Any, placement: Any) -> Image | None:
+    """Return the image to show below each panel: the topmost one in sight that fits."""
+    fitting = [
+        layer
+        for layer in viewer.layers
+        if isinstance(layer, Image) and layer.ndim == len(placement.scale)
+    ]
+    seen = [layer for layer in fitting if layer.visible]
+    return (seen or fitting or [None])[0]
+
+
+_directors: weakref.WeakKeyDictionary[Any, Director] = weakref.WeakKeyDictionary()
+
+
+def director_of(viewer: Any) -> Director:
+    """Return the director of a viewer; there is one for each."""
+    real = getattr(viewer, "__wrapped__", viewer)
+    director = _directors.get(real)
+    if director is None:
+        director = _directors[real] = Director(real)
+    return director

@@ -5,6 +5,7 @@ from __future__ import annotations
 from qtpy.QtWidgets import QCheckBox, QFormLayout, QVBoxLayout, QWidget
 from superqt import QCollapsible
 
+from napari_agglo.widgets._folding import close_up
 from napari_agglo.widgets.data._layer_box import LayerBox
 from napari_agglo.widgets.data._selection import Selection
 from napari_agglo.widgets.data._training_part import TrainingPart
@@ -43,6 +44,7 @@ class More(QCollapsible):
         column.addLayout(form)
         column.addWidget(self.training)
         self.setContent(inner)
+        close_up(self)
         used = selection.start is not None or bool(selection.project.training)
         (self.expand if used else self.collapse)(animate=False)
 

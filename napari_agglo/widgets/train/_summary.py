@@ -1,0 +1,103 @@
+"""What came of a training, in words and plots."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from qtpy.QtWidgets import QLabel, QTabWidget, QVBoxLayout, QWidget
+
+from napari_agglo.policy import LearnedPolicy
+from napari_agglo.widgets.plots import EpochPlot, ImportancePlot, ReliabilityPlot
+from napari_agglo.widgets.train._lessons import EpochError
+from napari_agglo.widgets.train._teacher import Teacher
+
+
+class Summary(QWidget):
+    """A few lines, and three plots behind tabs."""
+
+    def __init__(self, teacher: Teacher) -> None:
+        super().__init__()
+        self._teacher = teacher
+        self._drawn: list[EpochError] = []
+        self._record: Any = None
+        self.words = QLabel()
+        self.words.setObjectName("training summary")
+        self.words.setWordWrap(True)
+        self.epochs = EpochPlot()
+        self.reliability = ReliabilityPlot()
+        self.importances = ImportancePlot()
+        self.tabs = QTabWidget()
+        self.tabs.setObjectName("training plots")
+        tabs = (
+            (self.epochs, "VI by epoch", "How wrong the policy is, at 0.5, where it was trained"),
+            (self.reliability, "Calibration", "Whether its probabilities can be believed"),
+            (self.importances, "Features", "What the policy looks at most"),
+        )
+        for at, (plot, title, tip) in enumerate(tabs):
+            self.tabs.addTab(plot, title)
+            self.tabs.setTabToolTip(at, tip)
+        self.tabs.setFixedHeight(250)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.addWidget(self.words)
+        layout.addWidget(self.tabs)
+
+    def follow(self, policy: Any, running: bool) -> None:
+        """Show how far it is, or what came of it."""
+        errors = self._teacher.errors
+        if errors[: len(self._drawn)] != self._drawn or len(errors) < len(self._drawn):
+            self.epochs.clear()
+            self._drawn = []
+        for one in errors[len(self._drawn) :]:
+            self.epochs.add(one.epoch, one.false_merge, one.false_split)
+        self._drawn = list(errors)
+        learned = policy if isinstance(policy, LearnedPolicy) else None
+        record = None if learned is None else learned.record
+        if record is not self._record:
+            self._record = record
+            self.reliability.set_record(record)
+            self.importances.set_record(record)
+        self.words.setText("" if learned is None or running else describe(learned, errors))
+        self.words.setVisible(bool(self.words.text()))
+        self.tabs.setVisible(running or learned is not None)
+
+    def set_theme(self, background: str, foreground: str) -> None:
+        """Follow napari's colours."""
+        for plot in (self.epochs, self.reliability, self.importances):
+            plot.set_theme(background, foreground)
+
+
+def describe(policy: LearnedPolicy, errors: list[EpochError]) -> str:
+    """Say what a policy is, how it was trained, and how well that went.
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace
+    >>> features = SimpleNamespace(preset="em", cues=("boundary",))
+    >>> record = {"strategy": "flat", "classifier": "forest", "examples": 1200, "accuracy": 0.93,
+    ...           "held_out": True}
+    >>> print(describe(SimpleNamespace(features=features, record=record), []))
+    flat, forest, em features of boundary. 1,200 examples. 93.0 % of held-out examples right.
+    """
+    record = policy.record
+    epochs = record.get("epochs")
+    how = f"{record.get('strategy', 'learned')}"
+    how += f" ({epochs} epochs)" if epochs else ""
+    cues = ", ".join(policy.features.cues)
+    lines = [
+        f"{how}, {record.get('classifier', 'classifier')}, {policy.features.preset} features of "
+        f"{cues}."
+    ]
+    if "examples" in record:
+        lines.append(f"{record['examples']:,} examples.")
+    if "accuracy" in record:
+        whose = "held-out" if record.get("held_out") else "training"
+        lines.append(f"{100 * record['accuracy']:.1f} % of {whose} examples right.")
+    if errors:
+        last = errors[-1]
+        vi = last.false_merge + last.false_split
+        lines.append(
+            f"VI at 0.5 where it was trained, which flatters: {vi:.2f} bits "
+            f"({last.false_merge:.2f} false merge, {last.false_split:.2f} false split)."
+        )
+    return " ".join(lines)

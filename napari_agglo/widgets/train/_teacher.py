@@ -1,0 +1,110 @@
+"""The training of a project: its options, and what came of it. Outlives the widgets."""
+
+from __future__ import annotations
+
+import weakref
+from typing import Any
+
+from psygnal import Signal
+
+from napari_agglo.widgets._material import Material
+from napari_agglo.widgets._notices import tell_error
+from napari_agglo.widgets._project import Project, Step
+from napari_agglo.widgets._settings import setting
+from napari_agglo.widgets.train._lessons import EpochError, Learned, Options, Volume, learn
+
+
+class Teacher:
+    """Trains on the volumes of a project.
+
+    Attributes
+    ----------
+    options : Options
+        How to learn.
+    errors : list of EpochError
+        How wrong each epoch was, of the training that runs or ran last.
+    """
+
+    changed = Signal()
+
+    def __init__(self, project: Project) -> None:
+        self._project = weakref.ref(project)
+        self.options = Options(epochs=int(setting("training", "epochs")))
+        self.errors: list[EpochError] = []
+        self._heard: list[EpochError] = []  # the worker adds, the main thread takes
+        self._graphs: list[Volume] = []  # of further volumes, which are not built twice
+
+    def start(self) -> None:
+        """Train, in a worker."""
+        project = self._project()
+        if project is None:
+            return
+        current, volumes = project.material, self._volumes(project)
+        heard: list[EpochError] = []
+        options = self.options
+
+        def work(progress: Any) -> Learned:
+            return learn(volumes, options, heard.append, progress)
+
+        def done(learned: Learned) -> None:
+            self._take()
+            self._keep(project, current, learned)
+
+        job = project.jobs.start(Step.TRAIN.value, "Training", work, done, tell_error)
+        if job is not None:
+            self._heard, self.errors = heard, []
+            job.progressed.connect(lambda _: self._take())
+            self.changed.emit()
+
+    def _volumes(self, project: Project) -> list[Volume]:
+        """Return what to learn from: what is chosen now, if it has gold, and what was kept."""
+        current = project.material
+        materials = [] if current is None or current.gold is None else [current]
+        materials += [one for one in project.training if not _among(one, materials)]
+        return [self._known(project, one) for one in materials]
+
+    def _known(self, project: Project, material: Material) -> Volume:
+        """Return a volume with the graph that it has already, if any."""
+        if material is project.graph_of:
+            return Volume(material, project.built)
+        for one in self._graphs:
+            if material is one.material or material is one.material.origin:
+                return one
+        return Volume(material)
+
+    def _keep(self, project: Project, current: Material | None, learned: Learned) -> None:
+        self._graphs = learned.volumes
+        made_of: Any = None
+        for volume in learned.volumes:
+            chosen = volume.material is current or volume.material.origin is current
+            if current is not None and chosen and volume.graph is not None:
+                made_of = volume.material
+                if project.built is not volume.graph:
+                    project.set_graph(volume.graph, volume.material)
+        project.set_policy(learned.policy, made_of)
+
+    def _take(self) -> None:
+        """Take over what the worker has told since."""
+        if len(self._heard) > len(self.errors):
+            self.errors = list(self._heard)
+            self.changed.emit()
+
+    def forget(self) -> None:
+        """Another policy has come: what was learned here says nothing of it."""
+        self.errors = []
+        self.changed.emit()
+
+
+def _among(material: Material, others: list[Material]) -> bool:
+    return any(material.gold is one.gold for one in others)
+
+
+_teachers: weakref.WeakKeyDictionary[Project, Teacher] = weakref.WeakKeyDictionary()
+
+
+def teacher_of(project: Project) -> Teacher:
+    """Return the teacher of a project; there is one for each, made when first asked for."""
+    teacher = _teachers.get(project)
+    if teacher is None:
+        teacher = _teachers[project] = Teacher(project)
+    return teacher

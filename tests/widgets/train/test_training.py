@@ -1,0 +1,214 @@
+"""Training by clicks: it runs in the background, can be stopped, and is there for all widgets."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from qtpy.QtWidgets import QApplication, QFileDialog
+from windows import draw, settle
+
+import napari_agglo as agglo
+from napari_agglo.policy import LearnedPolicy, MeanPolicy
+from napari_agglo.widgets._project import Status, Step
+from napari_agglo.widgets.train import TrainWidget
+
+
+@pytest.fixture
+def step(viewer, project):
+    widget = TrainWidget(viewer)
+    viewer.window.add_dock_widget(widget, name="Train", area="right")
+    widget.options.preset.setCurrentText("minimal")
+    widget.options.classifier.setCurrentText("logistic")  # a tenth of the time
+    widget.options.epochs.setValue(2)
+    draw()
+    return widget
+
+
+@pytest.fixture
+def taught(step, project, material):
+    """Return the step with data and gold chosen, but nothing built."""
+    project.set_material(replace(material, superpixels=None))
+    return step
+
+
+def wait_for(condition, seconds=240):
+    until = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < until, "it did not come"
+        QApplication.processEvents()
+        time.sleep(0.005)
+
+
+def test_without_gold_it_says_what_to_do(step, project, material):
+    assert project.status(Step.TRAIN) is Status.EMPTY
+    assert "gold labels in step 1" in step.hint.text()
+    assert not step.run.button.isEnabled()
+    project.set_material(replace(material, gold=None))
+    assert not step.run.button.isEnabled()
+    assert "step 1" in step.run.button.toolTip()
+
+
+def test_one_click_trains_and_builds_what_is_missing(taught, project, material):
+    assert project.status(Step.TRAIN) is Status.READY
+    taught.options.classifier.setCurrentText("forest")
+    taught.run.button.click()
+    assert project.status(Step.TRAIN) is Status.RUNNING
+    assert taught.run.button.text() == "Cancel"
+    assert not taught.options.isEnabled()
+    settle(project, 240)
+    assert isinstance(project.policy, LearnedPolicy)
+    assert project.policy.record["epochs"] == 2
+    assert project.policy.features.preset == "minimal"
+    assert [project.status(one) for one in (Step.DATA, Step.TRAIN)] == [Status.DONE] * 2
+    assert project.built is not None
+    assert [one.epoch for one in taught.teacher.errors] == [0, 1, 2]
+    assert "examples right" in taught.summary.words.text()
+    assert "step 3" in taught.hint.text()
+    assert taught.run.button.text() == "Train again"
+
+
+def test_the_error_of_an_epoch_is_that_of_its_policy(taught, project):
+    taught.options.epochs.setValue(1)
+    taught.run.button.click()
+    settle(project, 240)
+    last = taught.teacher.errors[-1]
+    labels = agglo.agglomerate(project.built, project.policy).segment(0.5)
+    expected = agglo.split_vi(labels, project.graph_of.gold)
+    assert (last.false_merge, last.false_split) == pytest.approx(expected)
+
+
+def test_the_curve_grows_while_it_runs(taught, project):
+    taught.options.epochs.setValue(50)
+    taught.run.button.click()
+    wait_for(lambda: len(taught.teacher.errors) >= 2)
+    assert project.status(Step.TRAIN) is Status.RUNNING
+    assert taught.summary.tabs.isVisibleTo(taught)
+    taught.run.button.click()
+    settle(project, 240)
+    assert isinstance(project.policy, MeanPolicy), "a cancelled training changes nothing"
+    assert project.status(Step.TRAIN) is Status.READY
+    assert taught.run.button.text() == "Train"
+
+
+def test_flat_has_no_epochs(taught, project):
+    taught.options.strategy.setCurrentText("flat")
+    assert not taught.options.epochs.isEnabled()
+    taught.options.classifier.setCurrentText("logistic")
+    taught.options.seed.setValue(3)
+    taught.run.button.click()
+    settle(project, 240)
+    record = project.policy.record
+    assert (record["strategy"], record["classifier"], record["seed"]) == ("flat", "logistic", 3)
+
+
+def test_several_volumes(step, project, material):
+    other = agglo.sample("neuropil2d", seed=1)
+    part = (slice(0, 90), slice(0, 90))
+    cues = {name: cue[part] for name, cue in other.cues.items()}
+    kept = replace(material, name="other", superpixels=None, cues=cues, gold=other.gold[part],
+                   image=other.image[part])  # fmt: skip
+    project.training.append(kept)
+    project.set_material(None, "nothing chosen")
+    assert project.status(Step.TRAIN) is Status.READY
+    step.options.strategy.setCurrentText("flat")
+    step.run.button.click()
+    settle(project, 240)
+    assert len(project.policy.record["volumes"]) == 1
+    project.set_material(material)
+    step.run.button.click()
+    settle(project, 240)
+    assert len(project.policy.record["volumes"]) == 2
+    assert project.graph_of is material
+
+
+def test_save_load_and_the_mean(taught, project, tmp_path, monkeypatch):
+    taught.options.strategy.setCurrentText("flat")
+    taught.run.button.click()
+    settle(project, 240)
+    trained = project.policy
+    path = str(tmp_path / "mine")
+    monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: (path, ""))
+    taught.files.save.click()
+    settle(project, 240)
+    taught.files.mean.click()
+    assert isinstance(project.policy, MeanPolicy)
+    assert not taught.files.save.isEnabled()
+    assert not taught.summary.tabs.isVisibleTo(taught)
+    monkeypatch.setattr(QFileDialog, "getOpenFileName", lambda *_: (f"{path}.npz", ""))
+    taught.files.load.click()
+    settle(project, 240)
+    np.testing.assert_array_equal(project.policy.score(project.built), trained.score(project.built))
+    assert project.status(Step.TRAIN) is Status.DONE
+    assert taught.teacher.errors == []
+
+
+def test_a_file_that_is_no_policy_is_said_and_changes_nothing(
+    taught, project, tmp_path, monkeypatch
+):
+    from napari.utils import notifications
+
+    path = tmp_path / "wrong.npz"
+    np.savez(path, a=np.zeros(3))
+    monkeypatch.setattr(QFileDialog, "getOpenFileName", lambda *_: (str(path), ""))
+    before = len(notifications.notification_manager.records)
+    taught.files.load.click()
+    settle(project, 240)
+    assert isinstance(project.policy, MeanPolicy)
+    told = notifications.notification_manager.records[before:]
+    assert any("wrong.npz" in one.message for one in told)
+    monkeypatch.setattr(QFileDialog, "getOpenFileName", lambda *_: ("", ""))
+    taught.files.load.click()
+
+
+def test_other_data_make_it_stale_but_usable(taught, project, material):
+    taught.options.strategy.setCurrentText("flat")
+    taught.run.button.click()
+    settle(project, 240)
+    other = replace(material, min_size=70, superpixels=None)
+    project.set_material(other)
+    whole = other.oversegmented()
+    project.set_graph(whole.graph(), whole)
+    assert project.status(Step.TRAIN) is Status.STALE
+    assert "other data" in taught.hint.text()
+    assert taught.files.save.isEnabled()
+
+
+def test_gold_that_teaches_nothing_is_said(taught, project, material):
+    from napari.utils import notifications
+
+    project.set_material(replace(material, gold=np.zeros_like(material.gold)))
+    before = len(notifications.notification_manager.records)
+    taught.run.button.click()
+    settle(project, 240)
+    assert isinstance(project.policy, MeanPolicy)
+    assert len(notifications.notification_manager.records) > before
+
+
+def test_closed_and_opened_again_it_goes_on(viewer, taught, project):
+    taught.options.epochs.setValue(3)
+    taught.run.button.click()
+    again = TrainWidget(viewer)
+    viewer.window.add_dock_widget(again, name="Train 2")
+    assert again.run.button.text() == "Cancel"
+    assert again.options.epochs.value() == 3
+    settle(project, 240)
+    assert isinstance(project.policy, LearnedPolicy)
+    assert again.summary.words.text() == taught.summary.words.text() != ""
+
+
+def test_the_data_go_while_it_runs(taught, project):
+    taught.run.button.click()
+    project.set_material(None, "gone")
+    settle(project, 240)
+    assert isinstance(project.policy, LearnedPolicy)
+
+
+def test_all_controls_have_a_tooltip(taught):
+    from qtpy.QtWidgets import QComboBox, QPushButton, QSpinBox
+
+    for kind in (QPushButton, QSpinBox, QComboBox):
+        for control in taught.findChildren(kind):
+            assert control.toolTip(), control.objectName()

@@ -17,17 +17,22 @@ from napari_agglo.session._marks import MarkChange
 
 @dataclass(frozen=True, eq=False)
 class Step:
-    """One edit, and the superpixel that it divides, if any, with its pieces as run lengths."""
+    """One edit, and the superpixels that it divides, each with its pieces as run lengths.
+
+    Each division is made on the graph after the one before.
+    """
 
     edit: Edit
-    superpixel: int = 0
-    runs: tuple[int, ...] = ()
+    divisions: tuple[tuple[int, tuple[int, ...]], ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """Return the step as plain data."""
         plain = to_json(self.edit)
-        if self.superpixel:
-            plain["division"] = {"superpixel": self.superpixel, "runs": list(self.runs)}
+        said = [{"superpixel": s, "runs": list(runs)} for s, runs in self.divisions]
+        if len(said) == 1:
+            plain["division"] = said[0]
+        elif said:
+            plain["divisions"] = said
         return plain
 
     @classmethod
@@ -36,13 +41,14 @@ class Step:
         edit = from_json(plain)
         if isinstance(edit, (Up, Down)):
             raise InvalidInput(f"An edit of the journal cannot be read: {plain!r:.200}.")
-        division = plain.get("division")
-        if division is None:
-            return cls(edit)
-        superpixel, runs = division["superpixel"], division["runs"]
-        if not (isinstance(edit, Cut) and is_whole(superpixel) and all(map(is_whole, runs))):
-            raise InvalidInput(f"A division of the journal cannot be read: {division!r:.200}.")
-        return cls(edit, int(superpixel), tuple(int(run) for run in runs))
+        said = [plain["division"]] if "division" in plain else plain.get("divisions", [])
+        divisions = []
+        for division in said:
+            superpixel, runs = division["superpixel"], division["runs"]
+            if not (isinstance(edit, Cut) and is_whole(superpixel) and all(map(is_whole, runs))):
+                raise InvalidInput(f"A division of the journal cannot be read: {division!r:.200}.")
+            divisions.append((int(superpixel), tuple(int(run) for run in runs)))
+        return cls(edit, tuple(divisions))
 
 
 @dataclass(frozen=True)
@@ -107,7 +113,8 @@ class Action:
             case "cut":
                 parts = self.steps[-1].edit
                 assert isinstance(parts, Cut)
-                inside = " through a superpixel" if any(s.superpixel for s in self.steps) else ""
+                n = sum(len(step.divisions) for step in self.steps)
+                inside = "" if n == 0 else f" through {n} superpixels" if n > 1 else _THROUGH
                 return f"cut {first} into {len(parts.parts)} parts{inside}{at}"
             case "up" | "down":
                 return f"moved {first} {self.kind} its branch{at}"
@@ -175,6 +182,7 @@ class Action:
             ) from error
 
 
+_THROUGH = " through a superpixel"
 KINDS = frozenset(
     ["merge", "cut", "lock", "unlock", "up", "down", "mark", "reject", "skip", "relearn"]
 )

@@ -118,7 +118,7 @@ class Core:
     def _perform(
         self,
         action: Action,
-        divisions: Sequence[Division | None] = (),
+        divisions: Sequence[Sequence[Division]] = (),
         progress: ProgressCallback | None = None,
     ) -> Applied:
         """Do an action: it is on the disk when this returns; if it fails, nothing has changed."""

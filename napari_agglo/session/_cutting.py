@@ -23,18 +23,16 @@ Groups = list[list[int]]  # of superpixels, dense ids
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """A cut that can be made: its parts, and the superpixel that it divides, if any."""
+    """A cut that can be made: its parts, and the superpixels that it divides, in order."""
 
     parts: tuple[Ids, ...]
-    division: Division | None = None
-    runs: tuple[int, ...] = ()
+    divisions: tuple[Division, ...] = ()
+    runs: tuple[tuple[int, ...], ...] = ()
 
     def step(self, scale: float) -> Step:
         """Return the edit that makes the cut at a scale."""
-        cut = Cut(scale, self.parts)
-        if self.division is None:
-            return Step(cut)
-        return Step(cut, self.division.superpixel, self.runs)
+        through = [division.superpixel for division in self.divisions]
+        return Step(Cut(scale, self.parts), tuple(zip(through, self.runs, strict=True)))
 
 
 def by_seeds(state: State, found: Found, groups: Groups, method: str) -> Plan:
@@ -75,13 +73,6 @@ def by_points(state: State, found: Found, points: Any, method: str) -> Plan:
     """Cut between groups of pixels; where two groups are in one superpixel, through that."""
     located = _located(state, found, points)
     mixed = [s for s, groups in located.items() if len(groups) > 1]
-    if len(mixed) > 1:
-        said = ", ".join(str(int(state.graph.ids[s])) for s in mixed)
-        raise Refused(
-            f"Points of different groups meet in {len(mixed)} superpixels ({said}), and one cut "
-            "divides one of them; take points away until they meet in one, and cut again for the "
-            "next."
-        )
     groups: Groups = [[] for _ in points]
     for superpixel, by_group in located.items():
         if superpixel not in mixed:
@@ -89,22 +80,29 @@ def by_points(state: State, found: Found, points: Any, method: str) -> Plan:
             groups[group].append(superpixel)
     if not mixed:
         return by_seeds(state, found, groups, method)
-    by_group = located[mixed[0]]
-    present = sorted(by_group)
-    seeds = [by_group[k] for k in present]
-    pieces = superpixel_pieces(state.graph, mixed[0], seeds, cue=_cue(state))
-    division = divide(state.graph, mixed[0], pieces.labels)
-    dense = division.dense_ids(pieces.labels)
-    for label, group in enumerate(pieces.groups.tolist(), start=1):
-        if group >= 0:
-            groups[present[group]].append(dense[label])
-    members = as_ids(np.concatenate([found.members, division.members[1:]]))
-    state.draw(division)
+    divisions: list[Division] = []
+    runs = []
     try:
-        parts = _parts(state, found, members, groups, method, division)
+        for superpixel in mixed:
+            by_group = located[superpixel]
+            present = sorted(by_group)
+            seeds = [by_group[k] for k in present]
+            pieces = superpixel_pieces(state.graph, superpixel, seeds, cue=_cue(state))
+            division = divide(state.graph, superpixel, pieces.labels)
+            dense = division.dense_ids(pieces.labels)
+            for label, group in enumerate(pieces.groups.tolist(), start=1):
+                if group >= 0:
+                    groups[present[group]].append(dense[label])
+            state.draw(division)
+            divisions.append(division)
+            runs.append(tuple(pieces_to_runs(pieces.labels)))
+        more = [division.members[1:] for division in divisions]
+        members = as_ids(np.concatenate([found.members, *more]))
+        parts = _parts(state, found, members, groups, method, divisions)
     finally:
-        state.erase(division)
-    return Plan(_planned(parts).parts, division, tuple(pieces_to_runs(pieces.labels)))
+        for division in reversed(divisions):
+            state.erase(division)
+    return Plan(_planned(parts).parts, tuple(divisions), tuple(runs))
 
 
 def _cue(state: State) -> str:
@@ -150,31 +148,31 @@ def _parts(
     members: Ids,
     groups: Groups,
     method: str,
-    division: Division | None = None,
+    divisions: Sequence[Division] = (),
 ) -> list[Any]:
     graph, policy = state.graph, state.policy
     if method == "seeded":
         return list(seeded(graph, members, groups, policy))
     if method == "tree":
-        node, children = _branches(state, found.node, division)
+        node, children = _branches(state, found.node, divisions)
         return list(by_tree(graph, members, groups, node, children, policy))
     try:
         return list(min_cut(graph, members, groups, policy))
     except InvalidInput:
-        if division is None:
+        if not divisions:
             raise
         # Who placed two seeds in one superpixel may well mean no more than its pieces.
         return list(min_cut(graph, members, groups, policy, isolating=True))
 
 
-def _branches(state: State, node: int, division: Division | None) -> tuple[int, Any]:
+def _branches(state: State, node: int, divisions: Sequence[Division]) -> tuple[int, Any]:
     """Return the tree under a node with superpixels for leaves: nodes are negative numbers.
 
     A superpixel that is divided is a node over its pieces.
     """
     tree = state.tree
     links = tree.record.nodes.links
-    pieces = {} if division is None else {division.superpixel: division.members.tolist()}
+    pieces = {division.superpixel: division.members.tolist() for division in divisions}
 
     def key(at: int) -> int:
         superpixel = int(links[at, LOW])

@@ -71,7 +71,7 @@ class Editing(Seeing):
             ids = tuple(found.id for found in segments)
             members = [found.members for found in segments]
             taught = noted(self._state.graph, self._state.policy, combinations(members, 2), -1)
-            self._edit("merge", ids, segments, steps, [None], progress, taught)
+            self._edit("merge", ids, segments, steps, [()], progress, taught)
             return Change(self._history.done[-1].action.words, (segments[0].id,), notes)
 
     def cut(
@@ -135,9 +135,9 @@ class Editing(Seeing):
         *,
         progress: ProgressCallback | None = None,
     ) -> Change:
-        """Cut a segment between groups of pixels, through a superpixel where that is needed.
+        """Cut a segment between groups of pixels, through superpixels where that is needed.
 
-        Where points of different groups lie in one superpixel, it is divided first, by flooding the
+        A superpixel in which points of different groups lie is divided first, by flooding the
         boundary cue from them: its largest piece keeps its id, the others get new ones.
 
         Parameters
@@ -178,8 +178,7 @@ class Editing(Seeing):
                 found = self._cuttable(segment)
                 plan = _cutting.by_points(self._state, found, points, check_method(method))
             ids = self._state.graph.ids
-            if plan.division is not None:
-                ids = np.concatenate([ids, plan.division.ids])
+            ids = np.concatenate([ids, *(division.ids for division in plan.divisions)])
             return [ids[part] for part in plan.parts]
 
     def lock(self, segment: int, *, progress: ProgressCallback | None = None) -> Change:
@@ -189,7 +188,7 @@ class Editing(Seeing):
             found = self._find(segment)
             require_unlocked(self._seen, found, "locked again")
             steps = (Step(Lock(self.threshold, found.members)),)
-            self._edit("lock", (found.id,), [found], steps, [None], progress)
+            self._edit("lock", (found.id,), [found], steps, [()], progress)
             return Change(self._history.done[-1].action.words, (found.id,))
 
     def unlock(self, segment: int, *, progress: ProgressCallback | None = None) -> Change:
@@ -200,7 +199,7 @@ class Editing(Seeing):
             if not self.is_locked(segment):
                 raise Refused(f"Segment {found.id} is not locked, so it cannot be unlocked.")
             steps = (Step(Unlock(self.threshold, found.anchor)),)
-            self._edit("unlock", (found.id,), [found], steps, [None], progress)
+            self._edit("unlock", (found.id,), [found], steps, [()], progress)
             return Change(self._history.done[-1].action.words, (found.id,))
 
     def up(self, segment: int) -> Change:
@@ -246,24 +245,23 @@ class Editing(Seeing):
 
     def _cut(self, found: Found, plan: Plan, progress: ProgressCallback | None) -> Change:
         steps = (plan.step(self.threshold),)
-        with self._drawn(plan.division):
+        with self._drawn(plan.divisions):
             pairs = combinations(plan.parts, 2)
             taught = noted(self._state.graph, self._state.policy, pairs, 1)
-        self._edit("cut", (found.id,), [found], steps, [plan.division], progress, taught)
+        self._edit("cut", (found.id,), [found], steps, [plan.divisions], progress, taught)
         action = self._history.done[-1].action
         return Change(action.words, self._there(action, np.concatenate(plan.parts)))
 
     @contextmanager
-    def _drawn(self, division: Division | None) -> Iterator[None]:
-        """Have a superpixel divided for a moment, to measure its pieces."""
-        if division is None:
-            yield
-            return
-        self._state.draw(division)
+    def _drawn(self, divisions: Sequence[Division]) -> Iterator[None]:
+        """Have superpixels divided for a moment, to measure their pieces."""
+        for division in divisions:
+            self._state.draw(division)
         try:
             yield
         finally:
-            self._state.erase(division)
+            for division in reversed(divisions):
+                self._state.erase(division)
 
     def _edit(
         self,
@@ -271,7 +269,7 @@ class Editing(Seeing):
         ids: tuple[int, ...],
         segments: list[Found],
         steps: tuple[Step, ...],
-        divisions: list[Division | None],
+        divisions: list[tuple[Division, ...]],
         progress: ProgressCallback | None,
         taught: dict[str, Any] | None = None,
     ) -> None:
@@ -288,8 +286,8 @@ class Editing(Seeing):
             made = (*(Step(edit) for edit in first.edits), *steps)
             return Action(kind, ids, self.threshold, made, dropped=first.dropped, examples=taught)
 
-        def known(first: Real) -> list[Division | None]:
-            return [*[None] * len(first.edits), *divisions]
+        def known(first: Real) -> list[tuple[Division, ...]]:
+            return [*[()] * len(first.edits), *divisions]
 
         if any(override.scale == self.threshold for override in overrides):
             self._state.apply(action(real), tuple(known(real)), progress)

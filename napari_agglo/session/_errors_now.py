@@ -80,4 +80,4 @@ class ErrorsNow:
 
 
 def _divisions(state: State) -> list[Division]:
-    return [d for applied in state.done for d in applied.divisions if d is not None]
+    return [one for applied in state.done for several in applied.divisions for one in several]

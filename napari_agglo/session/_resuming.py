@@ -44,7 +44,7 @@ def resume(state: State, actions: Iterable[Action], arrays: Mapping[str, NDArray
             return False
         start, number = state.graph, 0
         edits: list[Edit] = []
-        divisions: list[Division | None] = []
+        divisions: list[tuple[Division, ...]] = []
 
         def put_tree() -> None:
             prefix = f"tree{number}_"

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -30,7 +31,7 @@ class Applied:
     action: Action
     overrides: tuple[Override, ...]
     answers: tuple[Answer, ...]
-    divisions: list[Division | None] = field(default_factory=list)  # one for each step done
+    divisions: list[tuple[Division, ...]] = field(default_factory=list)  # of each step done
     mark: MarkChange | None = None
     before: tuple[Policy, Hierarchy] | None = None  # of what was learned
 
@@ -74,7 +75,7 @@ class State:
     def apply(
         self,
         action: Action,
-        divisions: tuple[Division | None, ...] = (),
+        divisions: Sequence[Sequence[Division]] = (),
         progress: ProgressCallback | None = None,
     ) -> Applied:
         """Apply an action, wholly or not at all; `divisions` of its steps, if they are known."""
@@ -83,13 +84,10 @@ class State:
             if action.policy is not None:
                 self._learn(action.policy, applied, progress)
             for k, step in enumerate(action.steps):
-                known = divisions[k] if divisions else None
-                division = self._division(step) if known is None else known
-                self._check(step.edit, division)
-                self.tree.do(step.edit, progress, division)
-                applied.divisions.append(division)
-                if division is not None:
-                    self.draw(division)
+                with self.divided(step, divisions[k] if divisions else ()) as made:
+                    self._check(step.edit, made)
+                    self.tree.do(step.edit, progress, made)
+                applied.divisions.append(made)
             self._override(action)
             if action.answer is not None:
                 self._check_ids(np.array(action.answer.superpixels))
@@ -113,11 +111,9 @@ class State:
             applied.before = self.policy, self.tree
             self.policy = policy
         for step in action.steps:
-            division = self._division(step)
-            self._check_named(step.edit, division)
-            applied.divisions.append(division)
-            if division is not None:
-                self.draw(division)
+            with self.divided(step) as made:
+                self._check_named(step.edit)
+            applied.divisions.append(made)
         self._override(action)
         if action.answer is not None:
             self._check_ids(np.array(action.answer.superpixels))
@@ -134,6 +130,21 @@ class State:
         self._restore(applied)
         self.version += 1
         return applied
+
+    @contextmanager
+    def divided(self, step: Step, known: Sequence[Division] = ()) -> Iterator[tuple[Division, ...]]:
+        """Have the superpixels of a step divided, and stay so unless something goes wrong."""
+        made: list[Division] = []
+        try:
+            for k, (superpixel, runs) in enumerate(step.divisions):
+                made.append(known[k] if known else self._division(superpixel, runs))
+                self.draw(made[-1])
+            yield tuple(made)
+        except BaseException:
+            for division in reversed(made):
+                if self.graph.n_regions > division.n_regions:  # else it was never drawn
+                    self.erase(division)
+            raise
 
     def draw(self, division: Division) -> None:
         """Draw the pieces of a superpixel into the graph."""
@@ -209,9 +220,9 @@ class State:
         if applied.before is not None:
             self.policy, self.tree = applied.before
             applied.divisions.clear()
-        for division in reversed(applied.divisions):
+        for divisions in reversed(applied.divisions):
             self.tree.undo()
-            if division is not None:
+            for division in reversed(divisions):
                 self.erase(division)
         self.overrides = applied.overrides
         self.answers = applied.answers
@@ -227,22 +238,20 @@ class State:
             kept.append(action.override)
         self.overrides = tuple(kept)
 
-    def _division(self, step: Step) -> Division | None:
-        if not step.superpixel:
-            return None
-        self._check_ids(np.array([step.superpixel]))
-        start, stop = self.graph.boxes[step.superpixel]
-        pieces = runs_to_pieces(step.runs, (stop - start).tolist())
-        return divide(self.graph, step.superpixel, pieces)
+    def _division(self, superpixel: int, runs: tuple[int, ...]) -> Division:
+        self._check_ids(np.array([superpixel]))
+        start, stop = self.graph.boxes[superpixel]
+        pieces = runs_to_pieces(runs, (stop - start).tolist())
+        return divide(self.graph, superpixel, pieces)
 
     # The kernels trust these; a journal may have been written by anyone.
 
-    def _check_ids(self, ids: NDArray[Any], more: int = 0) -> None:
-        if ids.size == 0 or ids.min() < 1 or ids.max() > self.graph.n_regions + more:
+    def _check_ids(self, ids: NDArray[Any]) -> None:
+        if ids.size == 0 or ids.min() < 1 or ids.max() > self.graph.n_regions:
             raise InvalidInput("The journal names superpixels that there are not.")
 
-    def _check_named(self, edit: Edit, division: Division | None) -> NDArray[Any]:
-        """Return the superpixels that an edit names, which there are, or its division makes."""
+    def _check_named(self, edit: Edit) -> NDArray[Any]:
+        """Return the superpixels that an edit names, which there are."""
         if not np.isfinite(edit.scale):
             raise InvalidInput("The journal has an edit at no scale.")
         ids: NDArray[Any]
@@ -252,16 +261,17 @@ class State:
             ids = np.concatenate([np.zeros(0, np.int32), *edit.parts])
         else:
             ids = edit.members if isinstance(edit, Lock) else np.array([edit.superpixel])
-        self._check_ids(ids, 0 if division is None else len(division.ids))
+        self._check_ids(ids)
         return ids
 
-    def _check(self, edit: Edit, division: Division | None) -> None:
-        ids = self._check_named(edit, division)
+    def _check(self, edit: Edit, divisions: Sequence[Division]) -> None:
+        ids = self._check_named(edit)
         locks = self.tree.record.constraints.lock_of
         if isinstance(edit, Merge):
             allowed = not locks[ids].any()
         elif isinstance(edit, Cut):
             allowed = all(map(len, edit.parts)) and not locks[ids[ids < len(locks)]].any()
+            allowed &= all((ids == division.superpixel).any() for division in divisions)
         elif isinstance(edit, Lock):
             node = self.tree.region(int(edit.members[0]), edit.scale)
             same = np.array_equal(self.tree.members(node), edit.members)

@@ -41,10 +41,11 @@ def from_scratch(graph, kind, seed, entries):
     edits = []
     for entry in live(entries):
         for plain in entry.get("steps", ()):
-            if "division" in plain:
-                s = plain["division"]["superpixel"]
+            said = [plain["division"]] if "division" in plain else plain.get("divisions", [])
+            for through in said:
+                s = through["superpixel"]
                 start, stop = graph.boxes[s]
-                pieces = runs_to_pieces(plain["division"]["runs"], (stop - start).tolist())
+                pieces = runs_to_pieces(through["runs"], (stop - start).tolist())
                 division = divide(graph, s, pieces)
                 graph = division.apply(graph)
                 edits = [with_pieces(edit, division) for edit in edits]

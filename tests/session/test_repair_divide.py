@@ -29,14 +29,27 @@ def with_pieces(edit, division):
     return Cut(edit.scale, tuple(parts))
 
 
-def draw_division(draw, graph, seen, scale):
-    """Draw a division of a superpixel of a segment, and a cut of that between its pieces."""
+def draw_cut(draw, graph, seen, scale):
+    """Draw divisions of superpixels of a segment, and a cut of that between their pieces."""
     pixels = graph.sizes
     segments = sorted((r for r in seen if any(pixels[s] > 1 for s in r)), key=min)
     if not segments:
         return None
     segment = draw(st.sampled_from(segments))
-    superpixel = draw(st.sampled_from(sorted(s for s in segment if pixels[s] > 1)))
+    large = st.sampled_from(sorted(s for s in segment if pixels[s] > 1))
+    divisions, owner = [], {}
+    for superpixel in draw(st.lists(large, min_size=1, max_size=2, unique=True)):
+        divisions.append(draw_division(draw, graph, superpixel))
+        owner |= {int(s): k % 2 for k, s in enumerate(divisions[-1].members)}
+        graph = divisions[-1].apply(graph)
+    owner |= {s: draw(st.integers(0, 1)) for s in sorted(segment - owner.keys())}
+    parts = [frozenset(s for s, k in owner.items() if k == part) for part in (0, 1)]
+    expected = {r for r in seen if r != segment} | set(parts)
+    return divisions, Cut(scale, tuple(as_ids(part) for part in parts)), expected
+
+
+def draw_division(draw, graph, superpixel):
+    """Draw a division of a superpixel."""
     box = tuple(slice(*ends) for ends in graph.boxes[superpixel].T)
     pieces = np.where(graph.superpixels.image[box] == superpixel, 1, 0)
     inside = np.flatnonzero(pieces)
@@ -44,12 +57,7 @@ def draw_division(draw, graph, seen, scale):
     numbers = [*range(1, n + 1)]
     numbers += [draw(st.integers(1, n)) for _ in range(len(inside) - n)]
     pieces.reshape(-1)[inside] = numbers
-    division = divide(graph, superpixel, pieces)
-    owner = {int(s): k % 2 for k, s in enumerate(division.members)}
-    owner |= {s: draw(st.integers(0, 1)) for s in sorted(segment - {superpixel})}
-    parts = [frozenset(s for s, k in owner.items() if k == part) for part in (0, 1)]
-    expected = {r for r in seen if r != segment} | set(parts)
-    return division, Cut(scale, tuple(as_ids(part) for part in parts)), expected
+    return divide(graph, superpixel, pieces)
 
 
 @settings(max_examples=80)
@@ -76,15 +84,17 @@ def test_it_equals_the_run_on_the_divided_image(data, graph, policy):
             expected, graph, edits = past.pop()
             assert state_of(tree) == expected
         elif action == "divide":
-            drawn = draw_division(data.draw, graph, seen - set(locks), scale)
+            drawn = draw_cut(data.draw, graph, seen - set(locks), scale)
             if drawn is None:
                 continue
-            division, cut, expected = drawn
+            divisions, cut, expected = drawn
             past.append((before, graph, edits))
-            tree.do(cut, division=division)
+            tree.do(cut, divisions=divisions)
             assert partition(tree, scale) == expected | set(locks)
-            graph = division.apply(graph)
-            edits = [*(with_pieces(edit, division) for edit in edits), cut]
+            for division in divisions:
+                graph = division.apply(graph)
+                edits = [with_pieces(edit, division) for edit in edits]
+            edits = [*edits, cut]
         elif action == "edit":
             drawn = draw_edit(data.draw, neighbours, seen, locks, scale)
             if drawn is not None:

@@ -116,13 +116,35 @@ def test_a_cut_through_a_superpixel(session):
     assert observed(session) == before
 
 
-def test_one_cut_divides_one_superpixel(session):
+def test_a_cut_through_two_superpixels(session):
+    session.merge(7, 900)
+    seen = observed(session)
+    points = [[(0, 4), (0, 6)], [(2, 4), (2, 7)]]
+    for method in ("min_cut", "seeded", "tree"):
+        parts = session.preview_cut(7, points=points, method=method)
+        assert observed(session) == seen
+        change = session.cut_points(7, points, method)
+        assert "into 2 parts through 2 superpixels" in str(change)
+        table = session.labels()
+        assert table[0, 4] == table[0, 6] != table[2, 4] == table[2, 7]
+        assert session.graph.n_regions == 6
+        held = {frozenset(session.members(k).tolist()) for k in session.segments()}
+        assert {frozenset(part.tolist()) for part in parts} <= held
+        cut = observed(session)
+        session.close()
+        session = Session.open(session.path)
+        assert observed(session) == cut
+        session.undo()
+        assert observed(session) == seen
+        session.redo()
+        assert observed(session) == cut
+        session.undo()
+    session.close()
+
+
+def test_a_cut_between_superpixels_by_points(session):
     session.merge(5, 7)
-    files, seen = tree_of(session.path), observed(session)
-    with pytest.raises(Refused, match=r"2 superpixels \(5, 7\)"):
-        session.cut_points(5, [[(0, 0), (0, 4)], [(2, 0), (2, 5)]])
-    assert tree_of(session.path) == files
-    assert observed(session) == seen
+    seen = observed(session)
     for method in ("min_cut", "seeded", "tree"):
         parts = session.preview_cut(5, points=[[(0, 0)], [(0, 4)]], method=method)
         session.cut_points(5, [[(0, 0)], [(0, 4)]], method)

@@ -144,10 +144,10 @@ class Proofreading(RuleBasedStateMachine):
             return  # the naive model is slow
         segment = self.some(data)
         pixels = np.argwhere(session.labels() == segment).tolist()
-        chosen = data.draw(st.permutations(pixels))[:3]
+        chosen = data.draw(st.permutations(pixels))[:4]
         points = [[p] for p in chosen[:2]]
-        if len(chosen) > 2:
-            points[data.draw(st.integers(0, 1))].append(chosen[2])
+        for point in chosen[2:]:
+            points[data.draw(st.integers(0, 1))].append(point)
         was = observed(session)
         try:
             parts = session.preview_cut(segment, points=points, method=method)

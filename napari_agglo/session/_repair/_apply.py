@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -21,19 +23,19 @@ def apply(
     record: Record,
     edit: Edit,
     step: Step,
-    division: Division | None = None,
+    divisions: Sequence[Division] = (),
     progress: ProgressCallback | None = None,
 ) -> None:
     """Let an edit happen at its scale, which the horizon reaches; the horizon then ends there.
 
-    A cut may come with the `division` of a superpixel of the segment that is cut; its parts then
-    name the pieces.
+    A cut may come with `divisions` of superpixels of the segment that is cut, each made on the
+    graph after the one before; its parts then name the pieces.
     """
     match edit:
         case Merge():
             _merge(record, edit, step)
         case Cut():
-            _cut(record, edit, step, division, progress)
+            _cut(record, edit, step, divisions, progress)
         case Lock():
             _lock(record, edit, step)
         case Unlock():
@@ -54,31 +56,30 @@ def _cut(
     record: Record,
     edit: Cut,
     step: Step,
-    division: Division | None,
+    divisions: Sequence[Division],
     progress: ProgressCallback | None,
 ) -> None:
-    anchor = int(edit.parts[0][0]) if division is None else division.superpixel
+    anchor = divisions[0].superpixel if divisions else int(edit.parts[0][0])
     node = record.region(anchor, edit.scale)
     naming = record.naming(node)
     members = np.concatenate(edit.parts)
-    if division is not None:
-        step.divided = divide(record, division)
+    for division in divisions:
+        step.divided.append(divide(record, division))
     slot_of = record.places.slot_of
     try:
         slot_of[members] = np.repeat(np.arange(len(edit.parts)), [len(p) for p in edit.parts])
         order = record.subtree(node)
         links = record.nodes.links
         leaves = links[order[links[order, FIRST] < 0], LOW]
-        if division is not None:
-            leaves = np.concatenate([leaves, division.members[1:]])
+        leaves = np.concatenate([leaves, *(division.members[1:] for division in divisions)])
         if len(leaves) != len(members) or (slot_of[leaves] < 0).any():
             raise InvalidInput(
                 "`parts` must be disjoint and make up one segment: give each of its superpixels "
                 "once."
             )
-        if division is None:
+        if not divisions:
             alive, lowest = before_crossing(record.nodes, order, slot_of)
-        else:  # all that holds the superpixel is gone, so the run begins where nothing is merged
+        else:  # all that holds the superpixels is gone, so the run begins where nothing is merged
             alive, lowest = record.nodes.leaves[members].astype(np.int64), -np.inf
         if lowest < np.inf:
             _run_within(record, edit, node, members, alive, lowest, step, progress)

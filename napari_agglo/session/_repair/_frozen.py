@@ -25,7 +25,7 @@ from napari_agglo.session._repair._run import Changes, Known
 
 Arrays = dict[str, NDArray[Any]]
 # Columns of `steps`, a row a step ...
-_IS_EDIT, _CHANGES, _KNOWN, _NAMED, _LOCKED, _POOLED, _SWAP_A, _SWAP_B, _IS_DIVIDED = range(9)
+_IS_EDIT, _CHANGES, _KNOWN, _NAMED, _LOCKED, _POOLED, _SWAP_A, _SWAP_B, _DIVIDED = range(9)
 # ... and of `divided`, a row a division.
 _N, _SUPERPIXEL, _LEAF, _ROW, _ADJACENT, _REGIONS, _BOUNDARIES, _COUNT, _POOL, _AROUND = range(10)
 
@@ -38,7 +38,7 @@ def frozen(tree: Hierarchy) -> Arrays:
     number = {id(known): k for k, known in enumerate(knowns)}
     changes = [change for step in steps for change in step.changes]
     entered = [step.entered for step in steps if step.entered is not None]
-    divided = [step.divided for step in steps if step.divided is not None]
+    divided = [one for step in steps for one in step.divided]
     return {
         "links": nodes.links[: nodes.count],
         "scales": nodes.scales[: nodes.count],
@@ -71,7 +71,7 @@ def thawed(
     policy: Policy,
     arrays: Arrays,
     edits: Sequence[Edit],
-    divisions: Sequence[Division | None],
+    divisions: Sequence[Sequence[Division]],
 ) -> Hierarchy:
     """Return the hierarchy that `frozen` made arrays of.
 
@@ -84,7 +84,7 @@ def thawed(
     edits, divisions
         The live edits, oldest first, and what each divides.
     """
-    cut = [division for division in divisions if division is not None]
+    cut = [division for several in divisions for division in several]
     n = graph.n_regions + sum(len(division.ids) for division in cut)
     check_arrays(arrays, n, len(edits), len(cut))
     nothing = np.zeros(0, np.int64)
@@ -114,11 +114,10 @@ def thawed(
         for length, count in take("changes", row[_CHANGES]).tolist():
             step.changes.append(Changes(take("log", length), take("logged", length), count))
         if row[_IS_EDIT]:
-            edit, division = waiting.pop()
-            require((division is not None) == bool(row[_IS_DIVIDED]))
+            edit, several = waiting.pop()
+            require(len(several) == row[_DIVIDED])
             step.entered = _entered(row, take)
-            if division is not None:
-                step.divided = _redivided(record.constraints, division, take)
+            step.divided = [_redivided(record.constraints, one, take) for one in several]
             _enter(record.constraints, edit, step.entered)
         if row[_SWAP_A] > 0:
             step.swap = row[_SWAP_A], row[_SWAP_B]
@@ -137,8 +136,8 @@ def _row(step: Step, number: dict[int, int]) -> tuple[int, ...]:
     edit = (len(entered.superpixels), len(entered.locked), entered.pooled) if entered else (0, 0, 0)
     swap = step.swap or (0, 0)
     known = number[id(step.known)]
-    flags = entered is not None, step.divided is not None
-    return int(flags[0]), len(step.changes), known, *edit, int(swap[0]), int(swap[1]), int(flags[1])
+    is_edit, divided = int(entered is not None), len(step.divided)
+    return is_edit, len(step.changes), known, *edit, int(swap[0]), int(swap[1]), divided
 
 
 def _divided_row(divided: Divided) -> tuple[int, ...]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -117,17 +119,17 @@ class Hierarchy:
         self,
         edit: Edit,
         progress: ProgressCallback | None = None,
-        division: Division | None = None,
+        divisions: Sequence[Division] = (),
     ) -> None:
         """Let an edit happen; whether a user may do that is decided elsewhere.
 
-        A cut may come with the `division` of a superpixel of its segment, whose pieces are then
-        among its parts; the two are undone together.
+        A cut may come with `divisions` of superpixels of its segment, each made on the graph after
+        the one before, whose pieces are then among its parts; all are undone together.
         """
         self.look(edit.scale, progress)
         step = self.record.begin()
         try:
-            apply(self.record, edit, step, division, progress)
+            apply(self.record, edit, step, divisions, progress)
         except BaseException:
             self.record.put_back(step)
             raise

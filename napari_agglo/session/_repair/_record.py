@@ -45,7 +45,7 @@ class Step:
     known: Known
     changes: list[Changes] = field(default_factory=list)
     entered: Entered | None = None  # None for a look
-    divided: Divided | None = None
+    divided: list[Divided] = field(default_factory=list)
     swap: Swap | None = None
 
 
@@ -175,8 +175,8 @@ class Record:
             self.names.swap(step.swap)
         if step.entered is not None:
             self.constraints.take_back(step.entered)
-        if step.divided is not None:
-            make_whole(self, step.divided)
+        for divided in reversed(step.divided):
+            make_whole(self, divided)
 
     def _log(self, room: int) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.int64]]:
         state = np.zeros(8, np.int64)

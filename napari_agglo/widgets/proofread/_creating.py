@@ -19,6 +19,7 @@ from napari_agglo.widgets._jobs import Job
 from napari_agglo.widgets._project import Project, Step, project_of
 from napari_agglo.widgets.proofread._opening import Opened, closing_if_late, show_session
 from napari_agglo.widgets.proofread._view_state import read_state
+from napari_agglo.widgets.proofread._warm import warm_edits
 
 _AT_ONCE = 64  # superpixels in one merge: which of them touch is asked of each pair
 _LEFT_BEHIND = ("lock", "lock.only", ".*.partial")  # by whoever writes to the folder now
@@ -52,6 +53,7 @@ def create_session(viewer: Any, path: Path) -> Job | None:
     gold, threshold, partition = project.gold, project.threshold, _partition(project, graph)
 
     def work(progress: ProgressCallback) -> Opened:
+        warm_edits(progress)
         target.parent.mkdir(parents=True, exist_ok=True)
         session = Session.create(target, graph, policy, tree=tree, gold=gold, progress=progress)
         try:

@@ -23,6 +23,7 @@ from napari_agglo.widgets.proofread._view_state import (
     placement_of,
     read_state,
 )
+from napari_agglo.widgets.proofread._warm import warm_edits
 
 Opened = tuple[Session, MergeTree, Any, State]
 
@@ -61,6 +62,7 @@ def open_session(
     folder = Path(path)
 
     def work(progress: ProgressCallback) -> Opened:
+        warm_edits(progress)
         session = Session.open(
             folder, read_only=read_only, steal_lock=steal_lock, progress=progress
         )

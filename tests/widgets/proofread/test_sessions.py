@@ -93,7 +93,7 @@ def test_closing_gives_the_canvas_back(hands):
     draw()
     assert hands.project.session is None
     assert not text_overlay(hands.viewer).visible
-    assert not hands.viewer.mouse_drag_callbacks
+    assert not [one for one in hands.viewer.mouse_drag_callbacks if "agglo" in one.__module__]
     assert not hands.viewer.keymap
     hands.click((60, 70))
     assert hands.project.active == 0
@@ -205,8 +205,11 @@ def test_a_folder_that_is_no_session_is_refused(hands, notices, tmp_path):
     (tmp_path / "x.agglo").mkdir()
     open_session(hands.viewer, tmp_path / "x.agglo")
     hands.settle()
+    hands.answer("Cancel")
     assert hands.project.session is before
-    assert notices
+    open_session(hands.viewer, tmp_path / "nowhere.agglo")
+    hands.settle()
+    assert any("There is no session" in told for told in notices)
 
 
 def test_save_as_goes_on_in_the_copy(hands, monkeypatch, tmp_path):
@@ -259,7 +262,7 @@ def test_the_dock_closed_and_opened_again(hands, viewer):
     again = ProofreadWidget(viewer)
     viewer.window.add_dock_widget(again, name="Proofread")
     draw()
-    assert len(viewer.mouse_drag_callbacks) == 1
+    assert len([one for one in viewer.mouse_drag_callbacks if "agglo" in one.__module__]) == 1
     assert f"Segment {hands.id_at(a)}" in again.details.title.text()
     assert "saved" in again.bar.saved.text()
     hands.press("undo")
@@ -319,7 +322,11 @@ def test_a_segmentation_of_another_tool_is_what_one_starts_from(viewer, shown, s
     # And the policy goes on from there.
     n = shown.n_segments
     shown.threshold = 0.5
-    settle(shown)
+    for _ in range(1000):
+        settle(shown)
+        if shown.settled:
+            break
+        QTest.qWait(5)
     assert shown.n_segments < n
     assert len(shown.session.history) > 0
 

@@ -82,7 +82,8 @@ def describe(policy: LearnedPolicy, errors: list[EpochError]) -> str:
     record = policy.record
     epochs = record.get("epochs")
     how = f"{record.get('strategy', 'learned')}"
-    how += f" ({epochs} epochs)" if epochs else ""
+    many = "" if epochs == 1 else "s"
+    how += f" ({epochs} epoch{many})" if epochs else ""
     cues = ", ".join(policy.features.cues)
     lines = [
         f"{how}, {record.get('classifier', 'classifier')}, {policy.features.preset} features of "

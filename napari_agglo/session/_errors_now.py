@@ -36,17 +36,27 @@ class Errors:
 
 
 class ErrorsNow:
-    """Follows what is seen; superpixels that have not moved cost no more than a comparison."""
+    """Follows what is seen; superpixels that have not moved cost nothing."""
 
     def __init__(self, state: State, gold: NDArray[Any], names: NDArray[np.uint32]) -> None:
         self._gold = gold
         self._live = LiveVI(contingency(state.graph.superpixels, gold), names)
-        self._names = names.copy()
-        self._divisions = _divisions(state)
+        self._divisions = list(state.divisions)
 
-    def now(self, state: State, names: NDArray[np.uint32]) -> Errors:
-        """Return the errors of the segments `names`."""
-        wanted = _divisions(state)
+    def now(
+        self, state: State, names: NDArray[np.uint32], moved: NDArray[np.int64] | None = None
+    ) -> Errors:
+        """Return the errors of the segments `names`; of these `moved` if only these may have."""
+        self._follow(state.divisions)
+        if moved is not None:
+            moved = moved[moved < len(names)]
+        self._live.update(names, moved)
+        return Errors(self._live.false_merge, self._live.false_split)
+
+    def _follow(self, wanted: list[Division]) -> None:
+        # None is ever on top of others than it was made on: the last one tells of all.
+        if len(self._divisions) == len(wanted) and self._divisions[-1:] == wanted[-1:]:
+            return
         same = 0
         for ours, theirs in zip(self._divisions, wanted, strict=False):
             if ours is not theirs:
@@ -56,28 +66,18 @@ class ErrorsNow:
             self._make_whole(division)
         for division in wanted[same:]:
             self._divide(division)
-        self._divisions = wanted
-        self._live.update(names)
-        self._names = names.copy()
-        return Errors(self._live.false_merge, self._live.false_split)
+        self._divisions = list(wanted)
 
     def _divide(self, division: Division) -> None:
         inside = division.pieces > 0
         labels = division.members[division.pieces[inside].astype(np.int64) - 1]
         self._live.redraw([division.superpixel], labels, self._gold[division.box][inside])
-        segment = self._names[division.superpixel]
-        self._names = np.append(self._names, np.full(len(division.ids), segment, np.uint32))
 
     def _make_whole(self, division: Division) -> None:
         first, *others = division.members.tolist()
         for piece in others:
-            if self._names[piece] != self._names[first]:
-                self._live.move([piece], int(self._names[piece]), int(self._names[first]))
+            if self._live.segment(piece) != self._live.segment(first):
+                self._live.move([piece], self._live.segment(piece), self._live.segment(first))
         inside = division.pieces > 0
         labels = np.full(int(inside.sum()), first)
         self._live.redraw(division.members, labels, self._gold[division.box][inside])
-        self._names = self._names[: division.n_regions + 1]
-
-
-def _divisions(state: State) -> list[Division]:
-    return [one for applied in state.done for several in applied.divisions for one in several]

@@ -117,9 +117,12 @@ def in_order(nodes: Nodes, inner: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def _merges(seen: Seen) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
-    """Return both regions of each merge by their smallest superpixel, and its priority."""
+    """Return both regions of each merge by their smallest superpixel, and its priority.
+
+    A merge comes after those that its regions were made by.
+    """
     nodes = seen.state.tree.record.nodes
-    inner = inner_nodes(seen)
+    inner = inner_nodes(seen)[::-1]
     ends = nodes.links[nodes.links[inner][:, [FIRST, SECOND]], LOW].astype(np.int64)
     ends.sort(axis=1)
     said = np.where(nodes.links[inner, EDIT] >= 0, np.nan, nodes.scales[inner, PRIORITY])

@@ -93,8 +93,20 @@ class LiveVI:
             )
         self._move(moved, np.full(moved.size, target, np.int64))
 
-    def update(self, lut: ArrayLike) -> None:
-        """Take over a whole table of segments, moving only what is different in it."""
+    def segment(self, superpixel: int) -> int:
+        """Return the segment of a superpixel."""
+        return int(self._lut[superpixel])
+
+    def update(self, lut: ArrayLike, among: NDArray[np.int64] | None = None) -> None:
+        """Take over a whole table of segments, moving only what is different in it.
+
+        With `among`, only these superpixels are looked at: the others are where they were.
+        """
+        if among is not None:
+            wanted = np.asarray(lut)[among].astype(np.int64)
+            moved = np.flatnonzero(wanted != self._lut[among])
+            self._move(among[moved], wanted[moved])
+            return
         new = self._checked(lut)
         moved = np.flatnonzero(new != self._lut)
         if 2 * moved.size > new.size:

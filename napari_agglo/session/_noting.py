@@ -87,7 +87,8 @@ class Noting(Editing):
                         "Session.create(path, graph, policy, gold=...)."
                     )
                 self._errors = ErrorsNow(self._state, gold, names)
-            return self._errors.now(self._state, names)
+                self._seen.moved()
+            return self._errors.now(self._state, names, self._seen.moved())
 
     def suggestions(
         self,

@@ -29,6 +29,7 @@ class Seen:
         self._table: NDArray[Any] | None = None
         self._view: tuple[int, View] | None = None
         self.version = 0  # another number whenever what is seen may have changed
+        self._moved: list[NDArray[np.int32]] | None = None  # since one asked, if not anything
 
     @property
     def threshold(self) -> float:
@@ -43,7 +44,7 @@ class Seen:
 
     def forget(self) -> None:
         """Look everything up again, when it is asked for."""
-        self._names = self._table = self._view = None
+        self._names = self._table = self._view = self._moved = None
         self.version += 1
 
     @property
@@ -85,6 +86,8 @@ class Seen:
         self.version += 1
         if self._names is None:
             return
+        if self._moved is not None:
+            self._moved.append(touched)
         n = self.state.graph.n_regions
         if len(self._names) != n + 1:  # some superpixels came, or went
             more = np.zeros(max(0, n + 1 - len(self._names)), np.uint32)
@@ -95,6 +98,13 @@ class Seen:
             members = tree.members(node)
             self._names[members] = tree.name(node)
             left = np.setdiff1d(left, members, assume_unique=True)
+
+    def moved(self) -> NDArray[np.int64] | None:
+        """Return which superpixels may have moved since this was last asked; None: any."""
+        found, self._moved = self._moved, []
+        if found is None:
+            return None
+        return np.unique(np.concatenate([np.zeros(0, np.int64), *found]))
 
     def node(self, name: int) -> int | None:
         """Return the node that is shown under a name, if there is one."""

@@ -66,6 +66,7 @@ class State:
         self.answers: tuple[Answer, ...] = ()
         self.marks = Marks()
         self.done: list[Applied] = []
+        self.divisions: list[Division] = []  # that are drawn, oldest first
         self.version = 0
         self._recall = recall
         self._recall_merges = recall_merges
@@ -151,10 +152,12 @@ class State:
         if self._image is None:
             self._image = self.graph.superpixels.image.copy()
         self.graph = division.apply(self.graph, self._image)
+        self.divisions.append(division)
 
     def erase(self, division: Division) -> None:
         """Make a superpixel whole again, the one that was divided last."""
         self.graph = division.revert(self.graph, self._image)
+        self.divisions.pop()
 
     def know_merges(self, words: dict[str, Any], merges: Merges) -> None:
         """Remember what a policy merges in the graph as it is."""

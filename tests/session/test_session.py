@@ -21,6 +21,7 @@ import napari_agglo as agglo
 from napari_agglo import InvalidInput, Session
 from napari_agglo.evaluate import split_vi
 from napari_agglo.session import NotSaved, Refused, SessionDamaged, SessionLocked
+from napari_agglo.session._live_vi import LiveVI
 
 # By the mean, 5 and 6 are one at 0.3, 7 joins them at 0.5, and 900 later.
 SUPERPIXELS = np.array([[5, 5, 6, 6, 7, 7, 900, 900]] * 3)
@@ -297,12 +298,61 @@ def test_errors_follow_edits(session):
     check()
 
 
+def test_errors_after_an_edit_look_at_what_moved_alone(session, monkeypatch):
+    assert session.errors.vi > 0
+    session.threshold = 0.0
+    before = session.errors
+
+    def whole_table(self, lut):
+        raise AssertionError("the whole table was compared")
+
+    monkeypatch.setattr(LiveVI, "_checked", whole_table)
+    session.merge(5, 7, force=True)
+    assert session.errors != before
+    session.cut_points(900, [[(0, 6)], [(2, 7)]])
+    expected = split_vi(session.labels(), GOLD)
+    assert (session.errors.false_merge, session.errors.false_split) == pytest.approx(expected)
+    session.undo()
+    session.undo()
+    assert session.errors.vi == pytest.approx(before.vi)
+    session.threshold = 0.3
+    with pytest.raises(AssertionError, match="whole table"):
+        _ = session.errors
+
+
 def test_without_gold_there_are_no_errors(tmp_path):
     with (
         Session.create(tmp_path / "a.agglo", graph()) as made,
         pytest.raises(Refused, match="gold="),
     ):
         _ = made.errors
+
+
+def test_a_suggestion_to_cut_is_about_the_two_regions_that_were_merged(tmp_path):
+    """Also where a region has taken the place of an older one, and so has a higher number."""
+    rng = np.random.default_rng(0)
+    labels = np.kron(rng.permutation(np.arange(1, 65)).reshape(8, 8), np.ones((2, 2), int))
+    graph = agglo.region_graph(labels, {"boundary": rng.integers(0, 9, labels.shape) / 8})
+    with Session.create(tmp_path / "many.agglo", graph) as session:
+        checked = 0
+        for _ in range(8):
+            session.threshold = float(rng.choice([0.3, 0.4, 0.5]))
+            a = int(rng.choice(session.segments()))
+            session.merge(a, int(rng.choice(session.neighbours(a))))
+            session.threshold = 0.45
+            tree = session._state.tree
+            for one in session.suggestions(99, kind="false_merge"):
+                node = tree.region(one.superpixels[0], 0.45)
+                while True:
+                    held = [tree.members(child) for child in tree.children(node)]
+                    sides = [k for s in one.superpixels for k, m in enumerate(held) if s in m]
+                    if sides[0] != sides[1]:
+                        break
+                    node = tree.children(node)[sides[0]]
+                expected = sorted(int(graph.sizes[held[k]].sum()) for k in sides)
+                assert sorted(one.sizes) == expected
+                checked += 1
+        assert checked > 100, "test invalid"
 
 
 def test_suggestions_are_answered_once(session):

@@ -132,38 +132,62 @@ def looking(table: Table, session: agglo.Session, what: str) -> None:
     session.threshold = seen
 
 
+def scrubbing(table: Table, session: agglo.Session, what: str) -> None:
+    """Move the threshold below what has been looked at, after some edits, as a slider does."""
+    seen = session.threshold
+    rng = np.random.default_rng(3)
+    for _ in range(20):
+        a = int(rng.choice(session.segments()))
+        session.merge(a, int(session.neighbours(a)[0]))
+    times = []
+    for threshold in rng.uniform(seen - 0.3, seen, 50):
+        session.threshold = float(threshold)
+        times.append(timed(lambda: session.lut(dense=True))[0])
+    add(table, f"table at another threshold, {what}", times, "< 5 ms")
+    session.threshold = seen
+    session.look()
+    times = {"suggestions": [], "effort": []}
+    for _ in range(6):
+        one = session.suggestions(1, kind="false_split")[0]
+        session.accept(one)
+        times["suggestions"].append(timed(lambda: session.suggestions(10))[0])
+        times["effort"].append(timed(session.effort)[0])
+    for name, found in times.items():
+        add(table, f"{name} after an answer, {what}", found[1:], "< 500 ms")
+
+
 def opening(table: Table, session: agglo.Session, n: int, what: str) -> None:
-    """Open a session of many edits: merges of neighbours, one in ten a cut, all at one scale."""
+    """Open a session of many edits: neighbours are merged, and what has grown large is cut."""
     rng = np.random.default_rng(2)
     session.look()
-    append = session._store.append
+    state, scale, graph = session._state, session.threshold, session.graph
     done = 0
-    graph = session.graph
-    for u, v in rng.permutation(graph.edges)[: 20 * n].tolist():
-        if done == n:
-            break
-        tree, scale = session._state.tree, session.threshold
-        a, b = tree.region(u, scale), tree.region(v, scale)
-        if a == b or min(len(tree.members(a)), len(tree.members(b))) > 50:
-            continue
-        ids = (int(graph.ids[tree.name(a)]), int(graph.ids[tree.name(b)]))
-        if done % 10:
-            append(Action("merge", ids, scale, (Step(Merge(scale, ((u, v),))),)).to_json())
-            session._state.apply(Action("merge", ids, scale, (Step(Merge(scale, ((u, v),))),)))
-        else:
-            parts = tuple(tree.members(child) for child in tree.children(a))
-            if not parts:
-                continue
-            action = Action("cut", ids[:1], scale, (Step(Cut(scale, parts)),))
-            append(action.to_json())
-            session._state.apply(action)
-        done += 1
+    while done < n:
+        u, v = graph.edges[rng.integers(len(graph.edges))].tolist()
+        a, b = state.tree.region(u, scale), state.tree.region(v, scale)
+        step = None
+        if a != b and len(state.tree.members(a)) + len(state.tree.members(b)) < 100:
+            step = Step(Merge(scale, ((u, v),)))
+        elif a == b and len(state.tree.members(a)) < 1000:
+            parts = (state.tree.members(child) for child in state.tree.children(a))
+            step = Step(Cut(scale, tuple(parts)))
+        if step is not None:
+            ids = (int(graph.ids[state.tree.name(a)]), int(graph.ids[state.tree.name(b)]))
+            kind = "merge" if isinstance(step.edit, Merge) else "cut"
+            action = Action(kind, ids if kind == "merge" else ids[:1], scale, (step,))
+            session._perform(action)
+            done += 1
     path = session.path
     session.close()
-    took, again = timed(lambda: agglo.Session.open(path, read_only=True))
-    entries = len(again.history)
-    table.add(f"open, {entries:,} edits, {what} (wall)", "napari-agglo", took, "", "", "< 2 s")
-    again.close()
+    for how in ("", ", journal replayed"):
+        took, again = timed(lambda: agglo.Session.open(path, read_only=True))
+        entries = len(again.history)
+        table.add(
+            f"open, {entries:,} edits, {what}{how} (wall)", "napari-agglo", took, "", "",
+            "" if how else "< 2 s",
+        )  # fmt: skip
+        again.close()
+        shutil.rmtree(path / "snapshots", ignore_errors=True)
 
 
 def made(graph: RegionGraph, policy: Any, folder: Path, threshold: float) -> agglo.Session:
@@ -190,6 +214,7 @@ def run(table: Table, quick: bool = False) -> None:
             edits(table, session, what, "< 10 ms, 99 % < 50 ms")
             cutting(table, session, what)
             looking(table, session, what)
+            scrubbing(table, session, what)
             opening(table, session, 1000 if quick else 10_000, what)
             if name == "120k":
                 big = volumes.eight_times(graph)

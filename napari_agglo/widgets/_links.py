@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import logging
 import weakref
 from collections.abc import Callable
 from typing import Any
@@ -11,6 +12,7 @@ from psygnal import SignalInstance
 from qtpy.QtCore import QObject
 from qtpy.QtWidgets import QWidget
 
+_log = logging.getLogger("napari_agglo")
 # What is to happen when a widget goes. Held here, for Python may collect a widget together with all
 # that only the widget holds, take that apart first, and crash when Qt then calls it.
 _ends: set[Callable[[], None]] = set()
@@ -39,7 +41,10 @@ def when_gone(thing: QObject, action: Callable[[], object]) -> None:
 
     def end() -> None:
         _ends.discard(end)
-        action()
+        try:
+            action()
+        except Exception:  # an error in a slot ends the program; here it is ending by itself
+            _log.debug("something was gone already", exc_info=True)
 
     _ends.add(end)
     thing.destroyed.connect(end)

@@ -296,10 +296,12 @@ class Project:
             return
         self._closed = True
         self.jobs.close()
-        self.closing.emit()
-        if self.session is not None:
-            self.session.close()
-            self.session = None
+        try:
+            self.closing.emit()
+        finally:
+            if self.session is not None:
+                self.session.close()
+                self.session = None
 
 
 def _data(project: Project) -> Status:

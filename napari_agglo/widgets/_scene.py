@@ -138,8 +138,11 @@ class Scene:
             layer = self._add(OUTLINE, self._marks, thickness=3, colormap=direct_colours(MARKS))
             layer.opacity = 1.0
         if layer is not None:
-            layer.visible = wanted and self.viewer.dims.ndisplay == 2
-            self._refresh(layer)
+            visible = wanted and self.viewer.dims.ndisplay == 2
+            if layer.visible != visible:
+                layer.visible = visible  # napari draws it
+            else:
+                self._refresh(layer)
         if self._isolated:
             self._on_change()
 

@@ -154,6 +154,7 @@ class Acts:
         return self.project.id_of(self.project.active)
 
     def _activate(self, change: Change) -> None:
-        names = dense(self.project, change.segments[:1])
-        if names:
-            self.project.select(*names)
+        project = self.project
+        names = dense(project, change.segments[:1])
+        if names and (project.selected or names != (project.active,)):
+            project.select(*names)

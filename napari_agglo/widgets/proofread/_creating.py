@@ -17,7 +17,7 @@ from napari_agglo.session import Session
 from napari_agglo.volumes import replacing
 from napari_agglo.widgets._jobs import Job
 from napari_agglo.widgets._project import Project, Step, project_of
-from napari_agglo.widgets.proofread._opening import Opened, closing_if_late, show_session
+from napari_agglo.widgets.proofread._opening import Opened, closing_if_late, get_ready, show_session
 from napari_agglo.widgets.proofread._view_state import read_state
 from napari_agglo.widgets.proofread._warm import warm_edits
 
@@ -61,7 +61,7 @@ def create_session(viewer: Any, path: Path) -> Job | None:
                 start_from(session, partition, progress)
             else:
                 session.threshold = threshold
-            session.look(progress)
+            get_ready(session, progress)
             return session, tree, gold, {}
         except BaseException:  # nothing is left of a session that was not wanted
             session.close()
@@ -97,7 +97,7 @@ def save_as(viewer: Any, path: Path) -> Job | None:
         report(progress, "opening the copy", 1, 2)
         copy = Session.open(target, progress=progress)
         copy.threshold = threshold
-        copy.look(progress)
+        get_ready(copy, progress)
         return copy, copy.tree, gold, read_state(copy.path)
 
     def show(opened: Opened) -> None:

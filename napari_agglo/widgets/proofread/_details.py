@@ -15,6 +15,7 @@ from qtpy.QtWidgets import (
     QWidget,
 )
 
+from napari_agglo.errors import AggloError
 from napari_agglo.widgets._links import link
 from napari_agglo.widgets.proofread._proofreader import Proofreader
 
@@ -95,7 +96,10 @@ class Details(QWidget):
         if not project.settled:  # a worker has the session: what was shown stays
             return
         segment = project.id_of(active)
-        mark, locked = session.mark(segment), session.is_locked(segment)
+        try:
+            mark, locked = session.mark(segment), session.is_locked(segment)
+        except AggloError:  # it has just gone; what takes its place is selected next
+            return
         table, sizes = project.table(), session.graph.sizes
         pixels = int(sizes[table[: len(sizes)] == active].sum())
         more = f", {len(project.selected)} more selected" if project.selected else ""

@@ -7,7 +7,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from napari_agglo._progress import ProgressCallback
+from napari_agglo._progress import ProgressCallback, report
 from napari_agglo.errors import Cancelled
 from napari_agglo.session import Session, SessionDamaged, SessionLocked
 from napari_agglo.tree import MergeTree
@@ -67,7 +67,7 @@ def open_session(
             folder, read_only=read_only, steal_lock=steal_lock, progress=progress
         )
         try:
-            session.look(progress)
+            get_ready(session, progress)
             return session, session.tree, session.gold, read_state(session.path)
         except BaseException:
             session.close()
@@ -88,6 +88,14 @@ def open_session(
         Step.PROOFREAD.value, f"Opening {folder.name}", closing_if_late(project, work),
         lambda opened: show_session(viewer, *opened), failed,
     )  # fmt: skip
+
+
+def get_ready(session: Session, progress: ProgressCallback) -> None:
+    """Compute what will be asked of a session as soon as it is seen."""
+    session.look(progress)
+    if session.has_gold:
+        report(progress, "comparing with gold", 0, 1)
+        _ = session.errors
 
 
 def closing_if_late(project: Any, work: Callable[..., Opened]) -> Callable[..., Opened]:

@@ -22,7 +22,7 @@ from napari_agglo.widgets._notices import tell_error
 from napari_agglo.widgets.proofread._columns import Columns, box_of, columns_of, middle_of
 from napari_agglo.widgets.proofread._latest import Latest
 from napari_agglo.widgets.proofread._proofreader import Proofreader
-from napari_agglo.widgets.proofread._table import NAME, SIZE, SegmentModel
+from napari_agglo.widgets.proofread._table import NAME, SIZE, Marks, SegmentModel
 
 _WIDTHS = (62, 70, 60, 70, 56)  # of the columns, in pixels; the name has the rest
 _SOON = 150  # milliseconds after the last change
@@ -114,24 +114,27 @@ class SegmentList(QWidget):
             return
         table = project.table().copy()
         marks = {one: (mark.name, mark.reviewed) for one, mark in session.marks().items()}
-        key = (graph.superpixels.image, graph.n_regions, project.gold)
+        key = (graph.superpixels, graph.n_regions, project.gold)
         known = self._overlaps if _same(key, self._overlaps_of) else None
-        gold = project.gold
+        self._latest.ask(
+            lambda: columns_of(graph, table, known),
+            lambda columns: self._show(columns, marks, key, known),
+            tell_error,
+        )
 
-        def work() -> tuple[Columns, Contingency | None]:
-            overlaps = known
-            if overlaps is None and gold is not None:
-                overlaps = contingency(graph.superpixels, gold)
-            return columns_of(graph, table, overlaps), overlaps
+    def _show(self, columns: Columns, marks: Marks, key: Any, known: Contingency | None) -> None:
+        self.model.show(columns, marks)
+        self._lay_out()
+        self._on_selection()
+        labels, _, gold = key
+        if known is None and gold is not None:  # which takes long, so the rest is shown first
+            self._latest.ask(
+                lambda: contingency(labels, gold), lambda found: self._keep(key, found), tell_error
+            )
 
-        def show(result: tuple[Columns, Contingency | None]) -> None:
-            columns, self._overlaps = result
-            self._overlaps_of = key
-            self.model.show(columns, marks)
-            self._lay_out()
-            self._on_selection()
-
-        self._latest.ask(work, show, tell_error)
+    def _keep(self, key: Any, overlaps: Contingency) -> None:
+        self._overlaps, self._overlaps_of = overlaps, key
+        self._later()
 
     def _lay_out(self) -> None:
         """Give the name what the other columns leave."""

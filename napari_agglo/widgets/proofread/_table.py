@@ -21,7 +21,7 @@ _MEANS = (
     "What it adds to the false merges, in bits: large is bad",
 )
 _ROLE = Qt.ItemDataRole
-_Marks = dict[int, tuple[str, bool]]
+Marks = dict[int, tuple[str, bool]]  # by the user's id: name, reviewed
 
 
 class SegmentModel(QAbstractTableModel):
@@ -40,12 +40,12 @@ class SegmentModel(QAbstractTableModel):
         self._rename = rename
         self._review = review
         self._columns = Columns.empty()
-        self._marks: _Marks = {}  # by the user's id: name, reviewed
+        self._marks: Marks = {}
         self._order: NDArray[np.int64] = np.zeros(0, np.int64)
         self._by, self._descending = SIZE, True
         self._filter = ""
 
-    def show(self, columns: Columns, marks: _Marks) -> None:
+    def show(self, columns: Columns, marks: Marks) -> None:
         """Show other segments, sorted and filtered as before."""
         self.beginResetModel()
         self._columns, self._marks = columns, marks

@@ -18,7 +18,7 @@ from napari_agglo.session._exports import (
     export_regions,
     export_tree,
 )
-from napari_agglo.session._frontier import boundaries, in_order, inner_nodes
+from napari_agglo.session._frontier import in_order, inner_nodes
 from napari_agglo.session._noting import Noting
 from napari_agglo.session._repair._nodes import BIRTH, EDIT, FIRST, LOW, PRIORITY, SECOND
 from napari_agglo.session._rules import Refused
@@ -73,7 +73,7 @@ class Exporting(Noting):
             if kind == "regions":
                 return export_regions(path, graph, lut, marks, overwrite=overwrite)
             if kind == "graphml":
-                pairs, said = boundaries(self._seen)
+                pairs, said = self._seen.between.now(self._seen)
                 return export_graphml(
                     path, graph, lut, marks, (graph.ids[pairs], said), overwrite=overwrite,
                     progress=progress,

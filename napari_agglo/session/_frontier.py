@@ -7,8 +7,6 @@ import dataclasses
 import numpy as np
 from numpy.typing import NDArray
 
-from napari_agglo.graph import RegionGraph, contracted
-from napari_agglo.policy import LearnedPolicy, MeanPolicy
 from napari_agglo.session._edits import Cut
 from napari_agglo.session._repair._nodes import (
     BIRTH,
@@ -28,7 +26,6 @@ from napari_agglo.session._suggest import (
     as_probabilities,
     made_answered,
 )
-from napari_agglo.volumes import DenseLabels
 
 
 def decisions(seen: Seen) -> tuple[Apart, Made]:
@@ -37,7 +34,7 @@ def decisions(seen: Seen) -> tuple[Apart, Made]:
     A person has decided where there is an edit, an answer, or a lock.
     """
     state, names = seen.state, seen.names()
-    pairs, priorities = boundaries(seen)
+    pairs, priorities = seen.between.now(seen)
     first, second, said = _merges(seen)
     p_apart, p_made = as_probabilities(state.policy, seen.threshold, priorities, said)
     apart, made = Apart.of(pairs[:, 0], pairs[:, 1], p_apart), Made.of(first, second, p_made)
@@ -52,27 +49,6 @@ def decisions(seen: Seen) -> tuple[Apart, Made]:
         dataclasses.replace(apart, answered=apart.answered | answered),
         dataclasses.replace(made, answered=made.answered | confirmed),
     )
-
-
-def boundaries(seen: Seen) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Return the pairs of segments (names) that touch, and what the policy says of each."""
-    names, policy = seen.names(), seen.state.policy
-    coarse = contracted(without_image(seen.state.graph), names)
-    held = np.unique(names).astype(np.int64)
-    if isinstance(policy, LearnedPolicy):
-        said = policy.score(coarse)
-    elif isinstance(policy, MeanPolicy):
-        said = coarse.boundary_mean(policy.cue)
-    else:
-        said = np.full(coarse.n_boundaries, seen.threshold)
-    return held[coarse.edges], said
-
-
-def without_image(graph: RegionGraph) -> RegionGraph:
-    """Return a graph whose label image is a pixel for each superpixel: quick to relabel."""
-    numbers = np.arange(1, graph.n_regions + 1, dtype=np.uint32)
-    labels = DenseLabels(numbers, graph.ids, graph.superpixels.dtype)
-    return dataclasses.replace(graph, superpixels=labels, cues=None)
 
 
 def shown_nodes(seen: Seen) -> NDArray[np.int64]:

@@ -22,6 +22,7 @@ class Noting(Editing):
     """What is said of segments, and what is worth a look."""
 
     _errors: ErrorsNow | None = None
+    _errors_of: int = 0  # the version of what is seen that they are of
 
     def rename(self, segment: int, name: str) -> Change:
         """Give a segment a name; an empty one takes it away. Undoable, as all marks are."""
@@ -87,8 +88,10 @@ class Noting(Editing):
                         "Session.create(path, graph, policy, gold=...)."
                     )
                 self._errors = ErrorsNow(self._state, gold, names)
-                self._seen.moved()
-            return self._errors.now(self._state, names, self._seen.moved())
+                self._errors_of = self._seen.version
+            moved = self._seen.moved_since(self._errors_of)
+            self._errors_of = self._seen.version
+            return self._errors.now(self._state, names, moved)
 
     def suggestions(
         self,

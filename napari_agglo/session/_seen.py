@@ -9,10 +9,15 @@ from numpy.typing import NDArray
 
 from napari_agglo._progress import ProgressCallback
 from napari_agglo.errors import InvalidInput
+from napari_agglo.session._between import Between
 from napari_agglo.session._edits import Override
 from napari_agglo.session._repair._hierarchy import Hierarchy
 from napari_agglo.session._state import State
 from napari_agglo.session._views import View
+
+
+# Who has not asked for so many edits what moved is told that anything may have.
+_REMEMBERED = 1000
 
 
 class Seen:
@@ -29,7 +34,9 @@ class Seen:
         self._table: NDArray[Any] | None = None
         self._view: tuple[int, View] | None = None
         self.version = 0  # another number whenever what is seen may have changed
-        self._moved: list[NDArray[np.int32]] | None = None  # since one asked, if not anything
+        self.between = Between()
+        self._moves: list[tuple[int, NDArray[np.int32]]] = []  # by version ...
+        self._since = 0  # ... and from which on they are known
 
     @property
     def threshold(self) -> float:
@@ -44,8 +51,9 @@ class Seen:
 
     def forget(self) -> None:
         """Look everything up again, when it is asked for."""
-        self._names = self._table = self._view = self._moved = None
+        self._names = self._table = self._view = None
         self.version += 1
+        self._moves, self._since = [], self.version
 
     @property
     def view(self) -> View:
@@ -85,9 +93,11 @@ class Seen:
         self._table = None
         self.version += 1
         if self._names is None:
+            self._moves, self._since = [], self.version
             return
-        if self._moved is not None:
-            self._moved.append(touched)
+        self._moves.append((self.version, touched))
+        if len(self._moves) > _REMEMBERED:
+            self._since = self._moves.pop(0)[0]
         n = self.state.graph.n_regions
         if len(self._names) != n + 1:  # some superpixels came, or went
             more = np.zeros(max(0, n + 1 - len(self._names)), np.uint32)
@@ -99,12 +109,16 @@ class Seen:
             self._names[members] = tree.name(node)
             left = np.setdiff1d(left, members, assume_unique=True)
 
-    def moved(self) -> NDArray[np.int64] | None:
-        """Return which superpixels may have moved since this was last asked; None: any."""
-        found, self._moved = self._moved, []
-        if found is None:
+    def moved_since(self, version: int) -> NDArray[np.int64] | None:
+        """Return which superpixels may have moved since a version; None: any."""
+        if version < self._since:
             return None
-        return np.unique(np.concatenate([np.zeros(0, np.int64), *found]))
+        newer = [np.zeros(0, np.int64)]
+        for number, touched in reversed(self._moves):
+            if number <= version:
+                break
+            newer.append(touched.astype(np.int64))
+        return np.unique(np.concatenate(newer))
 
     def node(self, name: int) -> int | None:
         """Return the node that is shown under a name, if there is one."""

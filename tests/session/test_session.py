@@ -15,12 +15,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 from oracles.disks import Disk, tree_of
+from oracles.repairs import random_forest
 from oracles.sessions import observed
 
 import napari_agglo as agglo
 from napari_agglo import InvalidInput, Session
 from napari_agglo.evaluate import split_vi
+from napari_agglo.features import feature_map
+from napari_agglo.policy import LearnedPolicy
 from napari_agglo.session import NotSaved, Refused, SessionDamaged, SessionLocked
+from napari_agglo.session._between import said_of
 from napari_agglo.session._live_vi import LiveVI
 
 # By the mean, 5 and 6 are one at 0.3, 7 joins them at 0.5, and 900 later.
@@ -353,6 +357,48 @@ def test_a_suggestion_to_cut_is_about_the_two_regions_that_were_merged(tmp_path)
                 assert sorted(one.sizes) == expected
                 checked += 1
         assert checked > 100, "test invalid"
+
+
+@pytest.mark.parametrize("learned", [False, True])
+def test_asking_about_what_changed_is_as_asking_about_everything(tmp_path, learned):
+    rng = np.random.default_rng(1)
+    labels = np.kron(rng.permutation(np.arange(1, 65)).reshape(8, 8), np.ones((2, 2), int))
+    graph = agglo.region_graph(labels, {"boundary": rng.integers(0, 9, labels.shape) / 8})
+    features = feature_map(graph)
+    policy = LearnedPolicy(features, random_forest(1, features.width)) if learned else "mean"
+    with Session.create(tmp_path / "many.agglo", graph, policy) as session:
+        session.threshold = 0.3
+        asked = []
+
+        def check():
+            seen, before = session._seen, session._seen.between._version
+            moved = seen.moved_since(before)
+            asked.append(len(seen.names()) if moved is None else len(moved))
+            pairs, said = seen.between.now(seen)
+            everything = np.arange(1, len(seen.names()))
+            state = session._state
+            all_pairs, all_said = said_of(state.graph, state.policy, seen.names(), everything, 0.3)
+            assert pairs.tolist() == all_pairs.tolist()
+            assert said.tolist() == all_said.tolist()
+
+        check()
+        for k in range(25):
+            a = int(rng.choice(session.segments()))
+            near = session.neighbours(a)
+            try:
+                if k % 5 == 4:
+                    session.undo()
+                elif k % 5 == 3:
+                    pixels = np.argwhere(session.labels() == a).tolist()
+                    session.cut_points(a, [[pixels[0]], [pixels[-1]]], "seeded")
+                elif k % 5 == 2:
+                    session.cut_children(a)
+                elif len(near):
+                    session.merge(a, int(near[0]))
+            except InvalidInput:
+                pass
+            check()
+        assert sum(0 < n < 0.1 * len(labels) ** 2 for n in asked) > 0, "test invalid"
 
 
 def test_suggestions_are_answered_once(session):

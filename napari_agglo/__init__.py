@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     )
     from napari_agglo.graph import RegionGraph, region_graph
     from napari_agglo.learning import train
+    from napari_agglo.movie import write_movie
     from napari_agglo.policy import LearnedPolicy, MeanPolicy, RandomPolicy, load_policy
     from napari_agglo.samples import Sample, sample
     from napari_agglo.session import Session
@@ -79,6 +80,7 @@ _HOME = {
     "cross_validate": "evaluate",
     "matched": "compare",
     "disagreements": "compare",
+    "write_movie": "movie",
     "Session": "session",
 }
 
@@ -116,6 +118,7 @@ __all__ = [
     "train",
     "vi_curve",
     "write_labels",
+    "write_movie",
 ]
 
 

@@ -15,6 +15,7 @@ from napari_agglo.cli import (
     _curve,
     _demo,
     _evaluate,
+    _movie,
     _oversegment,
     _report,
     _sample,
@@ -24,7 +25,9 @@ from napari_agglo.cli import (
 from napari_agglo.cli._failures import describe, say
 from napari_agglo.errors import InvalidInput
 
-_COMMANDS = (_demo, _sample, _cue, _oversegment, _train, _segment, _evaluate, _curve, _report)
+_COMMANDS = (
+    _demo, _sample, _cue, _oversegment, _train, _segment, _evaluate, _curve, _report, _movie,
+)  # fmt: skip
 
 
 class _Parser(argparse.ArgumentParser):

@@ -1,0 +1,156 @@
+"""The frames of a movie, one after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from napari_agglo._progress import ProgressCallback, report
+from napari_agglo.errors import InvalidInput, is_whole
+from napari_agglo.evaluate import merge_curve
+from napari_agglo.movie._draw import draw_panel
+from napari_agglo.movie._layout import compose
+from napari_agglo.movie._panels import StillPanel, TreePanel, split_panels
+from napari_agglo.movie._scene import Scene, scene
+from napari_agglo.movie._steps import By, Steps, steps
+from napari_agglo.tree import MergeTree
+from napari_agglo.volumes import DenseLabels
+
+
+@dataclass(frozen=True, eq=False)
+class Movie:
+    """What is to be seen; iterate over it for the frames, as often as you like."""
+
+    trees: Mapping[str, MergeTree]
+    stills: Mapping[str, DenseLabels]
+    order: Sequence[str]
+    scene: Scene
+    steps: Steps
+    errors: Mapping[str, NDArray[np.float64]]  # VI of each tree after each merge, if there is gold
+
+    def __len__(self) -> int:
+        return len(self.steps)
+
+    def __iter__(self) -> Iterator[NDArray[np.uint8]]:
+        return self.frames()
+
+    def frames(self, progress: ProgressCallback | None = None) -> Iterator[NDArray[np.uint8]]:
+        """Give one frame after the other, RGB; `progress` is told of each, and may cancel."""
+        first = next(iter(self.trees.values()))
+        sizes = _sizes(first)
+        moving = {name: TreePanel(tree, self.scene, sizes) for name, tree in self.trees.items()}
+        still = {
+            name: StillPanel(labels, first, self.scene, progress)
+            for name, labels in self.stills.items()
+        }
+        for k in range(len(self)):
+            report(progress, "frames", k, len(self))
+            yield self._frame(k, moving, still)
+        report(progress, "frames", len(self), len(self))
+
+    def _frame(
+        self, k: int, moving: Mapping[str, TreePanel], still: Mapping[str, StillPanel]
+    ) -> NDArray[np.uint8]:
+        at = dict(zip(moving, self.steps.merges[k].tolist(), strict=True))
+        shown_at = dict(zip(moving, self.steps.thresholds[k].tolist(), strict=True))
+        tables = {name: panel.table(at[name]) for name, panel in moving.items()}
+        reference = next(iter(tables.values()))
+        pictures, captions = [], []
+        for name in self.order:
+            if name in still:
+                labels, lit = still[name].labels(reference), None
+                said = _count(still[name].n_segments)
+            else:
+                labels = moving[name].labels(tables[name], reference)
+                lit = moving[name].flashing(at[name], tables[name])
+                said = self._said(name, at[name], shown_at[name])
+            pictures.append(draw_panel(self.scene.backdrop, labels, lit))
+            captions.append((name, said))
+        return compose(pictures, captions, k / max(len(self) - 1, 1))
+
+    def _said(self, name: str, merges: int, threshold: float) -> str:
+        words = [f"threshold {threshold:.3f}"] if np.isfinite(threshold) else ["superpixels"]
+        words.append(_count(self.trees[name].n_superpixels - merges))
+        if name in self.errors:
+            words.append(f"VI {self.errors[name][merges]:.3f}")
+        return "   ".join(words)
+
+
+def movie(
+    panels: Mapping[str, Any],
+    *,
+    image: Any = None,
+    gold: Any = None,
+    plane: Sequence[int] | None = None,
+    by: By = "merges",
+    frames: int = 120,
+    start: float | None = None,
+    stop: float | None = None,
+    spacing: Sequence[float] | None = None,
+    size: int = 480,
+    progress: ProgressCallback | None = None,
+) -> Movie:
+    """Make a movie of agglomerations, side by side and in step.
+
+    Segments that overlap most have one colour in all panels, and keep it while they grow. What has
+    just been merged flashes.
+
+    Parameters
+    ----------
+    panels : mapping of str to MergeTree or label image
+        Name of each of one to four panels, of the same superpixels; colours are those of the first
+        tree. A label image, such as the gold standard, stays as it is.
+    image : array, optional
+        What to draw on, of the shape of the superpixels, in grey or colours.
+    gold : array of int, optional
+        A gold standard: the VI of each frame is then told.
+    plane : sequence of int, optional
+        Of a volume, the index along all axes but the last two; the middle by default.
+    by : {"merges", "threshold"}
+        Whether all trees have the same number of merges in a frame, or the same threshold.
+    frames : int
+        How many, 2 or more.
+    start, stop : float, optional
+        First and last number of merges, or threshold; by default all.
+    spacing : sequence of float, optional
+        Of the superpixels: rows and columns are drawn in proportion.
+    size : int
+        About how many pixels the longer side of a panel should have.
+    progress : callable, optional
+        Called with a `Progress` now and then; it may raise `Cancelled`.
+
+    Examples
+    --------
+    >>> import napari_agglo as agglo
+    >>> superpixels = np.repeat(np.arange(1, 5)[None], 4, axis=0)
+    >>> graph = agglo.region_graph(superpixels, np.random.default_rng(0).random((4, 4)))
+    >>> film = movie({"mean": agglo.agglomerate(graph)}, frames=4, size=64)
+    >>> len(film), next(iter(film)).shape
+    (4, (130, 80, 3))
+    """
+    if not (is_whole(size) and 16 <= size <= 4096):
+        raise InvalidInput(f"`size` must be a number of pixels, 16 to 4096, got {size!r}.")
+    trees, stills = split_panels(panels)
+    first = next(iter(trees.values()))
+    view = scene(first, image, plane, spacing, int(size))
+    chosen = steps(list(trees.values()), by, frames, start=start, stop=stop)
+    errors = {}
+    if gold is not None:
+        for name, tree in trees.items():
+            errors[name] = merge_curve(tree, gold, progress=progress)["vi"].to_numpy(float)
+    return Movie(trees, stills, [str(name) for name in panels], view, chosen, errors)
+
+
+def _sizes(tree: MergeTree) -> NDArray[np.int64]:
+    if tree.sizes is not None:
+        return tree.sizes
+    image = tree.superpixels.image.reshape(-1)
+    return np.bincount(image, minlength=tree.n_superpixels + 1).astype(np.int64)
+
+
+def _count(n: int) -> str:
+    return f"{n:,} segment{'' if n == 1 else 's'}"

@@ -1,0 +1,139 @@
+"""A movie as a file: MP4, GIF, or a folder of PNG, whole or not at all."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from napari_agglo._progress import ProgressCallback
+from napari_agglo.errors import InvalidInput, is_number
+from napari_agglo.movie._frames import movie
+from napari_agglo.volumes import replacing
+
+Frames = Iterator[NDArray[np.uint8]]
+_FRAME = re.compile(r"frame_\d+\.png")
+
+
+def write_movie(
+    path: str | PathLike[str],
+    panels: Mapping[str, Any],
+    *,
+    fps: float = 12,
+    progress: ProgressCallback | None = None,
+    **options: Any,
+) -> Path:
+    """Write a movie of agglomerations, side by side and in step.
+
+    Parameters
+    ----------
+    path : path-like
+        ``NAME.mp4`` or ``NAME.gif``; a name without a suffix is a folder, for ``frame_0000.png``
+        and so on. What is there is replaced, once all has been written.
+    panels : mapping of str to MergeTree or label image
+        As of `napari_agglo.movie.movie`.
+    fps : float
+        Frames a second, above 0 and up to 120; in a folder there are none.
+    progress : callable, optional
+        Called with a `Progress` at each frame; if it raises `Cancelled` nothing is written.
+    **options
+        Of `napari_agglo.movie.movie`: ``image``, ``gold``, ``plane``, ``by``, ``frames``,
+        ``start``, ``stop``, ``spacing``, ``size``.
+
+    Returns
+    -------
+    Path
+
+    Examples
+    --------
+    >>> import tempfile, napari_agglo as agglo
+    >>> sample = agglo.sample("neuropil2d")
+    >>> graph = agglo.region_graph(agglo.oversegment(sample.cues["boundary"]), sample.cues)
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> tree = agglo.agglomerate(graph)
+    >>> write_movie(f"{folder.name}/mean.gif", {"mean": tree}, frames=5, size=100).name
+    'mean.gif'
+    >>> folder.cleanup()
+    """
+    target = check_movie_path(path)
+    if not (is_number(fps) and 0 < fps <= 120):
+        raise InvalidInput(f"`fps` must be a number above 0 and up to 120, got {fps!r}.")
+    film = movie(panels, progress=progress, **options)
+    may_replace = None if target.suffix else _only_frames
+    with replacing(target, may_replace=may_replace) as temporary:
+        frames = film.frames(progress)
+        if target.suffix.lower() == ".mp4":
+            _write_mp4(temporary, frames, float(fps))
+        elif target.suffix.lower() == ".gif":
+            _write_gif(temporary, frames, float(fps))
+        else:
+            _write_png(temporary, frames, len(film))
+    return target
+
+
+def check_movie_path(path: str | PathLike[str]) -> Path:
+    """Return where a movie goes, or say why it cannot be written there."""
+    target = Path(path)
+    if target.suffix.lower() not in (".mp4", ".gif", ""):
+        raise InvalidInput(
+            f"`path` must end in .mp4 or .gif, or have no suffix for a folder of PNG, got {target}."
+        )
+    if not target.suffix and target.is_dir() and not _only_frames(target):
+        raise InvalidInput(
+            f"{target} is a folder with other things than frames of a movie; choose another name."
+        )
+    return target
+
+
+def _only_frames(folder: Path) -> bool:
+    """Return whether a folder is empty, or a movie that was written before."""
+    return all(_FRAME.fullmatch(item.name) for item in folder.iterdir())
+
+
+def _write_mp4(path: Path, frames: Frames, fps: float) -> None:
+    import imageio_ffmpeg
+
+    first = next(frames)
+    height, width = first.shape[:2]
+    writer = imageio_ffmpeg.write_frames(
+        str(path), (width, height), fps=fps, codec="libx264", pix_fmt_out="yuv420p", quality=8,
+        macro_block_size=2, output_params=["-f", "mp4", "-movflags", "+faststart"],
+        ffmpeg_log_level="error",
+    )  # fmt: skip
+    try:
+        writer.send(None)
+        writer.send(np.ascontiguousarray(first))
+        for frame in frames:
+            writer.send(np.ascontiguousarray(frame))
+    finally:
+        writer.close()  # also after a cancel: ffmpeg must let go of the file
+
+
+def _write_gif(path: Path, frames: Frames, fps: float) -> None:
+    from PIL import Image
+
+    def reduced() -> Iterator[Image.Image]:
+        for frame in frames:
+            yield Image.fromarray(frame).quantize(256, dither=Image.Dither.NONE)
+
+    pictures = reduced()
+    first = next(pictures)
+    # A GIF counts in hundredths of a second, and viewers slow down what claims to last under two.
+    duration = max(20, 10 * round(100 / fps))
+    first.save(
+        path, "GIF", save_all=True, append_images=pictures, duration=duration, loop=0, disposal=1
+    )
+
+
+def _write_png(path: Path, frames: Frames, n: int) -> None:
+    from PIL import Image
+
+    path.mkdir()
+    digits = max(4, len(str(n - 1)))
+    for k, frame in enumerate(frames):
+        Image.fromarray(frame).save(path / f"frame_{k:0{digits}d}.png", "PNG")

@@ -1,0 +1,179 @@
+"""What the frames show: states in step, colours that match and stay, flashes that fade."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import napari_agglo as agglo
+from napari_agglo import InvalidInput
+from napari_agglo.movie import movie, steps
+from napari_agglo.movie._draw import draw_panel
+from napari_agglo.movie._flash import LASTS, Flashes, _seen_merges
+from napari_agglo.movie._layout import compose
+from napari_agglo.movie._panels import StillPanel, TreePanel
+from napari_agglo.movie._scene import scene
+from napari_agglo.volumes import dense_labels
+
+
+def test_in_step_by_merges(drawn):
+    _, trees, _, _ = drawn
+    found = steps(list(trees.values()), "merges", 14)
+    assert found.merges[:, 0].tolist() == found.merges[:, 1].tolist() == list(range(0, 40, 3))
+    for merges, thresholds in zip(found.merges, found.thresholds, strict=True):
+        for tree, m, t in zip(trees.values(), merges, thresholds, strict=True):
+            assert t == (tree.heights[m - 1] if m else -np.inf)
+
+
+def test_in_step_by_threshold(drawn):
+    _, trees, _, _ = drawn
+    found = steps(list(trees.values()), "threshold", 21, start=0.2, stop=0.8)
+    assert found.thresholds[[0, -1], 0].tolist() == [0.2, 0.8]
+    for merges, thresholds in zip(found.merges, found.thresholds, strict=True):
+        for tree, m, t in zip(trees.values(), merges, thresholds, strict=True):
+            assert m == (tree.heights <= t).sum()
+    assert steps(list(trees.values()), "threshold", 5).merges[-1].tolist() == [39, 39]
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"by": "time"}, "`by`"),
+        ({"frames": 1}, "`frames`"),
+        ({"start": -1}, "`start`"),
+        ({"start": 5, "stop": 2}, "`start` must not exceed `stop`"),
+        ({"stop": np.inf}, "`stop`"),
+        ({"size": 4}, "`size`"),
+        ({"plane": (1,)}, "`plane`"),
+        ({"image": np.zeros((3, 3))}, "`image`"),
+    ],
+)
+def test_refused(drawn, options, said):
+    with pytest.raises(InvalidInput, match=said):
+        movie(drawn[1], **options)
+
+
+def test_panels_refused(drawn):
+    _, trees, _, gold = drawn
+    tree = trees["mean"]
+    for panels in ({}, dict.fromkeys("abcde", tree), [tree]):
+        with pytest.raises(InvalidInput, match="`panels` must map"):
+            movie(panels)
+    with pytest.raises(InvalidInput, match="must hold a merge tree"):
+        movie({"gold": gold})
+    other = agglo.agglomerate(agglo.region_graph(gold + 1, np.zeros(gold.shape)))
+    with pytest.raises(InvalidInput, match="same superpixels"):
+        movie({"a": tree, "b": other})
+    with pytest.raises(InvalidInput, match=r"panels\['gold'\]"):
+        movie({"a": tree, "gold": gold[1:]})
+
+
+def test_a_flash_is_of_what_was_merged_and_fades(drawn):
+    graph, trees, _, _ = drawn
+    tree = trees["mean"]
+    flashes = Flashes(tree, graph.sizes)
+    assert not flashes.after(3, tree.lut(merges=3)).any()
+    table = tree.lut(merges=4)
+    lit = flashes.after(4, table)
+    made = tree.lut(merges=4)[tree.winners[3]]
+    assert (lit == (table == made)).all()
+    for k in range(1, LASTS + 1):
+        later = flashes.after(4, table)
+        assert later[table == made] == pytest.approx(1 - k / LASTS)
+    assert not later.any()
+
+
+@given(st.lists(st.integers(0, 3), min_size=9, max_size=9), st.randoms(use_true_random=False))
+def test_only_merges_that_are_seen_count(areas, random):
+    """Against the sides of each merge, gathered one by one."""
+    names = list(range(1, 9))
+    members = {name: {name} for name in names}
+    kept, given_up, expected = [], [], []
+    while len(names) > 1:
+        one, two = random.sample(names, 2)
+        expected.append(min(sum(areas[k] for k in members[name]) for name in (one, two)))
+        kept.append(one)
+        given_up.append(two)
+        members[one] |= members.pop(two)
+        names.remove(two)
+    found = _seen_merges(np.array(kept), np.array(given_up), np.array(areas))
+    assert found.tolist() == expected
+
+
+def test_one_colour_for_one_object_in_all_panels(drawn):
+    """The gold standard beside a tree that has just reached it has the colours of the tree."""
+    graph, trees, _, _ = drawn
+    view = scene(trees["mean"], size=48)
+    moving = TreePanel(trees["mean"], view, graph.sizes)
+    table = moving.table(39 - 5)
+    own = moving.labels(table, table)
+    same = StillPanel(dense_labels(trees["mean"].segment(merges=34)), trees["mean"], view, None)
+    assert (same.labels(table) == own).all()
+    other = TreePanel(trees["random"], view, graph.sizes)
+    for merges in range(0, 40, 4):
+        reference, names = trees["mean"].lut(merges=merges), other.table(merges)
+        shown = other.labels(names, reference)
+        assert len(np.unique(shown)) == len(np.unique(names[1:]))
+
+
+def test_a_segment_keeps_its_colour_while_it_grows(drawn):
+    trees = drawn[1]
+    film = movie({"mean": trees["mean"]}, frames=40, size=48)
+    tables = [trees["mean"].lut(merges=int(m)) for m in film.steps.merges[:, 0]]
+    for before, after in pairwise(tables):
+        assert (after[np.unique(after)] == np.unique(after)).all()
+        assert (np.unique(before[after == before]) == np.unique(after)).all()
+
+
+def test_frames_say_vi_and_numbers(drawn):
+    _, trees, image, gold = drawn
+    film = movie(trees, image=image, gold=gold, frames=5, size=48)
+    k = film.steps.merges[2, 0]
+    vi = sum(agglo.split_vi(trees["mean"].segment(merges=int(k)), gold))
+    said = film._said("mean", int(k), 0.25)
+    assert said == f"threshold 0.250   {40 - k} segments   VI {vi:.3f}"
+    assert film._said("mean", 39, -np.inf).startswith("superpixels   1 segment   VI")
+
+
+def test_a_plane_of_a_volume_in_proportion():
+    superpixels = np.kron(np.arange(1, 9).reshape(2, 2, 2), np.ones((3, 4, 5), int))
+    tree = agglo.agglomerate(agglo.region_graph(superpixels, np.zeros(superpixels.shape)))
+    low = scene(tree, superpixels / 8, (0,), size=40)
+    high = scene(tree, superpixels / 8, size=40, spacing=(1, 2, 1))
+    assert low.index == (0,)
+    assert high.index == (3,)
+    assert set(np.unique(low.superpixels)) == {1, 2, 3, 4}
+    assert low.shape == (32, 40)
+    assert high.shape == (40, 20)
+    colours = np.repeat(superpixels[..., None], 3, axis=3) / 8
+    assert np.allclose(scene(tree, colours, (0,), size=40).backdrop, low.backdrop)
+
+
+def test_a_large_plane_is_thinned_out():
+    superpixels = np.arange(1, 9).repeat(100)[None].repeat(700, axis=0)
+    tree = agglo.agglomerate(agglo.region_graph(superpixels, np.zeros(superpixels.shape)))
+    assert max(scene(tree, size=100).shape) <= 200
+
+
+def test_drawn_pixel_by_pixel():
+    labels = np.array([[0, 0, 1, 1]] * 2)
+    black = np.zeros((2, 4, 3), np.float32)
+    plain = draw_panel(black, labels)
+    assert not plain[:, 0].any(), "no label, no colour"
+    assert plain[0, 3].any()
+    lit = np.array([[0, 0, 1, 1]] * 2, np.float32)
+    assert draw_panel(black, labels, lit)[0, 3].sum() > plain[0, 3].sum()
+    assert draw_panel(black, labels, lit)[0, 1].min() > 100, "the outline flashes"
+
+
+def test_frames_fit_a_video():
+    for n in range(1, 5):
+        for side in (33, 34):
+            frame = compose(
+                [np.zeros((side, side, 3), np.uint8)] * n, [("a" * 99, "b" * 99)] * n, 1
+            )
+            assert frame.shape[0] % 2 == frame.shape[1] % 2 == 0

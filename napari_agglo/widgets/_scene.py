@@ -43,8 +43,8 @@ class Scene:
         self._viewer = weakref.ref(viewer)
         self.project = project
         self._table = Table(np.zeros(1, np.uint32))
-        self._marks = Table(np.zeros(1, np.uint32))
-        self._parts = Table(np.zeros(1, np.uint32))
+        self._marks = Table(np.zeros(1, np.uint8))
+        self._parts = Table(np.zeros(1, np.uint8))
         self._lines = Table(np.zeros(1, np.uint32))
         self._levels: list[Any] = []
         self._layers: dict[str, Labels] = {}
@@ -126,7 +126,7 @@ class Scene:
         if not self._levels:
             return
         project, held = self.project, self._names()
-        codes = np.zeros(len(held), np.uint32)
+        codes = np.zeros(len(held), np.uint8)
         for code, names in enumerate([(project.active,), project.selected, self._partners], 1):
             for name in names:
                 if 0 < name < len(codes):
@@ -153,7 +153,7 @@ class Scene:
             if layer is not None:
                 layer.visible = False
             return
-        table = np.zeros(len(self._table.values), np.uint32)
+        table = np.zeros(len(self._table.values), np.uint8)
         for k, part in enumerate(parts, 1):
             table[np.asarray(part)] = k
         self._parts.values = table
@@ -283,7 +283,7 @@ class Scene:
 
     def _add(self, role: str, table: Table, thickness: int = 0, **options: Any) -> Labels:
         if len(table.values) < len(self._table.values):
-            table.values = np.zeros(len(self._table.values), np.uint32)
+            table.values = np.zeros(len(self._table.values), table.values.dtype)
         arrays = [LutArray(level, table, thickness=thickness) for level in self._levels]
         placement = self.project.placement
         layer = Labels(

@@ -190,7 +190,7 @@ class Director:
         whole = Pieces.of_superpixels(self.comparison.graph)
         for which, (panel, old) in enumerate(zip(self.comparison.panels, before, strict=True)):
             if panel.cut is not None and len(old) == len(panel.names):
-                merged = (old != panel.names).astype(np.uint32) * _FLASHED
+                merged = (old != panel.names).astype(np.uint8) * np.uint8(_FLASHED)
                 self.stage.point_out(which, whole, merged)
         self._flash.start()
 

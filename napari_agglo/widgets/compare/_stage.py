@@ -132,10 +132,10 @@ class Stage:
                 return
             cell.codes.values = np.zeros_like(cell.codes.values)
         else:
-            room = np.zeros(len(pieces.sizes), np.uint32)
+            room = np.zeros(len(pieces.sizes), np.uint8)
             room[: len(codes)] = codes
             # No slice is ever read with a table that is too short for its pieces.
-            cell.codes.values = np.zeros(max(len(room), len(cell.codes.values)), np.uint32)
+            cell.codes.values = np.zeros(max(len(room), len(cell.codes.values)), np.uint8)
             if array.superpixels is not pieces.image:
                 array.superpixels = pieces.image
             cell.codes.values = room
@@ -196,7 +196,7 @@ def _cell(panel: Panel, placement: Placement, image: Image | None) -> Cell:
         metadata={"napari_agglo": "panel"},
         **place,
     )
-    codes = Table(np.zeros(len(panel.pieces.sizes), np.uint32))
+    codes = Table(np.zeros(len(panel.pieces.sizes), np.uint8))
     above = Labels(
         LutArray(panel.pieces.image, codes),
         name=f"{panel.name}: pointed out",

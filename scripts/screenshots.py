@@ -1,0 +1,93 @@
+"""Take the pictures of docs/plugin.md: ``python scripts/screenshots.py [FOLDER]``.
+
+Needs a display of 1280 x 800, such as ``xvfb-run -s "-screen 0 1280x800x24"`` gives.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import napari
+import numpy as np
+from PIL import Image
+from qtpy.QtWidgets import QApplication, QTabWidget
+
+from napari_agglo.widgets._project import Step, project_of
+from napari_agglo.widgets._scene import scene_of
+
+SAMPLE = "neuropil2d"
+
+
+def wait(project: Any, seconds: float = 0.4) -> None:
+    """Handle events for a while, and until nothing runs."""
+    began = time.monotonic()
+    while time.monotonic() - began < seconds or project.jobs.running():
+        QApplication.processEvents()
+        time.sleep(0.005)
+
+
+def main(folder: Path) -> None:
+    """Go through all steps, and picture each in both themes."""
+    viewer = napari.Viewer(title="napari")
+    viewer.window.resize(1280, 800)
+    project, scene = project_of(viewer), scene_of(viewer)
+    viewer.open_sample("napari-agglo", SAMPLE)
+    dock = viewer.window.add_plugin_dock_widget("napari-agglo", "Agglo")[1]
+    wait(project, 1)
+
+    def shoot(name: str) -> None:
+        for theme in ("dark", "light"):
+            viewer.theme = theme
+            wait(project)
+            shown = viewer.screenshot(canvas_only=False, flash=False)
+            picture = Image.fromarray(shown).convert("RGB").quantize(192, dither=Image.Dither.NONE)
+            picture.save(folder / f"plugin_{name}_{theme}.png", optimize=True)
+
+    shoot("data")
+    dock.open(Step.TRAIN)
+    dock.steps[Step.TRAIN].run.button.click()
+    wait(project)
+    shoot("train")
+    dock.open(Step.HIERARCHY)
+    dock.steps[Step.HIERARCHY].build()
+    wait(project)
+    shoot("hierarchy")
+    dock.open(Step.EVALUATE)
+    tabs = dock.steps[Step.EVALUATE].findChild(QTabWidget, "evaluation")
+    tabs.setCurrentIndex(2)
+    wait(project)
+    shoot("evaluate")
+    dock.open(Step.PROOFREAD)
+    with tempfile.TemporaryDirectory() as place:
+        from napari_agglo import Session
+
+        session = Session.create(Path(place) / "neurons.agglo", project.graph, project.policy,
+                                 gold=project.gold)  # fmt: skip
+        session.threshold = project.threshold
+        project.set_session(session, project.tree, project.placement)
+        wait(project)
+        image = session.graph.superpixels.image
+        first = int(project.table()[image[190, 190]])
+        near = session.neighbours(project.id_of(first))
+        project.has_edited(session.merge(project.id_of(first), int(near[0])))
+        project.select(int(project.table()[image[190, 190]]))
+        places = np.argwhere(project.table()[image] == project.active)
+        scene.fly_to(places.mean(axis=0), (places.min(axis=0), places.max(axis=0) + 1))
+        shoot("proofread")
+        project.close_session()
+        compare = viewer.window.add_plugin_dock_widget("napari-agglo", "Compare")[1]
+        wait(project)
+        compare.compare()
+        wait(project)
+        compare.director.set(position=0.5)
+        shoot("compare")
+        compare.director.leave()
+    viewer.close()
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1] if len(sys.argv) > 1 else "docs/images"))

@@ -15,6 +15,10 @@ KEYS = (
     ("Escape", "clear the seeds"),
     (", and .", "down and up the branch of the active segment"),
     ("Ctrl + Z", "undo; Ctrl + Shift + Z redoes"),
+    ("right-click", "select several; W merges them with the active one"),
+    ("K", "take the superpixel under the mouse out of its segment"),
+    ("H", "lock or unlock the active segment"),
+    ("U", "mark the active segment as reviewed, or not"),
     ("A and D", "threshold one step down or up"),
 )
 _STEPS = (

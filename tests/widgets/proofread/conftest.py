@@ -97,7 +97,7 @@ class Hands:
 
     def settle(self):
         for _ in range(400):
-            settle(self.project)
+            settle(self.project, 300)  # kernels may have to be compiled
             draw()
             proofreader = self.proofreader
             if not (self.project.held or proofreader.editor.waiting or self.project.jobs.running()):

@@ -105,6 +105,13 @@ def test_a_row_activates_and_flies_to_its_segment(hands):
     segments = hands.step.segments
     model, view = segments.model, segments.view
     assert model.rowCount() == hands.project.n_segments
+    for _ in range(200):  # errors come later: all of the gold is read
+        if model.columnCount() == 5:
+            break
+        QTest.qWait(20)
+    errors = [float(model.data(model.index(row, ERROR))) for row in range(model.rowCount())]
+    false_merge, _ = agglo.split_vi(hands.project.session.labels(), hands.project.gold)
+    assert sum(errors) == pytest.approx(false_merge, abs=1e-4 * len(errors))
     name = model.name_at(3)
     where = view.visualRect(model.index(3, ID)).center()
     QTest.mouseClick(view.viewport(), LEFT, pos=where)

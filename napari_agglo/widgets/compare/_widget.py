@@ -18,7 +18,7 @@ from qtpy.QtWidgets import (
 )
 
 from napari_agglo.errors import InvalidInput
-from napari_agglo.widgets._links import link
+from napari_agglo.widgets._links import link, when_gone
 from napari_agglo.widgets._notices import tell_error
 from napari_agglo.widgets._project import project_of
 from napari_agglo.widgets._run_row import RunRow
@@ -81,7 +81,7 @@ class CompareWidget(QWidget):
         link(self, self.director.changed, self.follow)
         link(self, self.director.left, self.follow)
         link_viewer(self, viewer.events.theme, self._paint)
-        self.destroyed.connect(self.director.leave)
+        when_gone(self, self.director.leave)
         self._drawn: object = None
         self._placed = False
         self._paint()

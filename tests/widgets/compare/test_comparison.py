@@ -1,0 +1,128 @@
+"""Panels share a colour where they share most, and tell where they differ."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import napari_agglo as agglo
+from napari_agglo.errors import InvalidInput
+from napari_agglo.widgets.compare._choices import Choice, Material, prepare
+from napari_agglo.widgets.compare._comparison import Comparison
+from napari_agglo.widgets.compare._pieces import Pieces, as_dense
+from napari_agglo.widgets.compare._thresholds import Mode
+
+
+@pytest.fixture(scope="module")
+def graph(material):
+    return material.graph()
+
+
+def compared(graph, material, *choices, policies=None):
+    shared = Material(graph, material.gold, policies or {})
+    made = prepare(list(choices), shared, lambda _: None)
+    return Comparison.of(made, graph, None)
+
+
+def shown(panel):
+    return panel.shown.values[panel.base.image]
+
+
+def test_two_of_the_same_have_the_same_colours_everywhere(graph, material):
+    two = compared(graph, material, Choice("a", "mean"), Choice("b", "mean"))
+    for position in (0.1, 0.3, 0.5):
+        two.set(position=position)
+        np.testing.assert_array_equal(shown(two.panels[0]), shown(two.panels[1]))
+        assert not two.codes(1).any()
+
+
+def test_gold_gets_the_colour_of_what_it_overlaps_most(graph, material):
+    two = compared(graph, material, Choice("mean", "mean"), Choice("gold", "gold", material.gold))
+    two.set(position=0.3)
+    ours, gold = shown(two.panels[0]), shown(two.panels[1])
+    annotated = material.gold > 0
+    assert (ours[annotated] == gold[annotated]).mean() > 0.5
+    # One colour for each gold object, and each colour for one object only.
+    pairs = np.unique(np.stack([material.gold[annotated], gold[annotated]]), axis=1)
+    assert pairs.shape[1] == len(np.unique(pairs[0])) == len(np.unique(pairs[1]))
+
+
+def test_colours_hold_still_while_scrubbing(graph, material):
+    two = compared(graph, material, Choice("mean", "mean"), Choice("gold", "gold", material.gold))
+    two.set(position=0.30)
+    before = shown(two.panels[1]).copy()
+    two.set(position=0.31)
+    assert (before == shown(two.panels[1])).mean() > 0.9
+
+
+def test_fixed_names_over_superpixels(graph, material):
+    table = agglo.agglomerate(graph).lut(0.4)
+    two = compared(graph, material, Choice("mean", "mean"), Choice("kept", "table", table))
+    two.set(position=0.2)
+    assert two.panels[1].n_segments == len(np.unique(table[1:]))
+    assert set(np.unique(two.codes(1))) <= {0, 2}  # the finer one splits, and merges nothing
+    found = two.differences(1)(lambda _: None).largest(5)
+    assert (found["kind"] == "split").all()
+    two.set(position=0.4)
+    assert not two.codes(1).any()
+
+
+def test_differences_from_gold_are_those_of_the_images(graph, material):
+    two = compared(graph, material, Choice("mean", "mean"), Choice("gold", "gold", material.gold))
+    two.set(position=0.3)
+    found = two.differences(1)(lambda _: None)
+    labels = two.panels[0].cut.tree.segment(0.3)
+    merged, split = agglo.split_vi(labels, material.gold)
+    assert found.merged_bits == pytest.approx(merged)
+    assert found.split_bits == pytest.approx(split)
+
+
+def test_numbers_of_a_panel(graph, material):
+    one = compared(graph, material, Choice("mean", "mean"), Choice("gold", "gold", material.gold))
+    one.set(position=0.3, mode=Mode.THRESHOLD)
+    tree = one.panels[0].cut.tree
+    assert one.panels[0].n_segments == tree.n_segments(0.3)
+    assert one.panels[0].vi() == pytest.approx(
+        sum(agglo.split_vi(tree.segment(0.3), material.gold))
+    )
+    assert one.panels[1].n_segments == len(np.unique(material.gold[material.gold > 0]))
+    assert one.panels[1].vi() is None
+
+
+def test_strategies_are_trained_once(graph, material):
+    policy = agglo.train(graph, material.gold, strategy="flat", preset="minimal")
+    two = compared(
+        graph, material, Choice("flat", "strategy", "flat"), Choice("mean", "mean"),
+        policies={"flat": policy},
+    )  # fmt: skip
+    expected = agglo.agglomerate(graph, policy).lut(0.5)
+    two.set(position=0.5)
+    np.testing.assert_array_equal(two.panels[0].names, expected)
+
+
+def test_a_saved_policy(graph, material, tmp_path):
+    policy = agglo.train(graph, material.gold, strategy="flat", preset="minimal")
+    policy.save(tmp_path / "p.npz")
+    two = compared(graph, material, Choice("p", "file", tmp_path / "p.npz"), Choice("m", "mean"))
+    two.set(position=0.5)
+    np.testing.assert_array_equal(two.panels[0].names, agglo.agglomerate(graph, policy).lut(0.5))
+
+
+def test_what_cannot_be_compared_is_said(graph, material):
+    with pytest.raises(InvalidInput, match="shape"):
+        compared(graph, material, Choice("other", "labels", np.zeros((3, 3), int)))
+    without = Material(graph, None, {})
+    with pytest.raises(InvalidInput, match="gold"):
+        prepare([Choice("agglo", "strategy", "agglo")], without, lambda _: None)
+
+
+def test_pieces_lie_within_one_label_of_each():
+    rng = np.random.default_rng(1)
+    one, two = (rng.integers(0, 5, (9, 9)) * 10 for _ in range(2))
+    first, second = as_dense(one), as_dense(two)
+    pieces = Pieces.of_two(first, second)
+    inside = (one > 0) & (two > 0)
+    assert (pieces.image > 0).tolist() == inside.tolist()
+    np.testing.assert_array_equal(pieces.first[pieces.image][inside], first.image[inside])
+    np.testing.assert_array_equal(pieces.second[pieces.image][inside], second.image[inside])
+    assert pieces.sizes.sum() == inside.sum()

@@ -1,0 +1,252 @@
+"""Panels in a real window: linked, moved together, and gone without a trace."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from qtpy.QtCore import QEvent
+from qtpy.QtWidgets import QApplication, QPushButton
+from windows import draw, settle, show
+
+import napari_agglo as agglo
+from napari_agglo.widgets._napari import camera, grid
+from napari_agglo.widgets.compare import CompareWidget
+from napari_agglo.widgets.compare._choices import Choice, Prepared
+from napari_agglo.widgets.compare._thresholds import Cut, Mode
+
+
+@pytest.fixture
+def dock(viewer, project, material):
+    show(project, material)
+    viewer.add_image(material.image, name="raw", scale=material.placement.scale)
+    made = CompareWidget(viewer)
+    viewer.window.add_dock_widget(made, name="Compare")
+    draw()
+    return made
+
+
+def choose(dock, *names):
+    for box, name in zip(dock.choosing.boxes, [*names, "none", "none"], strict=False):
+        box.setCurrentText(name)
+        box.activated.emit(box.currentIndex())
+
+
+def look(viewer):
+    """Return all that leaving has to restore."""
+    lens, laid = camera(viewer), grid(viewer)
+    return {
+        "layers": [(layer.name, layer.visible) for layer in viewer.layers],
+        "grid": (laid.enabled, laid.stride, laid.shape, laid.spacing),
+        "camera": (tuple(lens.center), lens.zoom),
+        "point": tuple(viewer.dims.point),
+        "active": viewer.layers.selection.active,
+    }
+
+
+def test_side_by_side_and_back(viewer, project, dock):
+    before = look(viewer)
+    choose(dock, "mean", "gold")
+    dock.run.button.click()
+    settle(project)
+    draw()
+    stage = dock.director.stage
+    assert grid(viewer).enabled
+    assert [cell.panel.name for cell in stage.cells] == ["mean", "gold"]
+    for k, cell in enumerate(stage.cells):
+        for layer in cell.layers:
+            index = viewer.layers.index(layer)
+            assert grid(viewer).position(index, viewer.layers) == (0, k)
+        assert cell.image.data is not None
+    camera(viewer).zoom *= 2
+    viewer.dims.set_point(0, 0)
+    dock.leave.click()
+    draw()
+    assert look(viewer) == before
+    assert not dock.director.active
+
+
+def test_the_slider_moves_all_panels(viewer, project, dock, material):
+    choose(dock, "mean", "gold")
+    dock.run.button.click()
+    settle(project)
+    ticks = dock.director.ticks
+    dock.slider.slider.setValue(ticks.last // 2)
+    expected = ticks.threshold(ticks.last // 2)
+    first = dock.director.stage.cells[0]
+    assert dock.director.comparison.panels[0].threshold == expected
+    labels = np.asarray(first.segments.data)
+    np.testing.assert_array_equal(
+        labels, project.tree.lut(expected)[project.graph.superpixels.image]
+    )
+    assert dock.numbers.item(0, 2).text() == f"{project.tree.n_segments(expected):,}"
+
+
+def test_modes_fix_the_thresholds(viewer, project, dock):
+    choose(dock, "mean", "gold")
+    dock.run.button.click()
+    settle(project)
+    for mode, free in [(Mode.HALF, False), (Mode.BEST, False), (Mode.SEGMENTS, True)]:
+        dock.mode.setCurrentIndex(dock.mode.findData(mode))
+        dock.mode.activated.emit(dock.mode.currentIndex())
+        assert dock.director.comparison.mode is mode
+        assert dock.slider.isEnabled() == free
+    dock.mode.setCurrentIndex(dock.mode.findData(Mode.HALF))
+    dock.mode.activated.emit(0)
+    assert dock.director.comparison.panels[0].threshold == 0.5
+
+
+def test_a_panel_deleted_while_comparing_ends_it_cleanly(viewer, project, dock):
+    before = look(viewer)
+    choose(dock, "mean", "gold")
+    dock.run.button.click()
+    settle(project)
+    draw()
+    viewer.layers.remove(dock.director.stage.cells[1].segments)
+    draw()
+    assert not dock.director.active
+    assert look(viewer) == before
+
+
+def test_a_layer_added_meanwhile_does_not_shift_the_panels(viewer, project, dock):
+    choose(dock, "mean", "gold")
+    dock.run.button.click()
+    settle(project)
+    viewer.add_points(np.zeros((1, 2)))
+    draw()
+    for k, cell in enumerate(dock.director.stage.cells):
+        index = viewer.layers.index(cell.segments)
+        assert grid(viewer).position(index, viewer.layers)[1] % 2 == k % 2
+
+
+def test_play_and_scrub_at_once(viewer, project, dock):
+    choose(dock, "mean", "gold")
+    dock.run.button.click()
+    settle(project)
+    director = dock.director
+    director.restart()
+    dock.player.speed.setCurrentText("fast")
+    dock.player.play.click()
+    start = director.comparison.position
+    for _ in range(40):
+        draw()
+        if director.comparison.position > start:
+            break
+    assert director.comparison.position > start
+    dock.slider.slider.setValue(director.ticks.last)
+    for _ in range(40):
+        draw()
+        if not dock.player.playing:
+            break
+    assert not dock.player.playing  # there is no further step
+    dock.player.loop.setChecked(True)
+    dock.player.play.click()
+    for _ in range(40):
+        draw()
+        if director.comparison.position < director.ticks.threshold(director.ticks.last):
+            break
+    assert director.comparison.position < director.ticks.threshold(director.ticks.last)
+    dock.player.play.click()
+
+
+def test_what_merged_flashes_in_its_panel(viewer, project, dock):
+    choose(dock, "mean", "gold")
+    dock.run.button.click()
+    settle(project)
+    director = dock.director
+    director.set(position=0.2)
+    old = director.comparison.panels[0].names.copy()
+    assert director.step(1)
+    changed = old != director.comparison.panels[0].names
+    above = np.asarray(director.stage.cells[0].above.data)
+    np.testing.assert_array_equal(above > 0, changed[project.graph.superpixels.image])
+    director._unflash()
+    assert not np.asarray(director.stage.cells[0].above.data).any()
+
+
+def test_differences_are_coloured_and_listed_and_flown_to(viewer, project, dock):
+    choose(dock, "mean", "gold")
+    dock.run.button.click()
+    settle(project)
+    dock.differing.with_.setCurrentIndex(1)
+    dock.differing.with_.activated.emit(1)
+    for _ in range(100):
+        draw()
+        if dock.differing.list.rowCount():
+            break
+    settle(project)
+    director = dock.director
+    codes = director.comparison.codes(1)
+    pieces = director.comparison.panels[1].pieces
+    for cell in director.stage.cells:
+        np.testing.assert_array_equal(np.asarray(cell.above.data), codes[pieces.image])
+    found = dock.differing._found
+    dock.differing.list.setCurrentCell(1, 0)
+    at = [found.iloc[1][f"voxel_{axis}"] for axis in range(2)]
+    world = project.placement.to_world(at)
+    assert camera(viewer).center[-2:] == pytest.approx(world)
+
+
+def test_fewer_than_two_are_refused_in_words(viewer, project, dock, notices):
+    choose(dock, "mean", "none")
+    dock.run.button.click()
+    settle(project)
+    assert not dock.director.active
+    assert any("at least two" in str(said) for said in notices)
+
+
+def test_closing_the_dock_restores_the_viewer(viewer, project, dock):
+    before = look(viewer)
+    choose(dock, "mean", "gold")
+    dock.run.button.click()
+    settle(project)
+    draw()
+    viewer.window.remove_dock_widget(dock)
+    dock.deleteLater()
+    QApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
+    draw()
+    after = look(viewer)
+    assert after["grid"] == before["grid"]
+    assert after["layers"] == before["layers"]
+
+
+def test_all_buttons_say_what_they_do(dock):
+    for button in dock.findChildren(QPushButton):
+        assert button.toolTip(), button.text()
+
+
+def test_what_is_there_already_is_shown_at_once(viewer, project, dock):
+    tree = agglo.agglomerate(project.graph)
+    before, after = project.table().copy(), tree.lut(0.6)
+    dock.director.show(
+        [
+            Prepared(Choice("before", "table"), table=before),
+            Prepared(Choice("after", "current"), cut=Cut(tree)),
+        ],
+        project.graph,
+    )
+    dock.director.set(position=0.6)
+    np.testing.assert_array_equal(
+        np.asarray(dock.director.stage.cells[0].segments.data),
+        before[project.graph.superpixels.image],
+    )
+    np.testing.assert_array_equal(dock.director.comparison.panels[1].names, after)
+    dock.director.leave()
+
+
+def test_the_viewer_may_close_meanwhile(make_napari_viewer, material):
+    from napari_agglo.widgets._project import project_of
+
+    viewer = make_napari_viewer(show=True)
+    project = project_of(viewer)
+    show(project, material)
+    made = CompareWidget(viewer)
+    viewer.window.add_dock_widget(made, name="Compare")
+    choose(made, "mean", "gold")
+    made.run.button.click()
+    settle(project)
+    draw()
+    assert made.director.active
+    made.player.play.click()
+    draw()
+    viewer.close()
+    draw()

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from napari_agglo.session._edits import Cut
+from napari_agglo._jit import kernel
+from napari_agglo.session._edits import Cut, Ids
+from napari_agglo.session._repair._ground import Ground
 from napari_agglo.session._repair._nodes import (
     BIRTH,
     EDIT,
@@ -42,7 +45,8 @@ def decisions(seen: Seen) -> tuple[Apart, Made]:
     one = [a.superpixels for a in state.answers if a.same is not False]
     locks = state.tree.record.constraints.lock_of
     locked = np.unique(names[np.flatnonzero(locks)])
-    answered = apart_answered(apart, names, [*two, *_cut_pairs(seen)])
+    kept_apart = np.concatenate([np.array(two, np.int64).reshape(-1, 2), _cut_pairs(seen)])
+    answered = apart_answered(apart, names, kept_apart)
     answered |= np.isin(pairs, locked).any(axis=1)
     confirmed = made_answered(made, one) | (locks[first] > 0)
     return (
@@ -105,21 +109,53 @@ def _merges(seen: Seen) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[n
     return ends[:, 0], ends[:, 1], said
 
 
-def _cut_pairs(seen: Seen) -> list[tuple[int, int]]:
-    """Return superpixels that touch across a live cut."""
-    graph = seen.state.graph
-    constraints = seen.state.tree.record.constraints
-    part_of = np.zeros(graph.n_regions + 1, np.int64)
-    found: set[tuple[int, int]] = set()
-    for edit, parts in zip(constraints.edits, constraints.parts, strict=True):
+def _cut_pairs(seen: Seen) -> NDArray[np.int64]:
+    """Return superpixels that touch across a live cut, shape (k, 2)."""
+    record = seen.state.tree.record
+    part_of = np.zeros(len(record.nodes.leaves), np.int32)
+    found = [np.zeros((0, 2), np.int64)]
+    known, seen.cut_pairs = seen.cut_pairs, {}
+    for edit, parts in zip(record.constraints.edits, record.constraints.parts, strict=True):
         if not isinstance(edit, Cut) or len(parts) < 2:
             continue
-        members = np.concatenate(parts)
-        part_of[members] = np.repeat(np.arange(1, len(parts) + 1), [len(part) for part in parts])
-        ground = seen.state.tree.record.ground
-        for superpixel in members.tolist():
-            near = ground.adjacent[ground.start[superpixel] : ground.stop[superpixel], 0]
-            across = near[(part_of[near] > 0) & (part_of[near] != part_of[superpixel])]
-            found.update((superpixel, int(other)) for other in across if superpixel < other)
-        part_of[members] = 0
-    return sorted(found)
+        pairs = known.get(id(parts))
+        if pairs is None or pairs[0] is not parts:  # parts are replaced when one is divided
+            pairs = parts, _across(record.ground, parts, part_of)
+        seen.cut_pairs[id(parts)] = pairs
+        found.append(pairs[1])
+    return np.concatenate(found)
+
+
+def _across(
+    ground: Ground, parts: tuple[Ids, ...], part_of: NDArray[np.int32]
+) -> NDArray[np.int64]:
+    """Return the superpixels of different parts that touch; `part_of` is a zeroed buffer."""
+    members = np.concatenate(parts)
+    part_of[members] = np.repeat(np.arange(1, len(parts) + 1), [len(part) for part in parts])
+    out = np.zeros((64, 2), np.int64)
+    while True:
+        n = list_across(members, part_of, ground.start, ground.stop, ground.adjacent, out)
+        if n <= len(out):
+            break
+        out = np.zeros((n, 2), np.int64)
+    part_of[members] = 0
+    return out[:n]
+
+
+@kernel
+def list_across(members: Any, part_of: Any, start: Any, stop: Any, adjacent: Any, out: Any) -> Any:
+    """List neighbours of different parts, the smaller first; return how many there are.
+
+    No bounds checking, but if there is no room for all, those that there is room for are listed.
+    """
+    n = 0
+    for k in range(members.size):
+        superpixel = members[k]
+        for at in range(start[superpixel], stop[superpixel]):
+            other = adjacent[at, 0]
+            if other > superpixel and part_of[other] not in (0, part_of[superpixel]):
+                if n < out.shape[0]:
+                    out[n, 0] = superpixel
+                    out[n, 1] = other
+                n += 1
+    return n

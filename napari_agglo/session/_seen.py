@@ -15,7 +15,6 @@ from napari_agglo.session._repair._hierarchy import Hierarchy
 from napari_agglo.session._state import State
 from napari_agglo.session._views import View
 
-
 # Who has not asked for so many edits what moved is told that anything may have.
 _REMEMBERED = 1000
 
@@ -35,6 +34,7 @@ class Seen:
         self._view: tuple[int, View] | None = None
         self.version = 0  # another number whenever what is seen may have changed
         self.between = Between()
+        self.cut_pairs: dict[int, tuple[Any, NDArray[np.int64]]] = {}  # of parts, across cuts
         self._moves: list[tuple[int, NDArray[np.int32]]] = []  # by version ...
         self._since = 0  # ... and from which on they are known
 

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from napari_agglo.session._suggest._decisions import Apart, Made
 
-Pairs = Sequence[tuple[int, int]]
+Pairs = Sequence[tuple[int, int]] | NDArray[np.int64]
 
 
 def apart_answered(apart: Apart, lut: ArrayLike, pairs: Pairs) -> NDArray[np.bool_]:
@@ -28,14 +28,12 @@ def apart_answered(apart: Apart, lut: ArrayLike, pairs: Pairs) -> NDArray[np.boo
     if not len(pairs):
         return np.zeros(len(apart), np.bool_)
     table = np.asarray(lut, np.int64)
-    said = {tuple(sorted(pair)) for pair in table[np.asarray(pairs, np.int64)].tolist()}
+    said = np.sort(table[np.asarray(pairs, np.int64)], axis=1)
     asked = np.sort(np.stack([apart.first, apart.second], axis=1), axis=1)
-    # Few have been answered: most boundaries are ruled out by one of their segments.
-    named = np.array(sorted({segment for pair in said for segment in pair}))
-    near = np.isin(asked, named).all(axis=1)
-    out = np.zeros(len(apart), np.bool_)
-    out[near] = [tuple(pair) in said for pair in asked[near].tolist()]
-    return out
+    ids, number = np.unique(np.concatenate([said, asked]), return_inverse=True)
+    keys = number.reshape(-1, 2) @ np.array([len(ids), 1])
+    found: NDArray[np.bool_] = np.isin(keys[len(said) :], keys[: len(said)])
+    return found
 
 
 def made_answered(made: Made, pairs: Pairs) -> NDArray[np.bool_]:
@@ -47,6 +45,8 @@ def made_answered(made: Made, pairs: Pairs) -> NDArray[np.bool_]:
     array([False, False,  True])
     """
     out = np.zeros(len(made), np.bool_)
+    if not len(pairs):
+        return out
     lost = {loser: k for k, loser in enumerate(made.second.tolist())}
     into = made.first.tolist()
     never = len(made)

@@ -15,6 +15,8 @@ from napari_agglo.widgets.proofread._banner import Mode
 from napari_agglo.widgets.proofread._cutting import Cutting
 from napari_agglo.widgets.proofread._editor import Editor, Task
 from napari_agglo.widgets.proofread._grammar import Grammar
+from napari_agglo.widgets.proofread._queue import Queue
+from napari_agglo.widgets.proofread._relearning import Relearning
 from napari_agglo.widgets.proofread._seeds import Seeds
 from napari_agglo.widgets.proofread._selection import Selection
 from napari_agglo.widgets.proofread._view_state import State, state_of, write_state
@@ -35,6 +37,8 @@ class Proofreader:
         self.cutting = Cutting(scene, self.seeds, self.acts)
         self.mode = Mode(scene, self.seeds)
         self.grammar = Grammar(scene, self.selection, self.seeds, self.cutting, self.acts)
+        self.queue = Queue(scene, self.editor)
+        self.relearning = Relearning(scene, self.editor, self.acts)
         self._saved: State = {}
         self._timer = QTimer()
         self._timer.setInterval(_EVERY)

@@ -14,6 +14,7 @@ from napari_agglo.widgets._scene import GROUPS, Scene
 
 SEEDS = "Seeds"
 _NEAR = 8  # pixels of the screen: so near to a seed means that seed
+_DIAMETER = 14  # pixels of the screen
 GROUP_NAMES = ("orange", "sky blue", "green", "yellow", "red", "pink", "dark blue", "grey")
 
 
@@ -37,6 +38,7 @@ class Seeds:
         self.group = 0  # of the next seed
         self._layer: Points | None = None
         scene.project.hierarchy_changed.connect(self.clear)
+        camera(scene.viewer).events.zoom.connect(self._resize)
 
     def __bool__(self) -> bool:
         return bool(self.placed)
@@ -116,10 +118,22 @@ class Seeds:
             layer.data = self._places()
             if self.placed:
                 layer.face_color = [GROUPS[seed.group] for seed in self.placed]
+                layer.size = self._size()
                 layer.visible = True
             layer.selected_data = set()
         self.raise_()
         self.changed.emit()
+
+    def _size(self) -> float:
+        """Return the diameter in pixels of the volume that looks the same at every zoom."""
+        placement = self.scene.project.placement
+        pixel = 1.0 if placement is None else min(abs(x) for x in placement.scale[-2:])
+        return float(_DIAMETER / max(camera(self.scene.viewer).zoom * pixel, 1e-6))
+
+    def _resize(self, _: object = None) -> None:
+        layer = self.layer if self.placed else None
+        if layer is not None:
+            layer.size = self._size()
 
     def _places(self) -> Any:
         ndim = len(self.scene.project.placement.scale) if self.scene.project.placement else 2
@@ -132,9 +146,8 @@ class Seeds:
             self._places(),
             face_color=[GROUPS[seed.group] for seed in self.placed],
             border_color="white",
-            border_width=0.08,
-            size=6,
-            canvas_size_limits=(14, 24),
+            border_width=0.12,
+            size=self._size(),
             name=SEEDS,
             metadata={"napari_agglo": SEEDS},
             **({} if placement is None else placement.keywords()),

@@ -15,6 +15,8 @@ from napari_agglo.widgets.proofread._cut_panel import CutPanel
 from napari_agglo.widgets.proofread._details import Details
 from napari_agglo.widgets.proofread._history import HistoryList
 from napari_agglo.widgets.proofread._proofreader import proofreader_of
+from napari_agglo.widgets.proofread._queue_panel import QueuePanel
+from napari_agglo.widgets.proofread._relearn_panel import RelearnPanel
 from napari_agglo.widgets.proofread._scores import Scores
 from napari_agglo.widgets.proofread._segments import SegmentList
 from napari_agglo.widgets.proofread._sessions import SessionBar
@@ -60,8 +62,11 @@ class ProofreadWidget(StepWidget):
         self.cut = CutPanel(self.proofreader)
         self.segments = SegmentList(self.proofreader)
         self.history = HistoryList(self.proofreader)
+        self.queue = QueuePanel(self.proofreader.queue)
+        self.relearn = RelearnPanel(self.proofreader.relearning)
         for title, tooltip, parts in (
             ("Edit", "The active segment, and cuts by seeds", (self.details, self.cut)),
+            ("Next", "The next probable error; learning from edits", (self.queue, self.relearn)),
             ("Segments", "All segments: sort, find, select", (self.segments,)),
             ("History", "What was done; click to go there", (self.history,)),
         ):

@@ -29,6 +29,7 @@ from napari_agglo.widgets._viewer_links import link_viewer
 from napari_agglo.widgets.compare._choosing import Choosing
 from napari_agglo.widgets.compare._differing import Differing
 from napari_agglo.widgets.compare._director import COMPARE, director_of
+from napari_agglo.widgets.compare._film import Film
 from napari_agglo.widgets.compare._numbers import Numbers
 from napari_agglo.widgets.compare._player import Player
 from napari_agglo.widgets.compare._thresholds import Mode
@@ -77,6 +78,8 @@ class CompareWidget(QWidget):
         self.plot = SplitVIPlot()
         self.plot.threshold_picked.connect(lambda _, t: self.director.set(position=t))
         self.differing = Differing(self.director, self.scene)
+        self.film = Film(self.director)
+        self.film.by_threshold = lambda: self.player.by_threshold
         self._lay_out()
         link(self, self.director.changed, self.follow)
         link(self, self.director.left, self.follow)
@@ -156,7 +159,7 @@ class CompareWidget(QWidget):
         row.addWidget(QLabel("Cut at"))
         row.addWidget(self.mode, 1)
         inner.addLayout(row)
-        for shown in (self.slider, self.player, self.numbers, self.plot, self.differing):
+        for shown in (self.slider, self.player, self.numbers, self.plot, self.differing, self.film):
             inner.addWidget(shown)
         column = QWidget()
         body = QVBoxLayout(column)

@@ -73,10 +73,10 @@ class Scores(QWidget):
         done, reviewed, pair = result
         lines = [f"{done} {'edit' if done == 1 else 'edits'} · {reviewed}"]
         if pair is not None:
-            first = self._unedited(threshold) or self._start.setdefault(threshold, pair)
-            change = sum(pair) - sum(first)
-            sign = "±" if abs(change) < 5e-5 else ("+" if change > 0 else "−")
-            lines.append(f"VI {sum(pair):.4f} ({sign}{abs(change):.4f} by the edits)")
+            if done == 0:
+                self._start[threshold] = pair
+            first = self._unedited(threshold) or self._start.get(threshold)
+            lines.append(f"VI {sum(pair):.4f}" + ("" if first is None else _change(first, pair)))
             lines.append(f"false merge {pair[0]:.4f} · false split {pair[1]:.4f}")
         self.words.setText("<br>".join(lines))
 
@@ -88,3 +88,9 @@ class Scores(QWidget):
         at = max(0, int(curve["threshold"].searchsorted(threshold, side="right")) - 1)
         row = curve.iloc[at]
         return float(row["false_merge"]), float(row["false_split"])
+
+
+def _change(before: tuple[float, float], now: tuple[float, float]) -> str:
+    change = sum(now) - sum(before)
+    sign = "±" if abs(change) < 5e-5 else ("+" if change > 0 else "−")
+    return f" ({sign}{abs(change):.4f} by the edits)"

@@ -186,6 +186,20 @@ def test_differences_are_coloured_and_listed_and_flown_to(viewer, project, dock)
     assert camera(viewer).center[-2:] == pytest.approx(world)
 
 
+def test_a_movie_of_twenty_frames_can_be_read(viewer, project, dock, tmp_path):
+    import imageio.v3 as iio
+
+    choose(dock, "mean", "gold")
+    dock.run.button.click()
+    settle(project)
+    dock.film.frames.setValue(20)
+    dock.film.save(tmp_path / "film.gif")
+    settle(project)
+    frames = iio.imread(tmp_path / "film.gif", index=None)
+    assert len(frames) == 20
+    assert (frames[0] != frames[-1]).any()
+
+
 def test_fewer_than_two_are_refused_in_words(viewer, project, dock, notices):
     choose(dock, "mean", "none")
     dock.run.button.click()

@@ -1,0 +1,110 @@
+"""Learn from my edits: a refit in a worker, before and after side by side, to keep or to undo."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from psygnal import Signal
+
+from napari_agglo._progress import ProgressCallback
+from napari_agglo.errors import InvalidInput
+from napari_agglo.session import Change, Session
+from napari_agglo.widgets._notices import tell_error
+from napari_agglo.widgets._scene import Scene
+from napari_agglo.widgets.compare._choices import Choice, Prepared
+from napari_agglo.widgets.compare._director import director_of
+from napari_agglo.widgets.proofread._acts import Acts
+from napari_agglo.widgets.proofread._editor import Editor, Task
+
+
+class Relearning:
+    """One for each viewer."""
+
+    changed = Signal()
+
+    def __init__(self, scene: Scene, editor: Editor, acts: Acts) -> None:
+        self.scene, self.editor, self.acts = scene, editor, acts
+        self.project = scene.project
+        self.words = ""  # what came of it
+        self.deciding = False  # before and after are on the screen
+        self.project.hierarchy_changed.connect(self._forget)
+
+    def learn(self) -> None:
+        """Refit the policy with the edits, merge anew, do the edits again, and show the change."""
+        project, session = self.project, self.project.session
+        if session is None or not project.settled:
+            self.editor.said.emit("Start proofreading first, and let what runs come to its end.")
+            return
+        volumes = self._volumes()
+        if not volumes:
+            tell_error(
+                InvalidInput(
+                    "Edits alone are too few to learn from: the policy is fitted again to gold "
+                    "labels with the edits added. Give gold in step 1, Data, or add a volume to "
+                    "the training set there."
+                )
+            )
+            return
+        before = np.array(project.table())
+        error = self._vi(session)
+
+        def act(live: Session, progress: ProgressCallback | None) -> Change:
+            made = [
+                (graph if graph is not None else material.graph(progress), gold)
+                for graph, material, gold in volumes
+            ]
+            return live.relearn(made, progress=progress)
+
+        self.editor.do(
+            Task("Learning from your edits", act, True, lambda c: self._compare(before, error, c))
+        )
+
+    def keep(self) -> None:
+        """Go on with what was learned."""
+        self._leave()
+
+    def go_back(self) -> None:
+        """Undo it."""
+        self._leave()
+        self.acts.undo()
+
+    def _compare(self, before: Any, error: float | None, change: Change) -> None:
+        project, session = self.project, self.project.session
+        if session is None or project.graph is None:
+            return
+        after = np.array(project.table())
+        names = (
+            Prepared(Choice("before", "table"), table=before),
+            Prepared(Choice("after", "table"), table=after),
+        )
+        now = self._vi(session)
+        self.words = str(change)
+        if error is not None and now is not None:
+            self.words += f" VI {error:.3f} before, {now:.3f} after."
+        self.deciding = True
+        director_of(self.scene.viewer).show(list(names), project.graph)
+        self.changed.emit()
+
+    def _leave(self) -> None:
+        self.deciding = False
+        director_of(self.scene.viewer).leave()
+        self.changed.emit()
+
+    def _forget(self) -> None:
+        self.deciding, self.words = False, ""
+        self.changed.emit()
+
+    def _vi(self, session: Session) -> float | None:
+        return session.errors.vi if session.has_gold else None
+
+    def _volumes(self) -> list[tuple[Any, Any, Any]]:
+        """Return what the policy is fitted to beside the edits: graph or material, and gold."""
+        project = self.project
+        found: list[tuple[Any, Any, Any]] = [
+            (None, one, one.gold) for one in project.training if one.gold is not None
+        ]
+        material = project.graph_of
+        if project.built is not None and material is not None and material.gold is not None:
+            found.append((project.built, material, material.gold))
+        return found

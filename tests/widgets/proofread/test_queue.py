@@ -1,0 +1,130 @@
+"""The next probable error: asked, answered by keys, undone, and there after a restart."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from qtpy.QtCore import Qt
+from qtpy.QtTest import QTest
+
+import napari_agglo as agglo
+from napari_agglo.widgets._napari import camera
+
+
+@pytest.fixture
+def dock(hands):
+    """Return the step, with the tab of the queue open."""
+    hands.step.tabs.setCurrentIndex(1)
+    return hands.step
+
+
+@pytest.fixture
+def asked(hands, dock):
+    """Return the queue, with its first question on the screen."""
+    dock.queue.go.click()
+    rest(hands)
+    return hands.proofreader.queue
+
+
+def rest(hands):
+    QTest.qWait(60)  # the queue looks a moment after an edit
+    hands.settle()
+
+
+def press(hands, letter):
+    QTest.keyClick(hands.canvas, getattr(Qt.Key, f"Key_{letter}"))
+    rest(hands)
+
+
+def test_the_first_question_is_the_first_suggestion_and_the_view_flies_there(hands, dock, asked):
+    session = hands.project.session
+    first = session.suggestions(1)[0]
+    assert asked.current.superpixels == first.superpixels
+    assert dock.queue.question.text() == first.question
+    world = hands.project.placement.to_world(first.position)
+    assert camera(hands.viewer).center[-2:] == pytest.approx(world[-2:])
+    assert hands.project.id_of(hands.project.active) == first.segments[0]
+    assert "edits left" in dock.queue.line.text()
+
+
+def test_yes_mends_and_moves_on(hands, dock, asked):
+    session, one = hands.project.session, asked.current
+    before = len(session.history)
+    press(hands, "Y")
+    assert len(session.history) == before + 1
+    a, b = one.superpixels
+    table = session.lut()
+    ids = session.graph.ids.tolist()
+    together = table[ids.index(a)] == table[ids.index(b)]
+    assert together == (one.kind == "false_split")
+    assert asked.current.superpixels != one.superpixels
+    assert asked.answered == 1
+
+
+def test_no_and_skip_change_nothing_and_are_not_asked_again(hands, asked):
+    session = hands.project.session
+    before, seen = session.labels(), []
+    for letter in "NSN":
+        seen.append(asked.current.superpixels)
+        press(hands, letter)
+    np.testing.assert_array_equal(session.labels(), before)
+    assert asked.current.superpixels not in seen
+    assert len(set(seen)) == 3
+
+
+def test_an_answer_undone_is_asked_again(hands, asked):
+    one = asked.current
+    press(hands, "N")
+    assert asked.current.superpixels != one.superpixels
+    hands.press("undo")
+    rest(hands)
+    assert asked.current.superpixels == one.superpixels
+
+
+def test_answers_survive_a_restart(hands, asked):
+    first = asked.current.superpixels
+    press(hands, "N")
+    path = hands.project.session.path
+    hands.project.close_session()
+    assert not asked.on
+    with agglo.Session.open(path) as again:
+        assert first not in [one.superpixels for one in again.suggestions(20)]
+
+
+def test_filters(hands, dock, asked):
+    dock.queue.kind.setCurrentText("false merges only")
+    dock.queue.kind.activated.emit(1)
+    rest(hands)
+    assert asked.current is None or asked.current.kind == "false_merge"
+    dock.queue.kind.setCurrentText("false splits only")
+    dock.queue.kind.activated.emit(2)
+    rest(hands)
+    assert asked.current.kind == "false_split"
+    dock.queue.least.setValue(10_000_000)
+    rest(hands)
+    assert asked.current is None
+    assert dock.queue.question.text() == "Nothing more to ask"
+    assert not dock.queue.yes.isEnabled()
+
+
+def test_stopping_gives_the_keys_back(hands, dock, asked):
+    dock.queue.go.click()
+    before = len(hands.project.session.history)
+    press(hands, "Y")
+    assert len(hands.project.session.history) == before
+
+
+def test_learning_from_edits_can_be_kept_or_undone(hands, dock, project):
+    session = project.session
+    first = int(session.segments()[0])
+    project.has_edited(session.merge(first, int(session.neighbours(first)[0])))
+    before, done = session.labels(), len(session.history)
+    dock.relearn.run.button.click()
+    hands.settle()
+    assert len(session.history) == done + 1
+    assert "VI" in dock.relearn.words.text()
+    assert dock.relearn.keep.isVisibleTo(dock)
+    dock.relearn.back.click()
+    hands.settle()
+    np.testing.assert_array_equal(session.labels(), before)
+    assert not dock.relearn.keep.isVisibleTo(dock)

@@ -153,7 +153,8 @@ def list_across(members: Any, part_of: Any, start: Any, stop: Any, adjacent: Any
         superpixel = members[k]
         for at in range(start[superpixel], stop[superpixel]):
             other = adjacent[at, 0]
-            if other > superpixel and part_of[other] not in (0, part_of[superpixel]):
+            part = part_of[other]
+            if other > superpixel and part != 0 and part != part_of[superpixel]:
                 if n < out.shape[0]:
                     out[n, 0] = superpixel
                     out[n, 1] = other

@@ -41,6 +41,7 @@ class Dock(QWidget):
         self.help = HelpPanel()
         self.help.setVisible(False)
         self.warming = QLabel("Warming up: the first time takes some seconds…")
+        self.warming.setContentsMargins(8, 2, 8, 2)
         column = QWidget()
         inner = QVBoxLayout(column)
         inner.setContentsMargins(0, 0, 0, 0)
@@ -63,7 +64,10 @@ class Dock(QWidget):
         outer.addWidget(area)
         link(self, self.project.status_changed, self._on_status)
         link(self, self.project.jobs.changed, self._on_job)
-        self.open(Step.DATA)
+        link(self, self.project.hierarchy_changed, self._on_hierarchy)
+        self._session: Any = None
+        self.open(Step.DATA if self.project.tree is None else Step.HIERARCHY)
+        self._on_hierarchy()
         self._on_status()
         self.warming.setVisible(False)
 
@@ -104,6 +108,13 @@ class Dock(QWidget):
             for other, header in self.headers.items():
                 if other is not step:
                     header.set_open(False)
+
+    def _on_hierarchy(self) -> None:
+        """Go to where a session that has come, from wherever, is worked on."""
+        session = self.project.session
+        if session is not None and session is not self._session:
+            self.open(Step.PROOFREAD)
+        self._session = session
 
     def _on_status(self) -> None:
         for step, header in self.headers.items():

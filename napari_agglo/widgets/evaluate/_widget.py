@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from qtpy.QtGui import QShowEvent
-from qtpy.QtWidgets import QHBoxLayout, QLabel, QPushButton, QTabWidget
+from qtpy.QtWidgets import QHBoxLayout, QLabel, QPushButton, QTabWidget, QWidget
 
 from napari_agglo.evaluate import minimum
 from napari_agglo.widgets._links import link
@@ -75,12 +75,14 @@ class EvaluateWidget(StepWidget):
                 "vi-breakdown": self.breakdown,
             },
         )
-        buttons = QHBoxLayout()
-        buttons.addWidget(self.least, 1)
-        buttons.addWidget(self.export)
-        for widget in (self.run, self.summary, self.tabs):
+        # In a widget of their own: a row of hidden buttons alone would make the step as narrow.
+        self.buttons = QWidget()
+        row = QHBoxLayout(self.buttons)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.addWidget(self.least, 1)
+        row.addWidget(self.export)
+        for widget in (self.run, self.summary, self.tabs, self.buttons):
             self.body.addWidget(widget)
-        self.body.addLayout(buttons)
         link(self, self.project.material_changed, self._on_material)
         for signal in (self.project.hierarchy_changed, self.project.curve_changed):
             link(self, signal, self._on_hierarchy)
@@ -98,8 +100,14 @@ class EvaluateWidget(StepWidget):
         possible = self.project.tree is not None and self.project.gold is not None
         self.run.setVisible(not known or status is Status.RUNNING)
         self.run.set_ready(possible, self.hint.text())
-        for part in (self.summary, self.tabs, self.least, self.export):
+        for part in (self.summary, self.tabs, self.buttons):
             part.setVisible(known)
+
+    def hint_for(self, status: Status) -> str:
+        """Say what is missing."""
+        if status is Status.EMPTY and self.project.tree is not None:
+            return "Give gold labels in step 1, Data, to see what is wrong, and where."
+        return super().hint_for(status)
 
     def showEvent(self, event: QShowEvent | None) -> None:
         """Bring it up to date: now it is looked at."""

@@ -6,6 +6,7 @@ from typing import Any
 
 from qtpy.QtWidgets import QMessageBox
 
+from napari_agglo.policy import MeanPolicy
 from napari_agglo.widgets._project import Status, Step
 from napari_agglo.widgets._run_row import RunRow
 from napari_agglo.widgets._step_widget import StepWidget
@@ -64,6 +65,12 @@ class HierarchyWidget(StepWidget):
             lambda progress: build(plan, progress),
             lambda built: show(project, built),
         )
+
+    def hint_for(self, status: Status) -> str:
+        """Say what to do next."""
+        if status is Status.READY and not isinstance(self.project.policy, MeanPolicy):
+            return "Build the hierarchy: regions merge as the policy of step 2 says."
+        return super().hint_for(status)
 
     def update_state(self, status: Status) -> None:
         self.run.set_text("Build again" if self.project.has_hierarchy else "Build hierarchy")

@@ -1,0 +1,106 @@
+"""The guided dock: where it opens, what it says, and that nothing of it is cut off."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from qtpy.QtCore import Qt
+from qtpy.QtTest import QTest
+from qtpy.QtWidgets import QAbstractButton, QLabel
+from windows import draw, settle, show
+
+import napari_agglo as agglo
+from napari_agglo.policy import RandomPolicy
+from napari_agglo.widgets._dock import Dock
+from napari_agglo.widgets._project import Project, Step
+from napari_agglo.widgets.proofread._opening import open_session
+
+
+@pytest.fixture
+def docked(viewer: Any, project: Project) -> Dock:
+    """Return the dock in the window."""
+    return put(viewer)
+
+
+def put(viewer: Any) -> Dock:
+    dock = Dock(viewer)
+    viewer.window.add_dock_widget(dock, name="Agglo", area="right")
+    draw()
+    return dock
+
+
+def opened(dock: Dock) -> Step:
+    (found,) = [step for step, header in dock.headers.items() if header.button.isChecked()]
+    return found
+
+
+def click(dock: Dock, step: Step) -> None:
+    if not dock.headers[step].button.isChecked():  # a click on an open one closes it
+        QTest.mouseClick(dock.headers[step].button, Qt.MouseButton.LeftButton)
+    draw()
+
+
+def cut_off(dock: Dock) -> list[str]:
+    """Return the texts that do not fit where they are shown."""
+    found = []
+    for part in dock.findChildren(QLabel) + dock.findChildren(QAbstractButton):
+        text = part.text()
+        if not part.isVisible() or not text or part.height() == 0:
+            continue
+        if isinstance(part, QLabel) and part.wordWrap():
+            fits = part.height() >= part.heightForWidth(part.width())
+        else:
+            fits = part.width() >= part.minimumSizeHint().width()
+        corner = part.mapTo(dock, part.rect().topRight())
+        if not fits or corner.x() > dock.width():
+            found.append(text)
+    return found
+
+
+def test_nothing_is_cut_off_before_there_is_anything(docked: Dock) -> None:
+    for step in Step:
+        click(docked, step)
+        assert opened(docked) is step
+        assert cut_off(docked) == []
+
+
+def test_nothing_is_cut_off_without_gold(docked: Dock, material: Any) -> None:
+    show(docked.project, material.__class__(material.name, material.placement, material.cues,
+                                            superpixels=material.superpixels))  # fmt: skip
+    for step in Step:
+        click(docked, step)
+        assert cut_off(docked) == []
+    click(docked, Step.EVALUATE)
+    assert docked.steps[Step.EVALUATE].hint.text().startswith("Give gold labels in step 1, Data, ")
+    assert "step 3" not in docked.steps[Step.EVALUATE].hint.text()  # it is done
+
+
+def test_the_hierarchy_says_by_what_it_merges(docked: Dock, material: Any) -> None:
+    docked.project.set_material(material)
+    hint = docked.steps[Step.HIERARCHY].hint
+    assert "Without a trained policy" in hint.text()
+    docked.project.set_policy(RandomPolicy(0))
+    assert "as the policy of step 2 says" in hint.text()
+
+
+def test_it_opens_where_the_work_is(viewer: Any, shown: Project, tmp_path: Any) -> None:
+    first = put(viewer)
+    assert opened(first) is Step.HIERARCHY
+    agglo.Session.create(tmp_path / "one.agglo", shown.graph).close()
+    open_session(viewer, tmp_path / "one.agglo")
+    settle(shown)
+    assert opened(first) is Step.PROOFREAD
+    click(first, Step.DATA)
+    shown.threshold = 0.2
+    draw()
+    assert opened(first) is Step.DATA  # it is the same session: nobody is sent away
+    viewer.window.remove_dock_widget(first)
+    assert opened(put(viewer)) is Step.PROOFREAD
+
+
+def test_what_is_folded_points_aside(docked: Dock) -> None:
+    button = docked.steps[Step.DATA].more.toggleButton()
+    assert button.text() == "▸  More"
+    QTest.mouseClick(button, Qt.MouseButton.LeftButton)
+    assert button.text() == "▾  More"

@@ -72,9 +72,10 @@ def _data(layer: Any) -> Any:
 
 def _no_cue(chosen: Selection) -> Trouble:
     if chosen.image is not None:
+        do = "Tick one below, or make" if chosen.rows else "Make"
         return Trouble(
-            "No boundary cue is chosen. Tick one above, or make one from the image: one click on "
-            "“Make a boundary cue”."
+            f"No boundary cue is chosen. {do} one from the image: one click on “Make a boundary "
+            "cue”."
         )
     if chosen.rows:
         return Trouble("No boundary cue is chosen. Tick the map that is high on boundaries.")
@@ -117,7 +118,8 @@ def _check_labels(what: str, layer: Any, chosen: Selection) -> None:
 
 def _check_together(placed: list[Placed]) -> None:
     """Refuse layers that do not lie on top of each other."""
-    name, _, shape, place = placed[0]
+    first, _, shape, _ = placed[0]
+    name, _, _, place = _home(placed)
     for other, layer, other_shape, other_place in placed:
         if is_turned(layer):
             raise Trouble(
@@ -125,14 +127,14 @@ def _check_together(placed: list[Placed]) -> None:
                 "cannot follow; resample it first."
             )
         if other_shape != shape:
-            raise Trouble(_shapes(name, shape, other, other_shape))
+            raise Trouble(_shapes(first, shape, other, other_shape))
         if not place.matches(other_place):
             raise Trouble(
                 f"“{name}” and “{other}” have the same shape, but do not lie on top of each other: "
                 f"scale {_list(place.scale)} and {_list(other_place.scale)}, translate "
                 f"{_list(place.translate)} and {_list(other_place.translate)}.",
                 f"Put all where “{name}” is",
-                lambda: _align(placed),
+                lambda: _align(placed, place),
             )
 
 
@@ -145,10 +147,14 @@ def _shapes(name: str, shape: tuple[int, ...], other: str, other_shape: tuple[in
     return f"{said}: they must be of one shape. Choose another layer, or crop both alike."
 
 
-def _align(placed: list[Placed]) -> None:
-    """Move all layers to where the first is."""
-    place = placed[0][3]
-    for _, layer, _, _ in placed[1:]:
+def _home(placed: list[Placed]) -> Placed:
+    """Return the one to which the others go: the first that knows the size of its pixels."""
+    return next((one for one in placed if any(s != 1 for s in one[3].scale)), placed[0])
+
+
+def _align(placed: list[Placed], place: Placement) -> None:
+    """Move all layers to one place."""
+    for _, layer, _, _ in placed:
         if layer.ndim == len(place.scale):
             layer.scale, layer.translate = place.scale, place.translate
 

@@ -173,6 +173,7 @@ class Selection:
 
     def _on_layer(self, _: object = None) -> None:
         self._list_rows()
+        self._guess_planes(anew=self.project.graph is None)
         self._update()
 
     def _guess(self, anew: bool) -> None:
@@ -188,7 +189,10 @@ class Selection:
         self._list_rows()
         if anew or not any(row.used for row in self.rows):
             self._guess_cues(shape)
-        if "per_plane" not in self._by_hand:
+        self._guess_planes(anew)
+
+    def _guess_planes(self, anew: bool) -> None:
+        if "per_plane" not in self._by_hand and anew:
             self.per_plane = self._is_thick()
 
     def _list_rows(self) -> None:

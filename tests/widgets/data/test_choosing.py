@@ -188,6 +188,35 @@ def test_layers_at_another_place_are_moved_by_a_click(viewer, opened, project, c
     assert project.material.gold is crop.gold
 
 
+def test_layers_go_to_the_one_that_knows_its_scale(viewer, step, project, block):
+    viewer.add_image(block.image, name="stack", scale=(4, 1, 1))
+    viewer.add_image(block.cues["boundary"], name="prob")
+    assert step.trouble.button.text() == "Put all where “stack” is"
+    step.trouble.button.click()
+    assert project.material.spacing == (4, 1, 1)
+    assert project.material.per_plane  # planes that are now known to be thick are taken one by one
+
+
+def test_regions_built_are_not_stale_because_they_are_shown(viewer, step, project, block):
+    viewer.add_image(block.cues["boundary"], name="prob")
+    step.run.button.click()
+    settle(project, 240)
+    viewer.layers["prob"].scale = (4, 1, 1)
+    material = project.material
+    viewer.add_labels(block.gold, name="others")  # as any layer that comes, ours too
+    assert project.material is material
+    assert not material.per_plane
+
+
+def test_where_to_tick_is_said_only_where_there_is_something(viewer, step):
+    colours = viewer.add_image(np.zeros((20, 24, 3), np.uint8), name="photo", rgb=True)
+    assert "Tick" not in said(step)
+    assert "Make a boundary cue" in said(step)
+    viewer.layers.remove(colours)
+    viewer.add_image(np.zeros((20, 24), np.uint8), name="grey")
+    assert "Tick one below" in said(step)
+
+
 def test_gold_that_came_as_floats_is_converted_by_a_click(viewer, opened, project, crop):
     layer = viewer.add_image(crop.gold.astype(float), name="floats", scale=crop.spacing)
     opened.gold.pick(layer)

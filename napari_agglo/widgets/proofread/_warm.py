@@ -57,7 +57,9 @@ def _edit(path: Path, progress: ProgressCallback | None) -> None:
             look,
         )
         for k, step in enumerate(steps):
-            report(progress, "loading what edits need", k, len(steps))
+            report(
+                progress, "loading what edits need (the first time takes longest)", k, len(steps)
+            )
             try:
                 step()
             except InvalidInput:  # it was only to be tried

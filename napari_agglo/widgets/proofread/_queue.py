@@ -48,6 +48,7 @@ class Queue:
         self.effort: Any = None  # an Effort
         self.answered = 0
         self.on = False
+        self.seeking = False  # a question is being sought
         self._kept: list[tuple[Any, str, Any]] = []
         self._later = QTimer()
         self._later.setSingleShot(True)
@@ -69,7 +70,7 @@ class Queue:
         if not self.on:
             self.on = True
             self._bind()
-        self._later.start()
+        self._seek_soon()
         self.changed.emit()
 
     def stop(self) -> None:
@@ -77,7 +78,7 @@ class Queue:
         self._later.stop()
         if not self.on:
             return
-        self.on = False
+        self.on = self.seeking = False
         self.current = None
         for owner, key, before in reversed(self._kept):
             owner.bind_key(key, before, overwrite=True)
@@ -117,16 +118,21 @@ class Queue:
 
         self.scene.preview(None)
         self.editor.do(Task(title, lambda session, _: act(session, one), then=counted))
-        self._later.start()
+        self._seek_soon()
 
     # Questions.
 
+    def _seek_soon(self) -> None:
+        self.seeking = True
+        self._later.start()
+
     def _stale(self) -> None:
         if self.on:
-            self._later.start()
+            self._seek_soon()
 
     def _go_on(self) -> None:
-        if self.on and self.current is None:
+        """Seek what could not be sought while a worker had the session."""
+        if self.on and self.seeking:
             self._later.start()
 
     def _seek(self) -> None:
@@ -153,6 +159,7 @@ class Queue:
 
     def _ask(self, found: tuple[Any, Any, Any]) -> None:
         self.current, self.effort, parts = found
+        self.seeking = False
         if self.on:
             self._show(parts)
         self.changed.emit()

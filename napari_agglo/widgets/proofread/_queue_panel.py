@@ -90,7 +90,7 @@ class QueuePanel(QWidget):
         elif one is not None:
             self.question.setText(one.question)
             self.reason.setText(one.reason)
-        elif queue.effort is not None and not queue.project.held:
+        elif not queue.seeking:
             self.question.setText("Nothing more to ask")
             self.reason.setText("All doubtful decisions at this threshold were answered.")
         else:

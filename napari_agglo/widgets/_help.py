@@ -19,6 +19,7 @@ KEYS = (
     ("K", "take the superpixel under the mouse out of its segment"),
     ("H", "lock or unlock the active segment"),
     ("U", "mark the active segment as reviewed, or not"),
+    ("Y, N and S", "yes, no, skip, while the next probable error is asked"),
     ("A and D", "threshold one step down or up"),
 )
 _STEPS = (

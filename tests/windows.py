@@ -40,3 +40,37 @@ def draw() -> None:
     for _ in range(6):
         QApplication.processEvents()
         time.sleep(0.005)
+
+
+class Watch:
+    """Notes for how long the event loop stood still, the longest times first, in milliseconds."""
+
+    def __init__(self) -> None:
+        from qtpy.QtCore import QTimer
+
+        self.gaps: list[float] = []
+        self._last: float | None = None
+        self._timer = QTimer()
+        self._timer.setInterval(2)
+        self._timer.timeout.connect(self._tick)
+
+    def __enter__(self) -> Watch:
+        self._last = time.perf_counter()
+        self._timer.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._tick()
+        self._timer.stop()
+
+    def _tick(self) -> None:
+        now = time.perf_counter()
+        if self._last is not None:
+            self.gaps.append(1000 * (now - self._last))
+        self._last = now
+
+    def worst(self, n: int = 3) -> list[int]:
+        """Return the longest times and forget them."""
+        found = sorted(self.gaps, reverse=True)[:n]
+        self.gaps = []
+        return [round(one) for one in found]

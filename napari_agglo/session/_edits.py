@@ -159,5 +159,7 @@ def _unpack(packed: list[int] | str) -> Ids:
     if isinstance(packed, str):
         steps = np.frombuffer(zlib.decompress(base64.b64decode(packed)), "<i4")
         ids = np.cumsum(steps, dtype=np.int64)
+        # Ours ascend, and sorting them again is most of reading a long journal.
         return as_ids(ids) if (steps[1:] <= 0).any() else _frozen(ids)
-    return as_ids([int(superpixel) for superpixel in packed])
+    given = np.array([int(superpixel) for superpixel in packed], np.int64)
+    return as_ids(given) if (np.diff(given) <= 0).any() else _frozen(given)

@@ -1,0 +1,367 @@
+"""What people do to a window while it works: it is never left in a half state."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import pytest
+from napari.layers import Layer
+from qtpy.QtCore import Qt
+from qtpy.QtTest import QTest
+from qtpy.QtWidgets import QApplication
+from widgets.proofread.conftest import Hands
+from windows import draw, settle, show
+
+from napari_agglo.policy import LearnedPolicy, MeanPolicy
+from napari_agglo.widgets._dock import Dock
+from napari_agglo.widgets._project import Status, Step
+from napari_agglo.widgets._samples import layers_of
+from napari_agglo.widgets._scene import scene_of
+from napari_agglo.widgets.data import DataWidget
+from napari_agglo.widgets.data._selection import selection_of
+
+LEFT = Qt.MouseButton.LeftButton
+LONG = 240  # seconds: kernels may have to be compiled
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path, monkeypatch):
+    """Sessions go to a home of their own."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("USERPROFILE", str(tmp_path))
+    return tmp_path
+
+
+def put(viewer):
+    dock = Dock(viewer)
+    viewer.window.add_dock_widget(dock, name="Agglo", area="right")
+    settle(dock.project, LONG)  # warm
+    quick = dock.steps[Step.TRAIN].options
+    quick.preset.setCurrentText("minimal")
+    quick.classifier.setCurrentText("logistic")
+    quick.epochs.setValue(1)
+    draw()
+    return dock
+
+
+def fill(viewer, sample):
+    for one in layers_of(sample):
+        viewer.add_layer(Layer.create(*one))
+    draw()
+
+
+@pytest.fixture
+def dock(viewer, project, crop):
+    """Return the dock of a window with a small sample."""
+    fill(viewer, crop)
+    return put(viewer)
+
+
+def button(dock, step):
+    """Return what runs a step, as it is seen."""
+    widget = dock.steps[step]
+    found = (widget.bar.run if step is Step.PROOFREAD else widget.run).button
+    if not dock.headers[step].button.isChecked():
+        QTest.mouseClick(dock.headers[step].button, LEFT)
+    assert found.isVisible()
+    return found
+
+
+def start(dock, step):
+    QTest.mouseClick(button(dock, step), LEFT)
+    assert dock.project.status(step) is Status.RUNNING
+
+
+def wait_for(condition, seconds=LONG):
+    until = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < until, "it did not come"
+        QApplication.processEvents()
+        time.sleep(0.002)
+
+
+def state(project):
+    """Return all that a cancelled job must leave alone."""
+    return (
+        project.material, project.built, project.policy, project.tree, project.curve,
+        project.session, project.threshold, project.table().tolist(),
+        [project.status(step) for step in Step],
+    )  # fmt: skip
+
+
+def layers(viewer):
+    return [(layer.name, layer.visible) for layer in viewer.layers]
+
+
+# Layers, during a run.
+
+
+def meddle(viewer):
+    """Rename, hide or show, and reorder all layers."""
+    for layer in viewer.layers:
+        layer.name = f"my {layer.name[::-1]}"
+        layer.visible = not layer.visible
+    viewer.layers.reverse()
+
+
+def test_layers_are_renamed_hidden_and_reordered_during_a_run(viewer, dock, project):
+    start(dock, Step.TRAIN)
+    meddle(viewer)
+    settle(project, LONG)
+    assert isinstance(project.policy, LearnedPolicy)
+    start(dock, Step.HIERARCHY)
+    meddle(viewer)
+    settle(project, LONG)
+    assert project.status(Step.HIERARCHY) is Status.DONE
+    segmentation = scene_of(viewer).segmentation
+    assert segmentation in viewer.layers
+    meddle(viewer)
+    project.threshold = 0.1
+    draw()
+    shown = project.table()[project.graph.superpixels.image]
+    np.testing.assert_array_equal(np.asarray(segmentation.data), shown)
+
+
+def test_layers_are_deleted_during_a_run(viewer, dock, project, notices):
+    start(dock, Step.HIERARCHY)
+    viewer.layers.clear()
+    settle(project, LONG)
+    assert project.tree is not None, "a worker holds arrays, not layers"
+    assert [layer.name for layer in viewer.layers] == ["Segmentation"]
+    assert not dock.steps[Step.DATA].run.button.isEnabled()
+    viewer.layers.clear()  # that of ours too
+    project.threshold = 0.2
+    QTest.keyClick(dock.steps[Step.HIERARCHY].scale.slider.slider, Qt.Key.Key_Right)
+    draw()
+    assert [layer.name for layer in viewer.layers] == ["Segmentation"], "the slider brings it back"
+    assert notices == []
+
+
+# Docks and viewers.
+
+
+def test_the_dock_is_closed_during_a_run_and_opened_again(viewer, dock, project):
+    start(dock, Step.TRAIN)
+    viewer.window.remove_dock_widget(dock)
+    dock.deleteLater()
+    draw()
+    settle(project, LONG)
+    assert isinstance(project.policy, LearnedPolicy)
+    again = put(viewer)
+    assert again.headers[Step.TRAIN].badge.text() == "done"
+    assert button(again, Step.TRAIN).text() == "Train again"
+    start(again, Step.HIERARCHY)
+    settle(project, LONG)
+    assert project.status(Step.HIERARCHY) is Status.DONE
+
+
+def test_two_viewers_work_side_by_side(viewer, dock, project, make_napari_viewer, crop):
+    other = make_napari_viewer(show=True)
+    fill(other, crop)
+    beside = put(other)
+    start(dock, Step.HIERARCHY)
+    start(beside, Step.HIERARCHY)
+    settle(project, LONG)
+    settle(beside.project, LONG)
+    beside.project.threshold = 0.05
+    assert project.threshold != 0.05
+    assert project.n_segments < beside.project.n_segments
+    assert scene_of(viewer).segmentation in viewer.layers
+    assert scene_of(viewer).segmentation not in other.layers
+    other.close()
+    draw()
+    project.threshold = 0.2  # the first goes on when the second has gone
+    draw()
+    assert project.status(Step.HIERARCHY) is Status.DONE
+    settle(beside.project)
+
+
+@pytest.mark.parametrize("step", [Step.TRAIN, Step.HIERARCHY])
+def test_the_viewer_is_closed_while_a_worker_runs(make_napari_viewer, crop, step):
+    viewer = make_napari_viewer(show=True)
+    fill(viewer, crop)
+    dock = put(viewer)
+    project = dock.project
+    start(dock, step)
+    viewer.close()
+    project.close()  # as when the window is destroyed, which a test only sees later
+    wait_for(lambda: not project.jobs.running())
+    assert project.tree is None
+    assert isinstance(project.policy, MeanPolicy)
+
+
+# Clicks.
+
+
+def test_a_second_click_on_train_stops_it_and_a_third_trains(dock, project):
+    before = state(project)
+    dock.steps[Step.TRAIN].options.epochs.setValue(40)
+    run = button(dock, Step.TRAIN)
+    QTest.mouseClick(run, LEFT)
+    assert run.text() == "Cancel"
+    QTest.mouseClick(run, LEFT)
+    assert run.text() == "Cancelling…"
+    QTest.mouseClick(run, LEFT)  # to no effect
+    settle(project, LONG)
+    assert state(project) == before
+    dock.steps[Step.TRAIN].options.epochs.setValue(1)
+    QTest.mouseClick(run, LEFT)
+    settle(project, LONG)
+    assert isinstance(project.policy, LearnedPolicy)
+
+
+def test_a_cancelled_job_leaves_everything_as_it_was(viewer, dock, project, home, notices):
+    for step in Step:
+        if step is Step.EVALUATE:
+            start(dock, Step.HIERARCHY)
+            settle(project, LONG)
+            project.set_curve(None)
+        before, seen = state(project), layers(viewer)
+        run = button(dock, step)
+        if project.status(step) is not Status.RUNNING:  # Evaluate begins by itself when looked at
+            QTest.mouseClick(run, LEFT)
+        QTest.mouseClick(run, LEFT)
+        settle(project, LONG)
+        assert state(project) == before, step
+        assert project.status(step) is Status.READY
+        assert layers(viewer) == seen
+    assert not list(home.glob("napari-agglo/*.agglo"))
+    assert notices == []
+
+
+def test_undo_pressed_fast_twenty_times_in_the_dock(viewer, dock, project, material):
+    show(project, material)
+    start(dock, Step.PROOFREAD)
+    settle(project, LONG)
+    hands = Hands(viewer)
+    hands.settle()
+    first = project.table().copy()
+    name = hands.largest()[0]
+    hands.click(hands.pixel_of(hands.superpixels_of(name)[0]))
+    for _ in range(3):
+        hands.proofreader.acts.merge([hands.neighbour(project.active)])
+        hands.settle()
+    assert len(project.session.history) == 3
+    for _ in range(20):
+        hands.press("undo", wait=False)
+    hands.settle()
+    np.testing.assert_array_equal(project.table(), first)
+    for _ in range(20):
+        hands.press("redo", wait=False)
+    hands.settle()
+    assert sum(not one.undone for one in project.session.history) == 3
+
+
+# What cannot be used is said before anything runs.
+
+SHAPE = (24, 30)
+BOUNDARY = np.random.default_rng(0).random(SHAPE, np.float32)
+GOLD = np.ones(SHAPE, np.uint8)
+
+
+def colours(viewer, choose):
+    viewer.add_image(np.zeros((*SHAPE, 3), np.uint8), name="photo", rgb=True)
+
+
+def other_shape(viewer, choose):
+    viewer.add_image(BOUNDARY, name="prob")
+    choose("gold", viewer.add_labels(GOLD[:-3], name="short"))
+
+
+def other_order(viewer, choose):
+    viewer.add_image(BOUNDARY, name="prob")
+    choose("gold", viewer.add_labels(GOLD.T.copy(), name="turned"))
+
+
+def more_axes(viewer, choose):
+    viewer.add_image(BOUNDARY, name="prob")
+    choose("gold", viewer.add_labels(GOLD[None].repeat(4, 0), name="stack"))
+
+
+def other_scale(viewer, choose):
+    viewer.add_image(BOUNDARY, name="prob")
+    choose("gold", viewer.add_labels(GOLD, name="big", scale=(2, 2)))
+
+
+def other_place(viewer, choose):
+    viewer.add_image(BOUNDARY, name="prob")
+    choose("gold", viewer.add_labels(GOLD, name="away", translate=(2, 2)))
+
+
+def turned(viewer, choose):
+    viewer.add_image(BOUNDARY, name="prob", rotate=30)
+
+
+def floats(viewer, choose):
+    viewer.add_image(BOUNDARY, name="prob")
+    choose("superpixels", viewer.add_image(GOLD.astype(float), name="floats"))
+
+
+def no_numbers(viewer, choose):
+    layer = viewer.add_image(np.zeros(SHAPE, bool), name="mask prob")
+    (row,) = selection_of(viewer).rows
+    assert row.layer is layer
+    selection_of(viewer).set_cue(row, used=True)
+
+
+def no_name(viewer, choose):
+    viewer.add_image(BOUNDARY, name="prob")
+    selection_of(viewer).set_cue(selection_of(viewer).rows[0], name=" ")
+
+
+def no_boundary(viewer, choose):
+    viewer.add_image(BOUNDARY, name="prob")
+    selection_of(viewer).set_cue(selection_of(viewer).rows[0], name="texture")
+
+
+def two_of_a_name(viewer, choose):
+    viewer.add_image(BOUNDARY, name="prob")
+    viewer.add_image(BOUNDARY, name="other prob")
+    for row in selection_of(viewer).rows:
+        selection_of(viewer).set_cue(row, used=True, name="boundary")
+
+
+def no_range(viewer, choose):
+    viewer.add_image(BOUNDARY, name="prob")
+    selection_of(viewer).set_cue(selection_of(viewer).rows[0], range_text="much")
+
+
+BAD = (
+    (lambda viewer, choose: None, "There is no image yet", ""),
+    (colours, "Make one from the image", ""),
+    (other_shape, "must be of one shape", ""),
+    (other_order, "axes seem to be in another order", ""),
+    (more_axes, "one has more axes", ""),
+    (other_scale, "do not lie on top of each other", "Put all where “big” is"),
+    (other_place, "do not lie on top of each other", "Put all where “prob” is"),
+    (turned, "resample it first", ""),
+    (floats, "must be labels", "Convert it to labels"),
+    (no_numbers, "a cue must hold numbers", ""),
+    (no_name, "A cue has no name", ""),
+    (no_boundary, "One cue must be called “boundary”", ""),
+    (two_of_a_name, "Two cues are called “boundary”", ""),
+    (no_range, "much", ""),
+)
+
+
+def test_what_cannot_be_used_is_said_with_the_way_out(viewer, project, notices):
+    step = DataWidget(viewer)
+    viewer.window.add_dock_widget(step, name="Data")
+    for bad, words, remedy in BAD:
+        viewer.layers.clear()
+        bad(viewer, selection_of(viewer).choose)
+        draw()
+        assert project.material is None, words
+        assert words in step.trouble.words.text()
+        assert step.trouble.isVisible()
+        assert step.trouble.button.isVisible() == bool(remedy), words
+        assert not step.run.button.isEnabled()
+        assert project.status(Step.DATA) is Status.EMPTY
+        if remedy:
+            assert step.trouble.button.text() == remedy
+            QTest.mouseClick(step.trouble.button, LEFT)
+            settle(project, LONG)
+            assert project.material is not None, words
+            assert not step.trouble.isVisible()
+    assert notices == []

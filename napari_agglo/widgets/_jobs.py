@@ -74,19 +74,24 @@ class Job:
             raise Cancelled(f"{self.title} was cancelled.")
 
     def _look(self) -> None:
+        # napari's bar handles events whenever it is drawn: the job may end or be cancelled there.
         latest = self.latest
-        if latest is not None and latest is not self._shown:
-            self._shown = latest
-            self._bar.n = round(_STEPS * share(latest))
-            self._bar.refresh()
+        if latest is None or latest is self._shown:
+            return
+        self._shown = latest
+        self._bar.n = round(_STEPS * share(latest))
+        self._bar.refresh()
+        if self.running:
             self._bar.set_description(f"{self.title}: {words(latest)}")
+        if self.running:
             self.progressed.emit(latest)
 
     def _on_returned(self, result: Any) -> None:
+        if not self.cancelled:
+            self._look()
         if self.cancelled:  # it was too late to stop it, but nobody wants the result
             self._end()
             return
-        self._look()
         try:
             self._done(result)
         except AggloError as error:

@@ -85,6 +85,39 @@ def test_a_result_that_comes_after_the_cancel_is_dropped(jobs):
     assert results == []
 
 
+def test_a_cancel_clicked_while_napari_draws_its_bar_is_not_lost(jobs):
+    # The bar handles events when it is drawn, also just before the result is given.
+    results, goes_on = [], threading.Event()
+
+    def work(progress):
+        goes_on.wait(10)
+        progress(Progress("last", 99, 100))
+
+    job = jobs.start("a", "A", work, results.append)
+    drawn = job._bar.set_description
+
+    def draw(words):
+        drawn(words)
+        job.cancel()
+
+    job._bar.set_description = draw
+    job._timer.stop()  # so that it is drawn first when the result is there
+    goes_on.set()
+    wait(lambda: not jobs.running())
+    assert job.cancelled, "test invalid: it was never drawn"
+    assert results == []
+
+
+def test_a_job_that_ended_while_napari_drew_its_bar_reports_no_more(jobs):
+    steps = []
+    job = jobs.start("a", "A", forever, lambda _: None)
+    job.progressed.connect(steps.append)
+    job._bar.refresh = job._end
+    wait(lambda: not job.running)
+    assert steps == []
+    job.cancel()
+
+
 def test_a_failure_is_told_and_the_next_run_works(jobs, monkeypatch):
     told = []
     monkeypatch.setattr("napari_agglo.widgets._jobs.tell_error", told.append)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from qtpy.QtCore import QSize
+from qtpy.QtCore import QSize, QTimer
 from qtpy.QtGui import QShowEvent
 from qtpy.QtWidgets import QHBoxLayout, QLabel, QScrollArea, QToolButton, QVBoxLayout, QWidget
 
@@ -27,6 +27,9 @@ _STEPS: tuple[type[StepWidget], ...] = (
     EvaluateWidget,
     ProofreadWidget,
 )
+
+
+_LAID_OUT = 30  # milliseconds after which a step that was opened has its size
 
 
 class Dock(QWidget):
@@ -55,7 +58,7 @@ class Dock(QWidget):
             widget.setVisible(False)
             self.headers[step].toggled.connect(lambda is_open, s=step: self._toggle(s, is_open))
         inner.addStretch(1)
-        area = QScrollArea()
+        self.area = area = QScrollArea()
         area.setWidgetResizable(True)
         area.setWidget(column)
         area.setFrameShape(QScrollArea.Shape.NoFrame)
@@ -66,6 +69,10 @@ class Dock(QWidget):
         link(self, self.project.jobs.changed, self._on_job)
         link(self, self.project.hierarchy_changed, self._on_hierarchy)
         self._session: Any = None
+        self._soon = QTimer(self)
+        self._soon.setSingleShot(True)
+        self._soon.setInterval(_LAID_OUT)
+        self._soon.timeout.connect(self._reveal)
         self.open(Step.DATA if self.project.tree is None else Step.HIERARCHY)
         self._on_hierarchy()
         self._on_status()
@@ -108,12 +115,22 @@ class Dock(QWidget):
             for other, header in self.headers.items():
                 if other is not step:
                     header.set_open(False)
+            self._soon.start()
+
+    def _reveal(self) -> None:
+        """Scroll so far that all of the open step is seen, but its heading does not go."""
+        for step, header in self.headers.items():
+            bar, port = self.area.verticalScrollBar(), self.area.viewport()
+            if header.button.isChecked() and bar is not None and port is not None:
+                beyond = self.steps[step].geometry().bottom() + 1 - port.height()
+                bar.setValue(min(max(bar.value(), beyond), header.y()))
 
     def _on_hierarchy(self) -> None:
         """Go to where a session that has come, from wherever, is worked on."""
         session = self.project.session
         if session is not None and session is not self._session:
             self.open(Step.PROOFREAD)
+            self._soon.start()
         self._session = session
 
     def _on_status(self) -> None:

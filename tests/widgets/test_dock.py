@@ -91,6 +91,10 @@ def test_it_opens_where_the_work_is(viewer: Any, shown: Project, tmp_path: Any) 
     open_session(viewer, tmp_path / "one.agglo")
     settle(shown)
     assert opened(first) is Step.PROOFREAD
+    QTest.qWait(100)
+    cut = first.steps[Step.PROOFREAD].cut
+    for button in (cut.commit, first.headers[Step.PROOFREAD].button):
+        assert button.visibleRegion().boundingRect() == button.rect(), "one must scroll to see it"
     click(first, Step.DATA)
     shown.threshold = 0.2
     draw()

@@ -230,7 +230,7 @@ def test_a_cancelled_job_leaves_everything_as_it_was(viewer, dock, project, home
     assert notices == []
 
 
-def test_undo_pressed_fast_twenty_times_in_the_dock(viewer, dock, project, material):
+def test_undo_pressed_fast_twenty_times_in_the_dock(viewer, dock, project, material, notices):
     show(project, material)
     start(dock, Step.PROOFREAD)
     settle(project, LONG)
@@ -247,6 +247,8 @@ def test_undo_pressed_fast_twenty_times_in_the_dock(viewer, dock, project, mater
         hands.press("undo", wait=False)
     hands.settle()
     np.testing.assert_array_equal(project.table(), first)
+    assert "nothing to undo" in dock.steps[Step.PROOFREAD].said.text()
+    assert not any("undo" in one for one in notices), "a notice for each key"
     for _ in range(20):
         hands.press("redo", wait=False)
     hands.settle()

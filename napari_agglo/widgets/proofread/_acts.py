@@ -122,11 +122,11 @@ class Acts:
 
     def undo(self) -> None:
         """Take back what was done last."""
-        self.editor.do(Task("Undo", lambda session, _: session.undo()))
+        self.editor.do(Task("Undo", lambda session, _: session.undo(), quiet=True))
 
     def redo(self) -> None:
         """Do again what was undone last."""
-        self.editor.do(Task("Redo", lambda session, p: session.redo(p)))
+        self.editor.do(Task("Redo", lambda session, p: session.redo(p), quiet=True))
 
     def go_to(self, steps: int) -> None:
         """Undo so many actions, or redo them if negative, as one."""

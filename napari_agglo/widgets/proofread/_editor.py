@@ -38,6 +38,8 @@ class Task:
         Told what has changed.
     all_the_same : callable, optional
         Does it though it was refused, if the person says so.
+    quiet : bool
+        Whether a refusal is only said beside the banner: a key held down would fill the window.
     """
 
     title: str
@@ -45,6 +47,7 @@ class Task:
     long: bool = False
     then: Callable[[Change], object] | None = None
     all_the_same: Act | None = None
+    quiet: bool = False
 
 
 class Editor:
@@ -155,7 +158,7 @@ class Editor:
         if isinstance(error, Refused) and error.forceable and task.all_the_same is not None:
             again = Task(task.title, task.all_the_same, task.long, task.then)
             self.doubted.emit(str(error), again)
-        else:
+        elif not (task.quiet and isinstance(error, Refused)):
             tell_error(error)
         if isinstance(error, AggloError):
             self.said.emit(str(error))

@@ -16,8 +16,9 @@ import numpy as np
 from PIL import Image
 from qtpy.QtWidgets import QApplication, QTabWidget
 
-from napari_agglo.widgets._project import Step, project_of
+from napari_agglo.widgets._project import project_of
 from napari_agglo.widgets._scene import scene_of
+from napari_agglo.widgets._steps import Step
 
 SAMPLE = "neuropil2d"
 

@@ -11,8 +11,9 @@ from qtpy.QtWidgets import QHBoxLayout, QLabel, QScrollArea, QToolButton, QVBoxL
 from napari_agglo.widgets._header import Header
 from napari_agglo.widgets._help import HelpPanel
 from napari_agglo.widgets._links import link
-from napari_agglo.widgets._project import Step, project_of
+from napari_agglo.widgets._project import project_of
 from napari_agglo.widgets._step_widget import StepWidget, close_with_window
+from napari_agglo.widgets._steps import Step
 from napari_agglo.widgets._warm import WARM, is_warm, warm_up
 from napari_agglo.widgets.data import DataWidget
 from napari_agglo.widgets.evaluate import EvaluateWidget

@@ -5,7 +5,7 @@ from __future__ import annotations
 from qtpy.QtCore import Qt, Signal
 from qtpy.QtWidgets import QHBoxLayout, QLabel, QToolButton, QWidget
 
-from napari_agglo.widgets._project import Status, Step
+from napari_agglo.widgets._steps import Status, Step
 
 # Said in words too: colour alone is lost on many.
 _COLOURS = {

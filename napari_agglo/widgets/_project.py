@@ -7,7 +7,6 @@ widget of its own, and closing a dock loses nothing. Nothing here draws; `Scene`
 from __future__ import annotations
 
 import weakref
-from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,6 +19,7 @@ from napari_agglo.session import Session
 from napari_agglo.tree import MergeTree
 from napari_agglo.widgets._jobs import Jobs
 from napari_agglo.widgets._material import Material, Placement
+from napari_agglo.widgets._steps import Status, Step, status_of
 
 if TYPE_CHECKING:
     import napari
@@ -27,26 +27,6 @@ if TYPE_CHECKING:
 
 
 LOOK = "look"  # the job that repairs the hierarchy above edits
-
-
-class Step(Enum):
-    """The steps of the guided dock, in order; the value is the name of its job and its title."""
-
-    DATA = "Data"
-    TRAIN = "Train"
-    HIERARCHY = "Hierarchy"
-    EVALUATE = "Evaluate"
-    PROOFREAD = "Proofread"
-
-
-class Status(Enum):
-    """How far a step is."""
-
-    EMPTY = "empty"  # something is missing, and the hint says what
-    READY = "ready"  # the first click works
-    RUNNING = "running"
-    DONE = "done"
-    STALE = "stale"  # done, but what it was made from has changed since
 
 
 class Project:
@@ -284,9 +264,7 @@ class Project:
 
     def status(self, step: Step) -> Status:
         """Return how far a step is."""
-        if self.jobs[step.value] is not None:
-            return Status.RUNNING
-        return _STATUS[step](self)
+        return status_of(self, step)
 
     # The end.
 
@@ -303,57 +281,6 @@ class Project:
                 self.session.close()
                 self.session = None
 
-
-def _data(project: Project) -> Status:
-    if project.built is None:
-        if project.material is None:
-            return Status.EMPTY if project.graph is None else Status.DONE  # an opened session
-        return Status.READY
-    if project.material is None or project.material is project.graph_of:
-        return Status.DONE
-    return Status.STALE
-
-
-def _train(project: Project) -> Status:
-    trained = not isinstance(project.policy, MeanPolicy)
-    if trained:
-        stale = project.policy_of is not None and project.policy_of is not project.graph_of
-        return Status.STALE if stale else Status.DONE
-    material = project.material
-    ready = (material is not None and material.gold is not None) or bool(project.training)
-    return Status.READY if ready else Status.EMPTY
-
-
-def _hierarchy(project: Project) -> Status:
-    if project.tree is None:
-        has_data = project.material is not None or project.graph is not None
-        return Status.READY if has_data else Status.EMPTY
-    policy = project.tree_of[1]
-    other = project.built_then is not project.built or policy is not project.policy
-    if project.session is None and other:
-        return Status.STALE
-    return Status.DONE
-
-
-def _evaluate(project: Project) -> Status:
-    if project.curve is not None:
-        return Status.DONE
-    return Status.READY if project.tree is not None and project.gold is not None else Status.EMPTY
-
-
-def _proofread(project: Project) -> Status:
-    if project.session is not None:
-        return Status.DONE
-    return Status.READY if project.tree is not None else Status.EMPTY
-
-
-_STATUS = {
-    Step.DATA: _data,
-    Step.TRAIN: _train,
-    Step.HIERARCHY: _hierarchy,
-    Step.EVALUATE: _evaluate,
-    Step.PROOFREAD: _proofread,
-}
 
 _projects: weakref.WeakKeyDictionary[Any, Project] = weakref.WeakKeyDictionary()
 

@@ -15,23 +15,24 @@ from napari.utils.colormaps import DirectLabelColormap, label_colormap
 from numpy.typing import NDArray
 from qtpy.QtCore import QTimer
 
+from napari_agglo.widgets._colours import (
+    COLOURS,
+    GROUPS,
+    MARKS,
+    OUTLINE,
+    PREVIEW,
+    SEGMENTATION,
+    SUPERPIXELS,
+    direct_colours,
+)
+from napari_agglo.widgets._flying import fly_to
 from napari_agglo.widgets._lut_array import LutArray, Table
-from napari_agglo.widgets._napari import camera, canvas_size
 from napari_agglo.widgets._project import Project, project_of
 from napari_agglo.widgets._pyramid import coarse_copy, coarser
 
 if TYPE_CHECKING:
     from napari.layers import Layer
 
-SEGMENTATION = "Segmentation"
-OUTLINE = "Selected"
-PREVIEW = "Cut preview"
-SUPERPIXELS = "Superpixel outlines"
-COLOURS = 254  # with background and "selected" they still fit a byte a pixel
-# The active segment, further selected ones, and what a segment is confused with.
-MARKS = {1: "#ffffff", 2: "#ffd400", 3: "#ff4d4d"}
-# Groups of seeds, in the order in which they are placed; told apart by most colour-blind people.
-GROUPS = ("#e69f00", "#56b4e9", "#009e73", "#f0e442", "#d55e00", "#cc79a7", "#0072b2", "#999999")
 _ROOM = 4096  # entries after the last superpixel: one may be divided while a slice is being read
 _IDLE = 250  # milliseconds without a change after which the thumbnail follows
 
@@ -166,23 +167,8 @@ class Scene:
 
     def fly_to(self, index: Any, box: Any = None) -> None:
         """Centre the view on a pixel; zoom so that `box` (first, past the last) fits well."""
-        placement = self.project.placement
-        if placement is None:
-            return
-        viewer = self.viewer
-        at = placement.to_world(index)
-        shown = viewer.dims.displayed
-        offset = viewer.dims.ndim - len(at)
-        for axis in range(viewer.dims.ndim):
-            if axis >= offset and axis not in shown:
-                viewer.dims.set_point(axis, at[axis - offset])
-        lens = camera(viewer)
-        lens.center = tuple(at[axis - offset] for axis in shown if axis >= offset)
-        if box is not None:
-            spans = np.abs((np.asarray(box[1]) - np.asarray(box[0])) * placement.scale)
-            extent = max(float(spans[axis - offset]) for axis in shown if axis >= offset)
-            if extent > 0:
-                lens.zoom = 0.45 * min(canvas_size(viewer)) / extent
+        if self.project.placement is not None:
+            fly_to(self.viewer, self.project.placement, index, box)
 
     # Keeping up.
 
@@ -328,14 +314,6 @@ def _arrays(layer: Labels) -> list[LutArray]:
 
 def _roomy(table: NDArray[np.uint32]) -> NDArray[np.uint32]:
     return np.concatenate([table, np.zeros(_ROOM, np.uint32)])
-
-
-def direct_colours(colours: dict[int, str]) -> DirectLabelColormap:
-    """Return a colour map of a few labels; all others are transparent."""
-    plain: dict[int | None, str] = {None: "transparent", 0: "transparent"}
-    for label, colour in colours.items():
-        plain[label] = colour
-    return DirectLabelColormap(color_dict=plain)
 
 
 def _timer(milliseconds: int, action: Any) -> QTimer:

@@ -9,7 +9,7 @@ from napari_agglo._progress import ProgressCallback, report
 from napari_agglo.graph import region_graph
 from napari_agglo.superpixels import oversegment
 from napari_agglo.tree import agglomerate
-from napari_agglo.widgets._scene import COLOURS, MARKS, direct_colours
+from napari_agglo.widgets._colours import COLOURS, MARKS, direct_colours
 
 WARM = "warm"  # the name of the job
 _done = False

@@ -13,7 +13,8 @@ from windows import draw, settle, show
 import napari_agglo as agglo
 from napari_agglo.policy import RandomPolicy
 from napari_agglo.widgets._dock import Dock
-from napari_agglo.widgets._project import Project, Step
+from napari_agglo.widgets._project import Project
+from napari_agglo.widgets._steps import Step
 from napari_agglo.widgets.proofread._opening import open_session
 
 

@@ -15,9 +15,9 @@ from windows import draw, settle, show
 
 from napari_agglo.policy import LearnedPolicy, MeanPolicy
 from napari_agglo.widgets._dock import Dock
-from napari_agglo.widgets._project import Status, Step
 from napari_agglo.widgets._samples import layers_of
 from napari_agglo.widgets._scene import scene_of
+from napari_agglo.widgets._steps import Status, Step
 from napari_agglo.widgets.data import DataWidget
 from napari_agglo.widgets.data._selection import selection_of
 

@@ -11,7 +11,8 @@ from windows import show
 import napari_agglo as agglo
 from napari_agglo.errors import InvalidInput
 from napari_agglo.widgets._material import Material, Placement
-from napari_agglo.widgets._project import Project, Status, Step, project_of
+from napari_agglo.widgets._project import Project, project_of
+from napari_agglo.widgets._steps import Status, Step
 
 
 def states(project):

@@ -7,8 +7,9 @@ import pytest
 from windows import draw, settle, show
 
 import napari_agglo as agglo
+from napari_agglo.widgets._colours import OUTLINE, PREVIEW, SEGMENTATION, SUPERPIXELS
 from napari_agglo.widgets._napari import camera
-from napari_agglo.widgets._scene import OUTLINE, PREVIEW, SEGMENTATION, SUPERPIXELS, scene_of
+from napari_agglo.widgets._scene import scene_of
 
 
 def on_screen(layer):

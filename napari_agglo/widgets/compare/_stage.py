@@ -12,10 +12,11 @@ from napari.layers import Image, Labels, Layer
 from napari.utils.colormaps import label_colormap
 from psygnal import Signal
 
+from napari_agglo.widgets._colours import COLOURS, direct_colours
 from napari_agglo.widgets._lut_array import LutArray, Table
 from napari_agglo.widgets._material import Placement
 from napari_agglo.widgets._napari import camera, grid
-from napari_agglo.widgets._scene import COLOURS, Scene, direct_colours
+from napari_agglo.widgets._scene import Scene
 from napari_agglo.widgets.compare._comparison import Comparison, Panel
 from napari_agglo.widgets.compare._pieces import Pieces
 

@@ -62,7 +62,7 @@ def thresholds(cuts: list[Cut], mode: Mode, position: float) -> list[float]:
     ...     return Cut(agglo.agglomerate(graph))
     >>> two = [cut([0.0, 0.2, 0.6, 0.8]), cut([0.0, 0.1, 0.1, 0.3])]
     >>> [round(t, 2) for t in thresholds(two, Mode.SEGMENTS, 0.45)]
-    [0.45, 0.12]
+    [0.45, 0.1]
     """
     if mode is Mode.HALF:
         return [0.5] * len(cuts)

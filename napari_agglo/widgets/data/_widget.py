@@ -8,9 +8,9 @@ from qtpy.QtWidgets import QFormLayout, QLabel
 
 from napari_agglo.widgets._links import link
 from napari_agglo.widgets._notices import tell_error
-from napari_agglo.widgets._project import Status, Step
 from napari_agglo.widgets._run_row import RunRow
 from napari_agglo.widgets._step_widget import StepWidget
+from napari_agglo.widgets._steps import Status, Step
 from napari_agglo.widgets.data._cue_table import CueTable
 from napari_agglo.widgets.data._layer_box import LayerBox
 from napari_agglo.widgets.data._make_cue import MakeCue

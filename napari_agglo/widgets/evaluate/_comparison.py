@@ -30,7 +30,8 @@ from napari_agglo.evaluate import (
 from napari_agglo.evaluate._merged import merged_rows
 from napari_agglo.graph import RegionGraph
 from napari_agglo.volumes import DenseLabels, dense_labels
-from napari_agglo.widgets._project import Project, Step
+from napari_agglo.widgets._project import Project
+from napari_agglo.widgets._steps import Step
 
 if TYPE_CHECKING:
     import pandas as pd

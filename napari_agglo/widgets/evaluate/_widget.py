@@ -10,9 +10,9 @@ from qtpy.QtWidgets import QHBoxLayout, QLabel, QPushButton, QTabWidget, QWidget
 from napari_agglo.evaluate import minimum
 from napari_agglo.widgets._links import link
 from napari_agglo.widgets._notices import tell
-from napari_agglo.widgets._project import Status, Step
 from napari_agglo.widgets._run_row import RunRow
 from napari_agglo.widgets._step_widget import StepWidget
+from napari_agglo.widgets._steps import Status, Step
 from napari_agglo.widgets._theme import theme_colours
 from napari_agglo.widgets._viewer_links import link_viewer
 from napari_agglo.widgets.evaluate._comparison import comparison_of

@@ -7,9 +7,9 @@ from typing import Any
 from qtpy.QtWidgets import QMessageBox
 
 from napari_agglo.policy import MeanPolicy
-from napari_agglo.widgets._project import Status, Step
 from napari_agglo.widgets._run_row import RunRow
 from napari_agglo.widgets._step_widget import StepWidget
+from napari_agglo.widgets._steps import Status, Step
 from napari_agglo.widgets._theme import theme_colours
 from napari_agglo.widgets._viewer_links import link_viewer
 from napari_agglo.widgets.hierarchy._build import Plan, build, show

@@ -6,8 +6,9 @@ from typing import Any
 
 from psygnal import Signal
 
+from napari_agglo.widgets._colours import GROUPS
 from napari_agglo.widgets._napari import text_overlay
-from napari_agglo.widgets._scene import GROUPS, Scene
+from napari_agglo.widgets._scene import Scene
 from napari_agglo.widgets.proofread._seeds import GROUP_NAMES, Seeds
 
 READING, EDITING, CUTTING = "#6b7280", "#15803d", "#b45309"

@@ -16,7 +16,8 @@ from napari_agglo.errors import InvalidInput
 from napari_agglo.session import Session
 from napari_agglo.volumes import replacing
 from napari_agglo.widgets._jobs import Job
-from napari_agglo.widgets._project import Project, Step, project_of
+from napari_agglo.widgets._project import Project, project_of
+from napari_agglo.widgets._steps import Step
 from napari_agglo.widgets.proofread._opening import Opened, closing_if_late, get_ready, show_session
 from napari_agglo.widgets.proofread._view_state import read_state
 from napari_agglo.widgets.proofread._warm import warm_edits

@@ -13,8 +13,8 @@ from qtpy.QtWidgets import (
     QVBoxLayout,
 )
 
+from napari_agglo.widgets._colours import GROUPS
 from napari_agglo.widgets._links import link
-from napari_agglo.widgets._scene import GROUPS
 from napari_agglo.widgets.proofread._cutting import METHODS
 from napari_agglo.widgets.proofread._proofreader import Proofreader
 from napari_agglo.widgets.proofread._seeds import GROUP_NAMES

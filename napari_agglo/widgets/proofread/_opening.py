@@ -13,7 +13,8 @@ from napari_agglo.session import Session, SessionDamaged, SessionLocked
 from napari_agglo.tree import MergeTree
 from napari_agglo.widgets._jobs import Job
 from napari_agglo.widgets._notices import tell, tell_error, warn
-from napari_agglo.widgets._project import Step, project_of
+from napari_agglo.widgets._project import project_of
+from napari_agglo.widgets._steps import Step
 from napari_agglo.widgets.proofread._ask import ask
 from napari_agglo.widgets.proofread._proofreader import proofreader_of
 from napari_agglo.widgets.proofread._view_state import (

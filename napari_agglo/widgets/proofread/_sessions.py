@@ -19,8 +19,8 @@ from qtpy.QtWidgets import (
 
 from napari_agglo.widgets._links import link
 from napari_agglo.widgets._notices import tell_error
-from napari_agglo.widgets._project import Status, Step
 from napari_agglo.widgets._run_row import RunRow
+from napari_agglo.widgets._steps import Status, Step
 from napari_agglo.widgets.proofread._creating import create_session, free_path, save_as
 from napari_agglo.widgets.proofread._opening import open_session
 from napari_agglo.widgets.proofread._proofreader import Proofreader

@@ -9,8 +9,8 @@ from qtpy.QtGui import QKeySequence, QShortcut
 from qtpy.QtWidgets import QCheckBox, QLabel, QTabWidget, QVBoxLayout, QWidget
 
 from napari_agglo.widgets._links import link
-from napari_agglo.widgets._project import Status, Step
 from napari_agglo.widgets._step_widget import StepWidget
+from napari_agglo.widgets._steps import Status, Step
 from napari_agglo.widgets.proofread._cut_panel import CutPanel
 from napari_agglo.widgets.proofread._details import Details
 from napari_agglo.widgets.proofread._history import HistoryList

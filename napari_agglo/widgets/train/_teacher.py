@@ -9,8 +9,9 @@ from psygnal import Signal
 
 from napari_agglo.widgets._material import Material
 from napari_agglo.widgets._notices import tell_error
-from napari_agglo.widgets._project import Project, Step
+from napari_agglo.widgets._project import Project
 from napari_agglo.widgets._settings import setting
+from napari_agglo.widgets._steps import Step
 from napari_agglo.widgets.train._lessons import EpochError, Learned, Options, Volume, learn
 
 

@@ -6,9 +6,9 @@ from typing import Any
 
 from napari_agglo.policy import LearnedPolicy
 from napari_agglo.widgets._links import link
-from napari_agglo.widgets._project import Status, Step
 from napari_agglo.widgets._run_row import RunRow
 from napari_agglo.widgets._step_widget import StepWidget
+from napari_agglo.widgets._steps import Status, Step
 from napari_agglo.widgets._theme import theme_colours
 from napari_agglo.widgets._viewer_links import link_viewer
 from napari_agglo.widgets.train._files_part import FilesPart

@@ -8,8 +8,8 @@ from napari.layers import Layer
 from qtpy.QtCore import Qt
 from windows import draw, settle
 
-from napari_agglo.widgets._project import Status, Step
 from napari_agglo.widgets._samples import layers_of
+from napari_agglo.widgets._steps import Status, Step
 from napari_agglo.widgets.data import DataWidget
 from napari_agglo.widgets.data._cue_table import LAYER, RANGE, USED
 from napari_agglo.widgets.data._selection import selection_of

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from windows import settle
 
-from napari_agglo.widgets._project import Status, Step
 from napari_agglo.widgets._scene import scene_of
+from napari_agglo.widgets._steps import Status, Step
 from napari_agglo.widgets.hierarchy import HierarchyWidget
 
 

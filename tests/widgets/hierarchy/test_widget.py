@@ -13,8 +13,9 @@ from windows import settle, show
 
 import napari_agglo as agglo
 from napari_agglo.evaluate import minimum
-from napari_agglo.widgets._project import LOOK, Status, Step, project_of
+from napari_agglo.widgets._project import LOOK, project_of
 from napari_agglo.widgets._scene import scene_of
+from napari_agglo.widgets._steps import Status, Step
 from napari_agglo.widgets.hierarchy import HierarchyWidget
 from napari_agglo.widgets.hierarchy._ticks import Ticks
 

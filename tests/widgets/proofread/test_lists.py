@@ -93,15 +93,16 @@ def test_a_hundred_thousand_rows_cost_no_more_than_those_that_are_seen():
     assert asked == 0
 
 
-def open_tab(hands, k):
-    hands.step.tabs.setCurrentIndex(k)
+def open_tab(hands, title):
+    tabs = hands.step.tabs
+    tabs.setCurrentIndex([tabs.tabText(k) for k in range(tabs.count())].index(title))
     hands.settle()
     QTest.qWait(250)
     hands.settle()
 
 
 def test_a_row_activates_and_flies_to_its_segment(hands):
-    open_tab(hands, 1)
+    open_tab(hands, "Segments")
     segments = hands.step.segments
     model, view = segments.model, segments.view
     assert model.rowCount() == hands.project.n_segments
@@ -126,7 +127,7 @@ def test_a_row_activates_and_flies_to_its_segment(hands):
 
 
 def test_several_rows_are_merged_at_once(hands):
-    open_tab(hands, 1)
+    open_tab(hands, "Segments")
     segments = hands.step.segments
     model, view = segments.model, segments.view
     first = hands.largest()[0]
@@ -148,7 +149,7 @@ def test_several_rows_are_merged_at_once(hands):
 
 
 def test_a_name_and_a_review_are_entered_in_the_table(hands):
-    open_tab(hands, 1)
+    open_tab(hands, "Segments")
     segments = hands.step.segments
     model = segments.model
     name = model.name_at(2)
@@ -174,7 +175,7 @@ def test_a_click_in_the_history_goes_there_and_back(hands):
         hands.proofreader.acts.merge([hands.neighbour(hands.project.active)])
         hands.settle()
         tables.append(hands.project.table().copy())
-    open_tab(hands, 2)
+    open_tab(hands, "History")
     listed = hands.step.history.list
     assert listed.count() == 5
     for row in (1, 4, 0, 3):

@@ -17,8 +17,9 @@ import napari_agglo as agglo
 from napari_agglo.session import NotSaved
 from napari_agglo.widgets._material import Placement
 from napari_agglo.widgets._napari import camera, text_overlay
-from napari_agglo.widgets._project import Step, project_of
+from napari_agglo.widgets._project import project_of
 from napari_agglo.widgets._scene import scene_of
+from napari_agglo.widgets._steps import Step
 from napari_agglo.widgets.proofread import ProofreadWidget, create_session, open_session
 from napari_agglo.widgets.proofread._creating import free_path
 from napari_agglo.widgets.proofread._view_state import NAME, read_state
@@ -271,7 +272,7 @@ def test_the_dock_closed_and_opened_again(hands, viewer):
 
 
 def test_two_viewers_do_not_know_each_other(hands, make_napari_viewer, material):
-    other = make_napari_viewer(show=True)
+    other = make_napari_viewer(show=True, title="other")
     project = project_of(other)
     scene_of(other)
     show(project, material)

@@ -12,7 +12,7 @@ from windows import draw, settle
 
 import napari_agglo as agglo
 from napari_agglo.policy import LearnedPolicy, MeanPolicy
-from napari_agglo.widgets._project import Status, Step
+from napari_agglo.widgets._steps import Status, Step
 from napari_agglo.widgets.train import TrainWidget
 
 

@@ -54,10 +54,13 @@ windows-and-jitless: windows jitless
 windows:
 	@"$(BIN)/python" -m pytest -q tests/widgets napari_agglo/widgets
 
-# Bounds are checked and lines are seen only when the kernels run as plain Python.
+# Bounds are checked and lines are seen only when the kernels run as plain Python. What only draws or
+# calls the stages has no kernels of its own.
+OUTER := widgets cli plots report movie test_docs.py
 jitless:
 	@echo "Again with NUMBA_DISABLE_JIT=1:"
-	@NUMBA_DISABLE_JIT=1 "$(BIN)/python" -m pytest -q -m "not slow and not compiled" --ignore=tests/widgets tests
+	@NUMBA_DISABLE_JIT=1 "$(BIN)/python" -m pytest -q -m "not slow and not compiled" \
+		$(addprefix --ignore=tests/,$(OUTER)) tests
 
 bench:  ## compare our speed with what PyPI has, as one table
 	@$(SETUP) bench

@@ -20,6 +20,8 @@ from napari_agglo.session._repair._hierarchy import Hierarchy
 from napari_agglo.session._resuming import resume, state_arrays
 from napari_agglo.session._state import State
 
+pytestmark = pytest.mark.compiled  # long histories: minutes as plain Python
+
 SCALES = (0.2, 0.4, 0.6, 0.8)
 
 

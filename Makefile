@@ -16,7 +16,7 @@ OUT ?= demo-output
 BIN := $(VENV)/bin
 SETUP := VENV="$(VENV)" PYTHON="$(PYTHON)" bash scripts/setup.sh
 
-.PHONY: help demo test test-full check pytest windows windows-and-jitless jitless bench docs clean setup
+.PHONY: help demo test test-full check pytest windows-editing windows-steps jitless bench docs clean setup
 
 help:  ## list these targets
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' Makefile | while IFS=$$'\t' read -r name text; do \
@@ -27,12 +27,13 @@ demo:  ## open napari with the embedded sample; without a display, write labels 
 	@$(SETUP) $(if $(DISPLAY)$(WAYLAND_DISPLAY)$(filter Darwin,$(shell uname)),all)
 	@"$(BIN)/napari-agglo" demo -o "$(OUT)"
 
-# The two halves of the tests take about as long, and there are two cores nearly everywhere.
+# There are two cores nearly everywhere; the longest part begins first.
 test:  ## everything that must pass: style, types, tests, doctests, windows, kernels without JIT
 	@$(SETUP) test
 	@$(MAKE) --no-print-directory check
 	@echo "Running the tests, two parts at a time; what each says comes when it has ended (minutes)."
-	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target pytest windows-and-jitless
+	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target \
+		windows-editing pytest windows-steps jitless
 
 test-full:  ## the same with the slow tests
 	@$(SETUP) test
@@ -48,11 +49,14 @@ check:
 pytest:
 	@"$(BIN)/python" -m pytest -q --ignore=tests/widgets --ignore=napari_agglo/widgets
 
-windows-and-jitless: windows jitless
+# napari in real windows, on a virtual display where there is none; in two parts, to run side by side.
+EDITING := compare proofread test_people.py test_scene.py test_story.py
+windows-editing:
+	@"$(BIN)/python" -m pytest -q $(addprefix tests/widgets/,$(EDITING))
 
-# napari in real windows, on a virtual display where there is none.
-windows:
-	@"$(BIN)/python" -m pytest -q tests/widgets napari_agglo/widgets
+windows-steps:
+	@"$(BIN)/python" -m pytest -q $(addprefix --ignore=tests/widgets/,$(EDITING)) \
+		tests/widgets napari_agglo/widgets
 
 # Bounds are checked and lines are seen only when the kernels run as plain Python. What only draws or
 # calls the stages has no kernels of its own.

@@ -8,6 +8,7 @@ only opens the session of 120k.
 from __future__ import annotations
 
 import shutil
+import subprocess
 import sys
 import tempfile
 import time
@@ -181,13 +182,31 @@ def opening(table: Table, session: agglo.Session, n: int, what: str) -> None:
     path = session.path
     session.close()
     for how in ("", ", journal replayed"):
-        busy = time.process_time()
-        took, again = timed(lambda: agglo.Session.open(path, read_only=True))
-        busy = time.process_time() - busy
-        work = f"open, {len(again.history):,} edits, {what}{how}"
-        table.add(work, "napari-agglo", busy, f"wall {took:.2f} s", "", "" if how else "< 2 s")
-        again.close()
+        # A new process each time, as for who goes on the next day.
+        runs = [_opened_anew(path) for _ in range(3 if how else 7)]
+        took, busy, entries = np.median(runs, axis=0)
+        slowest = max(wall for wall, _, _ in runs)
+        rate = f"wall {took:.2f} s, at most {slowest:.2f} s"
+        work = f"open, {int(entries):,} edits, {what}{how}"
+        table.add(work, "napari-agglo", busy, rate, "", "" if how else "< 2 s")
         shutil.rmtree(path / "snapshots", ignore_errors=True)
+
+
+_OPEN = """
+import sys, time
+import napari_agglo as agglo
+agglo.Session
+wall, busy = time.perf_counter(), time.process_time()
+session = agglo.Session.open(sys.argv[1], read_only=True)
+print(time.perf_counter() - wall, time.process_time() - busy, len(session.history))
+"""
+
+
+def _opened_anew(path: Path) -> list[float]:
+    """Return the wall and CPU seconds that opening takes after the imports, and the entries."""
+    command = [sys.executable, "-c", _OPEN, str(path)]
+    said = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    return [float(word) for word in said.split()]
 
 
 def made(graph: RegionGraph, policy: Any, folder: Path, threshold: float) -> agglo.Session:

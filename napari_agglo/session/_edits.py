@@ -10,6 +10,7 @@ import base64
 import zlib
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -137,7 +138,7 @@ def from_json(plain: dict[str, Any]) -> Edit | Override:
                     f"The journal has an edit {other!r} that this version does not know; "
                     "open the session with the version that wrote it, or a newer one."
                 )
-    except (KeyError, TypeError, ValueError, zlib.error) as error:
+    except (KeyError, TypeError, ValueError, OverflowError, zlib.error) as error:
         if isinstance(error, InvalidInput):
             raise
         raise InvalidInput(f"An edit of the journal cannot be read: {plain!r:.200}.") from None
@@ -161,5 +162,7 @@ def _unpack(packed: list[int] | str) -> Ids:
         ids = np.cumsum(steps, dtype=np.int64)
         # Ours ascend, and sorting them again is most of reading a long journal.
         return as_ids(ids) if (steps[1:] <= 0).any() else _frozen(ids)
-    given = np.array([int(superpixel) for superpixel in packed], np.int64)
-    return as_ids(given) if (np.diff(given) <= 0).any() else _frozen(given)
+    given = [int(superpixel) for superpixel in packed]
+    ascend = all(a < b for a, b in pairwise(given))
+    ids = np.array(given, np.int64)
+    return _frozen(ids) if ascend else as_ids(ids)

@@ -8,6 +8,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from napari_agglo._collecting import not_collecting
 from napari_agglo._progress import ProgressCallback
 from napari_agglo.agglomeration import Merges
 from napari_agglo.errors import InvalidInput
@@ -122,14 +123,15 @@ class Session(LearningFrom):
         progress : callable, optional
             Told how far it is; raise `Cancelled` in it to stop.
         """
-        store = Store.open(
-            path,
-            read_only=read_only,
-            superpixels=superpixels,
-            steal_lock=steal_lock,
-            progress=progress,
-        )
-        return cls._opened(store, progress)
+        with not_collecting():  # a long history is many small objects, and all of them stay
+            store = Store.open(
+                path,
+                read_only=read_only,
+                superpixels=superpixels,
+                steal_lock=steal_lock,
+                progress=progress,
+            )
+            return cls._opened(store, progress)
 
     @staticmethod
     def recover(path: str | PathLike[str], *, superpixels: Any = None) -> Report:
@@ -178,18 +180,19 @@ class Session(LearningFrom):
 def _replayed(store: Store, progress: ProgressCallback | None) -> tuple[State, History, int]:
     """Return what the journal of a store amounts to, and after which entry there is a snapshot."""
     graph = store.read_graph(progress)
-    tree = store.tree
-    merges = None if tree is None else Merges(tree.winners, tree.losers, tree.priorities)
 
     def recall_merges(name: str) -> Mapping[str, NDArray[Any]] | None:
         snapshot = store.load_snapshot(name)
         return None if snapshot is None else snapshot.arrays
 
-    def fresh() -> State:
-        first = Hierarchy(graph, store.policy, merges, progress)
-        return State(graph, store.policy, first, store.recall_policy, recall_merges)
+    def first_tree() -> Hierarchy:
+        tree = store.tree
+        merges = None if tree is None else Merges(tree.winners, tree.losers, tree.priorities)
+        return Hierarchy(graph, store.policy, merges, progress)
 
-    state = fresh()
+    def begun() -> State:
+        return State(graph, store.policy, first_tree, store.recall_policy, recall_merges)
+
     snapshot = store.load_snapshot(SNAPSHOT)
     then: list[Entry] = []  # the actions that counted when the snapshot was made
     history = History()
@@ -200,8 +203,9 @@ def _replayed(store: Store, progress: ProgressCallback | None) -> tuple[State, H
                 then = list(history.done)
     except InvalidInput as error:
         raise SessionDamaged(f"{store.path} cannot be opened. {error}") from error
+    state = begun()
     if snapshot is not None and not resume(state, (e.action for e in then), snapshot.arrays):
-        state, then, snapshot = fresh(), [], None
+        state, then, snapshot = begun(), [], None
     same = 0
     for ours, theirs in zip(then, history.done, strict=False):
         if ours is not theirs:

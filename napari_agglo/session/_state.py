@@ -44,7 +44,7 @@ class State:
     graph : RegionGraph
         As superpixels are divided now.
     tree : Hierarchy
-        With the live edits.
+        With the live edits; made when it is first asked for.
     done : list of Applied
         The live actions, oldest first.
     version : int
@@ -55,13 +55,14 @@ class State:
         self,
         graph: RegionGraph,
         policy: Policy,
-        tree: Hierarchy,
+        make_tree: Callable[[], Hierarchy],
         recall: Callable[[dict[str, Any]], Policy] | None = None,
         recall_merges: Callable[[str], Mapping[str, NDArray[Any]] | None] | None = None,
     ) -> None:
         self.graph = graph
         self.policy = policy
-        self.tree = tree
+        self._make_tree = make_tree
+        self._tree: Hierarchy | None = None
         self.overrides: tuple[Override, ...] = ()
         self.answers: tuple[Answer, ...] = ()
         self.marks = Marks()
@@ -72,6 +73,16 @@ class State:
         self._recall_merges = recall_merges
         self._merges: dict[str, Merges] = {}
         self._image: NDArray[np.uint32] | None = None  # of our own, once something is divided
+
+    @property
+    def tree(self) -> Hierarchy:
+        if self._tree is None:
+            self._tree = self._make_tree()
+        return self._tree
+
+    @tree.setter
+    def tree(self, tree: Hierarchy) -> None:
+        self._tree = tree
 
     def apply(
         self,

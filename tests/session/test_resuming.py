@@ -218,7 +218,8 @@ def test_arrays_that_no_kernel_may_have_are_refused(tmp_path):
         merges = merge_greedily(graph, policy)
 
         def is_used(arrays):
-            return resume(State(graph, policy, Hierarchy(graph, policy, merges)), actions, arrays)
+            state = State(graph, policy, lambda: Hierarchy(graph, policy, merges))
+            return resume(state, actions, arrays)
 
         assert is_used(arrays), "test invalid"
         tried = 0

@@ -34,7 +34,6 @@ def test_a_session_without_a_viewer_is_its_labels(folder):
 
 
 def test_a_session_in_a_viewer_is_gone_on_with(viewer, project, folder):
-    pytest.importorskip("napari_agglo.widgets.proofread._opening")
     viewer.open(str(folder), plugin="napari-agglo")
     settle(project)
     assert project.session is not None

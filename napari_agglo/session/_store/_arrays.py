@@ -21,7 +21,7 @@ from napari_agglo.session._store._manifest import ArrayNote
 from napari_agglo.volumes import require_memory
 
 ARRAYS = "arrays.zarr"
-_CHUNK_BYTES = 1 << 24
+_CHUNK_BYTES = 1 << 22
 _CODECS = {
     "bytes",
     "blosc",
@@ -76,13 +76,13 @@ def _packers() -> list[Any]:
 
 
 def chunks_of(array: NDArray[Any]) -> tuple[int, ...]:
-    """Return chunks of about 16 MB that are pieces of the array in memory, so reading is copying.
+    """Return chunks of about 4 MB that are pieces of the array in memory, so reading is copying.
 
     Examples
     --------
     >>> import numpy as np
     >>> chunks_of(np.broadcast_to(np.uint32(0), (256, 512, 512)))
-    (16, 512, 512)
+    (4, 512, 512)
     """
     chunks = [max(1, n) for n in array.shape]
     for axis in range(len(chunks)):

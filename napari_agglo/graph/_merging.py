@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from napari_agglo._jit import inlined
+from napari_agglo._jit import inlined, kernel
 from napari_agglo.graph._region_graph import RegionGraph
 from napari_agglo.volumes import DenseLabels
 
@@ -31,6 +31,16 @@ def merge_boundaries(boundaries: Any, into: Any, other: Any) -> None:
     """Add the row of boundary `other` to `into`."""
     for column in range(boundaries.shape[1]):
         boundaries[into, column] += boundaries[other, column]
+
+
+@kernel
+def add_rows(rows: Any, into: Any, sums: Any) -> None:
+    """Add each row to that of `sums` which `into` says, -1 for none. No bounds checking."""
+    for k in range(rows.shape[0]):
+        at = into[k]
+        if at >= 0:
+            for column in range(rows.shape[1]):
+                sums[at, column] += rows[k, column]
 
 
 def contracted(graph: RegionGraph, lut: NDArray[np.uint32]) -> RegionGraph:
@@ -56,10 +66,13 @@ def contracted(graph: RegionGraph, lut: NDArray[np.uint32]) -> RegionGraph:
     >>> contracted(graph, np.array([0, 1, 1, 3])).sizes
     array([0, 2, 1])
     """
-    kept, new = np.unique(lut, return_inverse=True)
+    is_kept = np.zeros(graph.n_regions + 1, np.bool_)
+    is_kept[lut] = True
+    kept = np.flatnonzero(is_kept)
+    new = (np.cumsum(is_kept) - 1)[lut]
     layout = graph.layout
     regions = np.zeros((len(kept), layout.region_width), np.int64)
-    np.add.at(regions, new, graph.regions)
+    add_rows(graph.regions, new, regions)
     boxes = np.zeros((len(kept), 2, layout.ndim), np.int32)
     boxes[:, 0] = np.iinfo(np.int32).max
     np.minimum.at(boxes[:, 0], new, graph.boxes[:, 0])
@@ -70,9 +83,14 @@ def contracted(graph: RegionGraph, lut: NDArray[np.uint32]) -> RegionGraph:
     np.subtract.at(
         regions[:, layout.contact], pairs[inside, 0], 2 * graph.boundaries[inside, layout.faces]
     )
-    edges, which = np.unique(pairs[~inside], axis=0, return_inverse=True)
+    # Both are below 2**31, or there would be no room for their rows.
+    keys = pairs[:, 0] * len(kept) + pairs[:, 1]
+    found, which = np.unique(keys[~inside], return_inverse=True)
+    edges = np.stack(np.divmod(found, len(kept)), axis=1)
+    into = np.full(len(pairs), -1, np.int64)
+    into[~inside] = which
     boundaries = np.zeros((len(edges), layout.boundary_width), np.int64)
-    np.add.at(boundaries, which.reshape(-1), graph.boundaries[~inside])
+    add_rows(graph.boundaries, into, boundaries)
     superpixels = DenseLabels(
         image=new.astype(np.uint32)[graph.superpixels.image],
         ids=graph.ids[kept],
@@ -81,7 +99,7 @@ def contracted(graph: RegionGraph, lut: NDArray[np.uint32]) -> RegionGraph:
     return dataclasses.replace(
         graph,
         superpixels=superpixels,
-        edges=edges.astype(np.int64).reshape(-1, 2),
+        edges=edges,
         regions=regions,
         boundaries=boundaries,
         boxes=boxes,

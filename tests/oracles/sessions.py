@@ -6,9 +6,13 @@ import json
 
 import numpy as np
 from oracles.edits import adjacency, policy_score, tree_of_edits
-from oracles.repairs import as_scores
+from oracles.repairs import as_scores, random_forest
 
+import napari_agglo as agglo
+from napari_agglo import InvalidInput, Session
+from napari_agglo.features import feature_map
 from napari_agglo.graph import divide, runs_to_pieces
+from napari_agglo.policy import LearnedPolicy
 from napari_agglo.session._edits import Cut, as_ids, from_json
 
 SCALES = (0.0, 0.25, 0.5, 0.75)
@@ -103,3 +107,44 @@ def observed(session):
 def sizes(session, segments):
     """Return the pixels of sets of superpixels."""
     return [int(np.sum(session.graph.sizes[list(s)])) for s in segments]
+
+
+def busy_session(path, n_edits=40, seed=0, after=lambda session: None):
+    """Return an open session with edits of every kind at mixed scales, divisions among them.
+
+    `after` is called after each of them, with the session.
+    """
+    rng = np.random.default_rng(seed)
+    labels = np.kron(rng.permutation(np.arange(1, 37)).reshape(6, 6), np.ones((3, 3), int))
+    graph = agglo.region_graph(labels, {"boundary": rng.integers(0, 9, labels.shape) / 8})
+    features = feature_map(graph)
+    policy = LearnedPolicy(features, random_forest(seed, features.width, trees=5))
+    session = Session.create(path, graph, policy)
+    kinds = ["merge", "merge", "children", "points", "lock", "unlock", "up", "down", "mark", "undo"]
+    while len(session.history) < n_edits:
+        session.threshold = float(rng.choice((0.2, 0.4, 0.6, 0.8)))
+        a = int(rng.choice(session.segments()))
+        try:
+            match rng.choice(kinds):
+                case "merge":
+                    session.merge(a, int(rng.choice(session.neighbours(a))))
+                case "children":
+                    session.cut_children(a)
+                case "points":
+                    pixels = np.argwhere(session.labels() == a)
+                    chosen = pixels[rng.choice(len(pixels), 2, replace=False)].tolist()
+                    session.cut_points(a, [[chosen[0]], [chosen[1]]], "seeded")
+                case "lock":
+                    session.lock(a)
+                case "unlock":
+                    session.unlock(int(rng.choice(session.locked())))
+                case "mark":
+                    session.rename(a, f"cell {a}")
+                case "undo":
+                    session.undo()
+                case way:
+                    getattr(session, way)(a)
+        except (InvalidInput, ValueError):  # refused, or nothing to choose from
+            continue
+        after(session)
+    return session

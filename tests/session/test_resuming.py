@@ -7,59 +7,18 @@ import shutil
 import numpy as np
 import pytest
 from oracles.disks import tree_of
-from oracles.repairs import random_forest, state_of
+from oracles.repairs import state_of
+from oracles.sessions import busy_session as made
 from oracles.sessions import observed
 
-import napari_agglo as agglo
 from napari_agglo import InvalidInput, Session
 from napari_agglo.agglomeration import merge_greedily
-from napari_agglo.features import feature_map
-from napari_agglo.policy import LearnedPolicy
 from napari_agglo.session._repair._frozen import frozen, thawed
 from napari_agglo.session._repair._hierarchy import Hierarchy
 from napari_agglo.session._resuming import resume, state_arrays
 from napari_agglo.session._state import State
 
 pytestmark = pytest.mark.compiled  # long histories: minutes as plain Python
-
-SCALES = (0.2, 0.4, 0.6, 0.8)
-
-
-def made(path, n_edits=40, seed=0):
-    """Return an open session with edits of every kind at mixed scales, divisions among them."""
-    rng = np.random.default_rng(seed)
-    labels = np.kron(rng.permutation(np.arange(1, 37)).reshape(6, 6), np.ones((3, 3), int))
-    graph = agglo.region_graph(labels, {"boundary": rng.integers(0, 9, labels.shape) / 8})
-    features = feature_map(graph)
-    policy = LearnedPolicy(features, random_forest(seed, features.width, trees=5))
-    session = Session.create(path, graph, policy)
-    kinds = ["merge", "merge", "children", "points", "lock", "unlock", "up", "down", "mark", "undo"]
-    while len(session.history) < n_edits:
-        session.threshold = float(rng.choice(SCALES))
-        a = int(rng.choice(session.segments()))
-        try:
-            match rng.choice(kinds):
-                case "merge":
-                    session.merge(a, int(rng.choice(session.neighbours(a))))
-                case "children":
-                    session.cut_children(a)
-                case "points":
-                    pixels = np.argwhere(session.labels() == a)
-                    chosen = pixels[rng.choice(len(pixels), 2, replace=False)].tolist()
-                    session.cut_points(a, [[chosen[0]], [chosen[1]]], "seeded")
-                case "lock":
-                    session.lock(a)
-                case "unlock":
-                    session.unlock(int(rng.choice(session.locked())))
-                case "mark":
-                    session.rename(a, f"cell {a}")
-                case "undo":
-                    session.undo()
-                case way:
-                    getattr(session, way)(a)
-        except (InvalidInput, ValueError):  # refused, or nothing to choose from
-            continue
-    return session
 
 
 def replayed(path, tmp_path):

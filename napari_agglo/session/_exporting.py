@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from napari_agglo._progress import ProgressCallback
 from napari_agglo.session._exports import (
@@ -23,7 +24,7 @@ from napari_agglo.session._noting import Noting
 from napari_agglo.session._repair._nodes import BIRTH, EDIT, FIRST, LOW, PRIORITY, SECOND
 from napari_agglo.session._rules import Refused
 from napari_agglo.session._seen import Seen
-from napari_agglo.tree import Heritage
+from napari_agglo.tree import Heritage, MergeTree
 
 KINDS = ("labels", "regions", "edits", "tree", "graphml", "agglomerate")
 
@@ -96,20 +97,55 @@ class Exporting(Noting):
             for entry in self._history.entries
         ]  # fmt: skip
 
-    def _export_tree(
-        self, path: str | PathLike[str], overwrite: bool, progress: ProgressCallback | None
-    ) -> Path:
+    def edited_tree(self, progress: ProgressCallback | None = None) -> MergeTree:
+        """Return the hierarchy with all edits, as it is at every scale: for plots, films, reports.
+
+        What was moved up or down its branch is not in it, since that is a way of seeing. Regions
+        are named as in any tree, after the larger one, whatever was active when they were merged. A
+        locked segment is whole from 0 on.
+
+        Parameters
+        ----------
+        progress : callable, optional
+            Told how far the look at the highest scales is; raise `Cancelled` in it to stop.
+        """
+        with self._lock:
+            inner, ends, _ = self._all_merges(progress)
+            record, graph = self._state.tree.record, self._state.graph
+            births = record.nodes.scales[inner, BIRTH].copy()
+            locked = record.constraints.lock_of[ends[:, 0]] > 0
+            births[locked] = births.min(initial=0.0)  # whole from the start
+            order = np.argsort(~locked, kind="stable")
+            winners, losers = ends[order].T.copy()
+            return MergeTree(graph.superpixels, winners, losers, births[order], graph.sizes)
+
+    def _all_merges(
+        self, progress: ProgressCallback | None
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int32]]:
+        """Return all merges as nodes, in order, with the regions of each: the smaller id first.
+
+        And the regions again as the tree has them: the first passes its name on.
+        """
         state = self._state
         state.tree.look(np.inf, progress)
         nodes = state.tree.record.nodes
         inner = in_order(nodes, inner_nodes(Seen(state, np.inf)))
+        lows = nodes.links[nodes.links[inner][:, [FIRST, SECOND]], LOW]
+        return inner, np.sort(lows, axis=1).astype(np.int64), lows
+
+    def _export_tree(
+        self, path: str | PathLike[str], overwrite: bool, progress: ProgressCallback | None
+    ) -> Path:
+        state = self._state
+        inner, ends, lows = self._all_merges(progress)
+        nodes = state.tree.record.nodes
         children = nodes.links[inner][:, [FIRST, SECOND]]
-        lows = nodes.links[children, LOW]
-        ends = np.sort(lows, axis=1)
         named = [[state.tree.name(child) for child in pair] for pair in children.tolist()]
         names = np.array(named, np.uint32).reshape(-1, 2)
         edits = nodes.links[inner, EDIT].astype(np.int64)
-        owners = [self._history.done[state.owner(k)].number if k >= 0 else 0 for k in edits]
+        by_hand = np.unique(edits[edits >= 0]).tolist()
+        owner = {k: self._history.done[state.owner(k)].number for k in by_hand}
+        owners = [owner.get(k, 0) for k in edits.tolist()]
         said = np.where(edits >= 0, np.nan, nodes.scales[inner, PRIORITY])
         return export_tree(
             path, state.graph.superpixels, ends[:, 0], ends[:, 1], said,

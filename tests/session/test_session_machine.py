@@ -19,6 +19,11 @@ from napari_agglo import InvalidInput, Session
 from napari_agglo.session._edits import Cut, Merge
 
 
+def sets_of(table):
+    """Return a table of labels as sets of superpixels."""
+    return {frozenset(np.flatnonzero(table == k).tolist()) for k in np.unique(table[1:])}
+
+
 class Proofreading(RuleBasedStateMachine):
     """The model is what was seen before each live action, and the journal read by hand."""
 
@@ -204,6 +209,7 @@ class Proofreading(RuleBasedStateMachine):
         for scale in {*SCALES, 2.0} - {override.scale for override in session._state.overrides}:
             session.threshold = scale
             seen = partition(session)
+            assert sets_of(session.edited_tree().lut(scale)) == set(seen.values())
             if len(session.locked()):
                 continue  # a locked segment is whole already where the merges within it are not yet
             own = session.graph.ids[session._state.tree.record.names.of_superpixel].tolist()

@@ -16,7 +16,7 @@ from napari_agglo.graph import RegionGraph
 from napari_agglo.policy import Policy, as_policy
 from napari_agglo.session._core import last_threshold
 from napari_agglo.session._history import Entry, History
-from napari_agglo.session._learning_from import LearningFrom
+from napari_agglo.session._previewing import Previewing
 from napari_agglo.session._repair._hierarchy import Hierarchy
 from napari_agglo.session._resuming import NAME as SNAPSHOT
 from napari_agglo.session._resuming import resume
@@ -25,7 +25,7 @@ from napari_agglo.session._store import Report, SessionDamaged, Store
 from napari_agglo.tree import MergeTree, agglomerate
 
 
-class Session(LearningFrom):
+class Session(Previewing):
     """Proofread a segmentation at any scale; use `Session.create` or `Session.open`.
 
     Every edit is on the disk when its method returns, and can be undone, without limit, also after

@@ -6,7 +6,6 @@ import os
 import warnings
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import cached_property
 from os import PathLike
 from pathlib import Path
 from types import TracebackType
@@ -21,19 +20,17 @@ from napari_agglo.policy import Policy, as_policy
 from napari_agglo.session._store import _lock, _policies
 from napari_agglo.session._store._contents import Contents
 from napari_agglo.session._store._create import create_folder
-from napari_agglo.session._store._digest import Fingerprint
 from napari_agglo.session._store._errors import NotSaved, SessionDamage, saving
 from napari_agglo.session._store._journal import Journal
-from napari_agglo.session._store._lines import Record
 from napari_agglo.session._store._manifest import Manifest, read_manifest, write_manifest
+from napari_agglo.session._store._reading import Reading
 from napari_agglo.session._store._report import Report
-from napari_agglo.session._store._snapshots import Snapshot, read_snapshot, write_snapshot
+from napari_agglo.session._store._snapshots import write_snapshot
 from napari_agglo.session._store._superpixels import given_superpixels, relative_to
 from napari_agglo.tree import MergeTree
-from napari_agglo.volumes import DenseLabels
 
 
-class Store:
+class Store(Reading):
     """A session directory, opened; use `Store.create`, `Store.open` or `Store.recover`.
 
     Attributes
@@ -55,17 +52,8 @@ class Store:
     [{'merge': [1, 2]}] RegionGraph(3 regions, 2 boundaries, shape (1, 3), cues: boundary)
     """
 
-    def __init__(
-        self,
-        contents: Contents,
-        journal: Journal,
-        lock: _lock.Lock | None,
-    ) -> None:
-        self.path = contents.folder
-        self.report: Report = journal.report
-        self._contents = contents
-        self._manifest = contents.manifest
-        self._journal = journal
+    def __init__(self, contents: Contents, journal: Journal, lock: _lock.Lock | None) -> None:
+        super().__init__(contents, journal)
         self._lock = lock
 
     @classmethod
@@ -196,61 +184,11 @@ class Store:
         read_manifest(folder)
         _lock.break_lock(folder)
 
-    @property
-    def read_only(self) -> bool:
-        """Whether nothing can be written: opened so, closed, or given up after an error."""
-        return self._journal.read_only
-
-    @property
-    def fingerprint(self) -> Fingerprint:
-        """What the superpixels are known by."""
-        return self._manifest.superpixels
-
-    @property
-    def manifest(self) -> Manifest:
-        """What the directory says of itself."""
-        return self._manifest
-
-    @cached_property
-    def graph(self) -> RegionGraph:
-        """The region graph that the session was made on, read and checked on first use."""
-        return self._contents.graph()
-
-    def read_graph(self, progress: ProgressCallback | None = None) -> RegionGraph:
-        """Return `graph`, with progress while it is read."""
-        if "graph" not in self.__dict__:
-            self.__dict__["graph"] = self._contents.graph(progress)
-        return self.graph
-
-    @property
-    def superpixels(self) -> DenseLabels:
-        """The label image on dense ids, read on first use."""
-        return self._contents.superpixels
-
-    @cached_property
-    def policy(self) -> Policy:
-        """The policy that the session started with."""
-        return self.recall_policy(self._manifest.policy)
-
-    @cached_property
-    def tree(self) -> MergeTree | None:
-        """The merge tree before any edit, if it was stored."""
-        return self._contents.tree()
-
-    @cached_property
-    def gold(self) -> NDArray[Any] | None:
-        """The gold standard, if it was stored."""
-        return self._contents.gold()
-
     def keep_policy(self, policy: Policy) -> dict[str, Any]:
         """Store a further policy; return the words by which an entry can refer to it."""
         self._require_writing()
         with saving("The policy", self.path):
             return _policies.keep(self.path, policy)
-
-    def recall_policy(self, words: Mapping[str, Any]) -> Policy:
-        """Return the policy that `keep_policy` gave these words for."""
-        return _policies.recall(self.path, words)
 
     def append(self, entry: Mapping[str, Any]) -> int:
         """Add an entry to the journal; when this returns its number, it survives a crash.
@@ -259,19 +197,6 @@ class Store:
         all. On failure `NotSaved` is raised and the directory is as before.
         """
         return self._journal.append(entry)
-
-    def entries(self) -> list[dict[str, Any]]:
-        """Return all entries, in order; they are not to be changed."""
-        return [record.entry for record in self._journal.records]
-
-    def records(self) -> list[Record]:
-        """Return all entries with their numbers and time stamps."""
-        return list(self._journal.records)
-
-    @property
-    def settings(self) -> dict[str, Any]:
-        """What was last given to `save_settings`."""
-        return dict(self._manifest.settings)
 
     def save_settings(self, settings: Mapping[str, Any]) -> None:
         """Replace the settings, which are plain JSON and no part of the journal."""
@@ -287,11 +212,6 @@ class Store:
         """
         self._require_writing()
         return write_snapshot(self.path, name, arrays, self._journal.last)
-
-    def load_snapshot(self, name: str) -> Snapshot | None:
-        """Return a snapshot and the number of its entry; None if damaged or of another history."""
-        known = {record.seq: record.sum for record in self._journal.records}
-        return read_snapshot(self.path, name, {0: self._manifest.id, **known})
 
     def close(self) -> None:
         """Let others write; entries are on the disk already."""
@@ -314,10 +234,6 @@ class Store:
     def __del__(self) -> None:  # one that was forgotten must not keep the session locked
         if hasattr(self, "_lock"):
             self.close()
-
-    def __repr__(self) -> str:
-        mode = ", read-only" if self.read_only else ""
-        return f"Store({str(self.path)!r}, {len(self._journal.records)} entries{mode})"
 
     def _require_writing(self) -> None:
         if self.read_only:

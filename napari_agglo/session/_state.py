@@ -16,7 +16,8 @@ from napari_agglo.errors import InvalidInput
 from napari_agglo.graph import Division, RegionGraph, divide, runs_to_pieces
 from napari_agglo.policy import Policy
 from napari_agglo.session._actions import Action, Answer, Step
-from napari_agglo.session._edits import Cut, Edit, Lock, Merge, Override, Unlock
+from napari_agglo.session._edits import Cut, Merge, Override
+from napari_agglo.session._journal_checks import check_edit, check_ids, check_named
 from napari_agglo.session._marks import MarkChange, Marks
 from napari_agglo.session._repair._hierarchy import Hierarchy
 from napari_agglo.tree import MergeTree
@@ -97,12 +98,12 @@ class State:
                 self._learn(action.policy, applied, progress)
             for k, step in enumerate(action.steps):
                 with self.divided(step, divisions[k] if divisions else ()) as made:
-                    self._check(step.edit, made)
+                    check_edit(self.graph, self.tree, step.edit, made)
                     self.tree.do(step.edit, progress, made)
                 applied.divisions.append(made)
             self._override(action)
             if action.answer is not None:
-                self._check_ids(np.array(action.answer.superpixels))
+                check_ids(self.graph, action.answer.superpixels)
                 self.answers = (*self.answers, action.answer)
             if action.mark is not None:
                 applied.mark = self.marks.apply(action.mark)
@@ -124,11 +125,11 @@ class State:
             self.policy = policy
         for step in action.steps:
             with self.divided(step) as made:
-                self._check_named(step.edit)
+                check_named(self.graph, step.edit)
             applied.divisions.append(made)
         self._override(action)
         if action.answer is not None:
-            self._check_ids(np.array(action.answer.superpixels))
+            check_ids(self.graph, action.answer.superpixels)
             self.answers = (*self.answers, action.answer)
         if action.mark is not None:
             applied.mark = self.marks.apply(action.mark)
@@ -248,50 +249,12 @@ class State:
             raise InvalidInput("The journal drops a way along a branch that there is not.")
         kept = [o for k, o in enumerate(self.overrides) if k not in action.dropped]
         if action.override is not None:
-            self._check_ids(np.array([action.override.superpixel]))
+            check_ids(self.graph, [action.override.superpixel])
             kept.append(action.override)
         self.overrides = tuple(kept)
 
     def _division(self, superpixel: int, runs: tuple[int, ...]) -> Division:
-        self._check_ids(np.array([superpixel]))
+        check_ids(self.graph, [superpixel])
         start, stop = self.graph.boxes[superpixel]
         pieces = runs_to_pieces(runs, (stop - start).tolist())
         return divide(self.graph, superpixel, pieces)
-
-    # The kernels trust these; a journal may have been written by anyone.
-
-    def _check_ids(self, ids: NDArray[Any]) -> None:
-        if ids.size == 0 or ids.min() < 1 or ids.max() > self.graph.n_regions:
-            raise InvalidInput("The journal names superpixels that there are not.")
-
-    def _check_named(self, edit: Edit) -> NDArray[Any]:
-        """Return the superpixels that an edit names, which there are."""
-        if not np.isfinite(edit.scale):
-            raise InvalidInput("The journal has an edit at no scale.")
-        ids: NDArray[Any]
-        if isinstance(edit, Merge):
-            ids = np.array(edit.pairs, np.int64).reshape(-1)
-        elif isinstance(edit, Cut):
-            ids = np.concatenate([np.zeros(0, np.int32), *edit.parts])
-        else:
-            ids = edit.members if isinstance(edit, Lock) else np.array([edit.superpixel])
-        self._check_ids(ids)
-        return ids
-
-    def _check(self, edit: Edit, divisions: Sequence[Division]) -> None:
-        ids = self._check_named(edit)
-        locks = self.tree.record.constraints.lock_of
-        if isinstance(edit, Merge):
-            allowed = not locks[ids].any()
-        elif isinstance(edit, Cut):
-            allowed = all(map(len, edit.parts)) and not locks[ids[ids < len(locks)]].any()
-            allowed &= all((ids == division.superpixel).any() for division in divisions)
-        elif isinstance(edit, Lock):
-            node = self.tree.region(int(edit.members[0]), edit.scale)
-            same = np.array_equal(self.tree.members(node), edit.members)
-            allowed = same and not locks[edit.members].any()
-        else:
-            assert isinstance(edit, Unlock)
-            allowed = bool(locks[edit.superpixel])
-        if not allowed:
-            raise InvalidInput("The journal has an edit of something that is not as it says.")

@@ -101,18 +101,10 @@ class State:
                     check_edit(self.graph, self.tree, step.edit, made)
                     self.tree.do(step.edit, progress, made)
                 applied.divisions.append(made)
-            self._override(action)
-            if action.answer is not None:
-                check_ids(self.graph, action.answer.superpixels)
-                self.answers = (*self.answers, action.answer)
-            if action.mark is not None:
-                applied.mark = self.marks.apply(action.mark)
+            return self._complete(applied)
         except BaseException:
             self._restore(applied)
             raise
-        self.done.append(applied)
-        self.version += 1
-        return applied
 
     def retrace(self, action: Action, policy: Policy | None = None) -> Applied:
         """Do all of an action but what it does to the tree, which is put in its place later.
@@ -127,6 +119,11 @@ class State:
             with self.divided(step) as made:
                 check_named(self.graph, step.edit)
             applied.divisions.append(made)
+        return self._complete(applied)
+
+    def _complete(self, applied: Applied) -> Applied:
+        """Do what an action does beside its steps; then it is done."""
+        action = applied.action
         self._override(action)
         if action.answer is not None:
             check_ids(self.graph, action.answer.superpixels)

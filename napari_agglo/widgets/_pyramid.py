@@ -31,9 +31,13 @@ def coarser(superpixels: Any) -> list[Any]:
 
 def coarse_copy(superpixels: Any) -> Any:
     """Return a copy with every second, third, ... pixel along the last three axes."""
-    shape = tuple(int(n) for n in superpixels.shape)
-    step = 1
-    while int(np.prod([-(-n // step) for n in shape[-3:]], dtype=np.int64)) > COARSE_VOXELS:
-        step += 1
-    index = (..., *[slice(None, None, step)] * 3)
+    index = (..., *[slice(None, None, coarse_step(superpixels.shape))] * 3)
     return np.ascontiguousarray(np.asarray(superpixels[index]))
+
+
+def coarse_step(shape: tuple[int, ...]) -> int:
+    """Return how many pixels along an axis a pixel of the coarser copy stands for."""
+    step = 1
+    while int(np.prod([-(-int(n) // step) for n in shape[-3:]], dtype=np.int64)) > COARSE_VOXELS:
+        step += 1
+    return step

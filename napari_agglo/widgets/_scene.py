@@ -7,6 +7,7 @@ deleted is made again when it is needed next, and nothing else is touched.
 from __future__ import annotations
 
 import weakref
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -27,8 +28,9 @@ from napari_agglo.widgets._colours import (
 )
 from napari_agglo.widgets._flying import fly_to
 from napari_agglo.widgets._lut_array import LutArray, Table
+from napari_agglo.widgets._patched import Patch, Patched
 from napari_agglo.widgets._project import Project, project_of
-from napari_agglo.widgets._pyramid import coarse_copy, coarser
+from napari_agglo.widgets._pyramid import coarse_copy, coarse_step, coarser
 
 if TYPE_CHECKING:
     from napari.layers import Layer
@@ -147,8 +149,11 @@ class Scene:
         if self._isolated:
             self._on_change()
 
-    def preview(self, parts: list[NDArray[Any]] | None) -> None:
-        """Show the parts of a cut before it is made, each by its dense superpixels; None: clear."""
+    def preview(self, parts: list[NDArray[Any]] | None, divided: Sequence[Patch] = ()) -> None:
+        """Show the parts of a cut before it is made, each by its dense superpixels; None: clear.
+
+        Of superpixels that would be `divided`, the number of the part of each pixel, from 1.
+        """
         layer = self.layer(PREVIEW)
         if parts is None:
             if layer is not None:
@@ -157,11 +162,17 @@ class Scene:
         table = np.zeros(len(self._table.values), np.uint8)
         for k, part in enumerate(parts, 1):
             table[np.asarray(part)] = k
+        spare = len(table) - _ROOM  # in the preview a label of its own stands for each part
+        table[spare : spare + len(parts)] = np.arange(1, len(parts) + 1)
         self._parts.values = table
         if layer is None:
             cycle = {k: GROUPS[(k - 1) % len(GROUPS)] for k in range(1, 65)}
             layer = self._add(PREVIEW, self._parts, colormap=direct_colours(cycle))
             layer.opacity = 0.6
+        patches = [(box, np.where(inner > 0, inner + (spare - 1), 0)) for box, inner in divided]
+        for array, level in zip(_arrays(layer), self._levels, strict=True):
+            step = 1 if level is self._levels[0] else coarse_step(self._levels[0].shape)
+            array.superpixels = Patched(level, patches, step) if patches else level
         layer.visible = True
         self._refresh(layer)
 

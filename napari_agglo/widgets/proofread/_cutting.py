@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -10,6 +12,7 @@ from psygnal import Signal
 
 from napari_agglo.errors import AggloError
 from napari_agglo.widgets._notices import tell_error
+from napari_agglo.widgets._patched import Patch
 from napari_agglo.widgets._scene import Scene
 from napari_agglo.widgets.proofread._acts import Acts
 from napari_agglo.widgets.proofread._latest import Latest
@@ -20,6 +23,27 @@ METHODS = {
     "seeded": "merge anew, groups apart (seeded)",
     "tree": "undo the merges between (tree)",
 }
+
+
+@dataclass(frozen=True)
+class Preview:
+    """What a cut would make: superpixels of each part, its colour, and what goes through others."""
+
+    parts: Sequence[NDArray[np.uint64]]
+    colours: Sequence[int]  # the group of seeds of each part, from 0
+    divided: Sequence[Patch] = ()
+    sizes: Sequence[int] = ()
+
+    def by_colour(
+        self, parts: Sequence[NDArray[np.intp]]
+    ) -> tuple[list[NDArray[np.intp]], list[Patch]]:
+        """Return parts, and what is divided, numbered like their groups, so coloured like them."""
+        found = [np.zeros(0, np.intp) for _ in range(max(self.colours) + 1)]
+        for colour, part in zip(self.colours, parts, strict=True):
+            found[colour] = part
+        number = np.array([0, *self.colours]) + 1
+        number[0] = 0
+        return found, [(box, number[inner]) for box, inner in self.divided]
 
 
 class Cutting:
@@ -110,36 +134,40 @@ class Cutting:
             return
         points = self._within_one()
         seeds = self._groups(points)
-        asked = (self.segment, seeds, self.method, points)
+        colours = sorted({seed.group for seed in self.seeds.placed})
+        asked = (self.segment, seeds, self.method, points, colours)
         if asked == self._asked:
             self.changed.emit()  # another group is current, no more
             return
         self._asked = asked
         segment, method = self.project.id_of(self.segment), self.method
 
-        def work() -> list[NDArray[np.uint64]]:
+        def work() -> Preview:
             if points:
-                return session.preview_cut(segment, points=seeds, method=method)
-            return session.preview_cut(segment, seeds, method)
+                found = session.preview_pixels(segment, seeds, method)
+                divided = [(one.box, one.parts) for one in found.divided]
+                return Preview(found.whole, colours, divided, found.sizes)
+            return Preview(session.preview_cut(segment, seeds, method), colours)
 
         if not self.words:
             self.words = "Computing the preview…"
         self.changed.emit()
         self._preview.ask(work, self._show, self._refused)
 
-    def _show(self, parts: list[NDArray[np.uint64]]) -> None:
+    def _show(self, preview: Preview) -> None:
         graph = self.project.graph
         if graph is None:
             return
-        held = [part[part <= graph.ids[-1]] for part in parts]  # the rest comes to be by the cut
-        inside = [np.searchsorted(graph.ids, part) for part in held]
-        self.scene.preview(inside)
+        inside = [np.searchsorted(graph.ids, part) for part in preview.parts]
+        sizes = preview.sizes or [int(graph.sizes[part].sum()) for part in inside]
+        shown, divided = preview.by_colour(inside)
+        self.scene.preview(shown, divided)
         self.seeds.raise_()
-        sizes = " + ".join(f"{int(graph.sizes[part].sum()):,}" for part in inside)
-        divided = sum(len(part) for part in held) < sum(len(part) for part in parts)
-        more = " A superpixel is divided; where, is seen after the cut." if divided else ""
-        count = f"{len(parts)} parts" if divided else f"{len(parts)} parts of {sizes} pixels"
-        self._tell(True, f"{count}. Enter cuts.{more}")
+        n = len(divided)
+        through = f" {n} superpixels are" if n > 1 else " One superpixel is"
+        more = f"{through} divided, as shown." if n else ""
+        many = " + ".join(f"{size:,}" for size in sizes)
+        self._tell(True, f"{len(inside)} parts of {many} pixels. Enter cuts.{more}")
 
     def _refused(self, error: Exception) -> None:
         self.scene.preview(None)

@@ -120,25 +120,68 @@ def test_a_seed_in_another_segment_is_refused(hands):
     assert "another one" in hands.step.said.text()
 
 
-def test_two_seeds_in_one_superpixel_divide_it(hands):
-    name = hands.largest()[0]
-    superpixels = hands.superpixels_of(name)
+def ends_of_the_largest(hands):
+    """Return two pixels of the largest superpixel of the largest segment, far from each other."""
+    superpixels = hands.superpixels_of(hands.largest()[0])
     one = int(superpixels[np.argmax(hands.project.graph.sizes[superpixels])])
     inside = np.argwhere(hands.project.graph.superpixels.image == one)
-    a, b = (tuple(int(i) for i in inside[k]) for k in (0, -1))
+    return tuple(tuple(int(i) for i in inside[k]) for k in (0, -1))
+
+
+@pytest.mark.parametrize("method", ["min_cut", "seeded", "tree"])
+def test_two_seeds_in_one_superpixel_divide_it_where_the_preview_says(hands, method):
+    name = hands.largest()[0]
+    a, b = ends_of_the_largest(hands)
+    at = hands.step.cut.method.findData(method)
+    hands.step.cut.method.setCurrentIndex(at)
+    hands.step.cut.method.activated.emit(at)
     n = hands.project.graph.n_regions
     hands.click(a, "ctrl")
     hands.press("G")
     hands.click(b, "ctrl")
     assert "divided" in hands.step.cut.words.text()
+    shown = preview(hands).copy()
+    segment = np.asarray(hands.scene.segmentation.data) == name
+    np.testing.assert_array_equal(shown > 0, segment)
+    assert (shown[a], shown[b]) == (1, 2)
+    assert len(np.unique(shown[segment])) == 2
+    sizes = [f"{int((shown == part).sum()):,}" for part in (1, 2)]
+    assert f"2 parts of {' + '.join(sizes)} pixels" in hands.step.cut.words.text()
+    assert hands.project.graph.n_regions == hands.project.session.graph.n_regions == n
+    assert not hands.project.session.history, "a preview changes nothing"
     hands.press("enter")
     assert hands.project.graph.n_regions > n
-    assert hands.id_at(a) != hands.id_at(b)
-    layer = hands.scene.segmentation
-    assert np.asarray(layer.data)[a] != np.asarray(layer.data)[b]
+    made = np.asarray(hands.scene.segmentation.data)
+    for part in (1, 2):
+        (label,) = np.unique(made[shown == part])
+        assert (made == label).sum() == (shown == part).sum(), "exactly these pixels"
+    assert preview(hands) is None
     hands.press("undo")
     assert hands.project.graph.n_regions == n
-    assert np.asarray(layer.data)[a] == np.asarray(layer.data)[b]
+    made = np.asarray(hands.scene.segmentation.data)
+    assert made[a] == made[b]
+    # Again, on an image that was divided and is whole again; and then between superpixels.
+    hands.click(a, "ctrl")
+    hands.press("G")
+    hands.click(b, "ctrl")
+    np.testing.assert_array_equal(preview(hands), shown)
+    hands.press("escape")
+    _, (a, b) = far_apart(hands)
+    hands.click(a, "ctrl")
+    hands.press("G")
+    hands.click(b, "ctrl")
+    image = hands.project.graph.superpixels.image
+    assert all(len(np.unique(preview(hands)[image == k])) == 1 for k in np.unique(image[segment]))
+
+
+def test_a_preview_has_the_colours_of_the_seeds_also_if_a_group_is_left_out(hands):
+    a, b = ends_of_the_largest(hands)
+    hands.click(a, "ctrl")
+    QTest.mouseClick(hands.step.cut.swatches[3], Qt.MouseButton.LeftButton)
+    hands.click(b, "ctrl")
+    shown = preview(hands)
+    assert (shown[a], shown[b]) == (1, 4)
+    assert set(np.unique(shown)) == {0, 1, 4}
 
 
 def test_a_cut_that_cannot_be_made_says_why(hands):

@@ -233,10 +233,18 @@ class Core:
             self._kept = entries if kept else self._kept
             return kept
 
+    @property
+    def to_replay(self) -> int:
+        """How many entries opening would have to replay if it were not closed: since a checkpoint.
+
+        Closing makes one, too, if that is worth while.
+        """
+        return len(self._store.records()) - self._kept
+
     def close(self) -> None:
         """Let others write; all edits are on the disk already."""
         if not self._store.read_only:
-            if len(self._store.records()) - self._kept >= _WORTH_KEEPING:
+            if self.to_replay >= _WORTH_KEEPING:
                 self.checkpoint()
             # Where the slider was is saved now, and is not worth an error.
             with suppress(NotSaved):

@@ -40,6 +40,8 @@ class CutPanel(QGroupBox):
         self.words = QLabel()
         self.words.setObjectName("cut words")
         self.words.setWordWrap(True)
+        # A tab does not grow with text that wraps, and should not jump with each seed.
+        self.words.setMinimumHeight(3 * self.words.fontMetrics().lineSpacing())
         self.commit = QPushButton("Cut")
         self.commit.setObjectName("cut")
         self.commit.setToolTip("Make the cut that is shown (Enter)")

@@ -17,6 +17,7 @@ from napari_agglo.widgets.proofread._editor import Editor, Task
 from napari_agglo.widgets.proofread._grammar import Grammar
 from napari_agglo.widgets.proofread._queue import Queue
 from napari_agglo.widgets.proofread._relearning import Relearning
+from napari_agglo.widgets.proofread._resting import Resting
 from napari_agglo.widgets.proofread._seeds import Seeds
 from napari_agglo.widgets.proofread._selection import Selection
 from napari_agglo.widgets.proofread._view_state import State, state_of, write_state
@@ -39,6 +40,7 @@ class Proofreader:
         self.grammar = Grammar(scene, self.selection, self.seeds, self.cutting, self.acts)
         self.queue = Queue(scene, self.editor)
         self.relearning = Relearning(scene, self.editor, self.acts)
+        self.resting = Resting(self.editor, self.seeds)
         self._saved: State = {}
         self._timer = QTimer()
         self._timer.setInterval(_EVERY)

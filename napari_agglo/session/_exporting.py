@@ -117,7 +117,8 @@ class Exporting(Noting):
             births[locked] = births.min(initial=0.0)  # whole from the start
             order = np.argsort(~locked, kind="stable")
             winners, losers = ends[order].T.copy()
-            return MergeTree(graph.superpixels, winners, losers, births[order], graph.sizes)
+            superpixels = self._state.still_superpixels()
+            return MergeTree(superpixels, winners, losers, births[order], graph.sizes)
 
     def _all_merges(
         self, progress: ProgressCallback | None

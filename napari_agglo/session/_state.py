@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,7 @@ from napari_agglo.session._journal_checks import check_edit, check_ids, check_na
 from napari_agglo.session._marks import MarkChange, Marks
 from napari_agglo.session._repair._hierarchy import Hierarchy
 from napari_agglo.tree import MergeTree
+from napari_agglo.volumes import DenseLabels
 
 _MERGES = ("winners", "losers", "priorities")
 
@@ -167,6 +168,15 @@ class State:
         """Make a superpixel whole again, the one that was divided last."""
         self.graph = division.revert(self.graph, self._image)
         self.divisions.pop()
+
+    def still_superpixels(self) -> DenseLabels:
+        """Return the superpixels as they are divided now, which no later division changes."""
+        labels = self.graph.superpixels
+        if self._image is None:
+            return labels
+        image = labels.image.copy()  # ours is drawn in
+        image.flags.writeable = False
+        return replace(labels, image=image)
 
     def know_merges(self, words: dict[str, Any], merges: Merges) -> None:
         """Remember what a policy merges in the graph as it is."""

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from psygnal import Signal
+
 from napari_agglo.evaluate import minimum, state_at
+from napari_agglo.policy import LearnedPolicy, Policy
 from napari_agglo.widgets._project import Project
 from napari_agglo.widgets.evaluate._comparison import Comparison
-from napari_agglo.widgets.evaluate._export import policy_name
+from napari_agglo.widgets.evaluate._edited import Edited
 from napari_agglo.widgets.hierarchy._ticks import Ticks
 from napari_agglo.widgets.plots import SplitVIPlot, ThresholdPlot
 
 if TYPE_CHECKING:
     import pandas as pd
 
+EDITED_SUFFIX = ", edited"  # after the name of a policy: with the edits of a session
 _KEPT = 3  # curves of earlier policies, to compare with
 
 
@@ -24,6 +28,8 @@ class Curves:
     hierarchy on the screen can be dragged along.
     """
 
+    edited_drawn = Signal()
+
     def __init__(self, project: Project, comparison: Comparison) -> None:
         self._project, self._comparison = project, comparison
         self.split, self.by_threshold = SplitVIPlot(), ThresholdPlot()
@@ -31,6 +37,9 @@ class Curves:
         self.by_threshold.threshold_dragged.connect(self._set)
         self._drawn: dict[str, pd.DataFrame] = {}
         self._of: tuple[object, object] = (None, None)  # the graph and gold of the curves
+        self.edits = Edited(project)
+        self._edited_at: object = None  # the edits that a curve is drawn of, and its name
+        self._edited_name = ""
 
     @property
     def name(self) -> str:
@@ -49,6 +58,7 @@ class Curves:
             self._of = of
             self._drawn.clear()
             self.split.clear()
+        self._forget_edited()
         self.by_threshold.set_curve(curve)
         if curve is None:
             return
@@ -64,8 +74,31 @@ class Curves:
         counts = self._comparison.counts
         self.split.set_best(None if counts is None else counts.best)
 
+    @property
+    def has_edited(self) -> bool:
+        """Whether a curve with the edits is drawn."""
+        return self._edited_at is not None
+
+    def show_edited(self, curve: pd.DataFrame) -> None:
+        """Draw the curve with the edits, until there is another edit."""
+        self._forget_edited()
+        self._edited_at = self.edits.state
+        self._edited_name = self.name + EDITED_SUFFIX
+        self.split.set_curve(self._edited_name, curve, pickable=False)
+        self.by_threshold.set_curve(curve)
+        self.follow()
+        self.edited_drawn.emit()
+
+    def _forget_edited(self) -> None:
+        if self.has_edited:
+            self._edited_at = None
+            self.split.remove_curve(self._edited_name)
+            self.by_threshold.set_curve(self._project.curve)
+
     def follow(self) -> None:
         """Move the point and the line to the threshold of the project."""
+        if self.has_edited and self._edited_at != self.edits.state:
+            self._forget_edited()
         if self._project.curve is None or self.name not in self._drawn:
             return
         at = self._project.threshold
@@ -104,3 +137,18 @@ class Curves:
 
     def _set(self, threshold: float) -> None:
         self._project.threshold = threshold
+
+
+def policy_name(policy: Policy | None) -> str:
+    """Return what to call the curve of a policy.
+
+    Examples
+    --------
+    >>> from napari_agglo import MeanPolicy
+    >>> policy_name(MeanPolicy())
+    'mean'
+    """
+    if isinstance(policy, LearnedPolicy):
+        strategy, epochs = policy.record.get("strategy", "learned"), policy.record.get("epochs")
+        return f"{strategy}, {epochs} epochs" if epochs else str(strategy)
+    return "policy" if policy is None else type(policy).__name__.removesuffix("Policy").lower()

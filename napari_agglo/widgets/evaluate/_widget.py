@@ -22,6 +22,13 @@ from napari_agglo.widgets.evaluate._numbers import Numbers
 from napari_agglo.widgets.evaluate._pointing import place_of
 from napari_agglo.widgets.plots import BreakdownPlot
 
+_BEFORE = ", before the edits"
+_WITHOUT = (
+    " The curves are of the hierarchy before the edits; <i>Save</i> writes curves, plots and "
+    "report with them."
+)
+_WITH = " A curve with the edits is drawn, too, until the next one."
+
 
 class EvaluateWidget(StepWidget):
     """Compare what is seen with gold: how wrong it is, and where."""
@@ -69,6 +76,7 @@ class EvaluateWidget(StepWidget):
         self.export = Export(
             self.project,
             self.comparison,
+            self.curves,
             {
                 "split-vi": self.curves.split,
                 "vi-by-threshold": self.curves.by_threshold,
@@ -89,6 +97,7 @@ class EvaluateWidget(StepWidget):
         link(self, self.project.threshold_changed, self._follow)
         link(self, self.project.edited, self._follow)
         link(self, self.comparison.changed, self._on_numbers)
+        link(self, self.curves.edited_drawn, self._write_summary)
         link_viewer(self, self.viewer.events.theme, self._paint)
         self._paint()
         self._on_hierarchy()
@@ -143,10 +152,15 @@ class EvaluateWidget(StepWidget):
             return
         merge, split = errors
         least = minimum(self.project.curve)["vi"]
-        self.summary.setText(
+        edited = self.curves.edits.there
+        text = (
             f"<b>VI {merge + split:.3f}</b> = {merge:.3f} false merge + {split:.3f} false split "
-            f"at {self.project.threshold:.4g}. Least by threshold: {least:.3f}."
+            f"at {self.project.threshold:.4g}. Least by threshold{_BEFORE if edited else ''}: "
+            f"{least:.3f}."
         )
+        if edited:
+            text += _WITH if self.curves.has_edited else _WITHOUT
+        self.summary.setText(text)
 
     def _on_picked(self, kind: str, one: Any) -> None:
         found, graph = self.comparison.breakdown, self.project.graph

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 from qtpy.QtCore import Qt
 from qtpy.QtTest import QTest
@@ -13,7 +14,7 @@ from widgets.plots.mouse import Mouse
 from windows import settle, show
 
 import napari_agglo as agglo
-from napari_agglo.evaluate import breakdown, metrics, minimum
+from napari_agglo.evaluate import breakdown, metrics, minimum, state_at, vi_curve
 from napari_agglo.widgets._napari import camera
 from napari_agglo.widgets._scene import scene_of
 from napari_agglo.widgets._steps import Status, Step
@@ -201,6 +202,90 @@ def test_edits_move_the_point_off_the_curve(compared, project, tmp_path):
     assert f"VI {errors.vi:.3f}" in compared.summary.text()
     state = project.curve[project.curve["threshold"] <= project.threshold].iloc[-1]
     assert errors.vi != pytest.approx(state["vi"]), "test invalid"
+
+
+@pytest.fixture
+def edited(compared, project, tmp_path):
+    """Return the step with a session of two edits, one of them through a superpixel."""
+    session = agglo.Session.create(tmp_path / "a.agglo", project.graph, gold=project.gold)
+    session.threshold = project.threshold
+    gold, curve = project.gold, project.curve
+    project.set_session(session, project.tree, project.placement)
+    project.gold = gold
+    project.set_curve(curve)
+    a = int(session.segments()[0])
+    session.merge(a, int(session.neighbours(a)[0]))
+    image = session.graph.superpixels.image
+    largest = int(np.argmax(session.graph.sizes * (np.arange(len(session.graph.sizes)) > 0)))
+    inside = np.argwhere(image == largest)
+    ends = [[tuple(inside[k].tolist())] for k in (0, -1)]
+    project.has_edited(session.cut_points(session.segment_at(ends[0][0]), ends, "seeded"))
+    follow(compared)
+    return compared
+
+
+def save(step, entry, monkeypatch, path):
+    """Choose an entry of the menu, and a place."""
+    monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_, **__: (str(path), ""))
+    monkeypatch.setattr(QFileDialog, "getExistingDirectory", lambda *_, **__: str(path))
+    (action,) = [one for one in step.export.menu().actions() if one.text() == entry]
+    action.trigger()
+    while True:  # one job after the other
+        settle(step.project)
+        QTest.qWait(10)
+        if not (step.project.jobs.running() or step.project.held):
+            return
+
+
+def test_what_is_saved_of_a_session_has_its_edits(edited, project, tmp_path, monkeypatch, notices):
+    session = project.session
+    assert "before the edits" in edited.summary.text()
+    expected = vi_curve(session.edited_tree(), project.gold)
+    save(edited, "Curve as CSV…", monkeypatch, tmp_path / "c.csv")
+    written = pd.read_csv(tmp_path / "c.csv")
+    np.testing.assert_allclose(written["vi"], expected["vi"])
+    assert len(written) != len(project.curve) or (written["vi"] != project.curve["vi"]).any()
+    assert "with the 2 edits of a.agglo" in notices[-1]
+    save(edited, "HTML report…", monkeypatch, tmp_path / "r.html")
+    page = (tmp_path / "r.html").read_text()
+    assert "mean, edited" in page
+    assert "with the 2 edits of a.agglo" in page
+    assert f"{session.errors.vi:.3f}" in page, "the numbers are of what is seen"
+    assert "with the 2 edits" in notices[-1]
+    # Without edits it says so, too.
+    session.undo()
+    session.undo()
+    project.has_edited(None)
+    follow(edited)
+    assert "edits" not in edited.summary.text()
+    save(edited, "HTML report…", monkeypatch, tmp_path / "r.html")
+    page = (tmp_path / "r.html").read_text()
+    assert "without edits" in page
+    assert "mean, edited" not in page
+    assert "edits" not in notices[-1]
+
+
+def test_plots_of_a_session_have_a_curve_with_its_edits(edited, project, tmp_path, monkeypatch):
+    curves = edited.curves
+    assert list(curves.split._curves) == ["mean"]
+    (tmp_path / "plots").mkdir()
+    save(edited, "Plots as SVG…", monkeypatch, tmp_path / "plots")
+    assert len(list((tmp_path / "plots").iterdir())) == 3
+    assert list(curves.split._curves) == ["mean", "mean, edited"]
+    assert "A curve with the edits" in edited.summary.text()
+    # What is seen lies on it.
+    at = state_at(vi_curve(project.session.edited_tree(), project.gold), project.threshold)
+    assert curves.errors() == pytest.approx((at["false_merge"], at["false_split"]))
+    project.threshold = 0.31  # a look elsewhere is no edit
+    follow(edited)
+    assert "mean, edited" in curves.split._curves
+    project.has_edited(project.session.undo())
+    follow(edited)
+    assert list(curves.split._curves) == ["mean"]
+    assert "before the edits" in edited.summary.text()
+    project.close_session()
+    follow(edited)
+    assert "edits" not in edited.summary.text()
 
 
 def test_gold_chosen_afterwards_is_compared_with(step, project, material):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -33,7 +35,11 @@ class Matching:
 
 
 def match_tables(
-    reference: ArrayLike, other: ArrayLike, sizes: ArrayLike, previous: Matching | None = None
+    reference: ArrayLike,
+    other: ArrayLike,
+    sizes: ArrayLike,
+    previous: Matching | None = None,
+    beside: Sequence[ArrayLike] = (),
 ) -> Matching:
     """Match the segments of two tables over the same pieces, those that overlap most first.
 
@@ -47,6 +53,11 @@ def match_tables(
         What came out when the tables were a little different, at another threshold say. A pair
         that was matched and still overlaps stays matched, and who was alone keeps its label if
         that is free: colours hold still while a slider moves.
+    beside : sequence of array of int, shape (n,)
+        What is shown of the same pieces in other segmentations, which were matched with the
+        reference before, as of `Matching.renamed`. Two segments that have no partner in the
+        reference, one here and one there, share a label if they overlap most; else none is used
+        twice.
 
     Returns
     -------
@@ -54,7 +65,7 @@ def match_tables(
         One to one: of all pairs the one with the largest overlap is matched, then the largest of
         the rest, and so on; of equals the smaller names. A segment without a partner gets a label
         that no segment of the reference has. No label is larger than the larger of the largest
-        name and the number of pieces.
+        name or label and the number of pieces.
 
     Notes
     -----
@@ -70,9 +81,33 @@ def match_tables(
     >>> matching.renamed([0, 1, 2, 2, 2])
     array([0, 1, 3, 3, 3], dtype=uint32)
     """
-    found = overlaps(reference, other, sizes)
+    names, ours = np.asarray(reference), np.asarray(other)
+    found = overlaps(names, ours, sizes)
     hint = None if previous is None else previous.partners.astype(np.int64)
-    partners = match_largest(found, hint)
     known = None if previous is None else previous.labels.astype(np.int64)
-    labels = name_rest(np.asarray(reference), np.asarray(other), partners, found.n_first, known)
+    partners = match_largest(found, hint)
+    labels = partners.copy()
+    others = [np.asarray(one) for one in beside]
+    for shown in others:
+        _share(labels, names, shown, ours, sizes, known)
+    labels = name_rest([names, *others], ours, labels, known)
     return Matching(labels.astype(np.uint32), partners.astype(np.uint32))
+
+
+def _share(
+    labels: NDArray[np.int64],
+    reference: NDArray[Any],
+    shown: NDArray[Any],
+    other: NDArray[Any],
+    sizes: ArrayLike,
+    known: NDArray[np.int64] | None,
+) -> None:
+    """Give segments without a label the labels of those that stand alone in another one."""
+    taken = np.zeros(1 + max(int(x.max(initial=0)) for x in (labels, reference, shown)), np.bool_)
+    taken[reference] = True
+    taken[labels] = True
+    free = np.where(taken[shown], 0, shown)
+    alone = np.where(labels[other] > 0, 0, other)
+    if free.any() and alone.any():
+        found = match_largest(overlaps(free, alone, sizes), known)
+        labels[: len(found)] += found  # of the alone ones, which had 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,35 +12,37 @@ from napari_agglo._jit import kernel
 
 
 def name_rest(
-    reference: NDArray[Any],
-    other: NDArray[Any],
-    partners: NDArray[np.int64],
-    n_first: int,
+    others: Sequence[NDArray[Any]],
+    table: NDArray[Any],
+    labels: NDArray[np.int64],
     previous: NDArray[np.int64] | None = None,
 ) -> NDArray[np.int64]:
-    """Return the label of each segment of `other`: its partner's, or one of its own.
+    """Return the label of each segment of `table`: the one given, or one of its own.
 
-    One of its own is what it had before, or else its name, or else the smallest, whichever is free.
+    One of its own is what it had before, or else its name, or else the smallest, whichever none of
+    the `others` has.
 
     Examples
     --------
-    >>> name_rest(np.array([1, 1]), np.array([1, 2]), np.array([0, 1, 0]), 2)
+    >>> name_rest([np.array([1, 1])], np.array([1, 2]), np.array([0, 1, 0]))
     array([0, 1, 2])
     """
     # No more labels are needed than there are pieces with a pixel: a match has a piece of its own,
     # and so has each segment left alone, since two of these never overlap. The rest is to be safe.
-    limit = max(n_first, len(partners), len(other) + 1)
-    taken = np.zeros(limit + n_first + len(partners), np.bool_)
-    taken[reference] = True
+    room = max(int(names.max(initial=0)) + 1 for names in others)
+    limit = max(room, len(labels), len(table) + 1)
+    taken = np.zeros(limit + room + len(labels), np.bool_)
+    for names in others:
+        taken[names] = True
     taken[0] = True
-    alone = np.zeros(len(partners), np.bool_)
-    alone[other] = True
+    alone = np.zeros(len(labels), np.bool_)
+    alone[table] = True
     alone[0] = False
-    alone &= partners == 0
-    labels = partners.copy()
+    alone &= labels == 0
+    named = labels.copy()
     known = np.zeros(0, np.int64) if previous is None else previous
-    _name_kernel(np.flatnonzero(alone), known, limit, taken, labels)
-    return labels
+    _name_kernel(np.flatnonzero(alone), known, limit, taken, named)
+    return named
 
 
 @kernel

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from napari_agglo.widgets._material import Placement
-from napari_agglo.widgets._napari import camera, canvas_size
+from napari_agglo.widgets._napari import camera, view_size
 
 _SHARE = 0.45  # of the canvas that the box takes: the rest is what lies around it
 
@@ -26,4 +26,4 @@ def fly_to(viewer: Any, placement: Placement, index: Any, box: Any = None) -> No
         spans = np.abs((np.asarray(box[1]) - np.asarray(box[0])) * placement.scale)
         extent = max(float(spans[axis - offset]) for axis in shown if axis >= offset)
         if extent > 0:
-            lens.zoom = _SHARE * min(canvas_size(viewer)) / extent
+            lens.zoom = _SHARE * min(view_size(viewer)) / extent

@@ -22,7 +22,8 @@ def text_overlay(viewer: Any) -> Any:
     return viewer.text_overlay if canvas is None else canvas.overlays["text"]
 
 
-def canvas_size(viewer: Any) -> tuple[int, int]:
-    """Return the height and width of the canvas, in pixels."""
-    size = getattr(getattr(viewer, "canvas", None), "size", (600, 800))
-    return int(size[0]), int(size[1])
+def view_size(viewer: Any) -> tuple[float, float]:
+    """Return the height and width of one picture in pixels: of the canvas, or of a grid's cell."""
+    canvas = getattr(viewer, "canvas", None)
+    height, width = (600, 800) if canvas is None else canvas.viewbox_size(viewer.layers)
+    return float(height), float(width)

@@ -72,6 +72,33 @@ def test_a_pair_stays_while_it_overlaps(pieces, changes):
     check_labels(after, *later)
 
 
+@given(st.lists(st.tuples(NAMES, NAMES, NAMES, st.integers(0, 4)), max_size=30))
+def test_those_alone_share_with_those_alone_beside(pieces):
+    a, b, c, sizes = np.array(pieces, np.int64).reshape(-1, 4).T
+    shown = match_tables(a, b, sizes).renamed(b)
+    matching = match_tables(a, c, sizes, beside=[shown])
+    partner = greedy(shared(a, c, sizes))
+    first = set(a.tolist())
+    alone = {
+        pair: n
+        for pair, n in shared(shown, c, sizes).items()
+        if pair[0] not in first and pair[1] not in partner
+    }
+    beside = greedy(alone)
+    names = [name for name in set(c.tolist()) if name]
+    assert len({int(matching.labels[name]) for name in names}) == len(names)
+    for name in names:
+        label = int(matching.labels[name])
+        if name in partner:
+            assert label == partner[name] == matching.partners[name]
+        elif name in beside:
+            assert label == beside[name]
+        else:
+            assert label not in first | set(shown.tolist())
+    again = match_tables(a, c, sizes, matching, beside=[shown])
+    np.testing.assert_array_equal(again.labels, matching.labels)
+
+
 def test_a_long_chain_is_sorted_in_the_end():
     """Each pair is beaten by the next, so that a round settles only one of them."""
     n = 200

@@ -32,6 +32,9 @@ class Choosing(QWidget):
         grid.setVerticalSpacing(2)
         for k, box in enumerate(self.boxes):
             box.setObjectName(f"panel {k + 1}")
+            box.setSizeAdjustPolicy(
+                QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon
+            )
             box.setToolTip("What this panel shows; strategies are trained for it from gold")
             box.activated.connect(lambda _, b=box: self._on_activated(b))
             grid.addWidget(QLabel(f"Panel {k + 1}"), k, 0)

@@ -44,8 +44,8 @@ class Panel:
         The label of each base label, matched with those of the first panel.
     names : ndarray of uint32
         The same, unmatched.
-    pieces : Pieces
-        With the first panel.
+    of_piece : ndarray of int64
+        The base label of each of the pieces that all panels are made of together.
     fixed : ndarray of uint32, optional
         Names that do not depend on a threshold, where `base` is not what is shown itself.
     """
@@ -53,7 +53,7 @@ class Panel:
     name: str
     cut: Cut | None
     base: DenseLabels
-    pieces: Pieces
+    of_piece: NDArray[np.int64]
     threshold: float = np.nan
     fixed: NDArray[np.uint32] | None = None
     shown: Table = field(default_factory=lambda: Table(np.zeros(1, np.uint32)))
@@ -68,6 +68,10 @@ class Panel:
         names = np.arange(len(self.base.ids)) if self.fixed is None else self.fixed
         return len(np.unique(names[1:]))
 
+    def on_pieces(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Return values of base labels, such as `names`, as those of the common pieces."""
+        return np.asarray(values[self.of_piece])
+
     def vi(self) -> float | None:
         """Return its error against gold, if that is known."""
         if self.cut is None or self.cut.curve is None:
@@ -75,19 +79,29 @@ class Panel:
         return float(state_at(self.cut.curve, self.threshold)["vi"])
 
 
+@dataclass(frozen=True)
+class Focus:
+    """A difference that is looked at: a voxel of it, and the panel that has it as one whole."""
+
+    voxel: tuple[int, ...]
+    holder: int
+
+
 class Comparison:
     """The panels, and what they have in common. Made in a worker, then used on the main thread."""
 
     changed = Signal()
 
-    def __init__(self, panels: list[Panel], graph: RegionGraph) -> None:
+    def __init__(self, panels: list[Panel], graph: RegionGraph, pieces: Pieces) -> None:
         self.panels = panels
+        self.pieces = pieces
         self.graph = graph
         self.n_superpixels = graph.n_regions  # a session may divide some
         self.mode = Mode.THRESHOLD
         cuts = [panel.cut for panel in panels if panel.cut is not None]
         self.cuts: list[Cut] = cuts
         self.position = 0.5
+        self.focus: Focus | None = None  # if there is one, nothing else is shown
         self.update()
 
     @classmethod
@@ -95,15 +109,14 @@ class Comparison:
         cls, prepared: list[Prepared], graph: RegionGraph, progress: ProgressCallback | None
     ) -> Comparison:
         """Bring together what was prepared."""
+        report(progress, "comparing", 0, 1)
         bases = [graph.superpixels if p.labels is None else as_dense(p.labels) for p in prepared]
-        whole = Pieces.of_superpixels(graph)
-        panels = []
-        for k, (one, base) in enumerate(zip(prepared, bases, strict=True)):
-            report(progress, "comparing", k, len(prepared))
-            both = base is graph.superpixels and bases[0] is graph.superpixels
-            pieces = whole if both else Pieces.of_two(bases[0], base)
-            panels.append(Panel(one.choice.name, one.cut, base, pieces, fixed=one.table))
-        return cls(panels, graph)
+        pieces = Pieces.common(bases, graph)
+        panels = [
+            Panel(one.choice.name, one.cut, base, of_piece, fixed=one.table)
+            for one, base, of_piece in zip(prepared, bases, pieces.of, strict=True)
+        ]
+        return cls(panels, graph, pieces)
 
     @property
     def lead(self) -> Cut | None:
@@ -130,17 +143,42 @@ class Comparison:
                 panel.names = panel.fixed
             else:
                 panel.names = np.arange(len(panel.base.ids), dtype=np.uint32)
-        first = self.panels[0]
+        first, *others = self.panels
         first.shown.values = first.names
-        for panel in self.panels[1:]:
-            panel.matching = match_tables(*self._sides(panel), panel.matching)
-            panel.shown.values = _renamed(panel.matching, panel.names)
+        names, beside = first.on_pieces(first.names), list[NDArray[Any]]()
+        for panel in others:
+            panel.matching = match_tables(
+                names, panel.on_pieces(panel.names), self.pieces.sizes, panel.matching, beside
+            )
+            panel.shown.values = panel.matching.renamed(panel.names)
+            beside.append(panel.on_pieces(panel.shown.values))
+        for panel in self.panels if self.focus is not None else []:
+            panel.shown.values = np.where(self._near(panel)[panel.names], panel.shown.values, 0)
 
     def codes(self, other: int) -> NDArray[np.uint8]:
-        """Return of each piece of another panel with the first how they differ there."""
-        panel = self.panels[other]
-        first, second, sizes = self._sides(panel)
-        return table_codes(first, second, sizes)
+        """Return of each piece how another panel differs there from the first."""
+        two = self.panels[0], self.panels[other]
+        a, b = (panel.on_pieces(panel.names) for panel in two)
+        codes = table_codes(a, b, self.pieces.sizes)
+        if self.focus is not None:
+            shown = [panel.on_pieces(panel.shown.values) > 0 for panel in two]
+            codes[~(shown[0] & shown[1])] = 0
+        return codes
+
+    def _near(self, panel: Panel) -> NDArray[np.bool_]:
+        """Return which segments of a panel belong to the difference that is looked at.
+
+        Those that lie in the whole by more than half, and the one at the place itself.
+        """
+        assert self.focus is not None
+        piece, holder = self.pieces.image[self.focus.voxel], self.panels[self.focus.holder]
+        wholes = holder.on_pieces(holder.names)
+        names, sizes = panel.on_pieces(panel.names), self.pieces.sizes
+        inside = np.bincount(names, sizes * (wholes == wholes[piece]))
+        near: NDArray[np.bool_] = 2 * inside > np.bincount(names, sizes)
+        near[names[piece]] = True
+        near[0] = False
+        return near
 
     def differences(self, other: int) -> Callable[[ProgressCallback], Disagreements]:
         """Return the work that finds where the first panel and another one differ, for a worker."""
@@ -150,14 +188,3 @@ class Comparison:
             return lambda _: table_disagreements(a, b, graph)
         images = [(one.base.image, one.names) for one in (lead, panel)]
         return lambda _: disagreements(*(names[image] for image, names in images))
-
-    def _sides(self, panel: Panel) -> tuple[NDArray[np.uint32], NDArray[np.uint32], Any]:
-        pieces = panel.pieces
-        return self.panels[0].names[pieces.first], panel.names[pieces.second], pieces.sizes
-
-
-def _renamed(matching: Matching, names: NDArray[np.uint32]) -> NDArray[np.uint32]:
-    """Return the labels of names; one that shares no pixel with the first panel has none."""
-    known: NDArray[Any] = np.zeros(int(names.max(initial=0)) + 1, np.uint32)
-    known[: len(matching.labels)] = matching.labels[: len(known)]
-    return known[names]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from qtpy.QtCore import Qt, QTimer
 from qtpy.QtWidgets import (
+    QCheckBox,
     QComboBox,
     QHBoxLayout,
     QHeaderView,
@@ -20,6 +21,7 @@ from qtpy.QtWidgets import (
 from napari_agglo.compare import Disagreements
 from napari_agglo.widgets._links import link
 from napari_agglo.widgets._scene import Scene
+from napari_agglo.widgets.compare._comparison import Focus
 from napari_agglo.widgets.compare._director import Director
 from napari_agglo.widgets.compare._stage import CODES
 
@@ -41,6 +43,9 @@ class Differing(QWidget):
         self._found: pd.DataFrame | None = None
         self.with_ = QComboBox()
         self.with_.setObjectName("differ from")
+        self.with_.setSizeAdjustPolicy(
+            QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon  # whatever the names
+        )
         self.with_.setToolTip("Colour where this panel differs from the first")
         self.with_.activated.connect(self._on_chosen)
         self.key = QLabel(
@@ -49,6 +54,11 @@ class Differing(QWidget):
             f"<span style='color:{CODES[3]}'>■</span> both"
         )
         self.key.setWordWrap(True)
+        self.only = QCheckBox("show it alone in 3-D")
+        self.only.setObjectName("only these")
+        self.only.setToolTip("Hide the segments that are no part of the difference clicked")
+        self.only.setChecked(True)
+        self.only.toggled.connect(lambda _: self._look_at(self.list.currentRow()))
         self.list = QTableWidget(0, len(_COLUMNS))
         self.list.setObjectName("differences")
         self.list.setToolTip("The largest differences; click one to fly there")
@@ -68,6 +78,7 @@ class Differing(QWidget):
         column.setContentsMargins(0, 0, 0, 0)
         column.addLayout(top)
         column.addWidget(self.key)
+        column.addWidget(self.only)
         column.addWidget(self.list)
         self._rest = QTimer(self)
         self._rest.setSingleShot(True)
@@ -88,6 +99,7 @@ class Differing(QWidget):
         on = self._director.differing is not None
         self.key.setVisible(on)
         self.list.setVisible(on)
+        self.only.setVisible(on and comparison is not None and comparison.pieces.image.ndim > 2)
         if on:
             self._rest.start()
 
@@ -96,11 +108,21 @@ class Differing(QWidget):
         if self._found is None or not 0 <= row < len(self._found):
             return
         one = self._found.iloc[row]
-        ndim = sum(name.startswith("voxel_") for name in self._found.columns)
-        at = [int(one[f"voxel_{axis}"]) for axis in range(ndim)]
+        at = _voxel(one)
+        ndim = len(at)
         box = [[int(one[f"box_{end}_{axis}"]) for axis in range(ndim)] for end in ("start", "stop")]
-        wide = np.maximum(np.subtract(box[1], box[0]), 40)  # with something around it to see
-        self._scene.fly_to(at, (np.subtract(at, wide), np.add(at, wide)))
+        half = np.maximum(np.subtract(box[1], box[0]), 24) / 2  # a speck is not blown up
+        self._look_at(row)
+        self._scene.fly_to(at, (np.subtract(at, half), np.add(at, half)))
+
+    def _look_at(self, row: int) -> None:
+        """Let the director show the segments of a difference alone, if that is wanted."""
+        found, other = self._found, self._director.differing
+        if found is None or other is None or not 0 <= row < len(found) or not self.only.isChecked():
+            self._director.look_at(None)
+            return
+        one = found.iloc[row]
+        self._director.look_at(Focus(_voxel(one), 0 if one["kind"] == "merged" else other))
 
     def _on_chosen(self, index: int) -> None:
         self._director.show_differences(index if index > 0 else None)
@@ -139,6 +161,10 @@ class Differing(QWidget):
         if column:
             item.setTextAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
         self.list.setItem(row, column, item)
+
+
+def _voxel(one: pd.Series[Any]) -> tuple[int, ...]:
+    return tuple(int(one[str(name)]) for name in one.index if str(name).startswith("voxel_"))
 
 
 def _listed(found: Disagreements) -> Any:

@@ -17,8 +17,7 @@ from napari_agglo.widgets._notices import tell_error
 from napari_agglo.widgets._project import Project, project_of
 from napari_agglo.widgets._scene import scene_of
 from napari_agglo.widgets.compare._choices import Choice, Material, Prepared, prepare
-from napari_agglo.widgets.compare._comparison import Comparison
-from napari_agglo.widgets.compare._pieces import Pieces
+from napari_agglo.widgets.compare._comparison import Comparison, Focus
 from napari_agglo.widgets.compare._stage import Stage
 from napari_agglo.widgets.compare._thresholds import Mode
 from napari_agglo.widgets.hierarchy._ticks import Ticks
@@ -41,6 +40,7 @@ class Director:
         self.comparison: Comparison | None = None
         self.ticks: Ticks | None = None
         self.differing: int | None = None  # the panel whose differences from the first are shown
+        self._focus: Focus | None = None
         self._policies: dict[str, Policy] = {}
         self._policies_of: Any = None
         self._flash = QTimer()
@@ -51,6 +51,7 @@ class Director:
         self.project.closing.connect(lambda: self._flash.stop())
         self.project.edited.connect(self._on_edited)
         self.project.hierarchy_changed.connect(self._on_hierarchy)
+        viewer.dims.events.ndisplay.connect(self._narrow)
 
     # Coming and going.
 
@@ -100,7 +101,7 @@ class Director:
         self.comparison = comparison
         lead = comparison.lead
         self.ticks = None if lead is None else Ticks(lead.tree.heights)
-        self.differing = None
+        self.differing = self._focus = None
         self.set(position=self.project.threshold)
 
     def _on_edited(self) -> None:
@@ -119,7 +120,7 @@ class Director:
             self.leave()
 
     def _on_left(self) -> None:
-        self.comparison = self.ticks = self.differing = None
+        self.comparison = self.ticks = self.differing = self._focus = None
         self._flash.stop()
         self.left.emit()
 
@@ -170,7 +171,25 @@ class Director:
     def show_differences(self, other: int | None) -> None:
         """Colour where the first panel and another one differ; None for nowhere."""
         self.differing = other
+        self.look_at(None)
         self._point_out()
+
+    def look_at(self, focus: Focus | None) -> None:
+        """In 3-D show only the segments of a difference, which others would hide; None for all."""
+        self._focus = focus
+        self._narrow()
+
+    def _narrow(self, event: object = None) -> None:
+        viewer, comparison = self._viewer(), self.comparison
+        if viewer is None or comparison is None:
+            return
+        focus = self._focus if viewer.dims.ndisplay == 3 else None
+        if comparison.focus != focus:
+            comparison.focus = focus
+            comparison.update()
+            self.stage.show_alone(focus is not None)
+            self.stage.refresh()
+            self._point_out()
 
     def _point_out(self) -> None:
         comparison = self.comparison
@@ -180,18 +199,16 @@ class Director:
         for which in range(len(comparison.panels)):
             self.stage.point_out(which, None)
         if self.differing is not None and self.differing < len(comparison.panels):
-            pieces = comparison.panels[self.differing].pieces
             codes = comparison.codes(self.differing)
             for which in (0, self.differing):
-                self.stage.point_out(which, pieces, codes)
+                self.stage.point_out(which, codes)
 
     def _flash_up(self, before: list[Any]) -> None:
         assert self.comparison is not None
-        whole = Pieces.of_superpixels(self.comparison.graph)
         for which, (panel, old) in enumerate(zip(self.comparison.panels, before, strict=True)):
             if panel.cut is not None and len(old) == len(panel.names):
                 merged = (old != panel.names).astype(np.uint8) * np.uint8(_FLASHED)
-                self.stage.point_out(which, whole, merged)
+                self.stage.point_out(which, panel.on_pieces(merged))
         self._flash.start()
 
     def _unflash(self) -> None:

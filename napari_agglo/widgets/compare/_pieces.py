@@ -1,7 +1,8 @@
-"""What two segmentations are made of together: the pieces that lie within one segment of each."""
+"""What several segmentations are made of together: pieces within one label of each."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,52 +15,50 @@ from napari_agglo.volumes import DenseLabels, dense_labels
 
 @dataclass(frozen=True, eq=False)
 class Pieces:
-    """Pieces of an image, each within one base label of both sides.
+    """Pieces of an image, each within one base label of all panels.
 
     Attributes
     ----------
     image : ndarray of uint32
         The piece of each pixel; 0 is none.
-    first, second : ndarray of int64
-        The base label of each piece, on either side.
+    of : list of ndarray of int64
+        The base label of each piece, panel by panel.
     sizes : ndarray of int64
         Pixels of each piece.
     """
 
     image: NDArray[np.uint32]
-    first: NDArray[np.int64]
-    second: NDArray[np.int64]
+    of: list[NDArray[np.int64]]
     sizes: NDArray[np.int64]
 
     @classmethod
-    def of_superpixels(cls, graph: RegionGraph) -> Pieces:
-        """Return those of two trees over the same superpixels: the superpixels."""
-        numbers = np.arange(graph.n_regions + 1)
-        sizes = np.asarray(graph.sizes, np.int64).copy()
-        sizes[0] = 0
-        return cls(graph.superpixels.image, numbers, numbers, sizes)
-
-    @classmethod
-    def of_two(cls, first: DenseLabels, second: DenseLabels) -> Pieces:
-        """Return those of any two label images.
+    def common(cls, bases: Sequence[DenseLabels], graph: RegionGraph) -> Pieces:
+        """Return those of all bases: the superpixels of the graph, if there are no others.
 
         Examples
         --------
-        >>> one, two = (dense_labels(np.array(x), "x") for x in ([[5, 5, 6]], [[1, 2, 2]]))
-        >>> pieces = Pieces.of_two(one, two)
+        >>> import napari_agglo as agglo
+        >>> graph = agglo.region_graph(np.array([[5, 5, 6]]), np.zeros((1, 3)))
+        >>> pieces = Pieces.common([graph.superpixels, as_dense(np.array([[0, 2, 2]]))], graph)
         >>> pieces.image.tolist(), pieces.sizes.tolist()
         ([[1, 2, 3]], [0, 1, 1, 1])
-        >>> pieces.first.tolist(), pieces.second.tolist()
-        ([0, 1, 1, 2], [0, 1, 2, 2])
+        >>> [one.tolist() for one in pieces.of]
+        [[0, 1, 1, 2], [0, 0, 1, 1]]
         """
-        base = np.uint64(len(second.ids))
-        both = first.image.astype(np.uint64) * base + second.image
-        both[(first.image == 0) | (second.image == 0)] = 0
-        dense = dense_labels(both, "labels")
-        sizes = np.bincount(dense.image.reshape(-1), minlength=len(dense.ids))
+        different = [graph.superpixels]
+        for base in bases:
+            if not any(base is one for one in different):
+                different.append(base)
+        image, of = graph.superpixels.image, [np.arange(graph.n_regions + 1)]
+        for base in different[1:]:
+            both = image.astype(np.uint64) * np.uint64(len(base.ids)) + base.image
+            dense = dense_labels(both, "labels")
+            before, own = np.divmod(dense.ids.astype(np.int64), len(base.ids))
+            image, of = dense.image, [*(one[before] for one in of), own]
+        sizes = np.bincount(image.reshape(-1), minlength=len(of[0]))
         sizes[0] = 0
-        ids = dense.ids.astype(np.int64)
-        return cls(dense.image, ids // int(base), ids % int(base), sizes)
+        places = [next(k for k, one in enumerate(different) if one is base) for base in bases]
+        return cls(image, [of[place] for place in places], sizes)
 
 
 def as_dense(labels: Any) -> DenseLabels:

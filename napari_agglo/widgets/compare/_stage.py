@@ -10,12 +10,13 @@ import numpy as np
 from napari.experimental import link_layers
 from napari.layers import Image, Labels, Layer
 from napari.utils.colormaps import label_colormap
+from numpy.typing import NDArray
 from psygnal import Signal
 
 from napari_agglo.widgets._colours import COLOURS, direct_colours
 from napari_agglo.widgets._lut_array import LutArray, Table
 from napari_agglo.widgets._material import Placement
-from napari_agglo.widgets._napari import camera, grid
+from napari_agglo.widgets._napari import camera, grid, view_size
 from napari_agglo.widgets._scene import Scene
 from napari_agglo.widgets.compare._comparison import Comparison, Panel
 from napari_agglo.widgets.compare._pieces import Pieces
@@ -23,6 +24,8 @@ from napari_agglo.widgets.compare._pieces import Pieces
 PER_PANEL = 3  # image, segments, and what is pointed out above them
 # Merged in the first panel but split here, the other way round, both, and just merged.
 CODES = {1: "#e69f00", 2: "#56b4e9", 3: "#cc79a7", 4: "#ffffff"}
+OPACITY = 0.6  # of segments
+_LETTER = 11  # pixels, about, of a letter of the name in a panel
 _LOOK = ("enabled", "stride", "shape", "spacing")
 
 
@@ -54,6 +57,7 @@ class Stage:
         self.cells: list[Cell] = []
         self._before: dict[str, Any] = {}
         self._busy = False
+        self._opacity = OPACITY  # of segments, when they are not shown alone
 
     @property
     def viewer(self) -> Any:
@@ -63,6 +67,7 @@ class Stage:
     def enter(self, comparison: Comparison, placement: Placement, image: Image | None) -> None:
         """Show the panels side by side, over the same image."""
         viewer = self.viewer
+        before = view_size(viewer)
         if self.cells:
             self._remove()
         else:
@@ -72,24 +77,33 @@ class Stage:
             self._scene.held = True
             for layer in viewer.layers:
                 layer.visible = False
-            self.cells = [_cell(panel, placement, image) for panel in comparison.panels]
+            self.cells = [
+                _cell(panel, comparison.pieces, placement, image) for panel in comparison.panels
+            ]
             for cell in reversed(self.cells):  # the grid counts from the top of the list
                 for layer in cell.layers:
                     viewer.add_layer(layer)
                 cell.segments.name_overlay.visible = True
             link_layers([cell.segments for cell in self.cells], ("opacity", "contour"))
-            look = grid(viewer)
-            stride = PER_PANEL if image is not None else PER_PANEL - 1
-            n = len(self.cells)
-            look.stride = -stride
-            look.shape = (1, n) if n < 4 else (2, 2)
-            look.spacing = 4
-            look.enabled = True
+            self._lay_out(PER_PANEL if image is not None else PER_PANEL - 1, before)
             viewer.layers.selection.active = self.cells[0].segments
         finally:
             self._busy = False
         viewer.layers.events.removed.connect(self._on_removed)
         viewer.layers.events.inserted.connect(self._on_inserted)
+
+    def _lay_out(self, stride: int, before: tuple[float, float]) -> None:
+        """Arrange the panels; what was in sight before, on a larger canvas, is in sight in each."""
+        viewer, n = self.viewer, len(self.cells)
+        look, lens = grid(viewer), camera(viewer)
+        look.stride = -stride
+        look.shape = (1, n) if n < 4 else (2, 2)
+        look.spacing = 4
+        look.enabled = True
+        now = view_size(viewer)
+        lens.zoom *= min(small / large for small, large in zip(now, before, strict=True))
+        for cell in self.cells:
+            cell.segments.name = shortened(cell.panel.name, int(now[1] / _LETTER))
 
     def leave(self) -> None:
         """Put everything back."""
@@ -110,6 +124,7 @@ class Stage:
         if active is not None and active in viewer.layers:
             viewer.layers.selection.active = active
         viewer.dims.ndisplay = self._before["ndisplay"]
+        viewer.dims.order = self._before["order"]
         viewer.dims.point = self._before["point"]
         lens = camera(viewer)
         lens.center, lens.zoom = self._before["center"], self._before["zoom"]
@@ -123,23 +138,24 @@ class Stage:
             if cell.segments.visible:
                 cell.segments.refresh(thumbnail=False, highlight=False, extent=False)
 
-    def point_out(self, which: int, pieces: Pieces | None, codes: Any = None) -> None:
-        """Colour the pieces of a panel by codes (see `CODES`); None for nothing."""
+    def show_alone(self, alone: bool) -> None:
+        """Show segments without the image, which would hide them in 3-D, and at full strength."""
+        if alone:
+            self._opacity = self.cells[0].segments.opacity
+        self.cells[0].segments.opacity = 1.0 if alone else self._opacity  # all are linked
+        for cell in self.cells:
+            if cell.image is not None:
+                cell.image.visible = not alone
+
+    def point_out(self, which: int, codes: NDArray[np.uint8] | None) -> None:
+        """Colour the common pieces in a panel by codes (see `CODES`); None for nothing."""
         cell = self.cells[which]
-        array: LutArray = cell.above.data
-        if pieces is None:
+        if codes is None:
             # Hidden it would be laid out anew each time, which takes longer than to draw nothing.
             if not cell.codes.values.any():
                 return
-            cell.codes.values = np.zeros_like(cell.codes.values)
-        else:
-            room = np.zeros(len(pieces.sizes), np.uint8)
-            room[: len(codes)] = codes
-            # No slice is ever read with a table that is too short for its pieces.
-            cell.codes.values = np.zeros(max(len(room), len(cell.codes.values)), np.uint8)
-            if array.superpixels is not pieces.image:
-                array.superpixels = pieces.image
-            cell.codes.values = room
+            codes = np.zeros_like(cell.codes.values)
+        cell.codes.values = codes
         cell.above.refresh(thumbnail=False, highlight=False, extent=False)
 
     def _remember(self) -> None:
@@ -150,6 +166,7 @@ class Stage:
             "visible": [(layer, layer.visible) for layer in viewer.layers],
             "active": viewer.layers.selection.active,
             "ndisplay": viewer.dims.ndisplay,
+            "order": viewer.dims.order,
             "point": viewer.dims.point,
             "center": lens.center,
             "zoom": lens.zoom,
@@ -187,19 +204,33 @@ class Stage:
                 self._busy = False
 
 
-def _cell(panel: Panel, placement: Placement, image: Image | None) -> Cell:
+def shortened(name: str, room: int) -> str:
+    """Return a name that fits in so many letters: its beginning and its end.
+
+    Examples
+    --------
+    >>> shortened("layer membranes of May, second try", 20)
+    'layer memb…econd try'
+    """
+    if len(name) <= room or room < 5:
+        return name
+    end = (room - 1) // 2
+    return f"{name[: room - 1 - end]}…{name[-end:]}"
+
+
+def _cell(panel: Panel, pieces: Pieces, placement: Placement, image: Image | None) -> Cell:
     place = placement.keywords()
     segments = Labels(
         LutArray(panel.base.image, panel.shown),
         name=panel.name,
         colormap=label_colormap(COLOURS),
-        opacity=0.6,
+        opacity=OPACITY,
         metadata={"napari_agglo": "panel"},
         **place,
     )
-    codes = Table(np.zeros(len(panel.pieces.sizes), np.uint8))
+    codes = Table(np.zeros(len(pieces.sizes), np.uint8))
     above = Labels(
-        LutArray(panel.pieces.image, codes),
+        LutArray(pieces.image, codes),
         name=f"{panel.name}: pointed out",
         colormap=direct_colours(CODES),
         opacity=0.75,

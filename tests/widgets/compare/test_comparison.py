@@ -8,7 +8,7 @@ import pytest
 import napari_agglo as agglo
 from napari_agglo.errors import InvalidInput
 from napari_agglo.widgets.compare._choices import Choice, Material, prepare
-from napari_agglo.widgets.compare._comparison import Comparison
+from napari_agglo.widgets.compare._comparison import Comparison, Focus
 from napari_agglo.widgets.compare._pieces import Pieces, as_dense
 from napari_agglo.widgets.compare._thresholds import Mode
 
@@ -116,13 +116,67 @@ def test_what_cannot_be_compared_is_said(graph, material):
         prepare([Choice("agglo", "strategy", "agglo")], without, lambda _: None)
 
 
-def test_pieces_lie_within_one_label_of_each():
+def test_pieces_lie_within_one_label_of_each(graph):
     rng = np.random.default_rng(1)
-    one, two = (rng.integers(0, 5, (9, 9)) * 10 for _ in range(2))
-    first, second = as_dense(one), as_dense(two)
-    pieces = Pieces.of_two(first, second)
-    inside = (one > 0) & (two > 0)
-    assert (pieces.image > 0).tolist() == inside.tolist()
-    np.testing.assert_array_equal(pieces.first[pieces.image][inside], first.image[inside])
-    np.testing.assert_array_equal(pieces.second[pieces.image][inside], second.image[inside])
-    assert pieces.sizes.sum() == inside.sum()
+    shape = graph.superpixels.image.shape
+    one, two = (as_dense(rng.integers(0, 5, shape) * 10) for _ in range(2))
+    bases = [one, graph.superpixels, two, one]
+    pieces = Pieces.common(bases, graph)
+    for base, of in zip(bases, pieces.of, strict=True):
+        np.testing.assert_array_equal(of[pieces.image], base.image)
+    seen = np.bincount(pieces.image.ravel(), minlength=len(pieces.sizes))
+    np.testing.assert_array_equal(pieces.sizes[1:], seen[1:])
+    assert (seen[1:] > 0).all()
+    alone = Pieces.common([graph.superpixels] * 2, graph)
+    assert alone.image is graph.superpixels.image
+
+
+def test_what_the_first_panel_lacks_has_one_colour_in_all_others(graph, material):
+    """The first has merged everything: what the others agree on is theirs to match."""
+    whole = np.ones(graph.n_regions + 1, np.uint32)
+    whole[0] = 0
+    fine = agglo.agglomerate(graph).lut(0.2)
+    four = compared(
+        graph, material, Choice("whole", "table", whole), Choice("a", "table", fine),
+        Choice("b", "table", fine), Choice("gold", "gold", material.gold),
+    )  # fmt: skip
+    _, a, b, gold = (shown(panel) for panel in four.panels)
+    np.testing.assert_array_equal(a, b)
+    inside = material.gold > 0
+    assert (a == gold)[inside].mean() > 0.5
+    # No colour stands for two objects: whoever has one overlaps all others that have it.
+    for label in np.intersect1d(a, gold[inside]):
+        assert ((a == label) & (gold == label)).any()
+
+
+def test_gold_where_no_superpixel_is_has_a_colour_too(material):
+    superpixels = np.zeros((4, 6), np.int64)
+    superpixels[:2] = 1
+    superpixels[2, :3] = 2
+    graph = agglo.region_graph(superpixels, np.zeros((4, 6)))
+    gold = np.array([[5] * 6, [5] * 6, [0] * 6, [7] * 6])
+    two = compared(graph, material, Choice("a", "table", np.arange(3, dtype=np.uint32)),
+                   Choice("gold", "gold", gold))  # fmt: skip
+    assert (shown(two.panels[1])[3] > 0).all()
+
+
+def test_only_what_belongs_to_a_difference(graph, material):
+    two = compared(graph, material, Choice("mean", "mean"), Choice("gold", "gold", material.gold))
+    two.set(position=0.3)
+    everything = [shown(panel).copy() for panel in two.panels]
+    worst = two.differences(1)(lambda _: None).largest(1, kind="merged").iloc[0]
+    at = (int(worst["voxel_0"]), int(worst["voxel_1"]))
+    two.focus = Focus(at, 0)
+    two.update()
+    whole, parts = (shown(panel) for panel in two.panels)
+    names = two.panels[0].names[graph.superpixels.image]
+    np.testing.assert_array_equal(whole > 0, names == names[at])
+    assert parts[at] == everything[1][at]
+    inside = whole > 0
+    for label in np.unique(everything[1][material.gold > 0]):
+        mine = everything[1] == label
+        assert (parts[mine] > 0).all() == (2 * (mine & inside).sum() > mine.sum() or mine[at])
+    assert not two.codes(1)[two.pieces.image][~inside].any()
+    two.focus = None
+    two.update()
+    np.testing.assert_array_equal(shown(two.panels[0]), everything[0])

@@ -6,48 +6,17 @@ import numpy as np
 import pytest
 from qtpy.QtCore import QEvent
 from qtpy.QtWidgets import QApplication, QPushButton
-from windows import draw, settle, show
+from windows import draw, settle
 
 import napari_agglo as agglo
 from napari_agglo.widgets._napari import camera, grid
-from napari_agglo.widgets.compare import CompareWidget
 from napari_agglo.widgets.compare._choices import Choice, Prepared
 from napari_agglo.widgets.compare._thresholds import Cut, Mode
 
 
-@pytest.fixture
-def dock(viewer, project, material):
-    show(project, material)
-    viewer.add_image(material.image, name="raw", scale=material.placement.scale)
-    made = CompareWidget(viewer)
-    viewer.window.add_dock_widget(made, name="Compare")
-    draw()
-    return made
-
-
-def choose(dock, *names):
-    for box, name in zip(dock.choosing.boxes, [*names, "none", "none"], strict=False):
-        box.setCurrentText(name)
-        box.activated.emit(box.currentIndex())
-
-
-def look(viewer):
-    """Return all that leaving has to restore."""
-    lens, laid = camera(viewer), grid(viewer)
-    return {
-        "layers": [(layer.name, layer.visible) for layer in viewer.layers],
-        "grid": (laid.enabled, laid.stride, laid.shape, laid.spacing),
-        "camera": (tuple(lens.center), lens.zoom),
-        "point": tuple(viewer.dims.point),
-        "active": viewer.layers.selection.active,
-    }
-
-
-def test_side_by_side_and_back(viewer, project, dock):
+def test_side_by_side_and_back(viewer, dock, compare, look):
     before = look(viewer)
-    choose(dock, "mean", "gold")
-    dock.run.button.click()
-    settle(project)
+    compare("mean", "gold")
     draw()
     stage = dock.director.stage
     assert grid(viewer).enabled
@@ -65,10 +34,8 @@ def test_side_by_side_and_back(viewer, project, dock):
     assert not dock.director.active
 
 
-def test_the_slider_moves_all_panels(viewer, project, dock, material):
-    choose(dock, "mean", "gold")
-    dock.run.button.click()
-    settle(project)
+def test_the_slider_moves_all_panels(viewer, project, dock, compare, material):
+    compare("mean", "gold")
     ticks = dock.director.ticks
     dock.slider.slider.setValue(ticks.last // 2)
     expected = ticks.threshold(ticks.last // 2)
@@ -81,10 +48,8 @@ def test_the_slider_moves_all_panels(viewer, project, dock, material):
     assert dock.numbers.item(0, 2).text() == f"{project.tree.n_segments(expected):,}"
 
 
-def test_modes_fix_the_thresholds(viewer, project, dock):
-    choose(dock, "mean", "gold")
-    dock.run.button.click()
-    settle(project)
+def test_modes_fix_the_thresholds(viewer, dock, compare):
+    compare("mean", "gold")
     for mode, free in [(Mode.HALF, False), (Mode.BEST, False), (Mode.SEGMENTS, True)]:
         dock.mode.setCurrentIndex(dock.mode.findData(mode))
         dock.mode.activated.emit(dock.mode.currentIndex())
@@ -95,11 +60,9 @@ def test_modes_fix_the_thresholds(viewer, project, dock):
     assert dock.director.comparison.panels[0].threshold == 0.5
 
 
-def test_a_panel_deleted_while_comparing_ends_it_cleanly(viewer, project, dock):
+def test_a_panel_deleted_while_comparing_ends_it_cleanly(viewer, dock, compare, look):
     before = look(viewer)
-    choose(dock, "mean", "gold")
-    dock.run.button.click()
-    settle(project)
+    compare("mean", "gold")
     draw()
     viewer.layers.remove(dock.director.stage.cells[1].segments)
     draw()
@@ -107,10 +70,8 @@ def test_a_panel_deleted_while_comparing_ends_it_cleanly(viewer, project, dock):
     assert look(viewer) == before
 
 
-def test_a_layer_added_meanwhile_does_not_shift_the_panels(viewer, project, dock):
-    choose(dock, "mean", "gold")
-    dock.run.button.click()
-    settle(project)
+def test_a_layer_added_meanwhile_does_not_shift_the_panels(viewer, dock, compare):
+    compare("mean", "gold")
     viewer.add_points(np.zeros((1, 2)))
     draw()
     for k, cell in enumerate(dock.director.stage.cells):
@@ -118,10 +79,8 @@ def test_a_layer_added_meanwhile_does_not_shift_the_panels(viewer, project, dock
         assert grid(viewer).position(index, viewer.layers)[1] % 2 == k % 2
 
 
-def test_play_and_scrub_at_once(viewer, project, dock):
-    choose(dock, "mean", "gold")
-    dock.run.button.click()
-    settle(project)
+def test_play_and_scrub_at_once(viewer, dock, compare):
+    compare("mean", "gold")
     director = dock.director
     director.restart()
     dock.player.speed.setCurrentText("fast")
@@ -148,10 +107,8 @@ def test_play_and_scrub_at_once(viewer, project, dock):
     dock.player.play.click()
 
 
-def test_what_merged_flashes_in_its_panel(viewer, project, dock):
-    choose(dock, "mean", "gold")
-    dock.run.button.click()
-    settle(project)
+def test_what_merged_flashes_in_its_panel(viewer, project, dock, compare):
+    compare("mean", "gold")
     director = dock.director
     director.set(position=0.2)
     old = director.comparison.panels[0].names.copy()
@@ -163,35 +120,24 @@ def test_what_merged_flashes_in_its_panel(viewer, project, dock):
     assert not np.asarray(director.stage.cells[0].above.data).any()
 
 
-def test_differences_are_coloured_and_listed_and_flown_to(viewer, project, dock):
-    choose(dock, "mean", "gold")
-    dock.run.button.click()
-    settle(project)
-    dock.differing.with_.setCurrentIndex(1)
-    dock.differing.with_.activated.emit(1)
-    for _ in range(100):
-        draw()
-        if dock.differing.list.rowCount():
-            break
-    settle(project)
+def test_differences_are_coloured_and_listed_and_flown_to(viewer, project, dock, compare, differ):
+    compare("mean", "gold")
+    found = differ(dock, 1)
     director = dock.director
     codes = director.comparison.codes(1)
-    pieces = director.comparison.panels[1].pieces
+    pieces = director.comparison.pieces
     for cell in director.stage.cells:
         np.testing.assert_array_equal(np.asarray(cell.above.data), codes[pieces.image])
-    found = dock.differing._found
     dock.differing.list.setCurrentCell(1, 0)
     at = [found.iloc[1][f"voxel_{axis}"] for axis in range(2)]
     world = project.placement.to_world(at)
     assert camera(viewer).center[-2:] == pytest.approx(world)
 
 
-def test_a_movie_of_twenty_frames_can_be_read(viewer, project, dock, tmp_path):
+def test_a_movie_of_twenty_frames_can_be_read(viewer, project, dock, compare, tmp_path):
     import imageio.v3 as iio
 
-    choose(dock, "mean", "gold")
-    dock.run.button.click()
-    settle(project)
+    compare("mean", "gold")
     dock.film.frames.setValue(20)
     dock.film.save(tmp_path / "film.gif")
     settle(project)
@@ -200,19 +146,15 @@ def test_a_movie_of_twenty_frames_can_be_read(viewer, project, dock, tmp_path):
     assert (frames[0] != frames[-1]).any()
 
 
-def test_fewer_than_two_are_refused_in_words(viewer, project, dock, notices):
-    choose(dock, "mean", "none")
-    dock.run.button.click()
-    settle(project)
+def test_fewer_than_two_are_refused_in_words(viewer, dock, compare, notices):
+    compare("mean")
     assert not dock.director.active
     assert any("at least two" in str(said) for said in notices)
 
 
-def test_closing_the_dock_restores_the_viewer(viewer, project, dock):
+def test_closing_the_dock_restores_the_viewer(viewer, dock, compare, look):
     before = look(viewer)
-    choose(dock, "mean", "gold")
-    dock.run.button.click()
-    settle(project)
+    compare("mean", "gold")
     draw()
     viewer.window.remove_dock_widget(dock)
     dock.deleteLater()
@@ -247,18 +189,12 @@ def test_what_is_there_already_is_shown_at_once(viewer, project, dock):
     dock.director.leave()
 
 
-def test_the_viewer_may_close_meanwhile(make_napari_viewer, material):
+def test_the_viewer_may_close_meanwhile(make_napari_viewer, material, opened, choose):
     from napari_agglo.widgets._project import project_of
 
     viewer = make_napari_viewer(show=True)
-    project = project_of(viewer)
-    show(project, material)
-    made = CompareWidget(viewer)
-    viewer.window.add_dock_widget(made, name="Compare")
+    made = opened(viewer, project_of(viewer), material)
     choose(made, "mean", "gold")
-    made.run.button.click()
-    settle(project)
-    draw()
     assert made.director.active
     made.player.play.click()
     draw()

@@ -1,0 +1,83 @@
+"""The Compare dock in a real window, used as a person does."""
+
+from __future__ import annotations
+
+import pytest
+from windows import draw, settle, show
+
+from napari_agglo.widgets._napari import camera, grid
+from napari_agglo.widgets.compare import CompareWidget
+
+
+@pytest.fixture
+def opened():
+    """Return what opens the dock beside an image and its mean hierarchy."""
+
+    def call(viewer, project, material):
+        viewer.add_image(material.image, name="raw", scale=material.placement.scale)
+        show(project, material)
+        made = CompareWidget(viewer)
+        viewer.window.add_dock_widget(made, name="Compare")
+        draw()
+        return made
+
+    return call
+
+
+@pytest.fixture
+def choose():
+    """Return what chooses panels in a dock, begins, and waits for them."""
+
+    def call(dock, *names):
+        for box, name in zip(dock.choosing.boxes, [*names, *["none"] * 4], strict=False):
+            box.setCurrentText(name)
+            box.activated.emit(box.currentIndex())
+        dock.run.button.click()
+        settle(dock.project)
+        draw()
+
+    return call
+
+
+@pytest.fixture
+def dock(viewer, project, material, opened):
+    return opened(viewer, project, material)
+
+
+@pytest.fixture
+def compare(dock, choose):
+    return lambda *names: choose(dock, *names)
+
+
+@pytest.fixture
+def differ():
+    """Return what asks a dock where a panel differs from the first, and waits for the list."""
+
+    def call(dock, which):
+        dock.differing.with_.setCurrentIndex(which)
+        dock.differing.with_.activated.emit(which)
+        for _ in range(100):
+            draw()
+            if dock.differing.list.rowCount():
+                break
+        settle(dock.project)
+        return dock.differing._found
+
+    return call
+
+
+@pytest.fixture
+def look():
+    """Return what tells all that leaving has to restore."""
+
+    def call(viewer):
+        lens, laid, dims = camera(viewer), grid(viewer), viewer.dims
+        return {
+            "layers": [(layer.name, layer.visible) for layer in viewer.layers],
+            "grid": (laid.enabled, laid.stride, laid.shape, laid.spacing),
+            "camera": (tuple(lens.center), lens.zoom, tuple(lens.angles)),
+            "dims": (tuple(dims.point), dims.ndisplay, tuple(dims.order)),
+            "active": viewer.layers.selection.active,
+        }
+
+    return call

@@ -28,6 +28,7 @@ from napari_agglo.widgets._colours import (
 )
 from napari_agglo.widgets._flying import fly_to
 from napari_agglo.widgets._lut_array import LutArray, Table
+from napari_agglo.widgets._own_ids import give_own_ids
 from napari_agglo.widgets._patched import Patch, Patched
 from napari_agglo.widgets._project import Project, project_of
 from napari_agglo.widgets._pyramid import coarse_copy, coarse_step, coarser
@@ -97,6 +98,7 @@ class Scene:
         if layer is None:
             layer = self._add(SEGMENTATION, self._table, colormap=label_colormap(COLOURS))
             layer.features = self._features()
+            give_own_ids(layer, self.project)
         return layer
 
     def isolate(self, only_selected: bool) -> None:

@@ -14,7 +14,7 @@ from napari_agglo.errors import AggloError, InvalidInput
 from napari_agglo.session import Session
 from napari_agglo.volumes import replacing
 from napari_agglo.volumes import write_labels as write
-from napari_agglo.widgets._lut_array import LutArray
+from napari_agglo.widgets._own_ids import OwnIds
 
 _OF_ONE_USER = ("lock", "lock.only")  # files of a session that say who has it open
 
@@ -22,20 +22,12 @@ _OF_ONE_USER = ("lock", "lock.only")  # files of a session that say who has it o
 def write_labels(path: str, data: Any, meta: dict[str, Any]) -> list[str]:
     """Write a Labels layer in the format that the suffix names, with its spacing.
 
-    A layer that shows a hierarchy or a session holds dense numbers, for the screen. What is written
-    has the ids of the superpixels it was made from, and all segments, also if only some are shown.
+    A layer that shows a hierarchy or a session comes here with the ids of its superpixels and with
+    all segments, also if only some are shown.
     """
-    level = _first_level(data)
-    project = _project_of(level)
     spacing = tuple(abs(float(one)) for one in meta.get("scale", ())) or None
     with _heard():
-        if project is None:
-            labels: Any = np.asarray(level)
-        elif project.session is not None:
-            labels = project.session.labels()
-        else:
-            labels = project.tree.segment(project.threshold)
-        return [str(write(path, labels, spacing=spacing))]
+        return [str(write(path, np.asarray(_first_level(data)), spacing=spacing))]
 
 
 def write_session(path: str, data: Any, meta: dict[str, Any]) -> list[str]:
@@ -79,16 +71,5 @@ def _first_level(data: Any) -> Any:
 
 
 def _project_of(data: Any) -> Any:
-    """Return the project that a layer shows the hierarchy of; None if it does not."""
-    import napari
-
-    from napari_agglo.widgets._project import project_of
-    from napari_agglo.widgets._scene import scene_of
-
-    viewer = napari.current_viewer()
-    if viewer is None or not isinstance(data, LutArray):
-        return None
-    shown = scene_of(viewer).segmentation
-    if shown is None or _first_level(shown.data).table is not data.table:
-        return None
-    return project_of(viewer)
+    """Return the project that a layer shows the hierarchy of; None if it does not, or no longer."""
+    return data.project if isinstance(data, OwnIds) and data.is_current else None

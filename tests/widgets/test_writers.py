@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from qtpy.QtWidgets import QFileDialog
 from windows import show
 
 import napari_agglo as agglo
 from napari_agglo.errors import AggloError
 from napari_agglo.volumes import open_volume
+from napari_agglo.widgets import _pyramid
 from napari_agglo.widgets._material import Material, Placement
 from napari_agglo.widgets._scene import scene_of
 from napari_agglo.widgets._writers import write_session
@@ -34,6 +36,79 @@ def test_a_hierarchy_is_written_with_its_own_ids(viewer, sparse, tmp_path, name)
     volume = open_volume(tmp_path / name)
     np.testing.assert_array_equal(volume.load(), expected)
     assert volume.spacing == (2, 1)
+
+
+def save_selected(viewer, path, by, monkeypatch):
+    """Choose File > Save Selected Layers..., a name, and whose kind of file it is to be."""
+
+    def choose(*_, filter="", **__):
+        (kind,) = [one for one in filter.split(";;") if one.startswith(by)]
+        return str(path), kind
+
+    monkeypatch.setattr(QFileDialog, "getSaveFileName", choose)
+    menu = viewer.window.file_menu
+    menu.aboutToShow.emit()
+    (action,) = [one for one in menu.actions() if one.text().startswith("Save Selected Layers")]
+    assert action.isEnabled()
+    action.trigger()
+
+
+@pytest.mark.parametrize(
+    ("by", "name"),
+    [
+        ("napari builtins labels", "a.tif"),
+        ("Agglo Agglo labels", "a.tif"),
+        ("Agglo Agglo labels", "a.npy"),
+        ("Agglo Agglo labels", "a.zarr"),
+    ],
+)
+@pytest.mark.parametrize("isolated", [False, True])
+def test_the_menu_writes_own_ids_whoever_writes(
+    viewer, sparse, tmp_path, monkeypatch, by, name, isolated
+):
+    scene = scene_of(viewer)
+    viewer.layers.selection = {scene.segmentation}
+    scene.isolate(isolated)
+    save_selected(viewer, tmp_path / name, by, monkeypatch)
+    written = open_volume(tmp_path / name).load()
+    np.testing.assert_array_equal(written, sparse.tree.segment(sparse.threshold))
+    assert written.max() > len(sparse.graph.ids), "test invalid"
+
+
+def test_all_layers_in_a_folder_have_own_ids(viewer, sparse, tmp_path):
+    viewer.add_labels(np.ones((3, 4), np.int32), name="other")
+    written = viewer.layers.save(str(tmp_path / "all"))
+    (path,) = [one for one in written if "Segmentation" in one]
+    np.testing.assert_array_equal(open_volume(path).load(), sparse.tree.segment(sparse.threshold))
+
+
+def test_a_large_volume_is_saved_in_full(viewer, project, crop, tmp_path, monkeypatch):
+    monkeypatch.setattr(_pyramid, "COARSE_VOXELS", 1000)
+    monkeypatch.setattr(_pyramid, "_SMALL", 2000)
+    boundary = np.stack([crop.cues["boundary"]] * 3)
+    superpixels = agglo.oversegment(boundary).astype(np.uint64) + 2**40
+    cues = {"boundary": boundary}
+    show(project, Material("large", Placement.plain(3), cues=cues, superpixels=superpixels))
+    layer = scene_of(viewer).segmentation
+    assert layer.multiscale, "test invalid"
+    for plugin in ("napari", "napari-agglo"):
+        layer.save(str(tmp_path / f"{plugin}.tif"), plugin=plugin)
+        written = open_volume(tmp_path / f"{plugin}.tif").load()
+        np.testing.assert_array_equal(written, project.tree.segment(project.threshold))
+        assert written.dtype == np.uint64
+
+
+def test_a_duplicate_is_a_copy_of_what_was_seen(viewer, sparse, tmp_path):
+    layer = scene_of(viewer).segmentation
+    expected = sparse.tree.segment(sparse.threshold)
+    copy = viewer.add_layer(type(layer).create(*layer.as_layer_data_tuple()))
+    sparse.threshold = 0.9
+    np.testing.assert_array_equal(np.asarray(copy.data), expected)
+    assert (sparse.tree.segment(0.9) != expected).any(), "test invalid"
+    copy.save(str(tmp_path / "copy.tif"))
+    np.testing.assert_array_equal(open_volume(tmp_path / "copy.tif").load(), expected)
+    with pytest.raises(AggloError, match="choose the layer Segmentation"):
+        copy.save(str(tmp_path / "new.agglo"), plugin="napari-agglo")
 
 
 def test_all_segments_are_written_also_if_some_are_shown(viewer, sparse, tmp_path):
@@ -78,7 +153,7 @@ def test_refused(viewer, sparse, tmp_path):
     (tmp_path / "there.agglo").mkdir()
     shown = scene_of(viewer).segmentation
     with pytest.raises(AggloError, match="is there already"):
-        write_session(str(tmp_path / "there.agglo"), shown.data, {})
+        write_session(str(tmp_path / "there.agglo"), *shown.as_layer_data_tuple()[:2])
     other = viewer.add_labels(np.ones((3, 4), int))
     with pytest.raises(AggloError, match="choose the layer Segmentation"):
         other.save(str(tmp_path / "new.agglo"), plugin="napari-agglo")

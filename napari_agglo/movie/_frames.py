@@ -59,13 +59,17 @@ class Movie:
         shown_at = dict(zip(moving, self.steps.thresholds[k].tolist(), strict=True))
         tables = {name: panel.table(at[name]) for name, panel in moving.items()}
         reference = next(iter(tables.values()))
+        matched: dict[str, NDArray[np.uint32]] = {}
+        for name, panel in moving.items():
+            matched[name] = panel.matched(tables[name], reference, list(matched.values())[1:])
+        beside = list(matched.values())[1:]
         pictures, captions = [], []
         for name in self.order:
             if name in still:
-                labels, lit = still[name].labels(reference), None
+                labels, lit = still[name].labels(reference, beside), None
                 said = _count(still[name].n_segments)
             else:
-                labels = moving[name].labels(tables[name], reference)
+                labels = moving[name].labels(matched[name])
                 lit = moving[name].flashing(at[name], tables[name])
                 said = self._said(name, at[name], shown_at[name])
             pictures.append(draw_panel(self.scene.backdrop, labels, lit))

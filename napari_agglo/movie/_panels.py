@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -33,14 +33,21 @@ class TreePanel:
         """Return the segment of each superpixel."""
         return self.tree.lut(merges=merges)
 
-    def labels(
-        self, table: NDArray[np.uint32], reference: NDArray[np.uint32]
+    def matched(
+        self,
+        table: NDArray[np.uint32],
+        reference: NDArray[np.uint32],
+        beside: Sequence[NDArray[np.uint32]],
     ) -> NDArray[np.uint32]:
-        """Return the labels of the plane, matched with those of the first panel."""
-        if reference is not table:
-            self._matching = match_tables(reference, table, self._sizes, self._matching)
-            table = self._matching.renamed(table)
-        return np.asarray(table[self._scene.superpixels])
+        """Return the labels of superpixels, matched with the first panel's and those before it."""
+        if reference is table:
+            return table
+        self._matching = match_tables(reference, table, self._sizes, self._matching, beside)
+        return self._matching.renamed(table)
+
+    def labels(self, matched: NDArray[np.uint32]) -> NDArray[np.uint32]:
+        """Return the labels of the plane."""
+        return np.asarray(matched[self._scene.superpixels])
 
     def flashing(self, merges: int, table: NDArray[np.uint32]) -> NDArray[np.float32]:
         """Return how brightly each pixel of the plane flashes, 0 to 1; one call a frame."""
@@ -58,12 +65,15 @@ class StillPanel:
         self._plane = scene.shown(labels.image)
         self._matching: Matching | None = None
 
-    def labels(self, reference: NDArray[np.uint32]) -> NDArray[np.uint32]:
-        """Return the labels of the plane, matched with those of the first panel."""
+    def labels(
+        self, reference: NDArray[np.uint32], beside: Sequence[NDArray[np.uint32]]
+    ) -> NDArray[np.uint32]:
+        """Return the labels of the plane, matched with those of the trees."""
         pieces = self._pieces
         self._matching = match_tables(
-            reference[pieces.rows], pieces.columns, pieces.counts, self._matching
-        )
+            reference[pieces.rows], pieces.columns, pieces.counts, self._matching,
+            [table[pieces.rows] for table in beside],
+        )  # fmt: skip
         names = np.zeros(self.n_segments + 1, np.uint32)
         names[: len(self._matching.labels)] = self._matching.labels
         # Those that share no pixel with a superpixel have no label: any other will do.

@@ -110,14 +110,26 @@ def test_one_colour_for_one_object_in_all_panels(drawn):
     view = scene(trees["mean"], size=48)
     moving = TreePanel(trees["mean"], view, graph.sizes)
     table = moving.table(39 - 5)
-    own = moving.labels(table, table)
+    own = moving.labels(moving.matched(table, table, []))
     same = StillPanel(dense_labels(trees["mean"].segment(merges=34)), trees["mean"], view, None)
-    assert (same.labels(table) == own).all()
+    assert (same.labels(table, []) == own).all()
     other = TreePanel(trees["random"], view, graph.sizes)
     for merges in range(0, 40, 4):
         reference, names = trees["mean"].lut(merges=merges), other.table(merges)
-        shown = other.labels(names, reference)
+        shown = other.labels(other.matched(names, reference, []))
         assert len(np.unique(shown)) == len(np.unique(names[1:]))
+
+
+def test_what_the_first_panel_lacks_has_one_colour_in_the_others(drawn):
+    graph, trees, _, _ = drawn
+    view = scene(trees["mean"], size=48)
+    whole = np.minimum(np.arange(41, dtype=np.uint32), 1)
+    two = [TreePanel(trees["random"], view, graph.sizes) for _ in range(2)]
+    table = two[0].table(20)
+    first = two[0].matched(table, whole, [])
+    np.testing.assert_array_equal(two[1].matched(table, whole, [first]), first)
+    still = StillPanel(dense_labels(trees["random"].segment(merges=20)), trees["mean"], view, None)
+    np.testing.assert_array_equal(still.labels(whole, [first]), two[0].labels(first))
 
 
 def test_a_segment_keeps_its_colour_while_it_grows(drawn):

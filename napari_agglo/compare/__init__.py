@@ -6,6 +6,7 @@ from napari_agglo.compare._disagreements import Disagreements
 from napari_agglo.compare._images import disagreements, matched
 from napari_agglo.compare._matching import Matching, match_tables
 from napari_agglo.compare._overlaps import Overlaps, overlaps
+from napari_agglo.compare._refined import refined
 from napari_agglo.compare._tables import table_codes, table_disagreements
 
 __all__ = [
@@ -18,4 +19,5 @@ __all__ = [
     "Disagreements",
     "overlaps",
     "Overlaps",
+    "refined",
 ]

@@ -7,14 +7,17 @@ from pathlib import Path
 from typing import Any
 
 from napari_agglo._progress import Progress, ProgressCallback
+from napari_agglo.compare import refined
 from napari_agglo.errors import InvalidInput
 from napari_agglo.evaluate import vi_curve
 from napari_agglo.graph import RegionGraph
 from napari_agglo.learning import train
 from napari_agglo.policy import MeanPolicy, Policy, load_policy
+from napari_agglo.session import Session
 from napari_agglo.tree import MergeTree, agglomerate
 from napari_agglo.widgets.compare._thresholds import Cut
 
+SESSION = ("edited", "unedited")  # kinds that need the session itself
 STRATEGIES = ("flat", "agglo", "lash", "mixed")
 
 
@@ -27,10 +30,11 @@ class Choice:
     name : str
         What it is called on the screen.
     kind : str
-        ``"mean"``, ``"current"``, ``"strategy"``, ``"file"``, ``"gold"``, ``"labels"`` or
-        ``"table"``.
+        ``"mean"``, ``"current"``, ``"strategy"``, ``"file"``, ``"gold"``, ``"labels"``,
+        ``"table"``, ``"edited"`` or ``"unedited"``.
     value : object
-        The strategy, the policy, the path, the array of labels, or a table over superpixels.
+        The strategy, the policy, the path, the array of labels, a table over superpixels, or the
+        session.
     """
 
     name: str
@@ -99,9 +103,19 @@ def _one(choice: Choice, material: Material, progress: ProgressCallback) -> Prep
         return Prepared(choice, labels=choice.value)
     if choice.kind == "table":
         return Prepared(choice, table=choice.value)
+    if choice.kind in SESSION:
+        tree = _session_tree(choice, material, progress)
+        return Prepared(choice, cut=Cut(tree, _curve(tree, material.gold, progress)))
     policy = _policy(choice, material, progress)
     tree = agglomerate(material.graph, policy, progress=progress)
     return Prepared(choice, cut=Cut(tree, _curve(tree, material.gold, progress)), policy=policy)
+
+
+def _session_tree(choice: Choice, material: Material, progress: ProgressCallback) -> MergeTree:
+    session: Session = choice.value
+    if choice.kind == "edited":
+        return session.edited_tree(progress)
+    return refined(session.tree, material.graph.superpixels)  # some may be divided by now
 
 
 def _curve(tree: MergeTree, gold: Any, progress: ProgressCallback) -> Any:

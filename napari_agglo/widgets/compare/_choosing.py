@@ -85,6 +85,9 @@ class Choosing(QWidget):
             found += [Choice(name, "strategy", name) for name in STRATEGIES]
         if not isinstance(project.policy, MeanPolicy):
             found.append(Choice("current policy", "current", project.policy))
+        if project.session is not None:
+            found.append(Choice("before edits", "unedited", project.session))
+            found.append(Choice("with edits", "edited", project.session))
         if project.session is not None and project.settled:
             found.append(Choice("session as it is", "table", project.table().copy()))
         if gold is not None:

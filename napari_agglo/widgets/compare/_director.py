@@ -16,7 +16,7 @@ from napari_agglo.policy import Policy
 from napari_agglo.widgets._notices import tell_error
 from napari_agglo.widgets._project import Project, project_of
 from napari_agglo.widgets._scene import scene_of
-from napari_agglo.widgets.compare._choices import Choice, Material, Prepared, prepare
+from napari_agglo.widgets.compare._choices import SESSION, Choice, Material, Prepared, prepare
 from napari_agglo.widgets.compare._comparison import Comparison, Focus
 from napari_agglo.widgets.compare._stage import Stage
 from napari_agglo.widgets.compare._thresholds import Mode
@@ -74,7 +74,10 @@ class Director:
             made = prepare(choices, shared, progress)
             return made, Comparison.of(made, graph, progress)
 
-        self.project.jobs.start(COMPARE, "Preparing the comparison", work, self._enter)
+        job = self.project.jobs.start(COMPARE, "Preparing the comparison", work, self._enter)
+        if job is not None and any(choice.kind in SESSION for choice in choices):
+            self.project.hold()  # meanwhile nobody else asks anything of the session
+            job.ended.connect(self.project.release)
 
     def show(self, prepared: list[Prepared], graph: Any) -> None:
         """Show what is there already."""

@@ -1,0 +1,80 @@
+"""A session beside itself: before its edits, and with them."""
+
+from __future__ import annotations
+
+import imageio.v3 as iio
+import numpy as np
+import pytest
+from windows import draw, settle
+
+import napari_agglo as agglo
+
+
+def same_partition(a, b):
+    pairs = np.unique(np.stack([np.ravel(a), np.ravel(b)]), axis=1)
+    return pairs.shape[1] == len(np.unique(a)) == len(np.unique(b))
+
+
+@pytest.fixture
+def session(project, dock, material, tmp_path):
+    """Return a session on the screen: two segments merged, and a superpixel cut in two."""
+    made = agglo.Session.create(tmp_path / "a.agglo", project.graph, gold=material.gold)
+    made.threshold = 0.3
+    project.set_session(made, made.tree, material.placement)
+    project.gold = material.gold
+    labels = made.labels()
+    ids, sizes = np.unique(labels[labels > 0], return_counts=True)
+    largest = int(ids[np.argmax(sizes)])
+    made.merge(largest, int(made.neighbours(largest)[0]))
+    superpixel = int(np.argmax(made.graph.sizes))
+    inside = np.argwhere(made.graph.superpixels.image == superpixel)
+    whole = int(made.labels()[tuple(inside[0])])
+    made.cut_points(whole, [[tuple(inside[0])], [tuple(inside[-1])]])
+    project.has_edited()
+    draw()
+    return made
+
+
+def test_before_and_with_edits(viewer, project, dock, choose, session, material, look):
+    assert session.graph.n_regions > session.tree.n_superpixels, "test invalid: nothing divided"
+    before = look(viewer)
+    choose(dock, "before edits", "with edits", "gold")
+    settle(project)
+    director = dock.director
+    director.set(position=0.3)
+    first, second, _ = (np.asarray(cell.segments.data) for cell in director.stage.cells)
+    assert same_partition(first, session.tree.segment(0.3))
+    assert same_partition(second, session.labels())
+    assert not same_partition(first, second)
+    numbers = [dock.numbers.item(row, 3).text() for row in (0, 1)]
+    expected = [sum(agglo.split_vi(labels, material.gold)) for labels in (first, session.labels())]
+    assert numbers == [f"{vi:.3f}" for vi in expected]
+    dock.slider.slider.setValue(director.ticks.last // 2)
+    position = director.comparison.position
+    session.threshold = position
+    session.look()
+    second = np.asarray(director.stage.cells[1].segments.data)
+    assert same_partition(second, session.labels())
+    dock.leave.click()
+    draw()
+    assert look(viewer) == before
+
+
+def test_a_movie_of_both(viewer, project, dock, choose, session, tmp_path):
+    choose(dock, "before edits", "with edits")
+    settle(project)
+    dock.film.frames.setValue(4)
+    dock.film.save(tmp_path / "film.gif")
+    settle(project)
+    frames = iio.imread(tmp_path / "film.gif", index=None)
+    assert len(frames) == 4
+    middle = frames.shape[2] // 2
+    assert (frames[2][:, :middle] != frames[2][:, -middle:]).any()
+
+
+def test_the_session_is_free_again_afterwards(project, dock, choose, session):
+    choose(dock, "before edits", "with edits")
+    settle(project)
+    assert not project.held
+    said = session.undo()
+    assert "undone" in str(said)

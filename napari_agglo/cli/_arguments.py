@@ -130,25 +130,25 @@ def add_nan(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_threshold(parser: argparse.ArgumentParser, what: str) -> None:
-    """Add ``--threshold``."""
+def add_threshold(parser: argparse.ArgumentParser, what: str, otherwise: str | None = None) -> None:
+    """Add ``--threshold``; if the command itself says what it is `otherwise`, it is None then."""
     parser.add_argument(
         "--threshold",
         type=threshold,
-        default=0.5,
+        default=0.5 if otherwise is None else None,
         metavar="T",
-        help=f"{what}, a number from 0 to 1 (default: 0.5)",
+        help=f"{what}, a number from 0 to 1 (default: {otherwise or 0.5})",
     )
 
 
-def add_graph(parser: argparse.ArgumentParser) -> None:
-    """Add what turns superpixels and cues into a region graph."""
+def add_graph(parser: argparse.ArgumentParser, *, required: bool = True) -> None:
+    """Add what turns superpixels and cues into a region graph; a session may stand for it."""
     parser.add_argument(
-        "--superpixels", required=True, metavar="FILE", help="label image; 0 is no region"
+        "--superpixels", required=required, metavar="FILE", help="label image; 0 is no region"
     )
     parser.add_argument(
         "--cues",
-        required=True,
+        required=required,
         nargs="+",
         action="extend",
         type=named_file,
@@ -174,9 +174,9 @@ def add_graph(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_pipeline(parser: argparse.ArgumentParser) -> None:
-    """Add what turns superpixels and cues into a merge tree."""
-    add_graph(parser)
+def add_pipeline(parser: argparse.ArgumentParser, *, required: bool = True) -> None:
+    """Add what turns superpixels and cues into a merge tree; a session may stand for it."""
+    add_graph(parser, required=required)
     parser.add_argument(
         "--policy",
         default="mean",

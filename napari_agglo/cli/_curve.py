@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import argparse
 import math
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import pandas as pd
+    from numpy.typing import NDArray
 
 NAME = "curve"
 SUMMARY = "compare an agglomeration with the gold standard at every threshold"
 DESCRIPTION = (
     "Agglomerate, and print the variation of information (bits) along the thresholds, where it is\n"
-    "least, and at the threshold asked for. -o and --json give every distinct state."
+    "least, and at the threshold asked for. -o and --json give every distinct state. Of a session\n"
+    "it is the hierarchy with all edits."
 )
 EXAMPLE = (
     "napari-agglo curve --superpixels superpixels.tif --cues boundary=cue_boundary.tif "
@@ -28,8 +31,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     from napari_agglo.cli._arguments import add_pipeline, add_threshold
     from napari_agglo.cli._each import HELP
     from napari_agglo.cli._golds import add_gold
+    from napari_agglo.cli._sessions import add_session
 
-    add_pipeline(parser)
+    add_session(parser, "its hierarchy with all edits, and its gold standard")
+    add_pipeline(parser, required=False)
     add_gold(parser)
     add_threshold(parser, "report this one")
     parser.add_argument("-o", "--output", metavar="CURVE.csv", help="write every state")
@@ -56,14 +61,21 @@ def run(arguments: argparse.Namespace) -> None:
     from napari_agglo.cli._outputs import check_plot_output, check_table_output, refuse_clash
     from napari_agglo.cli._picture import draw_curve
     from napari_agglo.cli._pipeline import check_pipeline, plan
+    from napari_agglo.cli._sessions import given_session
     from napari_agglo.cli._terminal import json_text
     from napari_agglo.evaluate import state_at
 
-    cues = cue_files(arguments.cues)
-    check_pipeline(arguments, cues)
-    plan(arguments.policy, cues)  # one that cannot be used is told before the work, and once
-    given = {"--superpixels": arguments.superpixels} | {f"--cues {n}": f for n, f in cues.items()}
-    given |= gold_options(arguments.gold)
+    session = given_session(arguments, "--gold")
+    cues: dict[str, str] = {}
+    given = gold_options(arguments.gold or [])
+    if session is not None:
+        given |= {"SESSION": session}
+    else:
+        cues = cue_files(arguments.cues)
+        check_pipeline(arguments, cues)
+        plan(arguments.policy, cues)  # one that cannot be used is told before the work, and once
+        files = {"--superpixels": arguments.superpixels}
+        given = files | {f"--cues {n}": f for n, f in cues.items()} | given
     if arguments.plot:
         check_plot_output("--plot", arguments.plot)
         tables = {"-o": arguments.output} if arguments.output and not arguments.each else {}
@@ -74,7 +86,10 @@ def run(arguments: argparse.Namespace) -> None:
     if arguments.output:
         check_table_output("-o", arguments.output)
         refuse_clash({"-o": arguments.output}, given)
-    curve, voxels = _one(given, cues, arguments.output, arguments)
+    if session is not None:
+        curve, voxels = _of_session(session, arguments)
+    else:
+        curve, voxels = _one(given, cues, arguments.output, arguments)
     if arguments.plot:
         draw_curve(Path(arguments.plot), _policy_name(arguments), curve, arguments.threshold)
     named = {
@@ -87,12 +102,14 @@ def run(arguments: argparse.Namespace) -> None:
         print(json_text({"voxels": voxels, **named, "curve": states}))
     else:
         print(_text(curve, named, arguments.threshold))
-        n = len(arguments.gold)
+        n = len(arguments.gold or [])
         means = f", means over {n} gold standards" if n > 1 else ""
         print(f"\n{voxels} annotated voxels compared; errors in bits{means}")
 
 
 def _policy_name(arguments: argparse.Namespace) -> str:
+    if arguments.session:
+        return Path(arguments.session).stem
     return Path(arguments.policy).stem if arguments.policy.endswith(".npz") else arguments.policy
 
 
@@ -147,15 +164,12 @@ def _one(
     files: dict[str, str], cues: dict[str, str], output: str | None, arguments: argparse.Namespace
 ) -> tuple[pd.DataFrame, int]:
     """Return the curve of one image, and the voxels compared, of the gold that has the most."""
-    import numpy as np
-
     from napari_agglo.cli._golds import gold_names, load_golds
     from napari_agglo.cli._inputs import open_inputs
     from napari_agglo.cli._pipeline import build_tree, library_names
     from napari_agglo.cli._terminal import progress_line
     from napari_agglo.cli._words import command_words
     from napari_agglo.evaluate import vi_curve
-    from napari_agglo.volumes import replacing
 
     evidence = {name: files[f"--cues {name}"] for name in cues}
     truth = gold_names(files)
@@ -163,17 +177,45 @@ def _one(
     inputs = open_inputs(names, arguments.spacing)
     with command_words(names):
         golds = load_golds(inputs.volumes, truth, "superpixels")
-    voxels = max(int(np.count_nonzero(gold)) for gold in golds)
     with progress_line() as progress:
         tree = build_tree(inputs, evidence, arguments, progress)
         with command_words(names):
             curve = vi_curve(tree, golds, progress=progress)
+    _write(curve, output, arguments.each)
+    return curve, _voxels(golds)
+
+
+def _of_session(path: str, arguments: argparse.Namespace) -> tuple[pd.DataFrame, int]:
+    """Return the curve of a session with all edits, and the voxels compared."""
+    from napari_agglo.cli._sessions import WITH, open_session, session_golds, session_trees
+    from napari_agglo.cli._terminal import progress_line
+    from napari_agglo.evaluate import vi_curve
+
+    with (
+        progress_line() as progress,
+        open_session(path, arguments.superpixels, progress) as session,
+    ):
+        golds = session_golds(session, arguments.gold)
+        tree = session_trees(session, progress, before=False)[WITH]
+        curve = vi_curve(tree, golds, progress=progress)
+    _write(curve, arguments.output, False)
+    return curve, _voxels(golds)
+
+
+def _voxels(golds: Sequence[NDArray[Any]]) -> int:
+    import numpy as np
+
+    return max(int(np.count_nonzero(gold)) for gold in golds)
+
+
+def _write(curve: pd.DataFrame, output: str | None, make_folder: bool) -> None:
+    from napari_agglo.volumes import replacing
+
     if output:
-        if arguments.each:
+        if make_folder:
             Path(output).parent.mkdir(exist_ok=True)
         with replacing(Path(output)) as temporary:
             curve.to_csv(temporary, index=False)
-    return curve, voxels
 
 
 def _text(curve: pd.DataFrame, named: dict[str, dict[str, float]], cut: float) -> str:

@@ -32,7 +32,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     from napari_agglo.cli._each import HELP
     from napari_agglo.cli._golds import add_gold_once_each
 
-    parser.add_argument("labels", metavar="LABELS", help="label image")
+    parser.add_argument(
+        "labels",
+        metavar="LABELS",
+        help="label image, or a session, NAME.agglo, as it was last seen",
+    )
     add_gold_once_each(parser)
     parser.add_argument("--ignore-labels", action="store_true", help="leave out label 0 too")
     parser.add_argument(
@@ -139,19 +143,27 @@ def _errors(
     """Return every measure, and write the breakdown if it is wanted."""
     from napari_agglo.cli._golds import gold_names
     from napari_agglo.cli._inputs import open_inputs
+    from napari_agglo.cli._sessions import is_session, open_session
     from napari_agglo.cli._terminal import progress_line
     from napari_agglo.cli._words import command_words
     from napari_agglo.evaluate import breakdown, contingency, table_metrics
     from napari_agglo.volumes import check_same_shape, dense_labels
 
     names = gold_names(files)
-    inputs = open_inputs({"labels": files["LABELS"]} | names, arguments.spacing)
+    seen = is_session(files["LABELS"])
+    inputs = open_inputs(
+        {**({} if seen else {"labels": files["LABELS"]}), **names}, arguments.spacing
+    )
     skip = arguments.ignore_labels
     rows = []
-    with command_words(inputs.files), progress_line() as progress:
-        labels = dense_labels(inputs.volumes["labels"], "labels", progress=progress)
+    with command_words({"labels": files["LABELS"], **names}), progress_line() as progress:
+        if seen:
+            with open_session(files["LABELS"], None, progress) as session:
+                labels = dense_labels(session.labels(), "labels", progress=progress)
+        else:
+            labels = dense_labels(inputs.volumes["labels"], "labels", progress=progress)
         for name in names:
-            check_same_shape(inputs.volumes["labels"], inputs.volumes[name], "labels", name)
+            check_same_shape(labels.image, inputs.volumes[name], "labels", name)
             gold = dense_labels(inputs.volumes[name], name, progress=progress)
             overlaps = contingency(labels, gold, ignore_labels=skip, progress=progress)
             if overlaps.total == 0:

@@ -88,3 +88,46 @@ def examine_image(
     found.best[name] = best
     found.records |= records
     found.findings += findings  # only now: an image is told of wholly or not at all
+
+
+def examine_session(name: str, path: str, arguments: argparse.Namespace, found: Found) -> None:
+    """Examine a session before all edits and with them."""
+    from napari_agglo.cli._sessions import open_session, session_golds, session_trees
+    from napari_agglo.cli._terminal import progress_line
+    from napari_agglo.cli._words import command_words
+    from napari_agglo.evaluate import best_point, human_agreement
+    from napari_agglo.policy import LearnedPolicy
+    from napari_agglo.report import examine
+
+    backdrop = open_image(arguments.image)[0].load() if arguments.image else None
+    plane: tuple[int, ...] | None = None
+    words = {"backdrop": arguments.image or "--image", "superpixels": path}
+    with (
+        command_words(words),
+        progress_line() as progress,
+        open_session(path, arguments.superpixels, progress) as session,
+    ):
+        golds = session_golds(session, arguments.gold)
+        if arguments.threshold is None:
+            arguments.threshold = session.threshold
+        for when, tree in session_trees(session, progress).items():
+            found.findings.append(
+                examine(
+                    tree,
+                    golds,
+                    policy=when,
+                    image=name,
+                    backdrop=backdrop,
+                    threshold=arguments.threshold,
+                    spacing=session.graph.spacing,
+                    plane=plane,
+                    boundaries=not arguments.no_boundaries,
+                    progress=progress,
+                )
+            )
+            plane = found.findings[-1].plane
+        if isinstance(session.policy, LearnedPolicy):
+            found.records[name] = session.policy.record
+        if len(golds) > 1:
+            found.human.append(human_agreement(golds, progress=progress).assign(image=name))
+        found.best[name] = best_point(session.graph, golds, progress=progress)

@@ -17,10 +17,8 @@ _SAID = "0 is not annotated; several of one image: errors are means over them"
 
 
 def add_gold(parser: argparse.ArgumentParser) -> None:
-    """Add ``--gold``, which takes several files and may come again."""
-    parser.add_argument(
-        "--gold", required=True, nargs="+", action="extend", metavar="FILE", help=_SAID
-    )
+    """Add ``--gold``, which takes several files and may come again; a session may have its own."""
+    parser.add_argument("--gold", nargs="+", action="extend", metavar="FILE", help=_SAID)
 
 
 def add_gold_once_each(parser: argparse.ArgumentParser) -> None:

@@ -17,7 +17,8 @@ NAME = "movie"
 SUMMARY = "watch agglomerations happen, side by side, as MP4, GIF or PNG frames"
 DESCRIPTION = (
     "Agglomerate by each policy and write a movie of it, one panel a policy, in step. Segments\n"
-    "that overlap most have one colour in all panels, and what has just been merged flashes."
+    "that overlap most have one colour in all panels, and what has just been merged flashes.\n"
+    "Of a session it is the hierarchy with all edits, beside the one before them with --before."
 )
 EXAMPLE = (
     "napari-agglo movie --superpixels superpixels.tif --cues boundary=cue_boundary.tif "
@@ -29,8 +30,13 @@ _MOST = 4
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     from napari_agglo.cli._arguments import add_graph
+    from napari_agglo.cli._sessions import add_session
 
-    add_graph(parser)
+    add_session(parser, "its hierarchy with all edits")
+    add_graph(parser, required=False)
+    parser.add_argument(
+        "--before", action="store_true", help="of a session, show what it was before all edits too"
+    )
     parser.add_argument(
         "--policy",
         nargs="+",
@@ -94,16 +100,32 @@ def _plane(text: str) -> tuple[int, ...]:
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Agglomerate, and write the movie."""
+    """Agglomerate, or open a session, and write the movie."""
+    from napari_agglo.cli._outputs import check_folder_output, check_table_output
+    from napari_agglo.cli._sessions import given_session
+    from napari_agglo.cli._words import command_words
+    from napari_agglo.movie import check_movie_path
+
+    session = given_session(arguments)
+    if arguments.before and session is None:
+        raise InvalidInput("--before is of a session; give one, NAME.agglo, or drop it")
+    with command_words(_OPTIONS):
+        target = check_movie_path(arguments.output)
+    check = check_table_output if target.suffix else check_folder_output
+    check("-o", arguments.output)
+    panels = _of_files(arguments) if session is None else _of_session(session, arguments)
+    print(f"{arguments.output}: {arguments.frames} frames of {', '.join(panels)}")
+
+
+def _of_files(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Agglomerate by each policy, write the movie, and return its panels."""
     from napari_agglo.cli._arguments import cue_files
-    from napari_agglo.cli._image import open_image
     from napari_agglo.cli._inputs import open_inputs
-    from napari_agglo.cli._outputs import check_folder_output, check_table_output, refuse_clash
+    from napari_agglo.cli._outputs import refuse_clash
     from napari_agglo.cli._pipeline import check_pipeline, library_names, plan
     from napari_agglo.cli._report import policy_names
     from napari_agglo.cli._terminal import progress_line
     from napari_agglo.cli._words import command_words
-    from napari_agglo.movie import check_movie_path, write_movie
 
     cues = cue_files(arguments.cues)
     policies = policy_names(arguments.policy or ["mean"])
@@ -115,31 +137,63 @@ def run(arguments: argparse.Namespace) -> None:
     files = library_names(arguments.superpixels, cues)
     if arguments.gold:
         files["gold"] = arguments.gold
-    words = {**files, **_OPTIONS, "image": arguments.image or "--image"}
-    with command_words(words):
-        target = check_movie_path(arguments.output)
-    check = check_table_output if target.suffix else check_folder_output
-    check("-o", arguments.output)
     given = {"--superpixels": arguments.superpixels} | {f"--cues {n}": f for n, f in cues.items()}
     given |= {f"--{k}": v for k in ("image", "gold") if (v := getattr(arguments, k))}
     given |= {f"--policy {name}": one for name, one in policies.items() if one.endswith(".npz")}
     refuse_clash({"-o": arguments.output}, given)
 
     inputs = open_inputs(files, arguments.spacing)
+    words = {**files, **_OPTIONS, "image": arguments.image or "--image"}
+    with command_words(words), progress_line() as progress:
+        panels: dict[str, Any] = _trees(inputs, policies, cues, arguments, progress)
+        gold = inputs.volumes["gold"].load() if arguments.gold else None
+        return _write(panels, gold, inputs.spacing, arguments, progress)
+
+
+def _of_session(path: str, arguments: argparse.Namespace) -> dict[str, Any]:
+    """Write the movie of a session, and return its panels."""
+    from napari_agglo.cli._outputs import refuse_clash
+    from napari_agglo.cli._sessions import open_session, session_golds, session_trees
+    from napari_agglo.cli._terminal import progress_line
+    from napari_agglo.cli._words import command_words
+
+    given = {"SESSION": path}
+    given |= {f"--{k}": v for k in ("image", "gold") if (v := getattr(arguments, k))}
+    refuse_clash({"-o": arguments.output}, given)
+    words = {**_OPTIONS, "image": arguments.image or "--image", "superpixels": path}
+    with (
+        command_words(words),
+        progress_line() as progress,
+        open_session(path, arguments.superpixels, progress) as session,
+    ):
+        panels: dict[str, Any] = {**session_trees(session, progress, before=arguments.before)}
+        gold = session.gold
+        if arguments.gold:
+            (gold,) = session_golds(session, [arguments.gold])
+        return _write(panels, gold, session.graph.spacing, arguments, progress)
+
+
+def _write(
+    panels: dict[str, Any],
+    gold: Any,
+    spacing: tuple[float, ...] | None,
+    arguments: argparse.Namespace,
+    progress: ProgressCallback | None,
+) -> dict[str, Any]:
+    """Write the movie, with gold in it if there is some, and return its panels."""
+    from napari_agglo.cli._image import open_image
+    from napari_agglo.movie import write_movie
+
     options: dict[str, Any] = {
         name: getattr(arguments, name)
         for name in ("plane", "by", "start", "stop", "frames", "size", "fps")
     }
-    with command_words(words), progress_line() as progress:
-        if arguments.image:
-            options["image"] = open_image(arguments.image)[0].load()
-        panels: dict[str, Any] = _trees(inputs, policies, cues, arguments, progress)
-        if arguments.gold:
-            options["gold"] = inputs.volumes["gold"].load()
-            if len(panels) < _MOST and "gold" not in panels:
-                panels["gold"] = options["gold"]
-        write_movie(target, panels, spacing=inputs.spacing, progress=progress, **options)
-    print(f"{arguments.output}: {arguments.frames} frames of {', '.join(panels)}")
+    if arguments.image:
+        options["image"] = open_image(arguments.image)[0].load()
+    if gold is not None and len(panels) < _MOST and "gold" not in panels:
+        panels = {**panels, "gold": gold}
+    write_movie(arguments.output, panels, gold=gold, spacing=spacing, progress=progress, **options)
+    return panels
 
 
 _OPTIONS = {

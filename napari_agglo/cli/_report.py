@@ -14,7 +14,8 @@ SUMMARY = "compare policies with the gold standard on one HTML page"
 DESCRIPTION = (
     "Agglomerate by each policy, compare with the gold standard, and write DIR/report.html: a\n"
     "summary, plots, error maps, pictures of the worst errors and the settings on one page that\n"
-    "needs no other file; and DIR/summary.csv, DIR/curves.csv and DIR/worst.csv."
+    "needs no other file; and DIR/summary.csv, DIR/curves.csv and DIR/worst.csv. Of a session it\n"
+    "compares the hierarchy before all edits with the one after them."
 )
 EXAMPLE = (
     "napari-agglo report --superpixels superpixels.tif --cues boundary=cue_boundary.tif "
@@ -27,8 +28,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     from napari_agglo.cli._arguments import add_graph, add_threshold
     from napari_agglo.cli._each import HELP
     from napari_agglo.cli._golds import add_gold
+    from napari_agglo.cli._sessions import add_session
 
-    add_graph(parser)
+    add_session(parser, "its hierarchy before all edits and with them, and its gold standard")
+    add_graph(parser, required=False)
     add_gold(parser)
     parser.add_argument(
         "--policy",
@@ -41,9 +44,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--seed", type=int, default=0, metavar="N", help="seed of the random policy (default: 0)"
     )
     parser.add_argument(
-        "--image", metavar="FILE", help="what to draw errors on (default: the boundary cue)"
+        "--image",
+        metavar="FILE",
+        help="what to draw errors on (default: the boundary cue; of a session, grey)",
     )
-    add_threshold(parser, "compare segments at this one")
+    add_threshold(parser, "compare segments at this one", "0.5, or that of the session")
     parser.add_argument("--title", default="Segmentation report", help="heading of the page")
     parser.add_argument(
         "--no-boundaries",
@@ -77,19 +82,17 @@ def run(arguments: argparse.Namespace) -> None:
     from napari_agglo.cli._arguments import cue_files
     from napari_agglo.cli._each import for_each, partners
     from napari_agglo.cli._failures import SomeFailed
-    from napari_agglo.cli._findings import Found, examine_image
+    from napari_agglo.cli._findings import Found, examine_image, examine_session
     from napari_agglo.cli._golds import gold_options
     from napari_agglo.cli._outputs import check_folder_output, output_folder, refuse_clash
-    from napari_agglo.cli._pipeline import check_pipeline, plan
     from napari_agglo.cli._report_files import FILES, settings_of, summary_text, write_files
+    from napari_agglo.cli._sessions import BEFORE, WITH, given_session
 
-    cues = cue_files(arguments.cues)
-    policies = policy_names(arguments.policy or ["mean"])
-    for policy in policies.values():
-        check_pipeline(arguments, cues, policy)
-        plan(policy, cues)  # one that cannot be used is told now, not after the others have been
-    given = {"--superpixels": arguments.superpixels} | {f"--cues {n}": f for n, f in cues.items()}
-    given |= gold_options(arguments.gold)
+    session = given_session(arguments, "--gold")
+    cues = {} if session else cue_files(arguments.cues)
+    policies = {BEFORE: BEFORE, WITH: WITH} if session else _policies(arguments, cues)
+    given = {"SESSION": session} if session else {"--superpixels": arguments.superpixels}
+    given |= {f"--cues {n}": f for n, f in cues.items()} | gold_options(arguments.gold or [])
     if arguments.image:
         given["--image"] = arguments.image
     images = partners(given) if arguments.each else {_image_name(arguments): given}
@@ -102,7 +105,10 @@ def run(arguments: argparse.Namespace) -> None:
     found = Found()
 
     def work(name: str, files: Mapping[str, str]) -> None:
-        examine_image(name, files, cues, policies, arguments, found)
+        if session:
+            examine_session(name, session, arguments, found)
+        else:
+            examine_image(name, files, cues, policies, arguments, found)
 
     failed: SomeFailed | KeyboardInterrupt | None = None
     with output_folder(arguments.output) as folder:
@@ -123,6 +129,21 @@ def run(arguments: argparse.Namespace) -> None:
         raise failed
 
 
+def _policies(arguments: argparse.Namespace, cues: Mapping[str, str]) -> dict[str, str]:
+    """Return the policies by name; one that cannot be used is told now, not after the others."""
+    from napari_agglo.cli._pipeline import check_pipeline, plan
+
+    if arguments.threshold is None:
+        arguments.threshold = 0.5
+    policies = policy_names(arguments.policy or ["mean"])
+    for policy in policies.values():
+        check_pipeline(arguments, cues, policy)
+        plan(policy, cues)
+    return policies
+
+
 def _image_name(arguments: argparse.Namespace) -> str:
     """Return what to call the only image: the name of its file."""
+    if arguments.session:
+        return Path(arguments.session).stem
     return os.path.basename(arguments.image or arguments.superpixels) or "image"

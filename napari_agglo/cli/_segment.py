@@ -16,7 +16,8 @@ NAME = "segment"
 SUMMARY = "agglomerate superpixels and write the segments at a threshold"
 DESCRIPTION = (
     "Merge superpixels in the order of a policy, and write the label image at a threshold:\n"
-    "a segment has the id of one of its superpixels, and keeps it while it takes in smaller ones."
+    "a segment has the id of one of its superpixels, and keeps it while it takes in smaller ones.\n"
+    "Of a session the labels are those last seen there, or seen at the threshold given."
 )
 EXAMPLE = (
     "napari-agglo segment --superpixels superpixels.tif --cues boundary=cue_boundary.tif "
@@ -28,9 +29,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     from napari_agglo.cli._arguments import add_pipeline, add_threshold
     from napari_agglo.cli._each import HELP
+    from napari_agglo.cli._sessions import add_session
 
-    add_pipeline(parser)
-    add_threshold(parser, "merge up to here")
+    add_session(parser, "its labels with all edits")
+    add_pipeline(parser, required=False)
+    add_threshold(parser, "merge up to here", "0.5, or that of the session")
     parser.add_argument(
         "-o", "--output", required=True, metavar="LABELS", help="label image to write"
     )
@@ -44,18 +47,21 @@ def run(arguments: argparse.Namespace) -> None:
     """Segment one image, or each of many."""
     from napari_agglo.cli._arguments import cue_files
     from napari_agglo.cli._each import check_each, for_each, partners
-    from napari_agglo.cli._outputs import check_label_output, check_table_output, refuse_clash
     from napari_agglo.cli._pipeline import check_pipeline
+    from napari_agglo.cli._sessions import given_session
 
+    session = given_session(arguments)
+    if session is not None:
+        _check_outputs(arguments, {"SESSION": session})
+        print(_of_session(session, arguments))
+        return
+    if arguments.threshold is None:
+        arguments.threshold = 0.5
     cues = cue_files(arguments.cues)
     check_pipeline(arguments, cues)
     given = {"--superpixels": arguments.superpixels} | {f"--cues {n}": f for n, f in cues.items()}
     if not arguments.each:
-        check_label_output(arguments.output)
-        if arguments.tree:
-            check_table_output("--tree", arguments.tree)
-        trees = {"--tree": arguments.tree} if arguments.tree else {}
-        refuse_clash({"-o": arguments.output} | trees, given)
+        _check_outputs(arguments, given)
         print(_one(arguments.superpixels, cues, arguments.output, arguments.tree, arguments))
         return
     images = partners(given)
@@ -71,6 +77,36 @@ def run(arguments: argparse.Namespace) -> None:
         return _one(files["--superpixels"], evidence, output, tree, arguments)
 
     for_each(images, work)
+
+
+def _check_outputs(arguments: argparse.Namespace, given: dict[str, str]) -> None:
+    from napari_agglo.cli._outputs import check_label_output, check_table_output, refuse_clash
+
+    check_label_output(arguments.output)
+    if arguments.tree:
+        check_table_output("--tree", arguments.tree)
+    trees = {"--tree": arguments.tree} if arguments.tree else {}
+    refuse_clash({"-o": arguments.output} | trees, given)
+
+
+def _of_session(path: str, arguments: argparse.Namespace) -> str:
+    from napari_agglo.cli._outputs import check_label_output
+    from napari_agglo.cli._sessions import WITH, open_session, session_trees
+    from napari_agglo.cli._terminal import count, progress_line
+
+    with (
+        progress_line() as progress,
+        open_session(path, arguments.superpixels, progress) as session,
+    ):
+        graph = session.graph
+        check_label_output(arguments.output, ndim=graph.superpixels.image.ndim)
+        if arguments.threshold is not None:
+            session.threshold = arguments.threshold
+        tree = session_trees(session, progress, before=False)[WITH]
+        output = Path(arguments.output)
+        _write(tree, session.labels(), graph.spacing, output, arguments.tree, False)
+        before, after = count(graph.n_regions, "superpixel"), count(session.n_segments, "segment")
+        return f"{output}: {before}, {after} with all edits at threshold {session.threshold!r}"
 
 
 def _one(

@@ -1,0 +1,160 @@
+"""A session in place of superpixels and cues: what comes out is with all edits."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import imageio.v3 as iio
+import numpy as np
+import pandas as pd
+import pytest
+import tifffile
+
+import napari_agglo as agglo
+from napari_agglo.movie import movie
+
+GOLD = ["--gold", "gold.tif"]
+
+
+@pytest.fixture
+def graph(files):
+    boundary = tifffile.imread("boundary.tif")
+    return agglo.region_graph(tifffile.imread("superpixels.tif"), boundary, spacing=(1, 2))
+
+
+@pytest.fixture
+def edited(graph):
+    """Write a session: superpixel 4 is cut in two, one part merged with 1; return its labels."""
+    gold = tifffile.imread("gold.tif")
+    with agglo.Session.create("cells.agglo", graph, gold=gold) as session:
+        session.threshold = 0.3
+        session.cut_points(4, [[(3, 3)], [(3, 5)]])
+        session.merge(int(session.labels()[3, 5]), 1)
+        assert session.graph.n_regions == 5
+        labels = session.labels()
+        assert labels[3, 5] == labels[0, 0] != labels[3, 3]
+        return labels
+
+
+def reopened():
+    return agglo.Session.open("cells.agglo", read_only=True)
+
+
+def same_partition(a, b):
+    pairs = np.unique(np.stack([np.ravel(a), np.ravel(b)]), axis=1)
+    return pairs.shape[1] == len(np.unique(a)) == len(np.unique(b))
+
+
+def test_segment(run, edited):
+    status, said, _ = run("segment", "cells.agglo", "-o", "l.tif", "--tree", "t.csv")
+    assert (status, said) == (
+        0,
+        "l.tif: 5 superpixels, 3 segments with all edits at threshold 0.3\n",
+    )
+    np.testing.assert_array_equal(tifffile.imread("l.tif"), edited)
+    assert len(pd.read_csv("t.csv")) == 3  # the cut holds at every scale
+    assert run("segment", "-o", "l.tif", "--threshold", 0, "cells.agglo")[0] == 0
+    with reopened() as session:
+        assert session.threshold == 0.3  # it was only looked at
+        session.threshold = 0
+        np.testing.assert_array_equal(tifffile.imread("l.tif"), session.labels())
+
+
+def test_evaluate(run, edited):
+    _, out, _ = run("evaluate", "cells.agglo", *GOLD, "--json")
+    errors = agglo.split_vi(edited, tifffile.imread("gold.tif"))
+    assert json.loads(out)["vi"] == pytest.approx(sum(errors))
+
+
+@pytest.mark.parametrize("gold", [[], GOLD])
+def test_curve(run, edited, gold):
+    status, out, _ = run("curve", "cells.agglo", *gold, "--json", "-o", "c.csv")
+    assert status == 0
+    with reopened() as session:
+        expected = agglo.vi_curve(session.edited_tree(), tifffile.imread("gold.tif"))
+        plain = agglo.vi_curve(session.tree, tifffile.imread("gold.tif"))
+    pd.testing.assert_frame_equal(pd.read_csv("c.csv"), expected, check_dtype=False)
+    assert not plain.equals(expected), "test invalid"
+    assert json.loads(out)["voxels"] == 21
+
+
+def test_report(run, edited):
+    status, out, _ = run("report", "cells.agglo", "--no-boundaries", "-o", "page")
+    assert status == 0
+    assert "before edits" in out
+    summary = pd.read_csv("page/summary.csv").set_index("policy")
+    gold = tifffile.imread("gold.tif")
+    with reopened() as session:
+        before = session.tree.segment(0.3)
+    for when, labels in (("before edits", before), ("with edits", edited)):
+        assert summary.loc[when, "vi"] == pytest.approx(sum(agglo.split_vi(labels, gold)))
+    assert "cells" in Path("page/report.html").read_text(encoding="utf-8")
+
+
+def test_movie(run, edited):
+    words = ("--by", "threshold", "--frames", 3, "--size", 64)
+    status, out, _ = run("movie", "cells.agglo", "--before", *words, "-o", "frames")
+    assert (status, out) == (0, "frames: 3 frames of before edits, with edits, gold\n")
+    gold = tifffile.imread("gold.tif")
+    with reopened() as session:
+        tree = session.edited_tree()
+        options = {"gold": gold, "by": "threshold", "frames": 3, "size": 64, "spacing": (1, 2)}
+        alone = list(movie({"with edits": tree, "gold": gold}, **options))
+    assert run("movie", "cells.agglo", *words, *GOLD, "-o", "alone")[0] == 0
+    for k, frame in enumerate(alone):
+        np.testing.assert_array_equal(iio.imread(f"alone/frame_{k:04d}.png"), frame)
+
+
+def test_beside_someone_who_works_on_it(run, edited):
+    with agglo.Session.open("cells.agglo") as session:
+        session.undo()
+        assert run("segment", "cells.agglo", "-o", "l.tif")[0] == 0
+        assert same_partition(tifffile.imread("l.tif"), session.labels())
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["segment", "-o", "l.tif"], "required: --superpixels, --cues, or a session"),
+        (["curve", "--superpixels", "superpixels.tif"], "required: --cues, --gold, or a session"),
+        (["segment", "gone.agglo", "-o", "l.tif"], "There is no session gone.agglo"),
+        (["segment", "gold.tif", "-o", "l.tif"], "gold.tif is no session"),
+        (["segment", "cells.agglo", "--policy", "random", "-o", "l.tif"], "--policy does not go"),
+        (["curve", "cells.agglo", "--cues", "boundary.tif"], "--cues does not go with a session"),
+        (["curve", "cells.agglo", "--each"], "one by one"),
+        (["curve", "cells.agglo", "--gold", "wide.tif"], "wide.tif"),
+        (["segment", "cells.agglo", "--superpixels", "gold.tif", "-o", "l.tif"], "gold.tif"),
+        (["segment", "cells.agglo", "-o", "cells.agglo/labels.tif"], "would replace SESSION"),
+        (["movie", "cells.agglo", "--image", "wide.tif", "-o", "a.gif"], "wide.tif"),
+        (["movie", "cells.agglo", "-o", "cells.agglo"], "-o must end in"),
+        (
+            ["movie", "--before", "--superpixels", "superpixels.tif", "--cues", "boundary.tif",
+             "-o", "a.gif"],
+            "--before is of a session",
+        ),
+        (
+            ["segment", "--superpixels", "superpixels.tif", "--cues", "boundary.tif", "-o",
+             "l.tif", "b.tif"],
+            "unrecognized arguments: b.tif",
+        ),
+    ],
+)  # fmt: skip
+def test_refused(refused, edited, words, said):
+    tifffile.imwrite("wide.tif", np.ones((4, 7), np.uint16))
+    assert said in refused(*words)
+
+
+def test_without_gold_it_is_asked_for(refused, graph):
+    agglo.Session.create("bare.agglo", graph).close()
+    for command in (["curve", "bare.agglo"], ["report", "bare.agglo", "-o", "page"]):
+        assert "give one with --gold FILE" in refused(*command)
+
+
+def test_superpixels_that_moved_are_said_again(run, refused, graph, monkeypatch):
+    monkeypatch.setattr("napari_agglo.session._store._create.COPY_BELOW", 0)
+    agglo.Session.create("far.agglo", graph, source="superpixels.tif").close()
+    Path("superpixels.tif").rename("moved.tif")
+    assert "--superpixels FILE" in refused("segment", "far.agglo", "-o", "l.tif")
+    assert run("segment", "far.agglo", "--superpixels", "moved.tif", "-o", "l.tif")[0] == 0
+    assert len(np.unique(tifffile.imread("l.tif"))) > 1

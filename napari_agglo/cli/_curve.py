@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import argparse
 import math
-from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import pandas as pd
-    from numpy.typing import NDArray
 
 NAME = "curve"
 SUMMARY = "compare an agglomeration with the gold standard at every threshold"
@@ -57,6 +55,7 @@ def run(arguments: argparse.Namespace) -> None:
     """Print the curve, or a table of many."""
     from napari_agglo.cli._arguments import cue_files
     from napari_agglo.cli._best import best_state
+    from napari_agglo.cli._curve_made import curve_of_files, curve_of_session
     from napari_agglo.cli._golds import gold_options
     from napari_agglo.cli._outputs import check_plot_output, check_table_output, refuse_clash
     from napari_agglo.cli._picture import draw_curve
@@ -87,9 +86,9 @@ def run(arguments: argparse.Namespace) -> None:
         check_table_output("-o", arguments.output)
         refuse_clash({"-o": arguments.output}, given)
     if session is not None:
-        curve, voxels = _of_session(session, arguments)
+        curve, voxels = curve_of_session(session, arguments)
     else:
-        curve, voxels = _one(given, cues, arguments.output, arguments)
+        curve, voxels = curve_of_files(given, cues, arguments.output, arguments)
     if arguments.plot:
         draw_curve(Path(arguments.plot), _policy_name(arguments), curve, arguments.threshold)
     named = {
@@ -115,6 +114,7 @@ def _policy_name(arguments: argparse.Namespace) -> str:
 
 def _run_each(given: dict[str, str], cues: dict[str, str], arguments: argparse.Namespace) -> None:
     from napari_agglo.cli._best import best_for_all, best_state, best_typed
+    from napari_agglo.cli._curve_made import curve_of_files
     from napari_agglo.cli._each import check_each, for_each, partners
     from napari_agglo.cli._evaluate import mean_row
     from napari_agglo.cli._picture import draw_curve
@@ -129,7 +129,7 @@ def _run_each(given: dict[str, str], cues: dict[str, str], arguments: argparse.N
 
     def work(name: str, files: dict[str, str]) -> None:
         output = str(Path(arguments.output) / f"{name}.csv") if arguments.output else None
-        curve, voxels = _one(files, cues, output, arguments)
+        curve, voxels = curve_of_files(files, cues, output, arguments)
         curves[name], best[name] = curve, best_typed(curve)
         rows[name] = {
             "voxels": voxels,
@@ -158,64 +158,6 @@ def _run_each(given: dict[str, str], cues: dict[str, str], arguments: argparse.N
                 lines = [[n, *row.values(), best[n]] for n, row in rows.items()]
                 print(table(header, [*lines, ["mean", *mean.values(), ""]]))
                 print(f"\nBest threshold for all: {common}, mean VI {least:.3f} bits")
-
-
-def _one(
-    files: dict[str, str], cues: dict[str, str], output: str | None, arguments: argparse.Namespace
-) -> tuple[pd.DataFrame, int]:
-    """Return the curve of one image, and the voxels compared, of the gold that has the most."""
-    from napari_agglo.cli._golds import gold_names, load_golds
-    from napari_agglo.cli._inputs import open_inputs
-    from napari_agglo.cli._pipeline import build_tree, library_names
-    from napari_agglo.cli._terminal import progress_line
-    from napari_agglo.cli._words import command_words
-    from napari_agglo.evaluate import vi_curve
-
-    evidence = {name: files[f"--cues {name}"] for name in cues}
-    truth = gold_names(files)
-    names = library_names(files["--superpixels"], evidence) | truth
-    inputs = open_inputs(names, arguments.spacing)
-    with command_words(names):
-        golds = load_golds(inputs.volumes, truth, "superpixels")
-    with progress_line() as progress:
-        tree = build_tree(inputs, evidence, arguments, progress)
-        with command_words(names):
-            curve = vi_curve(tree, golds, progress=progress)
-    _write(curve, output, arguments.each)
-    return curve, _voxels(golds)
-
-
-def _of_session(path: str, arguments: argparse.Namespace) -> tuple[pd.DataFrame, int]:
-    """Return the curve of a session with all edits, and the voxels compared."""
-    from napari_agglo.cli._sessions import WITH, open_session, session_golds, session_trees
-    from napari_agglo.cli._terminal import progress_line
-    from napari_agglo.evaluate import vi_curve
-
-    with (
-        progress_line() as progress,
-        open_session(path, arguments.superpixels, progress) as session,
-    ):
-        golds = session_golds(session, arguments.gold)
-        tree = session_trees(session, progress, before=False)[WITH]
-        curve = vi_curve(tree, golds, progress=progress)
-    _write(curve, arguments.output, False)
-    return curve, _voxels(golds)
-
-
-def _voxels(golds: Sequence[NDArray[Any]]) -> int:
-    import numpy as np
-
-    return max(int(np.count_nonzero(gold)) for gold in golds)
-
-
-def _write(curve: pd.DataFrame, output: str | None, make_folder: bool) -> None:
-    from napari_agglo.volumes import replacing
-
-    if output:
-        if make_folder:
-            Path(output).parent.mkdir(exist_ok=True)
-        with replacing(Path(output)) as temporary:
-            curve.to_csv(temporary, index=False)
 
 
 def _text(curve: pd.DataFrame, named: dict[str, dict[str, float]], cut: float) -> str:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from napari_agglo._jit import kernel
 from napari_agglo._progress import ProgressCallback
-from napari_agglo.evaluate._where import _entry, _over_lines
+from napari_agglo.evaluate._where import entry_of, over_lines, run_end
 from napari_agglo.volumes import Contingency, DenseLabels
 
 
@@ -24,7 +24,7 @@ def code_image(
     out = np.zeros(a.image.shape, np.uint8)
     if out.size:
         lines = out.reshape(-1, out.shape[-1])
-        _over_lines(_code_kernel, table, a, b, "differences", progress, codes, lines)
+        over_lines(_code_kernel, table, a, b, "differences", progress, codes, lines)
     return out
 
 
@@ -33,7 +33,7 @@ def boxes_of(table: Contingency, a: DenseLabels, b: DenseLabels) -> NDArray[np.i
     boxes = np.empty((table.counts.size, 2, a.image.ndim), np.int64)
     boxes[:, 0] = a.image.shape
     boxes[:, 1] = 0
-    _over_lines(_box_kernel, table, a, b, "boxes", None, boxes)
+    over_lines(_box_kernel, table, a, b, "boxes", None, boxes)
     return boxes
 
 
@@ -45,16 +45,13 @@ def _code_kernel(
     """Write the codes of the runs of lines `start` to `stop`. Nothing is checked."""
     width = a.shape[1]
     for line in range(start, stop):
-        i = 0
-        while i < width:
-            one, two = a[line, i], b[line, i]
-            begin = i
-            i += 1
-            while i < width and a[line, i] == one and b[line, i] == two:
-                i += 1
-            entry = _entry(one, two, first, columns)
+        end = 0
+        while end < width:
+            begin = end
+            end = run_end(a, b, line, begin, width)
+            entry = entry_of(a[line, begin], b[line, begin], first, columns)
             if entry >= 0:
-                out[line, begin:i] = codes[entry]
+                out[line, begin:end] = codes[entry]
 
 
 @kernel
@@ -65,18 +62,15 @@ def _box_kernel(
     width = a.shape[1]
     last = outer.size
     for line in range(start, stop):
-        i = 0
-        while i < width:
-            one, two = a[line, i], b[line, i]
-            begin = i
-            i += 1
-            while i < width and a[line, i] == one and b[line, i] == two:
-                i += 1
-            entry = _entry(one, two, first, columns)
+        end = 0
+        while end < width:
+            begin = end
+            end = run_end(a, b, line, begin, width)
+            entry = entry_of(a[line, begin], b[line, begin], first, columns)
             if entry < 0:
                 continue
             boxes[entry, 0, last] = min(boxes[entry, 0, last], begin)
-            boxes[entry, 1, last] = max(boxes[entry, 1, last], i)
+            boxes[entry, 1, last] = max(boxes[entry, 1, last], end)
             rest = line
             for axis in range(last - 1, -1, -1):
                 at = rest % outer[axis]

@@ -23,7 +23,7 @@ def coordinate_sums(
 ) -> NDArray[np.int64]:
     """Return the sum of the coordinates of the voxels of each overlap, shape (k, ndim)."""
     sums = np.zeros((table.counts.size, labels.image.ndim), np.int64)
-    _over_lines(_sum_kernel, table, labels, gold, "centroids", progress, sums)
+    over_lines(_sum_kernel, table, labels, gold, "centroids", progress, sums)
     return sums
 
 
@@ -54,13 +54,13 @@ def nearest_voxels(
     """
     voxels = np.zeros(targets.shape, np.int64)
     least = np.full(len(targets), np.inf)
-    _over_lines(
+    over_lines(
         _nearest_kernel, table, labels, gold, "places", progress, groups, targets, least, voxels
     )
     return voxels
 
 
-def _over_lines(
+def over_lines(
     work: Any,
     table: Contingency,
     labels: DenseLabels,
@@ -89,7 +89,7 @@ def _over_lines(
 
 
 @inlined
-def _entry(row: int, column: int, first: NDArray[np.int64], columns: NDArray[np.int64]) -> Any:
+def entry_of(row: int, column: int, first: NDArray[np.int64], columns: NDArray[np.int64]) -> Any:
     """Index of the overlap (row, column), or -1: columns ascend within a row."""
     low, high = first[row], first[row + 1]
     while low < high:
@@ -101,6 +101,18 @@ def _entry(row: int, column: int, first: NDArray[np.int64], columns: NDArray[np.
     if low < first[row + 1] and columns[low] == column:
         return low
     return -1
+
+
+@inlined
+def run_end(
+    labels: NDArray[np.uint32], gold: NDArray[np.uint32], line: int, begin: int, width: int
+) -> int:
+    """One past the end of the run of equal voxels that begins here."""
+    label, segment = labels[line, begin], gold[line, begin]
+    end = begin + 1
+    while end < width and labels[line, end] == label and gold[line, end] == segment:
+        end += 1
+    return end
 
 
 @kernel
@@ -118,18 +130,15 @@ def _sum_kernel(
     width = labels.shape[1]
     last = outer.size
     for line in range(start, stop):
-        i = 0
-        while i < width:
-            label, segment = labels[line, i], gold[line, i]
-            begin = i
-            i += 1
-            while i < width and labels[line, i] == label and gold[line, i] == segment:
-                i += 1
-            entry = _entry(label, segment, first, columns)
+        end = 0
+        while end < width:
+            begin = end
+            end = run_end(labels, gold, line, begin, width)
+            entry = entry_of(labels[line, begin], gold[line, begin], first, columns)
             if entry < 0:
                 continue
-            count = i - begin
-            sums[entry, last] += count * (begin + i - 1) // 2
+            count = end - begin
+            sums[entry, last] += count * (begin + end - 1) // 2
             rest = line
             for axis in range(last - 1, -1, -1):
                 sums[entry, axis] += count * (rest % outer[axis])
@@ -154,19 +163,16 @@ def _nearest_kernel(
     width = labels.shape[1]
     last = outer.size
     for line in range(start, stop):
-        i = 0
-        while i < width:
-            label, segment = labels[line, i], gold[line, i]
-            begin = i
-            i += 1
-            while i < width and labels[line, i] == label and gold[line, i] == segment:
-                i += 1
-            entry = _entry(label, segment, first, columns)
+        end = 0
+        while end < width:
+            begin = end
+            end = run_end(labels, gold, line, begin, width)
+            entry = entry_of(labels[line, begin], gold[line, begin], first, columns)
             if entry < 0:
                 continue
             group = groups[entry]
             # In a run the nearest voxel is where the target lies, or the end on its side.
-            near = int(min(max(round(targets[group, last]), begin), i - 1))
+            near = int(min(max(round(targets[group, last]), begin), end - 1))
             distance = (near - targets[group, last]) ** 2
             rest = line
             for axis in range(last - 1, -1, -1):

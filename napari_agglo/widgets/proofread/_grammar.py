@@ -11,7 +11,7 @@ from napari_agglo.widgets._notices import tell_error
 from napari_agglo.widgets._scene import Scene
 from napari_agglo.widgets.proofread._acts import Acts
 from napari_agglo.widgets.proofread._cutting import Cutting
-from napari_agglo.widgets.proofread._pick import Hit, pick, under_cursor
+from napari_agglo.widgets.proofread._pick import Hit, pick
 from napari_agglo.widgets.proofread._seeds import Seeds
 from napari_agglo.widgets.proofread._selection import Selection
 
@@ -34,6 +34,7 @@ class Grammar:
         self.cutting = cutting
         self.acts = acts
         self._listening = False
+        self._sight: Any = None  # the line of sight where the mouse was last
         self._kept: list[tuple[Any, str, Any]] = []  # what our keys did before
         self._seed_keys = False
         self.project.hierarchy_changed.connect(self._follow)
@@ -52,10 +53,14 @@ class Grammar:
             still = still and _near(start, event.pos)
             yield
         if still and _near(start, event.pos):
-            self._guarded(lambda: self.click(event.position, set(_words(event)), event.button))
+            words, sight = set(_words(event)), event.view_direction
+            self._guarded(lambda: self.click(event.position, words, event.button, sight))
 
-    def click(self, position: Any, modifiers: set[str], button: int) -> None:
-        """Do what a click at a position in the world means."""
+    def _on_move(self, viewer: Any, event: Any) -> None:
+        self._sight = event.view_direction
+
+    def click(self, position: Any, modifiers: set[str], button: int, direction: Any = None) -> None:
+        """Do what a click at a position in the world means, in 3-D along a line of sight."""
         layer = self.scene.segmentation
         if layer is None or not layer.visible:
             self.scene.show()
@@ -66,7 +71,7 @@ class Grammar:
             )
             return
         self._take_keys(layer)
-        hit = pick(self.scene, position)
+        hit = pick(self.scene, position, direction)
         name = 0 if hit is None else int(self.project.table()[hit.superpixel])
         if hit is None or not name:
             self._nothing_there(modifiers, button)
@@ -136,7 +141,7 @@ class Grammar:
 
     def detach(self) -> None:
         """Take the superpixel under the cursor out of its segment."""
-        hit = under_cursor(self.scene)
+        hit = pick(self.scene, self.scene.viewer.cursor.position, self._sight)
         if hit is None or not hit.superpixel:
             self._say("Point at a superpixel first: K takes the one under the mouse out.")
             return
@@ -155,6 +160,7 @@ class Grammar:
         self._listening = True
         viewer = self.scene.viewer
         viewer.mouse_drag_callbacks.append(self._on_drag)
+        viewer.mouse_move_callbacks.append(self._on_move)
         self._bind(viewer, self._keys())
         layer = self.scene.segmentation
         if layer is not None:
@@ -166,8 +172,12 @@ class Grammar:
             return
         self._listening = self._seed_keys = False
         viewer = self.scene.viewer
-        if self._on_drag in viewer.mouse_drag_callbacks:
-            viewer.mouse_drag_callbacks.remove(self._on_drag)
+        for callbacks, ours in (
+            (viewer.mouse_drag_callbacks, self._on_drag),
+            (viewer.mouse_move_callbacks, self._on_move),
+        ):
+            if ours in callbacks:
+                callbacks.remove(ours)
         self._unbind(None)
 
     def _follow_seeds(self) -> None:

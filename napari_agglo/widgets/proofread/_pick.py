@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from napari_agglo.widgets._napari import camera
 from napari_agglo.widgets._scene import Scene
 
-_STEPS_A_VOXEL = 2  # along a ray: no voxel that it goes through for more than half is missed
+_STEPS_A_VOXEL = 8  # along a ray: only the very corner of a voxel may be missed
 
 
 @dataclass(frozen=True)
@@ -22,11 +22,13 @@ class Hit:
     superpixel: int
 
 
-def pick(scene: Scene, position: Any) -> Hit | None:
+def pick(scene: Scene, position: Any, direction: Any = None) -> Hit | None:
     """Return what is at a position in the world, as a viewer gives it; None outside the volume.
 
     In 3-D it is the first superpixel along the line of sight that is shown: not background, and,
-    while the selected segments only are shown, one of theirs.
+    while the selected segments only are shown, one of theirs. `direction` is that of the line, as
+    an event of the mouse has it: with perspective it is another one for each pixel of the canvas.
+    By default it is that of the camera.
     """
     layer, graph = scene.segmentation, scene.project.graph
     if layer is None or graph is None:
@@ -35,18 +37,14 @@ def pick(scene: Scene, position: Any) -> Hit | None:
     dims = scene.viewer.dims
     displayed = list(dims.displayed)
     if len(displayed) == 3:
-        direction = camera(scene.viewer).calculate_nd_view_direction(dims.ndim, displayed)
+        if direction is None:
+            direction = camera(scene.viewer).calculate_nd_view_direction(dims.ndim, displayed)
         return _along(scene, layer, image, np.asarray(position), direction, displayed)
     index = np.floor(np.asarray(layer.world_to_data(position)) + 0.5).astype(np.int64)
     if not _inside(index[None], image.shape)[0]:
         return None
     at = tuple(int(i) for i in index)
     return Hit(at, int(image[at]))
-
-
-def under_cursor(scene: Scene) -> Hit | None:
-    """Return what is where the mouse was last."""
-    return pick(scene, scene.viewer.cursor.position)
 
 
 def _along(

@@ -217,8 +217,10 @@ def _replayed(store: Store, progress: ProgressCallback | None) -> tuple[State, H
         try:
             state.apply(entry.action, progress=progress)
         except InvalidInput as error:
+            way = " Or call recover(), which keeps what was done before it."
             raise SessionDamaged(
                 f"{store.path} cannot be opened: entry {entry.number} of its journal "
                 f"({entry.action.kind}) does not fit what is there. {error}"
+                f"{way if isinstance(error, SessionDamaged) else ''}"
             ) from error
     return state, history, 0 if snapshot is None else snapshot.seq

@@ -6,6 +6,7 @@ import os
 import threading
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -87,6 +88,26 @@ class Journal:
             if self._tail is not None:
                 self._tail.write(self.last)
             return record.seq
+
+    def cut_off(self, seq: int, why: str) -> None:
+        """Move entry `seq`, which cannot be used, and all that follow it aside; say `why`."""
+        lines = self.path.read_bytes()[: self._length].splitlines(keepends=True)
+        rest, lost = b"".join(lines[seq - 1 :]), len(self.records) - seq + 1
+        assert self._descriptor is not None
+        aside = _disk.free_name(self.path.parent, "journal.damaged")
+        with saving("What follows in the journal", aside):
+            _disk.write_whole(aside, rest)
+            _disk.truncate(self._descriptor, self._length - len(rest))
+            _disk.sync(self._descriptor)
+        self._length -= len(rest)
+        del self.records[seq - 1 :]
+        if self._tail is not None:
+            self._tail.write(self.last)
+        before = self.report
+        said = replace(
+            before, kept=seq - 1, lost=before.lost + lost, sentences=(*before.sentences, why)
+        )
+        self.report = _with_aside(said, aside)
 
     def close(self) -> None:
         """Close the files; what was appended is on the disk already."""

@@ -30,6 +30,7 @@ from napari_agglo.session._store._manifest import (
     read_manifest,
     write_manifest,
 )
+from napari_agglo.session._store._needed import do_without_lost
 from napari_agglo.session._store._report import Report
 from napari_agglo.session._store._superpixels import given_superpixels, read_superpixels
 from napari_agglo.volumes import DenseLabels
@@ -169,7 +170,10 @@ class _Recovery:
                 _disk.sync_folder(self.folder)
             self.sentences.append(f"{JOURNAL} was missing; there is a new one without entries.")
         journal = Journal(self.folder, manifest.id, read_only=False)
-        journal.close()
+        try:
+            self.sentences += do_without_lost(self.folder, journal)
+        finally:
+            journal.close()
         return journal.report
 
     def _is_whole(self, manifest: Manifest, name: str) -> bool:

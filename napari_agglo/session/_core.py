@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from napari_agglo._progress import ProgressCallback
+from napari_agglo.errors import InvalidInput
 from napari_agglo.graph import Division, RegionGraph
 from napari_agglo.policy import Policy
 from napari_agglo.session._actions import Action
@@ -185,7 +186,8 @@ class Core:
         scale = self._seen.threshold
         here = any(override.scale == scale for override in self._state.overrides)
         learned = action.policy is not None
-        if moved or learned or (len(touched) and (here or action.threshold != scale)):
+        # Locking changes nothing at its own scale, but at others.
+        if moved or learned or (action.steps and (here or action.threshold != scale)):
             self._seen.forget()
         elif action.steps:
             self._seen.refresh(touched)
@@ -243,13 +245,15 @@ class Core:
 
     def close(self) -> None:
         """Let others write; all edits are on the disk already."""
-        if not self._store.read_only:
-            if self.to_replay >= _WORTH_KEEPING:
-                self.checkpoint()
-            # Where the slider was is saved now, and is not worth an error.
-            with suppress(NotSaved):
-                self._store.save_settings(self._settings())
-        self._store.close()
+        try:
+            # Neither a cache nor where the slider was is worth an error: the folder may be gone.
+            with suppress(InvalidInput, OSError):
+                if not self._store.read_only:
+                    if self.to_replay >= _WORTH_KEEPING:
+                        self.checkpoint()
+                    self._store.save_settings(self._settings())
+        finally:
+            self._store.close()
 
     def _settings(self) -> dict[str, object]:
         entries = len(self._store.records())

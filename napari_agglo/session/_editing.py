@@ -11,7 +11,7 @@ from napari_agglo._progress import ProgressCallback
 from napari_agglo.graph import Division
 from napari_agglo.session._actions import Action, Step
 from napari_agglo.session._core import Change
-from napari_agglo.session._edits import Cut, Down, Lock, Merge, Override, Unlock, Up
+from napari_agglo.session._edits import Cut, Down, Lock, Merge, Override, Unlock, Up, fingerprint
 from napari_agglo.session._examples import noted
 from napari_agglo.session._realise import Real, everything, making_real
 from napari_agglo.session._rules import (
@@ -22,6 +22,7 @@ from napari_agglo.session._rules import (
 )
 from napari_agglo.session._seeing import Seeing
 from napari_agglo.session._seen import moved_sets
+from napari_agglo.session._views import BranchEnds
 
 
 class Editing(Seeing):
@@ -53,7 +54,9 @@ class Editing(Seeing):
             if len(segments) < 2:
                 raise Refused(f"`others` is empty; say what is to be merged with {first}.")
             if len({found.node for found in segments}) < len(segments):
-                raise Refused("A segment is named twice; name each segment once.")
+                nodes = [found.node for found in segments]
+                twice = next(f.id for f in segments if nodes.count(f.node) > 1)
+                raise Refused(f"Segment {twice} is named twice; name each segment once.")
             for found in segments:
                 require_unlocked(self._seen, found, "merged")
             pairs, forced = merge_pairs(self._seen, segments, force)
@@ -102,9 +105,12 @@ class Editing(Seeing):
             found = self._find(segment)
             require_unlocked(self._seen, found, f"moved {kind} its branch")
             made = Up if kind == "up" else Down
-            override: Override = made(self.threshold, found.anchor)
+            of = fingerprint(found.members)
+            override: Override = made(self.threshold, found.anchor, of)
             try:
                 self._seen.view.apply(override)  # a trial, which refuses where the branch ends
+            except BranchEnds as end:
+                raise Refused(f"Segment {found.id} {end}") from None
             finally:
                 self._seen.forget()
             action = Action(kind, (found.id,), self.threshold, override=override)

@@ -7,6 +7,7 @@ superpixels, which no later edit takes away, and not with segments, which come a
 from __future__ import annotations
 
 import base64
+import hashlib
 import zlib
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -50,10 +51,14 @@ class Merge:
 
 @dataclass(frozen=True, eq=False)
 class Cut:
-    """Divide a segment at `scale` into `parts`, disjoint sets of superpixels."""
+    """Divide a segment at `scale` into `parts`, disjoint sets of superpixels.
+
+    The part number `heir` goes on under the name of the whole; by default the largest.
+    """
 
     scale: float
     parts: tuple[Ids, ...]
+    heir: int | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,21 +82,32 @@ Edit = Merge | Cut | Lock | Unlock
 
 @dataclass(frozen=True)
 class Up:
-    """Show, at `scale`, what the segment of `superpixel` becomes part of, in its place."""
+    """Show, at `scale`, what the segment of `superpixel` becomes part of, in its place.
+
+    `of` is the fingerprint of that segment: the move is of this one, and of no other that comes to
+    be there by edits at other scales. Without one it is of any.
+    """
 
     scale: float
     superpixel: int
+    of: str = ""
 
 
 @dataclass(frozen=True)
 class Down:
-    """Show, at `scale`, what the segment of `superpixel` was made of, in its place."""
+    """Show, at `scale`, what the segment of `superpixel` was made of, in its place; see `Up`."""
 
     scale: float
     superpixel: int
+    of: str = ""
 
 
 Override = Up | Down  # of what is seen: neither constraint nor example
+
+
+def fingerprint(members: Ids) -> str:
+    """Return what a set of superpixels is known by."""
+    return hashlib.blake2b(members.astype("<i4").tobytes(), digest_size=8).hexdigest()
 
 
 def to_json(edit: Edit | Override) -> dict[str, Any]:
@@ -109,10 +125,14 @@ def to_json(edit: Edit | Override) -> dict[str, Any]:
         plain["pairs"] = [list(pair) for pair in edit.pairs]
     elif isinstance(edit, Cut):
         plain["parts"] = [_pack(part) for part in edit.parts]
+        if edit.heir is not None:
+            plain["heir"] = edit.heir
     elif isinstance(edit, Lock):
         plain["members"] = _pack(edit.members)
     else:
         plain["superpixel"] = edit.superpixel
+        if isinstance(edit, (Up, Down)) and edit.of:
+            plain["of"] = edit.of
     return plain
 
 
@@ -124,15 +144,15 @@ def from_json(plain: dict[str, Any]) -> Edit | Override:
             case "merge":
                 return Merge(scale, tuple((int(a), int(b)) for a, b in plain["pairs"]))
             case "cut":
-                return Cut(scale, tuple(_unpack(part) for part in plain["parts"]))
+                return _cut(scale, plain)
             case "lock":
                 return Lock(scale, _unpack(plain["members"]))
             case "unlock":
                 return Unlock(scale, int(plain["superpixel"]))
             case "up":
-                return Up(scale, int(plain["superpixel"]))
+                return Up(scale, int(plain["superpixel"]), str(plain.get("of", "")))
             case "down":
-                return Down(scale, int(plain["superpixel"]))
+                return Down(scale, int(plain["superpixel"]), str(plain.get("of", "")))
             case other:
                 raise InvalidInput(
                     f"The journal has an edit {other!r} that this version does not know; "
@@ -142,6 +162,14 @@ def from_json(plain: dict[str, Any]) -> Edit | Override:
         if isinstance(error, InvalidInput):
             raise
         raise InvalidInput(f"An edit of the journal cannot be read: {plain!r:.200}.") from None
+
+
+def _cut(scale: float, plain: dict[str, Any]) -> Cut:
+    parts = tuple(_unpack(part) for part in plain["parts"])
+    heir = plain.get("heir")
+    if heir is not None and not 0 <= int(heir) < len(parts):
+        raise ValueError(f"there is no part {heir!r}")
+    return Cut(scale, parts, None if heir is None else int(heir))
 
 
 # A list of a hundred thousand ids is 700 kB of digits, and takes longer to write than to make.

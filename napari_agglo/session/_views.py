@@ -5,8 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from napari_agglo.errors import InvalidInput
-from napari_agglo.session._edits import Cut, Edit, Merge, Override, Up
+from napari_agglo.session._edits import Cut, Edit, Merge, Override, Up, fingerprint
 from napari_agglo.session._repair._hierarchy import Hierarchy
+
+
+class BranchEnds(InvalidInput):
+    """A segment cannot be moved further; the words go on after its name."""
 
 
 class View:
@@ -57,8 +61,16 @@ class View:
         return found
 
     def apply(self, override: Override) -> None:
-        """Move the segment that is shown at a superpixel; refuse where its branch ends."""
+        """Move the segment that is shown at a superpixel; refuse where its branch ends.
+
+        Refused too where another segment is shown there than the one that was moved, or where it is
+        locked.
+        """
         node = self.shown(override.superpixel)
+        if self.tree.record.constraints.lock_of[override.superpixel]:
+            raise BranchEnds("is locked, and so it is whole and alone at every scale; unlock it.")
+        if override.of and override.of != fingerprint(self.tree.members(node)):
+            raise BranchEnds("is another one than was moved here.")
         if isinstance(override, Up):
             self._up(node, override.superpixel)
         else:
@@ -74,9 +86,9 @@ class View:
             return
         parent = self.tree.parent(node)
         if parent is None:
-            raise InvalidInput(
-                "This segment becomes part of nothing larger: it is locked, or nothing that it "
-                "touches may merge with it. Unlock it, or merge it by hand."
+            raise BranchEnds(
+                "becomes part of nothing larger: nothing that it touches may merge with it. Merge "
+                "it by hand."
             )
         self._close(parent)
         for piece in self.tree.pieces(parent, self.scale):
@@ -85,9 +97,8 @@ class View:
     def _down(self, node: int) -> None:
         children = self.tree.children(node)
         if not children:
-            raise InvalidInput(
-                "This segment is a single superpixel, which has nothing below it; place seeds in "
-                "it to cut it."
+            raise BranchEnds(
+                "is a single superpixel, which has nothing below it; place seeds in it to cut it."
             )
         if node not in self._raised.values():
             self._opened.add(node)
@@ -137,4 +148,8 @@ class View:
                 waiting += self.tree.children(at)
             else:
                 parts.append(self.tree.members(at))
-        return Cut(self.scale, tuple(sorted(parts, key=lambda part: int(part[0]))))
+        parts.sort(key=lambda part: int(part[0]))
+        # The names that are seen stay: that of the whole is seen on the part that it comes from.
+        naming = self.tree.record.naming(node)
+        (heir,) = [k for k, part in enumerate(parts) if naming in part]
+        return Cut(self.scale, tuple(parts), heir)

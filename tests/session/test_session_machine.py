@@ -49,6 +49,9 @@ class Proofreading(RuleBasedStateMachine):
             assert observed(session) == was
             return None
         assert (self.path / "journal.jsonl").read_bytes() != said
+        shown = session.lut().tolist()
+        session._seen.forget()
+        assert session.lut().tolist() == shown, "what was not looked up anew is out of date"
         if undoable:
             self.before.append(was)
             self.after = []
@@ -200,6 +203,27 @@ class Proofreading(RuleBasedStateMachine):
         assert session.reviewed.reviewed == sum(session.mark(k).reviewed for k in there)
         if what == "rename" and value:
             assert segment in session.named(value)
+
+    @rule(data=st.data(), answer=st.sampled_from(["accept", "reject", "skip"]))
+    def answer(self, data, answer):
+        """Answer what is suggested: an edit of these segments only, or none; never asked again."""
+        session = self.session
+        found = session.suggestions(5)
+        if not found:
+            return
+        one = found[data.draw(st.integers(0, len(found) - 1))]
+        where = partition(session)
+        assert set(one.segments) <= where.keys()
+        about = frozenset().union(*(where[segment] for segment in one.segments))
+        touched = about if answer == "accept" else frozenset()
+        if self.act(lambda: getattr(session, answer)(one), expected=lambda _: touched) is None:
+            return
+        asked = {(again.kind, again.superpixels) for again in session.suggestions(1000)}
+        assert (one.kind, one.superpixels) not in asked
+        if answer == "accept":
+            table, ids = session.lut(), session.graph.ids.tolist()
+            a, b = (table[ids.index(superpixel)] for superpixel in one.superpixels)
+            assert (a == b) == (one.kind == "false_split")
 
     @rule()
     def export_the_tree(self):

@@ -87,8 +87,10 @@ def _cut(
         slot_of[members] = -1
     step.entered = record.constraints.enter(edit, edit.parts)
     sizes, leaf_of = record.nodes.sizes, record.nodes.leaves
-    largest = max(edit.parts, key=lambda part: sizes[leaf_of[part]].sum())
-    _pass_name(record, naming, record.region(int(largest[0]), edit.scale), step)
+    heir = max(edit.parts, key=lambda part: sizes[leaf_of[part]].sum())
+    if edit.heir is not None:
+        heir = edit.parts[edit.heir]
+    _pass_name(record, naming, record.region(int(heir[0]), edit.scale), step)
 
 
 def _run_within(

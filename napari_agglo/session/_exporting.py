@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 from napari_agglo._progress import ProgressCallback
 from napari_agglo.session._exports import (
     EditRow,
+    check_target,
     export_agglomerate,
     export_edits,
     export_graphml,
@@ -27,6 +29,7 @@ from napari_agglo.session._seen import Seen
 from napari_agglo.tree import Heritage, MergeTree
 
 KINDS = ("labels", "regions", "edits", "tree", "graphml", "agglomerate")
+_OPTIONS = {"agglomerate": ("affinities", "superpixels")}
 
 
 class Exporting(Noting):
@@ -56,13 +59,15 @@ class Exporting(Noting):
         progress : callable, optional
             Told how far it is; raise `Cancelled` in it to stop.
         **options
-            Of ``"agglomerate"``: ``superpixels``, where to write the label image.
+            Of ``"agglomerate"``: ``superpixels``, where to write the label image, and
+            ``affinities``, how much speaks for merging at each boundary, in the order of
+            ``graph.edges``; see `docs/exports.md`.
         """
         with self._lock:
             if kind not in KINDS:
                 raise Refused(f"`kind` must be one of {', '.join(KINDS)}, got {kind!r}.")
-            if options and kind != "agglomerate":
-                raise Refused(f"An export of {kind} has no option {next(iter(options))!r}.")
+            _check_options(kind, options)
+            check_target(path, overwrite, with_key=kind == "labels")
             graph, marks = self._state.graph, self._state.marks
             if kind == "edits":
                 return export_edits(path, self._edit_rows(), overwrite=overwrite)
@@ -153,3 +158,11 @@ class Exporting(Noting):
             nodes.scales[inner, BIRTH], np.array(owners, np.int64), overwrite=overwrite,
             heritage=Heritage(names[:, 0], names[:, 1], lows[:, 0] > lows[:, 1]),
         )  # fmt: skip
+
+
+def _check_options(kind: str, options: Mapping[str, Any]) -> None:
+    known = _OPTIONS.get(kind, ())
+    for name in options:
+        if name not in known:
+            has = f"it has {' and '.join(known)}" if known else "leave it out"
+            raise Refused(f"An export of {kind} has no option {name!r}; {has}.")

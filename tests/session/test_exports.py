@@ -499,6 +499,6 @@ def test_a_table_that_is_none_is_refused(tmp_path, lut, words):
 def test_a_volume_can_be_opened_from_an_h5_with_a_key(tmp_path):
     export_labels(f"{tmp_path / 'a.h5'}:one", drawn(), LUT)
     with pytest.raises(InvalidInput, match="is there already"):
-        export_labels(f"{tmp_path / 'a.h5'}:two", drawn(), LUT)
-    export_labels(f"{tmp_path / 'a.h5'}:two", drawn(), LUT, overwrite=True)
+        export_labels(f"{tmp_path / 'a.h5'}:one", drawn(), LUT)
+    export_labels(f"{tmp_path / 'a.h5'}:two", drawn(), LUT)
     assert isinstance(open_volume(f"{tmp_path / 'a.h5'}:one"), Volume)

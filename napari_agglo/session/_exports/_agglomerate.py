@@ -15,7 +15,7 @@ from napari_agglo.errors import InvalidInput
 from napari_agglo.graph import RegionGraph
 from napari_agglo.session._exports._mapping import NAMES, agglomerate_arrays
 from napari_agglo.session._exports._positions import representative_pixels
-from napari_agglo.session._exports._target import refuse_existing, writing
+from napari_agglo.session._exports._target import check_target, refuse_overlap, writing
 from napari_agglo.session._segments import check_lut
 from napari_agglo.volumes import write_labels
 
@@ -78,8 +78,11 @@ def export_agglomerate(
     table = check_lut(graph, lut)
     _refuse_unfit(graph, superpixels)
     weights = _affinities(graph, affinities)
-    _refuse_other(refuse_existing(path, overwrite))
-    layer = None if superpixels is None else refuse_existing(superpixels, overwrite)
+    _refuse_other(check_target(path, overwrite))
+    layer = None
+    if superpixels is not None:
+        layer = check_target(superpixels, overwrite, "superpixels", with_key=True)
+        refuse_overlap(path, superpixels)
     pixels = representative_pixels(graph, progress=progress)
     arrays = agglomerate_arrays(graph, table, weights, pixels)
     target = Path(path)

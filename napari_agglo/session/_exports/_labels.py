@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from napari_agglo.graph import RegionGraph
-from napari_agglo.session._exports._target import refuse_existing
+from napari_agglo.session._exports._target import check_target
 from napari_agglo.session._segments import check_lut
 from napari_agglo.volumes import write_labels
 
@@ -48,7 +48,7 @@ def export_labels(
     array([[1, 1, 3]], dtype=uint8)
     """
     table = check_lut(graph, lut)
-    target = refuse_existing(path, overwrite)
+    target = check_target(path, overwrite, with_key=True)
     highest = int(table.max())
     own = graph.superpixels.dtype.newbyteorder("=")
     dtype = own if highest <= int(np.iinfo(own).max) else np.min_scalar_type(highest)

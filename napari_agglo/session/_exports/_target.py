@@ -1,4 +1,4 @@
-"""Where an export goes: a new name, or one that the user has said may be replaced."""
+"""Where an export goes: a new name, or one that the user has said may be replaced; no session."""
 
 from __future__ import annotations
 
@@ -10,21 +10,46 @@ from os import PathLike
 from pathlib import Path
 
 from napari_agglo.errors import InvalidInput
+from napari_agglo.session._store import check_path, holding_session
 from napari_agglo.volumes import replacing
+from napari_agglo.volumes._hdf5 import datasets
 
-_DATASET = re.compile(r"(?P<path>.+?\.(?:h5|hdf5)):.*", re.IGNORECASE | re.DOTALL)
+_DATASET = re.compile(r"(?P<path>.+?\.(?:h5|hdf5)):(?P<key>.*)", re.IGNORECASE | re.DOTALL)
 
 
-def refuse_existing(path: str | PathLike[str], overwrite: bool) -> Path:
-    """Return `path`; refuse it if something is there already, unless that may be replaced."""
-    text = os.fspath(path)
-    dataset = _DATASET.fullmatch(text)
-    target = Path(dataset["path"] if dataset else text)
-    if not overwrite and os.path.lexists(target):
+def check_target(
+    path: str | PathLike[str], overwrite: bool, argument: str = "path", *, with_key: bool = False
+) -> Path:
+    """Return `path` if something may be written there.
+
+    What is there already is refused, unless it may be replaced; `with_key`, the path may name a
+    dataset of an HDF5 file, whose others stay. What lies in a session folder is refused always: it
+    holds all that a person did.
+    """
+    target, key = _parted(path, argument, with_key)
+    session = holding_session(target)
+    if session is not None:
         raise InvalidInput(
-            f"{target} is there already; choose another name, or say overwrite=True."
+            f"`{argument}` must not be in a session folder, got {target}, and {session} is one, "
+            "whose edits might be lost; choose another folder."
         )
-    return Path(text)
+    if not overwrite and os.path.lexists(target) and not (key and _is_new(target, key)):
+        there = f"{target}:{key}" if key and datasets(target) else f"{target}"
+        raise InvalidInput(f"{there} is there already; choose another name, or say overwrite=True.")
+    return Path(os.fspath(path))
+
+
+def refuse_overlap(path: str | PathLike[str], superpixels: str | PathLike[str]) -> None:
+    """Refuse two targets of which one would be written over the other."""
+    layer, _ = _parted(superpixels, "superpixels", True)
+    ours, theirs = (
+        Path(os.path.normcase(os.path.realpath(one))) for one in (os.fspath(path), layer)
+    )
+    if ours == theirs or ours in theirs.parents or theirs in ours.parents:
+        raise InvalidInput(
+            f"`superpixels` must be another place than `path`, got {os.fspath(superpixels)} and "
+            f"{os.fspath(path)}, one of which would be lost; choose a name beside it."
+        )
 
 
 @contextmanager
@@ -35,5 +60,21 @@ def writing(
     may_replace: Callable[[Path], bool] | None = None,
 ) -> Iterator[Path]:
     """Give a temporary path, and put what is written there in place of `path` once it is whole."""
-    with replacing(refuse_existing(path, overwrite), may_replace=may_replace) as temporary:
+    with replacing(check_target(path, overwrite), may_replace=may_replace) as temporary:
         yield temporary
+
+
+def _parted(path: str | PathLike[str], argument: str, with_key: bool) -> tuple[Path, str]:
+    """Return the file, and the key of a dataset in it, if one is named."""
+    text = check_path(path, "a file or folder to write", argument)
+    found = _DATASET.fullmatch(text) if with_key else None
+    if found is None:
+        return Path(text), ""
+    parts = [part for part in found["key"].split("/") if part not in ("", ".")]
+    return Path(found["path"]), "/".join(parts)
+
+
+def _is_new(target: Path, key: str) -> bool:
+    """Whether an HDF5 file lacks a dataset, so that nothing is lost by adding it."""
+    there = datasets(target)
+    return bool(there) and key not in there

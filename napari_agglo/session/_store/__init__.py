@@ -7,6 +7,7 @@ from napari_agglo.session._store._errors import (
     SessionDamaged,
     SessionLocked,
 )
+from napari_agglo.session._store._folder import check_path, holding_session
 from napari_agglo.session._store._lines import Record
 from napari_agglo.session._store._report import Report
 from napari_agglo.session._store._snapshots import Snapshot
@@ -22,4 +23,6 @@ __all__ = [
     "SessionLocked",
     "Snapshot",
     "Store",
+    "check_path",
+    "holding_session",
 ]

@@ -21,7 +21,7 @@ from napari_agglo.session._store._errors import SessionDamaged, remedy, said, sa
 
 MANIFEST = "manifest.json"
 SCHEMA = 1
-_FORMAT = "napari-agglo session"
+FORMAT = "napari-agglo session"
 _LARGEST = 1 << 24  # bytes; one of ours has a few thousand
 
 
@@ -72,7 +72,7 @@ class Manifest:
 
     def encode(self) -> dict[str, Any]:
         """Return the manifest as plain JSON, its checksum last."""
-        plain = {"format": _FORMAT, "schema": SCHEMA, **asdict(self)}
+        plain = {"format": FORMAT, "schema": SCHEMA, **asdict(self)}
         return {**plain, "sum": _sum(plain)}
 
     def with_settings(self, settings: Mapping[str, Any]) -> Manifest:
@@ -120,7 +120,7 @@ def read_manifest(folder: Path) -> Manifest:
 
 def decode(plain: Any) -> Manifest:
     """Return the manifest that `plain` says, every part of it checked."""
-    if not isinstance(plain, dict) or plain.get("format") != _FORMAT:
+    if not isinstance(plain, dict) or plain.get("format") != FORMAT:
         raise SessionDamaged("it is not that of a session; choose a NAME.agglo folder.")
     schema = plain.get("schema")
     if isinstance(schema, int) and schema > SCHEMA:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import warnings
 from collections.abc import Mapping
 from dataclasses import replace
@@ -21,6 +20,7 @@ from napari_agglo.session._store import _lock, _policies
 from napari_agglo.session._store._contents import Contents
 from napari_agglo.session._store._create import create_folder
 from napari_agglo.session._store._errors import NotSaved, SessionDamage, saving
+from napari_agglo.session._store._folder import check_path, session_folder
 from napari_agglo.session._store._journal import Journal
 from napari_agglo.session._store._manifest import Manifest, read_manifest, write_manifest
 from napari_agglo.session._store._reading import Reading
@@ -93,8 +93,9 @@ class Store(Reading):
         """
         if not isinstance(graph, RegionGraph):
             raise InvalidInput(f"`graph` must be a RegionGraph, got {type(graph).__name__}.")
+        target = Path(check_path(path, "a new session, NAME.agglo"))
         create_folder(
-            Path(path), graph, as_policy(policy), tree=tree, gold=gold, settings=settings or {},
+            target, graph, as_policy(policy), tree=tree, gold=gold, settings=settings or {},
             source=source, progress=progress,
         )  # fmt: skip
         made = cls.open(path)
@@ -131,7 +132,7 @@ class Store(Reading):
         progress : callable, optional
             Called while superpixels are read.
         """
-        folder = _session_folder(path)
+        folder = session_folder(path)
         manifest = read_manifest(folder)
         given = None
         if superpixels is not None:
@@ -175,12 +176,12 @@ class Store(Reading):
         """
         from napari_agglo.session._store._recovery import recover_folder
 
-        return recover_folder(_session_folder(path), superpixels)
+        return recover_folder(session_folder(path), superpixels)
 
     @staticmethod
     def break_lock(path: str | PathLike[str]) -> None:
         """Remove a lock that was left behind; that of a living process here is refused."""
-        folder = _session_folder(path)
+        folder = session_folder(path)
         read_manifest(folder)
         _lock.break_lock(folder)
 
@@ -249,15 +250,3 @@ def _replaced(folder: Path, old: Manifest, new: Manifest) -> Manifest:
             write_manifest(folder, old)
         raise
     return new
-
-
-def _session_folder(path: str | PathLike[str]) -> Path:
-    text = os.fspath(path)
-    if not text or "\0" in text:
-        raise InvalidInput(f"`path` must be that of a session folder, got {text!r}.")
-    folder = Path(os.path.realpath(text))
-    if not folder.exists():
-        raise InvalidInput(f"There is no session {text}; check the path, or create it first.")
-    if not folder.is_dir():
-        raise InvalidInput(f"{text} is a file, not a session; choose a NAME.agglo folder.")
-    return folder

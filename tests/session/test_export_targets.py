@@ -1,0 +1,104 @@
+"""Where exports may go: nowhere in a session, not over one another, beside what is there."""
+
+from __future__ import annotations
+
+import os
+
+import h5py
+import numpy as np
+import pytest
+from oracles.disks import tree_of
+
+import napari_agglo as agglo
+from napari_agglo import InvalidInput, Session
+from napari_agglo.session._exporting import KINDS
+
+LABELS = np.array([[1, 1, 2, 2], [3, 3, 4, 4]])
+
+
+@pytest.fixture
+def session(tmp_path):
+    graph = agglo.region_graph(LABELS, np.linspace(0, 1, 8).reshape(2, 4))
+    with Session.create(tmp_path / "a.agglo", graph) as made:
+        made.threshold = 0.0
+        made.merge(1, 2)
+        yield made
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    "name",
+    ["journal.jsonl", "manifest.json", "new.tif", "snapshots/new.csv", "../a.agglo", "../in.csv"],
+)
+def test_nothing_is_written_into_a_session(session, tmp_path, kind, name):
+    os.symlink(session.path / "journal.jsonl", tmp_path / "in.csv")
+    (tmp_path / "link").symlink_to(session.path)
+    before = tree_of(session.path)
+    for way in (session.path, tmp_path / "link"):
+        with pytest.raises(InvalidInput, match="`path` must not be in a session folder"):
+            session.export(way / name, kind, overwrite=True)
+    assert tree_of(session.path) == before
+
+
+def test_nor_into_another_one_or_the_rest_of_one(session, tmp_path):
+    with Session.create(tmp_path / "b.agglo", session.graph) as other:
+        (other.path / "manifest.json").write_bytes(b"{")
+    with pytest.raises(InvalidInput, match=r"b\.agglo is one"):
+        session.export(tmp_path / "b.agglo" / "x.tif")
+    with pytest.raises(InvalidInput, match="`superpixels` must not be in a session folder"):
+        session.export(tmp_path / "map", "agglomerate", superpixels=session.path / "x.zarr")
+    with pytest.raises(InvalidInput, match="must not be in a session folder"):
+        session.export(f"{session.path}/x.h5:seg")
+    assert not (tmp_path / "map").exists()
+    session.export(tmp_path / "agglo.tif")  # beside one is well
+
+
+@pytest.mark.parametrize(
+    ("path", "superpixels"),
+    [("p.zarr", "p.zarr"), ("p.zarr", "./x/../p.zarr"), ("p", "p/s.zarr"), ("p.zarr/map", "p.zarr"),
+     ("p.h5", "p.h5:seg")],
+)  # fmt: skip
+def test_two_targets_in_one_place_are_refused(session, tmp_path, path, superpixels):
+    (tmp_path / "x").mkdir()
+    before = sorted(os.listdir(tmp_path))
+    with pytest.raises(InvalidInput, match="`superpixels` must be another place than `path`"):
+        session.export(f"{tmp_path}/{path}", "agglomerate", superpixels=f"{tmp_path}/{superpixels}")
+    assert sorted(os.listdir(tmp_path)) == before
+
+
+def test_a_new_dataset_beside_others(session, tmp_path):
+    session.export(f"{tmp_path}/x.h5:seg")
+    seen = session.labels()
+    session.merge(3, 4)
+    session.export(f"{tmp_path}/x.h5:seg2")
+    for key in ("seg", "/seg2", "./seg2/"):
+        with pytest.raises(InvalidInput, match=r"x\.h5:seg2? is there already"):
+            session.export(f"{tmp_path}/x.h5:{key}")
+    with pytest.raises(InvalidInput, match=r"x\.h5 is there already"):
+        session.export(f"{tmp_path}/x.h5")
+    with h5py.File(tmp_path / "x.h5") as file:
+        assert (file["seg"][:] == seen).all()
+        assert (file["seg2"][:] == session.labels()).all()
+    (tmp_path / "no.h5").write_bytes(b"not HDF5")
+    with pytest.raises(InvalidInput, match=r"no\.h5 is there already"):
+        session.export(f"{tmp_path}/no.h5:seg")
+
+
+@pytest.mark.parametrize("path", [None, 3, "", b"x.tif", "a\0.tif"])
+def test_what_is_no_path(session, path):
+    for kind in KINDS:
+        with pytest.raises(InvalidInput, match="`path` must be that of a file or folder to write"):
+            session.export(path, kind)
+    with pytest.raises(InvalidInput, match="`path` must be that of a session folder"):
+        Session.open(path)
+    with pytest.raises(InvalidInput, match="`path` must be that of a session folder"):
+        Session.recover(path)
+    with pytest.raises(InvalidInput, match="`path` must be that of a new session"):
+        Session.create(path, session.graph)
+
+
+def test_options_are_known_ones(session, tmp_path):
+    with pytest.raises(InvalidInput, match="no option 'affinity'; it has affinities and super"):
+        session.export(tmp_path / "m", "agglomerate", affinity=[1])
+    with pytest.raises(InvalidInput, match="labels has no option 'superpixels'; leave it out"):
+        session.export(tmp_path / "m.tif", superpixels="x")

@@ -17,6 +17,7 @@ from napari_agglo.graph import RegionGraph
 from napari_agglo.policy import MeanPolicy, Policy
 from napari_agglo.session import Session
 from napari_agglo.tree import MergeTree
+from napari_agglo.widgets._gold_paint import GoldPaint
 from napari_agglo.widgets._jobs import Jobs
 from napari_agglo.widgets._material import Material, Placement
 from napari_agglo.widgets._steps import Status, Step, status_of
@@ -56,6 +57,8 @@ class Project:
 
     def __init__(self) -> None:
         self.jobs = Jobs()
+        self.gold_paint = GoldPaint(self.jobs)
+        self.gold_paint.stale.connect(lambda: self.status_changed.emit())
         self.jobs.changed.connect(lambda _: self.status_changed.emit())
         self.material: Material | None = None
         self.trouble = ""  # why there is no material, in words
@@ -108,6 +111,7 @@ class Project:
     def set_policy(self, policy: Policy, made_of: Any = None) -> None:
         """Take a policy that was trained or loaded."""
         self.policy, self.policy_of = policy, made_of
+        self.gold_paint.made(Step.TRAIN.value, Step.TRAIN.value)
         self.policy_changed.emit()
         self.status_changed.emit()
 
@@ -126,6 +130,7 @@ class Project:
     def set_curve(self, curve: pd.DataFrame | None) -> None:
         """Take the VI at every threshold of the tree."""
         self.curve = curve
+        self.gold_paint.made(Step.EVALUATE.value, Step.EVALUATE.value, Step.HIERARCHY.value)
         self.curve_changed.emit()
         self.status_changed.emit()
 
@@ -251,6 +256,11 @@ class Project:
         """Make a segment the active one, with others selected beside it, by dense names."""
         self.active, self.selected = int(active), tuple(int(one) for one in others)
         self.selection_changed.emit()
+
+    def has_painted(self, data: Any) -> None:
+        """Say that the pixels of a layer were painted in place: they may be gold."""
+        materials = [one for one in (self.material, *self.training) if one is not None]
+        self.gold_paint.paint(data, [self.gold, *(one.gold for one in materials)])
 
     def has_edited(self, change: Any = None) -> None:
         """Tell all that the session was edited, undone or redone."""

@@ -51,7 +51,9 @@ def _data(project: Project) -> Status:
 def _train(project: Project) -> Status:
     trained = not isinstance(project.policy, MeanPolicy)
     if trained:
-        stale = project.policy_of is not None and project.policy_of is not project.graph_of
+        stale = project.policy_of is not None and (
+            project.policy_of is not project.graph_of or project.gold_paint.since(Step.TRAIN.value)
+        )
         return Status.STALE if stale else Status.DONE
     material = project.material
     ready = (material is not None and material.gold is not None) or bool(project.training)
@@ -71,7 +73,8 @@ def _hierarchy(project: Project) -> Status:
 
 def _evaluate(project: Project) -> Status:
     if project.curve is not None:
-        return Status.DONE
+        painted = project.gold_paint.since(Step.EVALUATE.value)
+        return Status.STALE if painted else Status.DONE
     return Status.READY if project.tree is not None and project.gold is not None else Status.EMPTY
 
 

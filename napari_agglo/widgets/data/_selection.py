@@ -27,6 +27,7 @@ from napari_agglo.widgets.data._guess import (
 )
 from napari_agglo.widgets.data._layers import (
     channel_axis,
+    data_of,
     is_image,
     is_labels,
     is_ours,
@@ -161,6 +162,8 @@ class Selection:
                 for event in (layer.events.name, layer.events.scale, layer.events.translate,
                               layer.events.data):  # fmt: skip
                     event.connect(self._on_layer)
+                if is_labels(layer):
+                    layer.events.paint.connect(self._on_paint)
         self._known = layers
         for what in ROLES:
             chosen = getattr(self, what)
@@ -170,6 +173,9 @@ class Selection:
         # Once regions were built, a layer that comes fills a gap, but takes no other's place.
         self._guess(anew=self.project.graph is None)
         self._update()
+
+    def _on_paint(self, event: Any) -> None:
+        self.project.has_painted(data_of(event.source))
 
     def _on_layer(self, _: object = None) -> None:
         self._list_rows()

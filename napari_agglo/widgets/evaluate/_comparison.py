@@ -111,7 +111,9 @@ class Comparison:
         tree, graph, gold, curve = project.tree, project.graph, project.gold, project.curve
         if tree is None or graph is None or gold is None:
             return
-        counts = self.counts if self._fits() else None
+        painted = project.gold_paint.since(Step.EVALUATE.value)
+        curve = None if painted else curve
+        counts = self.counts if self._fits() and not painted else None
 
         def work(progress: ProgressCallback) -> tuple[pd.DataFrame, Counts]:
             array = np.asarray(gold)
@@ -126,7 +128,7 @@ class Comparison:
             if project.tree is not tree or project.gold is not gold:
                 return  # of what is no longer there
             self.counts = made
-            if project.curve is None:
+            if project.curve is None or painted:
                 project.set_curve(found)
             self.want()
 

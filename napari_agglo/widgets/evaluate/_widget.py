@@ -38,6 +38,7 @@ class EvaluateWidget(StepWidget):
         Status.EMPTY: "Give gold labels in step 1, Data, and build a hierarchy in step 3 to see "
         "what is wrong, and where.",
         Status.READY: "Compare the hierarchy with the gold labels.",
+        Status.STALE: "The gold labels were painted since: compare with them again.",
         Status.DONE: "Drag along a curve to change the threshold. Click a dot of the breakdown to "
         "fly there.",
     }
@@ -107,7 +108,7 @@ class EvaluateWidget(StepWidget):
     def update_state(self, status: Status) -> None:
         known = self.project.curve is not None
         possible = self.project.tree is not None and self.project.gold is not None
-        self.run.setVisible(not known or status is Status.RUNNING)
+        self.run.setVisible(not known or status in (Status.RUNNING, Status.STALE))
         self.run.set_ready(possible, self.hint.text())
         for part in (self.summary, self.tabs, self.buttons):
             part.setVisible(known)

@@ -58,6 +58,8 @@ class TrainWidget(StepWidget):
             stale = self.project.status(Step.HIERARCHY) is Status.STALE
             anew = ", to merge anew by this policy" if stale else ""
             return f"Done. Next: step 3, Hierarchy{anew}."
+        if status is Status.STALE and self.project.gold_paint.since(self.step.value):
+            return "The gold labels were painted since the policy was trained. Train again."
         return super().hint_for(status)
 
     def update_state(self, status: Status) -> None:

@@ -1,0 +1,129 @@
+"""Gold that is painted in place makes what was learned from it, and compared with it, stale."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from napari.layers import Layer
+from qtpy.QtCore import Qt
+from qtpy.QtTest import QTest
+from widgets.proofread.conftest import Hands
+from windows import draw, settle
+
+from napari_agglo.evaluate import vi_curve
+from napari_agglo.widgets._material import Placement
+from napari_agglo.widgets._samples import layers_of
+from napari_agglo.widgets._steps import Status, Step
+from napari_agglo.widgets.data._selection import selection_of
+from napari_agglo.widgets.evaluate import EvaluateWidget
+from napari_agglo.widgets.hierarchy import HierarchyWidget
+from napari_agglo.widgets.train import TrainWidget
+
+LEFT = Qt.MouseButton.LeftButton
+
+
+def press(button, project):
+    assert button.isVisible()
+    assert button.isEnabled()
+    QTest.mouseClick(button, LEFT)
+    for _ in range(5):
+        settle(project, 240)
+        QTest.qWait(40)
+
+
+@pytest.fixture
+def worked(viewer, project, crop):
+    """Return a window in which a policy was trained, a hierarchy built and compared with gold."""
+    selection = selection_of(viewer)
+    for one in layers_of(crop):
+        viewer.add_layer(Layer.create(*one))
+    gold = selection.gold
+    gold.data = gold.data.copy()  # the sample is shared
+    train, build, evaluate = TrainWidget(viewer), HierarchyWidget(viewer), EvaluateWidget(viewer)
+    train.options.preset.setCurrentText("minimal")
+    train.options.classifier.setCurrentText("logistic")
+    train.options.epochs.setValue(1)
+    docks = [viewer.window.add_dock_widget(one, area="right", tabify=True)
+             for one in (train, build, evaluate)]  # fmt: skip
+    for dock, widget in zip(docks, (train, build), strict=False):
+        dock.raise_()
+        draw()
+        press(widget.run.button, project)
+    docks[2].raise_()
+    QTest.qWait(200)
+    settle(project, 240)
+    QTest.qWait(200)
+    settle(project, 240)
+    assert project.curve is not None
+    return gold, dict(zip((Step.TRAIN, Step.EVALUATE), ((docks[0], train), (docks[2], evaluate)),
+                          strict=True))  # fmt: skip
+
+
+def statuses(project):
+    return [project.status(step) for step in (Step.TRAIN, Step.EVALUATE)]
+
+
+def stroke(viewer, layer, index):
+    """Paint in a layer with the mouse."""
+    viewer.layers.selection.active = layer
+    layer.visible = True
+    layer.mode, layer.brush_size = "paint", 8
+    layer.selected_label = int(layer.data.max()) + 1
+    before = layer.data.copy()
+    hands = Hands(viewer)
+    hands.project.placement = hands.project.placement or Placement.of(layer)
+    QTest.mouseMove(hands.canvas, hands.spot(index))
+    QTest.mousePress(hands.canvas, LEFT, pos=hands.spot(index))
+    QTest.mouseRelease(hands.canvas, LEFT, pos=hands.spot(index))
+    QTest.mouseRelease(hands.canvas, Qt.MouseButton.NoButton)
+    draw()
+    layer.mode = "pan_zoom"
+    assert (layer.data != before).any(), "test invalid"
+
+
+def test_a_stroke_in_gold_makes_train_and_evaluate_stale(viewer, project, worked):
+    gold, widgets = worked
+    assert statuses(project) == [Status.DONE, Status.DONE]
+    dock, evaluate = widgets[Step.EVALUATE]
+    assert not evaluate.run.isVisible()
+    told = []
+    project.status_changed.connect(lambda: told.append(1))
+    array, first = gold.data, project.curve
+    stroke(viewer, gold, (60, 70))
+    assert gold.data is array, "test invalid"
+    assert statuses(project) == [Status.STALE, Status.STALE]
+    n = len(told)
+    stroke(viewer, gold, (30, 30))
+    assert len(told) == n, "the second stroke says nothing new"
+    assert "painted since" in evaluate.hint.text()
+    assert project.curve is first, "what was there stays until it is asked for"
+    # Comparing again is with what is painted.
+    press(evaluate.run.button, project)
+    assert statuses(project) == [Status.STALE, Status.DONE]
+    np.testing.assert_allclose(project.curve["vi"], vi_curve(project.tree, gold.data)["vi"])
+    assert not np.allclose(project.curve["vi"], first["vi"])
+    assert evaluate.comparison.numbers["vi"] == pytest.approx(sum(evaluate.curves.errors()))
+    # And so is training.
+    dock, train = widgets[Step.TRAIN]
+    dock.raise_()
+    draw()
+    assert "painted since" in train.hint.text()
+    press(train.run.button, project)
+    assert project.status(Step.TRAIN) is Status.DONE
+
+
+def test_other_labels_may_be_painted(viewer, project, worked):
+    other = viewer.add_labels(np.zeros(worked[0].data.shape, np.int32), scale=worked[0].scale)
+    stroke(viewer, other, (60, 70))
+    assert statuses(project) == [Status.DONE, Status.DONE]
+
+
+def test_what_is_painted_while_it_runs_is_not_in_it(viewer, project, worked):
+    gold, widgets = worked
+    stroke(viewer, gold, (60, 70))
+    _, evaluate = widgets[Step.EVALUATE]
+    QTest.mouseClick(evaluate.run.button, LEFT)
+    assert project.jobs[Step.EVALUATE.value] is not None
+    gold.data_setitem((np.array([5]), np.array([5])), int(gold.data.max()) + 1)
+    settle(project, 240)
+    assert project.status(Step.EVALUATE) is Status.STALE

@@ -164,10 +164,10 @@ class Cutting:
         self.scene.preview(shown, divided)
         self.seeds.raise_()
         n = len(divided)
-        through = f" {n} superpixels are" if n > 1 else " One superpixel is"
-        more = f"{through} divided, as shown." if n else ""
+        through = "one superpixel" if n == 1 else f"{n} superpixels"
+        more = f", {through} divided" if n else ""
         many = " + ".join(f"{size:,}" for size in sizes)
-        self._tell(True, f"{len(inside)} parts of {many} pixels. Enter cuts.{more}")
+        self._tell(True, f"{len(inside)} parts of {many} pixels{more}. Enter cuts.")
 
     def _refused(self, error: Exception) -> None:
         self.scene.preview(None)

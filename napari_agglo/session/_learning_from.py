@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -10,13 +11,21 @@ from numpy.typing import NDArray
 
 from napari_agglo._progress import ProgressCallback
 from napari_agglo.agglomeration import merge_greedily
-from napari_agglo.graph import RegionGraph
+from napari_agglo.policy import Policy
 from napari_agglo.session._actions import Action, Step
 from napari_agglo.session._core import Change
 from napari_agglo.session._edits import Cut, Edit
 from napari_agglo.session._examples import features_of, rows_of
 from napari_agglo.session._exporting import Exporting
-from napari_agglo.session._learning import refit, replayed
+from napari_agglo.session._learning import (
+    FEW,
+    WEIGHT,
+    check_options,
+    check_volumes,
+    refit,
+    replayed,
+)
+from napari_agglo.session._learning._arguments import Volumes
 from napari_agglo.session._repair._hierarchy import Hierarchy
 from napari_agglo.session._rules import Refused
 
@@ -48,10 +57,13 @@ class LearningFrom(Exporting):
 
     def relearn(
         self,
-        volumes: Iterable[tuple[RegionGraph, Any]] | None = None,
+        volumes: Volumes | None = None,
         *,
+        strategy: str | None = None,
+        weight: int = WEIGHT,
+        seed: int = 0,
         progress: ProgressCallback | None = None,
-        **options: Any,
+        **others: Any,
     ) -> Change:
         """Learn from the edits, merge anew by what was learned, and do the edits again.
 
@@ -60,14 +72,20 @@ class LearningFrom(Exporting):
 
         Parameters
         ----------
-        volumes : iterable of (RegionGraph, gold), optional
+        volumes : (RegionGraph, gold), or iterable of such pairs, optional
             What the policy was trained on, to be learned from as well. Without, the edits alone are
             learned from, which takes hundreds of them.
+        strategy : {"agglo", "flat", "lash", "mixed"}, optional
+            How to learn from volumes, as for `napari_agglo.train`; by default as before.
+        weight : int
+            How many examples of the volumes an edit counts for.
+        seed : int
+            Same edits, volumes and seed, same policy.
         progress : callable, optional
             Told how far it is; raise `Cancelled` in it to stop, and nothing has changed.
-        **options
-            Of the fit: ``weight``, ``seed``, ``strategy``.
         """
+        check_options(strategy, weight, seed, others)
+        given = None if volumes is None else check_volumes(volumes)
         with self._lock:
             self._require_writing()
             state = self._state
@@ -79,21 +97,34 @@ class LearningFrom(Exporting):
                 )
             rows, labels = self.examples()
             policy = refit(
-                state.policy, rows, labels, volumes=volumes, features=features, progress=progress,
-                **options,
+                state.policy, rows, labels, volumes=given, features=features, strategy=strategy,
+                weight=int(weight), seed=int(seed), progress=progress,
             )  # fmt: skip
             merges = merge_greedily(state.graph, policy, progress=progress)
             trial = Hierarchy(state.graph, policy, merges)
             edits, left = replayed(trial, self._live_edits(), self.threshold, progress, policy)
-            words = self._store.keep_policy(policy)
-            state.know_merges(words, merges)
-            action = Action(
-                "relearn", (), self.threshold, tuple(Step(edit) for edit in edits),
-                dropped=tuple(range(len(state.overrides))), policy=words,
-            )  # fmt: skip
-            self._perform(action, progress=progress)
+            notes = [one.words for one in left]
+            if given is None and len(labels) < FEW:
+                notes.insert(0, _few(len(labels)))
+            with self._keeping(policy) as words:
+                state.know_merges(words, merges)
+                action = Action(
+                    "relearn", (), self.threshold, tuple(Step(edit) for edit in edits),
+                    dropped=tuple(range(len(state.overrides))), policy=words,
+                )  # fmt: skip
+                self._perform(action, progress=progress)
             self._store.snapshot(*state.merges_snapshot(words, merges))
-            return Change(action.words, (), tuple(one.words for one in left))
+            return Change(action.words, (), tuple(notes))
+
+    @contextmanager
+    def _keeping(self, policy: Policy) -> Iterator[dict[str, Any]]:
+        """Have a policy in the store, and not longer than an action that refers to it is done."""
+        words = self._store.keep_policy(policy)
+        try:
+            yield words
+        except BaseException:
+            self._store.forget_policy(words)
+            raise
 
     def _live_edits(self) -> list[Edit]:
         """Return the live edits, with what became of the superpixels that they name."""
@@ -102,3 +133,11 @@ class LearningFrom(Exporting):
             Cut(edit.scale, parts) if isinstance(edit, Cut) else edit
             for edit, parts in zip(constraints.edits, constraints.parts, strict=True)
         ]
+
+
+def _few(number: int) -> str:
+    examples = "1 example" if number == 1 else f"{number} examples"
+    return (
+        f"It was learned from {examples} alone, which is few and may do harm elsewhere; undo if so,"
+        " and pass the training set as `volumes`."
+    )

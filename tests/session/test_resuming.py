@@ -96,7 +96,7 @@ def test_a_snapshot_that_is_behind_or_of_what_was_undone_is_a_start(tmp_path):
 
 def test_a_snapshot_through_learning(tmp_path):
     session = made(tmp_path / "a.agglo", 30, seed=2)
-    session.relearn(weight=2.0) if len(set(session.examples()[1].tolist())) == 2 else None
+    session.relearn(weight=2) if len(set(session.examples()[1].tolist())) == 2 else None
     assert session.history[-1].words.startswith("learned"), "test invalid"
     session.threshold = 0.4
     session.merge(*session.segments()[:2].tolist(), force=True)

@@ -95,10 +95,12 @@ def refit(
     is_logistic = isinstance(policy, LearnedPolicy) and isinstance(policy.model, Logistic)
     classifier = "logistic" if is_logistic else "forest"
     if volumes is not None:
-        volumes = [(graph, gold) for graph, gold in volumes]
+        volumes = list(volumes)
         _check(volumes, features)
         if not len(given):
-            raise InvalidInput("`rows` is empty: there is no edit to learn from; merge or cut.")
+            raise InvalidInput(
+                "There is no edit to learn from; merge or cut something, or answer suggestions."
+            )
         fitted = train(
             volumes,
             strategy=strategy or was or "agglo",
@@ -114,10 +116,14 @@ def refit(
         )
     else:
         if not (to_merge and to_keep):
+            merges, cuts = (
+                f"{n} {kind}{'' if n == 1 else 's'}"
+                for n, kind in ((to_merge, "merge"), (to_keep, "cut"))
+            )
             raise InvalidInput(
-                f"`labels` has {to_merge} merges and {to_keep} cuts, and a policy is learned from "
-                f"both; {'merge' if to_keep else 'cut'} something that is wrong, answer "
-                "suggestions, or pass the training set as `volumes`."
+                f"There are {merges} and {cuts} to learn from, and a policy is learned from both; "
+                f"{'merge' if to_keep else 'cut'} something that is wrong, answer suggestions, or "
+                "pass the training set as `volumes`."
             )
         fitted = _alone(features, given, classifier, settings, seed, progress)
     edits = {"to_merge": to_merge, "to_keep": to_keep, "weight": 1 if volumes is None else weight}

@@ -32,11 +32,28 @@ def keep(folder: Path, policy: Policy, name: str | None = None) -> dict[str, Any
         checksum = digest_bytes(temporary.read_bytes())
         called = name or f"policy-{checksum[:12]}.npz"
         _disk.rename(temporary, folder / called)
-        _disk.sync_folder(folder)
+        try:
+            _disk.sync_folder(folder)
+        except BaseException:
+            forget(folder, called)
+            raise
     finally:
         with suppress(OSError):
             _disk.remove(temporary)
     return {"kind": "learned", "file": called, "checksum": checksum}
+
+
+def forget(folder: Path, called: Any) -> None:
+    """Remove the file of a policy, unless a journal names it, be it in what was moved aside.
+
+    It is no error if that fails: a file that nothing refers to does no harm.
+    """
+    if not isinstance(called, str) or called == FIRST or not _NAME.fullmatch(called):
+        return
+    with suppress(OSError):
+        name = called.encode()
+        if not any(name in journal.read_bytes() for journal in folder.glob("journal*")):
+            _disk.remove(folder / called)
 
 
 def recall(folder: Path, words: Any) -> Policy:

@@ -191,6 +191,10 @@ class Store(Reading):
         with saving("The policy", self.path):
             return _policies.keep(self.path, policy)
 
+    def forget_policy(self, words: Mapping[str, Any]) -> None:
+        """Remove a policy that nothing refers to after all: its entry could not be written."""
+        _policies.forget(self.path, words.get("file"))
+
     def append(self, entry: Mapping[str, Any]) -> int:
         """Add an entry to the journal; when this returns its number, it survives a crash.
 

@@ -13,6 +13,7 @@ from napari_agglo._progress import ProgressCallback
 from napari_agglo.agglomeration import merge_greedily
 from napari_agglo.policy import Policy
 from napari_agglo.session._actions import Action, Step
+from napari_agglo.session._answered import overruled
 from napari_agglo.session._core import Change
 from napari_agglo.session._edits import Cut, Edit
 from napari_agglo.session._examples import features_of, rows_of
@@ -36,6 +37,8 @@ class LearningFrom(Exporting):
     def examples(self) -> tuple[NDArray[np.float32], NDArray[np.int8]]:
         """Return what the live edits and the answered suggestions teach.
 
+        An answer that a later one or an edit contradicts is left out.
+
         Returns
         -------
         rows : ndarray of float32, shape (k, number of features)
@@ -47,8 +50,10 @@ class LearningFrom(Exporting):
             features = features_of(self._state.graph, self._state.policy)
             width = 0 if features is None else features.width
             rows, labels = [np.zeros((0, width), np.float32)], [np.zeros(0, np.int8)]
-            for entry in self._history.done:
-                if entry.action.examples is not None:
+            done = self._history.done
+            passed = overruled(self._state.tree, done, self.threshold)
+            for entry in done:
+                if entry.action.examples is not None and entry.number not in passed:
                     row, label = rows_of(entry.action.examples)
                     if row.shape[1] == width:  # those of another feature map are of no use
                         rows.append(row)

@@ -8,6 +8,7 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from napari_agglo.session._actions import Action, Answer
+from napari_agglo.session._answered import is_answered
 from napari_agglo.session._core import Change
 from napari_agglo.session._errors_now import Errors, ErrorsNow
 from napari_agglo.session._examples import noted
@@ -145,7 +146,10 @@ class Noting(Parting):
             return effort(*decisions(self._seen))
 
     def accept(self, suggestion: Suggestion) -> Change:
-        """Answer yes: merge the two segments, or cut the one where it was merged."""
+        """Answer yes: merge the two segments, or cut the one where it was merged.
+
+        If it was rejected before, that answer teaches no more.
+        """
         with self._lock:
             a, b = self._sides(suggestion)
             if suggestion.kind == "false_split":
@@ -153,7 +157,7 @@ class Noting(Parting):
             return self.cut(a[1], [[a[0]], [b[0]]], method="tree")
 
     def reject(self, suggestion: Suggestion) -> Change:
-        """Answer no: it is right as it is, and is not asked again."""
+        """Answer no: it is right as it is, and is not asked again; nor can it be answered so."""
         return self._answer("reject", suggestion, suggestion.kind == "false_merge")
 
     def skip(self, suggestion: Suggestion) -> Change:
@@ -167,6 +171,11 @@ class Noting(Parting):
             ids = tuple(dict.fromkeys([first, second]))
             graph = self._state.graph
             answer = Answer((dense_of(graph, a), dense_of(graph, b)), same)
+            if is_answered(self._seen, answer):
+                raise Refused(
+                    f"This suggestion on {' and '.join(map(str, ids))} was answered already; "
+                    "accept() overrules an answer, undo() takes back what was done last."
+                )
             taught = self._taught(answer)
             action = Action(kind, ids, self.threshold, answer=answer, examples=taught)
             self._perform(action)

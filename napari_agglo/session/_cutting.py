@@ -12,7 +12,7 @@ from napari_agglo.errors import InvalidInput
 from napari_agglo.graph import Division, divide, pieces_to_runs, superpixel_pieces
 from napari_agglo.policy import MeanPolicy
 from napari_agglo.session._actions import Step
-from napari_agglo.session._cuts import by_tree, detached, min_cut, seeded
+from napari_agglo.session._cuts import by_tree, detached, min_cut, piecewise, pruned, seeded
 from napari_agglo.session._edits import Cut, Ids, as_ids
 from napari_agglo.session._repair._nodes import FIRST, LOW
 from napari_agglo.session._rules import Found, Refused, check_index
@@ -151,18 +151,24 @@ def _parts(
     divisions: Sequence[Division] = (),
 ) -> list[Any]:
     graph, policy = state.graph, state.policy
-    if method == "seeded":
-        return list(seeded(graph, members, groups, policy))
-    if method == "tree":
-        node, children = _branches(state, found.node, divisions)
-        return list(by_tree(graph, members, groups, node, children, policy))
-    try:
-        return list(min_cut(graph, members, groups, policy))
-    except InvalidInput:
-        if not divisions:
-            raise
-        # Who placed two seeds in one superpixel may well mean no more than its pieces.
-        return list(min_cut(graph, members, groups, policy, isolating=True))
+
+    def cut(inside: Any, seeds: Groups) -> list[Any]:
+        if method == "seeded":
+            return list(seeded(graph, inside, seeds, policy))
+        if method == "tree":
+            node, children = _branches(state, found.node, divisions)
+            children = pruned(node, children, set(inside.tolist()))
+            return list(by_tree(graph, inside, seeds, node, children, policy))
+        try:
+            return list(min_cut(graph, inside, seeds, policy))
+        except InvalidInput:
+            if not divisions:
+                raise
+            # Who placed two seeds in one superpixel may well mean no more than its pieces.
+            return list(min_cut(graph, inside, seeds, policy, isolating=True))
+
+    # A superpixel that was in pieces before it was divided may leave pieces that do not touch.
+    return piecewise(graph, members, groups, cut) if divisions else cut(members, groups)
 
 
 def _branches(state: State, node: int, divisions: Sequence[Division]) -> tuple[int, Any]:

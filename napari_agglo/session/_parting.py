@@ -93,7 +93,8 @@ class Parting(Editing):
         """Cut a segment between groups of pixels, through superpixels where that is needed.
 
         A superpixel in which points of different groups lie is divided first, by flooding the
-        boundary cue from them: its largest piece keeps its id, the others get new ones.
+        boundary cue from them: its largest piece keeps its id, the others get new ones. If it was in
+        pieces that do not touch, a piece without points goes with the largest part.
 
         Parameters
         ----------

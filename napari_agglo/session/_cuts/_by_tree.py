@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
@@ -135,6 +135,31 @@ def separating_nodes(
         if not has_children[k]:
             leaves.setdefault(top[k], []).append(_superpixel(order[k]))
     return [np.array(sorted(found), np.int64) for found in leaves.values()]
+
+
+def pruned(
+    node: Node, children: Callable[[Node], Sequence[Node]], leaves: Collection[int]
+) -> Callable[[Node], Sequence[Node]]:
+    """Return the children of nodes again, without those that hold none of the `leaves`.
+
+    Examples
+    --------
+    >>> tree = {7: (6, 4), 6: (1, 5), 5: (2, 3)}
+    >>> children = pruned(7, lambda node: tree.get(node, ()), {1, 4})
+    >>> children(7), children(6)
+    ([6, 4], [1])
+    """
+    under: dict[Node, list[Node]] = {}
+    waiting = [node]
+    while waiting:
+        here = waiting.pop()
+        under[here] = list(children(here))
+        waiting += under[here]
+    alive: dict[Node, bool] = {}
+    for here in reversed(under):  # what is under a node was found after it
+        inner = under[here]
+        alive[here] = any(alive[k] for k in inner) if inner else _superpixel(here) in leaves
+    return lambda here: [child for child in under[here] if alive[child]]
 
 
 def _superpixel(leaf: Any) -> int:

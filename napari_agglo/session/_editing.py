@@ -50,7 +50,7 @@ class Editing(Seeing):
         """
         with self._lock:
             self._require_writing()
-            segments = [self._find(s, "segments") for s in (first, *others)]
+            segments = [self._find(first, "first"), *(self._find(s, "others") for s in others)]
             if len(segments) < 2:
                 raise Refused(f"`others` is empty; say what is to be merged with {first}.")
             if len({found.node for found in segments}) < len(segments):

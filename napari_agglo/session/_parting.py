@@ -22,6 +22,7 @@ from napari_agglo.session._rules import (
     Refused,
     check_method,
     dense_groups,
+    dense_list,
     require_unlocked,
 )
 
@@ -79,7 +80,7 @@ class Parting(Editing):
         with self._lock:
             self._require_writing()
             found = self._cuttable(segment)
-            (leaving,) = dense_groups(self._state.graph, [superpixels], "superpixels")
+            leaving = dense_list(self._state.graph, superpixels, "superpixels")
             return self._cut(found, _cutting.without(self._state, found, leaving), progress)
 
     def cut_points(
@@ -93,8 +94,8 @@ class Parting(Editing):
         """Cut a segment between groups of pixels, through superpixels where that is needed.
 
         A superpixel in which points of different groups lie is divided first, by flooding the
-        boundary cue from them: its largest piece keeps its id, the others get new ones. If it was in
-        pieces that do not touch, a piece without points goes with the largest part.
+        boundary cue from them: its largest piece keeps its id, the others get new ones. If it was
+        in pieces that do not touch, a piece without points goes with the largest part.
 
         Parameters
         ----------
@@ -126,11 +127,14 @@ class Parting(Editing):
         come to be by the cut have the ids that they would get.
         """
         with self._lock:
+            if sum(given is not None for given in (seeds, parts, points)) != 1:
+                raise Refused(
+                    "Give `seeds` or `parts`, groups of superpixels, [[a], [b, c]], or `points`, "
+                    "groups of pixels, [[(3, 4)], [(9, 9), (9, 12)]]; one, and not two of them."
+                )
             if points is None:
                 _, plan = self._cut_plan(segment, seeds, method, parts)
             else:
-                if seeds is not None or parts is not None:
-                    raise Refused("Give `seeds`, `parts` or `points`, not two of them.")
                 found = self._cuttable(segment)
                 plan = _cutting.by_points(self._state, found, points, check_method(method))
             ids = self._state.graph.ids
@@ -144,13 +148,14 @@ class Parting(Editing):
 
     def _cut_plan(self, segment: Any, seeds: Any, method: str, parts: Any) -> tuple[Found, Plan]:
         found = self._cuttable(segment)
+        check_method(method)
         if (seeds is None) == (parts is None):
             raise Refused("Give `seeds` or `parts`: groups of superpixels, [[a], [b, c]].")
         if parts is not None:
             groups = dense_groups(self._state.graph, parts, "parts")
             return found, _cutting.into_parts(self._state, found, groups)
         groups = dense_groups(self._state.graph, seeds, "seeds")
-        return found, _cutting.by_seeds(self._state, found, groups, check_method(method))
+        return found, _cutting.by_seeds(self._state, found, groups, method)
 
     def _cut(self, found: Found, plan: Plan, progress: ProgressCallback | None) -> Change:
         steps = (plan.step(self.threshold),)

@@ -47,27 +47,27 @@ class Found:
         return int(self.members[0])
 
 
-def dense_of(graph: RegionGraph, superpixel: Any, argument: str = "superpixel") -> int:
-    """Return the dense id of a superpixel; refuse an id that is none."""
-    if not is_whole(superpixel):
-        raise Refused(f"`{argument}` must be the id of a superpixel, got {superpixel!r}.")
+def dense_of(
+    graph: RegionGraph, given: Any, argument: str = "superpixel", what: str = "superpixel"
+) -> int:
+    """Return the dense id of a superpixel, or of the one that a segment is named after."""
+    hint = f"ask {what}_at(index) for one."
+    if not is_whole(given):
+        raise Refused(f"`{argument}` must be the id of a {what}, got {given!r}; {hint}")
     ids = graph.ids
     at = 0
-    if 0 < superpixel <= int(ids[-1]):
-        at = int(np.searchsorted(ids, np.uint64(superpixel)))
-    if at == 0 or ids[at] != superpixel:
-        why = "0 is no region" if superpixel == 0 else "there is none of that id"
-        raise Refused(
-            f"`{argument}` must be the id of a superpixel, got {superpixel}: {why}; ask "
-            "superpixel_at(index) for one."
-        )
+    if 0 < given <= int(ids[-1]):
+        at = int(np.searchsorted(ids, np.uint64(given)))
+    if at == 0 or ids[at] != given:
+        why = "0 is no region" if given == 0 else "there is none of that id"
+        raise Refused(f"`{argument}` must be the id of a {what}, got {given}: {why}; {hint}")
     return at
 
 
 def find(seen: Seen, segment: Any, argument: str = "segment") -> Found:
     """Return the segment of an id, at the threshold; refuse an id that none has."""
     graph, tree = seen.state.graph, seen.state.tree
-    name = dense_of(graph, segment, argument)
+    name = dense_of(graph, segment, argument, "segment")
     node = seen.node(name)
     if node is None:
         superpixel = int(tree.record.names.superpixel_of[name])
@@ -167,6 +167,18 @@ def dense_groups(graph: RegionGraph, groups: Any, argument: str) -> list[list[in
             )
         out.append([dense_of(graph, superpixel, argument) for superpixel in group])
     return out
+
+
+def dense_list(graph: RegionGraph, superpixels: Any, argument: str) -> list[int]:
+    """Return superpixels as dense ids."""
+    is_list = isinstance(superpixels, Iterable) and not isinstance(superpixels, (str, bytes))
+    given = list(superpixels) if is_list else []
+    if not is_list or not all(map(is_whole, given)):
+        raise Refused(
+            f"`{argument}` must be a list of ids of superpixels, [a, b], got {superpixels!r:.80}; "
+            "ask superpixel_at(index) for one."
+        )
+    return [dense_of(graph, superpixel, argument) for superpixel in given]
 
 
 def check_index(graph: RegionGraph, index: Any) -> tuple[int, ...]:

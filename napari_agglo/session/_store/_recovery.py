@@ -7,6 +7,7 @@ time. What is damaged is moved aside.
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -64,7 +65,7 @@ class _Recovery:
         try:
             _policies.recall(self.folder, manifest.policy)
         except AggloError as error:
-            self._give_up(str(error))
+            self._give_up(_plain(error))
         kept = self._journal(manifest)
         return Report(
             kept.kept,
@@ -78,7 +79,8 @@ class _Recovery:
         try:
             return read_manifest(self.folder)
         except SessionDamaged as error:
-            reason = str(error)
+            is_there = (self.folder / MANIFEST).exists()
+            reason = _plain(error) if is_there else f"{self.folder} has no {MANIFEST}."
         try:
             copy = decode(read_attributes(self.folder / ARRAYS))
         except (OSError, ValueError, LookupError, TypeError, RecursionError) as error:
@@ -100,7 +102,7 @@ class _Recovery:
             return read_superpixels(self.folder, manifest)
         except AggloError as error:
             if given is None:
-                self._give_up(f"{error} Call recover() with superpixels=PATH.")
+                self._give_up(f"{_plain(error)} They can be put back: superpixels=PATH.")
                 return None
         labels = given_superpixels(given, manifest)
         if manifest.source is None:
@@ -206,3 +208,8 @@ class _Recovery:
     def _give_up(self, sentence: str) -> None:
         self.unmended = True
         self.sentences.append(sentence)
+
+
+def _plain(error: Exception) -> str:
+    """Return the words of an error without the advice to recover, which is what is being done."""
+    return re.sub(r"[;,] call recover\(\)[^.]*", "", str(error))

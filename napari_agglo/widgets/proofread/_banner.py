@@ -9,6 +9,7 @@ from psygnal import Signal
 from napari_agglo.widgets._colours import GROUPS
 from napari_agglo.widgets._napari import text_overlay
 from napari_agglo.widgets._scene import Scene
+from napari_agglo.widgets._writing import Writing
 from napari_agglo.widgets.proofread._seeds import GROUP_NAMES, Seeds
 
 READING, EDITING, CUTTING = "#6b7280", "#15803d", "#b45309"
@@ -26,6 +27,8 @@ class Mode:
         self.words = ""
         self.colour = READING
         self._before: dict[str, Any] | None = None  # the text on the canvas before ours
+        self._writing = Writing()
+        self.project.closing.connect(self._writing.stop)
         self.project.hierarchy_changed.connect(self._follow)
         self.project.selection_changed.connect(self._follow)
         seeds.changed.connect(self._follow)
@@ -55,7 +58,7 @@ class Mode:
         overlay = text_overlay(self.scene.viewer)
         if self._before is None:
             self._before = {name: getattr(overlay, name) for name in _OURS}
-        overlay.text = self.words
+        self._writing.write(overlay, self.words)
         overlay.position = "top_center"
         overlay.font_size = 11
         overlay.color = "white"
@@ -68,6 +71,7 @@ class Mode:
     def _restore(self) -> None:
         if self._before is None:
             return
+        self._writing.stop()
         overlay = text_overlay(self.scene.viewer)
         for name, value in self._before.items():
             setattr(overlay, name, value)

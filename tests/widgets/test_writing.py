@@ -1,0 +1,30 @@
+"""Words on the canvas come a few new letters at a time, and all of them in the end."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+from napari_agglo.widgets._writing import Writing
+
+
+def test_new_letters_come_a_few_at_a_time(qtbot):
+    overlay = SimpleNamespace(text="")
+    writing = Writing()
+    writing.write(overlay, "PROOFREADING")
+    assert overlay.text == "PR"
+    qtbot.waitUntil(lambda: overlay.text == "PROOFREADING", timeout=5000)
+    writing.write(overlay, "FRIDA")
+    assert overlay.text == "FRIDA", "all of them are known"
+
+
+def test_what_is_written_last_stands(qtbot):
+    overlay = SimpleNamespace(text="")
+    writing = Writing()
+    writing.write(overlay, "one and two and three")
+    writing.write(overlay, "quick brown fox")
+    qtbot.waitUntil(lambda: overlay.text == "quick brown fox", timeout=5000)
+    writing.write(overlay, "jumps over the lazy dog")
+    writing.stop()
+    overlay.text = "what was there before"
+    qtbot.wait(200)
+    assert overlay.text == "what was there before"

@@ -13,7 +13,7 @@ from napari_agglo._progress import ProgressCallback
 from napari_agglo.agglomeration import Merges
 from napari_agglo.errors import InvalidInput
 from napari_agglo.graph import RegionGraph
-from napari_agglo.policy import Policy, as_policy
+from napari_agglo.policy import LearnedPolicy, Policy, as_policy
 from napari_agglo.session._core import last_threshold
 from napari_agglo.session._history import Entry, History
 from napari_agglo.session._previewing import Previewing
@@ -21,7 +21,8 @@ from napari_agglo.session._repair._hierarchy import Hierarchy
 from napari_agglo.session._resuming import NAME as SNAPSHOT
 from napari_agglo.session._resuming import resume
 from napari_agglo.session._state import State
-from napari_agglo.session._store import Report, SessionDamaged, Store
+from napari_agglo.session._store import Report, SessionDamaged, Store, check_path
+from napari_agglo.session._tree_check import check_tree
 from napari_agglo.tree import MergeTree, agglomerate
 
 
@@ -80,7 +81,9 @@ class Session(Previewing):
         policy : Policy or str
             What merges: a learned policy, or ``"mean"``.
         tree : MergeTree, optional
-            ``agglomerate(graph, policy)``, if it is at hand; otherwise it is made.
+            ``agglomerate(graph, policy)``, if it is at hand; otherwise it is made. Another is
+            refused: it must be of these superpixels, merge all that touches, and a hundred of its
+            merges, or all if there are no more, must have the priorities that the policy says.
         gold : array of int, optional
             A gold standard of the same shape: errors are then measured after each edit.
         source : path-like, optional
@@ -89,9 +92,14 @@ class Session(Previewing):
         progress : callable, optional
             Told how far it is; raise `Cancelled` in it, and nothing is made.
         """
+        check_path(path, "a new session, NAME.agglo")
         checked = as_policy(policy)
         if tree is None:
             tree = agglomerate(graph, checked, progress=progress)
+        elif isinstance(graph, RegionGraph):  # else it is refused below
+            if isinstance(checked, LearnedPolicy):
+                checked.check(graph)
+            check_tree(tree, graph, checked)
         store = Store.create(
             path, graph, checked, tree=tree, gold=gold, source=source, progress=progress
         )

@@ -1,0 +1,127 @@
+"""Whether a merge tree is what a policy makes of a graph, by a sample: making it takes far longer.
+
+A tree from elsewhere would be believed for good: edits are done on it, and what they repair is
+computed with the policy.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from napari_agglo._hashing import uniform
+from napari_agglo.errors import InvalidInput
+from napari_agglo.graph import RegionGraph, edges_within
+from napari_agglo.policy import LearnedPolicy, MeanPolicy, Policy
+from napari_agglo.session._learning import pair_row
+from napari_agglo.tree import MergeTree
+
+_SAMPLE = 100  # merges that are scored anew
+_LARGEST = 1000  # superpixels of a merge that is; the time goes with them
+_TOLERANCE = 1e-6
+
+
+def check_tree(tree: Any, graph: RegionGraph, policy: Policy) -> None:
+    """Refuse a tree that is not ``agglomerate(graph, policy)``, as far as a sample tells.
+
+    It must be of the graph's superpixels, merge all that touches, and the priorities of a hundred
+    merges, of all if there are no more, must be what the policy says of the regions that they join.
+
+    Examples
+    --------
+    >>> import numpy as np, napari_agglo as agglo
+    >>> boundary = np.array([[0.0, 0.2, 0.6, 0.8]])
+    >>> graph = agglo.region_graph(np.array([[5, 6, 7, 8]]), boundary)
+    >>> other = agglo.region_graph(np.array([[5, 6, 7, 8]]), 1 - boundary)
+    >>> check_tree(agglo.agglomerate(graph), graph, agglo.MeanPolicy())
+    >>> check_tree(agglo.agglomerate(other), graph, agglo.MeanPolicy())  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    napari_agglo.errors.InvalidInput: `tree` must be agglomerate(graph, policy), but merges 8 ...
+    """
+    if not isinstance(tree, MergeTree):
+        raise InvalidInput(
+            f"`tree` must be a MergeTree, got {type(tree).__name__}; pass agglomerate(graph, "
+            "policy), or leave it out."
+        )
+    if tree.n_superpixels != graph.n_regions:
+        raise InvalidInput(
+            f"`tree` must be of the graph's {graph.n_regions} superpixels, got "
+            f"{tree.n_superpixels}; agglomerate this graph."
+        )
+    if not _is_same_image(tree, graph):
+        raise InvalidInput(
+            "`tree` must be of the graph's superpixels, and is of others; agglomerate this graph."
+        )
+    names = tree.lut(np.inf)
+    apart = names[graph.edges[:, 0]] != names[graph.edges[:, 1]]
+    if apart.any():
+        a, b = graph.ids[graph.edges[int(np.argmax(apart))]]
+        raise InvalidInput(
+            f"`tree` must merge all that touches, but {a} and {b} never come together in it; leave "
+            "out `cannot_link` and `locked`, and lock segments in the session."
+        )
+    sample = _sampled(tree)
+    said = tree.priorities[sample]
+    right = _scored(tree, graph, policy, sample)
+    wrong = np.flatnonzero(~(np.abs(said - right) <= _TOLERANCE))
+    if len(wrong):
+        k = int(wrong[0])
+        a, b = graph.ids[[tree.winners[sample[k]], tree.losers[sample[k]]]]
+        raise InvalidInput(
+            f"`tree` must be agglomerate(graph, policy), but merges {max(a, b)} with {min(a, b)} "
+            f"at {said[k]:.6g}, of which this policy says {right[k]:.6g} on this graph; pass the "
+            "tree of this graph and policy, or leave it out."
+        )
+
+
+def _is_same_image(tree: MergeTree, graph: RegionGraph) -> bool:
+    ours, theirs = graph.superpixels, tree.superpixels
+    return ours is theirs or (
+        np.array_equal(ours.ids, theirs.ids)
+        and (ours.image is theirs.image or np.array_equal(ours.image, theirs.image))
+    )
+
+
+def _sampled(tree: MergeTree) -> NDArray[np.int64]:
+    """Return merges of every time at which regions are not large yet; all if there are few."""
+    if tree.n_merges <= _SAMPLE:
+        return np.arange(tree.n_merges)
+    _, start, stop = tree._intervals
+    made = np.arange(tree.n_merges) + tree.n_superpixels + 1
+    small = np.flatnonzero(stop[made] - start[made] <= _LARGEST)
+    return small[np.linspace(0, len(small) - 1, min(_SAMPLE, len(small))).astype(np.int64)]
+
+
+def _scored(
+    tree: MergeTree, graph: RegionGraph, policy: Policy, sample: NDArray[np.int64]
+) -> NDArray[np.float64]:
+    """Return what the policy says of some merges; NaN of regions that do not touch."""
+    out = np.full(len(sample), np.nan)
+    rows, known = [], []
+    for k, merge in enumerate(sample.tolist()):
+        a, b = (tree.members(node) for node in tree.children[merge].tolist())
+        if isinstance(policy, LearnedPolicy):
+            row = pair_row(graph, policy.features, a, b)
+            if row is not None:
+                rows.append(row)
+                known.append(k)
+        elif isinstance(policy, MeanPolicy):
+            out[k] = _mean_between(graph, policy.cue, a, b)
+        else:
+            out[k] = uniform(policy.seed, *sorted((int(a[0]), int(b[0]))))
+    if isinstance(policy, LearnedPolicy) and rows:
+        out[known] = policy.model.predict(np.stack(rows))
+    return out
+
+
+def _mean_between(
+    graph: RegionGraph, cue: str, a: NDArray[np.int64], b: NDArray[np.int64]
+) -> float:
+    rows = edges_within(graph.edges, np.sort(np.concatenate([a, b])))
+    across = np.isin(graph.edges[rows], a).sum(axis=1) == 1
+    between = graph.boundaries[rows[across]]
+    column = graph.layout.boundary_sums(graph.cue_index(cue)).start
+    faces = int(between[:, graph.layout.faces].sum())
+    return float(between[:, column].sum() / (255.0 * 2 * faces)) if faces else np.nan

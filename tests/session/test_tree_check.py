@@ -1,0 +1,99 @@
+"""A session takes the tree of its graph and policy, and no other."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import napari_agglo as agglo
+from napari_agglo import InvalidInput, MeanPolicy, Session
+from napari_agglo.policy import RandomPolicy
+from napari_agglo.session._tree_check import _SAMPLE, _sampled, check_tree
+
+LABELS = np.repeat(np.repeat(np.arange(1, 26).reshape(5, 5), 4, 0), 4, 1)
+CUE = np.random.default_rng(0).random(LABELS.shape).astype("f4")
+
+
+@pytest.fixture(scope="module")
+def graph():
+    return agglo.region_graph(LABELS, {"boundary": CUE, "other": CUE**2})
+
+
+@pytest.fixture(scope="module")
+def learned(graph):
+    gold = (LABELS > 12) + 1
+    return [agglo.train(graph, gold, strategy="flat", preset="minimal", classifier=kind)
+            for kind in ("forest", "logistic")]  # fmt: skip
+
+
+def test_each_policy_takes_its_own_tree_alone(graph, learned):
+    policies = [MeanPolicy(), MeanPolicy("other"), RandomPolicy(0), RandomPolicy(1), *learned]
+    trees = [agglo.agglomerate(graph, policy) for policy in policies]
+    for k, policy in enumerate(policies):
+        for j, tree in enumerate(trees):
+            if j == k:
+                check_tree(tree, graph, policy)
+            else:
+                with pytest.raises(InvalidInput, match=r"`tree` must be agglomerate\(graph, pol"):
+                    check_tree(tree, graph, policy)
+
+
+@settings(max_examples=40)
+@given(st.integers(0, 10**6), st.integers(1, 40), st.booleans())
+def test_the_tree_of_a_graph_is_always_taken(seed, n, in_two):
+    rng = np.random.default_rng(seed)
+    labels = rng.integers(1, n + 1, (9, 9)) * 3
+    if in_two:
+        labels[4] = 0
+    graph = agglo.region_graph(labels, rng.random(labels.shape))
+    for policy in (MeanPolicy(), RandomPolicy(seed)):
+        tree = agglo.agglomerate(graph, policy)
+        check_tree(tree, graph, policy)
+        if tree.n_merges:
+            k = int(rng.integers(tree.n_merges))
+            tree.priorities[k] += 0.01
+            with pytest.raises(InvalidInput, match="but merges"):
+                check_tree(tree, graph, policy)
+
+
+def test_of_a_large_tree_a_sample_is_looked_at():
+    rng = np.random.default_rng(1)
+    labels = np.arange(1, 2501).reshape(50, 50).repeat(2, 0).repeat(2, 1)
+    graph = agglo.region_graph(labels, rng.random(labels.shape))
+    tree = agglo.agglomerate(graph)
+    sample = _sampled(tree)
+    assert len(sample) == len(set(sample.tolist())) == _SAMPLE
+    assert sample[0] == 0
+    assert sample[-1] > 0.9 * tree.n_merges
+    check_tree(tree, graph, MeanPolicy())
+    other = agglo.agglomerate(agglo.region_graph(labels, rng.random(labels.shape)))
+    with pytest.raises(InvalidInput, match="but merges"):
+        check_tree(other, graph, MeanPolicy())
+
+
+def test_a_session_refuses_and_makes_nothing(tmp_path, graph, learned):
+    def create(tree, policy="mean"):
+        Session.create(tmp_path / "a.agglo", graph, policy, tree=tree)
+
+    other = agglo.agglomerate(agglo.region_graph(LABELS, 1 - CUE))
+    shifted = agglo.agglomerate(agglo.region_graph(LABELS.T.copy(), CUE))
+    fewer = agglo.agglomerate(agglo.region_graph(LABELS[:8], CUE[:8]))
+    for tree, words in [
+        (other, r"of which this policy says .* pass the tree of this graph"),
+        (shifted, "of the graph's superpixels, and is of others"),
+        (fewer, "of the graph's 25 superpixels, got 10"),
+        (agglo.agglomerate(graph, locked=[7]), "7 never come together in it; leave out"),
+        (agglo.agglomerate(graph, cannot_link=[(1, 25)]), "never come together in it"),
+        (3, "`tree` must be a MergeTree, got int"),
+    ]:
+        with pytest.raises(InvalidInput, match=words):
+            create(tree)
+    poor = agglo.region_graph(LABELS, CUE, statistics="mean")
+    with pytest.raises(InvalidInput):
+        Session.create(tmp_path / "a.agglo", poor, learned[0], tree=agglo.agglomerate(poor))
+    with pytest.raises(InvalidInput, match="`graph` must be a RegionGraph"):
+        Session.create(tmp_path / "a.agglo", LABELS, tree=other)
+    assert list(tmp_path.iterdir()) == []
+    create(agglo.agglomerate(graph, learned[0]), learned[0])

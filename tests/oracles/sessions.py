@@ -13,7 +13,7 @@ from napari_agglo import InvalidInput, Session
 from napari_agglo.features import feature_map
 from napari_agglo.graph import divide, runs_to_pieces
 from napari_agglo.policy import LearnedPolicy
-from napari_agglo.session._edits import Cut, as_ids, from_json
+from napari_agglo.session._edits import Cut, Lock, as_ids, from_json
 
 SCALES = (0.0, 0.25, 0.5, 0.75)
 
@@ -60,15 +60,17 @@ def from_scratch(graph, kind, seed, entries):
 
 def with_pieces(edit, division):
     """Return an older edit as it is after a division: what it says of one it says of all pieces."""
-    if not isinstance(edit, Cut):
-        return edit
-    parts = [
-        as_ids({*part.tolist(), *division.members.tolist()})
-        if division.superpixel in part
-        else part
-        for part in edit.parts
-    ]
-    return Cut(edit.scale, tuple(parts))
+
+    def whole(part):
+        if division.superpixel not in part:
+            return part
+        return as_ids({*part.tolist(), *division.members.tolist()})
+
+    if isinstance(edit, Cut):
+        return Cut(edit.scale, tuple(whole(part) for part in edit.parts))
+    if isinstance(edit, Lock):  # which has been unlocked since, so that this could be divided
+        return Lock(edit.scale, whole(edit.members))
+    return edit
 
 
 def partition(session):

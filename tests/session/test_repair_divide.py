@@ -10,23 +10,11 @@ from hypothesis import strategies as st
 from oracles.edits import adjacency, constraints, policy_score, tree_of_edits
 from oracles.proofreader import SCALES, draw_edit
 from oracles.repairs import POLICIES, as_scores, graphs, nodes_of, partition, state_of
+from oracles.sessions import with_pieces
 
 from napari_agglo.graph import divide
 from napari_agglo.session._edits import Cut, as_ids
 from napari_agglo.session._repair._hierarchy import Hierarchy
-
-
-def with_pieces(edit, division):
-    """Return an older edit as it is after a division: what it says of one it says of all pieces."""
-    if not isinstance(edit, Cut):
-        return edit
-    parts = [
-        as_ids({*part.tolist(), *division.members.tolist()})
-        if division.superpixel in part
-        else part
-        for part in edit.parts
-    ]
-    return Cut(edit.scale, tuple(parts))
 
 
 def draw_cut(draw, graph, seen, scale):

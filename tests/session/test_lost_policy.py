@@ -61,7 +61,7 @@ def test_the_entries_before_it_are_kept_and_the_rest_moved_aside(session, graph,
     (aside,) = report.aside
     first = (session.path / "journal.jsonl").read_bytes()
     assert first + aside.read_bytes() == journal
-    assert str(Session.recover(session.path)) == "All is well: 1 entries."
+    assert str(Session.recover(session.path)) == "All is well: 1 entry."
     with Session.open(session.path) as again:
         assert again.report.lost == 0
         again.threshold = 0.0

@@ -31,4 +31,7 @@ class Report:
     unmended: bool = False
 
     def __str__(self) -> str:
-        return " ".join(self.sentences) or f"All is well: {self.kept} entries."
+        return (
+            " ".join(self.sentences)
+            or f"All is well: {self.kept} {'entry' if self.kept == 1 else 'entries'}."
+        )

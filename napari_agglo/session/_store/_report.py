@@ -31,7 +31,5 @@ class Report:
     unmended: bool = False
 
     def __str__(self) -> str:
-        return (
-            " ".join(self.sentences)
-            or f"All is well: {self.kept} {'entry' if self.kept == 1 else 'entries'}."
-        )
+        entries = "1 entry" if self.kept == 1 else f"{self.kept} entries"
+        return " ".join(self.sentences) or f"All is well: {entries}."

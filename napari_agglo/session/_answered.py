@@ -63,12 +63,12 @@ def overruled(tree: Hierarchy, done: Sequence[Entry], threshold: float) -> set[i
 def _are_cut(tree: Hierarchy, a: int, b: int) -> bool:
     """Whether a live cut keeps two superpixels apart."""
     constraints = tree.record.constraints
-    for edit, parts in zip(constraints.edits, constraints.parts, strict=True):
-        if isinstance(edit, Cut):
-            held = [[k for k, part in enumerate(parts) if (part == s).any()] for s in (a, b)]
-            if held[0] and held[1] and held[0] != held[1]:
-                return True
-    return False
+    first, second = dict(constraints.entries(a)), dict(constraints.entries(b))
+    return any(
+        first[edit] != second[edit]
+        for edit in first.keys() & second.keys()
+        if isinstance(constraints.edits[edit], Cut)
+    )
 
 
 def _are_merged(tree: Hierarchy, a: int, b: int, scale: float) -> bool:

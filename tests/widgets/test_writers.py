@@ -57,9 +57,9 @@ def save_selected(viewer, path, by, monkeypatch):
     ("by", "name"),
     [
         ("napari builtins labels", "a.tif"),
-        ("Agglo Agglo labels", "a.tif"),
-        ("Agglo Agglo labels", "a.npy"),
-        ("Agglo Agglo labels", "a.zarr"),
+        ("Agglo labels", "a.tif"),
+        ("Agglo labels", "a.npy"),
+        ("Agglo labels", "a.zarr"),
     ],
 )
 @pytest.mark.parametrize("isolated", [False, True])

@@ -16,7 +16,7 @@ OUT ?= demo-output
 BIN := $(VENV)/bin
 SETUP := VENV="$(VENV)" PYTHON="$(PYTHON)" bash scripts/setup.sh
 
-.PHONY: help demo test test-full check pytest windows-editing windows-steps jitless bench docs clean setup
+.PHONY: help demo test test-full check pytest windows-proofread windows-compare windows-steps jitless bench docs clean setup
 
 help:  ## list these targets
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' Makefile | while IFS=$$'\t' read -r name text; do \
@@ -33,7 +33,7 @@ test:  ## everything that must pass: style, types, tests, doctests, windows, ker
 	@$(MAKE) --no-print-directory check
 	@echo "Running the tests, two parts at a time; what each says comes when it has ended (minutes)."
 	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target \
-		windows-editing pytest windows-steps jitless
+		windows-proofread pytest windows-steps windows-compare jitless
 
 test-full:  ## the same with the slow tests
 	@$(SETUP) test
@@ -49,13 +49,17 @@ check:
 pytest:
 	@"$(BIN)/python" -m pytest -q --ignore=tests/widgets --ignore=napari_agglo/widgets
 
-# napari in real windows, on a virtual display where there is none; in two parts, to run side by side.
-EDITING := compare proofread test_people.py test_scene.py test_story.py
-windows-editing:
-	@"$(BIN)/python" -m pytest -q $(addprefix tests/widgets/,$(EDITING))
+# napari in real windows, on a virtual display where there is none; in parts, to run side by side.
+PROOFREAD := proofread test_people.py test_scene.py
+COMPARE := compare test_story.py
+windows-proofread:
+	@"$(BIN)/python" -m pytest -q $(addprefix tests/widgets/,$(PROOFREAD))
+
+windows-compare:
+	@"$(BIN)/python" -m pytest -q $(addprefix tests/widgets/,$(COMPARE))
 
 windows-steps:
-	@"$(BIN)/python" -m pytest -q $(addprefix --ignore=tests/widgets/,$(EDITING)) \
+	@"$(BIN)/python" -m pytest -q $(addprefix --ignore=tests/widgets/,$(PROOFREAD) $(COMPARE)) \
 		tests/widgets napari_agglo/widgets
 
 # Bounds are checked and lines are seen only when the kernels run as plain Python. What only draws or

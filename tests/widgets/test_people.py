@@ -157,11 +157,12 @@ def test_the_dock_is_closed_during_a_run_and_opened_again(viewer, dock, project)
 
 
 def test_two_viewers_work_side_by_side(viewer, dock, project, make_napari_viewer, crop):
-    other = make_napari_viewer(show=True)
+    # Not shown: of two windows at once the driver in software refuses a texture now and then.
+    other = make_napari_viewer(show=False)
     fill(other, crop)
     beside = put(other)
     start(dock, Step.HIERARCHY)
-    start(beside, Step.HIERARCHY)
+    beside.steps[Step.HIERARCHY].run.button.click()
     settle(project, LONG)
     settle(beside.project, LONG)
     beside.project.threshold = 0.05

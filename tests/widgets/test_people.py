@@ -157,7 +157,7 @@ def test_the_dock_is_closed_during_a_run_and_opened_again(viewer, dock, project)
 
 
 def test_two_viewers_work_side_by_side(viewer, dock, project, make_napari_viewer, crop):
-    # Not shown: with two windows vispy now and then raises a GLError at a texture; why is not known.
+    # Not shown: with two windows vispy now and then raises a GLError at a texture, why is unknown.
     other = make_napari_viewer(show=False)
     fill(other, crop)
     beside = put(other)

@@ -21,14 +21,7 @@ from numpy.typing import NDArray
 import napari_agglo as agglo
 from benchmarks.volumes import crop, data_folder
 from napari_agglo.graph import RegionGraph, divide, superpixel_pieces
-from napari_agglo.session._cuts import (
-    _weights,
-    boundary_costs,
-    connected_pieces,
-    min_cut,
-    seeded,
-    segment_of,
-)
+from napari_agglo.session._cuts import boundary_costs, connected_pieces, min_cut, seeded, segment_of
 
 Cut = Callable[[NDArray[np.int64], list[list[int]]], list[NDArray[np.int64]]]
 
@@ -109,11 +102,11 @@ def quality() -> None:
 def _with_power(
     graph: RegionGraph, members: NDArray[np.int64], seeds: list[list[int]], power: int
 ) -> list[NDArray[np.int64]]:
-    usual, _weights._POWER = _weights._POWER, power
+    usual, min_cut._POWER = min_cut._POWER, power
     try:
         return min_cut(graph, members, seeds)
     finally:
-        _weights._POWER = usual
+        min_cut._POWER = usual
 
 
 def speed() -> None:

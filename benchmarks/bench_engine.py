@@ -7,8 +7,8 @@ import numpy as np
 import napari_agglo as agglo
 from benchmarks import bench_large, peers, volumes
 from benchmarks.timing import Table, cpu_seconds, interleaved
+from napari_agglo.agglomeration._merge_tree import map_labels
 from napari_agglo.graph import RegionGraph
-from napari_agglo.tree._kernels import map_labels
 
 SHAPE = (256, 512, 512)
 THRESHOLD = 0.3

@@ -23,9 +23,7 @@ import numpy as np
 from scipy import ndimage
 
 from napari_agglo.superpixels import oversegment
-from napari_agglo.superpixels._flood import flood
-from napari_agglo.superpixels._grid import make_grid
-from napari_agglo.superpixels._minima import label_minima
+from napari_agglo.superpixels._watershed import flood, label_minima, make_grid
 
 Array = np.ndarray[Any, Any]
 

@@ -196,7 +196,7 @@ def run(table: Table, quick: bool = False) -> None:
         return
     import napari
 
-    from napari_agglo.widgets._material import Material, Placement
+    from napari_agglo.widgets._dataset import Material, Placement
     from napari_agglo.widgets._project import project_of
     from napari_agglo.widgets._scene import scene_of
 

@@ -14,7 +14,7 @@ import numpy as np
 
 import napari_agglo as agglo
 from napari_agglo.session._cuts import connected_pieces
-from napari_agglo.session._learning import pair_row, refit
+from napari_agglo.session._relearn import pair_row, refit
 
 
 def volume(seed, faded):

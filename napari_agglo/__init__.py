@@ -30,6 +30,7 @@ from napari_agglo.errors import AggloError, Cancelled, InvalidInput
 
 if TYPE_CHECKING:
     from napari_agglo._progress import Progress, TrainingProgress
+    from napari_agglo.agglomeration import MergeTree, agglomerate
     from napari_agglo.compare import disagreements, matched
     from napari_agglo.evaluate import (
         best_agglomeration,
@@ -48,7 +49,6 @@ if TYPE_CHECKING:
     from napari_agglo.samples import Sample, sample
     from napari_agglo.session import Session
     from napari_agglo.superpixels import boundary_cue, oversegment
-    from napari_agglo.tree import MergeTree, agglomerate
     from napari_agglo.volumes import Volume, open_volume, write_labels
 
 _HOME = {
@@ -68,8 +68,8 @@ _HOME = {
     "RandomPolicy": "policy",
     "load_policy": "policy",
     "train": "learning",
-    "agglomerate": "tree",
-    "MergeTree": "tree",
+    "agglomerate": "agglomeration",
+    "MergeTree": "agglomeration",
     "split_vi": "evaluate",
     "metrics": "evaluate",
     "breakdown": "evaluate",

@@ -103,7 +103,7 @@ def test_no_place_for_the_kernel_cache():
         + """
 import numpy as np
 import napari_agglo as agglo
-import napari_agglo.graph, napari_agglo.agglomeration, napari_agglo.tree, napari_agglo.superpixels
+import napari_agglo.graph, napari_agglo.agglomeration, napari_agglo.superpixels
 assert agglo.split_vi(np.array([1, 1, 2, 2]), np.array([1, 1, 1, 1])) == (0.0, 1.0)
 """,
         HOME="/nonexistent",
@@ -129,10 +129,10 @@ def test_a_changed_helper_is_not_hidden_by_the_cache_of_its_callers(tmp_path):
     shutil.copy(ROOT / "napari_agglo" / "_jit.py", package)
     helper = package / "helper.py"
     helper.write_text(
-        "from napari_agglo._jit import inlined\n\n@inlined\ndef number():\n    return 1\n"
+        "from napari_agglo._numba import inlined\n\n@inlined\ndef number():\n    return 1\n"
     )
     (package / "caller.py").write_text(
-        "from napari_agglo._jit import kernel\nfrom napari_agglo.helper import number\n\n"
+        "from napari_agglo._numba import kernel\nfrom napari_agglo.helper import number\n\n"
         "@kernel\ndef ask():\n    return number()\n"
     )
     code = (

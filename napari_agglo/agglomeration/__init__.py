@@ -1,5 +1,8 @@
-"""Greedy hierarchical agglomeration: a region graph and a policy give a sequence of merges."""
+"""Greedy hierarchical agglomeration: a region graph and a policy give a merge tree."""
 
+from __future__ import annotations
+
+from napari_agglo._numba.heaps import heap_pop, heap_push
 from napari_agglo.agglomeration._adjacency import (
     HEAD,
     NEXT,
@@ -10,20 +13,24 @@ from napari_agglo.agglomeration._adjacency import (
     find_edge,
     link,
 )
-from napari_agglo.agglomeration._greedy import (
+from napari_agglo.agglomeration._agglomerate import (
     Merges,
+    agglomerate,
     merge_greedily,
     policy_scoring,
     start_rescoring,
 )
-from napari_agglo.agglomeration._heaps import heap_pop, heap_push
+from napari_agglo.agglomeration._merge_tree import Heritage, MergeTree
 from napari_agglo.agglomeration._rescoring import enter_edges, merge_pair, remove_edge
 
 __all__ = [
     "HEAD",
     "NEXT",
     "Adjacency",
+    "Heritage",
+    "MergeTree",
     "Merges",
+    "agglomerate",
     "attach",
     "contract",
     "edge_records",

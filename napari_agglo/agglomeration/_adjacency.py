@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from napari_agglo._hashing import pair_hash
-from napari_agglo._jit import inlined, kernel
+from napari_agglo._numba import inlined, kernel
+from napari_agglo._numba.hash_tables import pair_hash
 
 
 class Adjacency(NamedTuple):

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from napari_agglo._jit import inlined, kernel
+from napari_agglo._numba import inlined, kernel
 from napari_agglo.agglomeration._adjacency import HEAD, NEXT, contract
 from napari_agglo.features import fill_edge, fill_node
 from napari_agglo.graph import merge_boundaries, merge_regions

@@ -7,8 +7,8 @@ import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from napari_agglo.cli._failures import SomeFailed, describe, say
-from napari_agglo.cli._outputs import check_folder_output
+from napari_agglo.cli._files import check_folder_output
+from napari_agglo.cli._main import SomeFailed, describe, say
 from napari_agglo.errors import InvalidInput
 
 SUFFIXES = (

@@ -10,23 +10,58 @@ from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from napari_agglo._version import __version__
-from napari_agglo.cli import (
-    _cue,
-    _curve,
-    _demo,
-    _evaluate,
-    _movie,
-    _oversegment,
-    _report,
-    _sample,
-    _segment,
-    _train,
+from napari_agglo.cli._commands import (
+    cue,
+    curve,
+    demo,
+    evaluate,
+    movie,
+    oversegment,
+    report,
+    sample,
+    segment,
+    train,
 )
-from napari_agglo.cli._failures import describe, say
-from napari_agglo.errors import InvalidInput
+from napari_agglo.errors import AggloError, InvalidInput
+
+# What went wrong, in one line, and the exit status that goes with it.
+
+
+class SomeFailed(AggloError):
+    """Some images of many failed; each has been told of already."""
+
+    def __init__(self, message: str, status: int) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+def describe(error: Exception) -> tuple[str, int]:
+    """Return what the user must know of an error, and 2 if they can mend it, 1 if it is ours."""
+    if isinstance(error, SomeFailed):
+        return str(error), error.status
+    if isinstance(error, OSError) and error.strerror:
+        where = f": {error.filename}" if error.filename else ""
+        return f"{error.strerror}{where}; check the path and its permissions", 2
+    if isinstance(error, (AggloError, OSError)):
+        return str(error), 2
+    if isinstance(error, MemoryError):
+        return f"not enough memory ({error}); try a smaller crop", 2
+    if os.environ.get("NAPARI_AGGLO_DEBUG"):
+        raise error
+    return (
+        f"unexpected {type(error).__name__}: {error} "
+        "(set NAPARI_AGGLO_DEBUG=1 to see where, and please report it)",
+        1,
+    )
+
+
+def say(message: str) -> None:
+    """Print one line to stderr."""
+    print(f"napari-agglo: {' '.join(message.split())}", file=sys.stderr, flush=True)
+
 
 _COMMANDS = (
-    _demo, _sample, _cue, _oversegment, _train, _segment, _evaluate, _curve, _report, _movie,
+    demo, sample, cue, oversegment, train, segment, evaluate, curve, report, movie,
 )  # fmt: skip
 
 
@@ -68,7 +103,7 @@ def _parse(words: Sequence[str]) -> argparse.Namespace:
             quoted = "; a pattern must be in quotes" if "--each" in words else ""
             arguments.parser.error(f"unrecognized arguments: {' '.join(rest)}{quoted}")
     except InvalidInput as error:
-        hint = _evaluate.hint(words[1:]) if words[:1] == [_evaluate.NAME] else ""
+        hint = evaluate.hint(words[1:]) if words[:1] == [evaluate.NAME] else ""
         raise InvalidInput(f"{hint}{error}") from None
     return arguments
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from napari_agglo.compare._disagreements import Disagreements
-from napari_agglo.compare._images import disagreements, matched
-from napari_agglo.compare._matching import Matching, match_tables
-from napari_agglo.compare._overlaps import Overlaps, overlaps
-from napari_agglo.compare._refined import refined
-from napari_agglo.compare._tables import table_codes, table_disagreements
+from napari_agglo.compare._disagreements import (
+    Disagreements,
+    disagreements,
+    matched,
+    table_codes,
+    table_disagreements,
+)
+from napari_agglo.compare._matching import Matching, Overlaps, match_tables, overlaps
+from napari_agglo.compare._refine import refined
 
 __all__ = [
     "matched",

@@ -8,14 +8,101 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from napari_agglo.compare._overlaps import Overlaps
-from napari_agglo.compare._parts import Side, side
+from napari_agglo._numba import kernel
+from napari_agglo._progress import ProgressCallback
+from napari_agglo.agglomeration._merge_tree import map_labels
+from napari_agglo.compare._matching import Overlaps, match_largest, overlaps
 from napari_agglo.errors import InvalidInput, is_whole
+from napari_agglo.evaluate._runs import boxes_of, code_image, coordinate_sums, nearest_voxels
+from napari_agglo.graph import RegionGraph
+from napari_agglo.volumes import (
+    Contingency,
+    DenseLabels,
+    check_same_shape,
+    contingency,
+    dense_labels,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+# Which overlaps are parts split off from their segments, and what they contribute to the VI.
+
+
+@dataclass(frozen=True, eq=False)
+class Side:
+    """What each overlap is to its segment on one side.
+
+    Attributes
+    ----------
+    main : ndarray of int64, shape (k,)
+        The largest overlap of the same segment; an overlap that is not its own main one is a part
+        that the other segmentation has elsewhere. Of equals the first is the main one.
+    bits : ndarray of float64, shape (k,)
+        What the overlap contributes to the conditional entropy of the other side, with its share
+        of what the main one does; that of main ones is 0, so that parts alone sum to the whole.
+    """
+
+    main: NDArray[np.int64]
+    bits: NDArray[np.float64]
+
+    def parts(self) -> NDArray[np.bool_]:
+        """Return which overlaps are not the main ones of their segments."""
+        return np.asarray(self.main != np.arange(len(self.main)))
+
+
+def side(names: NDArray[np.int64], n_names: int, sizes: NDArray[np.int64]) -> Side:
+    """Group overlaps by the segment they are of.
+
+    Examples
+    --------
+    Segment 1 is halved: one half is the main part, the other accounts for the whole bit.
+
+    >>> found = side(np.array([1, 1]), 2, np.array([8, 8]))
+    >>> found.main, found.bits
+    (array([0, 0]), array([0., 1.]))
+    """
+    best = np.full(n_names, -1, np.int64)
+    total = np.zeros(n_names, np.int64)
+    _main_kernel(names, sizes, best, total)
+    main = best[names]
+    own = sizes * np.log2(total[names] / sizes) if len(sizes) else np.zeros(0)
+    rest = total[names] - sizes[main]
+    bits = np.zeros(len(names))
+    part = main != np.arange(len(names))
+    bits[part] = own[part] + own[main[part]] * (sizes[part] / rest[part])
+    return Side(main, bits / max(int(sizes.sum()), 1))
+
+
+def codes_of(pairs: Overlaps) -> NDArray[np.uint8]:
+    """Return the code of each overlap: 1 a part of its first segment, 2 of its second, 3 of both.
+
+    Examples
+    --------
+    >>> from napari_agglo.compare import overlaps
+    >>> codes_of(overlaps([1, 1, 2], [1, 2, 2], [5, 4, 3]))
+    array([0, 1, 2], dtype=uint8)
+    """
+    codes = np.full(len(pairs), 3, np.uint8)
+    for bit, names, n in ((1, pairs.first, pairs.n_first), (2, pairs.second, pairs.n_second)):
+        best, total = np.full(n, -1, np.int64), np.zeros(n, np.int64)
+        _main_kernel(names, pairs.sizes, best, total)
+        codes[best[best >= 0]] &= np.uint8(3 - bit)  # main ones are no parts
+    return codes
+
+
+@kernel
+def _main_kernel(names: Any, sizes: Any, best: Any, total: Any) -> None:
+    """Find the largest overlap and the pixels of each name. Nothing is checked."""
+    for i in range(names.size):
+        name = names[i]
+        total[name] += sizes[i]
+        if best[name] < 0 or sizes[i] > sizes[best[name]]:
+            best[name] = i
+
 
 Kind = Literal["merged", "split"]
 Places = Callable[[NDArray[np.int64]], tuple[NDArray[np.int64], NDArray[np.int64]]]
@@ -133,3 +220,194 @@ def _check(n: Any, kind: Any, min_size: Any) -> None:
         raise InvalidInput(f"`kind` must be 'merged', 'split' or None for both, got {kind!r}.")
     if not is_whole(min_size):
         raise InvalidInput(f"`min_size` must be a whole number of pixels, got {min_size!r}.")
+
+
+# Two label images: one renumbered like the other, and where they differ.
+
+
+def matched(
+    reference: Any, other: Any, *, progress: ProgressCallback | None = None
+) -> NDArray[Any]:
+    """Renumber a segmentation so that segments that overlap most share the label of the reference.
+
+    Parameters
+    ----------
+    reference, other : array of int, same shape
+        Label images; 0 is no segment, in both.
+    progress : callable, optional
+        Called with a `Progress` now and then; it may raise `Cancelled`.
+
+    Returns
+    -------
+    ndarray
+        The segments of `other`. One to one: of all pairs the one with the largest overlap is
+        matched, then the largest of the rest, and so on; of equals the smaller ids. A segment
+        without a partner gets the smallest label that neither a segment of the reference nor
+        another one has. Of the type of the reference, or a wider one if labels do not fit.
+
+    Examples
+    --------
+    >>> matched(np.array([7, 7, 7, 9, 9]), np.array([1, 1, 2, 2, 3]))
+    array([7, 7, 9, 9, 1])
+    """
+    ours, theirs = _both(reference, other, "reference", "other")
+    table = contingency(ours, theirs, ignore_labels=True, progress=progress)
+    partners = match_largest(_pairs(table))
+    labels = ours.ids[partners]
+    alone = np.flatnonzero(partners == 0)[1:]
+    candidates = np.arange(1, ours.ids.size + alone.size, dtype=np.uint64)
+    labels[alone] = np.setdiff1d(candidates, ours.ids)[: alone.size]
+    dtype = np.promote_types(ours.dtype, np.min_scalar_type(int(labels.max())))
+    if dtype.kind == "f":  # numpy's way to hold int64 and uint64 both
+        dtype = np.dtype(np.uint64)
+    out = np.empty(theirs.image.shape, dtype.newbyteorder("="))
+    map_labels(theirs.image.reshape(-1), labels.astype(out.dtype), out.reshape(-1))
+    return out
+
+
+def disagreements(a: Any, b: Any, *, progress: ProgressCallback | None = None) -> Disagreements:
+    """Find where two segmentations differ: what one has merged and the other split.
+
+    Parameters
+    ----------
+    a, b : array of int, same shape
+        Label images; pixels that are 0 in either are left out.
+    progress : callable, optional
+        Called with a `Progress` now and then; it may raise `Cancelled`.
+
+    Returns
+    -------
+    Disagreements
+        With a code for each pixel.
+
+    Examples
+    --------
+    >>> found = disagreements(np.array([5, 5, 5, 8, 8]), np.array([1, 1, 2, 3, 3]))
+    >>> found.codes
+    array([0, 0, 1, 0, 0], dtype=uint8)
+    >>> found.largest()[["kind", "whole", "part", "main", "size", "voxel_0"]]
+         kind  whole  part  main  size  voxel_0
+    0  merged      5     2     1     1        2
+    """
+    one, two = _both(a, b, "a", "b")
+    table = contingency(one, two, ignore_labels=True, progress=progress)
+    pairs = _pairs(table)
+    codes = code_image(table, one, two, codes_of(pairs), progress)
+
+    def places(rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        asked, back = np.unique(rows, return_inverse=True)
+        some = Contingency(
+            table.rows[asked], table.columns[asked], table.counts[asked], one.ids, two.ids
+        )
+        middles = coordinate_sums(some, one, two) / some.counts[:, None]
+        voxels = nearest_voxels(some, one, two, np.arange(asked.size), middles)
+        return voxels[back], boxes_of(some, one, two)[back]
+
+    return Disagreements(codes, pairs, (one.ids, two.ids), places)
+
+
+def _both(a: Any, b: Any, first: str, second: str) -> tuple[DenseLabels, DenseLabels]:
+    one = a if isinstance(a, DenseLabels) else dense_labels(a, first)
+    two = b if isinstance(b, DenseLabels) else dense_labels(b, second)
+    check_same_shape(one.image, two.image, first, second)
+    return one, two
+
+
+def _pairs(table: Contingency) -> Overlaps:
+    return Overlaps(
+        table.rows, table.columns, table.counts, np.arange(table.counts.size), table.row_ids.size,
+        table.column_ids.size,
+    )  # fmt: skip
+
+
+# Where two partitions of the same superpixels differ, from tables alone.
+
+
+def table_codes(a: ArrayLike, b: ArrayLike, sizes: ArrayLike) -> NDArray[np.uint8]:
+    """Return the codes of `table_disagreements` alone: milliseconds, to follow a slider.
+
+    Parameters
+    ----------
+    a, b : array of int, shape (n + 1,)
+        Name of the segment of each superpixel, as of `MergeTree.lut`; 0 is no segment.
+    sizes : array of int, shape (n + 1,)
+        Pixels of each superpixel, ``graph.sizes``.
+
+    Returns
+    -------
+    ndarray of uint8, shape (n + 1,)
+        0 agree, 1 merged in a but split in b, 2 split in a but merged in b, 3 both.
+
+    Examples
+    --------
+    >>> table_codes([0, 1, 1, 3], [0, 1, 2, 3], [0, 9, 2, 5])
+    array([0, 0, 1, 0], dtype=uint8)
+    """
+    pairs = overlaps(a, b, sizes)
+    return _spread(pairs)
+
+
+def table_disagreements(a: ArrayLike, b: ArrayLike, graph: RegionGraph) -> Disagreements:
+    """Find where two partitions of the superpixels of a graph differ.
+
+    Parameters
+    ----------
+    a, b : array of int, shape (n + 1,)
+        Name of the segment of each superpixel, as of `MergeTree.lut`; 0 is no segment.
+    graph : RegionGraph
+        The superpixels.
+
+    Returns
+    -------
+    Disagreements
+        With a code for each superpixel, and segments by the user's ids of their names.
+
+    Examples
+    --------
+    >>> import napari_agglo as agglo
+    >>> graph = agglo.region_graph(np.array([[5, 5, 5, 6, 7]]), np.zeros((1, 5)))
+    >>> found = table_disagreements([0, 1, 1, 3], [0, 1, 2, 3], graph)
+    >>> found
+    Disagreements(1 parts merged in a, 0.649 bits; 0 split in a, 0.000 bits)
+    >>> found.largest()[["kind", "whole", "part", "main", "size", "voxel_1"]]
+         kind  whole  part  main  size  voxel_1
+    0  merged      5     6     5     1        3
+    """
+    pairs = overlaps(a, b, graph.sizes)
+    if max(pairs.n_first, pairs.n_second) > len(graph.ids):
+        raise InvalidInput(
+            f"`a` and `b` must have names of superpixels, 0 to {graph.n_regions}, got "
+            f"{max(pairs.n_first, pairs.n_second) - 1}; take tables of this graph."
+        )
+
+    def places(rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        return _places(graph, pairs, rows)
+
+    return Disagreements(_spread(pairs), pairs, (graph.ids, graph.ids), places)
+
+
+def _spread(pairs: Overlaps) -> NDArray[np.uint8]:
+    """Return the code of each piece; the one appended is found at -1, where there is no pair."""
+    return np.append(codes_of(pairs), np.uint8(0))[pairs.of_piece]
+
+
+def _places(
+    graph: RegionGraph, pairs: Overlaps, rows: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return a voxel and the box of each overlap asked for."""
+    ndim = graph.layout.ndim
+    voxels = np.zeros((len(rows), ndim), np.int64)
+    boxes = np.zeros((len(rows), 2, ndim), np.int64)
+    sums = graph.regions[:, graph.layout.coordinates]
+    spacing = np.asarray(graph.spacing)
+    for k, row in enumerate(rows):
+        members = np.flatnonzero(pairs.of_piece == row)
+        boxes[k] = graph.boxes[members, 0].min(axis=0), graph.boxes[members, 1].max(axis=0)
+        middle = sums[members].sum(axis=0) / graph.sizes[members].sum()
+        own = sums[members] / graph.sizes[members, None]
+        nearest = int(members[np.argmin((((own - middle) * spacing) ** 2).sum(axis=1))])
+        start, stop = graph.boxes[nearest].astype(np.int64)
+        window = tuple(slice(a, b) for a, b in zip(start, stop, strict=True))
+        inside = np.argwhere(graph.superpixels.image[window] == nearest) + start
+        voxels[k] = inside[np.argmin((((inside - middle) * spacing) ** 2).sum(axis=1))]
+    return voxels, boxes

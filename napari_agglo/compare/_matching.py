@@ -9,9 +9,290 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from napari_agglo.compare._greedy import match_largest
-from napari_agglo.compare._names import name_rest
-from napari_agglo.compare._overlaps import overlaps
+from napari_agglo._numba import kernel
+from napari_agglo.errors import InvalidInput
+
+# Which segments of two tables overlap, and by how much, in time proportional to the tables.
+
+
+# Arrays as long as the largest name are made; below this, sparse names cost nothing.
+_SMALL = 1 << 16
+
+
+@dataclass(frozen=True, eq=False)
+class Overlaps:
+    """The pairs of segments that overlap, in ascending order of (first, second).
+
+    Attributes
+    ----------
+    first, second : ndarray of int64, shape (k,)
+        Names of the segments of the one and the other segmentation, none of them 0.
+    sizes : ndarray of int64, shape (k,)
+        Pixels that they share.
+    of_piece : ndarray of int64, shape (n,)
+        The pair that each piece belongs to; -1 where a name is 0.
+    n_first, n_second : int
+        One more than the largest name.
+    """
+
+    first: NDArray[np.int64]
+    second: NDArray[np.int64]
+    sizes: NDArray[np.int64]
+    of_piece: NDArray[np.int64]
+    n_first: int
+    n_second: int
+
+    def __len__(self) -> int:
+        return len(self.first)
+
+
+def overlaps(first: ArrayLike, second: ArrayLike, sizes: ArrayLike) -> Overlaps:
+    """Add up what the segments of two tables share.
+
+    Parameters
+    ----------
+    first, second : array of int, shape (n,)
+        Name of the segment of each piece; 0 is no segment. The pieces are superpixels (`first` and
+        `second` are tables as of `MergeTree.lut`), or whatever lies within one segment of each.
+    sizes : array of int, shape (n,)
+        Pixels of each piece. One of 0 is as if it were not there.
+
+    Returns
+    -------
+    Overlaps
+
+    Examples
+    --------
+    >>> found = overlaps([0, 1, 1, 3], [0, 1, 2, 2], [9, 10, 20, 30])
+    >>> found.first, found.second, found.sizes
+    (array([1, 1, 3]), array([1, 2, 2]), array([10, 20, 30]))
+    """
+    a, b, n = checked(first, "first"), checked(second, "second"), checked(sizes, "sizes", False)
+    if not a.shape == b.shape == n.shape:
+        raise InvalidInput(
+            "`first`, `second` and `sizes` must have a value for each of the same pieces, got "
+            f"{len(a)}, {len(b)} and {len(n)}; take all from one graph."
+        )
+    n_first, n_second = (int(names.max(initial=0)) + 1 for names in (a, b))
+    begin = np.zeros(max(n_first, n_second) + 1, np.int32)  # half the bytes: caches hold it longer
+    order, scratch = (np.empty(len(a), np.int32) for _ in range(2))
+    of_piece = np.empty(len(a), np.int64)
+    pairs = np.empty((3, len(a)), np.int64)
+    k = int(_overlap_kernel(a, b, n, n_first, n_second, begin, scratch, order, pairs, of_piece))
+    return Overlaps(pairs[0, :k], pairs[1, :k], pairs[2, :k], of_piece, n_first, n_second)
+
+
+def checked(values: ArrayLike, name: str, names: bool = True) -> NDArray[Any]:
+    """Return a table as int64, one of names as int32, or say what is wrong; kernels trust it."""
+    given = np.asarray(values)
+    if given.ndim != 1 or (given.dtype.kind not in "iu" and given.size):
+        raise InvalidInput(
+            f"`{name}` must be a table of whole numbers, one for each piece, got {given.dtype} of "
+            f"shape {given.shape}; MergeTree.lut gives such a table."
+        )
+    if not given.size:
+        given = np.zeros(0, np.int64)
+    low, high = int(given.min(initial=0)), int(given.max(initial=0))
+    if low < 0 or (names and high > min(max(8 * given.size, _SMALL), 2**31 - 2)):
+        raise InvalidInput(
+            f"`{name}` must have names from 0 to about the number of pieces ({given.size}), got "
+            f"{low if low < 0 else high}; take dense names, as MergeTree.lut has, not ids."
+        )
+    return np.ascontiguousarray(given, np.int32 if names else np.int64)
+
+
+@kernel
+def _overlap_kernel(
+    first: Any, second: Any, sizes: Any, n_first: Any, n_second: Any, begin: Any, scratch: Any,
+    order: Any, pairs: Any, of_piece: Any,
+) -> Any:  # fmt: skip
+    """Sort pieces by (first, second), by counting; add up equal ones. Nothing is checked."""
+    _by_counting(second, n_second, begin, scratch, order, False)
+    scratch[:] = order
+    _by_counting(first, n_first, begin, scratch, order, True)
+    k = -1
+    for i in order:
+        of_piece[i] = -1
+        if first[i] == 0 or second[i] == 0 or sizes[i] == 0:
+            continue
+        if k < 0 or pairs[0, k] != first[i] or pairs[1, k] != second[i]:
+            k += 1
+            pairs[0, k], pairs[1, k], pairs[2, k] = first[i], second[i], 0
+        pairs[2, k] += sizes[i]
+        of_piece[i] = k
+    return k + 1
+
+
+@kernel
+def _by_counting(names: Any, n_names: Any, begin: Any, before: Any, order: Any, again: Any) -> None:
+    """Write the order of pieces by name, of equal ones that of `before`. Nothing is checked."""
+    begin[: n_names + 1] = 0
+    for i in range(names.size):
+        begin[names[i] + 1] += 1
+    for name in range(n_names):
+        begin[name + 1] += begin[name]
+    for j in range(names.size):
+        i = before[j] if again else j
+        order[begin[names[i]]] = i
+        begin[names[i]] += 1
+
+
+# Labels for the segments that have no partner: none that the reference has, and steady ones.
+
+
+def name_rest(
+    others: Sequence[NDArray[Any]],
+    table: NDArray[Any],
+    labels: NDArray[np.int64],
+    previous: NDArray[np.int64] | None = None,
+) -> NDArray[np.int64]:
+    """Return the label of each segment of `table`: the one given, or one of its own.
+
+    One of its own is what it had before, or else its name, or else the smallest, whichever none of
+    the `others` has.
+
+    Examples
+    --------
+    >>> name_rest([np.array([1, 1])], np.array([1, 2]), np.array([0, 1, 0]))
+    array([0, 1, 2])
+    """
+    # No more labels are needed than there are pieces with a pixel: a match has a piece of its own,
+    # and so has each segment left alone, since two of these never overlap. The rest is to be safe.
+    room = max(int(names.max(initial=0)) + 1 for names in others)
+    limit = max(room, len(labels), len(table) + 1)
+    taken = np.zeros(limit + room + len(labels), np.bool_)
+    for names in others:
+        taken[names] = True
+    taken[0] = True
+    alone = np.zeros(len(labels), np.bool_)
+    alone[table] = True
+    alone[0] = False
+    alone &= labels == 0
+    named = labels.copy()
+    known = np.zeros(0, np.int64) if previous is None else previous
+    _name_kernel(np.flatnonzero(alone), known, limit, taken, named)
+    return named
+
+
+@kernel
+def _name_kernel(alone: Any, known: Any, limit: Any, taken: Any, labels: Any) -> None:
+    """Give labels that are not taken: known ones first, then names, then any. Checks nothing."""
+    for name in alone:
+        if name < known.size and known[name] < limit and not taken[known[name]]:
+            labels[name] = known[name]
+            taken[known[name]] = True
+    for name in alone:
+        if labels[name] == 0 and not taken[name]:
+            labels[name] = name
+            taken[name] = True
+    free = 1
+    for name in alone:
+        if labels[name] == 0:
+            while taken[free]:
+                free += 1
+            labels[name] = free
+            taken[free] = True
+
+
+# Match pairs one to one, the largest overlap first, without sorting them all.
+#
+# Strategy: a pair that is the largest of both its segments is taken by the greedy order whatever
+# the others are. So all such pairs are taken at once, pairs with a segment that is taken are
+# dropped, and this is repeated. A few rounds leave nothing, nearly always; whatever is left then is
+# sorted.
+
+
+_ROUNDS = 12
+
+
+def match_largest(pairs: Overlaps, previous: NDArray[np.int64] | None = None) -> NDArray[np.int64]:
+    """Return the partner of each second segment among the first ones; 0 for none.
+
+    Parameters
+    ----------
+    pairs : Overlaps
+        The pairs that may be matched.
+    previous : ndarray of int64, optional
+        Partners to be kept, by the same names, where they still overlap.
+
+    Examples
+    --------
+    >>> from napari_agglo.compare import overlaps
+    >>> match_largest(overlaps([1, 1, 2], [1, 2, 2], [5, 4, 3]))
+    array([0, 1, 2])
+    """
+    partner_of_first = np.zeros(pairs.n_first, np.int64)
+    partner = np.zeros(pairs.n_second, np.int64)
+    hint = np.zeros(0, np.int64) if previous is None else previous
+    _keep_kernel(pairs.first, pairs.second, hint, partner_of_first, partner)
+    live = np.arange(len(pairs))
+    best_first = np.empty(pairs.n_first, np.int64)
+    best_second = np.empty(pairs.n_second, np.int64)
+    left = _rounds_kernel(
+        pairs.first, pairs.second, pairs.sizes, live, best_first, best_second, partner_of_first,
+        partner, _ROUNDS,
+    )  # fmt: skip
+    rest = live[:left]
+    order = rest[np.argsort(-pairs.sizes[rest], kind="stable")]
+    _take_kernel(pairs.first, pairs.second, order, partner_of_first, partner)
+    return partner
+
+
+@kernel
+def _keep_kernel(first: Any, second: Any, hint: Any, of_first: Any, of_second: Any) -> None:
+    """Match the pairs that a hint names, each segment once. Nothing is checked."""
+    for i in range(first.size):
+        f, s = first[i], second[i]
+        if s < hint.size and hint[s] == f and of_first[f] == 0 and of_second[s] == 0:
+            of_first[f] = s
+            of_second[s] = f
+
+
+@kernel
+def _rounds_kernel(
+    first: Any, second: Any, sizes: Any, live: Any, best_first: Any, best_second: Any,
+    of_first: Any, of_second: Any, rounds: Any,
+) -> Any:  # fmt: skip
+    """Match pairs that are the best of both; return how many in `live` are left over.
+
+    Nothing is checked. Pairs come in ascending order of names, so that of equals the first is best.
+    """
+    n = live.size
+    for _ in range(rounds):
+        kept = 0
+        for j in range(n):
+            i = live[j]
+            if of_first[first[i]] == 0 and of_second[second[i]] == 0:
+                live[kept] = i
+                kept += 1
+        n = kept
+        if n == 0:
+            break
+        for j in range(n):
+            best_first[first[live[j]]] = -1
+            best_second[second[live[j]]] = -1
+        for j in range(n):
+            i = live[j]
+            f, s = first[i], second[i]
+            if best_first[f] < 0 or sizes[i] > sizes[best_first[f]]:
+                best_first[f] = i
+            if best_second[s] < 0 or sizes[i] > sizes[best_second[s]]:
+                best_second[s] = i
+        for j in range(n):
+            i = live[j]
+            if best_first[first[i]] == i and best_second[second[i]] == i:
+                of_first[first[i]] = second[i]
+                of_second[second[i]] = first[i]
+    return n
+
+
+@kernel
+def _take_kernel(first: Any, second: Any, order: Any, of_first: Any, of_second: Any) -> None:
+    """Match pairs in the order given where both are free. Nothing is checked."""
+    for i in order:
+        if of_first[first[i]] == 0 and of_second[second[i]] == 0:
+            of_first[first[i]] = second[i]
+            of_second[second[i]] = first[i]
 
 
 @dataclass(frozen=True, eq=False)

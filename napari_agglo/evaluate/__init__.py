@@ -2,19 +2,32 @@
 
 from __future__ import annotations
 
-from napari_agglo.evaluate._boundary import boundary_scores
-from napari_agglo.evaluate._boundary_curve import average_precision, boundary_curve
-from napari_agglo.evaluate._breakdown import Breakdown, breakdown
-from napari_agglo.evaluate._cross import CrossValidation, cross_validate
-from napari_agglo.evaluate._curve import best_covering, merge_curve, vi_curve
-from napari_agglo.evaluate._humans import human_agreement
-from napari_agglo.evaluate._mean_curve import mean_curve
-from napari_agglo.evaluate._merged_breakdown import merged_breakdown
-from napari_agglo.evaluate._metrics import metrics, table_metrics
-from napari_agglo.evaluate._optimum import best_agglomeration, best_lut, best_point
-from napari_agglo.evaluate._points import minimum, state_at, tangent_point
-from napari_agglo.evaluate._set import OverSet, over_set
-from napari_agglo.evaluate._vi import conditional_entropies, split_vi, weighted_vi
+from napari_agglo.evaluate._benchmark import (
+    CrossValidation,
+    OverSet,
+    cross_validate,
+    human_agreement,
+    over_set,
+)
+from napari_agglo.evaluate._best import best_agglomeration, best_lut, best_point
+from napari_agglo.evaluate._boundary import average_precision, boundary_curve, boundary_scores
+from napari_agglo.evaluate._breakdown import Breakdown, breakdown, merged_breakdown
+from napari_agglo.evaluate._metrics import (
+    conditional_entropies,
+    metrics,
+    split_vi,
+    table_metrics,
+    weighted_vi,
+)
+from napari_agglo.evaluate._vi_curve import (
+    best_covering,
+    mean_curve,
+    merge_curve,
+    minimum,
+    state_at,
+    tangent_point,
+    vi_curve,
+)
 from napari_agglo.volumes import Contingency, contingency
 
 __all__ = [

@@ -2,16 +2,174 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from napari_agglo._numba import inlined, kernel
+from napari_agglo._numba.hash_tables import pair_slot
 from napari_agglo._progress import ProgressCallback, report
-from napari_agglo.evaluate._pairs import count_pairs
-from napari_agglo.evaluate._path_kernel import enter_kernel, path_kernel
-from napari_agglo.evaluate._vi import conditional_entropies
+from napari_agglo.evaluate._metrics import conditional_entropies, count_pairs
 from napari_agglo.volumes import Contingency
+
+# Kernels of the curve: both errors and the Rand index after each merge.
+#
+# Strategy: with h(x, y) = x log2((x + y) / x) + y log2((x + y) / y), the information lost when a
+# pile of x and a pile of y are no longer told apart, merging segments a and b
+# - removes h(n_aj, n_bj) from the false splits, for each gold segment j that both overlap, and
+# - adds h(n_a, n_b) less the same amount to the false merges.
+#
+# For the Rand index pairs n_a n_b take the place of h: those within one gold segment now agree, the
+# others disagree. Terms are sums of non-negative numbers and are added with compensation, so that
+# the last state is as exact as the first. Each segment keeps a linked list of its overlaps; a hash
+# table over (segment, gold) finds the overlap of the larger list for each entry of the smaller one.
+
+
+@inlined
+def _confusion(x: int, y: int) -> float:
+    """Bits, times voxels, lost by no longer telling x voxels from y others."""
+    z = float(x + y)
+    return x * math.log2(z / x) + y * math.log2(z / y)
+
+
+@inlined
+def rounding(a: float, b: float) -> float:
+    """Return what a + b loses by rounding (Knuth's two-sum), to be kept beside the sum."""
+    total = a + b
+    of_b = total - a
+    return (a - (total - of_b)) + (b - of_b)
+
+
+@inlined
+def _insert(entry: int, rows: NDArray[np.int64], columns: NDArray[np.int64],
+            places: NDArray[np.int64]) -> None:  # fmt: skip
+    slot = pair_slot(rows[entry], columns[entry], places.size - 1)
+    while places[slot] != 0:
+        slot = (slot + 1) & (places.size - 1)
+    places[slot] = entry + 1
+
+
+@kernel
+def enter_kernel(
+    rows: NDArray[np.int64],
+    columns: NDArray[np.int64],
+    start: int,
+    stop: int,
+    head: NDArray[np.int64],
+    length: NDArray[np.int64],
+    following: NDArray[np.int64],
+    places: NDArray[np.int64],
+) -> None:
+    """Enter the overlaps `stop` down to `start` into the lists and the table. Checks nothing."""
+    for entry in range(stop - 1, start - 1, -1):
+        following[entry] = head[rows[entry]]
+        head[rows[entry]] = entry
+        length[rows[entry]] += 1
+        _insert(entry, rows, columns, places)
+
+
+@kernel
+def path_kernel(
+    rows: NDArray[np.int64],
+    columns: NDArray[np.int64],
+    counts: NDArray[np.int64],
+    sizes: NDArray[np.int64],
+    winners: NDArray[np.int64],
+    losers: NDArray[np.int64],
+    start: int,
+    budget: int,
+    head: NDArray[np.int64],
+    length: NDArray[np.int64],
+    holder: NDArray[np.int64],
+    following: NDArray[np.int64],
+    places: NDArray[np.int64],
+    places_used: NDArray[np.int64],
+    sums: NDArray[np.float64],
+    total: int,
+    total_pairs: float,
+    errors: NDArray[np.float64],
+    kept: NDArray[np.int64],
+    gone: NDArray[np.int64],
+    met: NDArray[np.int64],
+) -> int:
+    """Walk the merges from `start` on and write the errors after each; return where it stopped.
+
+    It stops once about `budget` overlaps have been moved: the last merges move most of them.
+
+    `rows`, `counts` and `sizes` are used up. `head`, `length` and `following` are the linked lists;
+    region r keeps its overlaps in list ``holder[r]``. `places` is the hash table of entry numbers
+    plus one: an entry that moves is entered anew and never deleted, for a look-up compares with
+    where the entry is now (row -1: gone), and the table is refilled when three quarters full.
+    `places_used` and `sums` go from one call to the next. Nothing is checked: ids must be dense and
+    every loser must be new.
+    """
+    used = places_used[0]
+    merged, merged_rest, split, split_rest = sums[0], sums[1], sums[2], sums[3]
+    apart, apart_rest = sums[4], sums[5]  # pairs on which segmentation and gold disagree
+    step = start
+    joins = met[start]
+    while step < winners.size and budget > 0:
+        big, small = holder[winners[step]], holder[losers[step]]
+        if length[big] < length[small]:
+            big, small = small, big
+        budget -= length[small] + 1
+        if length[small] > 0:
+            shared = 0.0
+            agreeing = 0.0
+            gain = _confusion(sizes[big], sizes[small])
+            entry = head[small]
+            while entry >= 0:
+                after = following[entry]
+                slot = pair_slot(big, columns[entry], places.size - 1)
+                other = places[slot] - 1
+                while other >= 0 and (rows[other] != big or columns[other] != columns[entry]):
+                    slot = (slot + 1) & (places.size - 1)
+                    other = places[slot] - 1
+                if other >= 0:
+                    shared += _confusion(counts[other], counts[entry])
+                    agreeing += float(counts[other]) * float(counts[entry])
+                    kept[joins] = other
+                    gone[joins] = entry
+                    joins += 1
+                    counts[other] += counts[entry]
+                    rows[entry] = -1
+                else:
+                    rows[entry] = big
+                    following[entry] = head[big]
+                    head[big] = entry
+                    length[big] += 1
+                    places[slot] = entry + 1
+                    used += 1
+                    if 4 * used > 3 * places.size:
+                        places[:] = 0
+                        used = 0
+                        for live in range(rows.size):
+                            if rows[live] >= 0:
+                                _insert(live, rows, columns, places)
+                                used += 1
+                entry = after
+            change = float(sizes[big]) * float(sizes[small]) - 2 * agreeing
+            apart_rest += rounding(apart, change)
+            apart += change
+            sizes[big] += sizes[small]
+            length[small] = 0
+            merged_rest += rounding(merged, gain - shared)
+            merged += gain - shared
+            split_rest += rounding(split, -shared)
+            split -= shared
+        holder[winners[step]] = big
+        errors[0, step + 1] = max(0.0, (merged + merged_rest) / total)
+        errors[1, step + 1] = max(0.0, (split + split_rest) / total)
+        errors[2, step + 1] = 1 - (apart + apart_rest) / total_pairs
+        step += 1
+        met[step] = joins
+    places_used[0] = used
+    sums[0], sums[1], sums[2], sums[3] = merged, merged_rest, split, split_rest
+    sums[4], sums[5] = apart, apart_rest
+    return step
+
 
 # Overlaps entered or moved between two reports: some hundredths of a second.
 _SLICE = 1 << 17

@@ -1,8 +1,14 @@
 """Features of a pair of regions, computed from the rows of statistics."""
 
-from napari_agglo.features._feature_map import PRESETS, FeatureMap, feature_map
+from napari_agglo.features._feature_map import (
+    PRESETS,
+    FeatureMap,
+    feature_map,
+    feature_matrix,
+    feature_state,
+    feature_table,
+)
 from napari_agglo.features._kernels import FeatureState, assemble, fill_edge, fill_node
-from napari_agglo.features._matrix import feature_matrix, feature_state, feature_table
 
 __all__ = [
     "PRESETS",

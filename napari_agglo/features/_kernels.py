@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from napari_agglo._jit import inlined
+from napari_agglo._numba import inlined
 
 
 class FeatureState(NamedTuple):

@@ -1,14 +1,10 @@
 """The region adjacency graph of a label image, with additive statistics."""
 
-from napari_agglo.graph._build import region_graph
-from napari_agglo.graph._divide import divide, divided
-from napari_agglo.graph._division import Division
-from napari_agglo.graph._layout import Layout
-from napari_agglo.graph._lookup import edge_positions, edges_within
-from napari_agglo.graph._merging import contracted, merge_boundaries, merge_regions
+from napari_agglo.graph._build_graph import region_graph
+from napari_agglo.graph._contract import contracted, merge_boundaries, merge_regions
+from napari_agglo.graph._divide import Division, divide, divided, pieces_to_runs, runs_to_pieces
 from napari_agglo.graph._pieces import Pieces, superpixel_pieces
-from napari_agglo.graph._region_graph import RegionGraph
-from napari_agglo.graph._runs import pieces_to_runs, runs_to_pieces
+from napari_agglo.graph._region_graph import Layout, RegionGraph, edge_positions, edges_within
 
 __all__ = [
     "Division",

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from napari_agglo._numba import inlined, kernel
 from napari_agglo.errors import InvalidInput
-from napari_agglo.graph._layout import Layout
 from napari_agglo.volumes import DenseLabels
 
 if TYPE_CHECKING:
@@ -18,6 +18,203 @@ if TYPE_CHECKING:
 
     import networkx as nx
     import pandas as pd
+
+
+# Finding boundaries in the sorted list of a graph, without a pass over all of them.
+
+
+def edge_positions(edges: NDArray[np.int64], pairs: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the first row of `edges` that is not before each of `pairs`, as `searchsorted` does.
+
+    Parameters
+    ----------
+    edges : ndarray of int64, shape (m, 2)
+        In lexicographic order, as in a `RegionGraph`.
+    pairs : ndarray of int64, shape (k, 2)
+        What to look for.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> edges = np.array([[1, 2], [1, 5], [3, 4]])
+    >>> edge_positions(edges, np.array([[1, 5], [2, 9], [7, 8]]))
+    array([1, 2, 3])
+    """
+    out = np.empty(len(pairs), np.int64)
+    _find_all(edges, pairs, out)
+    return out
+
+
+def edges_within(edges: NDArray[np.int64], members: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the rows of `edges` with both ends in `members`, ascending.
+
+    The time depends on the members and their boundaries, not on the size of the graph.
+
+    Parameters
+    ----------
+    edges : ndarray of int64, shape (m, 2)
+        In lexicographic order, as in a `RegionGraph`.
+    members : ndarray of int64, shape (k,)
+        Dense ids, ascending.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> edges_within(np.array([[1, 2], [1, 5], [2, 5], [3, 4]]), np.array([1, 2, 5]))
+    array([0, 1, 2])
+    """
+    n_rows = _rows_within(edges, members, np.empty(0, np.int64))
+    out = np.empty(n_rows, np.int64)
+    _rows_within(edges, members, out)
+    return out
+
+
+@inlined
+def _first_row(edges: Any, u: Any, v: Any) -> Any:
+    """First row that is not before (`u`, `v`)."""
+    low = 0
+    high = edges.shape[0]
+    while low < high:
+        middle = (low + high) >> 1
+        if edges[middle, 0] < u or (edges[middle, 0] == u and edges[middle, 1] < v):
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@kernel
+def _find_all(edges: Any, pairs: Any, out: Any) -> None:
+    """Write the position of each pair to `out`. No bounds checking."""
+    for k in range(pairs.shape[0]):
+        out[k] = _first_row(edges, pairs[k, 0], pairs[k, 1])
+
+
+@kernel
+def _rows_within(edges: Any, members: Any, out: Any) -> int:
+    """Count the rows between members; write them too if `out` has room. No bounds checking."""
+    found = 0
+    for k in range(members.size):
+        row = _first_row(edges, members[k], 0)
+        at = k + 1  # an edge goes up, and both lists are sorted: the search goes on from here
+        while row < edges.shape[0] and edges[row, 0] == members[k]:
+            v = edges[row, 1]
+            high = members.size
+            while at < high:
+                middle = (at + high) >> 1
+                if members[middle] < v:
+                    at = middle + 1
+                else:
+                    high = middle
+            if at < members.size and members[at] == v:
+                if found < out.size:
+                    out[found] = row
+                found += 1
+            row += 1
+    return found
+
+
+# Which column of a row of statistics holds what.
+#
+# Everything known of a region, and of a boundary, is one row of 64-bit integers, so that *merging
+# is adding rows*: in a merge step, across blocks, and in a repair after an edit. Two things are not
+# plain sums, and are kept so that they stay exact: a region's `contact` loses the faces that a
+# merge swallows (twice, once for each side), and bounding boxes live apart, merged by minimum and
+# maximum.
+#
+# Cues are whole numbers 0..255, so sums up to the fourth power are exact for 2**31 pixels.
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Columns of the rows of statistics: for so many axes, cues, histogram bins and powers.
+
+    A region's row is ``count | border | open | contact | coordinates | products | cues``:
+
+    - `count`: pixels;
+    - `border`, per axis: faces on the border of the volume;
+    - `open`, per axis: faces towards label 0, "no region", dams included;
+    - `contact`, per axis: faces of its boundaries with other regions, across dams if these count;
+    - `coordinates`, per axis: sum of the pixel index;
+    - `products`: sums of products of two pixel indices, upper triangle row by row.
+
+    A boundary's row is ``faces | cues`` with `faces` per axis; a face adds the values of both its
+    pixels, so a boundary has twice as many samples as faces. A cue is its sums of powers 1..4,
+    then its histogram; or its sum alone where `powers` is 1 and `bins` 0.
+
+    Examples
+    --------
+    >>> layout = Layout(ndim=3, n_cues=1, bins=25)
+    >>> layout.region_width, layout.boundary_width
+    (48, 32)
+    """
+
+    ndim: int
+    n_cues: int
+    bins: int
+    powers: int = 4
+
+    @property
+    def border(self) -> slice:
+        return slice(1, 1 + self.ndim)
+
+    @property
+    def open(self) -> slice:
+        return slice(1 + self.ndim, 1 + 2 * self.ndim)
+
+    @property
+    def contact(self) -> slice:
+        return slice(1 + 2 * self.ndim, 1 + 3 * self.ndim)
+
+    @property
+    def coordinates(self) -> slice:
+        return slice(1 + 3 * self.ndim, 1 + 4 * self.ndim)
+
+    @property
+    def products(self) -> slice:
+        return slice(1 + 4 * self.ndim, self.region_cues)
+
+    @property
+    def faces(self) -> slice:
+        return slice(0, self.ndim)
+
+    @property
+    def cue_width(self) -> int:
+        return self.powers + self.bins
+
+    @property
+    def region_cues(self) -> int:
+        """First column of cue 0 in a region's row."""
+        return 1 + 4 * self.ndim + self.ndim * (self.ndim + 1) // 2
+
+    @property
+    def boundary_cues(self) -> int:
+        """First column of cue 0 in a boundary's row."""
+        return self.ndim
+
+    @property
+    def region_width(self) -> int:
+        return self.region_cues + self.n_cues * self.cue_width
+
+    @property
+    def boundary_width(self) -> int:
+        return self.boundary_cues + self.n_cues * self.cue_width
+
+    def region_sums(self, cue: int) -> slice:
+        start = self.region_cues + cue * self.cue_width
+        return slice(start, start + self.powers)
+
+    def region_histogram(self, cue: int) -> slice:
+        start = self.region_cues + cue * self.cue_width + self.powers
+        return slice(start, start + self.bins)
+
+    def boundary_sums(self, cue: int) -> slice:
+        start = self.boundary_cues + cue * self.cue_width
+        return slice(start, start + self.powers)
+
+    def boundary_histogram(self, cue: int) -> slice:
+        start = self.boundary_cues + cue * self.cue_width + self.powers
+        return slice(start, start + self.bins)
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,25 +325,25 @@ class RegionGraph:
 
     def region_table(self) -> pd.DataFrame:
         """One row a region: the user's id, size, centroid, box, border faces, mean of each cue."""
-        from napari_agglo.graph._export import region_table
+        from napari_agglo.graph._interchange import region_table
 
         return region_table(self)
 
     def boundary_table(self) -> pd.DataFrame:
         """One row a boundary: the user's ids u and v, faces, area, mean of each cue."""
-        from napari_agglo.graph._export import boundary_table
+        from napari_agglo.graph._interchange import boundary_table
 
         return boundary_table(self)
 
     def to_networkx(self) -> nx.Graph[int]:
         """Return a networkx graph on the user's ids, with the columns of both tables."""
-        from napari_agglo.graph._export import to_networkx
+        from napari_agglo.graph._interchange import to_networkx
 
         return to_networkx(self)
 
     def to_graphml(self, path: str | PathLike[str]) -> Path:
         """Write the graph as GraphML, whole or not at all."""
-        from napari_agglo.graph._export import to_graphml
+        from napari_agglo.graph._interchange import to_graphml
 
         return to_graphml(self, path)
 

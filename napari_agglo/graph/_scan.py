@@ -19,8 +19,8 @@ from typing import Any
 
 import numpy as np
 
-from napari_agglo._hashing import pair_slot
-from napari_agglo._jit import inlined, kernel
+from napari_agglo._numba import inlined, kernel
+from napari_agglo._numba.hash_tables import pair_slot
 
 
 @inlined

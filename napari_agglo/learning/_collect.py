@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from napari_agglo._jit import inlined, kernel
+from napari_agglo._numba import inlined, kernel
 from napari_agglo.agglomeration import enter_edges, merge_pair, remove_edge
 from napari_agglo.features import assemble
 from napari_agglo.policy import owner_of

@@ -10,7 +10,7 @@ the policy would make elsewhere, instead of replaying what it knows by heart.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
@@ -21,8 +21,56 @@ from numpy.typing import NDArray
 
 from napari_agglo._progress import ProgressCallback, report
 from napari_agglo.errors import InvalidInput
-from napari_agglo.learning._examples import Examples
+from napari_agglo.features import FeatureMap
 from napari_agglo.policy import Forest, Logistic, Model, flatten_trees
+
+# Examples: rows of features, what should be done, and whose they are.
+
+
+@dataclass(frozen=True, eq=False)
+class Examples:
+    """What a classifier learns from.
+
+    Parameters
+    ----------
+    rows : ndarray of float32, shape (k, features)
+        Features of two regions and their boundary.
+    labels : ndarray of int8, shape (k,)
+        -1 should merge, +1 should not.
+    owners : ndarray of int64, shape (k,)
+        The gold segment that the example counts for, numbered across all volumes.
+    """
+
+    rows: NDArray[np.float32]
+    labels: NDArray[np.int8]
+    owners: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def first(self, n: int) -> Examples:
+        """Return the first `n` examples."""
+        return Examples(self.rows[:n], self.labels[:n], self.owners[:n])
+
+    def unique(self) -> Examples:
+        """Return the examples without exact duplicates, each at its first place."""
+        both = np.concatenate([self.rows, self.labels[:, None].astype(np.float32)], axis=1)
+        # -0.0 and 0.0 are equal and must be the same bytes.
+        keys = np.ascontiguousarray(both + np.float32(0)).view(f"V{4 * both.shape[1]}").reshape(-1)
+        _, first = np.unique(keys, return_index=True)
+        first.sort()
+        return Examples(self.rows[first], self.labels[first], self.owners[first])
+
+
+def joined(parts: Iterable[Examples], width: int) -> Examples:
+    """Return all examples, in order."""
+    given = list(parts)
+    return Examples(
+        np.concatenate([np.zeros((0, width), np.float32), *(part.rows for part in given)]),
+        np.concatenate([np.zeros(0, np.int8), *(part.labels for part in given)]),
+        np.concatenate([np.zeros(0, np.int64), *(part.owners for part in given)]),
+    )
+
 
 # With fewer gold segments than this, examples are drawn one by one: a bag would miss too much.
 _LEAST_OWNERS = 8
@@ -162,3 +210,40 @@ def held_out_scores(fitted: Fitted, examples: Examples) -> NDArray[np.float64] |
     if not isinstance(fitted.model, Forest) or fitted.in_bag.size == 0:
         return None
     return fitted.model.predict_out_of_bag(examples.rows, examples.owners, fitted.in_bag)
+
+
+# How good a fit is: accuracy and calibration on held-out examples, and which features count.
+
+
+_BINS = 10
+_MOST = 20  # importances to list
+
+
+def judgement(
+    fitted: Fitted,
+    examples: Examples,
+    features: FeatureMap,
+    held_out: NDArray[np.float64] | None,
+) -> dict[str, Any]:
+    """Return plain numbers for the record of a policy.
+
+    "accuracy" is that of held-out examples where there are such ("held_out" says), else that of the
+    training examples themselves, which flatters. "calibration" lists, for each tenth of the
+    probability, the mean of what was said, how often it was so, and the number of examples.
+    """
+    wrong = examples.labels > 0
+    said = fitted.model.predict(examples.rows) if held_out is None else held_out
+    calibration = []
+    tenth = np.minimum((said * _BINS).astype(np.int64), _BINS - 1)
+    for k in range(_BINS):
+        inside = tenth == k
+        if inside.any():
+            mean, share = float(said[inside].mean()), float(wrong[inside].mean())
+            calibration.append([round(mean, 4), round(share, 4), int(inside.sum())])
+    order = np.argsort(-fitted.importances, kind="stable")[:_MOST]
+    return {
+        "held_out": held_out is not None,
+        "accuracy": round(float(((said > 0.5) == wrong).mean()), 4),
+        "calibration": calibration,
+        "importances": {features.names[k]: round(float(fitted.importances[k]), 5) for k in order},
+    }

@@ -6,17 +6,22 @@ returns the axes. None touches the state of pyplot or the settings of matplotlib
 
 from __future__ import annotations
 
-from napari_agglo.plots._boundaries import plot_boundaries
-from napari_agglo.plots._breakdown import plot_breakdown
-from napari_agglo.plots._by_epoch import plot_vi_by_epoch
-from napari_agglo.plots._by_threshold import plot_vi_by_threshold
-from napari_agglo.plots._error_map import MERGE, SPLIT, error_picture, plot_error_map
-from napari_agglo.plots._paired import plot_paired_vi, plot_vi_rows
+from napari_agglo.plots._boundary_figure import plot_boundaries
+from napari_agglo.plots._breakdown_figure import plot_breakdown
+from napari_agglo.plots._curve_figures import plot_split_vi, plot_vi_by_epoch, plot_vi_by_threshold
+from napari_agglo.plots._error_map import (
+    MERGE,
+    SPLIT,
+    check_plane,
+    error_picture,
+    plot_error_map,
+    worst_plane,
+    wrong_shares,
+)
+from napari_agglo.plots._figure_style import DARK, LIGHT, Colours, new_axes, shown
+from napari_agglo.plots._paired_figure import plot_paired_vi, plot_vi_rows
 from napari_agglo.plots._pixels import grey, tinted
-from napari_agglo.plots._policy import plot_importances, plot_reliability
-from napari_agglo.plots._split_vi import plot_split_vi
-from napari_agglo.plots._style import DARK, LIGHT, Colours, new_axes, shown
-from napari_agglo.plots._wrong import check_plane, worst_plane, wrong_shares
+from napari_agglo.plots._policy_figures import plot_importances, plot_reliability
 
 __all__ = [
     "plot_split_vi",

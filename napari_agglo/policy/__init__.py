@@ -1,7 +1,6 @@
 """Policies: what says which merge comes first."""
 
 from napari_agglo.policy._file import load_policy
-from napari_agglo.policy._learned import LearnedPolicy
 from napari_agglo.policy._model import (
     CHUNK,
     FOREST,
@@ -13,7 +12,7 @@ from napari_agglo.policy._model import (
     Model,
     flatten_trees,
 )
-from napari_agglo.policy._policies import MeanPolicy, Policy, RandomPolicy, as_policy
+from napari_agglo.policy._policies import LearnedPolicy, MeanPolicy, Policy, RandomPolicy, as_policy
 from napari_agglo.policy._score import Scoring, no_features, owner_of, score_chunk, scoring
 
 __all__ = [

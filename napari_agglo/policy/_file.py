@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 from napari_agglo.errors import InvalidInput
 from napari_agglo.features import FeatureMap
-from napari_agglo.policy._learned import LearnedPolicy
 from napari_agglo.policy._model import Forest, Logistic, Model
+from napari_agglo.policy._policies import LearnedPolicy
 from napari_agglo.volumes import replacing
 
 SCHEMA = 1

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from napari_agglo._jit import inlined, kernel
+from napari_agglo._numba import inlined, kernel
 
 RANDOM, MEAN, FOREST, LOGISTIC = 0, 1, 2, 3
 CHUNK = 64  # rows that stay near while the trees go by

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from napari_agglo._hashing import uniform
-from napari_agglo._jit import inlined
+from napari_agglo._numba import inlined
+from napari_agglo._numba.hash_tables import uniform
 from napari_agglo.features import FeatureState, assemble
 from napari_agglo.policy._model import (
     CHUNK,

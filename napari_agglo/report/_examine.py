@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from napari_agglo._progress import ProgressCallback, report
-from napari_agglo.errors import InvalidInput
-from napari_agglo.evaluate import breakdown, contingency, table_metrics, vi_curve
+from napari_agglo.errors import InvalidInput, is_number, is_whole
+from napari_agglo.evaluate import boundary_curve, breakdown, contingency, table_metrics, vi_curve
 from napari_agglo.plots import check_plane, worst_plane
-from napari_agglo.report._boundaries import sampled_boundaries
-from napari_agglo.report._cutouts import boxes, cut_out
-from napari_agglo.report._error_maps import error_map
-from napari_agglo.report._finding import Finding, PicturedError
+from napari_agglo.report._pictures import boxes, cut_out, error_map
 from napari_agglo.volumes import (
     DenseLabels,
     check_labels,
@@ -27,7 +26,202 @@ from napari_agglo.volumes import (
 if TYPE_CHECKING:
     import pandas as pd
 
-    from napari_agglo.tree import MergeTree
+    from napari_agglo.agglomeration import MergeTree
+
+
+# The record of a policy's training, as a page may show it.
+#
+# A record comes out of a file. What is in it must not break the page: only entries of the expected
+# kind are kept.
+
+
+def clean_record(record: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the entries of a record that are what they should be.
+
+    Examples
+    --------
+    >>> clean_record({"strategy": "agglo", "epochs": "many", "importances": {"a": 0.5, "b": None}})
+    {'strategy': 'agglo', 'importances': {'a': 0.5}}
+    """
+    out: dict[str, Any] = {}
+    if isinstance(record.get("strategy"), str):
+        out["strategy"] = record["strategy"]
+    out |= {
+        name: int(record[name])
+        for name in ("epochs", "examples")
+        if is_whole(record.get(name)) and record[name] >= 0
+    }
+    if _finite(record.get("accuracy")):
+        out["accuracy"] = float(record["accuracy"])
+    if isinstance(record.get("held_out"), bool):
+        out["held_out"] = record["held_out"]
+    bins = record.get("calibration")
+    if isinstance(bins, (list, tuple)):
+        out["calibration"] = [[float(v) for v in one] for one in bins if _is_bin(one)]
+    found = record.get("importances")
+    if isinstance(found, Mapping):
+        out["importances"] = {str(k): float(v) for k, v in found.items() if _finite(v)}
+    return out
+
+
+def _is_bin(one: Any) -> bool:
+    return (
+        isinstance(one, (list, tuple)) and len(one) == 3 and all(map(_finite, one)) and one[2] > 0
+    )
+
+
+def _finite(value: Any) -> bool:
+    return is_number(value) and math.isfinite(value)
+
+
+def trained(record: Mapping[str, Any]) -> str:
+    """Return how a policy was trained, in a line.
+
+    Examples
+    --------
+    >>> trained({"strategy": "agglo", "epochs": 5, "examples": 300})
+    'agglo, 5 epochs, 300 examples'
+    >>> trained({"strategy": "agglo", "epochs": 1})
+    'agglo, 1 epoch'
+    """
+    said = [str(record.get("strategy", "trained"))]
+    for many in ("epochs", "examples"):
+        if record.get(many):
+            said.append(f"{record[many]} {many if record[many] != 1 else many[:-1]}")
+    if "accuracy" in record:
+        whose = "held-out" if record.get("held_out") else "training"
+        said.append(f"{100 * record['accuracy']:.1f} % of {whose} ones right")
+    return ", ".join(said)
+
+
+# Boundaries along the thresholds, from as much of an image as can be matched in seconds.
+
+
+THRESHOLDS = (-np.inf, *(k / 20 for k in range(20)))  # the same for all images, so that they add
+_COUNTS = ["drawn", "right", "true", "found"]
+_PLANES = 5
+_SIDE = 640  # pixels of a plane along each axis, from its middle
+
+
+def sampled_boundaries(
+    tree: MergeTree, golds: Sequence[NDArray[Any]], progress: ProgressCallback | None = None
+) -> pd.DataFrame | None:
+    """Return the boundary curve of some planes of an image; None if they are not annotated.
+
+    Parameters
+    ----------
+    tree : MergeTree
+    golds : sequence of ndarray
+    progress : callable, optional
+        Called with a `Progress` now and then; it may raise `Cancelled`.
+    """
+    image = tree.superpixels.image
+    if image.ndim < 2:
+        return None
+    tables = [tree.lut(threshold) for threshold in THRESHOLDS]
+    curves: list[pd.DataFrame | None] = []
+    for plane in _planes(image.shape):
+        truth = [np.asarray(one[plane]) for one in golds]
+        if all(one.any() for one in truth):
+            states = dict(zip(THRESHOLDS, (t[image[plane]] for t in tables), strict=True))
+            gold = truth[0] if len(truth) == 1 else truth
+            curves.append(boundary_curve(states, gold, progress=progress))
+    return summed(curves)
+
+
+def _planes(shape: Sequence[int]) -> list[tuple[Any, ...]]:
+    """Return a few planes of the last two axes, evenly apart, and their middles."""
+    middle = [
+        slice(max(0, (n - _SIDE) // 2), max(0, (n - _SIDE) // 2) + min(n, _SIDE))
+        for n in shape[-2:]
+    ]
+    leading = shape[:-2]
+    planes = int(np.prod(leading))
+    if planes <= 1:
+        return [(*(0 for _ in leading), *middle)]
+    n = min(_PLANES, planes)
+    at = np.unique(((np.arange(n) + 0.5) * planes / n).astype(int))
+    return [(*(int(i) for i in np.unravel_index(k, leading)), *middle) for k in at]
+
+
+def summed(curves: Sequence[pd.DataFrame | None]) -> pd.DataFrame | None:
+    """Return the curve of several images or planes together: their boundary pixels are added.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> one = pd.DataFrame({"threshold": [0.5], "drawn": [10], "right": [5], "true": [8],
+    ...                     "found": [4], "precision": [0.5], "recall": [0.5], "f": [0.5]})
+    >>> summed([one, None]) is None, summed([one, one])["drawn"].tolist()
+    (True, [20])
+    """
+    known = [curve for curve in curves if curve is not None]
+    if not known or len(known) < len(curves):
+        return None
+    out = known[0].copy()
+    out[_COUNTS] = sum(curve[_COUNTS] for curve in known)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        out["precision"] = np.where(out["drawn"] > 0, out["right"] / out["drawn"], 1.0)
+        out["recall"] = np.where(out["true"] > 0, out["found"] / out["true"], 1.0)
+        both = out["precision"] + out["recall"]
+        out["f"] = np.where(both > 0, 2 * out["precision"] * out["recall"] / both, 0.0)
+    return out
+
+
+# What was found: all that a page shows of one policy on one image, without the arrays.
+
+
+@dataclass(frozen=True)
+class PicturedError:
+    """One error: what it is, how much it costs, where it is and how it looks (SVG)."""
+
+    kind: str
+    id: int
+    contribution: float
+    voxels: int
+    partners: tuple[int, ...]
+    voxel: tuple[int, ...]
+    plane: str
+    picture: str
+
+
+@dataclass(frozen=True, eq=False)
+class Finding:
+    """What there is to say of one policy on one image.
+
+    Attributes
+    ----------
+    policy, image : str
+        Their names.
+    threshold : float
+        Where the tree was cut.
+    curve : DataFrame
+        The `vi_curve`; of several gold standards, the mean over them.
+    scores : dict
+        The `metrics` at the threshold; of several gold standards, the mean over them.
+    gold, segments : DataFrame
+        The `breakdown` against the first gold standard.
+    errors : tuple of PicturedError
+        The worst, the worst first.
+    error_map : str
+        SVG of a plane with its errors painted; `plane` says which.
+    boundaries : DataFrame, optional
+        The `boundary_curve`.
+    shape : tuple of int
+    """
+
+    policy: str
+    image: str
+    threshold: float
+    curve: pd.DataFrame
+    scores: dict[str, float]
+    gold: pd.DataFrame
+    segments: pd.DataFrame
+    errors: tuple[PicturedError, ...]
+    error_map: str
+    plane: tuple[int, ...]
+    shape: tuple[int, ...]
+    boundaries: pd.DataFrame | None = field(default=None)
 
 
 def examine(

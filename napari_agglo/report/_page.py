@@ -2,19 +2,427 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from napari_agglo.errors import InvalidInput
-from napari_agglo.report._sections import Page, section
-from napari_agglo.report._tables import facts_table
+from napari_agglo.evaluate import mean_curve, minimum, over_set, state_at
+from napari_agglo.plots import LIGHT
+from napari_agglo.report._examine import clean_record, summed, trained
+from napari_agglo.report._figures import Figures, colour_variables, error_figure, map_figure
 from napari_agglo.report._theme import style_sheet
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from napari_agglo.report._finding import Finding
+    from napari_agglo.report._examine import Finding
+
+
+# Several findings side by side: which policies, which images, which of them leads.
+
+
+class Compared:
+    """One set of findings, by policy and by image."""
+
+    def __init__(
+        self,
+        findings: Sequence[Finding],
+        best: Mapping[str, Mapping[str, float]],
+        human: pd.DataFrame | None,
+        records: Mapping[str, Mapping[str, Any]],
+    ) -> None:
+        self.human = human if human is not None and len(human) else None
+        self.records = {name: clean_record(record) for name, record in records.items()}
+        self.policies_found: dict[str, list[Finding]] = {}
+        for one in findings:
+            self.policies_found.setdefault(one.policy, []).append(one)
+        self.images = list(dict.fromkeys(one.image for one in findings))
+        self.threshold = findings[0].threshold
+        self.best = [best[image] for image in self.images if image in best]
+        self.vi = {
+            name: float(np.mean([one.scores["vi"] for one in found]))
+            for name, found in self.policies_found.items()
+        }
+        self.leader = min(self.vi, key=lambda name: self.vi[name])
+
+    @property
+    def several(self) -> bool:
+        """Whether there is more than one image."""
+        return len(self.images) > 1
+
+    def ordered(self) -> list[str]:
+        """Return the policies, the one with the least VI first."""
+        return sorted(self.vi, key=lambda name: (name != self.leader, self.vi[name]))
+
+    def mean_curves(self) -> dict[str, pd.DataFrame]:
+        """Return the curve of each policy, over all images."""
+        return {
+            name: found[0].curve
+            if len(found) == 1
+            else mean_curve({one.image: one.curve for one in found})
+            for name, found in self.policies_found.items()
+        }
+
+    def people(self, measure: str) -> list[float]:
+        """Return how far people are from each other: a mean for each image.
+
+        Pairs of people are no independent samples, and an image that more of them drew must not
+        count more.
+        """
+        if self.human is None or measure not in self.human:
+            return []
+        if "image" not in self.human:
+            return [float(self.human[measure].mean())]
+        return [float(v) for v in self.human.groupby("image", sort=False)[measure].mean()]
+
+    def pairs_of_people(self) -> list[float]:
+        """Return the VI of each pair of people; it is the same both ways, so each pair is one."""
+        if self.human is None:
+            return []
+        once = self.human
+        if {"labels", "gold"} <= set(once.columns):
+            once = once[once["labels"] < once["gold"]]
+        return [float(v) for v in once["vi"]]
+
+
+# The tables of the page.
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of the summary: what it is called, in the table and in full, and what is better."""
+
+    key: str
+    title: str
+    said: str
+    better: int  # -1: less, 1: more, 0: neither
+    digits: int = 3
+
+
+COLUMNS = (
+    Column("vi", "VI", "variation of information, bits", -1),
+    Column("false_merge", "false merge", "H(gold|labels), bits", -1),
+    Column("false_split", "false split", "H(labels|gold), bits", -1),
+    Column("vi_min", "least VI", "at the best threshold, bits", -1),
+    Column("vi_ods", "VI, one for all", "at the one threshold best for all, bits", -1),
+    Column("threshold_min", "best threshold", "where VI is least, for all images together", 0),
+    Column("adapted_rand_error", "adapted Rand error", "1 - F of pairs of voxels", -1),
+    Column("adjusted_rand", "adjusted Rand", "1 is perfect, 0 is chance", 1),
+    Column("covering", "covering", "mean overlap of gold segments", 1),
+    Column("boundary_f", "boundary F", "greatest over thresholds", 1),
+    Column("edit_distance", "edits", "merges and cuts to make it the gold", -1, 0),
+    Column("segments", "segments", "in the whole image", 0, 0),
+)
+
+
+@dataclass(frozen=True)
+class Row:
+    """A row of the summary: values over images for each column; a reference does not compete."""
+
+    name: str
+    values: Mapping[str, Sequence[float]]
+    colour: str = ""
+    reference: bool = False
+
+
+def summary_table(rows: Sequence[Row]) -> str:
+    """Return the summary as HTML: the best value of each column among the policies is marked.
+
+    Examples
+    --------
+    >>> rows = [Row("a", {"vi": [1.0]}), Row("b", {"vi": [2.0]})]
+    >>> summary_table(rows).count('class="best"')
+    1
+    """
+    columns = [c for c in COLUMNS if any(c.key in row.values for row in rows)]
+    competing = [row for row in rows if not row.reference]
+    best = {c.key: _best(c, competing) for c in columns}
+    head = "".join(
+        f'<th scope="col" title="{escape(c.said)}">{escape(c.title)}'
+        f"{'&nbsp;↓' if c.better < 0 else '&nbsp;↑' if c.better > 0 else ''}</th>"
+        for c in columns
+    )
+    body = []
+    for row in rows:
+        cells = "".join(_cell(c, row, best[c.key]) for c in columns)
+        swatch = f'<span class="swatch" style="background:{row.colour}"></span>'
+        name = (swatch if row.colour else "") + escape(row.name)
+        kind = ' class="reference"' if row.reference else ""
+        body.append(f'<tr{kind}><th scope="row" title="{escape(row.name)}">{name}</th>{cells}</tr>')
+    return (
+        '<div class="card scroll"><table><thead><tr><th scope="col">policy</th>'
+        f"{head}</tr></thead><tbody>{''.join(body)}</tbody></table></div>"
+    )
+
+
+def _shown(column: Column, value: float) -> str:
+    if not math.isfinite(value):
+        return "none" if column.key == "threshold_min" else "–"
+    return f"{value:.{column.digits}f}"
+
+
+def _best(column: Column, rows: Sequence[Row]) -> str | None:
+    """Return how the best value reads: equal to all digits shown is equal."""
+    means = [float(np.mean(row.values[column.key])) for row in rows if column.key in row.values]
+    means = [value for value in means if math.isfinite(value)]
+    if len(rows) < 2 or not means or column.better == 0:
+        return None
+    return _shown(column, min(means) if column.better < 0 else max(means))
+
+
+def _cell(column: Column, row: Row, best: str | None) -> str:
+    values = np.asarray(row.values.get(column.key, [math.nan]), float)
+    if column.key not in row.values:
+        return "<td>–</td>"
+    text = _shown(column, float(values.mean()))
+    mark = ' class="best"' if text == best and not row.reference else ""
+    if values.size > 1 and np.isfinite(values).all():
+        sem = float(values.std(ddof=1) / math.sqrt(values.size))
+        text += f' <span class="sem">± {_shown(column, sem)}</span>'
+    return f"<td{mark}>{text}</td>"
+
+
+def facts_table(facts: Mapping[str, object]) -> str:
+    """Return settings as HTML, a row each.
+
+    Examples
+    --------
+    >>> "&lt;b&gt;" in facts_table({"file": "<b>"})
+    True
+    """
+    rows = "".join(
+        f'<tr><th scope="row">{escape(str(name))}</th>'
+        f'<td class="text"><code>{escape(str(value))}</code></td></tr>'
+        for name, value in facts.items()
+    )
+    return f'<div class="card scroll"><table><tbody>{rows}</tbody></table></div>'
+
+
+# What the summary table says: a row for each policy, and rows that do not compete.
+
+
+_ERRORS = ("vi", "false_merge", "false_split")
+
+
+def summary_rows(compared: Compared) -> list[Row]:
+    """Return the rows of the summary, the policies first, in the order in which they came."""
+    names = {light: name for light, (name, _, _) in colour_variables().items()}
+    rows = []
+    for k, (name, found) in enumerate(compared.policies_found.items()):
+        values: dict[str, list[float]] = {
+            c.key: [f.scores[c.key] for f in found] for c in COLUMNS if c.key in found[0].scores
+        }
+        values["vi_min"] = [minimum(f.curve)["vi"] for f in found]
+        together = over_set({f.image: f.curve for f in found})
+        values["threshold_min"] = [together.threshold]
+        if len(found) > 1:
+            values["vi_ods"] = [together.ods]
+        curve = summed([f.boundaries for f in found])
+        if curve is not None:
+            values["boundary_f"] = [float(curve["f"].max())]
+        rows.append(Row(name, values, f"var({names[LIGHT.line(k)[0]]})"))
+    return rows + _references(compared)
+
+
+def _references(compared: Compared) -> list[Row]:
+    """Return what does not compete: the superpixels, the best they allow, people."""
+    first = next(iter(compared.policies_found.values()))
+    start = [state_at(f.curve, -math.inf) for f in first]
+    rows = {
+        "superpixels": {key: [s[key] for s in start] for key in (*_ERRORS, "covering", "segments")}
+    }
+    if compared.best:
+        rows["best possible (A*)"] = {
+            key: [point[key] for point in compared.best] for key in _ERRORS
+        }
+    people = {key: compared.people(key) for key in (*_ERRORS, "covering")}
+    if people["vi"]:
+        rows["human against human"] = {key: values for key, values in people.items() if values}
+    return [Row(name, values, reference=True) for name, values in rows.items()]
+
+
+# The sections of the report.
+
+
+_MAPS = 12  # error maps at most, and errors drawn of each policy
+_WORST = 10
+
+
+def section(title: str, note: str, *parts: str) -> str:
+    """Return a section of the page; `note` is HTML."""
+    said = f'<p class="note">{note}</p>' if note else ""
+    return f"<section><h2>{escape(title)}</h2>{said}{''.join(parts)}</section>\n"
+
+
+class Page(Compared):
+    """The sections, from one set of findings."""
+
+    def __init__(
+        self,
+        findings: Sequence[Finding],
+        best: Mapping[str, Mapping[str, float]],
+        human: pd.DataFrame | None,
+        records: Mapping[str, Mapping[str, Any]],
+    ) -> None:
+        super().__init__(findings, best, human, records)
+        self.figures = Figures()
+
+    def lead(self) -> str:
+        first = self.policies_found[self.leader][0]
+        size = " × ".join(map(str, first.shape))
+        n = len(self.images)
+        what = f"{n} images" if n > 1 else f"{self.images[0]}, {size}"
+        least = float(np.mean([f.scores["vi"] for f in self.policies_found[self.leader]]))
+        merge, split = (
+            float(np.mean([f.scores[key] for f in self.policies_found[self.leader]]))
+            for key in ("false_merge", "false_split")
+        )
+        if least == 0:
+            said = f"<b>{escape(self.leader)}</b> has no error at {self.threshold:g}."
+        else:
+            among = f", the least of {len(self.vi)} policies" if len(self.vi) > 1 else ""
+            said = (
+                f"<b>{escape(self.leader)}</b> at {self.threshold:g}: VI {least:.3f} bits{among} "
+                f"({merge:.3f} false merges, {split:.3f} false splits)."
+            )
+        return f'<p class="note">{escape(what)}</p><p class="lead">{said}</p>'
+
+    def summary(self) -> str:
+        rows = summary_rows(self)
+        note = (
+            f"At threshold {self.threshold:g}, unless another is named. ↓ less, ↑ more is better."
+        )
+        if self.several:
+            note += f" Means over {len(self.images)} images ± standard error."
+        present = {key for row in rows for key in row.values}
+        legend = "; ".join(f"{c.title}: {c.said}" for c in COLUMNS if c.key in present)
+        return section(
+            "Summary", note, summary_table(rows), f'<p class="note facts">{escape(legend)}.</p>'
+        )
+
+    def curves(self) -> str:
+        curves = self.mean_curves()
+        best = None
+        if self.best:
+            best = {
+                key: float(np.mean([point[key] for point in self.best])) for key in self.best[0]
+            }
+        drawn = self.figures.curves(curves, best, self.human, self.threshold)
+        known = {n: summed([f.boundaries for f in o]) for n, o in self.policies_found.items()}
+        drawn_ones = {name: curve for name, curve in known.items() if curve is not None}
+        if drawn_ones:
+            drawn.append(self.figures.boundaries(drawn_ones))
+        epochs = self._epochs()
+        if epochs is not None:
+            drawn.append(self.figures.epochs(epochs))
+        drawn += self._many()
+        return section("Curves", "", f'<div class="plots">{"".join(drawn)}</div>')
+
+    def _epochs(self) -> pd.DataFrame | None:
+        """Return VI by epoch, of the policies that were trained agglomeratively, or flat."""
+        import pandas as pd
+
+        rows = [
+            {
+                "epoch": self.records[name]["epochs"],
+                "vi_at_half": state_at(one.curve, 0.5)["vi"],
+                "vi_min": minimum(one.curve)["vi"],
+            }
+            for name, found in self.policies_found.items()
+            if self.records.get(name, {}).get("strategy") in ("agglo", "flat")
+            and "epochs" in self.records[name]
+            for one in found
+        ]
+        if len({row["epoch"] for row in rows}) < 2:
+            return None
+        return pd.DataFrame(rows)
+
+    def _many(self) -> list[str]:
+        """Return what several images, or several gold standards, have to show."""
+        rows = {n: [f.scores["vi"] for f in found] for n, found in self.policies_found.items()}
+        drawn = []
+        if self.several or self.human is not None:
+            said = "A dot for each image, a bar at the mean"
+            if self.human is not None:
+                rows["human"] = self.people("vi") if self.several else self.pairs_of_people()
+                whom = "" if self.several else ", a dot for each pair"
+                said += f"; people against each other below{whom}"
+            drawn.append(self.figures.rows(rows, f"{said}."))
+        if self.several and len(self.vi) > 1:
+            other, one = self.ordered()[-1], self.leader
+            values = {
+                name: {f.image: f.scores["vi"] for f in self.policies_found[name]}
+                for name in (other, one)
+            }
+            drawn.append(self.figures.paired(values[other], values[one], (other, one)))
+        return drawn
+
+    def breakdowns(self) -> str:
+        parts = []
+        for name in self.ordered():
+            worst = max(self.policies_found[name], key=lambda f: f.scores["vi"])
+            where = f", image {worst.image}" if self.several else ""
+            plots = f'<div class="plots">{"".join(self.figures.breakdown(worst))}</div>'
+            parts.append(_folded(f"{name}{where}", plots, name == self.leader))
+        note = "Which segments the error comes from: the cost of one is its size times its error."
+        return section("Breakdown", note, *parts)
+
+    def maps(self) -> str:
+        found = [f for name in self.ordered() for f in self.policies_found[name]][:_MAPS]
+        maps = "".join(map_figure(one, self.several) for one in found)
+        key = (
+            '<span class="key" style="background:#ff9e00"></span><span>false merge</span>'
+            '<span class="key" style="background:#40b8ff"></span><span>false split</span>'
+            "The stronger the colour, the larger the part of the segment (or gold segment) that "
+            "is elsewhere."
+        )
+        return section("Where the errors are", key, f'<div class="plots maps">{maps}</div>')
+
+    def errors(self) -> str:
+        parts = []
+        for name in self.ordered():
+            worst = [(e, f.image) for f in self.policies_found[name] for e in f.errors]
+            worst.sort(key=lambda one: -one[0].contribution)
+            drawn = "".join(
+                error_figure(k, error, image if self.several else None)
+                for k, (error, image) in enumerate(worst[:_WORST], start=1)
+            )
+            inside = (
+                f'<div class="errors">{drawn}</div>'
+                if drawn
+                else '<p class="empty">No error: every segment is a gold segment.</p>'
+            )
+            parts.append(_folded(name, inside, name == self.leader))
+        key = (
+            '<span class="key" style="background:#ffd23f"></span><span>gold standard</span>'
+            '<span class="key" style="background:#2fd0ff"></span><span>segmentation</span>'
+            '<span class="key" style="background:#fff;outline:1px solid #888"></span>'
+            "<span>the segment that is wrong</span>Colours within it are its parts. Coordinates "
+            "are those of a voxel in it."
+        )
+        return section("The worst errors", key, *parts)
+
+    def policies(self) -> str:
+        known = [name for name in self.policies_found if self.records.get(name)]
+        if not known:
+            return ""
+        parts: list[str] = []
+        for name in sorted(known, key=self.ordered().index):
+            record = self.records[name]
+            plots = f'<div class="plots">{"".join(self.figures.policy(name, record))}</div>'
+            parts.append(_folded(f"{name}: {trained(record)}", plots, not parts))
+        return section("The learned policies", "", *parts)
+
+
+def _folded(title: str, inside: str, opened: bool) -> str:
+    return (
+        f"<details{' open' if opened else ''}><summary>{escape(title)}</summary>{inside}</details>"
+    )
 
 
 def html_report(

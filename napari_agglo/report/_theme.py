@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from napari_agglo.report._svg import colour_variables
+from napari_agglo.report._figures import colour_variables
 
 _LIGHT = {"--page": "#f4f5f7", "--card": "#fefefe", "--rule": "#d9dde2", "--best": "#e3f1ea"}
 _DARK = {"--page": "#0d0f13", "--card": "#14171c", "--rule": "#2c323a", "--best": "#12352a"}

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from napari_agglo.errors import InvalidInput, is_number, is_whole
+from napari_agglo.session._annotations import MarkChange
 from napari_agglo.session._edits import Cut, Down, Edit, Override, Up, from_json, to_json
-from napari_agglo.session._marks import MarkChange
 
 
 @dataclass(frozen=True, eq=False)

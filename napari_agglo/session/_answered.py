@@ -10,10 +10,10 @@ from collections.abc import Sequence
 
 from napari_agglo.session._actions import Answer
 from napari_agglo.session._edits import Cut
+from napari_agglo.session._hierarchy.hierarchy import Hierarchy
+from napari_agglo.session._hierarchy.nodes import EDIT, PARENT
 from napari_agglo.session._history import Entry
-from napari_agglo.session._repair._hierarchy import Hierarchy
-from napari_agglo.session._repair._nodes import EDIT, PARENT
-from napari_agglo.session._seen import Seen
+from napari_agglo.session._view import Seen
 
 
 def is_answered(seen: Seen, answer: Answer) -> bool:

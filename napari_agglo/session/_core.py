@@ -22,9 +22,9 @@ from napari_agglo.session._history import History, HistoryItem
 from napari_agglo.session._resuming import NAME as SNAPSHOT
 from napari_agglo.session._resuming import state_arrays
 from napari_agglo.session._rules import Refused
-from napari_agglo.session._seen import Seen
 from napari_agglo.session._state import Applied, State
 from napari_agglo.session._store import NotSaved, Report, Store
+from napari_agglo.session._view import Seen
 
 Touched = NDArray[np.int32]
 # So many entries are replayed before one would notice.

@@ -14,7 +14,7 @@ from napari_agglo.policy import MeanPolicy
 from napari_agglo.session._actions import Step
 from napari_agglo.session._cuts import by_tree, detached, min_cut, piecewise, pruned, seeded
 from napari_agglo.session._edits import Cut, Ids, as_ids
-from napari_agglo.session._repair._nodes import FIRST, LOW
+from napari_agglo.session._hierarchy.nodes import FIRST, LOW
 from napari_agglo.session._rules import Found, Refused, check_index
 from napari_agglo.session._state import State
 

@@ -21,8 +21,7 @@ from napari_agglo.session._rules import (
     require_unlocked,
 )
 from napari_agglo.session._seeing import Seeing
-from napari_agglo.session._seen import moved_sets
-from napari_agglo.session._views import BranchEnds
+from napari_agglo.session._view import BranchEnds, moved_sets
 
 
 class Editing(Seeing):

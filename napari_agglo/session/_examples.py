@@ -16,7 +16,7 @@ from napari_agglo.features import FeatureMap, feature_map
 from napari_agglo.graph import RegionGraph
 from napari_agglo.policy import LearnedPolicy, Policy
 from napari_agglo.session._edits import Ids
-from napari_agglo.session._learning import pair_row
+from napari_agglo.session._relearn import pair_row
 
 # Of a cut into many parts, so many boundaries are noted: rows are long, and an edit must be quick.
 _MOST = 16

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from napari_agglo._progress import ProgressCallback
+from napari_agglo.agglomeration import Heritage, MergeTree
 from napari_agglo.session._exports import (
     EditRow,
     check_target,
@@ -22,11 +23,10 @@ from napari_agglo.session._exports import (
     export_tree,
 )
 from napari_agglo.session._frontier import in_order, inner_nodes
+from napari_agglo.session._hierarchy.nodes import BIRTH, EDIT, FIRST, LOW, PRIORITY, SECOND
 from napari_agglo.session._noting import Noting
-from napari_agglo.session._repair._nodes import BIRTH, EDIT, FIRST, LOW, PRIORITY, SECOND
 from napari_agglo.session._rules import Refused
-from napari_agglo.session._seen import Seen
-from napari_agglo.tree import Heritage, MergeTree
+from napari_agglo.session._view import Seen
 
 KINDS = ("labels", "regions", "edits", "tree", "graphml", "agglomerate")
 _OPTIONS = {"agglomerate": ("affinities", "superpixels")}

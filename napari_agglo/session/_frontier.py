@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from napari_agglo._jit import kernel
+from napari_agglo._numba import kernel
 from napari_agglo.session._edits import Cut, Ids
-from napari_agglo.session._repair._ground import Ground
-from napari_agglo.session._repair._nodes import (
+from napari_agglo.session._hierarchy.nodes import (
     BIRTH,
     EDIT,
     FIRST,
@@ -21,7 +20,7 @@ from napari_agglo.session._repair._nodes import (
     SECOND,
     Nodes,
 )
-from napari_agglo.session._seen import Seen
+from napari_agglo.session._hierarchy.working_graph import Ground
 from napari_agglo.session._suggest import (
     Apart,
     Made,
@@ -29,6 +28,7 @@ from napari_agglo.session._suggest import (
     as_probabilities,
     made_answered,
 )
+from napari_agglo.session._view import Seen
 
 
 def decisions(seen: Seen) -> tuple[Apart, Made]:

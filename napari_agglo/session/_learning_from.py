@@ -18,16 +18,9 @@ from napari_agglo.session._core import Change
 from napari_agglo.session._edits import Cut, Edit
 from napari_agglo.session._examples import features_of, rows_of
 from napari_agglo.session._exporting import Exporting
-from napari_agglo.session._learning import (
-    FEW,
-    WEIGHT,
-    check_options,
-    check_volumes,
-    refit,
-    replayed,
-)
-from napari_agglo.session._learning._arguments import Volumes
-from napari_agglo.session._repair._hierarchy import Hierarchy
+from napari_agglo.session._hierarchy.hierarchy import Hierarchy
+from napari_agglo.session._relearn import FEW, WEIGHT, check_options, check_volumes, refit, replayed
+from napari_agglo.session._relearn.refit import Volumes
 from napari_agglo.session._rules import Refused
 
 

@@ -8,12 +8,12 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from napari_agglo.session._actions import Action, Answer
+from napari_agglo.session._annotations import Mark, MarkChange, Reviewed
 from napari_agglo.session._answered import is_answered
 from napari_agglo.session._core import Change
-from napari_agglo.session._errors_now import Errors, ErrorsNow
 from napari_agglo.session._examples import noted
 from napari_agglo.session._frontier import decisions
-from napari_agglo.session._marks import Mark, MarkChange, Reviewed
+from napari_agglo.session._live_vi import Errors, ErrorsNow
 from napari_agglo.session._parting import Parting
 from napari_agglo.session._rules import Refused, dense_of
 from napari_agglo.session._suggest import Effort, Kind, Suggestion, effort, suggest

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from napari_agglo.session._edits import Edit, Override
-from napari_agglo.session._views import View
+from napari_agglo.session._view import View
 
 
 @dataclass(frozen=True, eq=False)

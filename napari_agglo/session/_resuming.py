@@ -17,7 +17,7 @@ from napari_agglo.errors import InvalidInput
 from napari_agglo.graph import Division
 from napari_agglo.session._actions import Action
 from napari_agglo.session._edits import Edit
-from napari_agglo.session._repair._frozen import frozen, thawed
+from napari_agglo.session._hierarchy.frozen_tree import frozen, thawed
 from napari_agglo.session._state import State
 
 NAME = "state"

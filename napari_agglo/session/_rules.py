@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from napari_agglo.errors import InvalidInput, is_number, is_whole
 from napari_agglo.graph import RegionGraph
 from napari_agglo.session._edits import Ids
-from napari_agglo.session._repair._ground import Ground
-from napari_agglo.session._seen import Seen
+from napari_agglo.session._hierarchy.working_graph import Ground
+from napari_agglo.session._view import Seen
 
 METHODS = ("min_cut", "seeded", "tree")
 

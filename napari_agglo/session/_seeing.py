@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from napari_agglo._progress import ProgressCallback
+from napari_agglo.agglomeration._merge_tree import map_labels
 from napari_agglo.session._core import Core
 from napari_agglo.session._edits import Merge
 from napari_agglo.session._rules import (
@@ -18,7 +19,6 @@ from napari_agglo.session._rules import (
     find,
     is_locked,
 )
-from napari_agglo.tree._kernels import map_labels
 
 
 class Seeing(Core):

@@ -10,20 +10,19 @@ from numpy.typing import NDArray
 
 from napari_agglo._collecting import not_collecting
 from napari_agglo._progress import ProgressCallback
-from napari_agglo.agglomeration import Merges
+from napari_agglo.agglomeration import Merges, MergeTree, agglomerate
 from napari_agglo.errors import InvalidInput
 from napari_agglo.graph import RegionGraph
 from napari_agglo.policy import LearnedPolicy, Policy, as_policy
 from napari_agglo.session._core import last_threshold
+from napari_agglo.session._hierarchy.hierarchy import Hierarchy
 from napari_agglo.session._history import Entry, History
 from napari_agglo.session._previewing import Previewing
-from napari_agglo.session._repair._hierarchy import Hierarchy
 from napari_agglo.session._resuming import NAME as SNAPSHOT
 from napari_agglo.session._resuming import resume
 from napari_agglo.session._state import State
 from napari_agglo.session._store import Report, SessionDamaged, Store, check_path
 from napari_agglo.session._tree_check import check_tree
-from napari_agglo.tree import MergeTree, agglomerate
 
 
 class Session(Previewing):

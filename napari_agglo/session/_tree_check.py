@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from napari_agglo._hashing import uniform
+from napari_agglo._numba.hash_tables import uniform
+from napari_agglo.agglomeration import MergeTree
 from napari_agglo.errors import InvalidInput
 from napari_agglo.graph import RegionGraph, edges_within
 from napari_agglo.policy import LearnedPolicy, MeanPolicy, Policy
-from napari_agglo.session._learning import pair_row
-from napari_agglo.tree import MergeTree
+from napari_agglo.session._relearn import pair_row
 
 _SAMPLE = 100  # merges that are scored anew
 _LARGEST = 1000  # superpixels of a merge that is; the time goes with them

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from napari_agglo.superpixels._cue import KINDS as CUE_KINDS
-from napari_agglo.superpixels._cue import CueKind, boundary_cue
+from napari_agglo.superpixels._boundary_cue import KINDS as CUE_KINDS
+from napari_agglo.superpixels._boundary_cue import CueKind, boundary_cue
 from napari_agglo.superpixels._oversegment import oversegment
 
 __all__ = ["oversegment", "boundary_cue", "CueKind", "CUE_KINDS"]

@@ -19,9 +19,8 @@ from typing import Any
 
 import numpy as np
 
-from napari_agglo._jit import inlined, kernel
-from napari_agglo.superpixels._grid import Array, Grid
-from napari_agglo.superpixels._slices import Tick, in_slices
+from napari_agglo._numba import inlined, kernel
+from napari_agglo.superpixels._watershed import Array, Grid, Tick, in_slices
 
 _RANK_BITS = 44  # order within a level: a flat index, or this half plus the order of entry
 _FOLLOWER = 1 << (_RANK_BITS - 1)

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from napari_agglo._jit import inlined, kernel
+from napari_agglo._numba import inlined, kernel
 from napari_agglo._progress import ProgressCallback, report
-from napari_agglo.volumes._relabel import DenseLabels, dense_labels
-from napari_agglo.volumes._shape import check_same_shape
+from napari_agglo.volumes._checks import check_same_shape
+from napari_agglo.volumes._labels import DenseLabels, dense_labels
 
 # Voxels between two reports: about a tenth of a second of work.
 _CHUNK = 1 << 24

@@ -14,8 +14,8 @@ import h5py
 import numpy as np
 
 from napari_agglo.errors import InvalidInput
-from napari_agglo.volumes._axes import arrange, split_picks
-from napari_agglo.volumes._lazy import Index, OnDisk, reading
+from napari_agglo.volumes._on_disk import Index, OnDisk, reading
+from napari_agglo.volumes._open import arrange, split_picks
 from napari_agglo.volumes._volume import Volume
 
 DEFAULT_KEY = "stack"

@@ -15,8 +15,8 @@ import numpy as np
 import tifffile
 
 from napari_agglo.errors import InvalidInput
-from napari_agglo.volumes._axes import arrange, split_picks, to_micrometres
-from napari_agglo.volumes._lazy import Index, OnDisk, reading
+from napari_agglo.volumes._on_disk import Index, OnDisk, reading
+from napari_agglo.volumes._open import arrange, split_picks, to_micrometres
 from napari_agglo.volumes._volume import Volume
 
 

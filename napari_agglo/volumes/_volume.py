@@ -2,12 +2,45 @@
 
 from __future__ import annotations
 
+import math
+import os
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from napari_agglo.volumes._memory import require_memory
+from napari_agglo._progress import ProgressCallback, report
+from napari_agglo.errors import InvalidInput
+
+# How much memory there is, asked before a large array is read.
+
+
+def available_memory() -> int | None:
+    """Bytes that can be taken without swapping, or None where the system does not say."""
+    try:
+        with open("/proc/meminfo", encoding="ascii") as lines:
+            for line in lines:
+                if line.startswith("MemAvailable:"):
+                    return int(line.split()[1]) * 1024
+    except (OSError, ValueError):
+        pass
+    try:
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, ValueError, OSError):
+        return None
+
+
+def require_memory(data: Any, name: str, extra_per_voxel: int = 0) -> None:
+    """Refuse, before anything is read, a lazy array that cannot fit, with the figures."""
+    free = available_memory()
+    voxels = math.prod(data.shape)
+    needed = voxels * (np.dtype(data.dtype).itemsize + extra_per_voxel)
+    if free is not None and needed > free:
+        raise InvalidInput(
+            f"`{name}` (shape {tuple(data.shape)}, {np.dtype(data.dtype)}) needs about "
+            f"{needed / 1e9:.1f} GB of memory and {free / 1e9:.1f} GB are free; pass a crop."
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,3 +99,125 @@ class Volume:
         loaded = self.load()
         converted = loaded if dtype is None else loaded.astype(dtype, copy=False)
         return converted.copy() if copy and converted is self.data else converted
+
+
+# Reach the plain array behind whatever the caller holds: a Volume, a pyramid, a lazy array.
+
+
+SLAB_BYTES = 64 * 2**20
+PIECE = 1 << 22  # voxels of an array in memory that are gone through between two reports
+
+
+def unwrap(source: Any, name: str) -> Any:
+    """Return an object with ``shape``, ``dtype`` and ``__getitem__``, without reading its voxels.
+
+    A `Volume` gives its data. A sequence of arrays, each smaller than the one before, is an image
+    pyramid, as napari's multiscale layers hold it: its first level is taken.
+    """
+    if isinstance(source, Volume):
+        source = source.data
+    if isinstance(source, Sequence) and not isinstance(source, str | bytes):
+        source = _first_level(source, name)
+    if isinstance(source, str | bytes | os.PathLike):
+        raise InvalidInput(
+            f"`{name}` must be an array, not the path {os.fspath(source)!r}; "
+            f"open it first: open_volume({os.fspath(source)!r})."
+        )
+    if not all(hasattr(source, part) for part in ("shape", "dtype", "__getitem__")):
+        hint = "pass its `.data`" if hasattr(source, "data") else "pass an array"
+        raise InvalidInput(f"`{name}` must be an array, not a {type(source).__name__}; {hint}.")
+    if isinstance(source, np.ma.MaskedArray):
+        raise InvalidInput(
+            f"`{name}` is a masked array, whose mask would be lost; fill it first: .filled(0)."
+        )
+    if any(n != n for n in source.shape):  # dask writes NaN for a length it does not know
+        raise InvalidInput(
+            f"`{name}` has a shape that is not known yet, {tuple(source.shape)}; "
+            "call its compute_chunk_sizes() first."
+        )
+    try:
+        np.dtype(source.dtype)
+    except TypeError:  # an array of another library, with types of its own
+        return np.asarray(source)
+    return source
+
+
+def _first_level(levels: Sequence[Any], name: str) -> Any:
+    if len(levels) == 0:
+        raise InvalidInput(f"`{name}` must be an array, not an empty list; pass an array.")
+    if not all(hasattr(level, "shape") and hasattr(level, "dtype") for level in levels):
+        try:
+            return np.asarray(levels)
+        except ValueError as error:
+            raise InvalidInput(f"`{name}` is a list that makes no array ({error}).") from error
+    shapes = [tuple(level.shape) for level in levels]
+    if len(shapes) > 1 and math.prod(shapes[1]) >= math.prod(shapes[0]):
+        raise InvalidInput(
+            f"`{name}` must be one array or a pyramid of shrinking levels, not a list of arrays of "
+            f"shapes {shapes[0]}, {shapes[1]}{', ...' if len(shapes) > 2 else ''}; "
+            "for a stack of planes pass np.stack(...)."
+        )
+    return levels[0]
+
+
+def is_lazy(data: Any) -> bool:
+    """Whether the voxels are not in memory yet (a memory map counts as lazy)."""
+    return not isinstance(data, np.ndarray) or isinstance(data, np.memmap)
+
+
+def slabs(data: Any, slab_bytes: int = SLAB_BYTES) -> Iterator[tuple[int, int, Any]]:
+    """Yield ``(first voxel, last voxel + 1, plain C-order array)``, the voxels in C order.
+
+    A lazy array comes in slabs along axis 0, which begin where its chunks do, so that no chunk is
+    read twice. One in memory comes in flat pieces, without a copy.
+    """
+    shape = tuple(int(n) for n in data.shape)
+    if math.prod(shape) == 0:
+        return
+    plane = math.prod(shape[1:])
+    if not is_lazy(data) and data.flags.c_contiguous and data.dtype.isnative:
+        flat = data.reshape(-1)
+        for start, stop in pieces(flat.size):
+            yield start, stop, flat[start:stop]
+        return
+    itemsize = np.dtype(data.dtype).itemsize
+    step = max(1, slab_bytes // (plane * itemsize))
+    chunk = _chunk_thickness(data)
+    step = max(chunk, step // chunk * chunk)
+    for start in range(0, shape[0], step):
+        stop = min(start + step, shape[0])
+        slab = native(np.asarray(data[start:stop]))
+        yield start * plane, stop * plane, slab
+
+
+def pieces(size: int) -> Iterator[tuple[int, int]]:
+    """Yield ranges that together cover `size` voxels, each quick to go through."""
+    for start in range(0, size, PIECE):
+        yield start, min(start + PIECE, size)
+
+
+def in_memory(
+    data: Any, name: str, progress: ProgressCallback | None = None
+) -> np.ndarray[Any, Any]:
+    """Read a lazy array in its own type, slab by slab; an array in memory is left as it is."""
+    if not is_lazy(data):
+        return np.asarray(data)
+    values = np.empty(data.shape, np.dtype(data.dtype).newbyteorder("="))
+    flat = values.reshape(-1)
+    for start, stop, slab in slabs(data):
+        flat[start:stop] = slab.reshape(-1)
+        report(progress, f"reading {name}", stop, flat.size)
+    return values
+
+
+def _chunk_thickness(data: Any) -> int:
+    chunks = getattr(data, "shards", None) or getattr(data, "chunks", None)
+    if not chunks:
+        return 1
+    first = chunks[0]
+    return int(max(first)) if isinstance(first, tuple) else int(first)
+
+
+def native(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Return `array` in C order and in this machine's byte order, copied only if it must be."""
+    return np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("="))

@@ -4,22 +4,133 @@ from __future__ import annotations
 
 from typing import Any
 
-from qtpy.QtCore import QSize, QTimer
+from qtpy.QtCore import QSize, Qt, QTimer, Signal
 from qtpy.QtGui import QShowEvent
 from qtpy.QtWidgets import QHBoxLayout, QLabel, QScrollArea, QToolButton, QVBoxLayout, QWidget
 
-from napari_agglo.widgets._header import Header
-from napari_agglo.widgets._help import HelpPanel
-from napari_agglo.widgets._links import link
 from napari_agglo.widgets._project import project_of
+from napari_agglo.widgets._qt import link
 from napari_agglo.widgets._step_widget import StepWidget, close_with_window
-from napari_agglo.widgets._steps import Step
-from napari_agglo.widgets._warm import WARM, is_warm, warm_up
+from napari_agglo.widgets._steps import Status, Step
+from napari_agglo.widgets._warmup import WARM, is_warm, warm_up
 from napari_agglo.widgets.data import DataWidget
 from napari_agglo.widgets.evaluate import EvaluateWidget
 from napari_agglo.widgets.hierarchy import HierarchyWidget
 from napari_agglo.widgets.proofread import ProofreadWidget
 from napari_agglo.widgets.train import TrainWidget
+
+# The help panel: gestures and keys, and a line on each step.
+
+
+# What the hands do, as in the Proofread step.
+KEYS = (
+    ("click", "make a segment the active one"),
+    ("Shift + click", "merge with the active segment"),
+    ("Ctrl + click", "place a seed for a cut"),
+    ("G", "next group of seeds"),
+    ("Enter", "cut, while there are seeds"),
+    ("Escape", "clear the seeds"),
+    (", and .", "down and up the branch of the active segment"),
+    ("Ctrl + Z", "undo; Ctrl + Shift + Z redoes"),
+    ("right-click", "select several; W merges them with the active one"),
+    ("K", "take the superpixel under the mouse out of its segment"),
+    ("H", "lock or unlock the active segment"),
+    ("U", "mark the active segment as reviewed, or not"),
+    ("Y, N and S", "yes, no, skip, while the next probable error is asked"),
+    ("A and D", "threshold one step down or up"),
+)
+_STEP_HELP = (
+    "<b>Data</b>: choose the image, its boundary cues, and gold labels if you have some.",
+    "<b>Train</b>: learn from the gold labels which regions to merge. Optional.",
+    "<b>Hierarchy</b>: merge superpixels, and scrub the result from fine to coarse.",
+    "<b>Evaluate</b>: compare with gold: what is wrong, and where.",
+    "<b>Proofread</b>: merge and cut by hand, at any scale. Every edit is saved at once.",
+)
+
+
+class HelpPanel(QWidget):
+    """What there is to know, on one panel."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setObjectName("agglo help")
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(8, 4, 8, 8)
+        rows = "".join(
+            f"<tr><td style='padding-right: 12px'><b>{key}</b></td><td>{does}</td></tr>"
+            for key, does in KEYS
+        )
+        steps = "".join(f"<p style='margin: 2px 0'>{line}</p>" for line in _STEP_HELP)
+        label = QLabel(f"{steps}<table style='margin-top: 6px'>{rows}</table>")
+        label.setWordWrap(True)
+        label.setTextFormat(Qt.TextFormat.RichText)
+        label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        layout.addWidget(label)
+
+
+# The heading of a step in the guided dock: its number, its name, and how far it is.
+
+
+# Said in words too: colour alone is lost on many.
+_COLOURS = {
+    Status.EMPTY: ("#6b7280", "#ffffff"),
+    Status.READY: ("#2563eb", "#ffffff"),
+    Status.RUNNING: ("#b45309", "#ffffff"),
+    Status.DONE: ("#15803d", "#ffffff"),
+    Status.STALE: ("#facc15", "#1f2937"),
+}
+_MEANS = {
+    Status.EMPTY: "something is missing: the hint in the step says what",
+    Status.READY: "ready: one click will do",
+    Status.RUNNING: "running",
+    Status.DONE: "done",
+    Status.STALE: "done, but what it was made from has changed since: run it again",
+}
+
+
+class Header(QWidget):
+    """A bar to click on, which opens and closes its step."""
+
+    toggled = Signal(bool)
+
+    def __init__(self, number: int, step: Step) -> None:
+        super().__init__()
+        self.button = QToolButton()
+        self.button.setObjectName(f"header {step.value}")
+        self.button.setText(f"{number}  {step.value}")
+        self.button.setCheckable(True)
+        self.button.setAutoRaise(True)
+        self.button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
+        self.button.setArrowType(Qt.ArrowType.RightArrow)
+        self.button.setStyleSheet("QToolButton { font-weight: bold; border: none; padding: 4px; }")
+        self.button.toggled.connect(self._on_toggled)
+        self.badge = QLabel()
+        self.badge.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        layout = QHBoxLayout(self)
+        layout.setContentsMargins(2, 2, 8, 2)
+        layout.addWidget(self.button)
+        layout.addStretch(1)
+        layout.addWidget(self.badge)
+
+    def show_status(self, status: Status) -> None:
+        """Say how far the step is."""
+        back, front = _COLOURS[status]
+        self.badge.setText(status.value)
+        self.badge.setToolTip(_MEANS[status])
+        self.badge.setStyleSheet(
+            f"background: {back}; color: {front}; border-radius: 7px; "
+            "padding: 1px 8px; font-size: 11px;"
+        )
+
+    def set_open(self, is_open: bool) -> None:
+        """Open or close the step."""
+        self.button.setChecked(is_open)
+
+    def _on_toggled(self, is_open: bool) -> None:
+        arrow = Qt.ArrowType.DownArrow if is_open else Qt.ArrowType.RightArrow
+        self.button.setArrowType(arrow)
+        self.toggled.emit(is_open)
+
 
 _STEPS: tuple[type[StepWidget], ...] = (
     DataWidget,

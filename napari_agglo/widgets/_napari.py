@@ -4,6 +4,48 @@ from __future__ import annotations
 
 from typing import Any
 
+# What a layer is for, written on it: so that its name may be anything.
+
+
+KEY = "napari_agglo"
+
+
+def role(kind: str, name: str = "") -> dict[str, str]:
+    """Return the metadata of a layer that is an image, a cue of some name, or gold.
+
+    Examples
+    --------
+    >>> role("cue", "mitochondria")
+    {'napari_agglo': 'cue mitochondria'}
+    """
+    return {KEY: f"{kind} {name}".rstrip()}
+
+
+def role_of(layer: Any) -> tuple[str, str]:
+    """Return what a layer is for and its name as that; two empty words if it does not say."""
+    written = layer.metadata.get(KEY)
+    kind, _, name = written.partition(" ") if isinstance(written, str) else ("", "", "")
+    return kind, name
+
+
+# The plugin's settings, which napari shows and keeps from 0.9 on.
+
+
+DEFAULTS: dict[tuple[str, str], Any] = {  # as in the manifest, for older versions of napari
+    ("sessions", "folder"): "~/napari-agglo",
+    ("training", "epochs"): 5,
+}
+
+
+def setting(group: str, key: str) -> Any:
+    """Return a setting; its default where napari has none."""
+    try:
+        from napari.settings import get_plugin_settings
+
+        return getattr(getattr(get_plugin_settings("napari-agglo"), group), key)
+    except (ImportError, AttributeError, KeyError, ValueError, OSError):
+        return DEFAULTS[group, key]
+
 
 def camera(viewer: Any) -> Any:
     """Return the camera of a viewer."""

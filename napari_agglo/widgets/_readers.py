@@ -33,7 +33,7 @@ def read_session(path: str) -> list[LayerData]:
     viewer = napari.current_viewer()
     if viewer is None or getattr(viewer, "window", None) is None:
         return [_labels_of(path)]
-    from napari_agglo.widgets.proofread._opening import open_session
+    from napari_agglo.widgets.proofread._open_session import open_session
 
     viewer.window.add_plugin_dock_widget("napari-agglo", "Agglo")
     open_session(viewer, Path(path))

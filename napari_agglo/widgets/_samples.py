@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from napari_agglo.samples import Sample, sample
-from napari_agglo.widgets._roles import role
+from napari_agglo.widgets._napari import role
 
 if TYPE_CHECKING:
     from napari.types import LayerData

@@ -16,27 +16,154 @@ from napari.utils.colormaps import DirectLabelColormap, label_colormap
 from numpy.typing import NDArray
 from qtpy.QtCore import QTimer
 
-from napari_agglo.widgets._colours import (
-    COLOURS,
-    GROUPS,
-    MARKS,
-    OUTLINE,
-    PREVIEW,
-    SEGMENTATION,
-    SUPERPIXELS,
-    direct_colours,
-)
-from napari_agglo.widgets._flying import fly_to
-from napari_agglo.widgets._lut_array import LutArray, Table
-from napari_agglo.widgets._own_ids import give_own_ids
-from napari_agglo.widgets._patched import Patch, Patched
+from napari_agglo.widgets._dataset import Placement
+from napari_agglo.widgets._lut_array import LutArray, Patch, Patched, Table
+from napari_agglo.widgets._napari import camera, view_size
 from napari_agglo.widgets._project import Project, project_of
-from napari_agglo.widgets._pyramid import coarse_copy, coarse_step, coarser
 
 if TYPE_CHECKING:
     from napari.layers import Layer
 
-_ROOM = 4096  # entries after the last superpixel: one may be divided while a slice is being read
+
+# The segmentation as it leaves the viewer: with the user's ids, whole, and as it is now.
+#
+# The layer on the screen holds dense numbers, only the segments that are to be seen and, of a large
+# volume, a coarser level beside the full one. napari hands layers on, to whoever saves or
+# duplicates them, by one method: what that gives is exchanged here, so that every writer writes the
+# same.
+
+
+_ROOM = 4096  # entries after the last superpixel: one may be divided for a moment, for a preview
+
+
+class OwnIds(LutArray):
+    """The segments that a project has now, by the ids and in the type of its superpixels."""
+
+    def __init__(self, project: Project) -> None:
+        graph = project.graph
+        assert graph is not None
+        self.project = project
+        labels = graph.superpixels
+        names = project.table()
+        table = np.zeros(len(names) + _ROOM, labels.dtype)
+        table[: len(names)] = graph.ids[names].astype(labels.dtype)
+        # A session draws divisions in its own image: what is kept must not change with it.
+        image = labels.image if project.session is None else labels.image.copy()
+        super().__init__(image, table)
+
+    @property
+    def is_current(self) -> bool:
+        """Whether the project still shows this."""
+        project = self.project
+        if project.graph is None:
+            return False
+        now = project.graph.ids[project.table()]
+        return np.array_equal(now, self.table.values[: len(now)]) and (
+            len(now) + _ROOM == len(self.table.values)
+        )
+
+
+def give_own_ids(layer: Labels, project: Project) -> None:
+    """Have a layer of the project's segments handed on with the user's ids."""
+    as_shown = layer.as_layer_data_tuple
+
+    def as_layer_data_tuple() -> tuple[Any, dict[str, Any], str]:
+        data, state, kind = as_shown()
+        if not project.has_hierarchy or project.graph is None:
+            return data, state, kind
+        # Features and the mark of whose layer it is are for dense numbers on the screen.
+        state |= {"multiscale": False, "features": {}, "metadata": {}}
+        return OwnIds(project), state, kind
+
+    # Of a subclass of Labels napari knows neither how to save it nor how to duplicate it.
+    layer.as_layer_data_tuple = as_layer_data_tuple
+
+
+# Roles of the scene's layers, and the colours that have a meaning.
+
+
+SEGMENTATION = "Segmentation"
+OUTLINE = "Selected"
+PREVIEW = "Cut preview"
+SUPERPIXELS = "Superpixel outlines"
+COLOURS = 254  # with background and "selected" they still fit a byte a pixel
+# The active segment, further selected ones, and what a segment is confused with.
+MARKS = {1: "#ffffff", 2: "#ffd400", 3: "#ff4d4d"}
+# Groups of seeds, in the order in which they are placed; told apart by most colour-blind people.
+GROUPS = ("#e69f00", "#56b4e9", "#009e73", "#f0e442", "#d55e00", "#cc79a7", "#0072b2", "#999999")
+
+
+def direct_colours(colours: dict[int, str]) -> DirectLabelColormap:
+    """Return a colour map of a few labels; all others are transparent."""
+    plain: dict[int | None, str] = {None: "transparent", 0: "transparent"}
+    for label, colour in colours.items():
+        plain[label] = colour
+    return DirectLabelColormap(color_dict=plain)
+
+
+# Superpixels at two resolutions: the whole, and one that a 3-D view can redraw quickly.
+
+
+# Voxels that are mapped and uploaded within a tick of the slider in 3-D, on a slow machine.
+COARSE_VOXELS = 1 << 23
+_SMALL = 2 * COARSE_VOXELS
+
+
+def coarser(superpixels: Any) -> list[Any]:
+    """Return the superpixels, and a coarser copy if they are a large volume.
+
+    A coarse pixel has the label of one of the pixels that it stands for, so no label is invented.
+
+    Examples
+    --------
+    >>> [level.shape for level in coarser(np.zeros((64, 64, 64), np.uint32))]
+    [(64, 64, 64)]
+    >>> [level.shape for level in coarser(np.zeros((256, 512, 512), np.uint32))]
+    [(256, 512, 512), (128, 256, 256)]
+    """
+    shape = tuple(int(n) for n in superpixels.shape)
+    if len(shape) < 3 or int(np.prod(shape, dtype=np.int64)) <= _SMALL:
+        return [superpixels]
+    return [superpixels, coarse_copy(superpixels)]
+
+
+def coarse_copy(superpixels: Any) -> Any:
+    """Return a copy with every second, third, ... pixel along the last three axes."""
+    index = (..., *[slice(None, None, coarse_step(superpixels.shape))] * 3)
+    return np.ascontiguousarray(np.asarray(superpixels[index]))
+
+
+def coarse_step(shape: tuple[int, ...]) -> int:
+    """Return how many pixels along an axis a pixel of the coarser copy stands for."""
+    step = 1
+    while int(np.prod([-(-int(n) // step) for n in shape[-3:]], dtype=np.int64)) > COARSE_VOXELS:
+        step += 1
+    return step
+
+
+# Bring a place of the image to the middle of the canvas.
+
+
+_SHARE = 0.45  # of the canvas that the box takes: the rest is what lies around it
+
+
+def fly_to(viewer: Any, placement: Placement, index: Any, box: Any = None) -> None:
+    """Centre the view on a pixel; zoom so that `box` (first, past the last) fits well."""
+    at = placement.to_world(index)
+    shown = viewer.dims.displayed
+    offset = viewer.dims.ndim - len(at)
+    for axis in range(viewer.dims.ndim):
+        if axis >= offset and axis not in shown:
+            viewer.dims.set_point(axis, at[axis - offset])
+    lens = camera(viewer)
+    lens.center = tuple(at[axis - offset] for axis in shown if axis >= offset)
+    if box is not None:
+        spans = np.abs((np.asarray(box[1]) - np.asarray(box[0])) * placement.scale)
+        extent = max(float(spans[axis - offset]) for axis in shown if axis >= offset)
+        if extent > 0:
+            lens.zoom = _SHARE * min(view_size(viewer)) / extent
+
+
 _IDLE = 250  # milliseconds without a change after which the thumbnail follows
 
 

@@ -8,8 +8,8 @@ from qtpy.QtCore import QObject, Qt
 from qtpy.QtGui import QShowEvent
 from qtpy.QtWidgets import QLabel, QMainWindow, QSizePolicy, QVBoxLayout, QWidget
 
-from napari_agglo.widgets._links import link, when_gone
 from napari_agglo.widgets._project import Project, project_of
+from napari_agglo.widgets._qt import link, when_gone
 from napari_agglo.widgets._scene import Scene, scene_of
 from napari_agglo.widgets._steps import Status, Step
 

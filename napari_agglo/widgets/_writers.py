@@ -14,7 +14,7 @@ from napari_agglo.errors import AggloError, InvalidInput
 from napari_agglo.session import Session
 from napari_agglo.volumes import replacing
 from napari_agglo.volumes import write_labels as write
-from napari_agglo.widgets._own_ids import OwnIds
+from napari_agglo.widgets._scene import OwnIds
 
 _OF_ONE_USER = ("lock", "lock.only")  # files of a session that say who has it open
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from oracles.merging import graph_of_edges, mean_score, merge_naively, random_score
 
 from napari_agglo import Cancelled, InvalidInput, agglomerate, region_graph
-from napari_agglo.agglomeration import _greedy, merge_greedily
+from napari_agglo.agglomeration import _agglomerate, merge_greedily
 from napari_agglo.graph import contracted
 from napari_agglo.policy import MeanPolicy, RandomPolicy
 
@@ -78,7 +78,7 @@ def test_constraints_hold_and_change_nothing_else(graph, data, rescore):
 def test_slices_do_not_show(graph, size, rescore):
     whole = merge_greedily(graph, MeanPolicy(), rescore=rescore)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_greedy, "_SLICE", size)
+        patch.setattr(_agglomerate, "_SLICE", size)
         sliced = merge_greedily(graph, MeanPolicy(), rescore=rescore)
     assert as_list(sliced) == as_list(whole)
 
@@ -101,12 +101,12 @@ def test_statistics_in_the_general_loop_are_those_of_the_merged_pixels(seed):
     graph = region_graph(labels, {"boundary": rng.random((4, 4, 3)), "b": rng.random((4, 4, 3))})
     policy = RandomPolicy(seed)
     stop = int(rng.integers(1, graph.n_regions))
-    state, ids = _greedy.rescoring_state(
+    state, ids = _agglomerate.rescoring_state(
         graph, graph.edges, np.zeros(graph.n_boundaries, bool), policy
     )
     winners, losers = np.zeros((2, graph.n_regions), np.int64)
     priorities = np.zeros(graph.n_regions)
-    done = _greedy.merge_by_rescoring(*state, ids, winners, losers, priorities, 0, stop)
+    done = _agglomerate.merge_by_rescoring(*state, ids, winners, losers, priorities, 0, stop)
     regions, boxes, rows = state[-10:-7]
     lut = np.arange(graph.n_regions + 1)
     for k in range(done - 1, -1, -1):
@@ -207,7 +207,7 @@ def test_refusals(options, words):
 
 @pytest.mark.parametrize("policy", ["mean", "random"])
 def test_cancel_comes_through(policy, monkeypatch):
-    monkeypatch.setattr(_greedy, "_SLICE", 3)
+    monkeypatch.setattr(_agglomerate, "_SLICE", 3)
     graph = region_graph(np.arange(1, 65).reshape(8, 8), np.zeros((8, 8)))
     seen = []
 

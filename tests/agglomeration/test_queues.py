@@ -8,9 +8,9 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from napari_agglo._jit import kernel
-from napari_agglo.agglomeration._heaps import heap_arrays, heap_order, heap_pop, heap_push
-from napari_agglo.agglomeration._sort import sort_edges
+from napari_agglo._numba import kernel
+from napari_agglo._numba.heaps import heap_arrays, heap_order, heap_pop, heap_push
+from napari_agglo.agglomeration._mean import sort_edges
 
 numbers = st.floats(0, 1e300, allow_subnormal=True) | st.sampled_from([0.0, -0.0, 0.5, np.inf])
 

@@ -14,7 +14,7 @@ from napari_agglo.cli import _each
 from napari_agglo.cli._each import partners
 from napari_agglo.errors import InvalidInput
 from napari_agglo.volumes import open_volume
-from napari_agglo.volumes._images import PICTURES
+from napari_agglo.volumes._image_files import PICTURES
 
 
 @pytest.fixture

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 import napari_agglo
-from napari_agglo.cli import _evaluate, main
+from napari_agglo.cli import main
+from napari_agglo.cli._commands import evaluate
 
 ROOT = Path(__file__).parents[2]
 COMMANDS = ["demo", "sample", "oversegment", "train", "segment", "evaluate", "curve", "report"]
@@ -71,7 +72,7 @@ def failing(monkeypatch, error):
     def run(arguments):
         raise error
 
-    monkeypatch.setattr(_evaluate, "run", run)
+    monkeypatch.setattr(evaluate, "run", run)
 
 
 def test_interrupt(run, monkeypatch):

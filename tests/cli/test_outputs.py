@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from napari_agglo.cli._outputs import check_label_output, output_folder
+from napari_agglo.cli._files import check_label_output, output_folder
 from napari_agglo.errors import InvalidInput
 
 

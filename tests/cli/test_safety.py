@@ -134,7 +134,7 @@ def test_both_outputs_or_none(refused, files, monkeypatch, failing):
         raise InvalidInput("disk full")
 
     if failing == "to_csv":
-        monkeypatch.setattr("napari_agglo.tree.MergeTree.to_csv", fail)
+        monkeypatch.setattr("napari_agglo.agglomeration.MergeTree.to_csv", fail)
     else:
         monkeypatch.setattr(failing, fail)
     before = sorted(os.listdir())

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from napari_agglo.cli import _sample
+from napari_agglo.cli._commands import sample as sample_command
 from napari_agglo.samples import SAMPLES, sample
 from napari_agglo.volumes import open_volume
 
@@ -19,7 +19,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "cli.md"
 
 
 def test_the_help_names_all_samples():
-    assert re.findall(r"\w+\dd", _sample.KINDS) == list(SAMPLES)
+    assert re.findall(r"\w+\dd", sample_command.KINDS) == list(SAMPLES)
 
 
 def test_sample(run, tmp_path):

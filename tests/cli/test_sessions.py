@@ -152,7 +152,7 @@ def test_without_gold_it_is_asked_for(refused, graph):
 
 
 def test_superpixels_that_moved_are_said_again(run, refused, graph, monkeypatch):
-    monkeypatch.setattr("napari_agglo.session._store._create.COPY_BELOW", 0)
+    monkeypatch.setattr("napari_agglo.session._store.create.COPY_BELOW", 0)
     agglo.Session.create("far.agglo", graph, source="superpixels.tif").close()
     Path("superpixels.tif").rename("moved.tif")
     assert "--superpixels FILE" in refused("segment", "far.agglo", "-o", "l.tif")

@@ -11,7 +11,7 @@ from oracles.comparing import greedy, shared
 import napari_agglo as agglo
 from napari_agglo import InvalidInput
 from napari_agglo.compare import match_tables, matched, overlaps
-from napari_agglo.compare._greedy import match_largest
+from napari_agglo.compare._matching import match_largest
 
 NAMES = st.integers(0, 6)
 PIECES = st.lists(st.tuples(NAMES, NAMES, st.integers(0, 4)), max_size=30)

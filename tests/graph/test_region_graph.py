@@ -10,7 +10,7 @@ from hypothesis.extra import numpy as hnp
 from oracles import statistics
 
 from napari_agglo import Cancelled, InvalidInput, Volume, region_graph
-from napari_agglo.graph import _build, contracted
+from napari_agglo.graph import _build_graph, contracted
 
 shapes = hnp.array_shapes(min_dims=1, max_dims=4, min_side=1, max_side=5)
 
@@ -99,8 +99,8 @@ def test_neither_slices_nor_growth_change_anything(volume, size):
     labels, cues = volume
     whole = graph_of(labels, cues)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_build, "_SLICE", size)
-        patch.setattr(_build, "_ROOM", 0)
+        patch.setattr(_build_graph, "_SLICE", size)
+        patch.setattr(_build_graph, "_ROOM", 0)
         pieces = graph_of(labels, cues)
     for name in ("edges", "regions", "boundaries", "boxes"):
         assert np.array_equal(getattr(whole, name), getattr(pieces, name))
@@ -217,7 +217,7 @@ def test_statistics_are_refused_by_name():
 
 
 def test_cancel_comes_through(monkeypatch):
-    monkeypatch.setattr(_build, "_SLICE", 4)
+    monkeypatch.setattr(_build_graph, "_SLICE", 4)
     seen = []
 
     def stop_at_half(progress):

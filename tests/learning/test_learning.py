@@ -12,9 +12,9 @@ from sklearn.metrics import rand_score
 
 from napari_agglo import Cancelled, InvalidInput, agglomerate, region_graph
 from napari_agglo.features import feature_map, feature_matrix
-from napari_agglo.learning import _collect, _epoch, assign, boundary_labels, train
-from napari_agglo.learning._epoch import lesson
-from napari_agglo.learning._examples import Examples
+from napari_agglo.learning import _collect, _training_volume, assign, boundary_labels, train
+from napari_agglo.learning._fit import Examples
+from napari_agglo.learning._training_volume import lesson
 from napari_agglo.policy import MeanPolicy, RandomPolicy, load_policy
 
 NOBODY = np.zeros((0, 0), np.uint8)
@@ -105,15 +105,15 @@ def test_an_epoch_ends_at_the_connected_parts_of_the_best_agglomeration(
     policy = MeanPolicy() if mean else RandomPolicy(seed % 1000)
     ends = {}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_epoch, "_ROOM", room)
-        original = _epoch.collect_strict
+        patch.setattr(_training_volume, "_ROOM", room)
+        original = _training_volume.collect_strict
 
         def watched(*args):
             over = original(*args)
             ends.update(ends=args[0], ids=args[-8], labels=args[-6])
             return over
 
-        patch.setattr(_epoch, "collect_strict", watched)
+        patch.setattr(_training_volume, "collect_strict", watched)
         noted = school.strict(features, policy, NOBODY, silent, near_misses=near_misses)
     # What is left are boundaries that should not be merged, or of which nothing is known.
     alive = ends["ends"][:, 0] >= 0

@@ -12,11 +12,8 @@ from hypothesis import strategies as st
 import napari_agglo as agglo
 from napari_agglo import InvalidInput
 from napari_agglo.movie import movie, steps
-from napari_agglo.movie._draw import draw_panel
-from napari_agglo.movie._flash import LASTS, Flashes, _seen_merges
-from napari_agglo.movie._layout import compose
-from napari_agglo.movie._panels import StillPanel, TreePanel
-from napari_agglo.movie._scene import scene
+from napari_agglo.movie._draw import compose, draw_panel
+from napari_agglo.movie._panels import LASTS, Flashes, StillPanel, TreePanel, _seen_merges, scene
 from napari_agglo.volumes import dense_labels
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 import napari_agglo as agglo
-from napari_agglo.session._store import _disk
+from napari_agglo.session._store import files
 
 SUPERPIXELS = np.array([[5, 5, 9, 9], [5, 7, 7, 9], [2**40, 7, 7, 3]])
 BOUNDARY = np.linspace(0, 1, 12).reshape(3, 4)
@@ -67,11 +67,11 @@ class Disk:
     @contextmanager
     def in_use(self):
         """Be the disk within a ``with`` statement."""
-        original, _disk.call = _disk.call, self
+        original, files.call = files.call, self
         try:
             yield self
         finally:
-            _disk.call = original
+            files.call = original
             if self.error is None and self.failed:  # the system closes the files of the dead
                 for descriptor in self.open:
                     os.close(descriptor)

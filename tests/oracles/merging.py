@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from napari_agglo._hashing import uniform
+from napari_agglo._numba.hash_tables import uniform
 from napari_agglo.graph import Layout, RegionGraph
 from napari_agglo.volumes import DenseLabels
 

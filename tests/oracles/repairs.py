@@ -8,10 +8,10 @@ import numpy as np
 from hypothesis import strategies as st
 
 from napari_agglo import region_graph
-from napari_agglo._hashing import uniform
+from napari_agglo._numba.hash_tables import uniform
 from napari_agglo.features import feature_map
 from napari_agglo.policy import Forest, LearnedPolicy, MeanPolicy, RandomPolicy
-from napari_agglo.session._repair._nodes import BIRTH, EDIT, FIRST, PRIORITY, SECOND
+from napari_agglo.session._hierarchy.nodes import BIRTH, EDIT, FIRST, PRIORITY, SECOND
 
 
 def random_forest(seed, width, trees=3, depth=3):

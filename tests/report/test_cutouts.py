@@ -13,9 +13,15 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from PIL import Image
 
-from napari_agglo.report._cutouts import boxes, cut_out
-from napari_agglo.report._layers import border_path, label_path, layered, png_uri
-from napari_agglo.report._planes import best_plane
+from napari_agglo.report._pictures import (
+    best_plane,
+    border_path,
+    boxes,
+    cut_out,
+    label_path,
+    layered,
+    png_uri,
+)
 from napari_agglo.volumes import dense_labels
 
 

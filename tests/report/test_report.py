@@ -12,8 +12,7 @@ import napari_agglo as agglo
 from napari_agglo import Cancelled, InvalidInput
 from napari_agglo.evaluate import human_agreement, metrics, minimum
 from napari_agglo.report import examine, html_report
-from napari_agglo.report._sections import Page
-from napari_agglo.report._tables import Row, summary_table
+from napari_agglo.report._page import Page, Row, summary_table
 
 VOID = {"meta", "br", "link", "img", "input", "hr"}
 RECORD = {

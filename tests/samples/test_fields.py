@@ -5,10 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from napari_agglo.samples._classifier import features, probabilities
-from napari_agglo.samples._noise import generator, smooth_noise
+from napari_agglo.samples._classifier import CELLS, NEUROPIL, features, probabilities
+from napari_agglo.samples._fields import generator, smooth_noise
 from napari_agglo.samples._processes import Calibre, box_around, pack
-from napari_agglo.samples._weights import CELLS, NEUROPIL
 
 
 @pytest.mark.parametrize("sigma", [1.0, 3.0, 8.0])

@@ -14,9 +14,8 @@ from sklearn.metrics import roc_auc_score
 
 from napari_agglo.errors import InvalidInput
 from napari_agglo.samples import SAMPLES, Sample, sample
+from napari_agglo.samples._fields import edges, generator
 from napari_agglo.samples._neuropil import neuropil, neuropil_cues
-from napari_agglo.samples._noise import generator
-from napari_agglo.samples._regions import edges
 from napari_agglo.samples._sample import cells_sample, neuropil_sample
 
 SHAPES = {"neuropil3d": (96, 160, 160), "neuropil2d": (384, 384), "cells2d": (320, 320)}

@@ -21,9 +21,8 @@ from napari_agglo.session._cuts import (
     seeded,
     separating_nodes,
 )
-from napari_agglo.session._cuts._attach import attached
-from napari_agglo.session._cuts._flow import minimum_cut, whole_capacities
-from napari_agglo.session._cuts._widen import widened
+from napari_agglo.session._cuts.min_cut import minimum_cut, whole_capacities, widened
+from napari_agglo.session._cuts.segment import attached
 
 
 @st.composite

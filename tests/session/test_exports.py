@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from napari_agglo import InvalidInput, agglomerate, region_graph
 from napari_agglo.errors import Cancelled
 from napari_agglo.graph import contracted
+from napari_agglo.session._annotations import MarkChange, Marks
 from napari_agglo.session._exports import (
     EditRow,
     export_agglomerate,
@@ -26,9 +27,7 @@ from napari_agglo.session._exports import (
     export_tree,
     segment_table,
 )
-from napari_agglo.session._exports._mapping import agglomerate_arrays
-from napari_agglo.session._exports._positions import representative_pixels
-from napari_agglo.session._marks import MarkChange, Marks
+from napari_agglo.session._exports.webknossos import agglomerate_arrays, representative_pixels
 from napari_agglo.volumes import Volume, open_volume
 
 LABELS = np.array(

@@ -9,9 +9,7 @@ import numpy as np
 import pytest
 
 from napari_agglo import InvalidInput
-from napari_agglo.session._store._examine import JOURNAL, TAIL, examine
-from napari_agglo.session._store._journal import Journal
-from napari_agglo.session._store._lines import encode, scan
+from napari_agglo.session._store.journal import JOURNAL, TAIL, Journal, encode, examine, scan
 
 START = "0123456789abcdef" * 2
 ENTRIES = [{"op": "merge", "a": k, "note": "ä\n" * (k % 3)} for k in range(40)]

@@ -9,7 +9,7 @@ from napari_agglo import Cancelled, InvalidInput, region_graph
 from napari_agglo.features import feature_map, feature_matrix
 from napari_agglo.learning import ForestSettings, train
 from napari_agglo.policy import LearnedPolicy, MeanPolicy
-from napari_agglo.session._learning import refit
+from napari_agglo.session._relearn import refit
 
 SETTINGS = ForestSettings(trees=15, leaf=1)
 

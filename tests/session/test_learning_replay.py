@@ -17,8 +17,8 @@ from napari_agglo import InvalidInput, region_graph
 from napari_agglo.graph import contracted
 from napari_agglo.policy import MeanPolicy
 from napari_agglo.session._edits import Cut, Lock, Merge, Unlock, as_ids
-from napari_agglo.session._learning import replayed
-from napari_agglo.session._repair._hierarchy import Hierarchy
+from napari_agglo.session._hierarchy.hierarchy import Hierarchy
+from napari_agglo.session._relearn import replayed
 
 
 def draw_edits(data, graph, policy, most):

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from napari_agglo import InvalidInput, region_graph
 from napari_agglo.features import PRESETS, feature_map, feature_matrix
 from napari_agglo.graph import contracted, divided
-from napari_agglo.session._learning import pair_row
+from napari_agglo.session._relearn import pair_row
 
 
 def random_graph(rng, n, **options):

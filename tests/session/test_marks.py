@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from napari_agglo import InvalidInput
-from napari_agglo.session._marks import Mark, MarkChange, Marks
+from napari_agglo.session._annotations import Mark, MarkChange, Marks
 
 plain_text = st.text(st.characters(categories=("L", "N", "P", "Zs")), max_size=12)
 changes = st.builds(

@@ -15,8 +15,8 @@ from oracles.repairs import POLICIES, as_scores, graphs, nodes_of, state_of
 from napari_agglo import Cancelled, region_graph
 from napari_agglo.policy import MeanPolicy
 from napari_agglo.session._edits import Cut, Lock, Merge, Unlock
-from napari_agglo.session._repair import _run
-from napari_agglo.session._repair._hierarchy import Hierarchy
+from napari_agglo.session._hierarchy import replay
+from napari_agglo.session._hierarchy.hierarchy import Hierarchy
 
 
 def lives(tree):
@@ -149,7 +149,7 @@ def test_slices_do_not_show_and_a_cancel_leaves_no_trace(data, graph, policy, st
     if drawn is None:
         return
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_run, "_STEPS", steps)
+        patch.setattr(replay, "_STEPS", steps)
         for work in (lambda tell: tree.do(drawn[0], tell), lambda tell: tree.look(math.inf, tell)):
             before = state_of(tree)
             for allowed in range(50):

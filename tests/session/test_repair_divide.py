@@ -14,7 +14,7 @@ from oracles.sessions import with_pieces
 
 from napari_agglo.graph import divide
 from napari_agglo.session._edits import Cut, as_ids
-from napari_agglo.session._repair._hierarchy import Hierarchy
+from napari_agglo.session._hierarchy.hierarchy import Hierarchy
 
 
 def draw_cut(draw, graph, seen, scale):

@@ -13,8 +13,8 @@ from oracles.sessions import observed
 
 from napari_agglo import InvalidInput, Session
 from napari_agglo.agglomeration import merge_greedily
-from napari_agglo.session._repair._frozen import frozen, thawed
-from napari_agglo.session._repair._hierarchy import Hierarchy
+from napari_agglo.session._hierarchy.frozen_tree import frozen, thawed
+from napari_agglo.session._hierarchy.hierarchy import Hierarchy
 from napari_agglo.session._resuming import resume, state_arrays
 from napari_agglo.session._state import State
 

@@ -24,7 +24,7 @@ from napari_agglo.evaluate import split_vi
 from napari_agglo.features import feature_map
 from napari_agglo.policy import LearnedPolicy
 from napari_agglo.session import NotSaved, Refused, SessionDamaged, SessionLocked
-from napari_agglo.session._between import said_of
+from napari_agglo.session._boundary_scores import said_of
 from napari_agglo.session._live_vi import LiveVI
 
 # By the mean, 5 and 6 are one at 0.3, 7 joins them at 0.5, and 900 later.

@@ -16,7 +16,7 @@ import napari_agglo as agglo
 from napari_agglo import InvalidInput
 from napari_agglo.features import FeatureMap
 from napari_agglo.policy import LearnedPolicy, MeanPolicy, RandomPolicy, flatten_trees
-from napari_agglo.session._store import NotSaved, Store, _superpixels
+from napari_agglo.session._store import NotSaved, Store, create
 from napari_agglo.volumes import write_labels
 
 
@@ -267,7 +267,7 @@ class TestSuperpixelsElsewhere:
 
     @pytest.fixture(autouse=True)
     def small_limit(self, monkeypatch):
-        monkeypatch.setattr("napari_agglo.session._store._create.COPY_BELOW", 1)
+        monkeypatch.setattr("napari_agglo.session._store.create.COPY_BELOW", 1)
 
     @pytest.fixture
     def path(self, tmp_path):
@@ -317,7 +317,7 @@ class TestSuperpixelsElsewhere:
 
 
 def test_one_gigabyte_is_the_limit():
-    assert _superpixels.COPY_BELOW == 10**9
+    assert create.COPY_BELOW == 10**9
 
 
 def test_other_data_than_its_own_copy_are_refused(path):

@@ -17,8 +17,7 @@ from oracles.disks import SUPERPIXELS, small_graph, tree_of
 import napari_agglo as agglo
 from napari_agglo import InvalidInput
 from napari_agglo.session._store import SessionDamaged, Store
-from napari_agglo.session._store._digest import digest_array
-from napari_agglo.session._store._manifest import _sum
+from napari_agglo.session._store.manifest import _manifest_sum, digest_array
 
 ENTRIES = [{"a": 1}, {"b": 2}]
 
@@ -57,7 +56,7 @@ def read_all(path):
 def signed(manifest):
     """Return a manifest with a checksum that fits, as someone would make who means harm."""
     plain = {key: manifest[key] for key in manifest if key != "sum"}
-    return json.dumps({**plain, "sum": _sum(plain)})
+    return json.dumps({**plain, "sum": _manifest_sum(plain)})
 
 
 def flip(path, count, seed):

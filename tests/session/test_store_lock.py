@@ -15,7 +15,7 @@ import pytest
 from oracles.disks import Disk, small_graph
 
 from napari_agglo.session._store import SessionLocked, Store
-from napari_agglo.session._store._holder import Holder
+from napari_agglo.session._store.lock import Holder
 
 ROOT = Path(__file__).parents[2]
 

@@ -23,7 +23,7 @@ from hypothesis.stateful import (
 from oracles.disks import Died, Disk, small_graph
 
 from napari_agglo.session._store import NotSaved, SessionDamage, Store
-from napari_agglo.session._store._tail import read_tail
+from napari_agglo.session._store.journal import read_tail
 
 ENTRY = st.dictionaries(
     st.text(max_size=3),

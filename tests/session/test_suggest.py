@@ -25,7 +25,7 @@ from napari_agglo.session._suggest import (
     made_answered,
     suggest,
 )
-from napari_agglo.session._suggest._doubt import confusion
+from napari_agglo.session._suggest.value import confusion
 from napari_agglo.volumes import contingency
 
 

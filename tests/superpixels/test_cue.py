@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 import napari_agglo as agglo
 from napari_agglo.errors import Cancelled, InvalidInput
-from napari_agglo.superpixels import CUE_KINDS, _boundary, boundary_cue
-from napari_agglo.superpixels._cue_eigen import largest_eigenvalue
+from napari_agglo.superpixels import CUE_KINDS, _oversegment, boundary_cue
+from napari_agglo.superpixels._ridges import largest_eigenvalue
 from napari_agglo.volumes import Volume
 
 GREY = [kind for kind in CUE_KINDS if kind != "colour"]
@@ -123,7 +123,7 @@ def test_slabs_leave_no_trace(kind, spacing, monkeypatch):
     image = np.random.default_rng(3).integers(0, 16, shape, dtype=np.uint8) ** 2
     options = {"spacing": spacing, "scale": 1}
     whole = boundary_cue(image, kind, **options)
-    monkeypatch.setattr(_boundary, "_SLAB", 200)
+    monkeypatch.setattr(_oversegment, "_SLAB", 200)
     in_slabs = boundary_cue(image, kind, **options)
     np.testing.assert_allclose(in_slabs, whole, atol=1e-6)
 

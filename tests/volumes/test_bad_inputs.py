@@ -11,8 +11,7 @@ import pytest
 from napari_agglo.errors import InvalidInput
 from napari_agglo.volumes import (
     Volume,
-    _arrays,
-    _memory,
+    _volume,
     check_cues,
     check_labels,
     check_mask,
@@ -370,7 +369,7 @@ class Enormous:
 
 
 def test_r15_what_cannot_fit_is_refused_unread(monkeypatch):
-    monkeypatch.setattr(_memory, "available_memory", lambda: 8 * 10**9)
+    monkeypatch.setattr(_volume, "available_memory", lambda: 8 * 10**9)
     with pytest.raises(InvalidInput, match=r"needs about 120000\.0 GB of memory and 8\.0 GB"):
         check_labels(Enormous())
     with pytest.raises(InvalidInput, match=r"needs about 80000\.0 GB of memory"):
@@ -379,7 +378,7 @@ def test_r15_what_cannot_fit_is_refused_unread(monkeypatch):
 
 @pytest.mark.skipif(not hasattr(os, "sysconf"), reason="the system does not say")
 def test_r15_memory_is_known_here():
-    free = _memory.available_memory()
+    free = _volume.available_memory()
     assert free is not None
     assert 2**20 < free <= os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
 
@@ -400,7 +399,7 @@ def test_r14_the_full_resolution_is_taken_and_no_other_is_read():
 
 
 def test_r21_offsets_of_slabs_are_64_bit():
-    assert next(iter(_arrays.slabs(Shape((2**20, 2**13)), slab_bytes=2**40)))[1] == 2**33
+    assert next(iter(_volume.slabs(Shape((2**20, 2**13)), slab_bytes=2**40)))[1] == 2**33
 
 
 class Shape:

@@ -13,7 +13,7 @@ from hypothesis.extra import numpy as npst
 
 from napari_agglo.errors import InvalidInput
 from napari_agglo.volumes import Volume, check_cues
-from napari_agglo.volumes import _quantise as quantise_module
+from napari_agglo.volumes import _cues as quantise_module
 
 
 def exact(value, low, high):
@@ -100,11 +100,11 @@ class Slabs:
 
 
 def test_lazy_arrays_come_slab_by_slab(monkeypatch):
-    from napari_agglo.volumes import _arrays
+    from napari_agglo.volumes import _volume
 
     values = np.random.default_rng(0).random((10, 3, 4)).astype(np.float32)
     lazy = Slabs(values, (2, 3, 4))
-    pieces = list(_arrays.slabs(lazy, slab_bytes=5 * 3 * 4 * 4))
+    pieces = list(_volume.slabs(lazy, slab_bytes=5 * 3 * 4 * 4))
     assert lazy.asked == [(0, 4), (4, 8), (8, 10)]  # whole chunks, never the whole array
     assert [(a, b) for a, b, _ in pieces] == [(0, 48), (48, 96), (96, 120)]
     np.testing.assert_array_equal(
@@ -182,11 +182,11 @@ def test_more_voxels_than_32_bits_can_count():
 
 
 def test_progress_within_an_array_in_memory(monkeypatch):
-    from napari_agglo.volumes import _arrays
+    from napari_agglo.volumes import _volume
 
     values = np.random.default_rng(0).random((1, 5, 4))
     plain = check_cues(values, values.shape).values
-    monkeypatch.setattr(_arrays, "PIECE", 3)
+    monkeypatch.setattr(_volume, "PIECE", 3)
     seen = []
     cues = check_cues(values, values.shape, progress=seen.append)
     assert [step.done for step in seen] == [3, 6, 9, 12, 15, 18, 20]

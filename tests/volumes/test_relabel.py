@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 
 from napari_agglo.errors import Cancelled, InvalidInput
-from napari_agglo.volumes import Volume, _arrays, dense_labels
-from napari_agglo.volumes import _relabel as relabel_module
+from napari_agglo.volumes import Volume, _volume, dense_labels
+from napari_agglo.volumes import _labels as relabel_module
 
 INTEGERS = ["u1", "u2", "u4", "u8", "i1", "i2", "i4", "i8", ">u2", ">i4", ">u8"]
 
@@ -109,7 +109,7 @@ def test_painting_meanwhile_does_no_harm():
 def test_progress_between_pieces(monkeypatch, top):
     labels = np.arange(20) % 4 * (top // 3)
     plain = dense_labels(labels)
-    monkeypatch.setattr(_arrays, "PIECE", 3)
+    monkeypatch.setattr(_volume, "PIECE", 3)
     monkeypatch.setattr(relabel_module, "PIECE", 3)
     monkeypatch.setattr(relabel_module, "_FIRST_TABLE", 2)
     seen = []

@@ -15,7 +15,7 @@ from windows import settle, show
 
 import napari_agglo as agglo
 from napari_agglo.samples._sample import neuropil_sample
-from napari_agglo.widgets._material import Material, Placement
+from napari_agglo.widgets._dataset import Material, Placement
 from napari_agglo.widgets._project import Project, project_of
 from napari_agglo.widgets._scene import scene_of
 

@@ -15,7 +15,7 @@ from napari_agglo.policy import RandomPolicy
 from napari_agglo.widgets._dock import Dock
 from napari_agglo.widgets._project import Project
 from napari_agglo.widgets._steps import Step
-from napari_agglo.widgets.proofread._opening import open_session
+from napari_agglo.widgets.proofread._open_session import open_session
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from npe2 import PluginManifest
 
 import napari_agglo
 from napari_agglo.samples import SAMPLES
-from napari_agglo.widgets import _settings
+from napari_agglo.widgets import _napari
 
 FILE = Path(napari_agglo.__file__).parent / "napari.yaml"
 
@@ -59,9 +59,9 @@ def test_the_defaults_of_settings_are_those_of_the_manifest(manifest):
         for group, one in manifest.contributions.configurations.items()
         for key, shown in one.properties.items()
     }
-    assert written == _settings.DEFAULTS
+    assert written == _napari.DEFAULTS
 
 
-@pytest.mark.parametrize("key", _settings.DEFAULTS, ids=" ".join)
+@pytest.mark.parametrize("key", _napari.DEFAULTS, ids=" ".join)
 def test_a_setting_has_its_default(key):
-    assert _settings.setting(*key) == _settings.DEFAULTS[key]
+    assert _napari.setting(*key) == _napari.DEFAULTS[key]

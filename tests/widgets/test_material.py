@@ -9,9 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from napari_agglo.errors import InvalidInput
-from napari_agglo.widgets._cue_ranges import settled_ranges
-from napari_agglo.widgets._material import Material, Placement
-from napari_agglo.widgets._starting import divided
+from napari_agglo.widgets._dataset import Material, Placement, divided, settled_ranges
 
 PLAIN = Placement.plain(2)
 

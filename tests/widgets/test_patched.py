@@ -6,8 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from napari_agglo.widgets._lut_array import LutArray
-from napari_agglo.widgets._patched import Patched
+from napari_agglo.widgets._lut_array import LutArray, Patched
 
 
 @st.composite

@@ -10,7 +10,7 @@ from windows import show
 
 import napari_agglo as agglo
 from napari_agglo.errors import InvalidInput
-from napari_agglo.widgets._material import Material, Placement
+from napari_agglo.widgets._dataset import Material, Placement
 from napari_agglo.widgets._project import Project, project_of
 from napari_agglo.widgets._steps import Status, Step
 

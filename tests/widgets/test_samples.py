@@ -11,7 +11,7 @@ from qtpy.QtCore import QTimer
 
 import napari_agglo as agglo
 from napari_agglo.widgets import _samples
-from napari_agglo.widgets._roles import role_of
+from napari_agglo.widgets._napari import role_of
 
 
 @pytest.mark.parametrize("kind", ["neuropil2d", "cells2d"])

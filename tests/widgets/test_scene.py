@@ -7,9 +7,8 @@ import pytest
 from windows import draw, settle, show
 
 import napari_agglo as agglo
-from napari_agglo.widgets._colours import OUTLINE, PREVIEW, SEGMENTATION, SUPERPIXELS
 from napari_agglo.widgets._napari import camera
-from napari_agglo.widgets._scene import scene_of
+from napari_agglo.widgets._scene import OUTLINE, PREVIEW, SEGMENTATION, SUPERPIXELS, scene_of
 
 
 def on_screen(layer):
@@ -136,8 +135,8 @@ def test_outlines_are_not_drawn_in_3d_and_come_back(viewer, project, material3d)
 
 
 def test_a_large_volume_has_a_coarse_level(viewer, project, monkeypatch, material3d):
-    monkeypatch.setattr("napari_agglo.widgets._pyramid.COARSE_VOXELS", 20_000)
-    monkeypatch.setattr("napari_agglo.widgets._pyramid._SMALL", 20_000)
+    monkeypatch.setattr("napari_agglo.widgets._scene.COARSE_VOXELS", 20_000)
+    monkeypatch.setattr("napari_agglo.widgets._scene._SMALL", 20_000)
     show(project, material3d)
     layer = scene_of(viewer).segmentation
     assert layer.multiscale

@@ -18,10 +18,9 @@ from windows import Watch, draw, settle
 import napari_agglo as agglo
 from napari_agglo.policy import LearnedPolicy
 from napari_agglo.widgets import _samples
-from napari_agglo.widgets._colours import OUTLINE
 from napari_agglo.widgets._napari import camera
 from napari_agglo.widgets._project import project_of
-from napari_agglo.widgets._scene import scene_of
+from napari_agglo.widgets._scene import OUTLINE, scene_of
 from napari_agglo.widgets._steps import Status, Step
 
 LEFT = Qt.MouseButton.LeftButton

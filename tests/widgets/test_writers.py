@@ -10,8 +10,8 @@ from windows import show
 import napari_agglo as agglo
 from napari_agglo.errors import AggloError
 from napari_agglo.volumes import open_volume
-from napari_agglo.widgets import _pyramid
-from napari_agglo.widgets._material import Material, Placement
+from napari_agglo.widgets import _scene
+from napari_agglo.widgets._dataset import Material, Placement
 from napari_agglo.widgets._scene import scene_of
 from napari_agglo.widgets._writers import write_session
 
@@ -83,8 +83,8 @@ def test_all_layers_in_a_folder_have_own_ids(viewer, sparse, tmp_path):
 
 
 def test_a_large_volume_is_saved_in_full(viewer, project, crop, tmp_path, monkeypatch):
-    monkeypatch.setattr(_pyramid, "COARSE_VOXELS", 1000)
-    monkeypatch.setattr(_pyramid, "_SMALL", 2000)
+    monkeypatch.setattr(_scene, "COARSE_VOXELS", 1000)
+    monkeypatch.setattr(_scene, "_SMALL", 2000)
     boundary = np.stack([crop.cues["boundary"]] * 3)
     superpixels = agglo.oversegment(boundary).astype(np.uint64) + 2**40
     cues = {"boundary": boundary}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
-from napari_agglo.widgets._writing import Writing
+from napari_agglo.widgets.proofread._mode import Writing
 
 
 def test_new_letters_come_a_few_at_a_time(qtbot):

@@ -1,12 +1,15 @@
 """How seeds become parts: the ways to cut a segment, each a function from seeds to sets."""
 
-from napari_agglo.session._cuts._by_tree import by_tree, pruned, separating_nodes
-from napari_agglo.session._cuts._detach import connected_pieces, detached
-from napari_agglo.session._cuts._min_cut import min_cut
-from napari_agglo.session._cuts._piecewise import piecewise
-from napari_agglo.session._cuts._seeded import seeded
-from napari_agglo.session._cuts._segment import Segment, segment_of
-from napari_agglo.session._cuts._weights import Costs, boundary_costs
+from napari_agglo.session._cuts.min_cut import Costs, boundary_costs, min_cut
+from napari_agglo.session._cuts.seeded import seeded
+from napari_agglo.session._cuts.segment import (
+    Segment,
+    connected_pieces,
+    detached,
+    piecewise,
+    segment_of,
+)
+from napari_agglo.session._cuts.tree_cut import by_tree, pruned, separating_nodes
 
 __all__ = [
     "Costs",

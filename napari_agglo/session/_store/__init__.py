@@ -1,17 +1,17 @@
 """The session directory on disk: data, journal, lock; nothing acknowledged is lost."""
 
-from napari_agglo.session._store._digest import Fingerprint
-from napari_agglo.session._store._errors import (
+from napari_agglo.session._store.create import check_path, holding_session
+from napari_agglo.session._store.journal import Record
+from napari_agglo.session._store.manifest import Fingerprint
+from napari_agglo.session._store.snapshot import Snapshot
+from napari_agglo.session._store.store import Store
+from napari_agglo.session._store.store_errors import (
     NotSaved,
+    Report,
     SessionDamage,
     SessionDamaged,
     SessionLocked,
 )
-from napari_agglo.session._store._folder import check_path, holding_session
-from napari_agglo.session._store._lines import Record
-from napari_agglo.session._store._report import Report
-from napari_agglo.session._store._snapshots import Snapshot
-from napari_agglo.session._store._store import Store
 
 __all__ = [
     "Fingerprint",

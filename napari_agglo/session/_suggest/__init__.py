@@ -1,11 +1,8 @@
 """Where to look next: the decisions that are most worth a person's time, and how many are left."""
 
-from napari_agglo.session._suggest._answers import apart_answered, made_answered
-from napari_agglo.session._suggest._decisions import Apart, Made
-from napari_agglo.session._suggest._doubt import as_probabilities, expected_gain
-from napari_agglo.session._suggest._effort import Effort, effort
-from napari_agglo.session._suggest._rank import suggest
-from napari_agglo.session._suggest._suggestion import Kind, Suggestion
+from napari_agglo.session._suggest.decisions import Apart, Made, apart_answered, made_answered
+from napari_agglo.session._suggest.rank import Kind, Suggestion, suggest
+from napari_agglo.session._suggest.value import Effort, as_probabilities, effort, expected_gain
 
 __all__ = [
     "Apart",

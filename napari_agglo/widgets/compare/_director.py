@@ -13,14 +13,13 @@ from qtpy.QtCore import QTimer
 from napari_agglo._progress import ProgressCallback
 from napari_agglo.errors import InvalidInput
 from napari_agglo.policy import Policy
-from napari_agglo.widgets._notices import tell_error
 from napari_agglo.widgets._project import Project, project_of
+from napari_agglo.widgets._qt import tell_error
 from napari_agglo.widgets._scene import scene_of
-from napari_agglo.widgets.compare._choices import SESSION, Choice, Material, Prepared, prepare
+from napari_agglo.widgets.compare._choices import SESSION, Choice, Material, Mode, Prepared, prepare
 from napari_agglo.widgets.compare._comparison import Comparison, Focus
-from napari_agglo.widgets.compare._stage import Stage
-from napari_agglo.widgets.compare._thresholds import Mode
-from napari_agglo.widgets.hierarchy._ticks import Ticks
+from napari_agglo.widgets.compare._grid import Stage
+from napari_agglo.widgets.hierarchy._threshold import Ticks
 
 COMPARE = "compare"  # the name of the job
 _FLASH = 180  # milliseconds that what was just merged stays bright

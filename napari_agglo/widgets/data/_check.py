@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
-from napari_agglo.widgets._material import Material, Placement
-from napari_agglo.widgets.data._cue_row import CueRow
-from napari_agglo.widgets.data._guess import BOUNDARY
+from napari_agglo.errors import InvalidInput
+from napari_agglo.widgets._dataset import Material, Placement
+from napari_agglo.widgets.data._guess_roles import BOUNDARY
 from napari_agglo.widgets.data._layers import (
     data_of,
     dtype_of,
@@ -16,10 +16,33 @@ from napari_agglo.widgets.data._layers import (
     placement_of,
     shape_of,
 )
-from napari_agglo.widgets.data._trouble import Trouble
 
 if TYPE_CHECKING:
+    from napari_agglo.widgets.data._cue_table import CueRow
     from napari_agglo.widgets.data._selection import Selection
+
+
+# Why the chosen layers cannot be used together, and what one click could do about it.
+
+
+class Trouble(InvalidInput):
+    """What stands in the way.
+
+    Attributes
+    ----------
+    remedy : str
+        What the button says that mends it; empty if the user must.
+    mend : callable or None
+        What the button does.
+    """
+
+    def __init__(
+        self, message: str, remedy: str = "", mend: Callable[[], object] | None = None
+    ) -> None:
+        super().__init__(message)
+        self.remedy = remedy
+        self.mend = mend
+
 
 Placed = tuple[str, Any, tuple[int, ...], Placement]  # what it is called, layer, shape, place
 

@@ -13,9 +13,9 @@ from psygnal import Signal
 from napari_agglo.errors import InvalidInput
 from napari_agglo.widgets._project import Project, project_of
 from napari_agglo.widgets._scene import Scene, scene_of
-from napari_agglo.widgets.data._check import material_of
-from napari_agglo.widgets.data._cue_row import CueRow
-from napari_agglo.widgets.data._guess import (
+from napari_agglo.widgets.data._check import Trouble, material_of
+from napari_agglo.widgets.data._cue_table import CueRow
+from napari_agglo.widgets.data._guess_roles import (
     BOUNDARY,
     cue_name,
     guess_image,
@@ -35,7 +35,6 @@ from napari_agglo.widgets.data._layers import (
     placement_of,
     shape_of,
 )
-from napari_agglo.widgets.data._trouble import Trouble
 
 ROLES = ("image", "gold", "superpixels", "start")
 _THICK = 2.5  # times: planes so much thicker than their pixels are taken one by one
@@ -146,7 +145,7 @@ class Selection:
 
     def convert(self, what: str, layer: Any) -> None:
         """Add a Labels layer with the whole numbers of an image, and use that."""
-        from napari_agglo.widgets.data._convert import convert_to_labels
+        from napari_agglo.widgets.data._layers import convert_to_labels
 
         role = {"start from": "start"}.get(what, what)
         viewer = self._viewer()

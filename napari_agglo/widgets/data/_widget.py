@@ -2,23 +2,319 @@
 
 from __future__ import annotations
 
+import weakref
+from collections.abc import Sequence
 from typing import Any
 
-from qtpy.QtWidgets import QFormLayout, QLabel
+from napari.layers import Image
+from qtpy.QtCore import Signal
+from qtpy.QtWidgets import (
+    QCheckBox,
+    QComboBox,
+    QFormLayout,
+    QFrame,
+    QLabel,
+    QPushButton,
+    QSizePolicy,
+    QSpinBox,
+    QVBoxLayout,
+    QWidget,
+)
+from superqt import QCollapsible
 
-from napari_agglo.widgets._links import link
-from napari_agglo.widgets._notices import tell_error
-from napari_agglo.widgets._run_row import RunRow
+from napari_agglo.superpixels import CueKind, boundary_cue
+from napari_agglo.widgets._jobs import RunRow
+from napari_agglo.widgets._napari import role
+from napari_agglo.widgets._qt import close_up, link, tell_error
 from napari_agglo.widgets._step_widget import StepWidget
 from napari_agglo.widgets._steps import Status, Step
+from napari_agglo.widgets.data._check import Trouble
 from napari_agglo.widgets.data._cue_table import CueTable
-from napari_agglo.widgets.data._layer_box import LayerBox
-from napari_agglo.widgets.data._make_cue import MakeCue
-from napari_agglo.widgets.data._more import More
-from napari_agglo.widgets.data._preview import remove_preview
-from napari_agglo.widgets.data._selection import selection_of
-from napari_agglo.widgets.data._superpixel_part import SuperpixelPart
-from napari_agglo.widgets.data._trouble_part import TroublePart
+from napari_agglo.widgets.data._guess_roles import BOUNDARY
+from napari_agglo.widgets.data._layers import data_of, is_rgb, placement_of
+from napari_agglo.widgets.data._plane_preview import PREVIEW, preview_plane, remove_preview
+from napari_agglo.widgets.data._selection import Selection, selection_of
+from napari_agglo.widgets.data._training_set import TrainingPart
+
+# A box to choose a layer from, or none.
+
+
+class LayerBox(QComboBox):
+    """Choose one of some layers; what it shows is set from outside."""
+
+    picked = Signal(object)  # the layer that the user chose, or None
+
+    def __init__(self, name: str, none: str, tooltip: str) -> None:
+        super().__init__()
+        self.setObjectName(name)
+        self.setAccessibleName(name)
+        self.setToolTip(tooltip)
+        self.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
+        self.setMinimumContentsLength(12)  # long names of layers do not widen the dock
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        self._none = none
+        self._layers: list[Any] = [None]
+        self.activated.connect(lambda index: self.picked.emit(self._layers[index]))
+        self.show_layers([], None)
+
+    def show_layers(self, layers: Sequence[Any], chosen: Any) -> None:
+        """Offer these layers, and none; show the chosen one."""
+        self._layers = [None, *layers]
+        names = [self._none, *(str(layer.name) for layer in layers)]
+        if names != [self.itemText(k) for k in range(self.count())]:
+            self.clear()
+            self.addItems(names)
+        at = next((k for k, layer in enumerate(self._layers) if layer is chosen), 0)
+        self.setCurrentIndex(at)
+
+    def pick(self, layer: Any) -> None:
+        """Choose a layer, as the user would."""
+        index = next(k for k, one in enumerate(self._layers) if one is layer)
+        self.setCurrentIndex(index)
+        self.activated.emit(index)
+
+
+# What stands in the way, in the widget, with a button that mends it where one can.
+
+
+class TroublePart(QFrame):
+    """A box with the trouble; not there if there is none."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setObjectName("trouble")
+        self.setStyleSheet("QFrame#trouble { border: 1px solid #d97706; border-radius: 4px; }")
+        self._trouble: Trouble | None = None
+        self.words = QLabel()
+        self.words.setWordWrap(True)
+        self.words.setObjectName("trouble words")
+        self.button = QPushButton()
+        self.button.setObjectName("mend")
+        self.button.setToolTip("Do this, so that the layers can be used together")
+        self.button.clicked.connect(self._mend)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(6, 4, 6, 4)
+        layout.addWidget(self.words)
+        layout.addWidget(self.button)
+
+    def show_trouble(self, trouble: Trouble | None) -> None:
+        """Show it, or go away."""
+        self._trouble = trouble
+        self.setVisible(trouble is not None)
+        if trouble is not None:
+            self.words.setText(str(trouble))
+            self.button.setText(trouble.remedy)
+            self.button.setVisible(bool(trouble.remedy))
+
+    def _mend(self) -> None:
+        trouble = self._trouble
+        if trouble is not None and trouble.mend is not None:
+            try:
+                trouble.mend()
+            except Exception as error:
+                tell_error(error)
+
+
+# One click: a boundary cue from the bare image.
+
+
+CUE = "cue"  # the name of the job
+_KINDS: tuple[tuple[str, CueKind, str], ...] = (
+    ("automatic", "auto", "Colour edges if the image is in colours, else the lines that stand out"),
+    ("dark lines", "dark_ridges", "Thin and dark, as membranes in electron microscopy"),
+    ("bright lines", "bright_ridges", "Thin and bright, as a sharp membrane stain"),
+    ("dark walls", "dark", "Dark and thick, or out of focus"),
+    ("bright walls", "bright", "Bright and thick, or out of focus"),
+    ("edges", "gradient", "Where the grey level changes"),
+    ("colour edges", "colour", "Where the colour changes; for images in colours"),
+)
+
+
+class MakeCue(RunRow):
+    """The button, and what a boundary looks like."""
+
+    def __init__(self, viewer: Any, selection: Selection) -> None:
+        super().__init__(
+            selection.project,
+            CUE,
+            "Make a boundary cue",
+            "Find lines or edges in the image and use them as the boundary cue. A map that was "
+            "learned for the tissue is better where you have one.",
+            self._make,
+        )
+        self._viewer = weakref.ref(viewer)
+        self._selection = selection
+        self.kind = QComboBox()
+        self.kind.setObjectName("cue kind")
+        self.kind.setAccessibleName("what a boundary looks like")
+        self.kind.setToolTip("What a boundary looks like in the image")
+        for at, (text, _, tip) in enumerate(_KINDS):
+            self.kind.addItem(text)
+            self.kind.setItemData(at, tip, 3)  # the role of tooltips
+        self.row.addWidget(self.kind)
+
+    def follow(self) -> None:
+        """Be there to click on, if there is an image."""
+        there = self._selection.image is not None
+        self.set_ready(there, "Choose the image first.")
+        self.kind.setEnabled(there)
+
+    def _make(self) -> None:
+        layer = self._selection.image
+        if layer is None:
+            return
+        data, placement, name = data_of(layer), placement_of(layer), str(layer.name)
+        axis = -1 if is_rgb(layer) else None
+        kind = _KINDS[self.kind.currentIndex()][1]
+
+        def work(progress: Any) -> Any:
+            return boundary_cue(
+                data,
+                kind,
+                spacing=tuple(abs(one) for one in placement.scale),
+                channel_axis=axis,
+                progress=progress,
+            )
+
+        viewer, selection = self._viewer, self._selection
+
+        def done(cue: Any) -> None:
+            live = viewer()
+            if live is None:
+                return
+            made = Image(
+                cue,
+                name=f"{name} boundary",
+                colormap="magma",
+                contrast_limits=(0.0, 1.0),
+                blending="additive",
+                metadata=role("cue", BOUNDARY),
+                **placement.keywords(),
+            )
+            live.add_layer(made)
+            selection.use_as_boundary(made)
+
+        self._selection.project.jobs.start(CUE, "Making a boundary cue", work, done, tell_error)
+
+
+# What is seldom needed, folded away: NaN, a segmentation to start from, further volumes.
+
+
+class More(QCollapsible):
+    """Folded until somebody opens it, or something in it is set."""
+
+    def __init__(self, selection: Selection) -> None:
+        super().__init__("More")
+        self.setObjectName("more data")
+        self.setToolTip("Segments of other tools to start from, NaN, several volumes to train on")
+        self.setDuration(0)
+        self._selection = selection
+        self.start = LayerBox(
+            "start from",
+            "single superpixels",
+            "Proofread the segmentation of another tool: no superpixel crosses its borders, and a "
+            "session begins with its segments.",
+        )
+        self.start.picked.connect(lambda layer: selection.choose("start", layer))
+        self.nan = QCheckBox("NaN is boundary")
+        self.nan.setObjectName("nan is boundary")
+        self.nan.setToolTip(
+            "Take values of a cue that are not numbers for boundary, as outside of a specimen; "
+            "otherwise they are refused."
+        )
+        self.nan.clicked.connect(lambda on: selection.set_option("nan_is_boundary", bool(on)))
+        self.training = TrainingPart(selection.project)
+        inner = QWidget()
+        column = QVBoxLayout(inner)
+        column.setContentsMargins(0, 0, 0, 0)
+        form = QFormLayout()
+        form.addRow("Start from", self.start)
+        form.addRow("", self.nan)
+        column.addLayout(form)
+        column.addWidget(self.training)
+        self.setContent(inner)
+        close_up(self)
+        used = selection.start is not None or bool(selection.project.training)
+        (self.expand if used else self.collapse)(animate=False)
+
+    def follow(self) -> None:
+        """Show what the selection and the project hold."""
+        chosen = self._selection
+        self.start.show_layers(chosen.label_images(), chosen.start)
+        self.nan.setChecked(chosen.nan_is_boundary)
+        self.training.follow()
+
+
+# Superpixels: computed, with a preview of the plane that is seen, or a layer.
+
+
+_LARGEST = 10**7
+
+
+class SuperpixelPart(QWidget):
+    """What superpixels there are to be."""
+
+    def __init__(self, viewer: Any, selection: Selection) -> None:
+        super().__init__()
+        self._selection = selection
+        self.box = LayerBox(
+            "superpixels",
+            "compute them",
+            "Small pieces that are merged: computed from the boundary cue, or labels that you "
+            "have, also a segmentation of another tool that is split too finely.",
+        )
+        self.box.picked.connect(lambda layer: selection.choose("superpixels", layer))
+        self.per_plane = QCheckBox("each plane by itself")
+        self.per_plane.setObjectName("per plane")
+        self.per_plane.setToolTip(
+            "For stacks whose planes are much thicker than their pixels: a superpixel that "
+            "followed a thin process from plane to plane would leak."
+        )
+        self.per_plane.clicked.connect(lambda on: selection.set_option("per_plane", bool(on)))
+        self.least = QSpinBox()
+        self.least.setObjectName("least size")
+        self.least.setRange(0, _LARGEST)
+        self.least.setSpecialValueText("automatic")
+        self.least.setToolTip(
+            "Superpixels of fewer pixels are dissolved; automatic: 25 in a plane, 125 in a volume. "
+            "Larger ones are fewer and quicker, and lose thin things."
+        )
+        self.least.setKeyboardTracking(False)
+        self.least.valueChanged.connect(lambda n: selection.set_option("min_size", n or None))
+        self.preview = RunRow(
+            selection.project,
+            PREVIEW,
+            "Preview this plane",
+            "Compute the superpixels of the plane on the screen, and show their outlines.",
+            lambda: preview_plane(viewer, selection),
+        )
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(4)
+        self.form = QFormLayout()
+        self.form.setContentsMargins(0, 0, 0, 0)
+        self.form.addRow("Superpixels", self.box)
+        self.form.addRow("Least size", self.least)
+        self.form.addRow("", self.per_plane)
+        layout.addLayout(self.form)
+        layout.addWidget(self.preview)
+
+    def follow(self) -> None:
+        """Show what the selection holds."""
+        chosen = self._selection
+        self.box.show_layers(chosen.label_images(), chosen.superpixels)
+        computed = chosen.superpixels is None
+        for part in (self.least, self.preview):
+            part.setVisible(computed)
+        self.form.labelForField(self.least).setVisible(computed)
+        ndim = next((len(row.shape) for row in chosen.rows if row.used), 2)
+        self.per_plane.setVisible(computed and ndim > 2)
+        self.per_plane.setChecked(chosen.per_plane)
+        self.least.blockSignals(True)
+        self.least.setValue(chosen.min_size or 0)
+        self.least.blockSignals(False)
+        ready = chosen.trouble is None
+        self.preview.set_ready(ready, "" if ready else str(chosen.trouble))
 
 
 class DataWidget(StepWidget):

@@ -2,22 +2,233 @@
 
 from __future__ import annotations
 
+import weakref
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
-from qtpy.QtWidgets import QMessageBox
+from qtpy.QtCore import Qt
+from qtpy.QtWidgets import (
+    QCheckBox,
+    QFileDialog,
+    QGridLayout,
+    QHBoxLayout,
+    QLabel,
+    QMessageBox,
+    QPushButton,
+    QSlider,
+    QWidget,
+)
 
+from napari_agglo._progress import ProgressCallback, report
 from napari_agglo.policy import MeanPolicy
-from napari_agglo.widgets._run_row import RunRow
+from napari_agglo.volumes import write_labels
+from napari_agglo.widgets._jobs import RunRow
+from napari_agglo.widgets._project import LOOK, Project
+from napari_agglo.widgets._qt import link, link_viewer, tell, theme_colours
+from napari_agglo.widgets._scene import Scene
 from napari_agglo.widgets._step_widget import StepWidget
 from napari_agglo.widgets._steps import Status, Step
-from napari_agglo.widgets._theme import theme_colours
-from napari_agglo.widgets._viewer_links import link_viewer
-from napari_agglo.widgets.hierarchy._build import Plan, build, show
-from napari_agglo.widgets.hierarchy._export import Export
-from napari_agglo.widgets.hierarchy._keys import bind_keys
-from napari_agglo.widgets.hierarchy._repairing import Repairing
-from napari_agglo.widgets.hierarchy._scale import Scale
-from napari_agglo.widgets.hierarchy._view import View
+from napari_agglo.widgets.hierarchy._build_tree import Plan, build, show
+from napari_agglo.widgets.hierarchy._threshold import Scale, bind_keys
+
+# What is seen, and the merges, as files.
+
+
+JOB = "export"
+_LABELS = (
+    "TIFF (*.tif *.tiff);;OME-Zarr (*.ome.zarr);;HDF5 (*.h5);;NumPy (*.npz *.npy);;PNG (*.png)"
+)
+
+
+class Export(QWidget):
+    """Buttons that write the labels at this threshold, or the table of merges."""
+
+    def __init__(self, project: Project) -> None:
+        super().__init__()
+        self._project = project
+        self.labels = QPushButton("Save labels…")
+        self.labels.setObjectName("save labels")
+        self.labels.setToolTip("Write the segments that are seen now as a label image")
+        self.labels.clicked.connect(self._on_labels)
+        self.tree = QPushButton("Save merges…")
+        self.tree.setObjectName("save merges")
+        self.tree.setToolTip("Write all merges, in order and with their priorities, as a table")
+        self.tree.clicked.connect(self._on_tree)
+        row = QHBoxLayout(self)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.addWidget(self.labels)
+        row.addWidget(self.tree)
+        link(self, project.hierarchy_changed, self._follow)
+        link(self, project.jobs.changed, self._follow)
+        self._follow()
+
+    def write_labels(self, path: str) -> None:
+        """Write the label image in a worker."""
+        project = self._project
+        session, tree, at, placement = (
+            project.session, project.tree, project.threshold, project.placement
+        )  # fmt: skip
+        spacing = None if placement is None else tuple(abs(one) for one in placement.scale)
+
+        def work(progress: ProgressCallback) -> Path:
+            report(progress, "labels", 0, 2)
+            if session is not None:
+                return session.export(path, "labels", overwrite=True, progress=progress)
+            assert tree is not None
+            labels = tree.segment(at)
+            report(progress, "writing", 1, 2)
+            return write_labels(path, labels, spacing=spacing)
+
+        self._start("Saving labels", work)
+
+    def write_tree(self, path: str) -> None:
+        """Write the merges in a worker."""
+        session, tree = self._project.session, self._project.tree
+
+        def work(progress: ProgressCallback) -> Path:
+            if session is not None:
+                return session.export(path, "tree", overwrite=True, progress=progress)
+            report(progress, "merges", 0, 1)
+            assert tree is not None
+            return tree.to_csv(path)
+
+        self._start("Saving merges", work)
+
+    def _start(self, title: str, work: Callable[[ProgressCallback], Path]) -> None:
+        """Start a job; meanwhile nobody else asks anything of the session, or the window waits."""
+        project = self._project
+        job = project.jobs.start(JOB, title, work, _told)
+        if job is not None:
+            project.hold()
+            job.ended.connect(project.release)
+
+    def _on_labels(self) -> None:
+        path, _ = QFileDialog.getSaveFileName(self, "Save labels", "segments.tif", _LABELS)
+        if path:
+            self.write_labels(path)
+
+    def _on_tree(self) -> None:
+        path, _ = QFileDialog.getSaveFileName(self, "Save merges", "merges.csv", "CSV (*.csv)")
+        if path:
+            self.write_tree(path)
+
+    def _follow(self, _: Any = None) -> None:
+        ready = self._project.has_hierarchy and self._project.jobs[JOB] is None
+        self.labels.setEnabled(ready)
+        self.tree.setEnabled(ready)
+
+
+def _told(path: Path) -> None:
+    tell(f"Saved {path}.")
+
+
+# What is seen while the hierarchy above edits is being repaired.
+
+
+class Repairing(QWidget):
+    """A line that is there only while a repair runs, with a button to stop it."""
+
+    def __init__(self, project: Project) -> None:
+        super().__init__()
+        self._project = project
+        self.label = QLabel("Repairing the hierarchy above your edits…")
+        self.label.setWordWrap(True)
+        self.cancel = QPushButton("Cancel")
+        self.cancel.setObjectName("cancel repair")
+        self.cancel.setToolTip("Stop, and go back to the threshold seen before")
+        self.cancel.clicked.connect(lambda: project.jobs.cancel(LOOK))
+        row = QHBoxLayout(self)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.addWidget(self.label, 1)
+        row.addWidget(self.cancel)
+        link(self, project.jobs.changed, self._follow)
+        self._follow(LOOK)
+
+    def _follow(self, name: str) -> None:
+        if name == LOOK:
+            self.setVisible(self._project.jobs[LOOK] is not None)
+
+
+# How the segmentation is looked at: contours, outlines, opacity, 3-D, selected segments only.
+
+
+_CONTOUR = 2  # pixels
+
+
+class View(QWidget):
+    """Switches of the layer that shows the segments; napari's own controls work beside them."""
+
+    def __init__(self, viewer: Any, project: Project, scene: Scene) -> None:
+        super().__init__()
+        self._viewer = weakref.ref(viewer)
+        self._project, self._scene = project, scene
+        self.contours = _switch("Contours", "Draw the outlines of segments instead of areas")
+        self.superpixels = _switch("Superpixels", "Draw the outlines of superpixels (in 2-D)")
+        self.isolate = _switch("Selected only", "Hide all segments but the selected ones")
+        self.solid = _switch("3-D", "Look at the volume in 3-D")
+        self.opacity = QSlider(Qt.Orientation.Horizontal)
+        self.opacity.setObjectName("opacity")
+        self.opacity.setRange(0, 100)
+        self.opacity.setToolTip("How much of the image the segments hide")
+        self.contours.toggled.connect(self._set_contours)
+        self.superpixels.toggled.connect(scene.outline_superpixels)
+        self.isolate.toggled.connect(scene.isolate)
+        self.solid.toggled.connect(self._set_solid)
+        self.opacity.valueChanged.connect(self._set_opacity)
+        grid = QGridLayout(self)
+        grid.setContentsMargins(0, 0, 0, 0)
+        grid.setVerticalSpacing(2)
+        grid.addWidget(self.contours, 0, 0)
+        grid.addWidget(self.superpixels, 0, 1)
+        grid.addWidget(self.isolate, 1, 0)
+        grid.addWidget(self.solid, 1, 1)
+        grid.addWidget(QLabel("Opacity"), 2, 0)
+        grid.addWidget(self.opacity, 2, 1)
+        grid.setColumnStretch(1, 1)
+        link(self, project.hierarchy_changed, self._follow)
+        link_viewer(self, viewer.dims.events.ndisplay, self._follow)
+        self._follow()
+
+    def _follow(self) -> None:
+        """Show how the layer is, whoever made it so."""
+        self.setEnabled(self._project.has_hierarchy)
+        layer, viewer = self._scene.segmentation, self._viewer()
+        for switch in (self.contours, self.isolate, self.solid, self.opacity):
+            switch.blockSignals(True)
+        if layer is not None:
+            self.contours.setChecked(layer.contour > 0)
+            self.opacity.setValue(round(100 * layer.opacity))
+        self.isolate.setChecked(self._scene.isolated)
+        if viewer is not None:
+            graph = self._project.graph
+            deep = graph is not None and graph.superpixels.image.ndim > 2
+            self.solid.setVisible(deep)
+            self.solid.setChecked(viewer.dims.ndisplay == 3)
+        for switch in (self.contours, self.isolate, self.solid, self.opacity):
+            switch.blockSignals(False)
+
+    def _set_contours(self, on: bool) -> None:
+        layer = self._scene.show()
+        if layer is not None:
+            layer.contour = _CONTOUR if on else 0
+
+    def _set_opacity(self, percent: int) -> None:
+        layer = self._scene.show()
+        if layer is not None:
+            layer.opacity = percent / 100
+
+    def _set_solid(self, on: bool) -> None:
+        viewer = self._viewer()
+        if viewer is not None:
+            viewer.dims.ndisplay = 3 if on else 2
+
+
+def _switch(text: str, tooltip: str) -> QCheckBox:
+    box = QCheckBox(text)
+    box.setObjectName(text.lower())
+    box.setToolTip(tooltip)
+    return box
 
 
 class HierarchyWidget(StepWidget):

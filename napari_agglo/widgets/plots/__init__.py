@@ -6,15 +6,13 @@ there is nothing to see.
 
 from __future__ import annotations
 
-from napari_agglo.widgets.plots._breakdown import BreakdownPlot
-from napari_agglo.widgets.plots._by_epoch import EpochPlot
-from napari_agglo.widgets.plots._by_threshold import ThresholdPlot
-from napari_agglo.widgets.plots._dots import DotsPlot
-from napari_agglo.widgets.plots._importances import ImportancePlot
-from napari_agglo.widgets.plots._palette import contrast, palette
+from napari_agglo.widgets.plots._breakdown_plot import BreakdownPlot, DotsPlot
+from napari_agglo.widgets.plots._epoch_plot import EpochPlot
 from napari_agglo.widgets.plots._plot import Plot
-from napari_agglo.widgets.plots._reliability import ReliabilityPlot
-from napari_agglo.widgets.plots._split_vi import SplitVIPlot
+from napari_agglo.widgets.plots._plot_style import contrast, palette
+from napari_agglo.widgets.plots._policy_plots import ImportancePlot, ReliabilityPlot
+from napari_agglo.widgets.plots._split_vi_plot import SplitVIPlot
+from napari_agglo.widgets.plots._threshold_plot import ThresholdPlot
 
 __all__ = [
     "Plot",

@@ -1,15 +1,116 @@
-"""A curve of the split-VI plot with what is drawn of it, and how far the mouse is from it."""
+"""A `vi_curve` as plots on the screen need it: arrays, and words for each row."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyqtgraph as pg
 from numpy.typing import NDArray
 from qtpy.QtCore import QPointF
 
-from napari_agglo.widgets.plots._curve import Curve
+from napari_agglo.plots._curve_figures import check_curves
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+MOST = 600  # points of a line: as many as a plot in a dock has pixels to show them
+
+
+@dataclass(frozen=True, eq=False)
+class Curve:
+    """The states of a hierarchy, from the superpixels on, with their errors."""
+
+    threshold: NDArray[np.float64]
+    merges: NDArray[np.int64]
+    segments: NDArray[np.int64] | None
+    false_merge: NDArray[np.float64]
+    false_split: NDArray[np.float64]
+    vi: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, table: pd.DataFrame, name: str = "curve") -> Curve:
+        """Take the columns of a `vi_curve`; without segments, every row counts as one merge."""
+        check_curves({name: table})
+        errors = (table[key].to_numpy(float) for key in ("false_merge", "false_split", "vi"))
+        segments = table["segments"].to_numpy(np.int64) if "segments" in table.columns else None
+        merges = np.arange(len(table)) if segments is None else segments[0] - segments
+        return cls(table["threshold"].to_numpy(float), merges, segments, *errors)
+
+    def row(self, threshold: float) -> int:
+        """Return the row that holds when the tree is cut at a threshold."""
+        return max(int(np.searchsorted(self.threshold, threshold, side="right")) - 1, 0)
+
+    def row_after(self, merges: float) -> int:
+        """Return the last row with so many merges at most."""
+        return max(int(np.searchsorted(self.merges, merges, side="right")) - 1, 0)
+
+    def threshold_of(self, row: int) -> float:
+        """Return a finite threshold at which a row holds."""
+        at = float(self.threshold[row])
+        if np.isfinite(at):
+            return at
+        if len(self.threshold) < 2:
+            return 0.0
+        first = float(self.threshold[row + 1])
+        return 0.0 if first > 0 else float(np.nextafter(first, -np.inf))
+
+    @property
+    def least(self) -> int:
+        """The row of least VI."""
+        return int(self.vi.argmin())
+
+    def words(self, row: int) -> str:
+        """Return what a hover says of a row."""
+        count = "" if self.segments is None else f" · {self.segments[row]:,} segments"
+        return (
+            f"threshold {short(self.threshold_of(row))}{count}\n"
+            f"VI {short(self.vi[row])} = {short(self.false_merge[row])} merge "
+            f"+ {short(self.false_split[row])} split"
+        )
+
+
+def short(value: float) -> str:
+    """Return a number with three digits that count, but none beyond the fifth place.
+
+    Examples
+    --------
+    >>> [short(v) for v in (0.4321, 12.345, 0.0, 0.000012, -5e-324)]
+    ['0.432', '12.3', '0', '1e-05', '0']
+    """
+    return f"{value:.3g}" if abs(value) >= 1e-3 else f"{round(value, 5) + 0.0:g}"
+
+
+def thin(
+    x: NDArray[np.float64], y: NDArray[np.float64], right: float, top: float, most: int = MOST
+) -> NDArray[np.intp]:
+    """Return indices of at most so many points that draw the same line, as far as one sees.
+
+    Half of them are spread along the part within 0 to `right` and 0 to `top`, which fills the plot,
+    half along the whole line, for those who zoom out. Both ends are kept.
+
+    Examples
+    --------
+    >>> x = np.linspace(0, 1, 10_000)
+    >>> kept = thin(x, x**2, 1.0, 1.0, 100)
+    >>> len(kept) <= 100, int(kept[0]), int(kept[-1])
+    (True, 0, 9999)
+    """
+    n = len(x)
+    if n <= most:
+        return np.arange(n)
+    spans = [(right, top), (max(float(np.ptp(x)), 1e-12), max(float(np.ptp(y)), 1e-12))]
+    kept = []
+    for k, (width, height) in enumerate(spans):
+        a, b = (np.clip(x, 0, width), np.clip(y, 0, height)) if k == 0 else (x, y)
+        length = np.concatenate([[0.0], np.hypot(np.diff(a) / width, np.diff(b) / height).cumsum()])
+        kept.append(np.searchsorted(length, np.linspace(0, length[-1], most // 2 - 1)))
+    return np.unique(np.concatenate([*kept, [0, n - 1]]))
+
+
+# A curve of the split-VI plot with what is drawn of it, and how far the mouse is from it.
 
 
 @dataclass(eq=False)

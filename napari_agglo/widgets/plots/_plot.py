@@ -2,18 +2,260 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any, Protocol
 
+import numpy as np
 import pyqtgraph as pg
-from qtpy.QtCore import QPointF, QSize, Qt
-from qtpy.QtGui import QAction, QContextMenuEvent
+from numpy.typing import NDArray
+from qtpy.QtCore import QPoint, QPointF, QRect, QSize, Qt
+from qtpy.QtGui import QAction, QContextMenuEvent, QImage, QPainter, QWheelEvent
+from qtpy.QtSvg import QSvgGenerator
 from qtpy.QtWidgets import QFileDialog, QLabel, QMenu, QStackedLayout, QVBoxLayout, QWidget
 
+from napari_agglo.errors import InvalidInput
 from napari_agglo.plots import LIGHT, Colours
-from napari_agglo.widgets.plots._canvas import Canvas
-from napari_agglo.widgets.plots._export import export
-from napari_agglo.widgets.plots._palette import palette
-from napari_agglo.widgets.plots._readout import Readout
+from napari_agglo.widgets.plots._plot_style import palette
+
+# A few words beside the mouse, in the colours of the plot.
+
+
+_APART = 12  # pixels between the mouse and the words
+
+
+class Readout(QLabel):
+    """Words that float over a plot, never under the mouse and never beyond the edge.
+
+    A tool tip of Qt comes late, goes by itself, and has the colours of another theme.
+    """
+
+    def __init__(self, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
+        self.setTextFormat(Qt.TextFormat.PlainText)
+        self.hide()
+
+    def paint(self, colours: Colours) -> None:
+        self.setStyleSheet(
+            f"QLabel {{ color: {colours.ink}; background: {colours.paper}; font-size: 11px; "
+            f"border: 1px solid {colours.muted}; border-radius: 3px; padding: 3px; }}"
+        )
+
+    def say(self, text: str, at: QPoint) -> None:
+        """Show words beside a point of the parent, or nothing if there are none."""
+        if not text:
+            self.hide()
+            return
+        room = self.parentWidget().rect()
+        self.setWordWrap(False)
+        self.setText(text)
+        self.adjustSize()
+        if self.width() > room.width() - 4:
+            self.setWordWrap(True)
+            self.resize(room.width() - 4, self.heightForWidth(room.width() - 4))
+        left = at.x() + _APART
+        if left + self.width() > room.right():
+            left = max(at.x() - _APART - self.width(), room.right() - self.width())
+        top = at.y() + _APART
+        if top + self.height() > room.bottom():
+            top = at.y() - _APART - self.height()
+        self.move(max(left, 0), max(top, 0))
+        self.raise_()
+        self.show()
+
+
+# Plots of the screen as files.
+
+
+_FINE = 3  # pixels of a picture for one on the screen
+
+
+def export(widget: QWidget, path: str | Path) -> None:
+    """Paint a widget to a file: to .svg as lines and words, to .png in fine pixels.
+
+    The exporters of pyqtgraph know one scene only, neither its key nor the plot beside it.
+    """
+    path = Path(path)
+    if path.suffix.lower() not in (".png", ".svg"):
+        raise InvalidInput(
+            f"`path` must end in .png or .svg, got {path.name!r}; choose one of both."
+        )
+    if not path.absolute().parent.is_dir():
+        raise InvalidInput(f"`path` must be in a folder that exists, got {str(path)!r}.")
+    for readout in widget.findChildren(Readout):
+        readout.hide()
+    done = _write_svg(widget, path) if path.suffix.lower() == ".svg" else _write_png(widget, path)
+    if not done:
+        raise InvalidInput(f"`path` must be where files can be written, got {str(path)!r}.")
+
+
+def _write_svg(widget: QWidget, path: Path) -> bool:
+    device = QSvgGenerator()
+    device.setFileName(str(path))
+    device.setSize(widget.size())
+    device.setViewBox(QRect(QPoint(0, 0), widget.size()))
+    device.setTitle(widget.accessibleName())
+    painter = QPainter()
+    if not painter.begin(device):
+        return False
+    with _sharp(widget, 1):
+        widget.render(painter, QPoint(0, 0))
+    painter.end()
+    return True
+
+
+def _write_png(widget: QWidget, path: Path) -> bool:
+    image = QImage(_FINE * widget.size(), QImage.Format.Format_RGB32)
+    painter = QPainter(image)
+    painter.scale(_FINE, _FINE)
+    with _sharp(widget, _FINE):
+        widget.render(painter, QPoint(0, 0))
+    painter.end()
+    return bool(image.save(str(path)))
+
+
+@contextmanager
+def _sharp(widget: QWidget, scale: int) -> Iterator[None]:
+    """Have marks drawn as shapes of this scale, not copied from pixels made for the screen."""
+    items = [
+        item
+        for view in widget.findChildren(pg.GraphicsView)
+        for item in view.scene().items()
+        if hasattr(item, "setExportMode")
+    ]
+    for item in items:
+        item.setExportMode(True, {"antialias": True, "resolutionScale": scale})
+    try:
+        yield
+    finally:
+        for item in items:
+            item.setExportMode(False)
+
+
+# Where plots are drawn: axes in the colours of the theme, and a mouse that picks.
+
+
+_LEFT = Qt.MouseButton.LeftButton
+
+
+class Target(Protocol):
+    """What a plot does with the mouse; positions are pixels of its view box."""
+
+    def click(self, at: QPointF) -> bool:
+        """Take a click, or leave it."""
+
+    def grab_from(self, at: QPointF) -> bool:
+        """Take a drag that begins here, or leave it, so that it moves the view."""
+
+    def drag(self, at: QPointF) -> None:
+        """Follow the drag that was taken."""
+
+    def hover(self, at: QPointF | None) -> None:
+        """Follow the mouse, which has gone if there is no place."""
+
+    def show_all(self) -> None:
+        """Show the whole plot again."""
+
+
+class PickBox(pg.ViewBox):
+    """A view box that offers each click and drag to its plot before it moves the view."""
+
+    def __init__(self, target: Target) -> None:
+        super().__init__(enableMenu=False)
+        self._target = target
+        self._grabbed = False
+
+    def mouseClickEvent(self, ev: Any) -> None:
+        if ev.button() != _LEFT:
+            return
+        if ev.double():
+            self._target.show_all()
+            ev.accept()
+        elif self._target.click(ev.pos()):
+            ev.accept()
+
+    def mouseDragEvent(self, ev: Any, axis: int | None = None) -> None:
+        if ev.button() == _LEFT and axis is None:
+            if ev.isStart():
+                self._grabbed = self._target.grab_from(ev.buttonDownPos())
+            if self._grabbed:
+                ev.accept()
+                self._target.drag(ev.pos())
+                self._grabbed = not ev.isFinish()
+                return
+        super().mouseDragEvent(ev, axis)
+
+    def hoverEvent(self, ev: Any) -> None:
+        self._target.hover(None if ev.isExit() else ev.pos())
+
+    def pixels(self, x: NDArray[np.float64], y: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return where points of the plot lie, in pixels of the box; shape (n, 2)."""
+        (x0, x1), (y0, y1) = self.viewRange()
+        size = self.rect()
+        return np.column_stack(
+            [
+                (np.asarray(x, float) - x0) / (x1 - x0) * size.width(),
+                (y1 - np.asarray(y, float)) / (y1 - y0) * size.height(),
+            ]
+        )
+
+    def place(self, at: QPointF) -> tuple[float, float]:
+        """Return the point of the plot at a pixel of the box."""
+        found = self.mapToView(at)
+        return float(found.x()), float(found.y())
+
+
+class Canvas(pg.PlotWidget):
+    """Axes that are small enough for a dock.
+
+    The wheel scrolls the dock that the plot is in; with Ctrl it zooms.
+    """
+
+    def __init__(self, target: Target, axes: dict[str, pg.AxisItem] | None = None) -> None:
+        self.box = PickBox(target)
+        super().__init__(viewBox=self.box, axisItems=axes or {})
+        self.setMenuEnabled(False)
+        self.hideButtons()
+        self.box.disableAutoRange()
+        for side in ("left", "bottom"):
+            axis = self.getAxis(side)
+            axis.setStyle(
+                tickLength=-4, tickTextOffset=3, maxTickLevel=0, hideOverlappingLabels=False
+            )
+            axis.enableAutoSIPrefix(False)
+        self.plotItem.layout.setContentsMargins(2, 8, 14, 5)  # room for labels at the ends of axes
+        self.getAxis("left").setWidth(42)
+        self.getAxis("bottom").setHeight(32)
+
+    def sizeHint(self) -> QSize:
+        return QSize(280, 200)
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(160, 110)
+
+    def wheelEvent(self, ev: QWheelEvent | None) -> None:
+        if ev is not None and ev.modifiers() & Qt.KeyboardModifier.ControlModifier:
+            super().wheelEvent(ev)
+        elif ev is not None:
+            ev.ignore()
+
+    def paint(self, colours: Colours, x: str, y: str) -> None:
+        """Colour background and axes, and name the axes."""
+        self.setBackground(colours.paper)
+        font = self.font()
+        font.setPixelSize(10)
+        for side, words in (("left", y), ("bottom", x)):
+            axis = self.getAxis(side)
+            axis.setPen(pg.mkPen(colours.muted))
+            axis.setTextPen(pg.mkPen(colours.ink))
+            axis.setTickFont(font)
+            axis.setLabel(words, **{"color": colours.ink, "font-size": "11px"})
+
+    def spot(self, x: float, y: float) -> QPoint:
+        """Return where a point of the plot lies, in pixels of the viewport."""
+        return self.mapFromScene(self.box.mapViewToScene(QPointF(x, y)))
 
 
 class Plot(QWidget):

@@ -12,8 +12,7 @@
 
 from __future__ import annotations
 
-from napari_agglo.widgets.proofread._creating import create_session
-from napari_agglo.widgets.proofread._opening import open_session
+from napari_agglo.widgets.proofread._open_session import create_session, open_session
 from napari_agglo.widgets.proofread._widget import ProofreadWidget
 
 __all__ = ["ProofreadWidget", "create_session", "open_session"]

@@ -8,18 +8,17 @@ from typing import Any
 from qtpy.QtCore import QTimer
 
 from napari_agglo.widgets._project import Project
+from napari_agglo.widgets._qt import ask
 from napari_agglo.widgets._scene import Scene, scene_of
-from napari_agglo.widgets.proofread._acts import Acts
-from napari_agglo.widgets.proofread._ask import ask
-from napari_agglo.widgets.proofread._banner import Mode
-from napari_agglo.widgets.proofread._cutting import Cutting
-from napari_agglo.widgets.proofread._editor import Editor, Task
-from napari_agglo.widgets.proofread._grammar import Grammar
-from napari_agglo.widgets.proofread._queue import Queue
-from napari_agglo.widgets.proofread._relearning import Relearning
-from napari_agglo.widgets.proofread._resting import Resting
+from napari_agglo.widgets._session_worker import Editor, Resting, Task
+from napari_agglo.widgets.proofread._active_segment import Selection
+from napari_agglo.widgets.proofread._commands import Acts
+from napari_agglo.widgets.proofread._error_queue import Queue
+from napari_agglo.widgets.proofread._gestures import Grammar
+from napari_agglo.widgets.proofread._mode import Mode
+from napari_agglo.widgets.proofread._relearn import Relearning
+from napari_agglo.widgets.proofread._seeded_cut import Cutting
 from napari_agglo.widgets.proofread._seeds import Seeds
-from napari_agglo.widgets.proofread._selection import Selection
 from napari_agglo.widgets.proofread._view_state import State, state_of, write_state
 
 _EVERY = 20_000  # milliseconds between two looks at whether the view has changed

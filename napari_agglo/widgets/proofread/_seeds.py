@@ -9,9 +9,8 @@ import numpy as np
 from napari.layers import Points
 from psygnal import Signal
 
-from napari_agglo.widgets._colours import GROUPS
 from napari_agglo.widgets._napari import camera
-from napari_agglo.widgets._scene import Scene
+from napari_agglo.widgets._scene import GROUPS, Scene
 
 SEEDS = "Seeds"
 _NEAR = 8  # pixels of the screen: so near to a seed means that seed

@@ -10,7 +10,7 @@ import numpy as np
 
 from napari_agglo.errors import InvalidInput
 from napari_agglo.volumes import replacing
-from napari_agglo.widgets._material import Placement
+from napari_agglo.widgets._dataset import Placement
 from napari_agglo.widgets._napari import camera
 
 NAME = "view.json"

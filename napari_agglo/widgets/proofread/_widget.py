@@ -8,18 +8,16 @@ from qtpy.QtCore import Qt
 from qtpy.QtGui import QKeySequence, QShortcut
 from qtpy.QtWidgets import QCheckBox, QLabel, QTabWidget, QVBoxLayout, QWidget
 
-from napari_agglo.widgets._links import link
+from napari_agglo.widgets._qt import link
 from napari_agglo.widgets._step_widget import StepWidget
 from napari_agglo.widgets._steps import Status, Step
-from napari_agglo.widgets.proofread._cut_panel import CutPanel
-from napari_agglo.widgets.proofread._details import Details
-from napari_agglo.widgets.proofread._history import HistoryList
+from napari_agglo.widgets.proofread._error_queue import QueuePanel
 from napari_agglo.widgets.proofread._proofreader import proofreader_of
-from napari_agglo.widgets.proofread._queue_panel import QueuePanel
-from napari_agglo.widgets.proofread._relearn_panel import RelearnPanel
-from napari_agglo.widgets.proofread._scores import Scores
-from napari_agglo.widgets.proofread._segments import SegmentList
-from napari_agglo.widgets.proofread._sessions import SessionBar
+from napari_agglo.widgets.proofread._relearn import RelearnPanel
+from napari_agglo.widgets.proofread._seeded_cut import CutPanel
+from napari_agglo.widgets.proofread._segment_panel import Details, HistoryList, Scores
+from napari_agglo.widgets.proofread._segment_table import SegmentList
+from napari_agglo.widgets.proofread._session_bar import SessionBar
 
 
 class ProofreadWidget(StepWidget):

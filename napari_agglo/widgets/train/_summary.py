@@ -8,8 +8,7 @@ from qtpy.QtWidgets import QLabel, QTabWidget, QVBoxLayout, QWidget
 
 from napari_agglo.policy import LearnedPolicy
 from napari_agglo.widgets.plots import EpochPlot, ImportancePlot, ReliabilityPlot
-from napari_agglo.widgets.train._lessons import EpochError
-from napari_agglo.widgets.train._teacher import Teacher
+from napari_agglo.widgets.train._trainer import EpochError, Teacher
 
 
 class Summary(QWidget):

@@ -7,10 +7,8 @@ import pytest
 
 import napari_agglo as agglo
 from napari_agglo.errors import InvalidInput
-from napari_agglo.widgets.compare._choices import Choice, Material, prepare
-from napari_agglo.widgets.compare._comparison import Comparison, Focus
-from napari_agglo.widgets.compare._pieces import Pieces, as_dense
-from napari_agglo.widgets.compare._thresholds import Mode
+from napari_agglo.widgets.compare._choices import Choice, Material, Mode, prepare
+from napari_agglo.widgets.compare._comparison import Comparison, Focus, Pieces, as_dense
 
 
 @pytest.fixture(scope="module")

@@ -7,8 +7,8 @@ import pytest
 from windows import draw
 
 from napari_agglo.widgets._napari import camera, grid, view_size
-from napari_agglo.widgets.compare._stage import shortened
-from napari_agglo.widgets.compare._thresholds import Mode
+from napari_agglo.widgets.compare._choices import Mode
+from napari_agglo.widgets.compare._grid import shortened
 
 FOUR = ("mean", "flat", "agglo", "gold")
 QUICK = ("mean", "flat", "layer other", "gold")  # less to train

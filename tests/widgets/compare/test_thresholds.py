@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import napari_agglo as agglo
-from napari_agglo.widgets.compare._thresholds import Cut, Mode, thresholds
+from napari_agglo.widgets.compare._choices import Cut, Mode, thresholds
 
 
 @pytest.fixture(scope="module")

@@ -10,8 +10,7 @@ from windows import draw, settle
 
 import napari_agglo as agglo
 from napari_agglo.widgets._napari import camera, grid
-from napari_agglo.widgets.compare._choices import Choice, Prepared
-from napari_agglo.widgets.compare._thresholds import Cut, Mode
+from napari_agglo.widgets.compare._choices import Choice, Cut, Mode, Prepared
 
 
 def test_side_by_side_and_back(viewer, dock, compare, look):

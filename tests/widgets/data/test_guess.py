@@ -6,10 +6,15 @@ import numpy as np
 import pytest
 from napari.layers import Image, Labels
 
-from napari_agglo.widgets._roles import role
-from napari_agglo.widgets.data import _guess
-from napari_agglo.widgets.data._convert import as_labels
-from napari_agglo.widgets.data._layers import channel_axis, channel_of, is_turned, placement_of
+from napari_agglo.widgets._napari import role
+from napari_agglo.widgets.data import _guess_roles
+from napari_agglo.widgets.data._layers import (
+    as_labels,
+    channel_axis,
+    channel_of,
+    is_turned,
+    placement_of,
+)
 
 MAP = np.zeros((4, 5), np.float32)
 IDS = np.ones((4, 5), int)
@@ -26,9 +31,9 @@ IDS = np.ones((4, 5), int)
 )  # fmt: skip
 def test_labels_by_name(name, kind):
     layer = Labels(IDS, name=name)
-    assert _guess.looks_gold(layer) == (kind == "gold")
-    assert _guess.looks_superpixels(layer) == (kind == "superpixels")
-    assert not _guess.looks_gold(Image(MAP, name=name))
+    assert _guess_roles.looks_gold(layer) == (kind == "gold")
+    assert _guess_roles.looks_superpixels(layer) == (kind == "superpixels")
+    assert not _guess_roles.looks_gold(Image(MAP, name=name))
 
 
 @pytest.mark.parametrize(
@@ -37,23 +42,23 @@ def test_labels_by_name(name, kind):
      ("edge", True), ("knowledge", False), ("raw", False), ("image", False)],
 )  # fmt: skip
 def test_cues_by_name(name, evidence):
-    assert _guess.looks_evidence(Image(MAP, name=name)) == evidence
+    assert _guess_roles.looks_evidence(Image(MAP, name=name)) == evidence
 
 
 def test_what_is_written_on_a_layer_counts_more_than_its_name():
-    assert not _guess.looks_evidence(Image(MAP, name="boundary", metadata=role("image")))
+    assert not _guess_roles.looks_evidence(Image(MAP, name="boundary", metadata=role("image")))
     cue = Image(MAP, name="anything", metadata=role("cue", "mito"))
-    assert _guess.looks_evidence(cue)
-    assert not _guess.looks_boundary(cue)
-    assert _guess.cue_name(cue) == "mito"
+    assert _guess_roles.looks_evidence(cue)
+    assert not _guess_roles.looks_boundary(cue)
+    assert _guess_roles.cue_name(cue) == "mito"
 
 
 def test_the_picture_is_what_is_no_cue():
     boundary, raw = Image(MAP, name="boundary"), Image(MAP, name="raw")
-    assert _guess.guess_image([raw, boundary]) is raw
-    assert _guess.guess_image([boundary]) is None
+    assert _guess_roles.guess_image([raw, boundary]) is raw
+    assert _guess_roles.guess_image([boundary]) is None
     said = Image(MAP, name="x", metadata=role("image"))
-    assert _guess.guess_image([said, raw]) is said
+    assert _guess_roles.guess_image([said, raw]) is said
 
 
 def test_channels():

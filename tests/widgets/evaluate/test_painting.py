@@ -11,7 +11,7 @@ from widgets.proofread.conftest import Hands
 from windows import draw, settle
 
 from napari_agglo.evaluate import vi_curve
-from napari_agglo.widgets._material import Placement
+from napari_agglo.widgets._dataset import Placement
 from napari_agglo.widgets._samples import layers_of
 from napari_agglo.widgets._steps import Status, Step
 from napari_agglo.widgets.data._selection import selection_of

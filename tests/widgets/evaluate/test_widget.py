@@ -16,11 +16,11 @@ from windows import settle, show
 import napari_agglo as agglo
 from napari_agglo.evaluate import breakdown, metrics, minimum, state_at, vi_curve
 from napari_agglo.widgets._napari import camera
+from napari_agglo.widgets._qt import theme_colours
 from napari_agglo.widgets._scene import scene_of
 from napari_agglo.widgets._steps import Status, Step
-from napari_agglo.widgets._theme import theme_colours
 from napari_agglo.widgets.evaluate import EvaluateWidget
-from napari_agglo.widgets.evaluate._comparison import NUMBERS
+from napari_agglo.widgets.evaluate._live_errors import NUMBERS
 
 
 @pytest.fixture

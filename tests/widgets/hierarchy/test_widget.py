@@ -17,7 +17,7 @@ from napari_agglo.widgets._project import LOOK, project_of
 from napari_agglo.widgets._scene import scene_of
 from napari_agglo.widgets._steps import Status, Step
 from napari_agglo.widgets.hierarchy import HierarchyWidget
-from napari_agglo.widgets.hierarchy._ticks import Ticks
+from napari_agglo.widgets.hierarchy._threshold import Ticks
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from widgets.plots.mouse import AGGLO, MEAN, Mouse, curve
 from napari_agglo import InvalidInput
 from napari_agglo.evaluate import minimum
 from napari_agglo.widgets.plots import SplitVIPlot, ThresholdPlot
-from napari_agglo.widgets.plots._curve import MOST, Curve, thin
+from napari_agglo.widgets.plots._drawn_curve import MOST, Curve, thin
 
 
 @pytest.fixture

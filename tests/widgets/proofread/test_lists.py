@@ -16,9 +16,17 @@ from napari_agglo.volumes import contingency
 from napari_agglo.widgets._napari import camera
 from napari_agglo.widgets._project import project_of
 from napari_agglo.widgets._scene import scene_of
-from napari_agglo.widgets.proofread._columns import Columns, columns_of
-from napari_agglo.widgets.proofread._pick import pick
-from napari_agglo.widgets.proofread._table import ERROR, ID, NAME, REVIEWED, SIZE, SegmentModel
+from napari_agglo.widgets.proofread._gestures import pick
+from napari_agglo.widgets.proofread._segment_table import (
+    ERROR,
+    ID,
+    NAME,
+    REVIEWED,
+    SIZE,
+    Columns,
+    SegmentModel,
+    columns_of,
+)
 
 LEFT = Qt.MouseButton.LeftButton
 DOWN, UP = Qt.SortOrder.DescendingOrder, Qt.SortOrder.AscendingOrder

@@ -15,13 +15,13 @@ from windows import draw, settle, show
 
 import napari_agglo as agglo
 from napari_agglo.session import NotSaved
-from napari_agglo.widgets._material import Placement
+from napari_agglo.widgets._dataset import Placement
 from napari_agglo.widgets._napari import camera, text_overlay
 from napari_agglo.widgets._project import project_of
 from napari_agglo.widgets._scene import scene_of
 from napari_agglo.widgets._steps import Step
 from napari_agglo.widgets.proofread import ProofreadWidget, create_session, open_session
-from napari_agglo.widgets.proofread._creating import free_path
+from napari_agglo.widgets.proofread._open_session import free_path
 from napari_agglo.widgets.proofread._view_state import NAME, read_state
 
 LEFT = Qt.MouseButton.LeftButton

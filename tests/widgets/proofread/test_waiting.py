@@ -9,7 +9,7 @@ import pytest
 from qtpy.QtTest import QTest
 from windows import draw
 
-from napari_agglo.widgets.proofread._latest import Latest
+from napari_agglo.widgets._session_worker import Latest
 
 
 def until(what):

@@ -1,0 +1,75 @@
+"""A heap of (key, value) pairs for kernels: two arrays, and a size passed and returned.
+
+Each entry has four below it, which lie in one cache line when key and value are interleaved.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from napari_agglo._numba import inlined
+
+
+def heap_arrays(
+    room: int, key: type[np.generic]
+) -> tuple[NDArray[np.generic], NDArray[np.generic]]:
+    """Return arrays of keys and of values (int64) for `room` entries, interleaved in memory."""
+    # One entry before the first line of four children, so that these begin a cache line.
+    entries = np.empty(room + 8, [("key", key), ("value", np.int64)])
+    skip = (-16 - entries.ctypes.data) % 64 // 16
+    return entries["key"][skip:], entries["value"][skip:]
+
+
+@inlined
+def heap_push(keys: Any, values: Any, size: Any, key: Any, value: Any) -> Any:
+    """Add `value` under `key`; return the new size."""
+    at = size
+    while at > 0:
+        above = (at - 1) >> 2
+        if keys[above] <= key:
+            break
+        keys[at] = keys[above]
+        values[at] = values[above]
+        at = above
+    keys[at] = key
+    values[at] = value
+    return size + 1
+
+
+@inlined
+def heap_pop(keys: Any, values: Any, size: Any) -> Any:
+    """Drop the entry of the smallest key, which is the first; return the new size."""
+    size -= 1
+    if size > 0:
+        _sift(keys, values, size, 0, keys[size], values[size])
+    return size
+
+
+@inlined
+def heap_order(keys: Any, values: Any, size: Any) -> None:
+    """Make a heap of `size` entries that are in any order."""
+    for at in range((size - 2) >> 2, -1, -1):
+        _sift(keys, values, size, at, keys[at], values[at])
+
+
+@inlined
+def _sift(keys: Any, values: Any, size: Any, at: Any, key: Any, value: Any) -> None:
+    """Let (`key`, `value`) sink from place `at` to where it belongs."""
+    while True:
+        first = 4 * at + 1
+        if first >= size:
+            break
+        below = first
+        for child in range(first + 1, min(first + 4, size)):
+            if keys[child] < keys[below]:
+                below = child
+        if keys[below] >= key:
+            break
+        keys[at] = keys[below]
+        values[at] = values[below]
+        at = below
+    keys[at] = key
+    values[at] = value

@@ -1,0 +1,296 @@
+"""From a region graph and a policy to a merge tree: the public face of the agglomeration."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from napari_agglo._progress import ProgressCallback, report
+from napari_agglo.agglomeration._adjacency import edge_records, link
+from napari_agglo.agglomeration._mean import mean_queue, merge_by_mean
+from napari_agglo.agglomeration._merge_tree import MergeTree
+from napari_agglo.agglomeration._rescoring import edge_queue, fill_queue, merge_by_rescoring
+from napari_agglo.errors import InvalidInput, is_whole
+from napari_agglo.features import FeatureState, feature_state
+from napari_agglo.graph import RegionGraph
+from napari_agglo.policy import (
+    FOREST,
+    LOGISTIC,
+    MEAN,
+    RANDOM,
+    Forest,
+    LearnedPolicy,
+    MeanPolicy,
+    Policy,
+    Scoring,
+    as_policy,
+    no_features,
+    scoring,
+)
+
+# Constraints as edges: what must not merge is a boundary that is never offered to the policy.
+#
+# A cannot-link between two superpixels that do not touch becomes an edge without a face. When
+# regions merge, their parallel edges merge too, and what is forbidden to a part is forbidden to the
+# whole, so that the constraint follows its superpixels through every merge at no cost to the loop.
+
+
+def constrained_edges(
+    graph: RegionGraph,
+    cannot_link: Iterable[tuple[int, int]] | None,
+    locked: Iterable[int] | None,
+) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """Return the edges of `graph` and of what touches nowhere, and which of them are forbidden."""
+    edges = graph.edges
+    forbidden: NDArray[np.bool_] = np.zeros(len(edges), np.bool_)
+    if locked is not None:
+        is_locked = np.zeros(graph.n_regions + 1, np.bool_)
+        if not isinstance(locked, Iterable):
+            raise InvalidInput(f"`locked` must be a list of ids of superpixels, got {locked!r}.")
+        is_locked[_dense(graph, list(locked), "locked")] = True
+        forbidden = is_locked[edges[:, 0]] | is_locked[edges[:, 1]]
+    if cannot_link is not None:
+        pairs = _pairs(graph, cannot_link)
+        n = np.int64(graph.n_regions + 1)
+        keys = np.unique(pairs[:, 0] * n + pairs[:, 1])
+        known = edges[:, 0] * n + edges[:, 1]  # ascending, as the edges of a graph are
+        at = np.minimum(np.searchsorted(known, keys), max(len(known) - 1, 0))
+        exists = known[at] == keys if len(known) else np.zeros(len(keys), np.bool_)
+        forbidden[at[exists]] = True
+        new = keys[~exists]
+        edges = np.concatenate([edges, np.stack([new // n, new % n], axis=1)])
+        forbidden = np.concatenate([forbidden, np.ones(len(new), np.bool_)])
+    return edges, forbidden
+
+
+def _pairs(graph: RegionGraph, cannot_link: Iterable[tuple[int, int]]) -> NDArray[np.int64]:
+    wanted = "`cannot_link` must hold pairs of two different superpixels, such as [(3, 8)]"
+    try:
+        given = [tuple(pair) for pair in cannot_link]
+    except TypeError:
+        raise InvalidInput(f"{wanted}; got {cannot_link!r}.") from None
+    for pair in given:
+        if len(pair) != 2 or pair[0] == pair[1]:
+            raise InvalidInput(f"{wanted}; got {pair!r}, leave that one out.")
+    flat = [superpixel for pair in given for superpixel in pair]
+    return np.sort(_dense(graph, flat, "cannot_link").reshape(-1, 2), axis=1)
+
+
+def _dense(graph: RegionGraph, ids: list[int], name: str) -> NDArray[np.int64]:
+    """Dense ids of the user's; refuse 0 and ids that the image does not have."""
+    for superpixel in ids:
+        if not (is_whole(superpixel) and 0 < superpixel < 2**64):
+            raise InvalidInput(f"`{name}` must hold ids of superpixels, got {superpixel!r}.")
+    wanted = np.array(ids, np.uint64)
+    at = np.minimum(np.searchsorted(graph.ids, wanted), graph.n_regions)
+    missing = wanted[graph.ids[at] != wanted]
+    if len(missing):
+        raise InvalidInput(
+            f"`{name}` names {len(missing)} superpixels that the image does not have, "
+            f"the first being {missing[0]}; take ids from the label image."
+        )
+    return at.astype(np.int64)
+
+
+# Greedy agglomeration of a region graph to the last possible merge.
+
+
+# Merges between two reports of progress: a tenth of a second or less for the cheap policies.
+_SLICE = 10_000
+
+
+@dataclass(frozen=True, eq=False)
+class Merges:
+    """A sequence of merges: region `losers[k]` became part of `winners[k]` at `priorities[k]`.
+
+    Regions go by dense id, that of their smallest superpixel, so a winner is smaller than its
+    loser, and every id loses at most once.
+    """
+
+    winners: NDArray[np.int64]
+    losers: NDArray[np.int64]
+    priorities: NDArray[np.float64]
+
+
+def merge_greedily(
+    graph: RegionGraph,
+    policy: Policy,
+    *,
+    cannot_link: Iterable[tuple[int, int]] | None = None,
+    locked: Iterable[int] | None = None,
+    rescore: bool = False,
+    progress: ProgressCallback | None = None,
+) -> Merges:
+    """Merge the two regions that the policy puts first until none is left.
+
+    `rescore` sends the mean through the loop that serves every policy: slower, the same merges.
+    """
+    edges, forbidden = constrained_edges(graph, cannot_link, locked)
+    if isinstance(policy, MeanPolicy) and not rescore:
+        return _run(graph, merge_by_mean, *mean_state(graph, edges, forbidden, policy), progress)
+    return _run(
+        graph, merge_by_rescoring, *rescoring_state(graph, edges, forbidden, policy), progress
+    )
+
+
+State = tuple[tuple[Any, ...], NDArray[np.int32]]
+
+
+def mean_state(
+    graph: RegionGraph, edges: NDArray[np.int64], forbidden: NDArray[np.bool_], policy: MeanPolicy
+) -> State:
+    """Return what `merge_by_mean` starts from, and the id of the region of each node."""
+    records = edge_records(len(edges))
+    sums = records["sums"][: graph.n_boundaries]
+    sums[:, 0] = graph.boundaries[:, _cue_column(graph, policy)]
+    for axis in range(graph.layout.ndim):
+        sums[:, 1] += 2 * graph.boundaries[:, axis]
+    adjacency = link(edges, graph.n_regions + 1, records)
+    ids = np.arange(graph.n_regions + 1, dtype=np.int32)
+    return (*adjacency, *mean_queue(records, forbidden)), ids
+
+
+def rescoring_state(
+    graph: RegionGraph, edges: NDArray[np.int64], forbidden: NDArray[np.bool_], policy: Policy
+) -> State:
+    """Return what `merge_by_rescoring` starts from, and the id of the region of each node."""
+    rows = np.zeros((len(edges), graph.layout.boundary_width), np.int64)
+    rows[: graph.n_boundaries] = graph.boundaries
+    if isinstance(policy, LearnedPolicy):
+        policy.check(graph)
+        features = feature_state(graph, policy.features, rows)
+    else:
+        features = no_features(graph.regions.copy(), graph.boxes.copy(), rows, graph.layout.ndim)
+    queued = np.flatnonzero(~forbidden)
+    return start_rescoring(edges, forbidden, queued, policy_scoring(graph, policy), features)
+
+
+def policy_scoring(
+    graph: RegionGraph,
+    policy: Policy,
+    in_bag: NDArray[np.uint8] | None = None,
+    group: NDArray[np.int64] | None = None,
+    width: int | None = None,
+) -> Scoring:
+    """Return a policy as kernels take it; `in_bag` and `group` are for collecting examples."""
+    if isinstance(policy, LearnedPolicy):
+        kind = FOREST if isinstance(policy.model, Forest) else LOGISTIC
+        return scoring(kind, 0, policy.model, policy.features.width, in_bag, group)
+    if isinstance(policy, MeanPolicy):
+        return scoring(MEAN, _cue_column(graph, policy), width=width or 1, group=group)
+    return scoring(RANDOM, policy.seed, width=width or 1, group=group)
+
+
+def start_rescoring(
+    edges: NDArray[np.int64],
+    forbidden: NDArray[np.bool_],
+    queued: NDArray[np.int64],
+    asked: Scoring,
+    features: FeatureState,
+) -> State:
+    """Return linked lists and a queue of the edges `queued`, with all that the kernels need."""
+    n_nodes = len(features.regions)
+    adjacency = link(edges, n_nodes, edge_records(len(edges)))
+    ids = np.arange(n_nodes, dtype=np.int32)
+    queue = edge_queue(forbidden)
+    fill_queue(queued, *queue, adjacency.ends, ids, *asked, *features)
+    touched = np.empty(n_nodes, np.int64)
+    return (*adjacency, *queue, touched, *asked, *features), ids
+
+
+def _cue_column(graph: RegionGraph, policy: MeanPolicy) -> int:
+    start: int = graph.layout.boundary_sums(graph.cue_index(policy.cue)).start
+    return start
+
+
+def _run(
+    graph: RegionGraph,
+    step: Callable[..., int],
+    state: tuple[Any, ...],
+    ids: NDArray[np.int32],
+    progress: ProgressCallback | None,
+) -> Merges:
+    """Run a merge loop to its end, a slice at a time."""
+    most = max(graph.n_regions - 1, 0)
+    winners = np.empty(most, np.int64)
+    losers = np.empty(most, np.int64)
+    priorities = np.empty(most, np.float64)
+    done = 0
+    while done < most:
+        report(progress, "agglomerate", done, most)
+        stop = min(done + _SLICE, most)
+        before = done
+        done = step(*state, ids, winners, losers, priorities, done, stop)
+        if done == before:
+            break
+    report(progress, "agglomerate", most, most)
+    return Merges(winners[:done], losers[:done], priorities[:done])
+
+
+def agglomerate(
+    graph: RegionGraph,
+    policy: Policy | str = "mean",
+    *,
+    seed: int = 0,
+    cannot_link: Iterable[tuple[int, int]] | None = None,
+    locked: Iterable[int] | None = None,
+    progress: ProgressCallback | None = None,
+) -> MergeTree:
+    """Merge the two regions that the policy puts first, again and again, until none is left.
+
+    After a merge, every boundary of the new region is scored anew from the sums of the statistics.
+    Equal priorities are merged in the order of (smaller id, larger id), a region's id being here
+    that of its smallest superpixel, so the same input gives the same tree, bit for bit.
+
+    Parameters
+    ----------
+    graph : RegionGraph
+        What to agglomerate; it is not changed.
+    policy : Policy or str
+        ``"mean"`` (of the cue "boundary"), ``"random"``, or a policy.
+    seed : int
+        Seed of ``"random"``.
+    cannot_link : iterable of pairs of int, optional
+        Superpixels (the user's ids) whose regions must never become one.
+    locked : iterable of int, optional
+        Superpixels (the user's ids) that must stay alone.
+    progress : callable, optional
+        Called with a `Progress` several times a second; raise `Cancelled` in it to stop.
+
+    Returns
+    -------
+    MergeTree
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from napari_agglo import region_graph
+    >>> superpixels = np.array([[1, 2, 3, 4]])
+    >>> boundary = np.array([[0.0, 0.2, 0.6, 0.2]])
+    >>> tree = agglomerate(region_graph(superpixels, boundary))
+    >>> tree.segment(0.3)
+    array([[1, 1, 3, 4]])
+    >>> tree.segment(0.4)
+    array([[1, 1, 1, 1]])
+    >>> agglomerate(region_graph(superpixels, boundary), cannot_link=[(1, 4)]).segment(1.0)
+    array([[1, 1, 1, 4]])
+    """
+    if not isinstance(graph, RegionGraph):
+        raise InvalidInput(
+            f"`graph` must be a RegionGraph, got {type(graph).__name__}; make one with "
+            "region_graph(superpixels, cues)."
+        )
+    merges = merge_greedily(
+        graph,
+        as_policy(policy, seed),
+        cannot_link=cannot_link,
+        locked=locked,
+        progress=progress,
+    )
+    return MergeTree(
+        graph.superpixels, merges.winners, merges.losers, merges.priorities, graph.sizes
+    )

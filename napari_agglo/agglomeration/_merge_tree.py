@@ -1,0 +1,402 @@
+"""The merge tree: a sequence of merges, and every partition that can be read off it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from os import PathLike
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from napari_agglo._numba import kernel
+from napari_agglo.errors import InvalidInput, is_number, is_whole
+from napari_agglo.volumes import DenseLabels, replacing
+
+# Kernels of the merge tree: all linear, none recursive.
+
+
+@kernel
+def pass_names(
+    winners: Any, losers: Any, sizes: Any, name: Any, kept: Any, given_up: Any, from_loser: Any
+) -> None:
+    """Write which name each merge keeps, that of the larger region. No bounds checking.
+
+    `sizes` and `name` come in as those of the superpixels; of two equal ones the winner's is kept.
+    """
+    for k in range(winners.size):
+        u = winners[k]
+        v = losers[k]
+        from_loser[k] = sizes[v] > sizes[u]
+        kept[k] = name[v] if from_loser[k] else name[u]
+        given_up[k] = name[u] if from_loser[k] else name[v]
+        name[u] = kept[k]
+        sizes[u] += sizes[v]
+
+
+@kernel
+def fill_lut(kept: Any, given_up: Any, n_merges: Any, table: Any) -> None:
+    """Set ``table[id]`` to the name of `id` after `n_merges` merges. No bounds checking.
+
+    `table` comes in as 0, 1, 2, ... Read backwards, a merge finds the fate of the name that it
+    keeps known, and a name is given up once: one step a merge, no union-find.
+    """
+    for k in range(n_merges - 1, -1, -1):
+        table[given_up[k]] = table[kept[k]]
+
+
+@kernel
+def count_labels(labels: Any, counts: Any) -> None:
+    """Add the pixels of each label to `counts`; all flat. No bounds checking."""
+    for i in range(labels.size):
+        counts[labels[i]] += 1
+
+
+@kernel
+def map_labels(labels: Any, table: Any, out: Any) -> None:
+    """Write ``table[labels]`` to `out`; all flat. No bounds checking."""
+    for i in range(labels.size):
+        out[i] = table[labels[i]]
+
+
+@kernel
+def common_ancestor(parents: Any, first: Any, second: Any) -> Any:
+    """Lowest node above both, or -1. A parent has a higher number than its children."""
+    while first != second:
+        if first < second:
+            first = parents[first]
+            if first < 0:
+                return first
+        else:
+            second = parents[second]
+            if second < 0:
+                return second
+    return first
+
+
+@kernel
+def leaf_intervals(parents: Any, n_leaves: Any, order: Any, start: Any, stop: Any) -> None:
+    """Order the leaves so that those of each node are neighbours: ``order[start[n]:stop[n]]``.
+
+    No bounds checking. Children come before parents in the numbering, so sizes are summed in
+    ascending order and places are given in descending order; `stop` first holds the sizes, then
+    where the next child of a node begins, and at the end the ends.
+    """
+    for node in range(1, parents.size):
+        if node <= n_leaves:
+            stop[node] = 1
+        if parents[node] >= 0:
+            stop[parents[node]] += stop[node]
+    place = 0
+    for node in range(parents.size - 1, 0, -1):
+        size = stop[node]
+        parent = parents[node]
+        if parent < 0:
+            start[node] = place
+            place += size
+        else:
+            start[node] = stop[parent]
+            stop[parent] += size
+        stop[node] = start[node]
+        if node <= n_leaves:
+            order[start[node]] = node
+            stop[node] += 1
+
+
+class Heritage(NamedTuple):
+    """The name that each merge keeps, and the one that is given up; dense ids, shape (m,).
+
+    `from_loser` says where the name is that of the loser, which is the larger one then.
+    """
+
+    kept: NDArray[np.uint32]
+    given_up: NDArray[np.uint32]
+    from_loser: NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class MergeTree:
+    """A hierarchy of partitions of a label image.
+
+    In `winners` and `losers` a *region* goes by the dense id of its smallest superpixel. Its
+    *name*, by which it is seen in a label image, is handed down: of two regions that merge, the one
+    of more pixels passes its name on (of two equal ones the winner does), so that a large segment
+    keeps its name while it takes in small ones. A *node* is a region at one moment: nodes 1..n are
+    the superpixels, node n + 1 + k is what merge k made.
+
+    Parameters
+    ----------
+    superpixels : DenseLabels
+        The label image on dense ids 1..n, and the user's ids.
+    winners, losers : ndarray of int64, shape (m,)
+        The regions of each merge, ``winners < losers``; the loser becomes part of the winner.
+    priorities : ndarray of float64, shape (m,)
+        What the policy said of each merge. They need not ascend.
+    sizes : ndarray of int64, shape (n + 1,), optional
+        Pixels of each superpixel, which are counted in the image if they are not given.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import napari_agglo as agglo
+    >>> graph = agglo.region_graph(np.array([[5, 6, 7, 8]]), np.array([[0.0, 0.0, 1.0, 1.0]]))
+    >>> tree = agglo.agglomerate(graph)
+    >>> tree
+    MergeTree(4 superpixels, 3 merges, priorities 0 to 1)
+    >>> tree.segment(0.5)
+    array([[5, 5, 5, 8]])
+    >>> tree.thresholds()
+    array([0. , 0.5, 1. ])
+    """
+
+    superpixels: DenseLabels
+    winners: NDArray[np.int64]
+    losers: NDArray[np.int64]
+    priorities: NDArray[np.float64]
+    sizes: NDArray[np.int64] | None = None
+
+    def __post_init__(self) -> None:
+        m = len(self.winners)
+        if not len(self.losers) == len(self.priorities) == m:
+            raise InvalidInput(
+                "`winners`, `losers` and `priorities` must be of one length, got "
+                f"{m}, {len(self.losers)} and {len(self.priorities)}."
+            )
+        if self.sizes is not None and np.shape(self.sizes) != (self.n_superpixels + 1,):
+            raise InvalidInput(
+                f"`sizes` must have a number for 0 and each of {self.n_superpixels} superpixels, "
+                f"got shape {np.shape(self.sizes)}."
+            )
+        if m == 0:
+            return
+        # The kernels trust these.
+        right = (self.winners >= 1) & (self.winners < self.losers)
+        right &= self.losers <= self.n_superpixels
+        if not right.all():
+            k = int(np.argmin(right))
+            raise InvalidInput(
+                f"Merge {k} must have 1 <= winner < loser <= {self.n_superpixels}, the number of "
+                f"superpixels; got winner {self.winners[k]} and loser {self.losers[k]}."
+            )
+        order = np.arange(m)
+        lost = np.full(self.n_superpixels + 1, m, np.int64)
+        lost[self.losers] = order  # of a region that loses twice, the last time stands
+        if (lost[self.losers] != order).any() or (lost[self.winners] < order).any():
+            raise InvalidInput("A region that has lost a merge must not appear in a later one.")
+        if np.isnan(self.priorities).any():
+            raise InvalidInput("`priorities` must be numbers; some are NaN.")
+
+    def __repr__(self) -> str:
+        span = ""
+        if self.n_merges:
+            span = f", priorities {self.priorities.min():.3g} to {self.priorities.max():.3g}"
+        return f"MergeTree({self.n_superpixels} superpixels, {self.n_merges} merges{span})"
+
+    @property
+    def n_superpixels(self) -> int:
+        """Number of superpixels, the leaves."""
+        return len(self.superpixels.ids) - 1
+
+    @property
+    def n_merges(self) -> int:
+        """Number of merges."""
+        return len(self.winners)
+
+    @cached_property
+    def heights(self) -> NDArray[np.float64]:
+        """The threshold from which each merge counts: the running maximum of the priorities.
+
+        Priorities may fall after a merge; partitions at rising thresholds are nested all the same.
+        """
+        return np.maximum.accumulate(self.priorities)
+
+    def thresholds(self) -> NDArray[np.float64]:
+        """Return the thresholds at which the partition changes, ascending."""
+        return np.unique(self.heights)
+
+    def n_merges_at(self, threshold: float) -> int:
+        """Return the number of merges that are done at `threshold`."""
+        if not is_number(threshold):
+            raise InvalidInput(
+                f"`threshold` must be a number, got {threshold!r}; choose one such as 0.5."
+            )
+        return int(np.searchsorted(self.heights, threshold, side="right"))
+
+    def n_segments(self, threshold: float) -> int:
+        """Return the number of segments at `threshold`; 0, "no region", is not one."""
+        return self.n_superpixels - self.n_merges_at(threshold)
+
+    def lut(
+        self, threshold: float | None = None, *, merges: int | None = None
+    ) -> NDArray[np.uint32]:
+        """Return the name of the region of each superpixel, as a table over dense ids 0..n.
+
+        Parameters
+        ----------
+        threshold : float, optional
+            Do every merge up to the first one whose priority exceeds this; 0.5 by default.
+        merges : int, optional
+            Or do just so many merges.
+
+        Returns
+        -------
+        ndarray of uint32, shape (n + 1,)
+            Dense id of one superpixel of the same region, the name of that; 0 for 0.
+        """
+        table = np.arange(self.n_superpixels + 1, dtype=np.uint32)
+        kept, given_up, _ = self.heritage
+        fill_lut(kept, given_up, self._count(threshold, merges), table)
+        return table
+
+    @cached_property
+    def heritage(self) -> Heritage:
+        """Which name each merge keeps."""
+        if self.sizes is None:
+            sizes = np.zeros(self.n_superpixels + 1, np.int64)
+            count_labels(np.ascontiguousarray(self.superpixels.image).reshape(-1), sizes)
+        else:
+            sizes = np.array(self.sizes, np.int64)
+        kept, given_up = (np.zeros(self.n_merges, np.uint32) for _ in range(2))
+        from_loser = np.zeros(self.n_merges, np.bool_)
+        name = np.arange(self.n_superpixels + 1, dtype=np.uint32)
+        pass_names(self.winners, self.losers, sizes, name, kept, given_up, from_loser)
+        return Heritage(kept, given_up, from_loser)
+
+    def segment(
+        self, threshold: float | None = None, *, merges: int | None = None, index: Any = ...
+    ) -> NDArray[Any]:
+        """Return the label image at a threshold (or after so many merges), or a part of it.
+
+        Parameters
+        ----------
+        threshold, merges : optional
+            As for `lut`.
+        index : optional
+            Which part of the image to return, as in ``image[index]``; only that part is computed.
+
+        Returns
+        -------
+        ndarray
+            Labels in the user's ids and type: each segment has the id of one of its superpixels,
+            and while it takes in smaller ones keeps it.
+        """
+        table = self._ids[self.lut(threshold, merges=merges)]
+        part = self.superpixels.image[index]
+        out = np.empty(np.shape(part), table.dtype)
+        map_labels(np.ascontiguousarray(part).reshape(-1), table, out.reshape(-1))
+        return out
+
+    @cached_property
+    def _ids(self) -> NDArray[Any]:
+        """The user's ids in the user's type."""
+        return self.superpixels.ids.astype(self.superpixels.dtype.newbyteorder("="))
+
+    @cached_property
+    def children(self) -> NDArray[np.int64]:
+        """The two nodes of each merge, the winner's first, shape (m, 2)."""
+        made = np.arange(self.n_merges) + self.n_superpixels + 1
+        pairs = np.stack([self.winners, self.losers], axis=1)
+        if not self.n_merges:
+            return pairs
+        # A region's node before merge k is what its latest earlier merge made. A loser was a winner
+        # before, if ever; so only the winner's column says when a region was last made.
+        order = np.argsort(self.winners, kind="stable")
+        region = self.winners[order]
+        for column in (0, 1):
+            wanted = pairs[:, column] * (self.n_merges + 1) + np.arange(self.n_merges)
+            known = region * (self.n_merges + 1) + order
+            at = np.searchsorted(known, wanted) - 1
+            earlier = (at >= 0) & (region[at] == pairs[:, column])
+            pairs[:, column] = np.where(earlier, made[order[at]], pairs[:, column])
+        return pairs
+
+    @cached_property
+    def parents(self) -> NDArray[np.int64]:
+        """The node that each node was merged into, shape (n + 1 + m,); -1 for a root and for 0."""
+        out = np.full(self.n_superpixels + 1 + self.n_merges, -1, np.int64)
+        made = np.arange(self.n_merges) + self.n_superpixels + 1
+        out[self.children] = made[:, None]
+        return out
+
+    def ancestors(self, node: int) -> NDArray[np.int64]:
+        """Return the nodes that hold `node`, from its parent to its root."""
+        out = []
+        at = int(self.parents[self._node(node)])
+        while at >= 0:
+            out.append(at)
+            at = int(self.parents[at])
+        return np.array(out, np.int64)
+
+    def lowest_common_ancestor(self, first: int, second: int) -> int | None:
+        """Return the smallest node that holds both nodes, or None if they never meet."""
+        node = int(common_ancestor(self.parents, self._node(first), self._node(second)))
+        return node if node >= 0 else None
+
+    def members(self, node: int) -> NDArray[np.int64]:
+        """Return the superpixels (dense ids) of a node, ascending."""
+        order, start, stop = self._intervals
+        at = self._node(node)
+        return np.sort(order[start[at] : stop[at]])
+
+    def node_height(self, node: int) -> float:
+        """Return the threshold from which a node exists; -inf for a superpixel."""
+        merge = self._node(node) - self.n_superpixels - 1
+        return float(self.heights[merge]) if merge >= 0 else -np.inf
+
+    def to_csv(self, path: str | PathLike[str]) -> Path:
+        """Write the merges as a table, in order and in the user's ids, whole or not at all.
+
+        Columns: merge, winner, loser (names of regions, as in a label image: that of the winner is
+        kept), left, right, parent (nodes, the winner's first; a superpixel is its dense id),
+        priority, height.
+        """
+        import pandas as pd
+
+        ids = self.superpixels.ids
+        kept, given_up, from_loser = self.heritage
+        nodes = np.where(from_loser[:, None], self.children[:, ::-1], self.children)
+        table = pd.DataFrame(
+            {
+                "merge": np.arange(self.n_merges),
+                "winner": ids[kept],
+                "loser": ids[given_up],
+                "left": nodes[:, 0],
+                "right": nodes[:, 1],
+                "parent": np.arange(self.n_merges) + self.n_superpixels + 1,
+                "priority": self.priorities,
+                "height": self.heights,
+            }
+        )
+        target = Path(path)
+        with replacing(target) as temporary:
+            table.to_csv(temporary, index=False)
+        return target
+
+    @cached_property
+    def _intervals(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+        order = np.empty(self.n_superpixels, np.int64)
+        start = np.zeros(len(self.parents), np.int64)
+        stop = np.zeros(len(self.parents), np.int64)
+        leaf_intervals(self.parents, self.n_superpixels, order, start, stop)
+        return order, start, stop
+
+    def _count(self, threshold: float | None, merges: int | None) -> int:
+        if merges is None:
+            return self.n_merges_at(0.5 if threshold is None else threshold)
+        if threshold is not None:
+            raise InvalidInput("Give `threshold` or `merges`, not both.")
+        if not (is_whole(merges) and 0 <= merges <= self.n_merges):
+            raise InvalidInput(
+                f"`merges` must be 0 to {self.n_merges}, the merges of this tree; got {merges!r}."
+            )
+        return int(merges)
+
+    def _node(self, node: int) -> int:
+        if not (is_whole(node) and 1 <= node <= self.n_superpixels + self.n_merges):
+            raise InvalidInput(
+                f"`node` must be 1 to {self.n_superpixels + self.n_merges}: superpixels 1 to "
+                f"{self.n_superpixels}, then one for each merge; got {node!r}."
+            )
+        return int(node)

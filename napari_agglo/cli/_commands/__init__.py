@@ -1,0 +1,1 @@
+"""The subcommands of `napari-agglo`, one file each."""

@@ -1,0 +1,202 @@
+"""`napari-agglo evaluate`: how wrong a label image is."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from napari_agglo.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from napari_agglo.evaluate import Breakdown
+
+NAME = "evaluate"
+SUMMARY = "compare a label image with the gold standard"
+DESCRIPTION = (
+    "Print the variation of information in bits, as false merges H(gold|labels) and false splits\n"
+    "H(labels|gold), the number of voxels compared, and other measures: of pairs of voxels (rand,\n"
+    "adapted_rand, ...), of overlap (covering), of edits that a proofreader would need. Voxels\n"
+    "whose gold is 0 are left out."
+)
+EXAMPLE = "napari-agglo evaluate labels.tif --gold gold.tif --breakdown errors.csv"
+_FIRST = ("false_merge", "false_split", "vi", "voxels")
+_EACH = (*_FIRST[:3], "adapted_rand_error", "covering", "edit_distance", "voxels")
+_WHOLE = ("merges_needed", "cuts_needed", "edit_distance", "segments", "gold_segments", "voxels")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    from napari_agglo.cli._arguments import add_gold_once_each, add_spacing
+    from napari_agglo.cli._each import HELP
+
+    parser.add_argument(
+        "labels",
+        metavar="LABELS",
+        help="label image, or a session, NAME.agglo, as it was last seen",
+    )
+    add_gold_once_each(parser)
+    parser.add_argument("--ignore-labels", action="store_true", help="leave out label 0 too")
+    parser.add_argument(
+        "--min-overlap",
+        type=int,
+        default=1,
+        metavar="N",
+        help="overlaps of fewer voxels need no edit; other measures count all (default: 1)",
+    )
+    add_spacing(parser)
+    parser.add_argument(
+        "--breakdown",
+        metavar="ERRORS.csv",
+        help="write what each segment and gold segment costs, the worst first, and where it is; of "
+        "several gold standards, by the first",
+    )
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.add_argument(
+        "--each",
+        action="store_true",
+        help=f"{HELP}; a row for each and the mean; ERRORS is a folder to write to",
+    )
+
+
+def hint(words: Sequence[str]) -> str:
+    """Return what was meant by two files without an option, if that is what `words` are.
+
+    Examples
+    --------
+    >>> hint(["a.tif", "b.tif"])
+    'did you mean: napari-agglo evaluate a.tif --gold b.tif? '
+    """
+    files = [word for word in words if not word.startswith("-")]
+    if "--gold" in words or len(files) != 2:
+        return ""
+    return f"did you mean: napari-agglo evaluate {files[0]} --gold {files[1]}? "
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Print the errors."""
+    from napari_agglo.cli._arguments import gold_options
+    from napari_agglo.cli._each import check_each, for_each, partners
+    from napari_agglo.cli._files import check_table_output, refuse_clash
+    from napari_agglo.cli._terminal import json_text, table
+
+    if arguments.min_overlap < 1:
+        raise InvalidInput(f"--min-overlap must be 1 or more, not {arguments.min_overlap}")
+    given = {"LABELS": arguments.labels} | gold_options(arguments.gold)
+    output = arguments.breakdown
+    if not arguments.each:
+        if output:
+            check_table_output("--breakdown", output)
+            refuse_clash({"--breakdown": output}, given)
+        errors = _errors(given, output, arguments)
+        print(json_text(errors) if arguments.json else _text(errors))
+        return
+    images = partners(given)
+    check_each(images, given, {"--breakdown": (output, ".csv")} if output else {})
+    rows: dict[str, dict[str, float]] = {}
+
+    def work(name: str, files: dict[str, str]) -> None:
+        path = str(Path(output) / f"{name}.csv") if output else None
+        rows[name] = _errors(files, path, arguments)
+
+    try:
+        for_each(images, work)
+    finally:  # what could be compared is told whatever came of the rest
+        if rows and arguments.json:
+            print(json_text({"images": rows, "mean": mean_row(rows)}))
+        elif rows:
+            lines = [*rows.items(), ("mean", mean_row(rows))]
+            print(table(["image", *_EACH], [[n, *(r[c] for c in _EACH)] for n, r in lines]))
+
+
+def _text(errors: Mapping[str, float]) -> str:
+    """Lay out the errors, and below them the other measures."""
+
+    def block(names: Sequence[str], width: int) -> str:
+        values = {n: errors[n] for n in names}
+        return "\n".join(
+            f"{n:{width}}  {value if isinstance(value, int) else format(value, '.4f')}"
+            for n, value in values.items()
+        )
+
+    rest = [name for name in errors if name not in _FIRST]
+    return block(_FIRST, 11) + "\n\n" + block(rest, max(map(len, rest)))
+
+
+def mean_row(rows: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
+    """Return the mean of each column over the images, each image counting once.
+
+    Examples
+    --------
+    >>> mean_row({"a": {"vi": 1.0}, "b": {"vi": 2.0}})
+    {'vi': 1.5}
+    """
+    columns = next(iter(rows.values()))
+    return {c: sum(row[c] for row in rows.values()) / len(rows) for c in columns}
+
+
+def _errors(
+    files: Mapping[str, str], output: str | None, arguments: argparse.Namespace
+) -> dict[str, float]:
+    """Return every measure, and write the breakdown if it is wanted."""
+    from napari_agglo.cli._arguments import gold_names
+    from napari_agglo.cli._files import open_inputs
+    from napari_agglo.cli._source import is_session, open_session
+    from napari_agglo.cli._terminal import progress_line
+    from napari_agglo.cli._words import command_words
+    from napari_agglo.evaluate import breakdown, contingency, table_metrics
+    from napari_agglo.volumes import check_same_shape, dense_labels
+
+    names = gold_names(files)
+    seen = is_session(files["LABELS"])
+    inputs = open_inputs(
+        {**({} if seen else {"labels": files["LABELS"]}), **names}, arguments.spacing
+    )
+    skip = arguments.ignore_labels
+    rows = []
+    with command_words({"labels": files["LABELS"], **names}), progress_line() as progress:
+        if seen:
+            with open_session(files["LABELS"], None, progress) as session:
+                labels = dense_labels(session.labels(), "labels", progress=progress)
+        else:
+            labels = dense_labels(inputs.volumes["labels"], "labels", progress=progress)
+        for name in names:
+            check_same_shape(labels.image, inputs.volumes[name], "labels", name)
+            gold = dense_labels(inputs.volumes[name], name, progress=progress)
+            overlaps = contingency(labels, gold, ignore_labels=skip, progress=progress)
+            if overlaps.total == 0:
+                unless = " or the labels are" if skip else ""
+                raise InvalidInput(
+                    f"`labels` and `{name}` have no voxel to compare: everywhere the gold is"
+                    f"{unless} 0, which is left out; check that these are the right files"
+                )
+            rows.append(table_metrics(overlaps, min_overlap=arguments.min_overlap))
+            if output and len(rows) == 1:
+                found = breakdown(labels, gold, ignore_labels=skip, progress=progress)
+        if output:  # now that no gold standard has been refused
+            _write_breakdown(Path(output), found, arguments.each)
+    order = [*_FIRST, *(str(name) for name in rows[0].index if name not in _FIRST)]
+    if len(rows) == 1:
+        return {n: int(rows[0][n]) if n in _WHOLE else float(rows[0][n]) for n in order}
+    return mean_row({str(k): {n: float(row[n]) for n in order} for k, row in enumerate(rows)})
+
+
+def _write_breakdown(path: Path, found: Breakdown, make_folder: bool) -> None:
+    """Write both sides of the breakdown as one table, the greatest contribution first."""
+    import pandas as pd
+
+    from napari_agglo.volumes import replacing
+
+    sides = [
+        table.reset_index().assign(kind=kind)
+        for kind, table in (("false split", found.gold), ("false merge", found.segments))
+    ]
+    both = pd.concat(sides, ignore_index=True).sort_values(
+        ["contribution", "kind", "id"], ascending=[False, True, True]
+    )
+    both.insert(0, "kind", both.pop("kind"))
+    if make_folder:
+        path.parent.mkdir(exist_ok=True)
+    with replacing(path) as temporary:
+        both.to_csv(temporary, index=False)

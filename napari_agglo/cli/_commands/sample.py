@@ -1,0 +1,39 @@
+"""`napari-agglo sample`: write an embedded sample to files."""
+
+from __future__ import annotations
+
+import argparse
+
+NAME = "sample"
+SUMMARY = "write the image, cues and gold of an embedded sample"
+DESCRIPTION = (
+    "Write an embedded sample as TIFF: image.tif, cue_NAME.tif (floats from 0 to 1) for each cue,\n"
+    "and gold.tif (0 is not annotated). The samples are computed, always the same for one seed."
+)
+EXAMPLE = "napari-agglo sample neuropil2d -o neuropil2d"
+KINDS = "neuropil3d, neuropil2d or cells2d"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.add_argument("kind", metavar="KIND", help=KINDS)
+    parser.add_argument("-o", "--output", required=True, metavar="DIR", help="folder to write to")
+    parser.add_argument("--seed", type=int, default=0, metavar="N", help="another one of its kind")
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Write the files."""
+    from napari_agglo.cli._files import output_folder, write_tiff
+    from napari_agglo.cli._words import command_words
+    from napari_agglo.samples import sample
+    from napari_agglo.volumes import write_labels
+
+    with command_words({}):
+        drawn = sample(arguments.kind, seed=arguments.seed)
+    with output_folder(arguments.output) as folder:
+        write_tiff(folder / "image.tif", drawn.image, drawn.spacing)
+        for name, cue in drawn.cues.items():
+            write_tiff(folder / f"cue_{name}.tif", cue, drawn.spacing)
+        write_labels(folder / "gold.tif", drawn.gold, spacing=drawn.spacing)
+    cues = ", ".join(f"cue_{name}.tif" for name in drawn.cues)
+    print(f"{arguments.output}: image.tif, {cues}, gold.tif {drawn.gold.shape}")

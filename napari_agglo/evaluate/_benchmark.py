@@ -1,0 +1,386 @@
+"""Cross-validation: learn from each volume, test on all the others."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from inspect import signature
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from napari_agglo._progress import ProgressCallback, Watch, report
+from napari_agglo.agglomeration import agglomerate
+from napari_agglo.errors import InvalidInput
+from napari_agglo.evaluate._best import best_point
+from napari_agglo.evaluate._boundary import Matches
+from napari_agglo.evaluate._metrics import metrics
+from napari_agglo.evaluate._vi_curve import (
+    all_thresholds,
+    check_curves,
+    mean_curve,
+    minimum,
+    rows_at,
+    state_at,
+    vi_curve,
+)
+from napari_agglo.graph import RegionGraph
+from napari_agglo.learning import STRATEGIES, train
+from napari_agglo.policy import LearnedPolicy, as_policy
+from napari_agglo.volumes import dense_labels
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+# How far people are from each other: what no program need surpass.
+
+
+_SHOWN = ["vi", "false_merge", "false_split", "rand", "covering"]
+
+
+def human_agreement(
+    golds: Sequence[Any], *, progress: ProgressCallback | None = None
+) -> pd.DataFrame:
+    """Compare each gold standard of an image with each of the others.
+
+    Parameters
+    ----------
+    golds : list of arrays of int
+        Two or more gold standards of one image; 0 is not annotated, in both of a pair.
+    progress : callable, optional
+        Called with a `Progress` at each pair; it may raise `Cancelled`.
+
+    Returns
+    -------
+    pandas.DataFrame
+        A row for each ordered pair: ``labels``, the number of the gold standard that is taken for a
+        segmentation, ``gold``, of the one that it is compared with, and ``vi``, ``false_merge``,
+        ``false_split``, ``rand``, ``covering``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> found = human_agreement([np.array([1, 1, 1, 1]), np.array([1, 1, 2, 2])])
+    >>> found[["labels", "gold", "false_merge", "false_split"]]
+       labels  gold  false_merge  false_split
+    0       0     1          1.0          0.0
+    1       1     0          0.0          1.0
+    """
+    import pandas as pd
+
+    if not isinstance(golds, (list, tuple)) or len(golds) < 2:
+        raise InvalidInput("`golds` must be a list of two gold standards or more of one image.")
+    dense = [dense_labels(one, f"golds[{number}]") for number, one in enumerate(golds)]
+    pairs = [(a, b) for a in range(len(dense)) for b in range(len(dense)) if a != b]
+    rows = []
+    for done, (a, b) in enumerate(pairs):
+        report(progress, "agreement", done, len(pairs))
+        found = metrics(dense[a], dense[b], ignore_labels=True)
+        rows.append({"labels": a, "gold": b} | found[_SHOWN].to_dict())
+    report(progress, "agreement", len(pairs), len(pairs))
+    return pd.DataFrame(rows)
+
+
+# One measure over a set of images: at the best threshold for all, and at that of each.
+
+
+_LOWER = ("vi", "false_merge", "false_split")
+_HIGHER = ("rand", "covering", "f")
+_COUNTS = ("drawn", "right", "true", "found")
+
+
+@dataclass(frozen=True, eq=False)
+class OverSet:
+    """One measure over a set of images.
+
+    Attributes
+    ----------
+    quantity : str
+        Which measure.
+    threshold : float
+        The one threshold that is best for all images together.
+    ods : float
+        The mean at that threshold ("optimal dataset scale").
+    ois : float
+        The mean when each image has its own best threshold ("optimal image scale").
+    best : float or None
+        The mean of what no threshold can surpass, if it was given.
+    images : pandas.DataFrame
+        By name: ``ods``, ``ois``, ``threshold`` (its own best), ``best``.
+    """
+
+    quantity: str
+    threshold: float
+    ods: float
+    ois: float
+    best: float | None
+    images: pd.DataFrame
+
+
+def over_set(
+    curves: Mapping[Any, pd.DataFrame],
+    quantity: str = "vi",
+    *,
+    best: Mapping[Any, float] | None = None,
+) -> OverSet:
+    """Summarise a measure over a set of images, as the Berkeley benchmark does.
+
+    Parameters
+    ----------
+    curves : dict of name to curve
+        A `vi_curve`, or for "f" a `boundary_curve`, of each image.
+    quantity : {"vi", "false_merge", "false_split", "rand", "covering", "f"}
+        Of the first three the least is best, of the others the most. For "f" the boundary pixels of
+        all images are put together, rather than averaging.
+    best : dict of name to float, optional
+        What no threshold can surpass: ``best_point(graph, gold)["vi"]``, or
+        ``best_covering(tree, gold)``.
+
+    Returns
+    -------
+    OverSet
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> one = pd.DataFrame({"threshold": [0.0, 0.4, 0.6], "vi": [3.0, 1.0, 2.0]})
+    >>> two = pd.DataFrame({"threshold": [0.0, 0.5, 0.7], "vi": [3.0, 2.0, 0.0]})
+    >>> found = over_set({"one": one, "two": two})
+    >>> found.threshold, found.ods, found.ois
+    (0.7, 1.0, 0.5)
+    """
+    import pandas as pd
+
+    if quantity not in _LOWER + _HIGHER:
+        raise InvalidInput(
+            f"`quantity` must be one of {', '.join(_LOWER + _HIGHER)}, got {quantity!r}."
+        )
+    given = check_curves(curves, quantity)
+    if best is not None and set(best) != set(given):
+        raise InvalidInput("`best` must have a value for each of `curves`, by the same names.")
+    sign = 1.0 if quantity in _LOWER else -1.0
+    grid = all_thresholds(given)
+    pooled = quantity == "f" and all(set(_COUNTS) <= set(one.columns) for one in given.values())
+    names = _COUNTS if pooled else (quantity,)
+    sums = {name: np.zeros(grid.size) for name in names}
+    for curve in given.values():
+        rows = rows_at(curve, grid)
+        for name in names:
+            sums[name] += curve[name].to_numpy()[rows]
+    own = {name: int((sign * one[quantity].to_numpy()).argmin()) for name, one in given.items()}
+    if pooled:
+        at_all = np.array([_pooled_f(*counts) for counts in zip(*sums.values(), strict=True)])
+        ois = _pooled_f(
+            *(sum(int(one[name].iloc[own[key]]) for key, one in given.items()) for name in names)
+        )
+    else:
+        at_all = sums[quantity] / len(given)
+        ois = float(np.mean([one[quantity].iloc[own[name]] for name, one in given.items()]))
+    where = int((sign * at_all).argmin())
+    images = pd.DataFrame(
+        {
+            "ods": [
+                float(one[quantity].iloc[rows_at(one, grid[[where]])[0]]) for one in given.values()
+            ],
+            "ois": [float(one[quantity].iloc[own[name]]) for name, one in given.items()],
+            "threshold": [float(one["threshold"].iloc[own[name]]) for name, one in given.items()],
+            "best": [math.nan if best is None else float(best[name]) for name in given],
+        },
+        index=pd.Index(list(given), name="image"),
+    )
+    return OverSet(
+        quantity,
+        float(grid[where]),
+        float(at_all[where]),
+        ois,
+        None if best is None else float(images["best"].mean()),
+        images,
+    )
+
+
+def _pooled_f(drawn: float, right: float, true: float, found: float) -> float:
+    return Matches(int(drawn), int(right), int(true), int(found)).f
+
+
+@dataclass(frozen=True, eq=False)
+class CrossValidation:
+    """How well policies do on volumes that they have not learned from.
+
+    Attributes
+    ----------
+    table : pandas.DataFrame
+        A row for each test: ``policy``, ``train`` (the volume learned from; None if nothing is
+        learned), ``test``, ``vi_at_half`` and its ``false_merge_at_half``, ``false_split_at_half``
+        (cut at 0.5), ``vi_min`` with ``threshold_min``, ``false_merge_min``, ``false_split_min``,
+        ``rand_max``, ``covering_max``, and ``vi_best``, of the optimal agglomeration.
+    curves : dict
+        The `vi_curve` of each test, by (policy, train, test).
+    best : pandas.DataFrame
+        The `best_point` of each volume, by name.
+    trained : dict
+        The policies learned, by (policy, train).
+    """
+
+    table: pd.DataFrame
+    curves: dict[tuple[str, Any, Any], pd.DataFrame]
+    best: pd.DataFrame
+    trained: dict[tuple[str, Any], LearnedPolicy]
+
+    def mean_curve(self, policy: str) -> pd.DataFrame:
+        """Return the `mean_curve` of all tests of a policy."""
+        return mean_curve({key: one for key, one in self.curves.items() if key[0] == policy})
+
+    def summary(self) -> pd.DataFrame:
+        """Return the mean of each measure by policy, its standard error, and ``n``, the tests."""
+        import pandas as pd
+
+        grouped = self.table.drop(columns=["train", "test"]).groupby("policy", sort=False)
+        errors = grouped.sem().add_suffix("_sem")
+        return pd.concat([grouped.mean(), errors, grouped.size().rename("n")], axis=1)
+
+
+def cross_validate(
+    volumes: Sequence[tuple[RegionGraph, Any]] | Mapping[Any, tuple[RegionGraph, Any]],
+    policies: Mapping[str, Any] | None = None,
+    *,
+    ignore_labels: bool = False,
+    seed: int = 0,
+    progress: ProgressCallback | None = None,
+) -> CrossValidation:
+    """Learn each policy from each volume in turn and test it on all the others.
+
+    Parameters
+    ----------
+    volumes : list of (graph, gold), or dict of name to (graph, gold)
+        Two or more; a gold may be a list of several gold standards. In a list they are named 0, 1,
+        ...
+    policies : dict of name to options, optional
+        Options are those of `train`, as a dict; one that is named like a strategy needs not repeat
+        it. A policy that learns nothing is given as such, or as None if it is named "mean" or
+        "random"; it is tested once on each volume. By default agglo, flat and mean.
+    ignore_labels : bool
+        As for `vi_curve`.
+    seed : int
+        Of every training and of "random": same input and seed, same result.
+    progress : callable, optional
+        Called several times a second with a `Progress` over all the work, whose stage says what is
+        going on; raise `Cancelled` in it to stop.
+
+    Returns
+    -------
+    CrossValidation
+
+    Examples
+    --------
+    >>> import napari_agglo as agglo
+    >>> volumes = {}
+    >>> for name, cut in (("left", slice(0, 96)), ("right", slice(96, 192))):
+    ...     sample = agglo.sample("neuropil2d")
+    ...     cues = {name: cue[:96, cut] for name, cue in sample.cues.items()}
+    ...     graph = agglo.region_graph(agglo.oversegment(cues["boundary"]), cues)
+    ...     volumes[name] = graph, sample.gold[:96, cut]
+    >>> found = cross_validate(volumes, {"flat": {"preset": "minimal"}, "mean": None})
+    >>> found.table[["policy", "train", "test"]]
+      policy  train   test
+    0   flat   left  right
+    1   flat  right   left
+    2   mean   None   left
+    3   mean   None  right
+    """
+    import pandas as pd
+
+    given = dict(volumes) if isinstance(volumes, Mapping) else dict(enumerate(volumes))
+    if len(given) < 2:
+        raise InvalidInput(
+            f"`volumes` must hold two or more, to learn from one and test on another; got "
+            f"{len(given)}."
+        )
+    chosen = _chosen({"agglo": {}, "flat": {}, "mean": None} if policies is None else policies)
+    n, learning = len(given), sum(isinstance(one, dict) for one in chosen.values())
+    watch = Watch(progress, learning * n * n + (len(chosen) - learning) * n)
+    look = watch.part("best of each volume", 0.0, 0.0)
+    best = pd.DataFrame(
+        [best_point(*one, ignore_labels=ignore_labels, progress=look) for one in given.values()],
+        index=pd.Index(list(given), name="volume"),
+    )
+    rows: list[dict[str, Any]] = []
+    curves: dict[tuple[str, Any, Any], pd.DataFrame] = {}
+    trained: dict[tuple[str, Any], LearnedPolicy] = {}
+
+    def test(name: str, policy: Any, learned_from: Any, on: Any) -> None:
+        graph, gold = given[on]
+        stage = f"test {name} on volume {on}"
+        tree = agglomerate(graph, policy, seed=seed, progress=watch.part(stage, 0.0, 0.5))
+        curve = vi_curve(
+            tree, gold, ignore_labels=ignore_labels, progress=watch.part(stage, 0.5, 0.5)
+        )
+        watch.step()
+        curves[name, learned_from, on] = curve
+        rows.append({"policy": name, "train": learned_from, "test": on} | _row(curve))
+        rows[-1]["vi_best"] = best.loc[on, "vi"]
+
+    for name, how in chosen.items():
+        if not isinstance(how, dict):
+            for on in given:
+                test(name, how, None, on)
+            continue
+        for learned_from in given:
+            stage = f"train {name} on volume {learned_from}"
+            policy = train(
+                *given[learned_from], **{"seed": seed, **how}, progress=watch.part(stage, 0.0, 1.0)
+            )
+            watch.step()
+            trained[name, learned_from] = policy
+            for on in given:
+                if on != learned_from:
+                    test(name, policy, learned_from, on)
+    watch.finish()
+    table = pd.DataFrame(rows)
+    table["train"] = pd.Series([row["train"] for row in rows], dtype=object)
+    return CrossValidation(table, curves, best, trained)
+
+
+def _chosen(policies: Mapping[str, Any]) -> dict[str, Any]:
+    """Return for each name the options of `train`, or a policy to be used as it is."""
+    if not policies:
+        raise InvalidInput("`policies` must name a policy at least, e.g. {'agglo': {}}.")
+    out: dict[str, Any] = {}
+    for name, how in policies.items():
+        if isinstance(how, Mapping) or (how is None and name in STRATEGIES):
+            known = {"strategy": name} if name in STRATEGIES else {}
+            out[name] = {**known, **(how or {})}
+            _check_options(name, out[name])
+        else:
+            out[name] = name if how is None else how
+            as_policy(out[name])
+    return out
+
+
+def _check_options(name: str, options: Mapping[str, Any]) -> None:
+    """Refuse what `train` does not know: not after all the trainings that come before."""
+    known = set(signature(train).parameters) - {"graph", "gold", "progress"}
+    wrong = sorted(set(options) - known)
+    if wrong:
+        raise InvalidInput(
+            f"`policies[{name!r}]` must hold options of `train` ({', '.join(sorted(known))}), got "
+            f"{', '.join(map(str, wrong))}."
+        )
+    strategy = options.get("strategy", "agglo")
+    if strategy not in STRATEGIES:
+        raise InvalidInput(
+            f"`policies[{name!r}]` must have one of the strategies {', '.join(STRATEGIES)}, got "
+            f"{strategy!r}."
+        )
+
+
+def _row(curve: pd.DataFrame) -> dict[str, float]:
+    half, least = state_at(curve, 0.5), minimum(curve)
+    errors = ("vi", "false_merge", "false_split")
+    return {
+        **{f"{name}_at_half": half[name] for name in errors},
+        **{f"{name}_min": least[name] for name in (*errors, "threshold")},
+        "rand_max": float(curve["rand"].max()),
+        "covering_max": float(curve["covering"].max()),
+    }

@@ -1,0 +1,355 @@
+"""Every measure at every state of a merge tree, in one pass."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from napari_agglo._progress import ProgressCallback
+from napari_agglo.errors import InvalidInput
+from napari_agglo.evaluate._covering_path import covering_path
+from napari_agglo.evaluate._metrics import check_weight, dense_golds
+from napari_agglo.evaluate._path import error_path
+from napari_agglo.volumes import contingency
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from napari_agglo.agglomeration import MergeTree
+
+
+# Curves of several images as step functions of one threshold.
+
+
+def check_curves(curves: Mapping[Any, pd.DataFrame], *needed: str) -> Mapping[Any, pd.DataFrame]:
+    if not curves:
+        raise InvalidInput("`curves` must hold a curve at least, got none.")
+    for name, one in curves.items():
+        missing = [column for column in ("threshold", *needed) if column not in one.columns]
+        if missing or len(one) == 0:
+            raise InvalidInput(
+                f"Curve {name!r} must have rows and the columns threshold, {', '.join(needed)}; "
+                f"it has {len(one)} rows of {', '.join(map(str, one.columns))}."
+            )
+    return curves
+
+
+def all_thresholds(curves: Mapping[Any, pd.DataFrame]) -> NDArray[np.float64]:
+    return np.unique(np.concatenate([one["threshold"].to_numpy() for one in curves.values()]))
+
+
+def rows_at(curve: pd.DataFrame, thresholds: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Row that holds at each threshold: the last that is not above; the first holds below, too."""
+    rows = np.searchsorted(curve["threshold"].to_numpy(), thresholds, side="right") - 1
+    return np.maximum(rows, 0)
+
+
+def best_together(curves: Mapping[Any, pd.DataFrame], quantity: str) -> float:
+    """Return the threshold at which the mean of a quantity is least, from sums of its steps.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> one = pd.DataFrame({"threshold": [0.0, 0.4, 0.6], "vi": [3.0, 1.0, 2.0]})
+    >>> two = pd.DataFrame({"threshold": [0.0, 0.5, 0.7], "vi": [3.0, 2.0, 0.0]})
+    >>> best_together({"one": one, "two": two}, "vi")
+    0.7
+    """
+    at = np.concatenate([one["threshold"].to_numpy() for one in curves.values()])
+    values = [one[quantity].to_numpy(float) for one in curves.values()]
+    # What the sum changes by; before its first row a curve has the value of that row.
+    change = np.concatenate([np.diff(one, prepend=one[0]) for one in values])
+    order = np.argsort(at, kind="stable")
+    at, total = at[order], np.cumsum(change[order])
+    last = np.flatnonzero(np.append(at[1:] != at[:-1], True))  # of equal thresholds
+    return float(at[last[int(total[last].argmin())]])
+
+
+# The mean of several curves, with its standard error.
+
+
+_POINTS = 1000
+
+
+def mean_curve(
+    curves: Mapping[Any, pd.DataFrame] | Iterable[pd.DataFrame],
+    thresholds: Iterable[float] | None = None,
+) -> pd.DataFrame:
+    """Return the mean of curves at each threshold, with the standard error of the mean.
+
+    Parameters
+    ----------
+    curves : dict of name to curve, or list of curves
+        A `vi_curve` (or `boundary_curve`) of each volume.
+    thresholds : iterable of float, optional
+        Where to average. By default every threshold at which a curve has a row; if these are more
+        than 1000, about so many of them, that of the least mean VI among them.
+
+    Returns
+    -------
+    pandas.DataFrame
+        ``threshold``; each measure that all curves have, e.g. ``vi``, and ``vi_sem``, NaN for a
+        single curve; ``n``, the number of curves.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> one = pd.DataFrame({"threshold": [0.0, 0.5], "vi": [3.0, 1.0]})
+    >>> two = pd.DataFrame({"threshold": [0.0, 0.7], "vi": [1.0, 2.0]})
+    >>> mean_curve([one, two])
+       threshold   vi  vi_sem  n
+    0        0.0  2.0     1.0  2
+    1        0.5  1.0     0.0  2
+    2        0.7  1.5     0.5  2
+    """
+    import pandas as pd
+
+    named = curves if isinstance(curves, Mapping) else dict(enumerate(curves))
+    given = list(check_curves(named).values())
+    if thresholds is None:
+        grid = all_thresholds(named)
+        if grid.size > _POINTS:
+            grid = grid[np.linspace(0, grid.size - 1, _POINTS).round().astype(int)]
+            if all("vi" in one.columns for one in given):
+                grid = np.union1d(grid, best_together(named, "vi"))
+    else:
+        grid = np.unique(np.asarray(list(thresholds), float))
+    n = len(given)
+    columns: dict[str, Any] = {"threshold": grid}
+    shared = [c for c in given[0].columns if all(c in one.columns for one in given)]
+    for name in shared:
+        if name in ("threshold", "merges"):
+            continue
+        values = np.stack([one[name].to_numpy(float)[rows_at(one, grid)] for one in given])
+        columns[name] = values.mean(axis=0)
+        spread = np.full(grid.size, math.nan) if n == 1 else values.std(axis=0, ddof=1)
+        columns[f"{name}_sem"] = spread / math.sqrt(n)
+    return pd.DataFrame(columns | {"n": np.full(grid.size, n)})
+
+
+# Points of a curve that people look for.
+
+
+def state_at(curve: pd.DataFrame, threshold: float) -> dict[str, float]:
+    """Return the row of a `vi_curve` that holds when the tree is cut at `threshold`.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> curve = pd.DataFrame({"threshold": [-float("inf"), 0.2, 0.7], "vi": [3.0, 1.0, 2.0]})
+    >>> state_at(curve, 0.5)["vi"]
+    1.0
+    """
+    row = int(np.searchsorted(curve["threshold"].to_numpy(), threshold, side="right")) - 1
+    return _row(curve, max(row, 0))
+
+
+def minimum(curve: pd.DataFrame) -> dict[str, float]:
+    """Return the row of least variation of information, of equal ones the first.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> minimum(pd.DataFrame({"threshold": [0.1, 0.2, 0.7], "vi": [3.0, 1.0, 2.0]}))
+    {'threshold': 0.2, 'vi': 1.0}
+    """
+    return _row(curve, _least(curve["vi"].to_numpy()))
+
+
+def tangent_point(curve: pd.DataFrame, a: float = 1.0) -> dict[str, float]:
+    """Return the row where a line of slope -a touches the split-VI curve from below.
+
+    It is the best segmentation when one bit of false merge is as bad as `a` bits of false split.
+
+    Parameters
+    ----------
+    curve : pandas.DataFrame
+        A `vi_curve`, or a `merge_curve`.
+    a : float
+        The weight of false merges, above 0.
+
+    Returns
+    -------
+    dict
+        The row that minimises ``a * false_merge + false_split``, of equal ones the first.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> curve = pd.DataFrame({"false_merge": [0.0, 0.3, 2.0], "false_split": [1.0, 0.6, 0.0]})
+    >>> tangent_point(curve, 1.0)["false_merge"], tangent_point(curve, 10.0)["false_merge"]
+    (0.3, 0.0)
+    """
+    check_weight(a)
+    weighted = a * curve["false_merge"].to_numpy() + curve["false_split"].to_numpy()
+    return _row(curve, _least(weighted))
+
+
+def _least(values: NDArray[np.float64]) -> int:
+    return int(values.argmin()) if values.size else 0
+
+
+def _row(curve: pd.DataFrame, row: int) -> dict[str, float]:
+    if len(curve) == 0:
+        raise InvalidInput("`curve` must have a row at least, got none; make one with vi_curve.")
+    return {str(name): curve[name].iloc[row].item() for name in curve.columns}
+
+
+def vi_curve(
+    tree: MergeTree,
+    gold: Any,
+    *,
+    ignore_labels: bool = False,
+    progress: ProgressCallback | None = None,
+) -> pd.DataFrame:
+    """Evaluate a merge tree against the gold standard at every threshold at once.
+
+    The overlaps are counted once, for the superpixels; each merge then changes a few sums. The
+    result equals ``metrics(tree.segment(t), gold)`` at every threshold t.
+
+    Parameters
+    ----------
+    tree : MergeTree
+    gold : array of int, of the shape of the superpixels, or list of arrays
+        The gold standard; voxels of 0 are not annotated and are left out. With several of one image
+        every measure is the mean over them.
+    ignore_labels : bool
+        Leave out voxels of no superpixel (0) too; otherwise they count as one segment.
+    progress : callable, optional
+        Called with a `Progress` now and then; it may raise `Cancelled`.
+
+    Returns
+    -------
+    curve : pandas.DataFrame
+        One row for each distinct state, by ascending threshold. Columns: ``threshold``,
+        ``segments`` (number of segments in the whole image, annotated or not), ``false_merge``,
+        ``false_split`` and their sum ``vi``, in bits, ``rand`` and ``covering``. The first row, at
+        -inf, is the superpixels. Cutting at t gives the last row whose threshold is at most t.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import napari_agglo as agglo
+    >>> superpixels = np.array([[1, 1, 2, 2, 3, 3]])
+    >>> boundary = np.array([[0, 0, 0, 0, 1, 1]], float)
+    >>> graph = agglo.region_graph(superpixels, boundary)
+    >>> tree = agglo.agglomerate(graph, "mean")
+    >>> curve = agglo.vi_curve(tree, np.array([[4, 4, 4, 4, 5, 5]]))
+    >>> curve["vi"].round(3).tolist(), curve["covering"].round(3).tolist()
+    ([0.667, 0.0, 0.918], [0.667, 1.0, 0.556])
+    """
+    import pandas as pd  # half a second that only those who want a table should wait
+
+    measures = _measures(tree, gold, ignore_labels, progress)
+    # A plateau of equal heights is one state: the one after its last merge.
+    last = np.flatnonzero(np.diff(tree.heights, append=math.inf)) + 1
+    state = np.concatenate([[0], last])
+    columns = {
+        "threshold": np.concatenate([[-math.inf], tree.heights[last - 1]]),
+        "segments": tree.n_superpixels - state,
+    }
+    return pd.DataFrame(columns | {name: value[state] for name, value in measures.items()})
+
+
+def merge_curve(
+    tree: MergeTree,
+    gold: Any,
+    *,
+    ignore_labels: bool = False,
+    progress: ProgressCallback | None = None,
+) -> pd.DataFrame:
+    """Evaluate a merge tree against the gold standard after each single merge.
+
+    Parameters
+    ----------
+    tree, gold, ignore_labels, progress
+        As for `vi_curve`.
+
+    Returns
+    -------
+    curve : pandas.DataFrame
+        Row k is the state after k merges, ``tree.segment(merges=k)``. Columns: ``merges`` and
+        those of `vi_curve`; the threshold is the least at which these merges are done. In a plateau
+        of equal thresholds only the last row can be had by a threshold.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import napari_agglo as agglo
+    >>> graph = agglo.region_graph(np.array([1, 2, 3]), np.zeros(3))
+    >>> curve = merge_curve(agglo.agglomerate(graph), np.array([1, 1, 2]))
+    >>> curve[["merges", "threshold", "segments", "false_merge"]].round(3)
+       merges  threshold  segments  false_merge
+    0       0       -inf         3        0.000
+    1       1        0.0         2        0.000
+    2       2        0.0         1        0.918
+    """
+    import pandas as pd
+
+    measures = _measures(tree, gold, ignore_labels, progress)
+    merges = np.arange(tree.n_merges + 1)
+    columns = {
+        "merges": merges,
+        "threshold": np.concatenate([[-math.inf], tree.heights]),
+        "segments": tree.n_superpixels - merges,
+    }
+    return pd.DataFrame(columns | measures)
+
+
+def best_covering(
+    tree: MergeTree,
+    gold: Any,
+    *,
+    ignore_labels: bool = False,
+    progress: ProgressCallback | None = None,
+) -> float:
+    """Return the covering when each gold segment may choose the best node of the whole tree.
+
+    Nodes chosen by different gold segments may lie at different scales, and within each other: it
+    is what the hierarchy holds, not what one threshold can give.
+
+    Parameters
+    ----------
+    tree, gold, ignore_labels, progress
+        As for `vi_curve`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import napari_agglo as agglo
+    >>> graph = agglo.region_graph(np.array([1, 2, 3]), np.array([0.0, 0.0, 1.0]))
+    >>> best_covering(agglo.agglomerate(graph), np.array([1, 1, 2]))
+    1.0
+    """
+    best = []
+    for one in dense_golds(gold, tree.superpixels.image, "the superpixels of the tree"):
+        table = contingency(tree.superpixels, one, ignore_labels=ignore_labels, progress=progress)
+        path = error_path(table, tree.winners, tree.losers, progress=progress)
+        best.append(covering_path(table, tree.winners, tree.losers, path, progress=progress)[1])
+    return float(np.mean(best))
+
+
+def _measures(
+    tree: MergeTree,
+    gold: Any,
+    ignore_labels: bool,
+    progress: ProgressCallback | None,
+) -> dict[str, NDArray[np.float64]]:
+    """Return every measure after 0, 1, ... merges; the mean of them, if there are several golds."""
+    golds = dense_golds(gold, tree.superpixels.image, "the superpixels of the tree")
+    names = ("false_merge", "false_split", "vi", "rand", "covering")
+    sums = {name: np.zeros(tree.n_merges + 1) for name in names}
+    for one in golds:
+        table = contingency(tree.superpixels, one, ignore_labels=ignore_labels, progress=progress)
+        path = error_path(table, tree.winners, tree.losers, progress=progress)
+        sums["false_merge"] += path.false_merge
+        sums["false_split"] += path.false_split
+        sums["rand"] += path.rand
+        covering, _ = covering_path(table, tree.winners, tree.losers, path, progress=progress)
+        sums["covering"] += covering
+    sums["vi"] = sums["false_merge"] + sums["false_split"]
+    return {name: value / len(golds) for name, value in sums.items()}

@@ -1,0 +1,185 @@
+"""From a label image and cues to a region graph: checks, memory and progress around the kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from napari_agglo._progress import ProgressCallback, report
+from napari_agglo.errors import InvalidInput
+from napari_agglo.graph._region_graph import Layout, RegionGraph
+from napari_agglo.graph._scan import enter_pairs, scan_rows
+from napari_agglo.volumes import check_cues, check_same_spacing, check_spacing, dense_labels
+
+# Pixels between two reports of progress: about a twentieth of a second.
+_SLICE = 2_000_000
+# Slots of the cache of pairs met lately: 64 KiB, so that it stays in the nearest memory.
+_RECENT = 4096
+# Boundaries a region to make room for at first; volumes have five or six.
+_ROOM = 8
+
+
+def region_graph(
+    superpixels: Any,
+    cues: Any,
+    *,
+    spacing: Any = None,
+    ranges: Mapping[str, tuple[float, float]] | tuple[float, float] | None = None,
+    statistics: Literal["all", "mean"] = "all",
+    bins: int = 25,
+    dams: bool = False,
+    nan: Literal["refuse", "boundary"] = "refuse",
+    keep_cues: bool = True,
+    progress: ProgressCallback | None = None,
+) -> RegionGraph:
+    """Find the regions of a label image, their boundaries, and the statistics of both.
+
+    Two regions are adjacent where two of their pixels share a face. Label 0 is "no region".
+
+    Parameters
+    ----------
+    superpixels : array of int
+        Labels, in any number of dimensions; ids may be sparse and 64-bit.
+    cues : dict of str to array, or array
+        Per-pixel evidence by name, each of the shape of `superpixels`; a single array is the cue
+        "boundary". Floats are taken to lie in [0, 1]; anything else needs its range in `ranges`.
+    spacing : sequence of float, optional
+        Size of a pixel along each axis; 1 by default, or what a `Volume` brings along.
+    ranges : pair of float, or dict of str to pair, optional
+        The values that mean 0 and 1, for all cues or by name; ``(255, 0)`` inverts a cue.
+    statistics : {"all", "mean"}
+        What to keep of each cue: sums of powers 1 to 4 and a histogram, or its sum alone, which is
+        all that the mean policy needs and takes half the time.
+    bins : int
+        Bins of the histograms, 1 to 256.
+    dams : bool
+        Whether regions on the two sides of a line of 0, one pixel thick, are adjacent. The values
+        on the line are then the evidence of that boundary.
+    nan : {"refuse", "boundary"}
+        What to do with values that are not numbers: refuse them, or take them for boundary, 1.
+    keep_cues : bool
+        Whether the graph keeps the cues, a byte a pixel and cue, beside its label image, which has
+        four bytes a pixel. A superpixel can be divided only in a graph that has them.
+    progress : callable, optional
+        Called with a `Progress` several times a second; raise `Cancelled` in it to stop.
+
+    Returns
+    -------
+    RegionGraph
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> superpixels = np.array([[1, 1, 2], [3, 3, 2]])
+    >>> boundary = np.array([[0.0, 1.0, 1.0], [0.0, 0.0, 1.0]])
+    >>> graph = region_graph(superpixels, boundary)
+    >>> graph.boundary_table()[["u", "v", "area", "boundary_mean"]]
+       u  v  area  boundary_mean
+    0  1  2   1.0           1.00
+    1  1  3   2.0           0.25
+    2  2  3   1.0           0.50
+    """
+    if not (isinstance(bins, (int, np.integer)) and 1 <= bins <= 256):
+        raise InvalidInput(f"`bins` must be a whole number from 1 to 256, got {bins!r}.")
+    if statistics not in ("all", "mean"):
+        raise InvalidInput(f"`statistics` must be 'all' or 'mean', got {statistics!r}.")
+    dense = dense_labels(superpixels, "superpixels", progress=progress)
+    named = cues if isinstance(cues, Mapping) else {"boundary": cues}
+    if spacing is None:
+        named_inputs = {f"cues[{name!r}]": cue for name, cue in named.items()}
+        spacing = check_same_spacing({"superpixels": superpixels, **named_inputs})
+    checked_spacing = check_spacing(spacing, dense.image.ndim)
+    checked = check_cues(
+        named, dense.image.shape, ranges, nan=nan, shape_of="superpixels", progress=progress
+    )
+    kept = (int(bins), 4) if statistics == "all" else (0, 1)
+    layout = Layout(dense.image.ndim, len(checked.names), *kept)
+    edges, regions, boundaries, boxes = scan(
+        dense.image, checked.values, layout, len(dense.ids), dams, progress
+    )
+    return RegionGraph(
+        superpixels=dense,
+        spacing=checked_spacing,
+        cue_names=checked.names,
+        cue_ranges=checked.ranges,
+        layout=layout,
+        edges=edges,
+        regions=regions,
+        boundaries=boundaries,
+        boxes=boxes,
+        dams=bool(dams),
+        cues=_read_only(checked.values) if keep_cues else None,
+    )
+
+
+def _read_only(values: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    values.flags.writeable = False
+    return values
+
+
+def scan(
+    image: NDArray[np.uint32],
+    values: NDArray[np.uint8],
+    layout: Layout,
+    n_labels: int,
+    dams: bool,
+    progress: ProgressCallback | None,
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.int32]]:
+    """Run the kernel over all rows, growing its arrays between calls; sort the boundaries."""
+    labels = image.reshape(-1)
+    shape = np.array(image.shape, np.int64)
+    width = image.shape[-1]
+    n_rows = labels.size // width if width else 0
+    step = max(1, _SLICE // max(width, 1))
+    # Rows of zeros are not backed by memory until they are written: be generous. A row of pixels
+    # cannot meet more pairs of labels than there are.
+    room = _ROOM * n_labels + min(layout.ndim * width, n_labels * n_labels)
+    regions = np.zeros((n_labels, layout.region_width), np.int64)
+    boxes = np.zeros((n_labels, 2, layout.ndim), np.int32)
+    boundaries = np.zeros((room, layout.boundary_width), np.int64)
+    pairs = np.zeros((room, 2), np.int64)
+    n_pairs = np.zeros(1, np.int64)
+    table = _empty_table(room)
+    recent = np.zeros(2 * _RECENT, np.int64)
+    at = np.zeros(width + 1, np.int64)
+    bin_of = (np.arange(256) * layout.bins // 256).astype(np.uint8)
+    row = 0
+    while row < n_rows:
+        report(progress, "graph", row, n_rows)
+        stop = min(row + step, n_rows)
+        row = scan_rows(
+            labels, values, shape, row, stop, dams, bin_of,
+            layout.powers, layout.bins,
+            regions.reshape(-1), layout.region_width, boxes,
+            boundaries.reshape(-1), layout.boundary_width, pairs, n_pairs, table, recent, at,
+        )  # fmt: skip
+        if row < stop:  # there might not have been room for the next row
+            room = 2 * room + min(layout.ndim * width, n_labels * n_labels)
+            boundaries = _grown(boundaries, room, int(n_pairs[0]))
+            pairs = _grown(pairs, room, int(n_pairs[0]))
+            table = _empty_table(room)
+            enter_pairs(pairs, n_pairs[0], n_labels, table)
+    found = int(n_pairs[0])
+    order = np.argsort(pairs[:found, 0] * n_labels + pairs[:found, 1])
+    edges = pairs[order]
+    boundaries = boundaries[order]
+    for side in (0, 1):
+        for axis in range(layout.ndim):
+            faces = np.bincount(edges[:, side], boundaries[:, axis], minlength=n_labels)
+            regions[:, layout.contact.start + axis] += faces.astype(np.int64)
+    report(progress, "graph", n_rows, n_rows)
+    return edges, regions, boundaries, boxes
+
+
+def _empty_table(room: int) -> NDArray[np.int64]:
+    slots = 1 << (2 * room - 1).bit_length()
+    return np.zeros(2 * slots, np.int64)
+
+
+def _grown(array: NDArray[np.int64], room: int, used: int) -> NDArray[np.int64]:
+    larger = np.zeros((room, *array.shape[1:]), array.dtype)
+    larger[:used] = array[:used]
+    return larger

@@ -1,0 +1,108 @@
+"""Boundary precision against recall, with lines of equal F."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from napari_agglo.errors import InvalidInput
+from napari_agglo.plots._figure_style import SMALL, colours_of, need, new_axes, plain
+from napari_agglo.plots._line_labels import Named, label_lines
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+
+
+def plot_boundaries(
+    curves: Mapping[str, pd.DataFrame],
+    *,
+    human: Mapping[str, float] | None = None,
+    axes: Axes | None = None,
+) -> Axes:
+    """Draw boundary precision against recall, a line for each policy, a star where F is greatest.
+
+    Parameters
+    ----------
+    curves : mapping of str to DataFrame
+        Name of the policy to its `boundary_curve`: columns ``precision``, ``recall`` and ``f``.
+    human : mapping, optional
+        ``precision`` and ``recall`` of gold standards against each other.
+    axes : matplotlib Axes, optional
+        Where to draw; by default on a new figure.
+
+    Returns
+    -------
+    Axes
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> curve = pd.DataFrame({"threshold": [0.2, 0.8], "precision": [0.5, 0.9],
+    ...                       "recall": [0.9, 0.6], "f": [0.64, 0.72]})
+    >>> plot_boundaries({"mean": curve}).get_xlabel()
+    'recall'
+    """
+    if not isinstance(curves, Mapping) or not curves:
+        raise InvalidInput(
+            "`curves` must map the name of each policy to its boundary_curve; got "
+            f"{type(curves).__name__}" + (" without entries." if not curves else ".")
+        )
+    axes = new_axes(5.2, 4.9) if axes is None else axes
+    colours = colours_of(axes)
+    for name, curve in curves.items():
+        need(curve, ("precision", "recall", "f"), f"curves[{name!r}]")
+    low = _lowest(curves.values(), human)
+    axes.set(xlim=(low, 1), ylim=(low, 1), aspect="equal", xlabel="recall", ylabel="precision")
+    _isolines(axes, low)
+    named, avoid = [], []
+    for k, (name, curve) in enumerate(curves.items()):
+        colour, text, dashes = colours.line(k)
+        ordered = curve.dropna(subset=["precision", "recall"])
+        x, y = ordered["recall"].to_numpy(float), ordered["precision"].to_numpy(float)
+        axes.plot(x, y, color=colour, ls=dashes, lw=1.8, marker=".", ms=4, label=name, gid="curve")
+        if len(ordered):
+            at = int(np.nanargmax(ordered["f"].fillna(0.0).to_numpy(float)))
+            axes.plot(
+                x[at], y[at], "*", ms=13, color=colour, mec=colours.paper, mew=0.7, zorder=5,
+                gid="greatest", clip_on=False,
+            )  # fmt: skip
+            avoid.append((float(x[at]), float(y[at])))
+        named.append(Named(name, x, y, text))
+    key = "★ greatest F"
+    if human is not None:
+        axes.plot(human["recall"], human["precision"], "s", ms=6, color=colours.ink, gid="human")
+        avoid.append((float(human["recall"]), float(human["precision"])))
+        key += "    ■ people"
+    plain(axes, key=f"{key}    thin lines: equal F")
+    axes.grid(visible=False)
+    label_lines(axes, named, avoid)
+    return axes
+
+
+def _lowest(curves: Iterable[pd.DataFrame], human: Mapping[str, float] | None) -> float:
+    """Return where both axes begin: well below every point of greatest F, as a tenth."""
+    points = [float(human[key]) for key in ("precision", "recall")] if human is not None else []
+    for curve in curves:
+        if curve["f"].notna().any():
+            at = int(np.nanargmax(curve["f"].to_numpy(float)))
+            points += [float(curve[key].iloc[at]) for key in ("precision", "recall")]
+    return max(0.0, math.floor(10 * (min(points, default=0.0) - 0.3)) / 10)
+
+
+def _isolines(axes: Axes, low: float) -> None:
+    """Draw curves of equal F, the harmonic mean of both, each with its value at the right."""
+    colours = colours_of(axes)
+    for f in np.arange(1, 20) / 20:
+        if f / (2 - f) < low or (low < 0.5 and round(20 * f) % 2):
+            continue
+        x = np.linspace(f / (2 - f), 1, 100)
+        axes.plot(x, f * x / (2 * x - f), color=colours.muted, lw=0.6, alpha=0.4, zorder=0,
+                  gid="isoline")  # fmt: skip
+        axes.annotate(
+            f"{f:.2g}", (1, f / (2 - f)), xytext=(3, 0), textcoords="offset points", va="center",
+            fontsize=SMALL - 1.5, color=colours.muted, annotation_clip=False,
+        )  # fmt: skip

@@ -1,0 +1,331 @@
+"""A picture of one error: the plane that shows it best, cut out around it."""
+
+from __future__ import annotations
+
+import base64
+import io
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from napari_agglo.evaluate import Contingency
+from napari_agglo.plots import LIGHT, MERGE, SPLIT, grey, tinted, wrong_shares
+from napari_agglo.volumes import DenseLabels
+
+# Which plane of a volume to show: the one that has most of an error.
+
+
+@dataclass(frozen=True)
+class Plane:
+    """Two axes that are shown, and the index along the others (None for the shown ones)."""
+
+    rows: int
+    columns: int
+    index: tuple[int | None, ...]
+
+    def cut(self, array: NDArray[Any]) -> NDArray[Any]:
+        """Return the plane of an array; an axis after those of the labels stays."""
+        return np.asarray(array[tuple(slice(None) if i is None else i for i in self.index)])
+
+    def moved(self, box: Sequence[slice]) -> Plane:
+        """Return the plane of the whole, if this is one of the part that `box` cuts out of it."""
+        index = tuple(
+            None if i is None else s.start + i for i, s in zip(self.index, box, strict=True)
+        )
+        return Plane(self.rows, self.columns, index)
+
+    def __str__(self) -> str:
+        """Say where it is: nothing for an image that is a plane."""
+        fixed = [f"axis {axis} = {i}" for axis, i in enumerate(self.index) if i is not None]
+        return ", ".join(fixed)
+
+
+def best_plane(
+    found: NDArray[np.bool_],
+    minor: NDArray[np.bool_],
+    spacing: Sequence[float] | None = None,
+) -> Plane:
+    """Return the plane with most of an error: of what is amiss, and of what it is amiss in.
+
+    Parameters
+    ----------
+    found : ndarray of bool
+        The voxels of a segment.
+    minor : ndarray of bool
+        Those of them that are not of its largest part.
+    spacing : sequence of float, optional
+        Axes that are more than twice as coarse as the finest are not shown.
+
+    Examples
+    --------
+    >>> labels = np.ones((3, 4, 5), int)
+    >>> labels[1, :2] = 2
+    >>> best_plane(labels > 0, labels == 2)
+    Plane(rows=1, columns=2, index=(1, None, None))
+    """
+    best: tuple[int, Plane] | None = None
+    for shown in _pairs(found.ndim, spacing):
+        amiss = np.count_nonzero(minor, axis=shown, keepdims=True)
+        both = np.minimum(amiss, np.count_nonzero(found, axis=shown, keepdims=True) - amiss)
+        at = int(np.lexsort([amiss.ravel(), both.ravel()])[-1])
+        most = int(both.ravel()[at])
+        if best is None or most > best[0]:
+            places = np.unravel_index(at, both.shape)
+            index = (None if axis in shown else int(k) for axis, k in enumerate(places))
+            best = most, Plane(*shown, tuple(index))
+    assert best is not None
+    return best[1]
+
+
+def _pairs(ndim: int, spacing: Sequence[float] | None) -> list[tuple[int, int]]:
+    """Return the pairs of axes that may be shown, the last two first, of the last three axes."""
+    axes = range(max(0, ndim - 3), ndim)
+    fine = [a for a in axes if spacing is None or spacing[a] <= 2 * min(spacing[b] for b in axes)]
+    chosen = fine if len(fine) >= 2 else list(axes)
+    return list(combinations(chosen, 2))[::-1]
+
+
+# A small picture in a page: pixels below, the borders of labels above as lines that stay sharp.
+
+
+def png_uri(picture: NDArray[np.float64]) -> str:
+    """Return RGB from 0 to 1 as a PNG within an address, in 256 colours: a third of the size.
+
+    Examples
+    --------
+    >>> png_uri(np.zeros((1, 1, 3)))[:22]
+    'data:image/png;base64,'
+    """
+    from PIL import Image
+
+    pixels = np.round(np.clip(picture, 0, 1) * 255).astype(np.uint8)
+    out = io.BytesIO()
+    Image.fromarray(pixels, "RGB").quantize(256, dither=Image.Dither.NONE).save(
+        out, "PNG", optimize=True
+    )
+    return "data:image/png;base64," + base64.b64encode(out.getvalue()).decode("ascii")
+
+
+def border_path(upright: NDArray[np.bool_], level: NDArray[np.bool_]) -> str:
+    """Return an SVG path along the sides of pixels.
+
+    Parameters
+    ----------
+    upright : ndarray of bool, shape (rows, columns - 1)
+        Whether there is a border between a pixel and the next in its row.
+    level : ndarray of bool, shape (rows - 1, columns)
+        Whether there is one between a pixel and the next in its column.
+
+    Examples
+    --------
+    >>> border_path(np.array([[True, False], [True, False]]), np.zeros((1, 3), bool))
+    'M1 0V2'
+    """
+    parts = [f"M{line + 1} {a}V{b}" for line, a, b in _runs(upright.T)]
+    parts += [f"M{a} {line + 1}H{b}" for line, a, b in _runs(level)]
+    return "".join(parts)
+
+
+def _runs(lines: NDArray[np.bool_]) -> list[tuple[int, int, int]]:
+    """Return (line, begin, end) of each run of true values along the last axis."""
+    change = np.diff(lines.astype(np.int8), axis=1, prepend=0, append=0)
+    line, begin = np.nonzero(change > 0)
+    _, end = np.nonzero(change < 0)
+    return list(zip(line.tolist(), begin.tolist(), end.tolist(), strict=True))
+
+
+def label_path(labels: NDArray[Any]) -> str:
+    """Return the path of the borders between labels.
+
+    Examples
+    --------
+    >>> label_path(np.array([[1, 2], [1, 2]]))
+    'M1 0V2'
+    """
+    return border_path(labels[:, :-1] != labels[:, 1:], labels[:-1] != labels[1:])
+
+
+def layered(
+    picture: NDArray[np.float64],
+    paths: Mapping[str, str],
+    said: str,
+    spacing: Sequence[float] = (1.0, 1.0),
+) -> str:
+    """Return an SVG element: the picture, and paths over it, each with a class for its style."""
+    rows, columns = picture.shape[:2]
+    height, width = rows * spacing[0], columns * spacing[1]
+    lines = "".join(
+        f'<path class="{escape(name)}" d="{d}" vector-effect="non-scaling-stroke"/>'
+        for name, d in paths.items()
+        if d
+    )
+    return (
+        f'<svg viewBox="0 0 {columns} {rows}" preserveAspectRatio="none" role="img" '
+        f'aria-label="{escape(said)}" class="pixels" style="aspect-ratio:{width:.6g}/{height:.6g}">'
+        f'<image href="{png_uri(picture)}" width="{columns}" height="{rows}" '
+        f'preserveAspectRatio="none"/>{lines}</svg>'
+    )
+
+
+# A plane with its errors painted, for a page.
+
+
+_LARGEST = 512  # pixels along a side
+
+
+def error_map(
+    picture: NDArray[Any],
+    labels: NDArray[Any],
+    gold: NDArray[Any],
+    table: Contingency,
+    plane: tuple[int, ...],
+    spacing: Sequence[float] | None,
+) -> str:
+    """Return one plane as an SVG element: tinted by how wrong a pixel is, with lines between.
+
+    Parameters
+    ----------
+    picture : ndarray
+        What lies below; grey, or with an axis of colours.
+    labels, gold : ndarray of int
+    table : Contingency
+        Of the whole images.
+    plane : tuple of int
+        Index along all axes but the last two.
+    spacing : sequence of float, optional
+        Distance between pixels along each axis.
+    """
+    step = max(1, -(-max(labels.shape[-2:]) // _LARGEST))
+    some: tuple[Any, ...] = (*plane, slice(None, None, step), slice(None, None, step))
+    segments, truth = labels[some], gold[some]
+    merge, split = wrong_shares(table, segments, truth)
+    shown = tinted(tinted(grey(picture[some]), SPLIT, 0.55 * split), MERGE, 0.55 * merge)
+    paths = {
+        name: border_path(_parted(cut, joined, truth, 1), _parted(cut, joined, truth, 0))
+        for name, cut, joined in (("split", segments, truth), ("merge", truth, segments))
+    }
+    said = "where there are false merges and false splits"
+    return layered(shown, paths, said, tuple(spacing)[-2:] if spacing else (1.0, 1.0))
+
+
+def _parted(
+    cut: NDArray[Any], joined: NDArray[Any], gold: NDArray[Any], axis: int
+) -> NDArray[np.bool_]:
+    """Return where `cut` has a border and `joined` has none, both sides being annotated."""
+    here = (slice(None), slice(None, -1)) if axis else (slice(None, -1), slice(None))
+    there = (slice(None), slice(1, None)) if axis else (slice(1, None), slice(None))
+    both = (gold[here] != 0) & (gold[there] != 0)
+    return np.asarray((cut[here] != cut[there]) & (joined[here] == joined[there]) & both)
+
+
+_LARGEST_CUTOUT = 240  # pixels along a side; larger ones are thinned
+_LEAST = 40
+_MEMBRANE = 3  # pixels: so far are gold segments drawn into what is left at 0 between them
+_TINTS = (*LIGHT.series[:4], "#f0e442", LIGHT.series[5])
+
+
+def boxes(labels: DenseLabels, ids: Sequence[int]) -> dict[int, tuple[slice, ...]]:
+    """Return the part of the image that holds each of some labels, from one pass over it.
+
+    Examples
+    --------
+    >>> from napari_agglo.volumes import dense_labels
+    >>> boxes(dense_labels(np.array([5, 9, 9, 0])), [9, 0])
+    {9: (slice(1, 3, None),), 0: (slice(3, 4, None),)}
+    """
+    from scipy.ndimage import find_objects
+
+    wanted = list(dict.fromkeys(ids))
+    numbers = np.zeros(labels.ids.size, np.min_scalar_type(len(wanted)))
+    at = np.searchsorted(labels.ids, np.array(wanted, np.uint64))
+    numbers[at] = np.arange(1, len(wanted) + 1)
+    return dict(zip(wanted, find_objects(numbers[labels.image]), strict=True))
+
+
+def cut_out(
+    backdrop: NDArray[Any],
+    labels: NDArray[Any],
+    gold: NDArray[Any],
+    *,
+    kind: str,
+    one: int,
+    partners: Sequence[int],
+    spacing: Sequence[float] | None = None,
+    box: tuple[slice, ...] | None = None,
+) -> tuple[str, Plane]:
+    """Return the picture of an error as an SVG element, and which plane it is.
+
+    The segment (or gold segment) is tinted by what it falls into; lines are the borders of the gold
+    standard and of the segmentation.
+
+    Parameters
+    ----------
+    backdrop : ndarray
+        Grey or coloured image.
+    labels, gold : ndarray of int
+    kind : {"false split", "false merge"}
+    one : int
+        Id of the gold segment that is split, or of the segment that merges.
+    partners : sequence of int
+        What it falls into, the largest part first.
+    spacing : sequence of float, optional
+        Distance between pixels along each axis.
+    box : tuple of slice, optional
+        A part of the image that holds all of `one`: of a volume only this need be looked at.
+    """
+    whole, parts = (gold, labels) if kind == "false split" else (labels, gold)
+    box = tuple(slice(0, n) for n in gold.shape) if box is None else box
+    found = (whole[box] == one) & (gold[box] != 0)
+    plane = best_plane(found, found & (parts[box] != partners[0]), spacing).moved(box)
+    shown = (plane.cut(whole) == one) & (plane.cut(gold) != 0)
+    window = _window(shown)
+    step = max(1, -(-max(s.stop - s.start for s in window) // _LARGEST_CUTOUT))
+    window = tuple(slice(s.start, s.stop, step) for s in window)
+    picture = grey(plane.cut(backdrop)[window])
+    inside, part = shown[window], plane.cut(parts)[window]
+    truth = _grown(plane.cut(gold)[window], _MEMBRANE / step)
+    outline = (truth if kind == "false split" else plane.cut(whole)[window]) == one
+    for k, partner in enumerate(partners[: len(_TINTS)]):
+        picture = tinted(picture, _rgb(_TINTS[k]), 0.45 * (inside & (part == partner)))
+    paths = {
+        "gold": label_path(truth),
+        "segmentation": label_path(plane.cut(labels)[window]),
+        "whole": label_path(outline),
+    }
+    sides = (1.0, 1.0) if spacing is None else (spacing[plane.rows], spacing[plane.columns])
+    return layered(picture, paths, f"{kind} {one}", sides), plane
+
+
+def _grown(gold: NDArray[Any], distance: float) -> NDArray[Any]:
+    """Give thin lines of 0 to the segments beside them: one border is seen then, and not two."""
+    from skimage.segmentation import expand_labels
+
+    if gold.all() or not gold.any():
+        return gold
+    return np.asarray(expand_labels(gold, max(1.0, distance)))  # type: ignore[no-untyped-call, unused-ignore]
+
+
+def _rgb(colour: str) -> tuple[float, float, float]:
+    from matplotlib.colors import to_rgb
+
+    red, green, blue = to_rgb(colour)
+    return red, green, blue
+
+
+def _window(shown: NDArray[np.bool_]) -> tuple[slice, ...]:
+    """Return the part of a plane around a segment, with some of what lies beside it."""
+    window = []
+    spans = [np.flatnonzero(shown.any(axis=1 - axis)) for axis in (0, 1)]
+    side = max(_LEAST, *(int(1.25 * (s[-1] - s[0] + 1)) + 8 for s in spans))
+    for axis, span in enumerate(spans):
+        # Square where the image allows, so that all cut-outs are of one shape.
+        length = min(side, shown.shape[axis])
+        begin = (int(span[0]) + int(span[-1]) + 1 - length) // 2
+        begin = min(max(begin, 0), shown.shape[axis] - length)
+        window.append(slice(begin, begin + length))
+    return tuple(window)

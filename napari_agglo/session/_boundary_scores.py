@@ -1,0 +1,127 @@
+"""What the policy says of the boundaries between the segments that are seen, kept up to date.
+
+After an edit only the boundaries of the segments that it changed are asked about: the others have
+the same two sides as before. What comes out is as if all had been asked about.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from napari_agglo.graph import RegionGraph, contracted
+from napari_agglo.policy import LearnedPolicy, MeanPolicy, Policy
+from napari_agglo.volumes import DenseLabels
+
+if TYPE_CHECKING:
+    from napari_agglo.session._view import Seen
+
+Said = tuple[NDArray[np.int64], NDArray[np.float64]]
+# If more of the superpixels have moved, all boundaries are asked about.
+_MOST = 0.1
+
+
+class Between:
+    """Pairs of segments (names) that touch, and what the policy says of each."""
+
+    def __init__(self) -> None:
+        self._version = -1
+        self._names = np.zeros(1, np.uint32)
+        self._said: Said = np.zeros((0, 2), np.int64), np.zeros(0)
+
+    def now(self, seen: Seen) -> Said:
+        """Return the pairs, in the order of their smallest superpixels, and what is said."""
+        names, graph, policy = seen.names(), seen.state.graph, seen.state.policy
+        if self._version == seen.version:
+            return self._said
+        moved = None if self._version < 0 else seen.moved_since(self._version)
+        if moved is None or len(moved) > _MOST * len(names):
+            everything = np.arange(1, len(names))
+            self._said = said_of(graph, policy, names, everything, seen.threshold)
+        elif len(moved):
+            self._ask_again(graph, policy, names, moved, seen.threshold)
+        self._version, self._names = seen.version, names.copy()
+        return self._said
+
+    def _ask_again(
+        self,
+        graph: RegionGraph,
+        policy: Policy,
+        names: NDArray[np.uint32],
+        moved: NDArray[np.int64],
+        threshold: float,
+    ) -> None:
+        n = max(len(names), len(self._names))
+        is_changed = np.zeros(n, np.bool_)
+        is_changed[names[moved[moved < len(names)]]] = True
+        is_changed[self._names[moved[moved < len(self._names)]]] = True
+        changed = is_changed[names]
+        touching = changed[graph.edges].any(axis=1)
+        is_near = np.zeros(n, np.bool_)
+        is_near[names[graph.edges[touching]]] = True
+        is_near |= is_changed
+        near = np.flatnonzero(is_near[names[1:]]) + 1
+        pairs, said = said_of(graph, policy, names, near, threshold)
+        new = is_changed[pairs].any(axis=1)
+        old = ~is_changed[self._said[0]].any(axis=1)
+        pairs = np.concatenate([self._said[0][old], pairs[new]])
+        said = np.concatenate([self._said[1][old], said[new]])
+        low = np.zeros(n, np.int64)
+        low[names[::-1]] = np.arange(len(names))[::-1]  # the smallest is written last
+        order = np.lexsort((low[pairs[:, 1]], low[pairs[:, 0]]))
+        self._said = pairs[order], said[order]
+
+
+def said_of(
+    graph: RegionGraph,
+    policy: Policy,
+    names: NDArray[np.uint32],
+    superpixels: NDArray[np.int64],
+    threshold: float,
+) -> Said:
+    """Return the pairs of segments that touch, of whole segments, and what a policy says of each.
+
+    A policy that says nothing of regions says the threshold.
+    """
+    some = _of(graph, superpixels) if len(superpixels) < graph.n_regions else without_image(graph)
+    own = np.concatenate([[0], names[superpixels]])
+    _, first, which = np.unique(own, return_index=True, return_inverse=True)
+    # By its smallest superpixel, as in an agglomeration: that decides between equal sizes.
+    lut = first[which].astype(np.uint32)
+    coarse = contracted(some, lut)
+    if isinstance(policy, LearnedPolicy):
+        said = policy.score(coarse)
+    elif isinstance(policy, MeanPolicy):
+        said = coarse.boundary_mean(policy.cue)
+    else:
+        said = np.full(coarse.n_boundaries, threshold)
+    return own[np.unique(lut)][coarse.edges].astype(np.int64), said
+
+
+def _of(graph: RegionGraph, superpixels: NDArray[np.int64]) -> RegionGraph:
+    """Return the graph of some superpixels, ascending, without an image."""
+    rows = np.concatenate([[0], superpixels])
+    number = np.full(graph.n_regions + 1, -1, np.int64)
+    number[rows] = np.arange(len(rows))
+    ends = number[graph.edges]
+    within = (ends >= 0).all(axis=1)
+    numbers = np.arange(1, len(rows), dtype=np.uint32)
+    return dataclasses.replace(
+        graph,
+        superpixels=DenseLabels(numbers, graph.ids[rows], graph.superpixels.dtype),
+        cues=None,
+        edges=ends[within],
+        regions=graph.regions[rows],
+        boundaries=graph.boundaries[within],
+        boxes=graph.boxes[rows],
+    )
+
+
+def without_image(graph: RegionGraph) -> RegionGraph:
+    """Return a graph whose label image is a pixel for each superpixel: quick to relabel."""
+    numbers = np.arange(1, graph.n_regions + 1, dtype=np.uint32)
+    labels = DenseLabels(numbers, graph.ids, graph.superpixels.dtype)
+    return dataclasses.replace(graph, superpixels=labels, cues=None)

@@ -1,0 +1,487 @@
+"""Cutting a segment where the evidence for one is strongest, all boundaries taken together."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from napari_agglo.errors import InvalidInput
+from napari_agglo.graph import RegionGraph
+from napari_agglo.policy import LearnedPolicy, MeanPolicy, Policy, as_policy
+from napari_agglo.session._cuts.segment import (
+    Group,
+    Segment,
+    attached,
+    check_seeds,
+    induced,
+    pieces_of,
+    require_connected,
+    segment_of,
+)
+
+# Seeds of one group, joined along the cheapest paths, so that the group is one piece.
+#
+# A path is cheap where ties are strong. For all seeds of a group at once this is the Steiner tree
+# of Mehlhorn (1988): one search from all seeds, and a spanning tree over where their basins meet.
+# Its cost hardly grows with the number of seeds.
+
+
+def widened(
+    n_nodes: int, ends: NDArray[np.int64], cost: NDArray[np.float64], groups: list[Group]
+) -> list[Group]:
+    """Return each group with what joins its seeds; no two of them share a node.
+
+    Paths keep clear of the seeds of other groups, and of their paths. If a group finds no way left,
+    it is asked first in another round; if it finds none even then, there is none, or they cross.
+    """
+    # A cost of 0 says that nothing ties the two together: very far, but a way all the same.
+    least = cost[cost > 0].min(initial=np.inf)
+    length = 1.0 / np.maximum(cost, least / 1e6 if np.isfinite(least) else 1.0)
+    order = list(range(len(groups)))
+    for _ in range(len(groups) + 1):
+        found: dict[int, Group] = {}
+        failed = None
+        for k in order:
+            closed = np.zeros(n_nodes, np.bool_)
+            for other, seeds in enumerate(groups):
+                if other != k:
+                    closed[found.get(other, seeds)] = True
+            tree = _steiner_tree(n_nodes, ends, length, groups[k], closed)
+            if tree is None:
+                failed = k
+                break
+            found[k] = tree
+        if failed is None:
+            return [found[k] for k in range(len(groups))]
+        if order[0] == failed:
+            break
+        order.remove(failed)
+        order.insert(0, failed)
+    first = order[0]
+    closed = np.zeros(n_nodes, np.bool_)
+    closed[np.concatenate([seeds for k, seeds in enumerate(groups) if k != first])] = True
+    if _steiner_tree(n_nodes, ends, length, groups[first], closed) is None:
+        raise InvalidInput(
+            f"The seeds of group {first + 1} cannot be joined within the segment without passing "
+            "through another group; give those on the far side a group of their own, or cut in "
+            "several steps."
+        )
+    raise InvalidInput(
+        f"The seeds of group {first + 1} cannot be joined without crossing the paths that join "
+        "those of another group; put seeds along the way that each should take, or cut in several "
+        "steps."
+    )
+
+
+def _steiner_tree(
+    n_nodes: int,
+    ends: NDArray[np.int64],
+    length: NDArray[np.float64],
+    seeds: Group,
+    closed: NDArray[np.bool_],
+) -> Group | None:
+    """Return the nodes of a short tree that joins the seeds and keeps off what is closed."""
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import dijkstra, minimum_spanning_tree
+
+    if len(seeds) == 1:
+        return seeds
+    is_open = ~closed[ends].any(axis=1)
+    u, v, w = ends[is_open, 0], ends[is_open, 1], length[is_open]
+    matrix = coo_array((w, (u, v)), shape=(n_nodes, n_nodes)).tocsr()
+    far, previous, source = dijkstra(
+        matrix, directed=False, indices=seeds, min_only=True, return_predecessors=True
+    )
+    # Where the basins of two seeds meet: for each pair of seeds the shortest way across.
+    met = np.isfinite(far[u]) & np.isfinite(far[v]) & (source[u] != source[v])
+    u, v, w = u[met], v[met], far[u[met]] + w[met] + far[v[met]]
+    low = np.searchsorted(seeds, np.minimum(source[u], source[v]))
+    high = np.searchsorted(seeds, np.maximum(source[u], source[v]))
+    order = np.lexsort((v, u, w, high, low))
+    key = low[order] * len(seeds) + high[order]
+    order = order[np.unique(key, return_index=True)[1]]
+    shape = (len(seeds), len(seeds))
+    # Ranks for lengths: all different and none 0, which a sparse matrix takes for no entry.
+    rank = np.empty(len(order))
+    rank[np.argsort(w[order], kind="stable")] = np.arange(1, len(order) + 1)
+    tree = minimum_spanning_tree(coo_array((rank, (low[order], high[order])), shape=shape).tocsr())
+    if tree.nnz < len(seeds) - 1:
+        return None
+    bridges = order[np.isin(rank, tree.data)]
+    nodes = set(seeds.tolist())
+    for start in (*u[bridges].tolist(), *v[bridges].tolist()):
+        node = start
+        while node not in nodes:
+            nodes.add(node)
+            node = int(previous[node])
+    return np.array(sorted(nodes), np.int64)
+
+
+# What it costs to cut a boundary: the evidence that it is none, times its area.
+#
+# A boundary that is wrong to merge across with probability p (the policy's word, or the mean of the
+# cue) is a surprise of -log(p) if there is none after all. Surprise times area alone still makes a
+# wide boundary that is almost sure dearer than the few faces around one small superpixel, and the
+# cut chops that off; a higher power is sharp enough to follow the boundary instead. Measured
+# against gold (two touching objects as one segment, a seed in each, the mean of the cue), the share
+# of pixels on the wrong side for powers 1 to 4 (``python -m benchmarks.bench_cuts quality``):
+#
+#     SNEMI3D mini   0.120  0.068  0.078  0.074
+#     neuropil3d     0.071  0.053  0.048  0.039
+#     neuropil2d     0.050  0.043  0.036  0.037
+
+
+# A cue is known to one part in 255: nothing is surer than half of that, either way.
+_LEAST = 1 / 512
+_POWER = 3  # of the surprise; see above
+
+
+@dataclass(frozen=True, eq=False)
+class Costs:
+    """Of each boundary of a segment: what cutting it costs, and how probably it is a boundary."""
+
+    cost: NDArray[np.float64]
+    wrong: NDArray[np.float64] | None  # None where only costs were given
+    area: NDArray[np.float64]
+
+
+def boundary_costs(
+    graph: RegionGraph, segment: Segment, weights: Policy | str | Costs | NDArray[Any]
+) -> Costs:
+    """Return the costs of the boundaries of a segment.
+
+    Parameters
+    ----------
+    graph : RegionGraph
+        The graph.
+    segment : Segment
+        The segment, as of `segment_of`.
+    weights : Policy, str, Costs or ndarray of float, shape (m,)
+        A policy (or ``"mean"``), whose opinion of each boundary gives the cost; what this function
+        returned for the same segment; or the costs themselves, one for each boundary of `graph`,
+        finite and not negative.
+    """
+    if isinstance(weights, Costs):
+        if len(weights.cost) != len(segment.rows):
+            raise InvalidInput(
+                f"`weights` are costs of {len(weights.cost)} boundaries, but the segment has "
+                f"{len(segment.rows)}; take those of this segment."
+            )
+        return weights
+    local = induced(graph, segment)
+    area = local.contact_area()
+    if isinstance(weights, np.ndarray):
+        return Costs(_given_costs(graph, segment, weights), None, area)
+    wrong = probabilities(local, as_policy(weights))
+    surprise = -np.log(np.clip(wrong, _LEAST, 1 - _LEAST))
+    return Costs(area * surprise**_POWER, wrong, area)
+
+
+def probabilities(graph: RegionGraph, policy: Policy) -> NDArray[np.float64]:
+    """Return how probably a merge across each boundary is wrong; one half if nothing is known."""
+    if isinstance(policy, LearnedPolicy):
+        return policy.score(graph)
+    if isinstance(policy, MeanPolicy):
+        return graph.boundary_mean(policy.cue)
+    return np.full(graph.n_boundaries, 0.5)
+
+
+def _given_costs(
+    graph: RegionGraph, segment: Segment, weights: NDArray[Any]
+) -> NDArray[np.float64]:
+    if weights.shape != (graph.n_boundaries,) or weights.dtype.kind not in "iuf":
+        raise InvalidInput(
+            f"`weights` must be a policy, or a number for each of the {graph.n_boundaries} "
+            f"boundaries; got {weights.dtype} of shape {weights.shape}."
+        )
+    cost = weights[segment.rows].astype(np.float64)
+    if not (np.isfinite(cost) & (cost >= 0)).all():
+        raise InvalidInput("`weights` must be finite and not negative.")
+    return cost
+
+
+# Minimum cut between two sets of nodes, by maximum flow.
+
+
+# scipy counts flow in 32 bits: all capacities together stay below this, so that no sum overflows.
+_MOST = 2**30
+
+
+def whole_capacities(cost: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Return costs as whole numbers, at least 1, that together fit in 32 bits.
+
+    None is 0, so that both sides of a minimum cut are connected when both sets of terminals are: a
+    piece apart from them would be cheaper on the other side.
+    """
+    total = float(cost.sum())
+    # Shares first: the inverse of a very small total is infinite.
+    share = cost / total if total > 0 else np.zeros(len(cost))
+    return np.maximum(np.floor(share * (_MOST - len(cost))).astype(np.int64), 1)
+
+
+def minimum_cut(
+    n_nodes: int,
+    ends: NDArray[np.int64],
+    capacity: NDArray[np.int64],
+    source: NDArray[np.int64],
+    sink: NDArray[np.int64],
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_], int]:
+    """Return the least and the largest source side of a minimum cut, and its value.
+
+    Terminals become one node each. Where several cuts have the same value, the two sides differ.
+    """
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import maximum_flow
+
+    node = np.full(n_nodes, -1, np.int64)
+    node[source] = 0
+    node[sink] = 1
+    free = node < 0
+    node[free] = np.arange(2, 2 + int(free.sum()))
+    u, v = node[ends[:, 0]], node[ends[:, 1]]
+    apart = u != v
+    u, v, weight = u[apart], v[apart], capacity[apart]
+    n = 2 + int(free.sum())
+    both = (np.concatenate([u, v]), np.concatenate([v, u]))
+    matrix = coo_array((np.concatenate([weight, weight]), both), shape=(n, n)).tocsr()
+    matrix = _in_32_bits(matrix)
+    result = maximum_flow(matrix, 0, 1)
+    left = matrix - result.flow
+    left.eliminate_zeros()
+    least = _reached(left, 0)
+    largest = ~_reached(left.T.tocsr(), 1)
+    return least[node], largest[node], int(result.flow_value)
+
+
+def _in_32_bits(matrix: Any) -> Any:
+    matrix.data = matrix.data.astype(np.int32)
+    matrix.indices = matrix.indices.astype(np.int32)
+    matrix.indptr = matrix.indptr.astype(np.int32)
+    return matrix
+
+
+def _reached(matrix: Any, start: int) -> NDArray[np.bool_]:
+    from scipy.sparse.csgraph import breadth_first_order
+
+    reached = np.zeros(matrix.shape[0], np.bool_)
+    reached[breadth_first_order(matrix, start, return_predecessors=False)] = True
+    return reached
+
+
+# Terminals in, parts out: minimum cuts between two or more sets of nodes.
+
+
+# Rounds over all pairs of parts. Each lowers the cost or is the last; few ever need a third.
+_ROUNDS = 5
+
+
+@dataclass(frozen=True, eq=False)
+class Partition:
+    """A connected graph with costs, and two or more disjoint connected sets to be kept apart."""
+
+    n_nodes: int
+    ends: NDArray[np.int64]
+    cost: NDArray[np.float64]
+    groups: list[Group]
+
+
+def partition(problem: Partition) -> NDArray[np.int64]:
+    """Return the part of each node; every part is connected and holds its group.
+
+    For two groups the cut is minimal. For more that is hard (NP), and the cheapest isolating cuts,
+    all but the dearest, cost less than twice the minimum (Dahlhaus et al. 1994); then the border of
+    each two parts is cut anew as long as that is cheaper.
+    """
+    capacity = whole_capacities(problem.cost)
+    owner = np.full(problem.n_nodes, -1, np.int64)
+    for k, group in enumerate(problem.groups):
+        owner[group] = k
+    if len(problem.groups) == 2:
+        return _recut(problem, capacity, np.where(owner < 0, 0, owner), 0, 1)
+    owner = _isolate(problem, capacity, owner)
+    for _ in range(_ROUNDS):
+        before = owner
+        for a, b in itertools.combinations(range(len(problem.groups)), 2):
+            owner = _recut(problem, capacity, owner, a, b)
+        if np.array_equal(before, owner):
+            break
+    return owner
+
+
+def _isolate(
+    problem: Partition, capacity: NDArray[np.int64], owner: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """Cut each group but the dearest off all the others; what is left over joins a neighbour."""
+    cuts = []
+    for k, group in enumerate(problem.groups):
+        others = np.concatenate([g for j, g in enumerate(problem.groups) if j != k])
+        inside, _, value = minimum_cut(problem.n_nodes, problem.ends, capacity, group, others)
+        cuts.append((value, k, inside))
+    cuts.sort(key=lambda cut: cut[:2])
+    for _, k, inside in cuts[:-1]:
+        owner[inside & (owner < 0)] = k
+    owner[owner < 0] = cuts[-1][1]
+    return _mended(problem, owner)
+
+
+def _mended(problem: Partition, owner: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return parts in which every piece that has lost its group joins the nearest neighbour."""
+    within = owner[problem.ends[:, 0]] == owner[problem.ends[:, 1]]
+    count, piece = pieces_of(problem.n_nodes, problem.ends[within])
+    part = np.full(count, -1, np.int64)
+    for k, group in enumerate(problem.groups):
+        part[piece[group]] = k
+    return attached(problem.ends, problem.cost, piece, part)[piece]
+
+
+def _recut(
+    problem: Partition, capacity: NDArray[np.int64], owner: NDArray[np.int64], a: int, b: int
+) -> NDArray[np.int64]:
+    """Return the parts with a minimum cut between parts `a` and `b`, if it is cheaper.
+
+    Of two cuts of one value, the one that leaves more than its seeds to both is preferred.
+    """
+    inside = (owner == a) | (owner == b)
+    node = np.cumsum(inside) - 1
+    rows = inside[problem.ends].all(axis=1)
+    ends = node[problem.ends[rows]]
+    crosses = owner[problem.ends[rows, 0]] != owner[problem.ends[rows, 1]]
+    if not crosses.any():
+        return owner  # they do not touch
+    source, sink = node[problem.groups[a]], node[problem.groups[b]]
+    n_nodes = int(inside.sum())
+    least, largest, value = minimum_cut(n_nodes, ends, capacity[rows], source, sink)
+    if len(problem.groups) > 2 and value >= int(capacity[rows][crosses].sum()):
+        return owner
+    side = least
+    if least.sum() == len(source) and n_nodes - largest.sum() > len(sink):
+        side = largest
+    out = owner.copy()
+    out[inside] = np.where(side, a, b)
+    return out
+
+
+# How often a part that is nothing but seeds takes in a neighbour, and is cut anew. Of the false
+# merges of SNEMI3D mini, a seed in each object, that leaves none refused, and 0.078 of the pixels
+# on the wrong side instead of 0.168 (``python -m benchmarks.bench_cuts quality``).
+_GROWTHS = 4
+
+
+def min_cut(
+    graph: RegionGraph,
+    members: Any,
+    seeds: Sequence[Sequence[int]],
+    weights: Policy | str | Costs | NDArray[Any] = "mean",
+    *,
+    isolating: bool = False,
+) -> list[NDArray[np.int64]]:
+    """Cut a segment so that the boundaries cut cost least.
+
+    The seeds of a group are first joined along the cheapest paths. Two groups get a minimum cut,
+    exactly; more groups get the cheapest isolating cuts, improved pair by pair until nothing is
+    gained.
+
+    A small superpixel is cheap to cut off, so the cheapest cut may part a seed from its own object.
+    A part that is nothing but its (joined) seeds is accepted if the policy holds its outline for a
+    boundary, or if there are fewer other superpixels than groups. Otherwise such a group takes in
+    the neighbour that it is tied to most, and the segment is cut anew; if that does not help a few
+    times over, the cut is refused.
+
+    Parameters
+    ----------
+    graph : RegionGraph
+        The graph.
+    members : array of int
+        The superpixels of the segment, dense ids; they must be connected.
+    seeds : list of groups of int
+        Two groups or more of superpixels of the segment, dense ids.
+    weights : Policy, str, Costs or ndarray of float
+        A policy (or ``"mean"``): a boundary costs its area times ``(-log p)**3``, p being the
+        probability that a merge across it is wrong. Or what `boundary_costs` returned for this
+        segment, to cut it again at less cost. Or the cost of each boundary of `graph`.
+    isolating : bool
+        Whether a part may be nothing but its seeds, whatever the evidence says.
+
+    Returns
+    -------
+    list of ndarray of int64
+        The superpixels of each group's part, ascending: disjoint, connected, together `members`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from napari_agglo.graph import region_graph
+    >>> graph = region_graph(np.array([[1, 2, 3, 4]]), np.array([[0.0, 0.2, 0.9, 0.1]]))
+    >>> [part.tolist() for part in min_cut(graph, [1, 2, 3, 4], [[1], [4]])]
+    [[1, 2], [3, 4]]
+    """
+    segment = segment_of(graph, members)
+    groups = check_seeds(graph, segment, seeds)
+    require_connected(segment)
+    costs = boundary_costs(graph, segment, weights)
+    groups = widened(segment.size, segment.ends, costs.cost, groups)
+    problem = Partition(segment.size, segment.ends, costs.cost, groups)
+    owner = partition(problem)
+    alone = [] if isolating else _isolated(segment, costs, groups, owner)
+    for _ in range(_GROWTHS):
+        if not alone:
+            break
+        problem = replace(problem, groups=_grown(problem, alone))
+        owner = partition(problem)
+        alone = _isolated(segment, costs, problem.groups, owner)
+    if alone:
+        _refuse(alone)
+    return segment.parts(owner, len(groups))
+
+
+def _isolated(
+    segment: Segment, costs: Costs, groups: list[Group], owner: NDArray[np.int64]
+) -> list[int]:
+    """Return the groups whose part is only their seeds, without need and against the evidence."""
+    if segment.size - sum(len(group) for group in groups) < len(groups):
+        return []
+    sizes = np.bincount(owner, minlength=len(groups))
+    alone = [k for k, group in enumerate(groups) if sizes[k] == len(group)]
+    return [k for k in alone if not _is_outlined(segment, costs, owner == k)]
+
+
+def _grown(problem: Partition, alone: list[int]) -> list[Group]:
+    """Return the groups, those that are alone with the free node that they are tied to most."""
+    groups = list(problem.groups)
+    taken = np.zeros(problem.n_nodes, np.bool_)
+    taken[np.concatenate(groups)] = True
+    for k in alone:
+        inside = np.zeros(problem.n_nodes, np.bool_)
+        inside[groups[k]] = True
+        tie = np.zeros(problem.n_nodes)
+        for here, there in (problem.ends.T, problem.ends.T[::-1]):
+            out = inside[here] & ~taken[there]
+            np.add.at(tie, there[out], problem.cost[out])
+        best = int(tie.argmax())
+        if tie[best] > 0:
+            taken[best] = True
+            groups[k] = np.sort(np.append(groups[k], best))
+    return groups
+
+
+def _is_outlined(segment: Segment, costs: Costs, inside: NDArray[np.bool_]) -> bool:
+    """Whether the policy holds the outline of a part for a boundary rather than not."""
+    if costs.wrong is None:
+        return False
+    cut = inside[segment.ends[:, 0]] != inside[segment.ends[:, 1]]
+    area = costs.area[cut]
+    return bool((costs.wrong[cut] * area).sum() >= 0.5 * area.sum())
+
+
+def _refuse(alone: list[int]) -> None:
+    which = " and ".join(f"group {k + 1}" for k in alone)
+    raise InvalidInput(
+        f"The cheapest cut would cut off only the seeds of {which}, and nothing says that a "
+        "boundary is there. Put more seeds deeper into what is to come off, use the method "
+        "'seeded' or 'tree' on the same seeds, or detach these superpixels if they alone are meant."
+    )

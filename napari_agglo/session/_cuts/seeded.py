@@ -1,0 +1,75 @@
+"""Cutting by the policy: the segment is agglomerated again, with seeds that never become one."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from napari_agglo.agglomeration import agglomerate
+from napari_agglo.graph import RegionGraph, contracted
+from napari_agglo.policy import Policy, as_policy
+from napari_agglo.session._cuts.min_cut import boundary_costs, widened
+from napari_agglo.session._cuts.segment import check_seeds, induced, require_connected, segment_of
+
+
+def seeded(
+    graph: RegionGraph,
+    members: Any,
+    seeds: Sequence[Sequence[int]],
+    policy: Policy | str = "mean",
+) -> list[NDArray[np.int64]]:
+    """Cut a segment by agglomerating it anew, seeds of different groups never merging.
+
+    The seeds of a group are joined along the cheapest paths and start as one region. Everything
+    else merges as the policy says, until each region holds a group.
+
+    Parameters
+    ----------
+    graph : RegionGraph
+        The graph.
+    members : array of int
+        The superpixels of the segment, dense ids; they must be connected.
+    seeds : list of groups of int
+        Two groups or more of superpixels of the segment, dense ids.
+    policy : Policy or str
+        What says which merge comes first.
+
+    Returns
+    -------
+    list of ndarray of int64
+        The superpixels of each group's part, ascending: disjoint, connected, together `members`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from napari_agglo.graph import region_graph
+    >>> graph = region_graph(np.array([[1, 2, 3, 4]]), np.array([[0.0, 0.0, 0.9, 1.0]]))
+    >>> [part.tolist() for part in seeded(graph, [1, 2, 3, 4], [[1], [4]])]
+    [[1, 2, 3], [4]]
+    """
+    policy = as_policy(policy)
+    segment = segment_of(graph, members)
+    groups = check_seeds(graph, segment, seeds)
+    require_connected(segment)
+    if max(len(group) for group in groups) > 1:  # asking the policy takes longer than all the rest
+        costs = boundary_costs(graph, segment, policy)
+        groups = widened(segment.size, segment.ends, costs.cost, groups)
+    lut = np.arange(segment.size + 1)
+    for group in groups:
+        lut[group + 1] = group[0] + 1
+    started = contracted(induced(graph, segment), lut.astype(np.uint32))
+    region = np.unique(lut, return_inverse=True)[1]  # of each position + 1, as in `started`
+    seats = [int(region[group[0] + 1]) for group in groups]
+    apart = [
+        (int(started.ids[a]), int(started.ids[b])) for a, b in itertools.combinations(seats, 2)
+    ]
+    tree = agglomerate(started, policy, cannot_link=apart)
+    final = tree.lut(merges=tree.n_merges)[region]
+    owner = np.full(segment.size, -1, np.int64)
+    for part, group in enumerate(groups):
+        owner[final[1:] == final[group[0] + 1]] = part
+    return segment.parts(owner, len(groups))

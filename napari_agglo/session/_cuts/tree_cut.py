@@ -1,0 +1,176 @@
+"""Cutting along the merge tree: undo just the merges that brought the groups together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from napari_agglo.errors import InvalidInput
+from napari_agglo.graph import RegionGraph
+from napari_agglo.policy import Policy
+from napari_agglo.session._cuts.min_cut import Costs, boundary_costs, widened
+from napari_agglo.session._cuts.segment import (
+    attached,
+    check_seeds,
+    pieces_of,
+    require_connected,
+    segment_of,
+)
+
+Node = TypeVar("Node")
+
+
+def by_tree(
+    graph: RegionGraph,
+    members: Any,
+    seeds: Sequence[Sequence[int]],
+    node: Node,
+    children: Callable[[Node], Sequence[Node]],
+    weights: Policy | str | Costs | NDArray[Any] = "mean",
+) -> list[NDArray[np.int64]]:
+    """Cut a segment into the coarsest nodes of the merge tree that keep the groups apart.
+
+    Between two seeds, that undoes the merge at their lowest common ancestor. Nodes that hold no
+    seed, because they came later, go to the part that they are tied to most.
+
+    Parameters
+    ----------
+    graph : RegionGraph
+        The graph.
+    members : array of int
+        The superpixels of the segment, dense ids; they must be connected.
+    seeds : list of groups of int
+        Two groups or more of superpixels of the segment, dense ids.
+    node
+        The node of the tree that is the segment.
+    children : callable
+        Gives the nodes that a node was made of; none for a superpixel, which is its dense id.
+    weights : Policy, str, Costs or ndarray
+        How strong ties are, as for `min_cut`.
+
+    Returns
+    -------
+    list of ndarray of int64
+        The superpixels of each group's part, ascending: disjoint, connected, together `members`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from napari_agglo.graph import region_graph
+    >>> graph = region_graph(np.array([[1, 2, 3, 4]]), np.array([[0.0, 0.0, 0.9, 1.0]]))
+    >>> tree = {7: (6, 4), 6: (1, 5), 5: (2, 3)}
+    >>> parts = by_tree(graph, [1, 2, 3, 4], [[1], [3]], 7, lambda node: tree.get(node, ()))
+    >>> [part.tolist() for part in parts]
+    [[1], [2, 3, 4]]
+    """
+    segment = segment_of(graph, members)
+    groups = check_seeds(graph, segment, seeds)
+    require_connected(segment)
+    group_of = {int(segment.members[at]): k for k, group in enumerate(groups) for at in group}
+    number = np.full(segment.size, -1, np.int64)
+    for k, leaves in enumerate(separating_nodes(node, children, group_of)):
+        at = np.searchsorted(segment.members, leaves)
+        if (at == segment.size).any() or (segment.members[at] != leaves).any():
+            raise InvalidInput(
+                "`node` holds superpixels that `members` does not; pass both of one."
+            )
+        number[at] = k
+    if (number < 0).any():
+        raise InvalidInput("`members` holds superpixels that `node` does not; pass both of one.")
+    # A node in pieces that do not touch is taken piece by piece: parts must be connected.
+    within = number[segment.ends[:, 0]] == number[segment.ends[:, 1]]
+    n_units, unit = pieces_of(segment.size, segment.ends[within])
+    costs = boundary_costs(graph, segment, weights)
+    between, strength = _quotient(unit[segment.ends[~within]], costs.cost[~within], n_units)
+    try:
+        held = widened(n_units, between, strength, [np.unique(unit[group]) for group in groups])
+    except InvalidInput as refusal:
+        raise InvalidInput(
+            f"{refusal} Here only whole nodes of the merge tree are joined: 'min_cut' and 'seeded' "
+            "may find a way on the same seeds."
+        ) from None
+    owner = np.full(n_units, -1, np.int64)
+    for part, units in enumerate(held):
+        owner[units] = part
+    owner = attached(between, strength, np.arange(n_units), owner)
+    return segment.parts(owner[unit], len(groups))
+
+
+def separating_nodes(
+    node: Node, children: Callable[[Node], Sequence[Node]], group_of: Mapping[int, int]
+) -> list[NDArray[np.int64]]:
+    """Return the leaves of the coarsest nodes under `node` that hold seeds of one group at most.
+
+    There is one way only: a node stays whole if it can, and else its children are looked at.
+    """
+    order: list[Node] = []  # each node before those under it
+    parent: list[int] = []
+    stack = [(node, -1)]
+    while stack:
+        here, above = stack.pop()
+        under = list(children(here))
+        stack.extend((child, len(order)) for child in under)
+        order.append(here)
+        parent.append(above)
+    has_children = [False] * len(order)
+    for above in parent[1:]:
+        has_children[above] = True
+    held = [0] * len(order)  # the groups under each node, a bit each
+    for k in range(len(order) - 1, -1, -1):
+        if not has_children[k]:
+            group = group_of.get(_superpixel(order[k]))
+            held[k] = 0 if group is None else 1 << group
+        if k:
+            held[parent[k]] |= held[k]
+    top = [0] * len(order)  # the separating node above each node, or itself
+    leaves: dict[int, list[int]] = {}
+    for k in range(len(order)):
+        above = parent[k]
+        is_mixed = held[k].bit_count() > 1
+        top[k] = -1 if is_mixed else top[above] if k and top[above] >= 0 else k
+        if not has_children[k]:
+            leaves.setdefault(top[k], []).append(_superpixel(order[k]))
+    return [np.array(sorted(found), np.int64) for found in leaves.values()]
+
+
+def pruned(
+    node: Node, children: Callable[[Node], Sequence[Node]], leaves: Collection[int]
+) -> Callable[[Node], Sequence[Node]]:
+    """Return the children of nodes again, without those that hold none of the `leaves`.
+
+    Examples
+    --------
+    >>> tree = {7: (6, 4), 6: (1, 5), 5: (2, 3)}
+    >>> children = pruned(7, lambda node: tree.get(node, ()), {1, 4})
+    >>> children(7), children(6)
+    ([6, 4], [1])
+    """
+    under: dict[Node, list[Node]] = {}
+    waiting = [node]
+    while waiting:
+        here = waiting.pop()
+        under[here] = list(children(here))
+        waiting += under[here]
+    alive: dict[Node, bool] = {}
+    for here in reversed(under):  # what is under a node was found after it
+        inner = under[here]
+        alive[here] = any(alive[k] for k in inner) if inner else _superpixel(here) in leaves
+    return lambda here: [child for child in under[here] if alive[child]]
+
+
+def _superpixel(leaf: Any) -> int:
+    return int(leaf)
+
+
+def _quotient(
+    pairs: NDArray[np.int64], cost: NDArray[np.float64], n_units: int
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Return one boundary for each pair of units that touch, and the sum of its costs."""
+    low, high = pairs.min(axis=1), pairs.max(axis=1)
+    keys, which = np.unique(low * n_units + high, return_inverse=True)
+    strength = np.zeros(len(keys))
+    np.add.at(strength, which, cost)
+    return np.stack([keys // n_units, keys % n_units], axis=1), strength

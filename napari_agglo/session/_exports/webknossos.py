@@ -1,0 +1,329 @@
+"""The partition as a webKnossos AgglomerateAttachment: a Zarr v3 group of flat arrays."""
+
+from __future__ import annotations
+
+import json
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from napari_agglo._numba import kernel
+from napari_agglo._progress import ProgressCallback, report
+from napari_agglo.errors import InvalidInput
+from napari_agglo.graph import RegionGraph
+from napari_agglo.session._exports.labels import check_target, refuse_overlap, writing
+from napari_agglo.session._segments import check_lut
+from napari_agglo.volumes import write_labels
+
+# A pixel of each superpixel that stands for it: the one nearest to its centroid.
+#
+# The centroid itself may lie outside of a bent superpixel, in another one.
+
+
+# Pixels between two reports: about a tenth of a second of work.
+_SLICE = 1 << 24
+
+
+def representative_pixels(
+    graph: RegionGraph, *, progress: ProgressCallback | None = None
+) -> NDArray[np.int32]:
+    """Return a pixel of each superpixel, as indices of shape (n + 1, ndim); row 0 is zeros.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from napari_agglo.graph import region_graph
+    >>> graph = region_graph(np.array([[1, 1, 1], [1, 2, 2], [1, 1, 1]]), np.zeros((3, 3)))
+    >>> representative_pixels(graph)[1:].tolist()  # the centroid of 1 would be (1, 0.86)
+    [[1, 0], [1, 1]]
+    """
+    image = graph.superpixels.image
+    centroids = np.nan_to_num(graph.centroids())
+    best = np.full(graph.n_regions + 1, np.inf)
+    at = np.zeros(graph.n_regions + 1, np.int64)
+    flat = image.reshape(-1)
+    index = np.zeros(image.ndim, np.int64)
+    shape, spacing = np.array(image.shape, np.int64), np.array(graph.spacing)
+    for start in range(0, flat.size, _SLICE):
+        report(progress, "positions", start, flat.size)
+        stop = min(start + _SLICE, flat.size)
+        index[:] = np.unravel_index(start, image.shape)
+        _nearest(flat, start, stop, index, shape, spacing, centroids, best, at)
+    report(progress, "positions", flat.size, flat.size)
+    places = np.stack(np.unravel_index(at, image.shape), axis=1).astype(np.int32)
+    places[0] = 0
+    return places
+
+
+@kernel
+def _nearest(
+    image: NDArray[np.uint32],
+    start: int,
+    stop: int,
+    index: NDArray[np.int64],
+    shape: NDArray[np.int64],
+    spacing: NDArray[np.float64],
+    centroids: NDArray[np.float64],
+    best: NDArray[np.float64],
+    at: NDArray[np.int64],
+) -> None:
+    """Keep the pixel nearest to each centroid, the first of equals; `index` goes along.
+
+    Checks nothing: `index` must be that of pixel `start`, and labels must be dense.
+    """
+    ndim = shape.size
+    for i in range(start, stop):
+        label = image[i]
+        if label != 0:
+            distance = 0.0
+            for axis in range(ndim):
+                step = (index[axis] - centroids[label, axis]) * spacing[axis]
+                distance += step * step
+            if distance < best[label]:
+                best[label] = distance
+                at[label] = i
+        axis = ndim - 1
+        index[axis] += 1
+        while axis > 0 and index[axis] == shape[axis]:
+            index[axis] = 0
+            axis -= 1
+            index[axis] += 1
+
+
+# A partition as the arrays of webKnossos' AgglomerateAttachment, version 4.
+#
+# There a superpixel is called a segment and a segment an agglomerate; both are numbered from 1
+# without gaps, and 0 is the background. https://docs.webknossos.org/webknossos-py/spec
+
+
+NAMES = (
+    "segment_to_agglomerate",
+    "agglomerate_to_segments_offsets",
+    "agglomerate_to_segments",
+    "agglomerate_to_edges_offsets",
+    "agglomerate_to_edges",
+    "agglomerate_to_affinities",
+    "agglomerate_to_positions",
+)
+
+
+def agglomerate_arrays(
+    graph: RegionGraph,
+    lut: NDArray[np.uint64],
+    affinities: NDArray[np.float64],
+    pixels: NDArray[np.int32],
+) -> dict[str, NDArray[np.generic]]:
+    """Return the arrays of an attachment by their names.
+
+    Parameters
+    ----------
+    graph : RegionGraph
+        The superpixels and their boundaries.
+    lut : ndarray of uint64, shape (n + 1,)
+        Segment id of each superpixel.
+    affinities : ndarray of float64, shape (m,)
+        How much speaks for merging, for each boundary of the graph.
+    pixels : ndarray of int32, shape (n + 1, ndim)
+        A pixel of each superpixel.
+    """
+    n = graph.n_regions
+    _, first, number = np.unique(lut[1:], return_index=True, return_inverse=True)
+    # Agglomerates are in the order of their smallest superpixel.
+    agglomerate = np.argsort(np.argsort(first))[number] + 1
+    offsets = _offsets(agglomerate, len(first))
+    order = np.argsort(agglomerate, kind="stable")
+    local = np.empty(n + 1, np.int64)
+    local[order + 1] = np.arange(n) - offsets[agglomerate[order]]
+    owner = np.concatenate([[0], agglomerate])
+    edges, weights = _connected_edges(graph, owner, affinities)
+    belongs = owner[edges[:, 0]]
+    in_order = np.lexsort((edges[:, 1], edges[:, 0], belongs))
+    ids = np.uint32 if n < 2**32 else np.uint64
+    xyz = np.zeros((n, 3), np.int32)  # a plane is at z = 0
+    xyz[:, : pixels.shape[1]] = pixels[order + 1, ::-1]
+    arrays = (
+        owner.astype(np.uint64),
+        offsets.astype(np.uint64),
+        (order + 1).astype(ids),
+        _offsets(belongs, len(first)).astype(np.uint64),
+        local[edges[in_order]].astype(ids),
+        weights[in_order].astype(np.float32),
+        xyz,
+    )
+    return dict(zip(NAMES, arrays, strict=True))
+
+
+def _offsets(belongs: NDArray[np.int64], n_agglomerates: int) -> NDArray[np.int64]:
+    """Return where the entries of each agglomerate begin, and after the last one where they end."""
+    counts = np.bincount(belongs, minlength=n_agglomerates + 1)
+    return np.concatenate([[0], np.cumsum(counts)])
+
+
+def _connected_edges(
+    graph: RegionGraph, owner: NDArray[np.int64], affinities: NDArray[np.float64]
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Return the boundaries inside agglomerates, and what ties together those in several pieces.
+
+    Readers take the connected components of the edges for the agglomerates, so one that a person
+    merged across a gap would fall apart; a strong edge holds the pieces together.
+    """
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    inside = owner[graph.edges[:, 0]] == owner[graph.edges[:, 1]]
+    edges = graph.edges[inside]
+    n = graph.n_regions
+    links = coo_array((np.ones(len(edges), np.int8), (edges[:, 0], edges[:, 1])), (n + 1, n + 1))
+    _, piece = connected_components(links, directed=False)
+    _, smallest = np.unique(piece[1:], return_index=True)
+    smallest = np.sort(smallest + 1)
+    _, first, number = np.unique(owner[smallest], return_index=True, return_inverse=True)
+    ties = np.stack([smallest[first[number]], smallest], axis=1)
+    ties = ties[ties[:, 0] != ties[:, 1]]
+    strong = np.full(len(ties), max(1.0, float(affinities.max(initial=1.0))))
+    return np.concatenate([edges, ties]), np.concatenate([affinities[inside], strong])
+
+
+_CLASS = "AgglomerateViewArtifact"
+_VERSION = 4
+# Bytes of a chunk and of a shard, as the specification asks: (offsets, all others).
+_CHUNK = (1 << 16, 1 << 18)
+_SHARD = (1 << 28, 1 << 30)
+
+
+def export_agglomerate(
+    path: str | PathLike[str],
+    graph: RegionGraph,
+    lut: ArrayLike,
+    affinities: ArrayLike | None = None,
+    *,
+    superpixels: str | PathLike[str] | None = None,
+    overwrite: bool = False,
+    progress: ProgressCallback | None = None,
+) -> Path:
+    """Write a partition for webKnossos, whole or not at all.
+
+    Parameters
+    ----------
+    path
+        The folder to make; its name is the name of the mapping.
+    graph : RegionGraph
+        The superpixels, in 2-D or 3-D, and their boundaries.
+    lut : array of int, shape (n + 1,)
+        The segment of each superpixel. The file numbers segments anew, in the order of their
+        smallest superpixel.
+    affinities : array of float, shape (number of boundaries,), optional
+        How much speaks for merging, for each boundary of the graph, which webKnossos splits by: 1
+        less the probability of a boundary, say. By default 1 less the mean of the first cue.
+    superpixels
+        Where to write the label image that the mapping is made for. It must be given if the
+        superpixels are not numbered 1, 2, ... without gaps, which webKnossos asks for: the mapping
+        would be of other ids than those of the layer.
+    overwrite : bool
+        Whether an earlier attachment at `path`, or image at `superpixels`, may be replaced.
+    progress : callable, optional
+        Called with a `Progress` now and then; it may raise `Cancelled`.
+
+    Returns
+    -------
+    Path
+        The folder written.
+
+    Examples
+    --------
+    >>> import tempfile, numpy as np, zarr
+    >>> from pathlib import Path
+    >>> from napari_agglo.graph import region_graph
+    >>> graph = region_graph(np.array([[1, 2, 3]]), np.zeros((1, 3)))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = export_agglomerate(Path(folder) / "proofread", graph, [0, 1, 3, 3])
+    ...     zarr.open_group(path, mode="r")["segment_to_agglomerate"][:]
+    array([0, 1, 2, 2], dtype=uint64)
+    """
+    table = check_lut(graph, lut)
+    _refuse_unfit(graph, superpixels)
+    weights = _affinities(graph, affinities)
+    _refuse_other(check_target(path, overwrite))
+    layer = None
+    if superpixels is not None:
+        layer = check_target(superpixels, overwrite, "superpixels", with_key=True)
+        refuse_overlap(path, superpixels)
+    pixels = representative_pixels(graph, progress=progress)
+    arrays = agglomerate_arrays(graph, table, weights, pixels)
+    target = Path(path)
+    with writing(target, overwrite, may_replace=is_attachment) as temporary:
+        _write(temporary, arrays)
+        if layer is not None:
+            write_labels(layer, graph.superpixels.image, spacing=graph.spacing)
+    return target
+
+
+def is_attachment(folder: Path) -> bool:
+    """Whether a folder is an AgglomerateAttachment and nothing else, so that it may be replaced."""
+    try:
+        said = json.loads((folder / "zarr.json").read_text(encoding="utf-8"))
+        ours = said["attributes"]["voxelytics"]["artifact_class"] == _CLASS
+    except (OSError, ValueError, LookupError, TypeError):
+        return False
+    return bool(ours) and {entry.name for entry in folder.iterdir()} == {"zarr.json", *NAMES}
+
+
+def _refuse_other(target: Path) -> None:
+    if target.is_dir() and any(target.iterdir()) and not is_attachment(target):
+        raise InvalidInput(
+            f"{target} is a folder that holds other things than an agglomerate attachment, which "
+            "would be lost; choose another name, or remove it first."
+        )
+
+
+def _refuse_unfit(graph: RegionGraph, superpixels: object) -> None:
+    if graph.layout.ndim > 3:
+        raise InvalidInput(
+            f"webKnossos holds up to 3 axes, and these superpixels have {graph.layout.ndim}; "
+            "export the labels instead."
+        )
+    n = graph.n_regions
+    if superpixels is None and int(graph.ids[-1]) != n:
+        raise InvalidInput(
+            f"webKnossos needs superpixels numbered 1 to {n} without gaps, and these {n} have ids "
+            f"up to {int(graph.ids[-1])}; say superpixels=FILE.ome.zarr, and they are written "
+            "there, renumbered, for use with the mapping."
+        )
+
+
+def _affinities(graph: RegionGraph, given: ArrayLike | None) -> NDArray[np.float64]:
+    if given is None:
+        if not graph.cue_names:
+            return np.ones(graph.n_boundaries)
+        return 1.0 - graph.boundary_mean(graph.cue_names[0])
+    values = np.asarray(given, np.float64)
+    if values.shape != (graph.n_boundaries,) or not np.isfinite(values).all():
+        raise InvalidInput(
+            f"`affinities` must be a finite number for each of {graph.n_boundaries} boundaries, "
+            f"got shape {values.shape}."
+        )
+    return values
+
+
+def _write(folder: Path, arrays: dict[str, NDArray[Any]]) -> None:
+    import zarr
+    from zarr.codecs import ZstdCodec
+
+    said = {"artifact_schema_version": _VERSION, "artifact_class": _CLASS}
+    group = zarr.create_group(str(folder), zarr_format=3, attributes={"voxelytics": said})
+    for name, array in arrays.items():
+        other = 0 if name.endswith("_offsets") else 1
+        row_bytes = array.dtype.itemsize * int(np.prod(array.shape[1:], dtype=np.int64))
+        n_rows = max(1, len(array))
+        chunk = min(n_rows, _CHUNK[other] // row_bytes)
+        shard = -(-min(n_rows, _SHARD[other] // row_bytes) // chunk) * chunk
+        made = group.create_array(
+            name, shape=array.shape, dtype=array.dtype, chunks=(chunk, *array.shape[1:]),
+            shards=(shard, *array.shape[1:]), compressors=ZstdCodec(level=5, checksum=True),
+            fill_value=0, config={"write_empty_chunks": True},
+        )  # fmt: skip
+        if array.size:
+            made[...] = array

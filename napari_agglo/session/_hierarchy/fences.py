@@ -1,0 +1,370 @@
+"""Which parts of which cuts a region holds, and for how long that keeps two regions apart.
+
+A bag has an entry for each part that a region reaches into, with the pixels that it has there, and
+entries of one cut are chained. When regions merge, the smaller bag is emptied into the larger. One
+hash table finds the chain of a cut in a bag; entries move to their new bag and are entered again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from napari_agglo._numba import inlined, kernel
+from napari_agglo._numba.hash_tables import pair_hash
+from napari_agglo.session._edits import Edit, Ids, Merge
+
+# Live edits, and which of them concern a superpixel: anchors of merges, parts of cuts, locks.
+
+
+@dataclass(frozen=True, eq=False)
+class Entered:
+    """What entering an edit changed, to take it back."""
+
+    superpixels: NDArray[np.int32]
+    heads: NDArray[np.int32]
+    locked: Ids
+    locks: NDArray[np.int32]
+    pooled: int
+
+
+_NONE = np.zeros(0, np.int32)
+
+
+class Constraints:
+    """The live edits, oldest first, and a list of those that concern each superpixel.
+
+    An entry of `pool` is (edit, part, next), the part being -1 - k for an anchor of its pair k.
+    What was locked and is unlocked at t is from then on a part of one: apart up to t, whole at t.
+    """
+
+    def __init__(self, n: int) -> None:
+        self.edits: list[Edit] = []
+        self.parts: list[tuple[Ids, ...]] = []  # of cuts, and of what was unlocked
+        self.scales = np.zeros(16)
+        self.heads = np.full(n + 1, -1, np.int32)
+        self.pool = np.zeros((64, 3), np.int32)
+        self.pooled = 0
+        self.lock_of = np.zeros(n + 1, np.int32)  # node of the locked segment
+
+    def enter(
+        self,
+        edit: Edit,
+        parts: tuple[Ids, ...] = (),
+        locked: Ids | None = None,
+        lock: int = 0,
+    ) -> Entered:
+        """Enter an edit; `locked` are superpixels that it locks with `lock`, or unlocks with 0."""
+        index = len(self.edits)
+        if index == len(self.scales):
+            self.scales = np.concatenate([self.scales, np.zeros(index)])
+        self.scales[index] = edit.scale
+        self.edits.append(edit)
+        self.parts.append(parts)
+        named = list(parts)
+        labels = list(range(len(parts)))
+        if isinstance(edit, Merge):
+            named = [np.array(pair, np.int32) for pair in edit.pairs]
+            labels = [-1 - k for k in range(len(named))]
+        superpixels = np.concatenate(named) if named else _NONE
+        entered = Entered(
+            superpixels=superpixels,
+            heads=self.heads[superpixels],
+            locked=_NONE if locked is None else locked,
+            locks=_NONE if locked is None else self.lock_of[locked],
+            pooled=self.pooled,
+        )
+        if len(superpixels):
+            self._make_room(len(superpixels))
+            which = np.repeat(np.array(labels, np.int32), [len(ids) for ids in named])
+            _link(superpixels, which, index, self.pooled, self.heads, self.pool)
+            self.pooled += len(superpixels)
+        if locked is not None:
+            self.lock_of[locked] = lock
+        return entered
+
+    def take_back(self, entered: Entered) -> None:
+        """Take the last edit back."""
+        self.edits.pop()
+        self.parts.pop()
+        # A superpixel that is named twice has its oldest head first, which must win.
+        self.heads[entered.superpixels[::-1]] = entered.heads[::-1]
+        self.lock_of[entered.locked] = entered.locks
+        self.pooled = entered.pooled
+
+    def incidences(self, members: NDArray[np.int32]) -> int:
+        """Return how many entries there are for these superpixels."""
+        if not self.pooled:
+            return 0
+        return int(_count(members, self.heads, self.pool))
+
+    def concerning(
+        self, members: NDArray[np.int32], low: float, high: float
+    ) -> list[tuple[int, int]]:
+        """Return the edits at scales `low` to `high`, and which pair or part, of these."""
+        found = np.zeros((self.incidences(members), 2), np.int32)
+        if not len(found):
+            return []
+        seen = np.zeros(len(self.edits), np.int64)
+        n = _collect(members, low, high, self.scales, self.heads, self.pool, seen, found)
+        return sorted({(edit, k if k >= 0 else -1 - k) for edit, k in found[:n].tolist()})
+
+    def entries(self, superpixel: int) -> list[tuple[int, int]]:
+        """Return the edits that concern a superpixel, the newest first, and which part."""
+        found = []
+        at = int(self.heads[superpixel])
+        while at >= 0:
+            found.append((int(self.pool[at, 0]), int(self.pool[at, 1])))
+            at = int(self.pool[at, 2])
+        return found
+
+    def enter_again(self, superpixels: NDArray[np.int64], edit: int, part: int) -> None:
+        """Let an older edit concern further superpixels, which are of this part."""
+        self._make_room(len(superpixels))
+        which = np.full(len(superpixels), part, np.int32)
+        _link(superpixels.astype(np.int32), which, edit, self.pooled, self.heads, self.pool)
+        self.pooled += len(superpixels)
+
+    def _make_room(self, n: int) -> None:
+        if self.pooled + n > len(self.pool):
+            more = np.zeros((max(len(self.pool), n), 3), np.int32)
+            self.pool = np.concatenate([self.pool, more])
+
+
+@kernel
+def _link(superpixels: Any, which: Any, index: Any, first: Any, heads: Any, pool: Any) -> None:
+    """Put an entry before those that each superpixel has. No bounds checking."""
+    for k in range(superpixels.size):
+        at = first + k
+        pool[at, 0] = index
+        pool[at, 1] = which[k]
+        pool[at, 2] = heads[superpixels[k]]
+        heads[superpixels[k]] = at
+
+
+@kernel
+def _count(members: Any, heads: Any, pool: Any) -> Any:
+    """Count the entries of superpixels. No bounds checking."""
+    n = 0
+    for k in range(members.size):
+        at = heads[members[k]]
+        while at >= 0:
+            n += 1
+            at = pool[at, 2]
+    return n
+
+
+@kernel
+def _collect(
+    members: Any, low: Any, high: Any, scales: Any, heads: Any, pool: Any, seen: Any, out: Any
+) -> Any:
+    """List the entries of superpixels, few of them twice, and return how many. No bounds checking.
+
+    `seen` is a zeroed buffer of edits: a bit for each of the first parts.
+    """
+    n = 0
+    for k in range(members.size):
+        at = heads[members[k]]
+        while at >= 0:
+            edit = pool[at, 0]
+            part = np.int64(pool[at, 1])
+            new = low <= scales[edit] <= high
+            if new and 0 <= part < 62:
+                new = seen[edit] >> part & 1 == 0
+                seen[edit] |= np.int64(1) << part
+            if new:
+                out[n, 0] = edit
+                out[n, 1] = part
+                n += 1
+            at = pool[at, 2]
+    return n
+
+
+# Columns of `entries`; those of `bags` are the first cut and how many there are.
+BAG, CUT, PART, PIXELS, NEXT_CUT, NEXT_PART = 0, 1, 2, 3, 4, 5
+FIRST_CUT, N_CUTS = 0, 1
+
+
+def empty_bags(n_slots: int, n_entries: int) -> tuple[Any, ...]:
+    """Return the arrays of bags for so many regions with so many entries in all."""
+    bags = np.zeros((n_slots, 2), np.int64)
+    bags[:, FIRST_CUT] = -1
+    return (
+        bags,
+        np.zeros((n_entries, 6), np.int64),
+        np.zeros(1 << max(3, (4 * n_entries).bit_length()), np.int64),
+        np.full(n_slots, -np.inf),  # the highest scale of the cuts in a bag
+        np.zeros(2, np.int64),  # entries in use, and places of the table
+    )
+
+
+@inlined
+def _place(bag: Any, cut: Any, entries: Any, table: Any) -> Any:
+    """Where in the table the chain of `cut` in `bag` is, or would be."""
+    mask = table.size - 1
+    at = pair_hash(bag, cut) & mask
+    while table[at] != 0:
+        entry = table[at] - 1
+        if entries[entry, BAG] == bag and entries[entry, CUT] == cut:
+            return at
+        at = (at + 1) & mask
+    return at
+
+
+@inlined
+def _enter(entry: Any, at: Any, entries: Any, table: Any, used: Any) -> None:
+    """Enter the first entry of a chain in the table, which is filled anew when it gets full."""
+    table[at] = entry + 1
+    used[1] += 1
+    if 4 * used[1] > 3 * table.size:
+        table[:] = 0
+        used[1] = 0
+        for known in range(used[0]):
+            if entries[known, BAG] >= 0:
+                table[_place(entries[known, BAG], entries[known, CUT], entries, table)] = known + 1
+                used[1] += 1
+
+
+@inlined
+def _put(entry: Any, bag: Any, bags: Any, entries: Any, table: Any, used: Any) -> Any:
+    """Put an entry, alone, into a bag; return whether it only added to what was there of its part.
+
+    Only the first entry of a chain says which bag it is in: what was entered in the table for an
+    entry that has since become a later one, or none, is not found any more.
+    """
+    entries[entry, BAG] = -1
+    entries[entry, NEXT_PART] = -1
+    at = _place(bag, entries[entry, CUT], entries, table)
+    if table[at] == 0:
+        entries[entry, BAG] = bag
+        entries[entry, NEXT_CUT] = bags[bag, FIRST_CUT]
+        bags[bag, FIRST_CUT] = entry
+        bags[bag, N_CUTS] += 1
+        _enter(entry, at, entries, table, used)
+        return False
+    known = table[at] - 1
+    while True:
+        if entries[known, PART] == entries[entry, PART]:
+            entries[known, PIXELS] += entries[entry, PIXELS]
+            return True
+        if entries[known, NEXT_PART] < 0:
+            break
+        known = entries[known, NEXT_PART]
+    entries[known, NEXT_PART] = entry
+    return False
+
+
+@kernel
+def fill_bags(
+    members: Any, slot_of: Any, heads: Any, pool: Any, edit_scale: Any, pixels: Any,
+    leaves: Any, bags: Any, entries: Any, table: Any, tops: Any, used: Any,
+) -> None:  # fmt: skip
+    """Put what cuts say of each of `members` into the bag of its slot. No bounds checking."""
+    for k in range(members.size):
+        superpixel = members[k]
+        slot = np.int64(slot_of[superpixel])
+        at = np.int64(heads[superpixel])
+        while at >= 0:
+            if pool[at, 1] >= 0:
+                entry = used[0]
+                entries[entry, CUT] = pool[at, 0]
+                entries[entry, PART] = pool[at, 1]
+                entries[entry, PIXELS] = pixels[leaves[superpixel]]
+                used[0] += 1
+                if _put(entry, slot, bags, entries, table, used):
+                    used[0] -= 1
+                tops[slot] = max(tops[slot], edit_scale[pool[at, 0]])
+            at = np.int64(pool[at, 2])
+
+
+@kernel
+def merge_bags(
+    into: Any, other: Any, bags: Any, entries: Any, table: Any, tops: Any, used: Any
+) -> None:
+    """Empty the bag `other` into the bag `into`."""
+    cut = bags[other, FIRST_CUT]
+    while cut >= 0:
+        after = entries[cut, NEXT_CUT]
+        entry = cut
+        while entry >= 0:
+            following = entries[entry, NEXT_PART]
+            _put(entry, into, bags, entries, table, used)
+            entry = following
+        cut = after
+    bags[other, FIRST_CUT] = -1
+    bags[other, N_CUTS] = 0
+    tops[into] = max(tops[into], tops[other])
+
+
+@inlined
+def _shares_part(u: Any, v: Any, entries: Any) -> Any:
+    """Whether two chains of one cut have a part in common."""
+    while u >= 0:
+        other = v
+        while other >= 0:
+            if entries[u, PART] == entries[other, PART]:
+                return True
+            other = entries[other, NEXT_PART]
+        u = entries[u, NEXT_PART]
+    return False
+
+
+@inlined
+def _inside(chain: Any, size: Any, entries: Any) -> Any:
+    """Whether a region of so many pixels lies wholly in the parts of a chain."""
+    while chain >= 0:
+        size -= entries[chain, PIXELS]
+        chain = entries[chain, NEXT_PART]
+    return size == 0
+
+
+@inlined
+def _apart_by(
+    bag: Any, size: Any, other: Any, newer_than: Any, both: Any, edit_scale: Any,
+    bags: Any, entries: Any, table: Any,
+) -> Any:  # fmt: skip
+    """Up to which level the cuts in `bag` keep its region apart from that of bag `other`.
+
+    With `both` only cuts that the two have in common are looked at, without it only the others.
+    """
+    end = -np.inf
+    cut = bags[bag, FIRST_CUT]
+    while cut >= 0:
+        index = entries[cut, CUT]
+        if index > newer_than:
+            at = _place(other, index, entries, table)
+            if table[at] != 0:
+                if both and not _shares_part(cut, table[at] - 1, entries):
+                    return np.inf
+            elif not both and _inside(cut, size, entries):
+                end = max(end, np.nextafter(edit_scale[index], np.inf))
+        cut = entries[cut, NEXT_CUT]
+    return end
+
+
+@kernel
+def apart_until(
+    u: Any, v: Any, size_u: Any, size_v: Any, level: Any, newer_than: Any, edit_scale: Any,
+    bags: Any, entries: Any, table: Any, tops: Any,
+) -> Any:  # fmt: skip
+    """Up to which level cuts newer than an edit keep two bags apart: -inf, or inf for ever.
+
+    Where it is at or below `level` it does not matter, and is not looked for: a bag of many cuts
+    that are all below is not gone through.
+    """
+    if bags[v, N_CUTS] < bags[u, N_CUTS]:
+        u, v = v, u
+        size_u, size_v = size_v, size_u
+    end = -np.inf
+    if bags[u, N_CUTS] > 0:
+        end = _apart_by(u, size_u, v, newer_than, True, edit_scale, bags, entries, table)
+    if end < np.inf and tops[u] >= level:
+        more = _apart_by(u, size_u, v, newer_than, False, edit_scale, bags, entries, table)
+        end = max(end, more)
+    if end < np.inf and tops[v] >= level:
+        more = _apart_by(v, size_v, u, newer_than, False, edit_scale, bags, entries, table)
+        end = max(end, more)
+    return end

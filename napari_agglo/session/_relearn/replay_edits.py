@@ -1,0 +1,484 @@
+"""The edits of a session, done again on the tree of another policy."""
+
+from __future__ import annotations
+
+import itertools
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from napari_agglo._progress import ProgressCallback, report
+from napari_agglo.errors import InvalidInput
+from napari_agglo.graph import RegionGraph
+from napari_agglo.policy import Policy
+from napari_agglo.session._cuts import boundary_costs, connected_pieces, segment_of
+from napari_agglo.session._edits import Cut, Edit, Ids, Lock, Merge, Unlock, as_ids
+from napari_agglo.session._hierarchy.hierarchy import Hierarchy
+
+# Sets of superpixels that are to be together, and into which parts of cuts each reaches.
+
+
+Reach = dict[int, set[int]]  # of each cut, the parts reached into
+
+
+class Classes:
+    """Disjoint sets of superpixels, each named after its smallest.
+
+    Examples
+    --------
+    >>> classes = Classes()
+    >>> classes.reach[8] = {0: {1}}
+    >>> classes.unite(8, 3)
+    3
+    >>> classes.members(classes.find(8)), classes.reach[3]
+    ([3, 8], {0: {1}})
+    """
+
+    def __init__(self) -> None:
+        self.reach: dict[int, Reach] = {}
+        self.locked: set[int] = set()  # classes that are to stay alone
+        self._parent: dict[int, int] = {}
+        self._members: dict[int, list[int]] = {}
+
+    def find(self, superpixel: int) -> int:
+        """Return the class of a superpixel."""
+        parent = self._parent
+        at = superpixel
+        while at in parent:
+            at = parent[at]
+        while superpixel != at:
+            parent[superpixel], superpixel = at, parent[superpixel]
+        return at
+
+    def members(self, name: int) -> list[int]:
+        """Return the superpixels of a class."""
+        return self._members.get(name, [name])
+
+    def several(self) -> list[list[int]]:
+        """Return the classes of two superpixels or more."""
+        return list(self._members.values())
+
+    def add_reach(self, superpixel: int, cut: int, part: int) -> None:
+        """Note that a superpixel is in a part of a cut."""
+        self.reach.setdefault(self.find(superpixel), {}).setdefault(cut, set()).add(part)
+
+    def unite(self, a: int, b: int) -> int:
+        """Make the classes of two superpixels one, and return it."""
+        a, b = sorted((self.find(a), self.find(b)))
+        if a != b:
+            few, many = self.members(b), self.members(a)
+            if len(few) > len(many):
+                few, many = many, few
+            self._members[a] = [*many] if len(many) == 1 else many
+            self._members[a] += few
+            self._members.pop(b, None)
+            self._parent[b] = a
+            self.reach[a] = _both(self.reach.get(a, {}), self.reach.pop(b, {}))
+            if b in self.locked:
+                self.locked.remove(b)
+                self.locked.add(a)
+        return a
+
+
+def _both(a: Reach, b: Reach) -> Reach:
+    """Return the reach of both together; the longer of the two is used up."""
+    if len(b) > len(a):
+        a, b = b, a
+    for cut, parts in b.items():
+        a[cut] = a.get(cut, set()) | parts
+    return a
+
+
+# What edits ask for at one scale: which superpixels together, which apart; later wins.
+#
+# Edits of all scales are read as if made at one. Going from the newest to the oldest, each wish is
+# taken up unless it contradicts those already taken up: the two anchors of a merge are to be
+# together, superpixels of different parts of a cut apart, a locked segment whole and alone. So a
+# merge sets aside a pair of parts of an older cut, and a cut an older merge; never the other way
+# round. What was unlocked again asks for nothing.
+
+
+@dataclass(frozen=True)
+class NotReplayed:
+    """A wish of an edit that newer ones do not allow.
+
+    Parameters
+    ----------
+    index : int
+        Which of the edits.
+    edit : Edit
+        The edit itself.
+    which : tuple of int
+        Of a merge the number of the pair, of a cut those of two parts, of a lock nothing.
+    words : str
+        What was not done again, and why, in the user's ids.
+    """
+
+    index: int
+    edit: Edit
+    which: tuple[int, ...]
+    words: str
+
+
+class Wishes:
+    """The wishes of live edits, oldest first, that can be fulfilled together."""
+
+    def __init__(self, edits: Sequence[Edit], ids: NDArray[np.uint64]) -> None:
+        self.edits = list(edits)
+        self.pairs: dict[int, list[tuple[int, int]]] = {}  # of each merge
+        self.cuts: dict[int, tuple[Ids, ...]] = {}
+        self.joined: dict[int, set[tuple[int, int]]] = {}  # of each cut, parts that may touch
+        self.locks: dict[int, Ids] = {}
+        self.not_replayed: list[NotReplayed] = []
+        self.together = Classes()
+        self._ids = ids
+        live = _live_locks(edits)
+        # Of superpixels that are to be together one must know the reach; of others, not yet.
+        self._is_anchor = np.zeros(len(ids), np.bool_)
+        for edit in edits:
+            if isinstance(edit, Merge):
+                self._is_anchor[[s for pair in edit.pairs for s in pair]] = True
+            elif isinstance(edit, Lock):
+                self._is_anchor[edit.members] = True
+        for index in range(len(edits) - 1, -1, -1):
+            edit = edits[index]
+            if isinstance(edit, Merge):
+                self._take_merge(index, edit)
+            elif isinstance(edit, Cut):
+                self._take_cut(index, edit)
+            elif isinstance(edit, Lock) and index in live:
+                self._take_lock(index, edit)
+        self.not_replayed.sort(key=lambda one: (one.index, one.which))
+
+    def keeps_apart(self, cut: int, a: set[int], b: set[int]) -> bool:
+        """Whether a cut keeps what reaches into parts `a` from what reaches into parts `b`."""
+        joined = self.joined[cut]
+        return any(i != j and (min(i, j), max(i, j)) not in joined for i in a for j in b)
+
+    def parted_by(self, a: Reach, b: Reach) -> int | None:
+        """Return a cut that keeps apart what reaches so far, or None."""
+        if len(b) < len(a):
+            a, b = b, a
+        for cut, parts in a.items():
+            if cut in b and self.keeps_apart(cut, parts, b[cut]):
+                return cut
+        return None
+
+    def may_unite(self, classes: Classes, a: int, b: int) -> bool:
+        """Whether two classes may be in one segment."""
+        if a in classes.locked or b in classes.locked:
+            return a == b
+        return self.parted_by(classes.reach.get(a, {}), classes.reach.get(b, {})) is None
+
+    def _take_merge(self, index: int, edit: Merge) -> None:
+        together = self.together
+        kept = []
+        for k in range(len(edit.pairs) - 1, -1, -1):
+            a, b = (together.find(superpixel) for superpixel in edit.pairs[k])
+            if a == b or self.may_unite(together, a, b):
+                together.unite(a, b)
+                kept.append(edit.pairs[k])
+                continue
+            newer = "lock" if together.locked & {a, b} else "cut"
+            u, v = (self._ids[superpixel] for superpixel in edit.pairs[k])
+            self._set_aside(
+                index, (k,), f"Superpixels {u} and {v} are not merged: a newer {newer} forbids it."
+            )
+        if kept:
+            self.pairs[index] = kept[::-1]
+
+    def _take_cut(self, index: int, edit: Cut) -> None:
+        reached: dict[int, set[int]] = {}
+        for k, part in enumerate(edit.parts):
+            for superpixel in part[self._is_anchor[part]].tolist():
+                self.together.add_reach(superpixel, index, k)
+                reached.setdefault(self.together.find(superpixel), set()).add(k)
+        joined = {
+            pair for parts in reached.values() for pair in itertools.combinations(sorted(parts), 2)
+        }
+        self.cuts[index], self.joined[index] = edit.parts, joined
+        for i, j in sorted(joined):
+            u, v = (self._ids[edit.parts[k][0]] for k in (i, j))
+            self._set_aside(
+                index,
+                (i, j),
+                f"The parts of superpixels {u} and {v} are not cut apart: a newer edit joins them.",
+            )
+
+    def _take_lock(self, index: int, edit: Lock) -> None:
+        together = self.together
+        inside = set(edit.members.tolist())
+        reach: Reach = {}
+        is_free = True
+        for name in {together.find(superpixel) for superpixel in inside}:
+            is_free &= name not in together.locked and inside.issuperset(together.members(name))
+            for cut, parts in together.reach.get(name, {}).items():
+                reach[cut] = reach.get(cut, set()) | parts
+        if is_free and not any(self.keeps_apart(cut, p, p) for cut, p in reach.items()):
+            first = min(inside)
+            for superpixel in inside:
+                together.unite(first, superpixel)
+            together.locked.add(together.find(first))
+            self.locks[index] = edit.members
+            return
+        segment = self._ids[edit.members[0]]
+        self._set_aside(
+            index,
+            (),
+            f"The segment of superpixel {segment} is not locked: newer edits differ.",
+        )
+
+    def _set_aside(self, index: int, which: tuple[int, ...], words: str) -> None:
+        self.not_replayed.append(NotReplayed(index, self.edits[index], which, words))
+
+
+def _live_locks(edits: Sequence[Edit]) -> set[int]:
+    """Return the indices of the locks that nothing has unlocked since."""
+    live: dict[int, Ids] = {}
+    for index, edit in enumerate(edits):
+        if isinstance(edit, Lock):
+            live[index] = edit.members
+        elif isinstance(edit, Unlock):
+            for k in [k for k, members in live.items() if (members == edit.superpixel).any()]:
+                del live[k]
+    return set(live)
+
+
+# Dividing segments so that nothing is together that is to be apart, and as little as that takes.
+#
+# Strategy: the merges of the tree are done again in their order, on classes of superpixels that are
+# to be together, and those that would unite what is to be apart are left out. Where a merge finds
+# one of its sides divided, the two classes of the strongest tie go together first. In the end any
+# two classes of a segment that touch are kept apart by a wish, and a segment without such a wish
+# comes out whole.
+
+
+Tie = tuple[int, int, float]  # two superpixels and how much ties them together
+
+
+def divided_segments(
+    hierarchy: Hierarchy, wishes: Wishes, nodes: Collection[int], policy: Policy | None
+) -> list[tuple[Ids, ...]]:
+    """Return the parts of each segment that must be cut, each part connected.
+
+    Parameters
+    ----------
+    hierarchy : Hierarchy
+        A tree without edits.
+    wishes : Wishes
+        What is to be together, and what apart.
+    nodes : collection of int
+        Segments; no superpixel in them is to be together with one elsewhere.
+    policy : Policy, optional
+        What says how much a boundary ties; without one its area does.
+    """
+    graph = hierarchy.record.ground.graph
+    segments = [hierarchy.members(node) for node in nodes]
+    members = np.sort(np.concatenate(segments))
+    classes = _classes(wishes, members)
+    touching: dict[int, list[tuple[int, float]]] = defaultdict(list)
+    for u, v, strength in _ties(graph, members, policy):
+        touching[u].append((v, strength))
+        touching[v].append((u, strength))
+    for one, other in _meetings(hierarchy, nodes):
+        _unite(wishes, classes, [(s, t, how) for s in one for t, how in touching[s] if t in other])
+    found = []
+    for segment in segments:
+        by_class = defaultdict(list)
+        for superpixel in segment.tolist():
+            by_class[classes.find(superpixel)].append(superpixel)
+        parts = [piece for own in by_class.values() for piece in connected_pieces(graph, own)]
+        if len(parts) > 1:
+            found.append(tuple(as_ids(part) for part in parts))
+    return found
+
+
+def _classes(wishes: Wishes, members: Ids) -> Classes:
+    """Return what is to be together among `members`, and how far each superpixel reaches."""
+    classes = Classes()
+    for index, parts in wishes.cuts.items():
+        for k, part in enumerate(parts):
+            for superpixel in np.intersect1d(part, members, assume_unique=True).tolist():
+                classes.add_reach(superpixel, index, k)
+    for superpixel in members.tolist():
+        name = wishes.together.find(superpixel)
+        classes.unite(name, superpixel)
+        if name in wishes.together.locked:
+            classes.locked.add(classes.find(name))
+    return classes
+
+
+def _ties(graph: RegionGraph, members: Ids, policy: Policy | None) -> Iterator[Tie]:
+    segment = segment_of(graph, members)
+    if policy is None:
+        strength = graph.boundaries[segment.rows, graph.layout.faces] @ graph.face_areas()
+    else:
+        strength = boundary_costs(graph, segment, policy).cost
+    for (u, v), how in zip(graph.edges[segment.rows].tolist(), strength.tolist(), strict=True):
+        yield u, v, how
+
+
+def _meetings(hierarchy: Hierarchy, nodes: Collection[int]) -> Iterator[tuple[list[int], set[int]]]:
+    """Go through the merges of some segments, and return the superpixels of both sides of each.
+
+    The node of a superpixel is its dense id in a tree without edits.
+    """
+    merges = []
+    waiting = list(nodes)
+    while waiting:
+        node = waiting.pop()
+        children = hierarchy.children(node)
+        if children:
+            merges.append((node, children))
+            waiting += children
+    merges.reverse()  # what a node is made of comes before it, and stays there: sorting is stable
+    merges.sort(key=lambda merge: hierarchy.birth(merge[0]))
+    inside: dict[int, set[int]] = {}
+    for node, children in merges:
+        sides = [inside.pop(child) if child in inside else {child} for child in children]
+        sides.sort(key=len)
+        whole = sides.pop()
+        for side in sides:
+            yield list(side), whole
+            whole |= side  # the smaller into the larger: each superpixel moves seldom
+        inside[node] = whole
+
+
+def _unite(wishes: Wishes, classes: Classes, ties: list[Tie]) -> None:
+    """Unite the classes of two sides as far as wishes allow, the strongest tie first."""
+    while True:
+        strength: dict[tuple[int, int], float] = defaultdict(float)
+        for s, t, how in ties:
+            a, b = classes.find(s), classes.find(t)
+            if a != b:
+                strength[min(a, b), max(a, b)] += how
+        allowed = [pair for pair in strength if wishes.may_unite(classes, *pair)]
+        if not allowed:
+            return
+        classes.unite(*min(allowed, key=lambda pair: (-strength[pair], pair)))
+        if len(strength) == 1:
+            return
+
+
+def replayed(
+    hierarchy: Hierarchy,
+    old_edits: Sequence[Edit],
+    threshold: float,
+    progress: ProgressCallback | None = None,
+    policy: Policy | None = None,
+) -> tuple[list[Edit], list[NotReplayed]]:
+    """Do edits again on another tree, as wishes of superpixels to be together or apart.
+
+    Afterwards, at the threshold: the two anchors of every pair of a merge are in one segment; two
+    superpixels of different parts of a cut are in two; a locked segment is whole, alone and locked.
+    Wishes that contradict a newer edit are not fulfilled but returned. A segment that holds what is
+    to be apart is cut along the merges of the new tree, and what belongs to no part goes where it
+    is tied most; a segment that holds no such thing is left as the new policy made it.
+
+    Parameters
+    ----------
+    hierarchy : Hierarchy
+        The tree of the new policy, without edits; it is changed. After an error, or a cancel, it
+        may have some of the edits and should be thrown away.
+    old_edits : sequence of Edit
+        Live edits, oldest first, whatever their scales; superpixels as numbered in `hierarchy`.
+    threshold : float
+        The scale at which they are done again.
+    progress : callable, optional
+        Told how far we are; may raise `Cancelled`.
+    policy : Policy, optional
+        What says how much a boundary ties; without one its area does.
+
+    Returns
+    -------
+    new_edits : list of Edit
+        What was done, in order: cuts of segments, every merge with what is left of its pairs, and
+        locks. They are as many as are needed, not one for each old edit.
+    not_replayed : list of NotReplayed
+        What newer edits do not allow, in the order of the edits.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from napari_agglo import region_graph
+    >>> from napari_agglo.policy import MeanPolicy
+    >>> from napari_agglo.session._edits import as_ids
+    >>> row = np.array([[1, 2, 3, 4]])
+    >>> tree = Hierarchy(region_graph(row, np.array([[0.1, 0.1, 0.2, 0.9]])), MeanPolicy())
+    >>> tree.table(0.3)
+    array([0, 1, 1, 1, 4], dtype=uint32)
+    >>> edits = [Merge(0.2, ((1, 3),)), Cut(0.2, (as_ids([1]), as_ids([3]))), Merge(0.9, ((3, 4),))]
+    >>> new_edits, not_replayed = replayed(tree, edits, 0.3)
+    >>> tree.table(0.3)
+    array([0, 1, 1, 3, 3], dtype=uint32)
+    >>> [one.words for one in not_replayed]
+    ['Superpixels 1 and 3 are not merged: a newer cut forbids it.']
+    """
+    if hierarchy.edits:
+        raise InvalidInput(
+            f"`hierarchy` has {len(hierarchy.edits)} edits already; make a new one for the policy."
+        )
+    ids = hierarchy.record.ground.graph.ids
+    for edit in old_edits:
+        _check(edit, len(ids) - 1)
+    hierarchy.look(threshold, progress)
+    wishes = Wishes(old_edits, ids)
+    edits: list[Edit] = []
+    troubled = _troubled(hierarchy, wishes, threshold)
+    for k, nodes in enumerate(troubled):
+        report(progress, "cut", k, len(troubled))
+        for parts in divided_segments(hierarchy, wishes, nodes, policy):
+            edits.append(Cut(threshold, parts))
+    edits += [Merge(threshold, tuple(wishes.pairs[index])) for index in sorted(wishes.pairs)]
+    for index in sorted(wishes.locks):
+        first, *others = wishes.locks[index].tolist()
+        if others:
+            edits.append(Merge(threshold, tuple((first, other) for other in others)))
+        edits.append(Lock(threshold, wishes.locks[index]))
+    for k, edit in enumerate(edits):
+        report(progress, "replay", k, len(edits))
+        hierarchy.do(edit)
+    return edits, wishes.not_replayed
+
+
+def _check(edit: Edit, n: int) -> None:
+    """Refuse an edit of superpixels that are not there."""
+    if isinstance(edit, Merge):
+        named = np.array(edit.pairs).reshape(-1)
+    elif isinstance(edit, Cut):
+        named = np.concatenate(edit.parts)
+    else:
+        named = edit.members if isinstance(edit, Lock) else np.array([edit.superpixel])
+    if len(named) and not (named.min() >= 1 and named.max() <= n):
+        raise InvalidInput(
+            f"`old_edits` has an edit of superpixel {named.max()}, and `hierarchy` has 1 to {n}; "
+            "pass the edits of a session on these superpixels."
+        )
+
+
+def _troubled(hierarchy: Hierarchy, wishes: Wishes, threshold: float) -> list[list[int]]:
+    """Return the segments that cannot stay as they are, those that are to be joined as one list."""
+    regions = hierarchy.regions(threshold)
+    sizes = np.bincount(regions[1:])
+    groups = Classes()  # of segments
+    for members in wishes.together.several():
+        nodes = np.unique(regions[members]).tolist()
+        for node in nodes[1:]:
+            groups.unite(nodes[0], node)
+    for index, parts in wishes.cuts.items():
+        for k, part in enumerate(parts):
+            for node in np.unique(regions[part]).tolist():
+                groups.add_reach(node, index, k)
+    found = {
+        name
+        for name, reach in groups.reach.items()
+        if any(wishes.keeps_apart(cut, parts, parts) for cut, parts in reach.items())
+    }
+    for locked in wishes.locks.values():
+        name = groups.find(int(regions[locked[0]]))
+        if sizes[groups.members(name)].sum() > len(locked):
+            found.add(name)
+    return [sorted(groups.members(name)) for name in sorted(found)]

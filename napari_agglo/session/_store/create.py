@@ -1,0 +1,274 @@
+"""A new session directory: made under another name, then put in place whole."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from napari_agglo._progress import ProgressCallback, report
+from napari_agglo.agglomeration import MergeTree
+from napari_agglo.errors import InvalidInput
+from napari_agglo.graph import RegionGraph
+from napari_agglo.policy import LearnedPolicy, Policy
+from napari_agglo.session._store import files, policies
+from napari_agglo.session._store.arrays import (
+    ARRAYS,
+    described,
+    labels_from,
+    packed,
+    read_array,
+    statistics_checksum,
+    write_array,
+    write_group,
+)
+from napari_agglo.session._store.journal import JOURNAL, TAIL, Tail
+from napari_agglo.session._store.manifest import (
+    FORMAT,
+    MANIFEST,
+    Fingerprint,
+    Manifest,
+    digest_all,
+    write_manifest,
+)
+from napari_agglo.session._store.store_errors import SessionDamaged, saving
+from napari_agglo.volumes import (
+    DenseLabels,
+    check_labels,
+    check_same_shape,
+    dense_labels,
+    open_volume,
+)
+
+# Paths that a user gives: which of them are session folders, or lie in one.
+
+
+def check_path(path: Any, what: str, argument: str = "path") -> str:
+    """Return a path as text; refuse what is none, saying `what` it should be that of.
+
+    Examples
+    --------
+    >>> check_path(Path("a.agglo"), "a session folder")
+    'a.agglo'
+    """
+    text = os.fspath(path) if isinstance(path, (str, os.PathLike)) else None
+    if not isinstance(text, str) or not text or "\0" in text:
+        raise InvalidInput(f"`{argument}` must be that of {what}, got {path!r}; pass its name.")
+    return text
+
+
+def session_folder(path: Any) -> Path:
+    """Return the folder that a path leads to; refuse what is none."""
+    text = check_path(path, "a session folder")
+    folder = Path(os.path.realpath(text))
+    if not folder.exists():
+        raise InvalidInput(f"There is no session {text}; check the path, or create it first.")
+    if not folder.is_dir():
+        raise InvalidInput(f"{text} is a file, not a session; choose a NAME.agglo folder.")
+    return folder
+
+
+def holding_session(path: Path) -> Path | None:
+    """Return the session folder that a path is, lies in, or leads into by a link; None if none."""
+    real = Path(os.path.realpath(path))
+    named = Path(os.path.realpath(path.parent)) / path.name
+    for place in (named, real):
+        for folder in (place, *place.parents):
+            if _is_session(folder):
+                return folder
+    return None
+
+
+def _is_session(folder: Path) -> bool:
+    """Whether a folder says that it is a session, or is the rest of one."""
+    try:
+        with (folder / MANIFEST).open("rb") as file:
+            if FORMAT.encode() in file.read(1000):
+                return True
+    except OSError:
+        pass
+    return (folder / JOURNAL).exists() and (folder / ARRAYS).is_dir()
+
+
+# Where the superpixels of a session come from: its own copy, the file it names, or the user.
+
+
+COPY_BELOW = 10**9  # bytes of the image in memory
+
+
+def read_superpixels(
+    folder: Path, manifest: Manifest, progress: ProgressCallback | None = None
+) -> DenseLabels:
+    """Return the superpixels that a session was made on, from where its manifest says."""
+    dtype = manifest.graph["labels_dtype"]
+    if manifest.source is None:
+        notes = manifest.arrays
+        if not {"superpixels", "ids"} <= notes.keys():
+            raise SessionDamaged(f"{folder} neither holds its superpixels nor says where they are.")
+        image, ids = (
+            read_array(folder / ARRAYS, name, notes[name]) for name in ("superpixels", "ids")
+        )
+        labels = labels_from(image, ids, dtype)
+        checksum = digest_all(notes[name].checksum for name in ("superpixels", "ids"))
+        if Fingerprint(image.shape, labels.n_labels, checksum) != manifest.superpixels:
+            raise SessionDamaged(f"The superpixels in {folder} are not those of its manifest.")
+        return labels
+    where = os.path.normpath(folder / manifest.source)
+    try:
+        return given_superpixels(where, manifest, progress)
+    except InvalidInput as error:
+        raise InvalidInput(
+            f"The superpixels of {folder} are not at {where}, where they were: {error} Say where "
+            "they are now: superpixels=PATH."
+        ) from error
+
+
+def given_superpixels(
+    superpixels: Any, manifest: Manifest, progress: ProgressCallback | None = None
+) -> DenseLabels:
+    """Return what the user says are the superpixels, an array or a path, if they are indeed."""
+    if isinstance(superpixels, DenseLabels):
+        labels = superpixels
+    else:
+        is_path = isinstance(superpixels, (str, os.PathLike))
+        source = open_volume(superpixels) if is_path else superpixels
+        labels = dense_labels(source, "superpixels", progress=progress)
+    found = Fingerprint.of(labels)
+    if found != manifest.superpixels:
+        raise InvalidInput(
+            f"`superpixels` are not those that the session was made on: these have {found}, the "
+            f"session's had {manifest.superpixels}. Pass the same label image."
+        )
+    return DenseLabels(labels.image, labels.ids, np.dtype(manifest.graph["labels_dtype"]))
+
+
+def relative_to(folder: Path, source: Any) -> str:
+    """Return PATH or PATH:KEY as seen from the folder; absolute where there is no way."""
+    text = os.path.abspath(os.fspath(source))
+    try:
+        return Path(os.path.relpath(text, folder)).as_posix()
+    except ValueError:  # another drive
+        return Path(text).as_posix()
+
+
+TREE = ("winners", "losers", "priorities")
+
+
+def create_folder(
+    target: Path,
+    graph: RegionGraph,
+    policy: Policy,
+    *,
+    tree: MergeTree | None,
+    gold: Any,
+    settings: Mapping[str, Any],
+    source: Any,
+    progress: ProgressCallback | None,
+) -> None:
+    """Write a session directory to `target`, where nothing may be yet."""
+    _refuse_place(target)
+    if isinstance(policy, LearnedPolicy):
+        policy.check(graph)
+    arrays, where = _arrays_of(graph, tree, gold, source, Path(os.path.realpath(target)))
+    staging = target.with_name(f".{target.name}.{files.token()}.partial")
+    with saving("The session", target):
+        try:
+            files.make_folder(staging)
+            _fill(staging, graph, policy, arrays, where, settings, progress)
+            _put_in_place(staging, target)
+        finally:
+            files.remove_tree(staging)
+
+
+def _refuse_place(target: Path) -> None:
+    if target.suffix != ".agglo":
+        named = target.with_name(target.name + ".agglo") if target.name else "NAME.agglo"
+        raise InvalidInput(f"`path` must end in .agglo, got {target}; call it {named}.")
+    if os.path.lexists(target):
+        raise InvalidInput(
+            f"{target} exists, and would be lost; open it, or choose another name for the new one."
+        )
+    if not target.parent.is_dir():
+        raise InvalidInput(f"{target} cannot be made: make the folder {target.parent} first.")
+
+
+def _arrays_of(
+    graph: RegionGraph, tree: MergeTree | None, gold: Any, source: Any, real: Path
+) -> tuple[dict[str, NDArray[Any]], str | None]:
+    """Return the arrays to store, by name, and where the superpixels are if not among them."""
+    arrays = packed(graph)
+    labels = graph.superpixels
+    where = None
+    if source is not None and labels.image.nbytes >= COPY_BELOW:
+        found = Fingerprint.of(dense_labels(open_volume(source), "source"))
+        if found != Fingerprint.of(labels):  # or the session could never be opened again
+            raise InvalidInput(
+                f"`source` must be the file of the superpixels, but {source} has {found}, and the "
+                f"superpixels have {Fingerprint.of(labels)}."
+            )
+        where = relative_to(real, source)
+    else:
+        arrays |= {"superpixels": labels.image, "ids": labels.ids}
+    if tree is not None:
+        if tree.n_superpixels != graph.n_regions:
+            raise InvalidInput(
+                f"`tree` must be of the graph's {graph.n_regions} superpixels, got "
+                f"{tree.n_superpixels}; agglomerate this graph."
+            )
+        arrays |= {f"tree_{name}": getattr(tree, name) for name in TREE}
+    if gold is not None:
+        checked = check_labels(gold, "gold")
+        check_same_shape(labels.image.shape, checked, "superpixels", "gold")
+        arrays["gold"] = checked
+    return arrays, where
+
+
+def _fill(
+    folder: Path,
+    graph: RegionGraph,
+    policy: Policy,
+    arrays: Mapping[str, NDArray[Any]],
+    where: str | None,
+    settings: Mapping[str, Any],
+    progress: ProgressCallback | None,
+) -> None:
+    group = folder / ARRAYS
+    files.make_folder(group)
+    notes, total = {}, sum(array.nbytes for array in arrays.values())
+    done = 0
+    for name, array in arrays.items():
+        report(progress, "saving the session", done, total)
+        notes[name] = write_array(group, name, array)
+        done += array.nbytes
+    plain = described(graph)
+    manifest = Manifest(
+        superpixels=Fingerprint.of(graph.superpixels),
+        source=where,
+        statistics=statistics_checksum(plain, notes),
+        graph=plain,
+        arrays=notes,
+        policy=policies.keep(folder, policy, policies.FIRST),
+    ).with_settings(settings)
+    write_group(group, manifest.encode())
+    files.write_new(folder / JOURNAL, b"")
+    files.write_new(folder / TAIL, Tail(0, manifest.id).encode())
+    write_manifest(folder, manifest)
+    files.sync_folder(folder)
+    report(progress, "saving the session", total, total)
+
+
+def _put_in_place(staging: Path, target: Path) -> None:
+    if os.path.lexists(target):  # made by somebody in the meantime
+        _refuse_place(target)
+    files.rename(staging, target)
+    try:
+        files.sync_folder(target.parent)
+    except BaseException:
+        with suppress(OSError):
+            files.rename(target, staging)
+        raise

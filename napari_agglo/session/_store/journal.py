@@ -1,0 +1,416 @@
+"""The journal: what was done, line after line, each on the disk before it counts as done."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import threading
+import zlib
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from napari_agglo.errors import InvalidInput
+from napari_agglo.session._store import files
+from napari_agglo.session._store.store_errors import (
+    NotSaved,
+    Report,
+    SessionDamaged,
+    remedy,
+    said,
+    saving,
+)
+
+# The lines of a journal: how an entry becomes bytes, and which bytes can be trusted.
+#
+# A line is one JSON object that begins with its checksum::
+#
+#     {"sum":"<32 digits>","seq":7,"time":"2031-05-04T13:02:01.250+00:00","entry":{...}}
+#
+# The checksum covers every byte of the line after it and the checksum of the line before; that of
+# the first line, the session's own id. So a line that is altered, lost, repeated, out of order or
+# from another session is noticed, and with it everything that follows, which was said on top of it.
+
+
+_HEAD = b'{"sum":"'
+_AFTER = len(_HEAD) + 32
+
+
+@dataclass(frozen=True)
+class Record:
+    """An entry of the journal with its number, from 1, its time, and its link of the chain."""
+
+    seq: int
+    time: str
+    entry: dict[str, Any]
+    sum: str
+
+
+@dataclass(frozen=True)
+class Scan:
+    """What a journal holds: the records that can be trusted, the bytes they take, what follows."""
+
+    records: list[Record]
+    length: int
+    rest: bytes
+
+    @property
+    def complete_lines_after(self) -> int:
+        """Number of whole lines that cannot be trusted."""
+        return self.rest.count(b"\n")
+
+
+def encode(entry: Mapping[str, Any], seq: int, previous: str) -> tuple[bytes, Record]:
+    """Return the line of an entry, and its record as it will be read again."""
+    if not isinstance(entry, Mapping):
+        raise InvalidInput(f"`entry` must be a dict, got {type(entry).__name__}; wrap it in one.")
+    time = datetime.now(UTC).isoformat(timespec="milliseconds")
+    try:
+        text = json.dumps(entry, allow_nan=False, separators=(",", ":"))
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InvalidInput(
+            f"`entry` must consist of finite numbers, text, lists and dicts, but {error}; convert "
+            "arrays with .tolist()."
+        ) from error
+    body = f',"seq":{seq},"time":"{time}","entry":{text}}}'.encode("ascii")
+    own = _chained(previous, b'"' + body)
+    return _HEAD + own.encode() + b'"' + body + b"\n", Record(seq, time, json.loads(text), own)
+
+
+def scan(data: bytes, start: str) -> Scan:
+    """Read lines until one is wrong; `start` is the session's id. Never fails."""
+    records: list[Record] = []
+    previous, at = start, 0
+    while (end := data.find(b"\n", at)) >= 0:
+        record = _decode(data[at:end], len(records) + 1, previous)
+        if record is None:
+            break
+        records.append(record)
+        previous, at = record.sum, end + 1
+    return Scan(records, at, data[at:])
+
+
+def _decode(line: bytes, seq: int, previous: str) -> Record | None:
+    own = _chained(previous, line[_AFTER:])
+    if line[:_AFTER] != _HEAD + own.encode():
+        return None
+    try:
+        said = json.loads(line)
+    except (ValueError, RecursionError):  # never of our making: someone computed the checksum
+        return None
+    if not (
+        isinstance(said, dict)
+        and said.get("seq") == seq
+        and isinstance(said.get("time"), str)
+        and isinstance(said.get("entry"), dict)
+    ):
+        return None
+    return Record(seq, said["time"], said["entry"], own)
+
+
+def _chained(previous: str, rest: bytes) -> str:
+    return hashlib.blake2b(previous.encode() + rest, digest_size=16).hexdigest()
+
+
+# A note of how far the journal went, beside it, so that a journal cut off between two lines shows.
+#
+# It is rewritten in place after each entry and not synchronised: it may lag behind the journal,
+# never run ahead of it, and it carries a checksum of its own. Losing it costs nothing but the
+# warning.
+
+
+_LINE = re.compile(rb"(\d{20} [0-9a-f]{32}) ([0-9a-f]{8})\n")
+
+
+@dataclass(frozen=True)
+class Tail:
+    """Number and checksum of the last entry; 0 and the session's id if there is none."""
+
+    seq: int
+    sum: str
+
+    def encode(self) -> bytes:
+        """Return the note, always of one length."""
+        text = f"{self.seq:020d} {self.sum}".encode()
+        return text + f" {zlib.crc32(text):08x}\n".encode()
+
+
+def read_tail(path: Path) -> Tail | None:
+    """Return what the note says, or None if there is none that can be trusted."""
+    try:
+        found = _LINE.fullmatch(path.read_bytes()[:100])
+    except OSError:
+        return None
+    if found is None or f"{zlib.crc32(found[1]):08x}".encode() != found[2]:
+        return None
+    seq, own = found[1].decode().split()
+    return Tail(int(seq), own)
+
+
+class TailFile:
+    """The note, kept open by the one who writes the journal."""
+
+    def __init__(self, path: Path) -> None:
+        self._descriptor: int | None = None
+        with suppress(OSError):  # only a warning depends on it
+            self._descriptor = files.open_file(path, files.MAKE)
+
+    def write(self, tail: Tail) -> None:
+        """Replace the note; a failure leaves an older one, or one that its checksum gives away."""
+        for _ in range(2):  # once more if it fails: half a note says nothing
+            try:
+                if self._descriptor is not None:
+                    os.lseek(self._descriptor, 0, os.SEEK_SET)
+                    files.write(self._descriptor, tail.encode())
+                return
+            except OSError:
+                continue
+
+    def close(self) -> None:
+        """Close the file."""
+        if self._descriptor is not None:
+            descriptor, self._descriptor = self._descriptor, None
+            with suppress(OSError):
+                files.close(descriptor)
+
+
+# What a journal on disk holds, and what is wrong with it, without changing it.
+
+
+JOURNAL = "journal.jsonl"
+TAIL = "journal.tail"
+
+
+def examine(folder: Path, start: str) -> tuple[Scan, Report]:
+    """Read a journal without changing it, and say what is wrong with it."""
+    path = folder / JOURNAL
+    noted = read_tail(folder / TAIL)  # first: a writer beside us may append in between
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError as error:
+        raise SessionDamaged(
+            f"{folder} has no {JOURNAL}; copy it from where the session came from, or call "
+            "recover() to go on without the edits."
+        ) from error
+    except OSError as error:
+        raise SessionDamaged(f"{path} cannot be read ({said(error)}); {remedy(error)}.") from error
+    found = scan(data, start)
+    return found, _judged(found, noted)
+
+
+def _judged(found: Scan, noted: Tail | None) -> Report:
+    kept = len(found.records)
+    expected = noted.seq if noted is not None else 0
+    # The note counts better than the lines: damage may have made a line end, or unmade one.
+    lost = expected - kept if expected > kept else found.complete_lines_after
+    sentences = []
+    if found.rest and not lost:
+        sentences.append(
+            f"The journal ends in an incomplete line ({len(found.rest)} bytes): an edit that is "
+            "being written, or was when the program stopped; it was never acknowledged. "
+            f"The {_entries(kept)} before it {_are(kept)} there."
+        )
+    elif found.rest:
+        sentences.append(
+            f"The journal is damaged after {_entries(kept)}, which {_are(kept)} there; "
+            f"{_entries(lost)} from line {kept + 1} on cannot be trusted and {_are(lost)} lost "
+            f"({len(found.rest)} bytes)."
+        )
+    elif lost:
+        sentences.append(
+            f"The journal ends after {_entries(kept)}, but {expected} were written: "
+            f"{_entries(lost)} {_are(lost)} lost, for the file was cut off."
+        )
+    if noted is None:
+        sentences.append(
+            f"The note {TAIL} is missing or damaged, so it is not known whether more entries "
+            "followed."
+        )
+    return Report(kept, lost, tuple(sentences))
+
+
+def _entries(number: int) -> str:
+    return f"{number} {'entry' if number == 1 else 'entries'}"
+
+
+def _are(number: int) -> str:
+    return "is" if number == 1 else "are"
+
+
+class Journal:
+    """The entries of a session, and the file that they are appended to.
+
+    Parameters
+    ----------
+    folder : Path
+        The session directory, which has a journal.
+    start : str
+        The session's id, on which the first line is chained.
+    read_only : bool
+        Change nothing; otherwise what cannot be trusted is moved to ``journal.damaged-N`` first.
+    """
+
+    def __init__(self, folder: Path, start: str, *, read_only: bool) -> None:
+        self.path = folder / JOURNAL
+        self._start = start
+        self._lock = threading.Lock()
+        self._broken: str | None = None
+        self._descriptor: int | None = None
+        self._tail: TailFile | None = None
+        found, self.report = examine(folder, start)
+        self.records = found.records
+        self._length = found.length
+        if not read_only:
+            self._open_for_writing(folder, found.rest)
+
+    @property
+    def read_only(self) -> bool:
+        """Whether nothing can be appended (any more)."""
+        return self._descriptor is None or self._broken is not None
+
+    @property
+    def last(self) -> Tail:
+        """Number and checksum of the last entry."""
+        return _last(self.records, self._start)
+
+    def append(self, entry: Mapping[str, Any]) -> int:
+        """Add an entry; it is on the disk when this returns its number.
+
+        If it cannot be written, the journal is as before and `NotSaved` says why. Should the disk
+        not even allow that, the journal becomes read-only, and says so.
+        """
+        with self._lock:
+            if self._broken is not None:
+                raise NotSaved(self._broken)
+            if self._descriptor is None:
+                raise NotSaved(
+                    f"{self.path.parent} is closed, or open read-only; open it for writing to edit."
+                )
+            line, record = encode(entry, len(self.records) + 1, self.last.sum)
+            try:
+                self._require_unchanged(self._descriptor)
+            except OSError as error:
+                raise self._not_saved(error) from error
+            good = self._length
+            try:
+                files.write(self._descriptor, line)
+                files.sync(self._descriptor)
+                self._length = good + len(line)
+                self.records.append(record)
+            except BaseException as error:  # a key press too: the entry is not acknowledged
+                self._length = good
+                del self.records[record.seq - 1 :]
+                self._take_back(error)
+                if isinstance(error, OSError):
+                    raise self._not_saved(error) from error
+                raise
+            if self._tail is not None:
+                self._tail.write(self.last)
+            return record.seq
+
+    def cut_off(self, seq: int, why: str) -> None:
+        """Move entry `seq`, which cannot be used, and all that follow it aside; say `why`."""
+        lines = self.path.read_bytes()[: self._length].splitlines(keepends=True)
+        rest, lost = b"".join(lines[seq - 1 :]), len(self.records) - seq + 1
+        assert self._descriptor is not None
+        aside = files.free_name(self.path.parent, "journal.damaged")
+        with saving("What follows in the journal", aside):
+            files.write_whole(aside, rest)
+            files.truncate(self._descriptor, self._length - len(rest))
+            files.sync(self._descriptor)
+        self._length -= len(rest)
+        del self.records[seq - 1 :]
+        if self._tail is not None:
+            self._tail.write(self.last)
+        before = self.report
+        said = replace(
+            before, kept=seq - 1, lost=before.lost + lost, sentences=(*before.sentences, why)
+        )
+        self.report = _with_aside(said, aside)
+
+    def close(self) -> None:
+        """Close the files; what was appended is on the disk already."""
+        with self._lock:
+            if self._tail is not None:
+                self._tail.close()
+            descriptor, self._descriptor = self._descriptor, None
+            if descriptor is not None:
+                with suppress(OSError):
+                    files.close(descriptor)
+
+    def _open_for_writing(self, folder: Path, rest: bytes) -> None:
+        with saving("The journal", self.path):
+            descriptor = files.open_file(self.path, files.APPEND)
+        try:
+            if rest:
+                aside = files.free_name(folder, "journal.damaged")
+                with saving("The damaged part of the journal", aside):
+                    files.write_whole(aside, rest)
+                    files.truncate(descriptor, self._length)
+                self.report = _with_aside(self.report, aside)
+            with saving("The journal", self.path):
+                # What a killed program wrote last may not be on the disk yet, and is now believed.
+                files.sync(descriptor)
+        except BaseException:
+            files.close(descriptor)
+            raise
+        self._descriptor = descriptor
+        self._tail = TailFile(folder / TAIL)
+        self._tail.write(self.last)
+
+    def _require_unchanged(self, descriptor: int) -> None:
+        """Refuse to write to a file that was deleted, or that somebody else has written to.
+
+        A system call that succeeds on a deleted file would acknowledge an entry that is nowhere.
+        """
+        there, ours = os.stat(self.path), os.fstat(descriptor)
+        if (there.st_dev, there.st_ino) != (ours.st_dev, ours.st_ino) or (
+            ours.st_size != self._length
+        ):
+            raise NotSaved(
+                f"{self.path} was replaced or changed by another program since it was opened; "
+                "nothing was written. Close the session and open it again."
+            )
+
+    def _take_back(self, cause: BaseException) -> None:
+        """Cut off what a failed append may have left; give up writing if that fails too."""
+        for attempt in ("as it is", "reopened"):
+            try:
+                if attempt == "reopened":
+                    if self._descriptor is not None:
+                        descriptor, self._descriptor = self._descriptor, None
+                        files.close(descriptor)
+                    self._descriptor = files.open_file(self.path, files.APPEND)
+                assert self._descriptor is not None
+                files.truncate(self._descriptor, self._length)
+                files.sync(self._descriptor)
+                return
+            except OSError as error:
+                reason = said(error)
+        kept = len(self.records)
+        self._broken = (
+            f"{self.path} could not be written, nor be set back to entry {kept} ({reason}); the "
+            f"session is read-only from now on. The {kept} entries before are safe; whether the "
+            "last one was kept shows when the session is opened again, once the disk is well."
+        )
+        raise NotSaved(self._broken) from cause
+
+    def _not_saved(self, error: OSError) -> NotSaved:
+        return NotSaved(
+            f"The edit could not be written to {self.path} ({said(error)}); nothing has changed, "
+            f"and the {len(self.records)} entries before are safe: {remedy(error)}."
+        )
+
+
+def _with_aside(report: Report, aside: Path) -> Report:
+    sentence = f"What follows was moved to {aside.name}."
+    return Report(report.kept, report.lost, (*report.sentences, sentence), (*report.aside, aside))
+
+
+def _last(records: list[Record], start: str) -> Tail:
+    return Tail(records[-1].seq, records[-1].sum) if records else Tail(0, start)

@@ -1,0 +1,227 @@
+"""One writer at a time: a file that names its holder, and a lock of the operating system on it.
+
+The system's lock ends with the process that holds it, however that ends, so a crash leaves nothing
+to clear away. It does not always reach across computers that share a disk, and some shared disks
+have none. What the file says decides there, and a lock that may be left over is never taken
+without being told to.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import socket
+import sys
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from napari_agglo.session._store import files
+from napari_agglo.session._store.store_errors import SessionLocked, saving
+
+# The operating system's own lock on an open file; it ends with the process that holds it.
+
+
+_BUSY = {errno.EACCES, errno.EAGAIN, errno.EDEADLK}
+
+if sys.platform == "win32":
+    import msvcrt
+
+    def try_lock(descriptor: int) -> bool | None:
+        """Whether the system gave the lock: None if it is taken, False if there are no locks."""
+        os.lseek(descriptor, 1 << 30, os.SEEK_SET)  # beyond the text, which others may then read
+        try:
+            files.call("lock", msvcrt.locking, descriptor, msvcrt.LK_NBLCK, 1)
+        except OSError as error:
+            return None if error.errno in _BUSY else False
+        return True
+
+else:
+    import fcntl
+
+    def try_lock(descriptor: int) -> bool | None:
+        """Whether the system gave the lock: None if it is taken, False if there are no locks."""
+        try:
+            files.call("lock", fcntl.flock, descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            return None if error.errno in _BUSY else False
+        return True
+
+
+# Who holds a lock, as its file says.
+
+
+@dataclass(frozen=True)
+class Holder:
+    """Who holds a lock."""
+
+    pid: int
+    host: str
+    since: str
+
+    @classmethod
+    def me(cls) -> Holder:
+        """Return this process."""
+        now = datetime.now(UTC).isoformat(timespec="seconds")
+        return cls(os.getpid(), socket.gethostname(), now)
+
+    def __str__(self) -> str:
+        return f"process {self.pid} on {self.host}, since {self.since}"
+
+    def encode(self) -> bytes:
+        """Return the text of a lock file."""
+        return json.dumps(asdict(self)).encode() + b"\n"
+
+    @property
+    def is_here(self) -> bool:
+        """Whether this is a process of this computer."""
+        return self.host == socket.gethostname()
+
+    @property
+    def is_gone(self) -> bool:
+        """Whether no process here has that number; never said of one elsewhere."""
+        if os.name == "nt":  # where signal 0 would not ask, but end it
+            return False
+        try:
+            os.kill(self.pid, 0)
+        except ProcessLookupError:
+            return True
+        except (OSError, OverflowError):
+            return False
+        return False
+
+
+def read_holder(descriptor: int) -> Holder | None:
+    """Return what the file says; nothing, if it is empty or not one of ours."""
+    try:
+        os.lseek(descriptor, 0, os.SEEK_SET)
+        said = json.loads(os.read(descriptor, 4096))
+        found = Holder(int(said["pid"]), str(said["host"]), str(said["since"]))
+    except (OSError, ArithmeticError, ValueError, LookupError, TypeError, RecursionError):
+        return None
+    return found if found.pid > 0 else None
+
+
+LOCK = "lock"
+
+
+class Lock:
+    """The exclusive right to write to a session directory.
+
+    Parameters
+    ----------
+    folder : Path
+        The session directory.
+    steal : bool
+        Take over a lock that another computer, or a process that is gone, has left. One that a
+        living process of this computer holds is not taken.
+    """
+
+    def __init__(self, folder: Path, *, steal: bool = False) -> None:
+        self._path = folder / LOCK
+        self._only = folder / f"{LOCK}.only"  # where the system has no locks: whoever makes it
+        with saving("The lock", self._path):
+            self._descriptor = self._acquired(steal)
+
+    def release(self) -> None:
+        """Give it up; the file goes too."""
+        descriptor, self._descriptor = self._descriptor, -1
+        if descriptor < 0:
+            return
+        ours = _is_at(descriptor, self._path)  # not if the folder was moved while it was open
+        if self._only.exists() and ours:
+            with suppress(OSError):
+                files.remove(self._only)
+        if os.name == "nt":  # which removes no open file
+            with suppress(OSError):
+                files.close(descriptor)
+        if ours:
+            with suppress(OSError):
+                files.remove(self._path)
+        if os.name != "nt":
+            with suppress(OSError):
+                files.close(descriptor)
+
+    def _acquired(self, steal: bool) -> int:
+        while True:
+            descriptor = files.open_file(self._path, files.MAKE)
+            try:
+                certain = try_lock(descriptor)
+                if certain is None:
+                    raise self._busy(descriptor)
+                if not _is_at(descriptor, self._path):  # its holder has just removed it
+                    files.close(descriptor)
+                    continue
+                left = read_holder(descriptor)
+                if left is not None and not steal:
+                    self._refuse_left(left, certain)
+                if not certain:
+                    self._make_only(left, steal)
+                files.truncate(descriptor, 0)
+                os.lseek(descriptor, 0, os.SEEK_SET)
+                files.write(descriptor, Holder.me().encode())
+            except BaseException:
+                with suppress(OSError):
+                    files.close(descriptor)
+                raise
+            return descriptor
+
+    def _make_only(self, left: Holder | None, steal: bool) -> None:
+        if steal:
+            with suppress(FileNotFoundError):
+                files.remove(self._only)
+        try:
+            files.close(files.open_file(self._only, files.NEW))
+        except FileExistsError as error:
+            raise SessionLocked(
+                f"{self._path.parent} is locked by {left or 'somebody unknown'}; if you are sure "
+                "that nobody writes to it, pass steal_lock=True, else read_only=True.",
+                stale=True,
+            ) from error
+
+    def _busy(self, descriptor: int) -> SessionLocked:
+        holder = read_holder(descriptor) or "another process of this computer"
+        if isinstance(holder, Holder) and holder.is_here and holder.pid == os.getpid():
+            return SessionLocked(
+                f"{self._path.parent} is open for writing already, in this program ({holder}); "
+                "close it first, or open it with read_only=True.",
+                stale=False,
+            )
+        return SessionLocked(
+            f"{self._path.parent} is open for writing elsewhere ({holder}); close it there, or "
+            "open it here with read_only=True.",
+            stale=False,
+        )
+
+    def _refuse_left(self, left: Holder, certain: bool) -> None:
+        here = left.is_here
+        if here and certain:
+            return  # the system freed it: that process has ended
+        if here and left.pid != os.getpid() and not left.is_gone:
+            raise SessionLocked(
+                f"{self._path.parent} is open for writing elsewhere ({left}); close it there, or "
+                "open it here with read_only=True. If that process is another program that "
+                "happens to have the number, pass steal_lock=True.",
+                stale=True,
+            )
+        why = "that process is gone" if here else "this computer cannot tell whether it still runs"
+        raise SessionLocked(
+            f"{self._path.parent} is locked by {left}, and {why}; if you are sure that nobody "
+            "writes to it, pass steal_lock=True, else read_only=True.",
+            stale=True,
+        )
+
+
+def break_lock(folder: Path) -> None:
+    """Remove a lock that was left behind; one that a living process here holds is refused."""
+    Lock(folder, steal=True).release()
+
+
+def _is_at(descriptor: int, path: Path) -> bool:
+    try:
+        there, ours = os.stat(path), os.fstat(descriptor)
+    except OSError:
+        return False
+    return (there.st_dev, there.st_ino) == (ours.st_dev, ours.st_ino)

@@ -1,0 +1,219 @@
+"""Mend a damaged session directory: every part that can be had from another, and nothing deleted.
+
+The manifest has a second copy beside the arrays. Statistics are computed again from the superpixels
+and cues, and used only if they come out as they were, bit for bit. The tree can be computed at any
+time. What is damaged is moved aside.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from napari_agglo.errors import AggloError, InvalidInput
+from napari_agglo.graph import region_graph
+from napari_agglo.session._store import files, policies
+from napari_agglo.session._store.arrays import (
+    ARRAYS,
+    STATISTICS,
+    packed,
+    read_array,
+    read_attributes,
+    unpacked,
+    write_array,
+)
+from napari_agglo.session._store.create import TREE, given_superpixels, read_superpixels
+from napari_agglo.session._store.journal import JOURNAL, Journal
+from napari_agglo.session._store.lock import Lock
+from napari_agglo.session._store.manifest import (
+    MANIFEST,
+    Manifest,
+    decode,
+    read_manifest,
+    write_manifest,
+)
+from napari_agglo.session._store.policies import do_without_lost
+from napari_agglo.session._store.store_errors import Report, SessionDamaged, saving
+from napari_agglo.volumes import DenseLabels
+
+
+def recover_folder(folder: Path, superpixels: Any = None) -> Report:
+    """Mend a session directory under its lock, and say what was done."""
+    if not (folder / MANIFEST).exists() and not (folder / ARRAYS).is_dir():
+        raise InvalidInput(f"{folder} is not a session, nor the rest of one; choose another.")
+    lock = Lock(folder)
+    try:
+        return _Recovery(folder).run(superpixels)
+    finally:
+        lock.release()
+
+
+class _Recovery:
+    """One run over a directory; collects what it has to tell."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.sentences: list[str] = []
+        self.aside: list[Path] = []
+        self.unmended = False
+
+    def run(self, superpixels: Any) -> Report:
+        manifest = self._manifest()
+        labels = self._superpixels(manifest, superpixels)
+        self._statistics(manifest, labels)
+        manifest = self._optional(manifest)
+        try:
+            policies.recall(self.folder, manifest.policy)
+        except AggloError as error:
+            self._give_up(_plain(error))
+        kept = self._journal(manifest)
+        return Report(
+            kept.kept,
+            kept.lost,
+            (*self.sentences, *kept.sentences),
+            (*self.aside, *kept.aside),
+            self.unmended,
+        )
+
+    def _manifest(self) -> Manifest:
+        try:
+            return read_manifest(self.folder)
+        except SessionDamaged as error:
+            is_there = (self.folder / MANIFEST).exists()
+            reason = _plain(error) if is_there else f"{self.folder} has no {MANIFEST}."
+        try:
+            copy = decode(read_attributes(self.folder / ARRAYS))
+        except (OSError, ValueError, LookupError, TypeError, RecursionError) as error:
+            raise SessionDamaged(
+                f"{reason} Its copy in {ARRAYS} cannot be used either ({error}): put back "
+                f"{MANIFEST} from a copy of the session. Nothing was changed."
+            ) from error
+        if (self.folder / MANIFEST).exists():
+            self._move_aside(MANIFEST)
+        write_manifest(self.folder, copy)
+        self.sentences.append(
+            f"{MANIFEST} was damaged or missing and is back as it was at the beginning; settings "
+            "changed since are lost."
+        )
+        return copy
+
+    def _superpixels(self, manifest: Manifest, given: Any) -> DenseLabels | None:
+        try:
+            return read_superpixels(self.folder, manifest)
+        except AggloError as error:
+            if given is None:
+                self._give_up(f"{_plain(error)} They can be put back: superpixels=PATH.")
+                return None
+        labels = given_superpixels(given, manifest)
+        if manifest.source is None:
+            for name, array in (("superpixels", labels.image), ("ids", labels.ids)):
+                if not self._is_whole(manifest, name):
+                    self._put_back(name, array)
+        return labels
+
+    def _statistics(self, manifest: Manifest, labels: DenseLabels | None) -> None:
+        names = [name for name in STATISTICS if not self._is_whole(manifest, name)]
+        broken_cues = "cues" in manifest.arrays and not self._is_whole(manifest, "cues")
+        if broken_cues:
+            self._give_up("The cues are damaged, and nothing else holds them.")
+        if not names or labels is None:
+            return
+        if "cues" not in manifest.arrays or broken_cues:
+            self._give_up(
+                f"The statistics {names} are damaged, and without cues they cannot be computed "
+                "again; make a new session from the same data."
+            )
+            return
+        fresh = self._computed(manifest, labels)
+        for name in names:
+            self._put_back(name, fresh[name])
+        # What is on disk now must be what was there: read_array compares the checksums.
+        arrays = {
+            name: read_array(self.folder / ARRAYS, name, manifest.arrays[name])
+            for name in STATISTICS
+        }
+        unpacked(labels, manifest.graph, arrays)
+
+    def _computed(self, manifest: Manifest, labels: DenseLabels) -> dict[str, Any]:
+        graph = manifest.graph
+        cues = read_array(self.folder / ARRAYS, "cues", manifest.arrays["cues"])
+        return packed(
+            region_graph(
+                labels.ids[labels.image],
+                dict(zip(graph["cue_names"], cues, strict=True)),
+                spacing=graph["spacing"],
+                ranges=(0, 255),
+                statistics="all" if graph["powers"] == 4 else "mean",
+                bins=graph["bins"] or 25,
+                dams=graph["dams"],
+                keep_cues=False,
+            )
+        )
+
+    def _optional(self, manifest: Manifest) -> Manifest:
+        """Do without what is damaged and can be computed, or be given, again."""
+        groups = {"merge tree": tuple(f"tree_{name}" for name in TREE), "gold": ("gold",)}
+        for what, names in groups.items():
+            stored = [name for name in names if name in manifest.arrays]
+            if all(self._is_whole(manifest, name) for name in stored):
+                continue
+            rest = {k: note for k, note in manifest.arrays.items() if k not in stored}
+            manifest = replace(manifest, arrays=rest)
+            write_manifest(self.folder, manifest)
+            for name in stored:
+                self._move_aside(f"{ARRAYS}/{name}")
+            self.sentences.append(f"The {what} was damaged; the session goes on without it.")
+        return manifest
+
+    def _journal(self, manifest: Manifest) -> Report:
+        if not (self.folder / JOURNAL).exists():
+            with saving("The journal", self.folder / JOURNAL):
+                files.write_new(self.folder / JOURNAL, b"")
+                files.sync_folder(self.folder)
+            self.sentences.append(f"{JOURNAL} was missing; there is a new one without entries.")
+        journal = Journal(self.folder, manifest.id, read_only=False)
+        try:
+            self.sentences += do_without_lost(self.folder, journal)
+        finally:
+            journal.close()
+        return journal.report
+
+    def _is_whole(self, manifest: Manifest, name: str) -> bool:
+        if name not in manifest.arrays:
+            return False
+        try:
+            read_array(self.folder / ARRAYS, name, manifest.arrays[name])
+        except SessionDamaged:
+            return False
+        return True
+
+    def _put_back(self, name: str, array: np.ndarray[Any, Any]) -> None:
+        if (self.folder / ARRAYS / name).exists():
+            self._move_aside(f"{ARRAYS}/{name}")
+        with saving(f"The array {name}", self.folder):
+            write_array(self.folder / ARRAYS, name, array)
+            files.sync_folder(self.folder / ARRAYS)
+        self.sentences.append(f"The array {name!r} was damaged and is back as it was.")
+
+    def _move_aside(self, inner: str) -> None:
+        source = self.folder / inner
+        target = files.free_name(self.folder, f"{source.stem}.damaged", source.suffix)
+        with saving("What is damaged", target):
+            if source.exists():
+                files.rename(source, target)
+                files.sync_folder(self.folder)
+                self.aside.append(target)
+                self.sentences.append(f"The damaged {inner} is now {target.name}.")
+
+    def _give_up(self, sentence: str) -> None:
+        self.unmended = True
+        self.sentences.append(sentence)
+
+
+def _plain(error: Exception) -> str:
+    """Return the words of an error without the advice to recover, which is what is being done."""
+    return re.sub(r"[;,] call recover\(\)[^.]*", "", str(error))

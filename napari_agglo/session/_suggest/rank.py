@@ -1,0 +1,311 @@
+"""The decisions most worth a look, best first, each with the place where it was made."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from napari_agglo.errors import InvalidInput, is_whole
+from napari_agglo.graph import RegionGraph
+from napari_agglo.session._segments import segments_of
+from napari_agglo.session._suggest.decisions import (
+    Apart,
+    Made,
+    follow_merges,
+    meeting_boxes,
+    sides_apart,
+    sides_made,
+)
+from napari_agglo.session._suggest.value import confusion, expected_gain
+
+# A suggestion: one decision that may be wrong, where it is, and why it is worth a look.
+
+
+Kind = Literal["false_split", "false_merge"]
+
+
+@dataclass(frozen=True)
+class Suggestion:
+    """A decision that may be wrong.
+
+    Attributes
+    ----------
+    kind : {"false_split", "false_merge"}
+        Two segments that may be one, or one that may be two.
+    segments : tuple of int
+        Those two segments, or that one.
+    superpixels : tuple of int
+        Two that touch, one on each side (dense ids): what the answer is anchored to.
+    sizes : tuple of int
+        Pixels of both sides.
+    position : tuple of float
+        Pixel index of a point between them.
+    wrong : float
+        Probability that merging the two sides is wrong, by the policy.
+    gain : float
+        Bits by which VI falls if the decision is wrong and is mended.
+    score : float
+        Expected change in VI times doubt; the order of suggestions.
+    """
+
+    kind: Kind
+    segments: tuple[int, ...]
+    superpixels: tuple[int, int]
+    sizes: tuple[int, int]
+    position: tuple[float, ...]
+    wrong: float
+    gain: float
+    score: float
+
+    @property
+    def question(self) -> str:
+        """What is asked."""
+        return "Merge these two?" if self.kind == "false_split" else "Cut here?"
+
+    @property
+    def reason(self) -> str:
+        """Why it is asked, in words."""
+        a, b = self.sizes
+        if self.kind == "false_split":
+            said = f"Left apart ({a:,} and {b:,} pixels), though it is {1 - self.wrong:.0%} likely"
+            return f"{said} that they are one; merging them would then lower VI by {self._bits}."
+        said = f"Merged here ({a:,} and {b:,} pixels), though it is {self.wrong:.0%} likely"
+        return f"{said} that they are two; cutting them would then lower VI by {self._bits}."
+
+    @property
+    def _bits(self) -> str:
+        return f"{self.gain:.2g} bits"
+
+
+# Where two sides of a decision meet: two superpixels that touch, and the place between them.
+
+
+@dataclass(frozen=True)
+class Meeting:
+    """Two superpixels that touch, and a point on the face between them, in pixel indices."""
+
+    superpixels: tuple[int, int]
+    position: tuple[float, ...]
+
+
+def meeting(
+    graph: RegionGraph, sides: NDArray[np.int8], within: NDArray[Any] | None = None
+) -> Meeting | None:
+    """Find where two sides meet: in the middle of the largest contact of two superpixels.
+
+    Parameters
+    ----------
+    graph : RegionGraph
+        The superpixels.
+    sides : ndarray of int8, shape (n + 1,)
+        1 for the superpixels of one side, 2 for those of the other, 0 for the rest.
+    within : ndarray of int, shape (2, ndim), optional
+        A box; only what is in it counts.
+
+    Returns
+    -------
+    Meeting or None
+        None if they do not meet, or not in the box.
+    """
+    rows = np.flatnonzero(sides[graph.edges[:, 0]])
+    ends = sides[graph.edges[rows]]
+    rows = rows[ends.sum(axis=1) == 3]
+    boxes = meeting_boxes(graph.boxes[graph.edges[rows, 0]], graph.boxes[graph.edges[rows, 1]])
+    if within is not None:
+        near = overlap(boxes, within)
+        rows, boxes = rows[near], boxes[near]
+    faces = graph.boundaries[rows][:, graph.layout.faces].sum(axis=1)
+    for k in np.argsort(-faces, kind="stable"):
+        u, v = graph.edges[rows[k]].tolist()
+        point = _middle(graph, u, v, boxes[k], within)
+        if point is not None:
+            pair = (u, v) if sides[u] == 1 else (v, u)
+            return Meeting(pair, point)
+    return None
+
+
+def overlap(boxes: NDArray[Any], box: NDArray[Any]) -> NDArray[np.bool_]:
+    """Return which boxes have a pixel in common with `box`."""
+    common = (boxes[:, 0] < box[1]) & (box[0] < boxes[:, 1])
+    return np.asarray(common.all(axis=1), np.bool_)
+
+
+def _middle(
+    graph: RegionGraph, u: int, v: int, box: NDArray[Any], within: NDArray[Any] | None
+) -> tuple[float, ...] | None:
+    """Return the face between two superpixels, in a box, that is nearest to the middle of all."""
+    image = graph.superpixels.image
+    shape = np.array(image.shape)
+    start, stop = np.clip(box[0], 0, shape), np.clip(box[1], 0, shape)
+    part = image[tuple(slice(a, b) for a, b in zip(start, stop, strict=True))]
+    found = []
+    for axis in range(image.ndim):
+        for reach in (1, 2) if graph.dams else (1,):
+            lower = np.moveaxis(part, axis, 0)
+            a, b = lower[:-reach], lower[reach:]
+            facing = ((a == u) & (b == v)) | ((a == v) & (b == u))
+            if reach == 2:  # across a dam
+                facing &= lower[1:-1] == 0
+            at = np.argwhere(np.moveaxis(facing, 0, axis)) + start
+            points = at.astype(np.float64)
+            points[:, axis] += reach / 2
+            found.append(points)
+    points = np.concatenate(found)
+    if within is not None:
+        points = points[((points >= within[0]) & (points <= within[1] - 1)).all(axis=1)]
+    if not len(points):
+        return None
+    away = (((points - points.mean(axis=0)) * graph.spacing) ** 2).sum(axis=1)
+    return tuple(points[int(np.argmin(away))].tolist())
+
+
+def suggest(
+    graph: RegionGraph,
+    lut: ArrayLike,
+    apart: Apart,
+    made: Made,
+    n: int = 10,
+    *,
+    kind: Kind | None = None,
+    min_size: int = 1,
+    within: ArrayLike | None = None,
+) -> list[Suggestion]:
+    """Return the `n` decisions most worth a look, best first.
+
+    Parameters
+    ----------
+    graph : RegionGraph
+        The superpixels.
+    lut : array of int, shape (n + 1,)
+        The segment of each superpixel.
+    apart : Apart
+        The boundaries between segments.
+    made : Made
+        The merges within segments. One whose sides are in two segments by `lut` is passed over.
+    n : int
+        How many at most. Decisions that were answered, or of which the policy is entirely sure, are
+        never suggested.
+    kind : {"false_split", "false_merge"}, optional
+        Only one kind.
+    min_size : int
+        Only where both sides have so many pixels.
+    within : array of int, shape (2, ndim), optional
+        Only what lies in this box: first index, and one past the last, along each axis.
+
+    Returns
+    -------
+    list of Suggestion
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from napari_agglo.graph import region_graph
+    >>> graph = region_graph(np.array([[1, 1, 2, 2, 3, 3]]), np.zeros((1, 6)))
+    >>> apart, made = Apart.of([1], [3], [0.6]), Made.of([1], [2], [0.1])
+    >>> best, other = suggest(graph, [0, 1, 1, 3], apart, made)
+    >>> best.question, best.segments, best.superpixels, best.position
+    ('Merge these two?', (1, 3), (2, 3), (0.0, 3.5))
+    >>> best.reason
+    'Left apart (4 and 2 pixels), though it is 40% likely that they are one; merging them would then
+    lower VI by 0.92 bits.'
+    >>> other.question, other.segments
+    ('Cut here?', (1,))
+    """
+    _check(n, kind, min_size)
+    table = np.asarray(lut, np.int64)
+    box = None if within is None else _checked_box(within, graph.layout.ndim)
+    segments = segments_of(graph, lut)
+    total = int(graph.sizes.sum())
+    one = sides_apart(segments, apart, box is not None)
+    two = sides_made(graph, made, box is not None)
+    x, y = (np.concatenate(pair) for pair in zip(one.sizes, two.sizes, strict=True))
+    error = np.concatenate([1 - apart.wrong, made.wrong])
+    usable = np.concatenate(
+        [~apart.answered, ~made.answered & (table[made.first] == table[made.second])]
+    )
+    usable &= np.minimum(x, y) >= max(min_size, 1)
+    if kind is not None:
+        usable &= np.repeat([kind == "false_split", kind == "false_merge"], [len(apart), len(made)])
+    if box is not None:
+        near = [overlap(meeting_boxes(*side.boxes), box) for side in (one, two) if side.boxes]
+        usable &= np.concatenate(near)
+    rows = np.flatnonzero(usable)
+    scores = np.zeros(len(x))
+    scores[rows] = expected_gain(x[rows], y[rows], error[rows], total)[1]
+    found: list[Suggestion] = []
+    for k in _best_first(scores, n):
+        if len(found) == n:
+            break
+        sides, ids = _sides(table, apart, made, k)
+        place = meeting(graph, sides, box)
+        if place is None:
+            continue
+        found.append(
+            Suggestion(
+                kind="false_split" if k < len(apart) else "false_merge",
+                segments=ids,
+                superpixels=place.superpixels,
+                sizes=(int(x[k]), int(y[k])),
+                position=place.position,
+                wrong=float(1 - error[k] if k < len(apart) else error[k]),
+                gain=float(confusion(x[k], y[k]) / total),
+                score=float(scores[k]),
+            )
+        )
+    return found
+
+
+def _best_first(scores: NDArray[np.float64], n: int) -> Iterator[int]:
+    """Give rows of positive score, the highest first and of equals the first, sorting few."""
+    left = np.flatnonzero(scores > 0)
+    while len(left):
+        some = left
+        if len(left) > 4 * n + 64:
+            least = np.partition(scores[left], len(left) - 2 * n - 1)[len(left) - 2 * n - 1]
+            some = left[scores[left] >= least]
+        yield from some[np.argsort(-scores[some], kind="stable")].tolist()
+        left = np.setdiff1d(left, some, assume_unique=True)
+        n *= 4
+
+
+def _sides(
+    table: NDArray[np.int64], apart: Apart, made: Made, k: int
+) -> tuple[NDArray[np.int8], tuple[int, ...]]:
+    """Return on which side of decision `k` each superpixel is, and the segments it is about."""
+    if k < len(apart):
+        ids = int(apart.first[k]), int(apart.second[k])
+        where = table
+    else:
+        k -= len(apart)
+        ids = int(made.first[k]), int(made.second[k])
+        where = np.arange(len(table))
+        follow_merges(made.first, made.second, k, where)
+    sides = np.zeros(len(table), np.int8)
+    sides[where == ids[0]] = 1
+    sides[where == ids[1]] = 2
+    return sides, ids if where is table else (int(table[ids[0]]),)
+
+
+def _check(n: int, kind: Any, min_size: int) -> None:
+    if not (is_whole(n) and n >= 0):
+        raise InvalidInput(f"`n` must be a whole number, 0 or more, got {n!r}.")
+    if kind is not None and kind not in get_args(Kind):
+        raise InvalidInput(
+            f"`kind` must be 'false_split', 'false_merge' or None for both, got {kind!r}."
+        )
+    if not is_whole(min_size):
+        raise InvalidInput(f"`min_size` must be a whole number of pixels, got {min_size!r}.")
+
+
+def _checked_box(within: ArrayLike, ndim: int) -> NDArray[np.int64]:
+    box = np.asarray(within)
+    if box.shape != (2, ndim) or box.dtype.kind not in "iu" or (box[0] >= box[1]).any():
+        raise InvalidInput(
+            f"`within` must be a box of whole numbers, first index and one past the last along "
+            f"each of {ndim} axes, shape (2, {ndim}), got {within!r}."
+        )
+    return box.astype(np.int64)

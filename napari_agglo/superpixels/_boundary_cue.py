@@ -1,0 +1,300 @@
+"""A boundary cue from a bare image, for those who have no probability map."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, Literal, get_args
+
+import numpy as np
+
+from napari_agglo._progress import ProgressCallback, report
+from napari_agglo.errors import InvalidInput, is_number
+from napari_agglo.superpixels._oversegment import slabs
+from napari_agglo.superpixels._ridges import Look, robust_top
+from napari_agglo.superpixels._watershed import Array, Tick
+from napari_agglo.volumes import Volume, check_spacing, require_memory, unwrap
+
+# The image that a cue is made from: checked, and given slab by slab as channels of floats.
+
+
+@dataclass(frozen=True)
+class Picture:
+    """An image and which of its axes is that of colours; voxels may still be on disk."""
+
+    data: Any
+    channel_axis: int | None
+
+    @classmethod
+    def of(cls, data: Any, channel_axis: int | None) -> Picture:
+        """Check the type and the axes; bytes whose last axis has length 3 or 4 are colours."""
+        shape = tuple(int(n) for n in data.shape)
+        dtype = np.dtype(data.dtype)
+        if dtype.kind not in "iuf":
+            raise InvalidInput(
+                f"`image` must hold integers or floats, not {dtype}; pass the grey values or "
+                "colours of the image."
+            )
+        if channel_axis is not None:
+            axis = channel_axis + len(shape) if channel_axis < 0 else channel_axis
+            if not 0 <= axis < len(shape):
+                raise InvalidInput(
+                    f"`channel_axis` must be one of the {len(shape)} axes of `image` (shape "
+                    f"{shape}), not {channel_axis}; leave it out if there are no channels."
+                )
+            channel_axis = axis
+        elif len(shape) >= 3 and shape[-1] in (3, 4) and dtype == np.uint8:
+            channel_axis = len(shape) - 1
+        picture = cls(data, channel_axis)
+        if math.prod(shape) == 0 or not any(n > 1 for n in picture.shape):
+            raise InvalidInput(
+                f"`image` (shape {shape}) must have at least two voxels along some axis; there is "
+                "nothing between which a boundary could be."
+            )
+        return picture
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape without the axis of channels."""
+        return tuple(int(n) for a, n in enumerate(self.data.shape) if a != self.channel_axis)
+
+    def slab(self, start: int, stop: int) -> Array:
+        """Return planes `start` to `stop` in their own type, as (channel, axis 0, ...)."""
+        index = [slice(None)] * len(self.data.shape)
+        index[1 if self.channel_axis == 0 else 0] = slice(start, stop)
+        values = np.asarray(self.data[tuple(index)])
+        if self.channel_axis is None:
+            return values[None]
+        moved = np.moveaxis(values, self.channel_axis, 0)
+        return moved[:3] if len(moved) == 4 else moved  # the fourth is transparency
+
+    def ranges(self, reach: int = 0) -> list[tuple[int, int]]:
+        """Return ranges of planes to look at, thick enough that what is beyond them is not more."""
+        thick = max(next(slabs(self.shape))[1], 2 * reach)
+        length = self.shape[0]
+        return [(start, min(start + thick, length)) for start in range(0, length, thick)]
+
+    def around(self, start: int, stop: int, reach: int) -> tuple[int, Array]:
+        """Return a range with `reach` planes on either side, and how many there are before it."""
+        above = max(0, start - reach)
+        return start - above, self.slab(above, min(self.shape[0], stop + reach))
+
+    def limits(self, tick: Tick) -> tuple[float, float]:
+        """Return the lowest and the highest value, or refuse values that nothing can be seen in."""
+        low, high = math.inf, -math.inf
+        for start, stop in self.ranges():
+            values = self.slab(start, stop)
+            if values.dtype.kind == "f" and not np.isfinite(values).all():
+                where = np.argwhere(~np.isfinite(values))[0]
+                index = [int(i) for i in where[1:]]
+                index[0] += start
+                raise InvalidInput(
+                    f"`image` has values that are NaN or infinite, the first at index "
+                    f"{tuple(index)}; replace them, e.g. by np.nan_to_num(image)."
+                )
+            low, high = min(low, float(values.min())), max(high, float(values.max()))
+            tick("looking the image over", stop, self.shape[0])
+        if low == high:
+            raise InvalidInput(
+                f"`image` is {low:g} everywhere, so it shows no boundary; pass the image that the "
+                "objects can be seen in."
+            )
+        return low, high
+
+
+def to_channels(values: Array, limits: tuple[float, float], colour: bool) -> Array:
+    """Return a slab as float32 in [0, 1], or as L*a*b* if it has three colours and `colour`.
+
+    Without `colour` several channels become one, their luminance or mean.
+    """
+    low, high = limits
+    # in float64, so that a small range far from 0 keeps its differences
+    unit = ((values.astype(np.float64) - low) / (high - low)).astype(np.float32)
+    if len(unit) == 1:
+        return unit
+    if len(unit) == 3:
+        from skimage import color
+
+        convert = color.rgb2lab if colour else color.rgb2gray
+        made: Array = convert(np.moveaxis(unit, 0, -1)).astype(np.float32)
+        return np.moveaxis(made, -1, 0) / np.float32(100) if colour else made[None]
+    grey: Array = unit.mean(axis=0, keepdims=True)
+    return unit if colour else grey
+
+
+CueKind = Literal["auto", "dark_ridges", "bright_ridges", "dark", "bright", "gradient", "colour"]
+KINDS: tuple[str, ...] = get_args(CueKind)
+_DEFAULT_SCALE = {"gradient": 2.0, "colour": 2.0}  # else 1: docs/superpixels.md has measurements
+_TOP = 0.01  # the share of voxels that count as boundary for certain
+_LEAST = 1e-6  # of the range of the image: less is rounding
+_PROBES, _PROBE = 4, 1 << 18  # slabs that "auto" looks at, and the voxels of one
+_THICK = 2.0  # times: by as much the response to thick lines grows at twice the scale, at least
+
+
+def boundary_cue(
+    image: object,
+    kind: CueKind = "auto",
+    *,
+    scale: float | None = None,
+    spacing: Sequence[float] | None = None,
+    channel_axis: int | None = None,
+    progress: ProgressCallback | None = None,
+) -> np.ndarray[Any, np.dtype[np.float32]]:
+    """Make a boundary map from an image alone: high on lines or edges, low inside objects.
+
+    It is what `oversegment` and the mean policy need. A map that a classifier learned for the
+    tissue is better where there is one; see "A cue from the bare image" in docs/superpixels.md.
+
+    Parameters
+    ----------
+    image : array or Volume, 1-D or more
+        Any integer or float type and range, also lazy. Colours need `channel_axis`, except bytes
+        whose last axis has length 3 or 4, which are taken for RGB(A). NaN is refused.
+    kind : str
+        ``"dark_ridges"``: thin dark lines or sheets, as membranes in electron microscopy;
+        ``"bright_ridges"``: thin bright ones, as a membrane stain; ``"dark"``, ``"bright"``: the
+        image itself, less its wider surroundings, for stained walls more than some four voxels
+        thick, inside which a ridge filter would find an object; ``"gradient"``: edges between grey
+        levels; ``"colour"``: edges in L*a*b*, or in all channels together if there are not three.
+        ``"auto"`` is "colour" where there are colours, else the ridges that stand out more: it
+        compares what the strongest hundredth of the voxels reaches for dark and for bright
+        ridges. If that more than doubles at twice the scale, the lines are too thick for ridges,
+        and it is "dark" or "bright" instead.
+    scale : float, optional
+        Standard deviation of the smoothing in voxels of the finest axis, about half the thickness
+        of a membrane; 1 for ridges and brightness and 2 for edges by default.
+    spacing : sequence of float, optional
+        Distance between voxels along each axis but that of the channels; 1 by default, or that of
+        the Volume. Along an axis where `scale` is less than half a voxel nothing is smoothed and no
+        boundary looked for: a stack with thick planes is looked at plane by plane.
+    channel_axis : int, optional
+        The axis of colours or channels; -1 for the last. All other axes are of space. Ridges and
+        "gradient" are looked for in the luminance.
+    progress : callable, optional
+        Called several times a second with a `Progress`; cancels by raising `Cancelled`.
+
+    Returns
+    -------
+    ndarray of float32
+        Of the shape of the image without its channels, in [0, 1]: 0 is no response ("dark" and
+        "bright": that of the lowest hundredth), 1 that of the strongest hundredth of the voxels.
+
+    Raises
+    ------
+    InvalidInput
+        If the image is constant, holds NaN, or shows nothing of this kind.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from napari_agglo.superpixels import boundary_cue
+    >>> image = np.full((9, 9), 200, np.uint8)
+    >>> image[:, 4] = 50
+    >>> boundary_cue(image).argmax(axis=1).tolist()
+    [4, 4, 4, 4, 4, 4, 4, 4, 4]
+    """
+    if kind not in KINDS:
+        known = ", ".join(repr(one) for one in KINDS)
+        raise InvalidInput(f"`kind` must be one of {known}, not {kind!r}; pass one of these.")
+    picture = Picture.of(unwrap(image, "image"), channel_axis)
+    if kind == "colour" and picture.channel_axis is None:
+        raise InvalidInput(
+            f"`image` (shape {picture.shape}) has no channels, so it has no colours; pass "
+            "`channel_axis`, or kind='gradient'."
+        )
+    if spacing is None and isinstance(image, Volume):
+        spacing = image.spacing
+        if spacing is not None and len(spacing) == len(picture.shape) + 1:
+            spacing = tuple(d for a, d in enumerate(spacing) if a != picture.channel_axis)
+    spacings = check_spacing(spacing, len(picture.shape))
+    width = _check_scale(scale, picture.shape)
+    require_memory(picture.data, "image", 4)
+    tick = partial(report, progress)
+    limits = picture.limits(tick)
+    chosen: str = kind
+    if kind == "auto":
+        colours = picture.channel_axis is not None
+        chosen = "colour" if colours else _stronger(picture, limits, width, spacings, tick)
+    look = _look(chosen, width, spacings, picture.shape)
+    out = np.empty(picture.shape, np.float32)
+    for start, stop in picture.ranges(look.reach):
+        front, values = picture.around(start, stop, look.reach)
+        response = look.response(to_channels(values, limits, chosen == "colour"))
+        out[start:stop] = response[front : front + stop - start]
+        tick("looking for boundaries", stop, picture.shape[0])
+    _normalise(out, look, tick)
+    return out
+
+
+def _look(
+    kind: str, scale: float | None, spacings: tuple[float, ...], shape: tuple[int, ...]
+) -> Look:
+    width = _DEFAULT_SCALE.get(kind, 1.0) if scale is None else scale
+    look = Look.at(kind, width, spacings, shape)
+    if not look.axes:
+        raise InvalidInput(
+            f"`scale`={width:g} is less than half a voxel along every axis that `image` (shape "
+            f"{shape}) has voxels along; pass a larger one, in voxels of the finest axis."
+        )
+    return look
+
+
+def _check_scale(scale: object, shape: tuple[int, ...]) -> float | None:
+    if scale is None:
+        return None
+    most = max(4.0, max(shape) / 4)
+    if not is_number(scale) or not 0.5 <= float(scale) <= most:  # type: ignore[arg-type]
+        raise InvalidInput(
+            f"`scale` must be a number of voxels from 0.5 to {most:g} (a quarter of the longest "
+            f"axis), not {scale!r}; about half the thickness of a membrane, e.g. 1."
+        )
+    return float(scale)  # type: ignore[arg-type]
+
+
+def _stronger(
+    picture: Picture,
+    limits: tuple[float, float],
+    scale: float | None,
+    spacings: tuple[float, ...],
+    tick: Tick,
+) -> str:
+    """Return which lines stand out more, dark or bright, thin or thick, from a few slabs."""
+    length = picture.shape[0]
+    thick = max(1, min(length, _PROBE // math.prod(picture.shape[1:])))
+    starts = np.unique(np.linspace(0, length - thick, _PROBES).astype(int)).tolist()
+    fine = _look("dark_ridges", scale, spacings, picture.shape)
+    found = np.zeros((2, 2))  # dark or bright, at this scale or at twice of it
+    for number, start in enumerate(starts, 1):
+        _, values = picture.around(start, start + thick, fine.reach)
+        grey = to_channels(values, limits, False)
+        for one, image in enumerate((grey, -grey)):
+            for times in (1, 2):
+                look = replace(fine, sigmas=tuple(times * sigma for sigma in fine.sigmas))
+                found[one, times - 1] += robust_top(look.response(image), _TOP)
+        tick("looking at which lines stand out", number, len(starts))
+    bright = int(found[1, 0] > found[0, 0])
+    at_scale, at_twice = found[bright]
+    thick = at_scale > 0 and at_twice > _THICK * at_scale
+    return ("dark", "bright")[bright] + ("" if thick else "_ridges")
+
+
+def _normalise(out: Array, look: Look, tick: Tick) -> None:
+    """Bring the responses to [0, 1], in place: a hundredth of the voxels is 1."""
+    bottom = robust_top(out, 1 - _TOP) if look.kind in ("dark", "bright") else 0.0
+    top = robust_top(out, _TOP)
+    if top - bottom < _LEAST:  # so few lines that they are less than a hundredth
+        bottom, top = min(0.0, bottom), float(out.max(initial=-math.inf))
+    if top - bottom < _LEAST:
+        shown = look.kind.replace("_", " ")
+        raise InvalidInput(
+            f"`image` shows no {shown} at this `scale`; try another `kind` (one of "
+            f"{', '.join(KINDS)}) or a larger `scale`."
+        )
+    for start, stop in slabs(out.shape):
+        part = out[start:stop]
+        part -= np.float32(bottom)
+        part /= np.float32(top - bottom)
+        np.clip(part, 0, 1, out=part)
+        tick("normalising", stop, out.shape[0])

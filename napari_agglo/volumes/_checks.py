@@ -1,0 +1,317 @@
+"""The one gate: whatever comes in is checked here, before any kernel sees it.
+
+Every refusal names the argument, says what was expected and what came, and what to do. Kernels
+rely on it: they check nothing.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from napari_agglo._progress import ProgressCallback, report
+from napari_agglo.errors import InvalidInput
+from napari_agglo.volumes._volume import (
+    Volume,
+    in_memory,
+    is_lazy,
+    native,
+    pieces,
+    require_memory,
+    unwrap,
+)
+
+# The gate for spacing: one positive distance an axis, and one grid for all.
+
+
+_AXES = ("plane", "row", "column")
+
+
+def check_spacing(spacing: Sequence[float] | None, ndim: int) -> tuple[float, ...]:
+    """Return the distance between voxels along each axis; None means 1 along all of them.
+
+    The order is that of the axes: plane, row, column.
+
+    Examples
+    --------
+    >>> from napari_agglo.volumes import check_spacing
+    >>> check_spacing((40, 4, 4), 3)
+    (40.0, 4.0, 4.0)
+    >>> check_spacing(None, 2)
+    (1.0, 1.0)
+    """
+    if spacing is None:
+        return (1.0,) * ndim
+    order = ", ".join(_AXES[-ndim:]) if ndim <= len(_AXES) else "that of the axes"
+    wanted = f"`spacing` must be {ndim} positive numbers, one an axis (order: {order})"
+    try:
+        values = tuple(float(value) for value in spacing)
+    except (TypeError, ValueError):
+        raise InvalidInput(f"{wanted}, not {spacing!r}; e.g. {(1.0,) * ndim}.") from None
+    if len(values) != ndim:
+        raise InvalidInput(f"{wanted}, not {len(values)}: {values}; e.g. {(1.0,) * ndim}.")
+    if not all(math.isfinite(value) and value > 0 for value in values):
+        raise InvalidInput(f"{wanted}, not {values}; use 1 where the distance is not known.")
+    return values
+
+
+def check_same_spacing(inputs: Mapping[str, object]) -> tuple[float, ...] | None:
+    """Return the spacing that the Volumes among `inputs` share; None if none of them has one.
+
+    Parameters
+    ----------
+    inputs
+        Name to input; those that are no `Volume`, or know no spacing, have no say.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from napari_agglo.volumes import Volume, check_same_spacing
+    >>> fine = Volume(np.zeros((2, 2)), (1.0, 1.0))
+    >>> check_same_spacing({"superpixels": fine, "boundary": np.zeros((2, 2))})
+    (1.0, 1.0)
+    """
+    found: tuple[str, tuple[float, ...]] | None = None
+    for name, volume in inputs.items():
+        if not isinstance(volume, Volume) or volume.spacing is None:
+            continue
+        if found is None:
+            found = name, volume.spacing
+        elif len(found[1]) != len(volume.spacing) or not np.allclose(
+            found[1], volume.spacing, rtol=1e-4, atol=0
+        ):
+            raise InvalidInput(
+                f"`{found[0]}` has spacing {found[1]} and `{name}` has {volume.spacing}; they must "
+                "be on one grid: resample one, or correct the spacing with "
+                "Volume(data, spacing=...)."
+            )
+    return found[1] if found else None
+
+
+# The gate for shapes: one for all that belongs together, and no colours among them.
+
+
+def refuse_colours(data: Any, name: str) -> None:
+    """Refuse bytes whose last axis has length 3 or 4: a colour picture, not a volume so thin.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from napari_agglo.volumes import refuse_colours
+    >>> refuse_colours(np.zeros((5, 6, 3), np.uint8), "boundary")
+    Traceback (most recent call last):
+    ...
+    napari_agglo.errors.InvalidInput: `boundary` (shape (5, 6, 3), uint8) looks like an RGB(A) ...
+    """
+    shape = tuple(data.shape)
+    if len(shape) >= 3 and shape[-1] in (3, 4) and np.dtype(data.dtype) == np.uint8:
+        raise InvalidInput(
+            f"`{name}` (shape {shape}, uint8) looks like an RGB(A) image; convert it to grey or "
+            f"pick a channel, e.g. image[..., 0]. If it is a volume {shape[-1]} voxels wide, pass "
+            "it as image.astype('uint16')."
+        )
+
+
+def check_same_shape(first: object, second: object, first_name: str, second_name: str) -> None:
+    """Refuse two arrays (or shapes) that are not of one shape, with a hint at what is the matter.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from napari_agglo.volumes import check_same_shape
+    >>> check_same_shape(np.zeros((2, 3)), (2, 3), "mask", "image")
+    """
+    one, two = _shape(first), _shape(second)
+    if one == two:
+        return
+    said = f"{_quoted(first_name)} (shape {one}) must match {_quoted(second_name)} (shape {two})"
+    for a, b, name in ((one, two, first_name), (two, one, second_name)):
+        if len(b) == len(a) + 1 and b[:-1] == a and b[-1] in (3, 4):
+            other = second_name if name == first_name else first_name
+            raise InvalidInput(
+                f"{said}; {_quoted(other)} looks like an RGB(A) image: convert it to grey or pick "
+                "a channel, e.g. image[..., 0]."
+            )
+        axes = _singletons_to_drop(b, a)
+        if axes is not None:
+            other = second_name if name == first_name else first_name
+            which = f"axis {axes[0]}" if len(axes) == 1 else f"axes {axes}"
+            drop = axes[0] if len(axes) == 1 else axes
+            raise InvalidInput(
+                f"{said}; {_quoted(other)} has {which} of length 1 in excess: drop it with "
+                f"np.squeeze(..., axis={drop})."
+            )
+        extra = _axis_to_pick(b, a)
+        if extra is not None:
+            other = second_name if name == first_name else first_name
+            array = f"array[{':, ' * extra}0]"
+            raise InvalidInput(
+                f"{said}; {_quoted(other)} has an extra axis, axis {extra} of length {b[extra]}: "
+                f"pick one index of it, e.g. FILE:{extra}=0 for a file or {array} for an array."
+            )
+    if len(one) == len(two) and sorted(one) == sorted(two):
+        raise InvalidInput(f"{said}; the axes seem to be in another order: transpose one of them.")
+    raise InvalidInput(f"{said}; pass the same crop of both.")
+
+
+def _shape(thing: Any) -> tuple[int, ...]:
+    return tuple(int(n) for n in getattr(thing, "shape", thing))
+
+
+def _quoted(name: str) -> str:
+    return name if name.startswith("the ") else f"`{name}`"
+
+
+def _axis_to_pick(longer: tuple[int, ...], shorter: tuple[int, ...]) -> int | None:
+    """Return the first axis without which `longer` would equal `shorter`, else None."""
+    if len(longer) == len(shorter) + 1:
+        for axis in range(len(longer)):
+            if longer[:axis] + longer[axis + 1 :] == shorter:
+                return axis
+    return None
+
+
+def _singletons_to_drop(
+    longer: tuple[int, ...], shorter: tuple[int, ...]
+) -> tuple[int, ...] | None:
+    """Return axes of length 1 whose removal makes `longer` equal to `shorter`, else None."""
+    axes: list[int] = []
+    position = 0
+    for axis, length in enumerate(longer):
+        if position < len(shorter) and length == shorter[position]:
+            position += 1
+        elif length == 1:
+            axes.append(axis)
+        else:
+            return None
+    return tuple(axes) if axes and position == len(shorter) else None
+
+
+def check_labels(
+    labels: object,
+    name: str = "superpixels",
+    *,
+    mask_ok: bool | None = None,
+    progress: ProgressCallback | None = None,
+) -> np.ndarray[Any, Any]:
+    """Return `labels` as a C-order integer array in memory, or say why it is not a label image.
+
+    Parameters
+    ----------
+    labels
+        A `Volume`, an array, a lazy array (dask, Zarr) or a pyramid, whose level 0 is taken. A
+        lazy one is read only if it fits in memory.
+    name
+        What the message calls it.
+    mask_ok
+        Whether a binary mask (no id but 1, or 255, and that in several pieces) may pass. By default
+        it may, except where superpixels are wanted.
+    progress
+        Called several times a second.
+
+    Returns
+    -------
+    ndarray
+        The same array where that is possible, never modified.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from napari_agglo.volumes import check_labels
+    >>> check_labels(np.asfortranarray([[1, 2], [1, 3]])).flags.c_contiguous
+    True
+    >>> check_labels(np.array([0.1, 0.9]))
+    Traceback (most recent call last):
+    ...
+    napari_agglo.errors.InvalidInput: `superpixels` must hold integer labels, not float64; ...
+    """
+    data = unwrap(labels, name)
+    dtype = np.dtype(data.dtype)
+    if dtype == np.bool_:
+        raise InvalidInput(
+            f"`{name}` must hold integer labels, not a bool mask; "
+            "label its components first, e.g. scipy.ndimage.label(mask)[0]."
+        )
+    if dtype.kind not in "iu":
+        raise InvalidInput(
+            f"`{name}` must hold integer labels, not {dtype}; "
+            "pass the label image, or convert one that holds whole numbers with .astype(int)."
+        )
+    if len(data.shape) == 0:
+        raise InvalidInput(f"`{name}` must have at least one axis, not be a single number.")
+    if is_lazy(data):
+        require_memory(data, name, extra_per_voxel=4)  # the dense ids come on top
+    array = native(in_memory(data, name, progress))
+    if dtype.kind == "i" and array.size:
+        lowest = 0
+        flat = array.reshape(-1)
+        for start, stop in pieces(flat.size):
+            lowest = min(lowest, int(flat[start:stop].min()))
+            report(progress, f"checking {name}", stop, flat.size)
+        if lowest < 0:
+            raise InvalidInput(
+                f"`{name}` must hold labels of 0 or more, but {int((array < 0).sum())} voxels are "
+                f"negative (lowest {lowest}); 0 is no region, so set them to 0 or to a new id."
+            )
+    if mask_ok is None:
+        mask_ok = name != "superpixels"
+    if not mask_ok:
+        _refuse_binary_mask(array, name)
+    return array
+
+
+def _refuse_binary_mask(array: np.ndarray[Any, Any], name: str) -> None:
+    """Refuse an image of 0 and 1, or 0 and 255, in pieces: a mask that nobody has labelled yet.
+
+    Any other id was given by someone: a crop may well hold one region, in several pieces.
+    """
+    only = _only_label(array.reshape(-1))
+    if only not in (1, 255):
+        return
+    from scipy import ndimage  # slow to import, and seldom needed
+
+    pieces = int(ndimage.label(array)[1])
+    if pieces > 1:
+        raise InvalidInput(
+            f"`{name}` looks like a binary mask: its only label is {only}, in {pieces} separate "
+            "pieces; label them first, e.g. scipy.ndimage.label(mask)[0], or, if they are one "
+            "region, give it another id, e.g. labels * 2."
+        )
+
+
+def _only_label(flat: np.ndarray[Any, Any], block: int = 1 << 16) -> int:
+    """Return the one non-zero label, or 0 if there are none or several; stops at the second."""
+    only = 0
+    for start in range(0, flat.size, block):
+        part = flat[start : start + block]
+        highest = int(part.max())
+        if highest == 0:
+            continue
+        only = only or highest
+        if highest != only or bool(((part != 0) & (part != only)).any()):
+            return 0
+    return only
+
+
+def check_mask(mask: object, shape: Sequence[int], name: str = "mask") -> np.ndarray[Any, Any]:
+    """Return `mask` as a C-order bool array of `shape`; integers count as true unless 0.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from napari_agglo.volumes import check_mask
+    >>> check_mask(np.array([0, 1, 255]), (3,))
+    array([False,  True,  True])
+    """
+    data = unwrap(mask, name)
+    dtype = np.dtype(data.dtype)
+    if dtype.kind not in "biu":
+        raise InvalidInput(
+            f"`{name}` must be a mask of bool or integers, not {dtype}; "
+            "compare it with a level first, e.g. mask > 0.5."
+        )
+    check_same_shape(data, shape, name, "the image")
+    return np.ascontiguousarray(np.asarray(data[...]) != 0)

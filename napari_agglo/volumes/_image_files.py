@@ -1,0 +1,196 @@
+"""Read single pictures, and stacks of them: a folder, or a pattern such as ``slices/*.png``."""
+
+from __future__ import annotations
+
+import glob
+import math
+import re
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.lib import format as npy_format
+
+from napari_agglo.errors import InvalidInput
+from napari_agglo.volumes._on_disk import Index, OnDisk, reading
+from napari_agglo.volumes._open import arrange, split_picks, usable_spacing
+from napari_agglo.volumes._volume import Volume
+
+# Read .npy (memory-mapped) and .npz; nothing is ever unpickled.
+
+
+SPACING_MEMBER = "spacing"
+
+
+def open_npy(path: Path, key: str | None) -> Volume:
+    """Map an .npy file into memory, read-only."""
+    inner, picks = split_picks(key)
+    if inner is not None:
+        raise InvalidInput(
+            f"{path} holds one array, so it has no key {inner!r}; drop the :{inner}."
+        )
+    with reading(path, "npy"), path.open("rb") as file:
+        shape, _, dtype = _header(file, path)
+        stored = path.stat().st_size - file.tell()
+        if math.prod(shape) * dtype.itemsize > stored:
+            raise ValueError(
+                f"it should hold {math.prod(shape) * dtype.itemsize} bytes, not {stored}"
+            )
+        if math.prod(shape) == 0:
+            data: Any = np.empty(shape, dtype)  # nothing to map
+        else:
+            data = np.load(path, mmap_mode="r", allow_pickle=False)
+    picked, _ = arrange(data, "", None, picks, path.name)
+    return Volume(picked, None, path.name)
+
+
+def open_npz(path: Path, key: str | None) -> Volume:
+    """Open one member of an .npz; it is read, whole, when its voxels are asked for."""
+    with reading(path, "npz"), zipfile.ZipFile(path) as archive:
+        members = [name.removesuffix(".npy") for name in archive.namelist()]
+        inner, picks = (key, {}) if key in members else split_picks(key)
+        member = _member(members, inner, path)
+        with archive.open(f"{member}.npy") as file:
+            shape, _, dtype = _header(file, path)
+            declared = math.prod(shape) * dtype.itemsize + file.tell()
+        if declared != archive.getinfo(f"{member}.npy").file_size:
+            raise ValueError(f"{member} has not the size that it declares")
+        spacing = _spacing(archive, members, len(shape))
+
+    def read(index: Index) -> Any:
+        with reading(path, "npz"), zipfile.ZipFile(path) as again, again.open(f"{member}.npy") as f:
+            return npy_format.read_array(f, allow_pickle=False)[index]
+
+    name = f"{path.name}:{member}"
+    # one chunk: a slab-wise reader would otherwise decompress the whole for each slab
+    data = OnDisk(shape, dtype, read, shape)
+    picked, kept = arrange(data, "", spacing, picks, name)
+    return Volume(picked, kept, name)
+
+
+def _header(file: Any, path: Path) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+    version = npy_format.read_magic(file)
+    readers = {
+        (1, 0): npy_format.read_array_header_1_0,
+        (2, 0): npy_format.read_array_header_2_0,
+    }
+    if version not in readers:
+        raise ValueError(f"version {version} holds no plain numbers")
+    shape, fortran, dtype = readers[version](file)
+    if dtype.hasobject:
+        raise InvalidInput(
+            f"{path} holds Python objects, which can run code when read; save it as numbers."
+        )
+    if any(n < 0 for n in shape):
+        raise ValueError(f"shape {shape}")
+    return shape, fortran, dtype
+
+
+def _member(members: list[str], key: str | None, path: Path) -> str:
+    arrays = [name for name in members if name != SPACING_MEMBER] or members
+    if key is not None and key in members:
+        return key
+    listed = ", ".join(members) or "none"
+    if key is not None:
+        raise InvalidInput(f"{path} has no member {key!r}; it holds: {listed}.")
+    if len(arrays) == 1:
+        return arrays[0]
+    raise InvalidInput(f"{path} holds {len(arrays)} arrays; name one: {path}:KEY, of {listed}.")
+
+
+def _spacing(archive: zipfile.ZipFile, members: list[str], ndim: int) -> tuple[float, ...] | None:
+    if SPACING_MEMBER not in members:
+        return None
+    with archive.open(f"{SPACING_MEMBER}.npy") as file:
+        if archive.getinfo(f"{SPACING_MEMBER}.npy").file_size > 4096:
+            return None
+        stored = npy_format.read_array(file, allow_pickle=False)
+    return usable_spacing(stored.reshape(-1).tolist(), ndim)
+
+
+PICTURES = (".png", ".jpg", ".jpeg", ".bmp")
+_PLANES = (*PICTURES, ".tif", ".tiff")
+
+
+def natural_key(name: str) -> list[tuple[int, int, str]]:
+    """Sort key in which "img2" comes before "img10".
+
+    >>> sorted(["img10", "img2", "img1"], key=natural_key)
+    ['img1', 'img2', 'img10']
+    """
+    parts = re.findall(r"\d+|\D+", name)
+    return [(0, int(part), part) if part.isdecimal() else (1, 0, part.lower()) for part in parts]
+
+
+def open_picture(path: Path, key: str | None) -> Volume:
+    """Read one picture."""
+    inner, picks = split_picks(key)
+    if inner is not None:
+        raise InvalidInput(
+            f"{path} holds one image, so it has no key {inner!r}; drop the :{inner}."
+        )
+    data, _ = arrange(*_read_plane(path), None, picks, str(path))
+    return Volume(data, None, path.name)
+
+
+def open_stack(source: Path, key: str | None) -> Volume:
+    """Open a folder of pictures, or those that match a pattern, as planes along axis 0."""
+    inner, picks = split_picks(key)
+    if inner is not None:
+        raise InvalidInput(f"{source} is a stack of images, so it has no key {inner!r}.")
+    found = list(source.iterdir()) if source.is_dir() else [Path(p) for p in glob.glob(str(source))]
+    files = [p for p in found if p.suffix.lower() in _PLANES and not p.name.startswith(".")]
+    if not files:
+        raise InvalidInput(
+            f"{source} holds no images ({', '.join(_PLANES)}); name a file, or a folder of planes."
+        )
+    suffixes = {file.suffix.lower() for file in files}
+    if len(suffixes) > 1:
+        raise InvalidInput(
+            f"{source} holds images of several kinds ({', '.join(sorted(suffixes))}); "
+            f"name one kind by a pattern, e.g. {source / ('*' + min(suffixes))}."
+        )
+    files.sort(key=lambda file: natural_key(file.name))
+    first, axes = _read_plane(files[0])
+
+    def read(index: Index) -> Any:
+        chosen = index[0]
+        if isinstance(chosen, int):
+            return _checked_plane(files[chosen], first)[index[1:]]
+        planes = files[chosen]
+        out = np.empty((len(planes), *first[index[1:]].shape), first.dtype)
+        for number, file in enumerate(planes):
+            out[number] = _checked_plane(file, first)[index[1:]]
+        return out
+
+    _checked_plane(files[-1], first)
+    data = OnDisk((len(files), *first.shape), first.dtype, read, (1, *first.shape))
+    # a plane whose own axes are not named leaves them all without names
+    axes = ("z" if "z" not in axes.lower() else "n") + axes if len(axes) == first.ndim else ""
+    picked, _ = arrange(data, axes, None, picks, str(source))
+    return Volume(picked, None, source.name)
+
+
+def _read_plane(file: Path) -> tuple[np.ndarray[Any, Any], str]:
+    """Return a picture and the letters of its axes, "c" for its colours."""
+    if file.suffix.lower() in PICTURES:
+        import imageio.v3 as iio
+
+        with reading(file, file.suffix[1:].upper()):
+            picture = np.asarray(iio.imread(file, plugin="pillow"))
+        return picture, {2: "yx", 3: "yxc"}.get(picture.ndim, "")
+    from napari_agglo.volumes._tiff import open_series
+
+    data, axes, _, _ = open_series(file)
+    return np.asarray(data[...]), axes
+
+
+def _checked_plane(file: Path, first: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    plane, _ = _read_plane(file)
+    if plane.shape != first.shape or plane.dtype != first.dtype:
+        raise InvalidInput(
+            f"{file} (shape {plane.shape}, {plane.dtype}) differs from the first plane "
+            f"of its stack (shape {first.shape}, {first.dtype}); take it out, or make them alike."
+        )
+    return plane

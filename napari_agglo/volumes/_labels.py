@@ -1,0 +1,339 @@
+"""From the user's ids, which may be sparse, huge and 64-bit, to dense ids 0..n and back.
+
+Memory is proportional to the number of voxels, never to the largest id.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from napari_agglo._numba import inlined, kernel
+from napari_agglo._progress import ProgressCallback, report
+from napari_agglo.errors import InvalidInput
+from napari_agglo.volumes._checks import check_labels
+from napari_agglo.volumes._volume import PIECE, pieces
+
+# One label in several pieces is allowed; who wants a label a piece asks for it here.
+
+
+def split_components(labels: object, name: str = "labels") -> np.ndarray[Any, Any]:
+    """Give every piece of a label (connected through faces) a label of its own.
+
+    The largest piece keeps the id, the first in C order among equals; the others get new ids above
+    the highest one. The type is widened if the new ids need it.
+
+    Parameters
+    ----------
+    labels
+        Label image, anything that `check_labels` takes.
+    name
+        What a message calls it.
+
+    Returns
+    -------
+    ndarray
+        A new array; the input is not modified.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from napari_agglo.volumes import split_components
+    >>> split_components(np.array([5, 5, 0, 5, 7], np.uint8))
+    array([5, 5, 0, 8, 7], dtype=uint8)
+    """
+    array = check_labels(labels, name, mask_ok=True)
+    if array.size == 0:
+        return array.copy()
+    pieces = _pieces(array)
+    # pieces are numbered 1..n in C order of their first voxel; each has one id
+    count = int(pieces.max())
+    sizes = np.bincount(pieces.reshape(-1), minlength=count + 1)
+    ids = np.zeros(count + 1, array.dtype)
+    ids[pieces.reshape(-1)] = array.reshape(-1)
+    ids[0] = 0
+    order = np.lexsort((np.arange(1, count + 1), -sizes[1:], ids[1:])) + 1
+    extra = np.zeros(count + 1, bool)
+    extra[order[1:]] = ids[order[1:]] == ids[order[:-1]]
+    highest = int(ids.max())
+    needed = np.min_scalar_type(highest + int(extra.sum()))
+    dtype = array.dtype if _holds(array.dtype, highest + int(extra.sum())) else needed
+    table = ids.astype(dtype)
+    new = np.arange(1, int(extra.sum()) + 1, dtype=dtype)
+    table[extra] = new + np.asarray(highest, dtype)
+    split: np.ndarray[Any, Any] = table[pieces]
+    return split
+
+
+def _holds(dtype: np.dtype[Any], value: int) -> bool:
+    return value <= int(np.iinfo(dtype).max)
+
+
+def _pieces(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Return connected components of equal non-zero value, numbered from 1 in C order."""
+    parents = np.empty(array.size, np.int64)
+    _connect(array.reshape(-1), np.array(array.shape, np.int64), parents)
+    _number_roots(array.reshape(-1), parents)
+    return parents.reshape(array.shape)
+
+
+@inlined
+def _root(parents: Any, voxel: int) -> int:
+    while parents[voxel] != voxel:
+        parents[voxel] = parents[parents[voxel]]
+        voxel = parents[voxel]
+    return voxel
+
+
+@kernel
+def _connect(flat: Any, shape: Any, parents: Any) -> None:
+    """Join each voxel to equal ones before it; a root is the first voxel. Checks nothing."""
+    ndim = shape.size
+    place = np.zeros(ndim, np.int64)
+    for i in range(flat.size):
+        parents[i] = i
+        stride = 1
+        for axis in range(ndim - 1, -1, -1):
+            if place[axis] > 0 and flat[i] != 0 and flat[i - stride] == flat[i]:
+                one, two = _root(parents, i), _root(parents, i - stride)
+                parents[max(one, two)] = min(one, two)
+            stride *= shape[axis]
+        for axis in range(ndim - 1, -1, -1):
+            place[axis] += 1
+            if place[axis] < shape[axis]:
+                break
+            place[axis] = 0
+
+
+@kernel
+def _number_roots(flat: Any, parents: Any) -> None:
+    """Replace each parent by the number of its piece, 0 where the label is 0. Checks nothing."""
+    count = 0
+    for i in range(flat.size):
+        # a parent comes before its child, so it holds its number already
+        if flat[i] == 0:
+            parents[i] = 0
+        elif parents[i] == i:
+            count += 1
+            parents[i] = count
+        else:
+            parents[i] = parents[parents[i]]
+
+
+_FIRST_TABLE = 1 << 12
+_SMALL_TABLE = 1 << 16
+
+Tick = Callable[[int, int], None]  # pass, voxels of it that are done
+
+
+@dataclass(frozen=True, eq=False)
+class DenseLabels:
+    """A label image with ids 0..n, and the ids that the user gave them.
+
+    Attributes
+    ----------
+    image
+        uint32, C order, read-only; 0 is "no region" and stays 0. It shares no memory with the
+        input, so that one may go on painting there.
+    ids
+        uint64, read-only, length n + 1, ascending, ``ids[0] == 0``; ``ids[dense]`` is the user's
+        id.
+    dtype
+        The type of the user's label image.
+    """
+
+    image: np.ndarray[Any, np.dtype[np.uint32]]
+    ids: np.ndarray[Any, np.dtype[np.uint64]]
+    dtype: np.dtype[Any]
+
+    @property
+    def n_labels(self) -> int:
+        """Number of labels, 0 not counted."""
+        return len(self.ids) - 1
+
+
+def dense_labels(
+    labels: object, name: str = "labels", *, progress: ProgressCallback | None = None
+) -> DenseLabels:
+    """Renumber the labels of an image 1..n in ascending order of their ids.
+
+    Parameters
+    ----------
+    labels
+        Label image, anything that `check_labels` takes.
+    name
+        What a message calls it.
+    progress
+        Called several times a second.
+
+    Returns
+    -------
+    DenseLabels
+        With an image of its own, even where the input is dense already.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from napari_agglo.volumes import dense_labels
+    >>> dense = dense_labels(np.array([[7, 7, 2**40], [0, 3, 3]]))
+    >>> dense.image
+    array([[2, 2, 3],
+           [0, 1, 1]], dtype=uint32)
+    >>> dense.ids
+    array([            0,             3,             7, 1099511627776], dtype=uint64)
+    """
+    array = check_labels(labels, name, progress=progress)
+    dtype = np.dtype(array.dtype)
+    # No label is negative, so the unsigned view is the same image with half the kernels to compile.
+    unsigned = array.view(np.dtype(f"u{dtype.itemsize}"))
+    source = unsigned.reshape(-1)
+    # a copy of uint32 will be the image, renumbered in place
+    flat = np.empty_like(source) if source.dtype == np.uint32 else source
+
+    def tick(part: int, stop: int) -> None:  # four passes, of which the image may need but two
+        report(progress, f"numbering {name}", part * flat.size + stop, 4 * flat.size)
+
+    highest = 0
+    for start, stop in pieces(flat.size):
+        if flat is not source:
+            flat[start:stop] = source[start:stop]
+        highest = max(highest, int(flat[start:stop].max()))
+        tick(0, stop)
+    if highest < max(2 * flat.size, _SMALL_TABLE):
+        image, ids = _by_table(flat, highest, tick)
+    else:
+        image, ids = _by_hash(flat, tick)
+    image = image.reshape(array.shape)
+    image.flags.writeable = False
+    ids.flags.writeable = False
+    return DenseLabels(image, ids, dtype)
+
+
+def _by_table(
+    flat: np.ndarray[Any, Any], highest: int, tick: Tick
+) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    """Return the dense image and its ids; a uint32 `flat` is overwritten, and is the image."""
+    seen = np.zeros(highest + 1, np.uint8)
+    for start, stop in pieces(flat.size):
+        _mark_seen(flat[start:stop], seen)
+        tick(1, stop)
+    seen[0] = 1
+    ids = np.flatnonzero(seen).astype(np.uint64)
+    if len(ids) == highest + 1 and flat.dtype == np.uint32:
+        return flat, ids
+    table = np.cumsum(seen, dtype=np.uint32)
+    table -= np.uint32(1)
+    image = flat if flat.dtype == np.uint32 else np.empty(flat.size, np.uint32)
+    for start, stop in pieces(flat.size):
+        _look_up(flat[start:stop], table, image[start:stop])
+        tick(3, stop)
+    return image, ids
+
+
+def _by_hash(
+    flat: np.ndarray[Any, Any], tick: Tick
+) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    image = np.empty(flat.size, np.uint32)
+    slots = np.zeros(_FIRST_TABLE, np.uint32)
+    keys = np.zeros(_FIRST_TABLE // 2 + 1, np.uint64)  # keys[0] = 0 is "no region"
+    position, count = 0, 0
+    with np.errstate(over="ignore"):  # the hash wraps on purpose; numpy minds if not compiled
+        while position < flat.size:
+            stop = min(position + PIECE, flat.size)
+            position, count = _number_by_hash(flat, image, slots, keys, position, stop, count)
+            tick(1, position)
+            if position == stop:
+                continue
+            if 4 * len(slots) > 2**34:
+                raise InvalidInput("`labels` has more than 2**32 - 1 labels; pass a crop.")
+            slots = np.zeros(4 * len(slots), np.uint32)
+            grown = np.zeros(len(slots) // 2 + 1, np.uint64)
+            grown[: count + 1] = keys[: count + 1]
+            keys = grown
+            _fill_slots(slots, keys, count)
+    keys = keys[: count + 1]
+    order = np.argsort(keys)  # ids are distinct, so any sort gives one order, and 0 stays first
+    rank = np.empty(count + 1, np.uint32)
+    rank[order] = np.arange(count + 1, dtype=np.uint32)
+    for start, stop in pieces(flat.size):
+        _look_up(image[start:stop], rank, image[start:stop])
+        tick(3, stop)
+    return image, keys[order]
+
+
+@kernel
+def _mark_seen(flat: Any, seen: Any) -> None:
+    """Set ``seen[v]`` for each value of `flat` that `seen` is long enough for.
+
+    All are, unless someone paints in the image while it is read; that must not write elsewhere.
+    """
+    for i in range(flat.size):
+        if flat[i] < seen.size:
+            seen[flat[i]] = 1
+
+
+@kernel
+def _look_up(flat: Any, table: Any, out: Any) -> None:
+    """Set ``out[i] = table[flat[i]]``, 0 beyond the table; `out` may be `flat`."""
+    for i in range(flat.size):
+        out[i] = table[flat[i]] if flat[i] < table.size else 0
+
+
+@inlined
+def _hash(key: Any) -> Any:
+    """Mix the bits of a uint64 well enough that runs of ids and block offsets spread alike."""
+    key ^= key >> np.uint64(33)
+    key *= np.uint64(0xFF51AFD7ED558CCD)
+    key ^= key >> np.uint64(33)
+    return key
+
+
+@kernel
+def _number_by_hash(
+    flat: Any, image: Any, slots: Any, keys: Any, position: int, end: int, count: int
+) -> tuple[int, int]:
+    """Give labels numbers in the order of first voxels, from `position` to `end`. Checks nothing.
+
+    `slots` is an open-addressing table (a power of two long) of indices into `keys`, 0 where free.
+    Stops when `keys` is full, for the caller to grow both and call again; returns how far it came
+    and how many labels there are.
+    """
+    mask = np.uint64(slots.size - 1)
+    last_key = np.uint64(0)
+    last_number = np.uint32(0)
+    for i in range(position, end):
+        key = np.uint64(flat[i])
+        if key != last_key:  # labels come in runs: most voxels need no look-up
+            if key == np.uint64(0):
+                number = np.uint32(0)
+            else:
+                slot = _hash(key) & mask
+                number = slots[slot]
+                while number != 0 and keys[number] != key:
+                    slot = (slot + np.uint64(1)) & mask
+                    number = slots[slot]
+                if number == 0:
+                    if count + 1 >= keys.size:
+                        return i, count
+                    count += 1
+                    number = np.uint32(count)
+                    slots[slot] = number
+                    keys[count] = key
+            last_key = key
+            last_number = number
+        image[i] = last_number
+    return end, count
+
+
+@kernel
+def _fill_slots(slots: Any, keys: Any, count: int) -> None:
+    """Enter ``keys[1..count]``, all distinct, into an empty table. Checks nothing."""
+    mask = np.uint64(slots.size - 1)
+    for number in range(1, count + 1):
+        slot = _hash(keys[number]) & mask
+        while slots[slot] != 0:
+            slot = (slot + np.uint64(1)) & mask
+        slots[slot] = np.uint32(number)

@@ -1,0 +1,294 @@
+"""What a run works on: arrays and where they lie in the world, never layers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from napari_agglo._progress import ProgressCallback, report
+from napari_agglo.errors import InvalidInput
+from napari_agglo.graph import RegionGraph, region_graph
+from napari_agglo.superpixels import oversegment
+from napari_agglo.volumes import check_same_shape, dense_labels, split_components, unwrap
+from napari_agglo.volumes._volume import slabs
+
+# Start from the segmentation of another tool: superpixels that respect it, and which is whose.
+
+
+def divided(
+    superpixels: Any, segmentation: Any, progress: ProgressCallback | None = None
+) -> tuple[NDArray[np.uint32], NDArray[np.uint64]]:
+    """Return superpixels that cross no border of a segmentation, and the segment of each.
+
+    Parameters
+    ----------
+    superpixels, segmentation : array of int
+        Label images of one shape. Where the segmentation is 0 there is no segment to respect.
+
+    Returns
+    -------
+    superpixels : ndarray of uint32
+        1 to n, each connected; 0 where it was 0.
+    segments : ndarray of uint64, shape (n + 1,)
+        The id of the segment that holds each superpixel, 0 for none.
+
+    Examples
+    --------
+    >>> pieces, whose = divided(np.array([[1, 1, 1, 2]]), np.array([[8, 8, 9, 9]]))
+    >>> pieces.tolist(), whose.tolist()
+    ([[1, 1, 2, 3]], [0, 8, 9, 9])
+    """
+    check_same_shape(segmentation, superpixels, "start from", "superpixels")
+    fine = dense_labels(superpixels, "superpixels", progress=progress)
+    coarse = dense_labels(segmentation, "start from", progress=progress)
+    pairs = fine.image.astype(np.int64) * (coarse.n_labels + 1) + coarse.image
+    pairs += 256  # a single label 1 or 255 would be taken for a mask
+    pairs[fine.image == 0] = 0
+    whole = dense_labels(split_components(pairs), "superpixels", progress=progress)
+    segments = np.zeros(whole.n_labels + 1, np.uint64)
+    segments[whole.image.reshape(-1)] = coarse.ids[coarse.image.reshape(-1)]
+    segments[0] = 0
+    return whole.image, segments
+
+
+# The values of each cue that mean 0 and 1, found in the data where the user did not say.
+
+
+Ranges = dict[str, tuple[float, float]]
+_SLACK = 0.01  # beyond 0 and 1 is rounding, as at the gate of the graph
+
+
+def settled_ranges(
+    cues: Mapping[str, Any],
+    given: Mapping[str, tuple[float, float]],
+    nan: str = "refuse",
+    progress: ProgressCallback | None = None,
+) -> Ranges:
+    """Return a range for each cue: what is given, or 0 to 255 for bytes, 0 to 1 for floats.
+
+    Other whole numbers have the range of their values. Floats that are not within 0 and 1 are
+    refused: nobody but the user knows what they mean.
+
+    Examples
+    --------
+    >>> cues = {"boundary": np.zeros((2, 2), np.uint8), "depth": np.array([[3, 900]], np.uint16)}
+    >>> settled_ranges(cues, {})
+    {'boundary': (0.0, 255.0), 'depth': (3.0, 900.0)}
+    """
+    ranges = dict(given)
+    for name, cue in cues.items():
+        if name in ranges:
+            continue
+        data = unwrap(cue, name)
+        dtype = np.dtype(data.dtype)
+        if dtype == np.uint8:
+            ranges[name] = (0.0, 255.0)
+            continue
+        low, high, odd = _look_over(data, name, progress)
+        if odd and nan == "refuse":
+            raise InvalidInput(
+                f"The cue “{name}” has {odd:,} values that are not numbers (NaN or infinite); "
+                "tick “NaN is boundary” in the Data step, or choose another cue."
+            )
+        if dtype.kind == "f" and low >= -_SLACK and high <= 1 + _SLACK:
+            low, high = 0.0, 1.0
+        elif dtype.kind == "f":
+            raise InvalidInput(
+                f"The cue “{name}” has values from {low:g} to {high:g}, not from 0 to 1. Say which "
+                f"mean “no boundary” and “boundary” under Range in the Data step, for instance "
+                f"{math.floor(low):g}:{math.ceil(high):g}."
+            )
+        if low == high:
+            raise InvalidInput(
+                f"The cue “{name}” is {low:g} everywhere, so it tells nothing; choose another."
+            )
+        ranges[name] = (low, high)
+    return ranges
+
+
+def _look_over(data: Any, name: str, progress: ProgressCallback | None) -> tuple[float, float, int]:
+    """Return the lowest and the highest finite value, and how many are not finite."""
+    low, high, odd = math.inf, -math.inf, 0
+    size = math.prod(data.shape)
+    for _, stop, values in slabs(data):
+        least, most = float(values.min()), float(values.max())
+        if not math.isfinite(least + most):
+            finite = values[np.isfinite(values)]
+            odd += values.size - finite.size
+            least = float(finite.min(initial=math.inf))
+            most = float(finite.max(initial=-math.inf))
+        low, high = min(low, least), max(high, most)
+        report(progress, f"looking over {name}", stop, size)
+    return low, high, odd
+
+
+@dataclass(frozen=True)
+class Placement:
+    """Where data lie in the world: new layers get the same, so that all stay on top of each other.
+
+    Attributes
+    ----------
+    scale, translate : tuple of float
+        As of a napari layer, an entry for each axis.
+    units : tuple of str, optional
+        The unit of each axis.
+    axis_labels : tuple of str, optional
+        The name of each axis.
+    """
+
+    scale: tuple[float, ...]
+    translate: tuple[float, ...]
+    units: tuple[str, ...] | None = None
+    axis_labels: tuple[str, ...] | None = None
+
+    @classmethod
+    def plain(cls, ndim: int) -> Placement:
+        """Return that of data whose pixels have size 1."""
+        return cls((1.0,) * ndim, (0.0,) * ndim)
+
+    @classmethod
+    def of(cls, layer: Any) -> Placement:
+        """Return that of a layer."""
+        return cls(
+            tuple(float(one) for one in layer.scale),
+            tuple(float(one) for one in layer.translate),
+            tuple(str(one) for one in layer.units),
+            tuple(str(one) for one in layer.axis_labels),
+        )
+
+    def matches(self, other: Placement) -> bool:
+        """Return whether data of both lie on top of each other."""
+        return (
+            len(self.scale) == len(other.scale)
+            and np.allclose(self.scale, other.scale)
+            and np.allclose(self.translate, other.translate)
+        )
+
+    def keywords(self) -> dict[str, Any]:
+        """Return what a layer is made with."""
+        given: dict[str, Any] = {"scale": self.scale, "translate": self.translate}
+        if self.units is not None:
+            given["units"] = self.units
+        if self.axis_labels is not None:
+            given["axis_labels"] = self.axis_labels
+        return given
+
+    def to_world(self, index: Any) -> tuple[float, ...]:
+        """Return the place of a pixel in the world."""
+        return tuple(
+            float(i) * s + t for i, s, t in zip(index, self.scale, self.translate, strict=True)
+        )
+
+
+@dataclass(frozen=True)
+class Material:
+    """One volume: what was chosen in the Data step.
+
+    Attributes
+    ----------
+    name : str
+        What to call it.
+    cues : dict of str to array
+        Evidence by name, the boundary cue first; empty while there is none.
+    ranges : dict of str to (float, float)
+        The values of each cue that mean 0 and 1; found in the data for cues that are not named.
+    image : array, optional
+        What is looked at; not needed to segment.
+    superpixels : array of int, optional
+        Given by the user, or computed; otherwise computed when they are needed.
+    gold : array of int, optional
+        The gold standard; 0 is not annotated.
+    placement : Placement
+        Where it lies.
+    per_plane : bool
+        Whether superpixels are computed in each plane by itself.
+    min_size : int, optional
+        Of superpixels that are computed.
+    nan : {"refuse", "boundary"}
+        What to do with values of a cue that are not numbers.
+    start : array of int, optional
+        A segmentation of another tool: no superpixel crosses its borders.
+    partition : array of int, optional
+        The segment of `start` that holds each superpixel, once there are superpixels.
+    origin : Material, optional
+        What it was before superpixels were computed.
+    """
+
+    name: str
+    placement: Placement
+    cues: dict[str, Any] = field(default_factory=dict)
+    ranges: Ranges = field(default_factory=dict)
+    image: Any = None
+    superpixels: Any = None
+    gold: Any = None
+    per_plane: bool = False
+    min_size: int | None = None
+    nan: Literal["refuse", "boundary"] = "refuse"
+    start: Any = None
+    partition: NDArray[np.uint64] | None = None
+    origin: Material | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape that all of it has."""
+        for one in (self.superpixels, *self.cues.values(), self.gold):
+            if one is not None:
+                return tuple(int(n) for n in one.shape)
+        return ()
+
+    @property
+    def spacing(self) -> tuple[float, ...]:
+        """The size of a pixel along each axis."""
+        return tuple(abs(one) for one in self.placement.scale)
+
+    def oversegmented(self, progress: ProgressCallback | None = None) -> Material:
+        """Return it with superpixels: those that it has, or computed from its first cue."""
+        if self.superpixels is None:
+            return self._computed(progress).oversegmented(progress)
+        if self.start is None or self.partition is not None:
+            return self
+        pieces, segments = divided(self.superpixels, self.start, progress)
+        return replace(self, superpixels=pieces, partition=segments, origin=self.origin or self)
+
+    def _computed(self, progress: ProgressCallback | None) -> Material:
+        name, cue = self._boundary()
+        ready = self._ranged(progress)
+        found = oversegment(
+            cue,
+            spacing=self.spacing,
+            per_plane=self.per_plane,
+            min_size=self.min_size,
+            value_range=ready.ranges[name],
+            nan=self.nan,
+            progress=progress,
+        )
+        return replace(ready, superpixels=found, origin=self)
+
+    def _ranged(self, progress: ProgressCallback | None) -> Material:
+        return replace(self, ranges=settled_ranges(self.cues, self.ranges, self.nan, progress))
+
+    def graph(self, progress: ProgressCallback | None = None) -> RegionGraph:
+        """Return the region graph; superpixels are computed if there are none."""
+        self._boundary()
+        whole = self.oversegmented(progress)._ranged(progress)
+        return region_graph(
+            whole.superpixels,
+            whole.cues,
+            spacing=self.spacing,
+            ranges=whole.ranges,
+            nan=whole.nan,
+            progress=progress,
+        )
+
+    def _boundary(self) -> tuple[str, Any]:
+        for name, cue in self.cues.items():
+            return name, cue
+        raise InvalidInput(
+            "There is no boundary cue yet; choose one in step 1, Data, or make one from the image "
+            "there."
+        )

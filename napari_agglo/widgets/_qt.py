@@ -1,0 +1,173 @@
+"""Connect a widget to a signal of the project, for as long as the widget lives."""
+
+from __future__ import annotations
+
+import inspect
+import logging
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+from napari.utils.notifications import show_error, show_info, show_warning
+from napari.utils.theme import get_theme
+from psygnal import SignalInstance
+from qtpy.QtCore import QObject, Qt
+from qtpy.QtGui import QIcon
+from qtpy.QtWidgets import QApplication, QMessageBox, QWidget
+from superqt import QCollapsible
+
+from napari_agglo.errors import AggloError, Cancelled
+
+# What the user is told, as napari notifications: never a traceback to read in a terminal.
+
+
+_log = logging.getLogger("napari_agglo")
+
+
+def tell(message: str) -> None:
+    """Say that something is so."""
+    show_info(message)
+
+
+def warn(message: str) -> None:
+    """Say what should be known before going on."""
+    show_warning(message)
+
+
+def tell_error(error: BaseException) -> None:
+    """Say what went wrong, and what to do."""
+    if isinstance(error, Cancelled):
+        return
+    if isinstance(error, AggloError):
+        show_error(str(error))
+    elif isinstance(error, MemoryError):
+        show_error("There is not enough memory for this. Crop the image, or close other programs.")
+    elif isinstance(error, OSError):
+        show_error(f"A file could not be read or written: {error}")
+    else:
+        # A fault of ours. The log has the details for a report; the window says what is lost.
+        _log.error("unexpected error", exc_info=error)
+        show_error(
+            f"Something unexpected went wrong ({type(error).__name__}: {error}). Nothing that was "
+            "there before has changed. Please report it with what you did."
+        )
+
+
+# A question with a few answers, which does not keep the window waiting.
+
+
+_asked: set[QMessageBox] = set()  # Python would let go of one without a parent at once
+
+
+def ask(title: str, text: str, choices: dict[str, Callable[[], object]]) -> QMessageBox:
+    """Ask; a click on an answer calls what belongs to it, Cancel calls nothing."""
+    box = QMessageBox(QMessageBox.Icon.Question, title, text, parent=QApplication.activeWindow())
+    box.setObjectName("agglo question")
+    box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+    answers: dict[Any, Callable[[], object]] = {}
+    for words, action in choices.items():
+        button = box.addButton(words, QMessageBox.ButtonRole.AcceptRole)
+        button.setObjectName(words)
+        answers[button] = action
+    box.addButton(QMessageBox.StandardButton.Cancel)
+
+    def answered(button: Any) -> None:
+        action = answers.get(button)
+        if action is not None:
+            try:
+                action()
+            except Exception as error:
+                tell_error(error)
+
+    box.buttonClicked.connect(answered)
+    _asked.add(box)
+    box.finished.connect(lambda: _asked.discard(box))
+    box.open()
+    return box
+
+
+# The colours of napari's theme, for what napari's style sheet does not reach.
+
+
+def theme_colours(viewer: Any) -> tuple[str, str]:
+    """Return the colours of background and text of a viewer's theme, in hexadecimal."""
+    theme = get_theme(viewer.theme)
+    return str(theme.background.as_hex()), str(theme.text.as_hex())
+
+
+# Parts that are folded away take no room while they are.
+
+
+def close_up(folding: QCollapsible) -> None:
+    """Take away the margins around a part that folds; its button says what is in it.
+
+    Its arrow is text like that of the steps, not an icon, which would stay black on dark.
+    """
+    button, title = folding.toggleButton(), folding.text()
+    button.setToolTip(folding.toolTip())
+    folding.setCollapsedIcon(QIcon())
+    folding.setExpandedIcon(QIcon())
+
+    def turn(is_open: bool) -> None:
+        button.setText(f"{'▾' if is_open else '▸'}  {title}")
+
+    folding.toggled.connect(turn)
+    turn(folding.isExpanded())
+    for widget in (folding, folding.content().parentWidget()):
+        layout = None if widget is None else widget.layout()
+        if layout is not None:
+            layout.setContentsMargins(0, 0, 0, 0)
+            layout.setSpacing(2)
+
+
+# What is to happen when a widget goes. Held here, for Python may collect a widget together with all
+# that only the widget holds, take that apart first, and crash when Qt then calls it.
+_ends: set[Callable[[], None]] = set()
+
+
+def link(widget: QWidget, signal: SignalInstance, method: Callable[..., Any]) -> None:
+    """Call `method`, of `widget`, whenever `signal` is emitted.
+
+    Qt destroys a widget before Python lets go of it; a signal that came between would call into
+    nothing, so the connection ends with the widget.
+    """
+    held = weakref.WeakMethod(method)
+    n = len(inspect.signature(method).parameters)
+
+    def call(*arguments: Any) -> None:
+        live = held()
+        if live is not None:
+            live(*arguments[:n])
+
+    signal.connect(call)
+    when_gone(widget, lambda: signal.disconnect(call, missing_ok=True))
+
+
+def when_gone(thing: QObject, action: Callable[[], object]) -> None:
+    """Call `action` when Qt destroys a thing, to which it must not refer."""
+
+    def end() -> None:
+        _ends.discard(end)
+        try:
+            action()
+        except Exception:  # an error in a slot ends the program; here it is ending by itself
+            _log.debug("something was gone already", exc_info=True)
+
+    _ends.add(end)
+    thing.destroyed.connect(end)
+
+
+# Connect a widget to an event of the viewer, for as long as the widget lives.
+
+
+def link_viewer(widget: QWidget, emitter: Any, method: Callable[[], Any]) -> None:
+    """Call `method`, of `widget`, whenever napari's `emitter` has an event; as `link` does."""
+    held = weakref.WeakMethod(method)
+
+    def call(_: object = None) -> None:
+        live = held()
+        if live is not None:
+            live()
+
+    emitter.connect(call)
+    when_gone(widget, lambda: emitter.disconnect(call))

@@ -1,0 +1,171 @@
+"""Where two panels differ: an overlay in colours, and a list to fly along."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from qtpy.QtCore import Qt, QTimer
+from qtpy.QtWidgets import (
+    QCheckBox,
+    QComboBox,
+    QHBoxLayout,
+    QHeaderView,
+    QLabel,
+    QTableWidget,
+    QTableWidgetItem,
+    QVBoxLayout,
+    QWidget,
+)
+
+from napari_agglo.compare import Disagreements
+from napari_agglo.widgets._qt import link
+from napari_agglo.widgets._scene import Scene
+from napari_agglo.widgets.compare._comparison import Focus
+from napari_agglo.widgets.compare._director import Director
+from napari_agglo.widgets.compare._grid import CODES
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+DIFFER = "differ"  # the name of the job
+LISTED = 30
+_REST = 300  # milliseconds without a move after which the list is made
+_COLUMNS = ("where they differ", "pixels", "bits")
+
+
+class Differing(QWidget):
+    """Choose a panel to compare with the first; the list follows when the slider rests."""
+
+    def __init__(self, director: Director, scene: Scene) -> None:
+        super().__init__()
+        self._director, self._scene = director, scene
+        self._found: pd.DataFrame | None = None
+        self.with_ = QComboBox()
+        self.with_.setObjectName("differ from")
+        self.with_.setSizeAdjustPolicy(
+            QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon  # whatever the names
+        )
+        self.with_.setToolTip("Colour where this panel differs from the first")
+        self.with_.activated.connect(self._on_chosen)
+        self.key = QLabel(
+            f"<span style='color:{CODES[1]}'>■</span> merged in the first, split here &nbsp; "
+            f"<span style='color:{CODES[2]}'>■</span> split in the first, merged here &nbsp; "
+            f"<span style='color:{CODES[3]}'>■</span> both"
+        )
+        self.key.setWordWrap(True)
+        self.only = QCheckBox("show it alone in 3-D")
+        self.only.setObjectName("only these")
+        self.only.setToolTip("Hide the segments that are no part of the difference clicked")
+        self.only.setChecked(True)
+        self.only.toggled.connect(lambda _: self._look_at(self.list.currentRow()))
+        self.list = QTableWidget(0, len(_COLUMNS))
+        self.list.setObjectName("differences")
+        self.list.setToolTip("The largest differences; click one to fly there")
+        self.list.setHorizontalHeaderLabels(_COLUMNS)
+        self.list.verticalHeader().setVisible(False)
+        self.list.setEditTriggers(QTableWidget.EditTrigger.NoEditTriggers)
+        self.list.setSelectionBehavior(QTableWidget.SelectionBehavior.SelectRows)
+        self.list.setMinimumHeight(120)
+        header = self.list.horizontalHeader()
+        header.setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
+        header.setSectionResizeMode(0, QHeaderView.ResizeMode.Stretch)
+        self.list.currentCellChanged.connect(lambda row, *_: self.fly_to(row))
+        top = QHBoxLayout()
+        top.addWidget(QLabel("Differences from"))
+        top.addWidget(self.with_, 1)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.addLayout(top)
+        column.addWidget(self.key)
+        column.addWidget(self.only)
+        column.addWidget(self.list)
+        self._rest = QTimer(self)
+        self._rest.setSingleShot(True)
+        self._rest.setInterval(_REST)
+        self._rest.timeout.connect(self._find)
+        link(self, director.changed, self.follow)
+        link(self, director.left, self.follow)
+        self.follow()
+
+    def follow(self) -> None:
+        """Offer the panels that there are, and look again where they differ."""
+        comparison = self._director.comparison
+        names = [] if comparison is None else [panel.name for panel in comparison.panels[1:]]
+        shown = [self.with_.itemText(k) for k in range(1, self.with_.count())]
+        if names != shown:
+            self.with_.clear()
+            self.with_.addItems(["nothing", *names])
+        on = self._director.differing is not None
+        self.key.setVisible(on)
+        self.list.setVisible(on)
+        self.only.setVisible(on and comparison is not None and comparison.pieces.image.ndim > 2)
+        if on:
+            self._rest.start()
+
+    def fly_to(self, row: int) -> None:
+        """Go to one of the differences."""
+        if self._found is None or not 0 <= row < len(self._found):
+            return
+        one = self._found.iloc[row]
+        at = _voxel(one)
+        ndim = len(at)
+        box = [[int(one[f"box_{end}_{axis}"]) for axis in range(ndim)] for end in ("start", "stop")]
+        half = np.maximum(np.subtract(box[1], box[0]), 24) / 2  # a speck is not blown up
+        self._look_at(row)
+        self._scene.fly_to(at, (np.subtract(at, half), np.add(at, half)))
+
+    def _look_at(self, row: int) -> None:
+        """Let the director show the segments of a difference alone, if that is wanted."""
+        found, other = self._found, self._director.differing
+        if found is None or other is None or not 0 <= row < len(found) or not self.only.isChecked():
+            self._director.look_at(None)
+            return
+        one = found.iloc[row]
+        self._director.look_at(Focus(_voxel(one), 0 if one["kind"] == "merged" else other))
+
+    def _on_chosen(self, index: int) -> None:
+        self._director.show_differences(index if index > 0 else None)
+        self.follow()
+
+    def _find(self) -> None:
+        comparison, other = self._director.comparison, self._director.differing
+        if comparison is None or other is None:
+            return
+        work = comparison.differences(other)
+        found = self._director.project.jobs.start(
+            DIFFER, "Where they differ", lambda p: _listed(work(p)), self._show
+        )
+        if found is None:  # one is running for an earlier place: look again when it has ended
+            self._rest.start()
+
+    def _show(self, found: pd.DataFrame) -> None:
+        self._found = found
+        self.list.blockSignals(True)
+        self.list.setRowCount(len(found))
+        for row, one in enumerate(found.itertuples()):
+            text = (
+                f"{one.whole}: {one.part} merged with {one.main}"
+                if one.kind == "merged"
+                else f"{one.whole} here: {one.part} split from {one.main}"
+            )
+            self._cell(row, 0, text)
+            self._cell(row, 1, f"{one.size:,}")
+            self._cell(row, 2, f"{one.bits:.4f}")
+        self.list.setCurrentCell(-1, -1)
+        self.list.blockSignals(False)
+
+    def _cell(self, row: int, column: int, text: str) -> None:
+        item = QTableWidgetItem(text)
+        item.setToolTip(text)
+        if column:
+            item.setTextAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+        self.list.setItem(row, column, item)
+
+
+def _voxel(one: pd.Series[Any]) -> tuple[int, ...]:
+    return tuple(int(one[str(name)]) for name in one.index if str(name).startswith("voxel_"))
+
+
+def _listed(found: Disagreements) -> Any:
+    return found.largest(LISTED)

@@ -1,0 +1,246 @@
+"""Panels in napari's grid, each with the image below; leaving restores the viewer as it was."""
+
+from __future__ import annotations
+
+import weakref
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from napari.experimental import link_layers
+from napari.layers import Image, Labels, Layer
+from napari.utils.colormaps import label_colormap
+from numpy.typing import NDArray
+from psygnal import Signal
+
+from napari_agglo.widgets._dataset import Placement
+from napari_agglo.widgets._lut_array import LutArray, Table
+from napari_agglo.widgets._napari import camera, grid, view_size
+from napari_agglo.widgets._scene import COLOURS, Scene, direct_colours
+from napari_agglo.widgets.compare._comparison import Comparison, Panel, Pieces
+
+PER_PANEL = 3  # image, segments, and what is pointed out above them
+# Merged in the first panel but split here, the other way round, both, and just merged.
+CODES = {1: "#e69f00", 2: "#56b4e9", 3: "#cc79a7", 4: "#ffffff"}
+OPACITY = 0.6  # of segments
+_LETTER = 11  # pixels, about, of a letter of the name in a panel
+_LOOK = ("enabled", "stride", "shape", "spacing")
+
+
+@dataclass(eq=False)
+class Cell:
+    """The layers of one panel."""
+
+    panel: Panel
+    segments: Labels
+    above: Labels
+    codes: Table
+    image: Image | None
+
+    @property
+    def layers(self) -> list[Layer]:
+        """From the bottom to the top."""
+        own = [layer for layer in (self.image, self.segments, self.above) if layer is not None]
+        return own
+
+
+class Stage:
+    """Shows a comparison in a viewer, and can leave it as it was."""
+
+    left = Signal()
+
+    def __init__(self, viewer: Any, scene: Scene) -> None:
+        self._viewer = weakref.ref(viewer)
+        self._scene = scene
+        self.cells: list[Cell] = []
+        self._before: dict[str, Any] = {}
+        self._busy = False
+        self._opacity = OPACITY  # of segments, when they are not shown alone
+
+    @property
+    def viewer(self) -> Any:
+        """The viewer."""
+        return self._viewer()
+
+    def enter(self, comparison: Comparison, placement: Placement, image: Image | None) -> None:
+        """Show the panels side by side, over the same image."""
+        viewer = self.viewer
+        before = view_size(viewer)
+        if self.cells:
+            self._remove()
+        else:
+            self._remember()
+        self._busy = True
+        try:
+            self._scene.held = True
+            for layer in viewer.layers:
+                layer.visible = False
+            self.cells = [
+                _cell(panel, comparison.pieces, placement, image) for panel in comparison.panels
+            ]
+            for cell in reversed(self.cells):  # the grid counts from the top of the list
+                for layer in cell.layers:
+                    viewer.add_layer(layer)
+                cell.segments.name_overlay.visible = True
+            link_layers([cell.segments for cell in self.cells], ("opacity", "contour"))
+            self._lay_out(PER_PANEL if image is not None else PER_PANEL - 1, before)
+            viewer.layers.selection.active = self.cells[0].segments
+        finally:
+            self._busy = False
+        viewer.layers.events.removed.connect(self._on_removed)
+        viewer.layers.events.inserted.connect(self._on_inserted)
+
+    def _lay_out(self, stride: int, before: tuple[float, float]) -> None:
+        """Arrange the panels; what was in sight before, on a larger canvas, is in sight in each."""
+        viewer, n = self.viewer, len(self.cells)
+        look, lens = grid(viewer), camera(viewer)
+        look.stride = -stride
+        look.shape = (1, n) if n < 4 else (2, 2)
+        look.spacing = 4
+        look.enabled = True
+        now = view_size(viewer)
+        lens.zoom *= min(small / large for small, large in zip(now, before, strict=True))
+        for cell in self.cells:
+            cell.segments.name = shortened(cell.panel.name, int(now[1] / _LETTER))
+
+    def leave(self) -> None:
+        """Put everything back."""
+        if not self.cells:
+            return
+        viewer = self.viewer
+        self._remove()
+        self._scene.held = False
+        if viewer is None:
+            return
+        look = grid(viewer)
+        for name in _LOOK:
+            setattr(look, name, self._before[name])
+        for layer, visible in self._before["visible"]:
+            if layer in viewer.layers:
+                layer.visible = visible
+        active = self._before["active"]
+        if active is not None and active in viewer.layers:
+            viewer.layers.selection.active = active
+        viewer.dims.ndisplay = self._before["ndisplay"]
+        viewer.dims.order = self._before["order"]
+        viewer.dims.point = self._before["point"]
+        lens = camera(viewer)
+        lens.center, lens.zoom = self._before["center"], self._before["zoom"]
+        lens.angles = self._before["angles"]
+        self._scene.mark()
+        self.left.emit()
+
+    def refresh(self) -> None:
+        """Show what the tables say now."""
+        for cell in self.cells:
+            if cell.segments.visible:
+                cell.segments.refresh(thumbnail=False, highlight=False, extent=False)
+
+    def show_alone(self, alone: bool) -> None:
+        """Show segments without the image, which would hide them in 3-D, and at full strength."""
+        if alone:
+            self._opacity = self.cells[0].segments.opacity
+        self.cells[0].segments.opacity = 1.0 if alone else self._opacity  # all are linked
+        for cell in self.cells:
+            if cell.image is not None:
+                cell.image.visible = not alone
+
+    def point_out(self, which: int, codes: NDArray[np.uint8] | None) -> None:
+        """Colour the common pieces in a panel by codes (see `CODES`); None for nothing."""
+        cell = self.cells[which]
+        if codes is None:
+            # Hidden it would be laid out anew each time, which takes longer than to draw nothing.
+            if not cell.codes.values.any():
+                return
+            codes = np.zeros_like(cell.codes.values)
+        cell.codes.values = codes
+        cell.above.refresh(thumbnail=False, highlight=False, extent=False)
+
+    def _remember(self) -> None:
+        viewer = self.viewer
+        look, lens = grid(viewer), camera(viewer)
+        self._before = {name: getattr(look, name) for name in _LOOK}
+        self._before |= {
+            "visible": [(layer, layer.visible) for layer in viewer.layers],
+            "active": viewer.layers.selection.active,
+            "ndisplay": viewer.dims.ndisplay,
+            "order": viewer.dims.order,
+            "point": viewer.dims.point,
+            "center": lens.center,
+            "zoom": lens.zoom,
+            "angles": lens.angles,
+        }
+
+    def _remove(self) -> None:
+        viewer = self.viewer
+        cells, self.cells = self.cells, []
+        if viewer is None:
+            return
+        viewer.layers.events.removed.disconnect(self._on_removed)
+        viewer.layers.events.inserted.disconnect(self._on_inserted)
+        for cell in cells:
+            for layer in cell.layers:
+                if layer in viewer.layers:
+                    viewer.layers.remove(layer)
+
+    def _on_removed(self, event: Any) -> None:
+        """Leave when a panel was deleted: what is left would no longer be what it says."""
+        if not self._busy and any(event.value in cell.layers for cell in self.cells):
+            self.leave()
+
+    def _on_inserted(self, event: Any) -> None:
+        """Keep the panels on top: the grid counts from there."""
+        if self._busy or self.viewer is None:
+            return
+        layers = self.viewer.layers
+        own = sum(len(cell.layers) for cell in self.cells)
+        if own and not any(event.value in cell.layers for cell in self.cells):
+            self._busy = True
+            try:
+                layers.move(layers.index(event.value), len(layers) - own - 1)
+            finally:
+                self._busy = False
+
+
+def shortened(name: str, room: int) -> str:
+    """Return a name that fits in so many letters: its beginning and its end.
+
+    Examples
+    --------
+    >>> shortened("layer membranes of May, second try", 20)
+    'layer memb…econd try'
+    """
+    if len(name) <= room or room < 5:
+        return name
+    end = (room - 1) // 2
+    return f"{name[: room - 1 - end]}…{name[-end:]}"
+
+
+def _cell(panel: Panel, pieces: Pieces, placement: Placement, image: Image | None) -> Cell:
+    place = placement.keywords()
+    segments = Labels(
+        LutArray(panel.base.image, panel.shown),
+        name=panel.name,
+        colormap=label_colormap(COLOURS),
+        opacity=OPACITY,
+        metadata={"napari_agglo": "panel"},
+        **place,
+    )
+    codes = Table(np.zeros(len(pieces.sizes), np.uint8))
+    above = Labels(
+        LutArray(pieces.image, codes),
+        name=f"{panel.name}: pointed out",
+        colormap=direct_colours(CODES),
+        opacity=0.75,
+        metadata={"napari_agglo": "panel"},
+        **place,
+    )
+    for layer in (segments, above):
+        layer.editable = False
+    below = None
+    if image is not None:
+        data, options, _ = image.as_layer_data_tuple()
+        options |= {"name": f"{panel.name}: image", "visible": True, "opacity": 1.0}
+        options["metadata"] = {"napari_agglo": "panel"}
+        below = Image(data, **options)
+    return Cell(panel, segments, above, codes, below)

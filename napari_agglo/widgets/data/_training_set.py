@@ -1,0 +1,85 @@
+"""Several volumes to learn from: what is chosen now can be kept, and the next one opened."""
+
+from __future__ import annotations
+
+from qtpy.QtWidgets import (
+    QGroupBox,
+    QHBoxLayout,
+    QLabel,
+    QListWidget,
+    QPushButton,
+    QVBoxLayout,
+)
+
+from napari_agglo.widgets._project import Project
+from napari_agglo.widgets._qt import tell, warn
+
+
+class TrainingPart(QGroupBox):
+    """The volumes that are kept for training."""
+
+    def __init__(self, project: Project) -> None:
+        super().__init__("Further volumes to train on")
+        self.setObjectName("training volumes")
+        self.setToolTip("Train learns from the volume chosen above, and from these.")
+        self._project = project
+        self.list = QListWidget()
+        self.list.setObjectName("training list")
+        self.list.setAccessibleName("volumes to train on")
+        self.list.setToolTip("Volumes that are kept for training, with their gold labels")
+        self.list.setFixedHeight(64)
+        self.add = QPushButton("Keep this volume")
+        self.add.setObjectName("add to training")
+        self.add.setToolTip(
+            "Keep the volume chosen above, with its gold labels, to learn from it later together "
+            "with others. Its layers may then be removed."
+        )
+        self.remove = QPushButton("Remove")
+        self.remove.setObjectName("remove from training")
+        self.remove.setToolTip("Do not train on the marked volume")
+        self.add.clicked.connect(self._add)
+        self.remove.clicked.connect(self._remove)
+        self.list.currentRowChanged.connect(lambda _: self.follow())
+        self.empty = QLabel("None. One volume with gold labels is enough.")
+        self.empty.setWordWrap(True)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(6, 6, 6, 6)
+        layout.addWidget(self.empty)
+        layout.addWidget(self.list)
+        row = QHBoxLayout()
+        row.addWidget(self.add)
+        row.addWidget(self.remove)
+        layout.addLayout(row)
+
+    def follow(self) -> None:
+        """Show what the project holds."""
+        kept = self._project.training
+        names = [f"{one.name} {'x'.join(str(n) for n in one.shape)}" for one in kept]
+        if names != [self.list.item(k).text() for k in range(self.list.count())]:
+            self.list.blockSignals(True)
+            self.list.clear()
+            self.list.addItems(names)
+            self.list.setCurrentRow(len(names) - 1)
+            self.list.blockSignals(False)
+        self.list.setVisible(bool(names))
+        self.empty.setVisible(not names)
+        self.remove.setVisible(bool(names))
+        material = self._project.material
+        self.add.setEnabled(material is not None and material.gold is not None)
+
+    def _add(self) -> None:
+        material = self._project.material
+        if material is None or material.gold is None:
+            warn("To train on a volume, choose its gold labels first.")
+            return
+        if any(one.gold is material.gold for one in self._project.training):
+            tell(f"{material.name} is among the volumes already.")
+            return
+        self._project.training.append(material)
+        self._project.status_changed.emit()
+
+    def _remove(self) -> None:
+        row = self.list.currentRow()
+        if 0 <= row < len(self._project.training):
+            del self._project.training[row]
+            self._project.status_changed.emit()

@@ -1,0 +1,235 @@
+"""The plots of errors at every threshold, tied to the threshold of the project."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import numpy as np
+from psygnal import Signal
+
+from napari_agglo._progress import ProgressCallback
+from napari_agglo.agglomeration import MergeTree
+from napari_agglo.evaluate import minimum, state_at, vi_curve
+from napari_agglo.policy import LearnedPolicy, Policy
+from napari_agglo.volumes import dense_labels
+from napari_agglo.widgets._project import Project
+from napari_agglo.widgets.evaluate._live_errors import Comparison
+from napari_agglo.widgets.hierarchy._threshold import Ticks
+from napari_agglo.widgets.plots import SplitVIPlot, ThresholdPlot
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+# The hierarchy with the edits of the open session, followed to its top when a file is wanted.
+
+
+EDITED = "edited"  # the name of the job
+_WITHOUT = "as the policy merged it, without edits"
+
+
+class Edited:
+    """What was edited in a project, as a hierarchy and as a curve.
+
+    Neither follows each edit: an edit changes all scales above it, and what is above is only looked
+    at when it is asked for.
+    """
+
+    def __init__(self, project: Project) -> None:
+        self._project = project
+
+    @property
+    def there(self) -> bool:
+        """Whether there are edits."""
+        session = self._project.session
+        return session is not None and session.can_undo
+
+    @property
+    def words(self) -> str:
+        """Say which hierarchy it is."""
+        session = self._project.session
+        if session is None or not session.can_undo:
+            return _WITHOUT
+        done = sum(not item.undone for item in session.history)
+        return f"with the {done} {'edit' if done == 1 else 'edits'} of {session.path.name}"
+
+    @property
+    def policy(self) -> Policy | None:
+        """The policy of the hierarchy; edits may have taught another."""
+        session = self._project.session
+        policy: Policy | None = self._project.tree_of[1]
+        return policy if session is None or not self.there else session.policy
+
+    @property
+    def state(self) -> object:
+        """Something that is another after each edit."""
+        session = self._project.session
+        if session is None:
+            return None
+        return session.path, [(item.number, item.undone) for item in session.history]
+
+    def ask_tree(self, then: Callable[[MergeTree], object]) -> None:
+        """Have the hierarchy with all edits, once it is there; if there are none, as it is."""
+        project, session = self._project, self._project.session
+        if session is None or not self.there:
+            if project.tree is not None:
+                then(project.tree)
+            return
+        job = project.jobs.start(EDITED, "Following the edits", session.edited_tree, then)
+        if job is not None:
+            project.hold()  # meanwhile nobody asks anything of the session, or the window waits
+            job.ended.connect(project.release)
+
+    def ask_curve(self, then: Callable[[pd.DataFrame], object]) -> None:
+        """Have the errors at every threshold, with all edits."""
+        project, gold = self._project, self._project.gold
+        if not self.there:
+            if project.curve is not None:
+                then(project.curve)
+            return
+
+        def compare(tree: MergeTree) -> None:
+            def work(progress: ProgressCallback) -> pd.DataFrame:
+                return vi_curve(tree, dense_labels(np.asarray(gold), "gold"), progress=progress)
+
+            project.jobs.start(f"{EDITED} curve", "Comparing the edits with gold", work, then)
+
+        self.ask_tree(compare)
+
+
+EDITED_SUFFIX = ", edited"  # after the name of a policy: with the edits of a session
+_KEPT = 3  # curves of earlier policies, to compare with
+
+
+class Curves:
+    """Split VI and VI by threshold; a drag in either sets the threshold of the project.
+
+    Curves of policies used before on the same gold stay, to be compared with; only that of the
+    hierarchy on the screen can be dragged along.
+    """
+
+    edited_drawn = Signal()
+
+    def __init__(self, project: Project, comparison: Comparison) -> None:
+        self._project, self._comparison = project, comparison
+        self.split, self.by_threshold = SplitVIPlot(), ThresholdPlot()
+        self.split.threshold_picked.connect(self._on_picked)
+        self.by_threshold.threshold_dragged.connect(self._set)
+        self._drawn: dict[str, pd.DataFrame] = {}
+        self._of: tuple[object, object] = (None, None)  # the graph and gold of the curves
+        self.edits = Edited(project)
+        self._edited_at: object = None  # the edits that a curve is drawn of, and its name
+        self._edited_name = ""
+
+    @property
+    def name(self) -> str:
+        """What the curve of the hierarchy on the screen is called."""
+        return policy_name(self._project.tree_of[1])
+
+    def set_theme(self, background: str, foreground: str) -> None:
+        self.split.set_theme(background, foreground)
+        self.by_threshold.set_theme(background, foreground)
+
+    def draw(self) -> None:
+        """Draw the curves that there are."""
+        curve, project = self._project.curve, self._project
+        of = (project.tree_of[0], project.gold)
+        if any(one is not other for one, other in zip(of, self._of, strict=True)):
+            self._of = of
+            self._drawn.clear()
+            self.split.clear()
+        self._forget_edited()
+        self.by_threshold.set_curve(curve)
+        if curve is None:
+            return
+        if self._drawn.get(self.name) is not curve:
+            self._drawn.pop(self.name, None)
+            self._drawn[self.name] = curve
+            while len(self._drawn) > _KEPT + 1:
+                oldest = next(iter(self._drawn))
+                del self._drawn[oldest]
+                self.split.remove_curve(oldest)
+        for name, table in self._drawn.items():
+            self.split.set_curve(name, table, pickable=name == self.name)
+        counts = self._comparison.counts
+        self.split.set_best(None if counts is None else counts.best)
+
+    @property
+    def has_edited(self) -> bool:
+        """Whether a curve with the edits is drawn."""
+        return self._edited_at is not None
+
+    def show_edited(self, curve: pd.DataFrame) -> None:
+        """Draw the curve with the edits, until there is another edit."""
+        self._forget_edited()
+        self._edited_at = self.edits.state
+        self._edited_name = self.name + EDITED_SUFFIX
+        self.split.set_curve(self._edited_name, curve, pickable=False)
+        self.by_threshold.set_curve(curve)
+        self.follow()
+        self.edited_drawn.emit()
+
+    def _forget_edited(self) -> None:
+        if self.has_edited:
+            self._edited_at = None
+            self.split.remove_curve(self._edited_name)
+            self.by_threshold.set_curve(self._project.curve)
+
+    def follow(self) -> None:
+        """Move the point and the line to the threshold of the project."""
+        if self.has_edited and self._edited_at != self.edits.state:
+            self._forget_edited()
+        if self._project.curve is None or self.name not in self._drawn:
+            return
+        at = self._project.threshold
+        self.by_threshold.set_threshold(at)
+        self.split.set_point(self.name, at, self._edited())
+        counts = self._comparison.counts
+        self.split.set_best(None if counts is None else counts.best)
+
+    def errors(self) -> tuple[float, float] | None:
+        """Return false merge and false split of what is seen."""
+        edited = self._edited()
+        if edited is not None or self._project.curve is None:
+            return edited
+        state = state_at(self._project.curve, self._project.threshold)
+        return state["false_merge"], state["false_split"]
+
+    def go_to_least(self) -> None:
+        """Set the threshold where the VI is least."""
+        curve, tree = self._project.curve, self._project.tree
+        if curve is not None and tree is not None:
+            ticks = Ticks(tree.heights)
+            self._project.threshold = ticks.threshold(ticks.merges(minimum(curve)["threshold"]))
+
+    def _edited(self) -> tuple[float, float] | None:
+        """Return the errors of a session, which may lie beside the curve."""
+        session, numbers = self._project.session, self._comparison.numbers
+        if session is None or not session.can_undo or numbers is None:
+            return None
+        if self._comparison.threshold != self._project.threshold:
+            return None  # until the numbers have followed, the curve without edits is a guess
+        return float(numbers["false_merge"]), float(numbers["false_split"])
+
+    def _on_picked(self, name: str, threshold: float) -> None:
+        if name == self.name:
+            self._set(threshold)
+
+    def _set(self, threshold: float) -> None:
+        self._project.threshold = threshold
+
+
+def policy_name(policy: Policy | None) -> str:
+    """Return what to call the curve of a policy.
+
+    Examples
+    --------
+    >>> from napari_agglo import MeanPolicy
+    >>> policy_name(MeanPolicy())
+    'mean'
+    """
+    if isinstance(policy, LearnedPolicy):
+        strategy, epochs = policy.record.get("strategy", "learned"), policy.record.get("epochs")
+        return f"{strategy}, {epochs} epochs" if epochs else str(strategy)
+    return "policy" if policy is None else type(policy).__name__.removesuffix("Policy").lower()

@@ -1,0 +1,221 @@
+"""What is seen against gold: errors at every threshold once, numbers and breakdown as it moves.
+
+Superpixels and gold are counted once, in a worker. All that depends on the threshold, and on edits,
+is then put together from these counts, without a look at the images.
+"""
+
+from __future__ import annotations
+
+import weakref
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from psygnal import Signal
+from qtpy.QtCore import QTimer
+
+from napari_agglo._progress import Progress, ProgressCallback
+from napari_agglo.evaluate import (
+    Breakdown,
+    Contingency,
+    best_point,
+    breakdown,
+    contingency,
+    merged_breakdown,
+    table_metrics,
+    vi_curve,
+)
+from napari_agglo.evaluate._metrics import merged_rows
+from napari_agglo.graph import RegionGraph
+from napari_agglo.volumes import DenseLabels, dense_labels
+from napari_agglo.widgets._project import Project
+from napari_agglo.widgets._steps import Step
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+NUMBERS = "numbers"  # the job that follows the threshold
+_WAIT = 120  # milliseconds without a change after which numbers and breakdown follow
+
+
+@dataclass(frozen=True, eq=False)
+class Counts:
+    """What superpixels and gold share."""
+
+    graph: RegionGraph
+    gold: Any
+    table: Contingency
+    superpixels: Breakdown
+    best: dict[str, float]
+
+
+class Comparison:
+    """The comparison of one project; all its Evaluate widgets share it."""
+
+    changed = Signal()  # numbers and breakdown are those of now, or gone
+
+    def __init__(self, project: Project) -> None:
+        self._project = weakref.ref(project)
+        self.counts: Counts | None = None
+        self.numbers: pd.Series[float] | None = None
+        self.breakdown: Breakdown | None = None
+        self.threshold: float | None = None  # that numbers and breakdown are of
+        self._declined: object = None  # what a cancelled count was of
+        self._again = False
+        self._timer = QTimer()
+        self._timer.setSingleShot(True)
+        self._timer.setInterval(_WAIT)
+        self._timer.timeout.connect(self._start_numbers)
+        project.closing.connect(self._close)
+
+    @property
+    def project(self) -> Project:
+        """The project; it is there as long as anybody asks."""
+        project = self._project()
+        if project is None:
+            raise RuntimeError("the project of this comparison is gone")
+        return project
+
+    @property
+    def waiting(self) -> bool:
+        """Whether numbers and breakdown are about to follow."""
+        jobs = self.project.jobs
+        running = jobs[NUMBERS] is not None or jobs[Step.EVALUATE.value] is not None
+        return running or self._timer.isActive()
+
+    def adopt_gold(self) -> None:
+        """Compare with the gold that was chosen after the hierarchy was built."""
+        project, material = self.project, self.project.material
+        if material is None or material.gold is None or project.graph is None:
+            return
+        fits = tuple(material.gold.shape) == project.graph.superpixels.image.shape
+        if project.tree is not None and fits and material.gold is not project.gold:
+            project.gold = material.gold
+            project.set_curve(None)
+
+    def want(self) -> None:
+        """Bring it up to date: somebody is looking."""
+        project = self.project
+        if project.tree is None or project.gold is None:
+            self._forget()
+        elif self._fits() and project.curve is not None:
+            self._timer.start()
+        elif self._declined is not project.tree:
+            self.count()
+
+    def count(self) -> None:
+        """Compare with gold in a worker."""
+        project = self.project
+        tree, graph, gold, curve = project.tree, project.graph, project.gold, project.curve
+        if tree is None or graph is None or gold is None:
+            return
+        painted = project.gold_paint.since(Step.EVALUATE.value)
+        curve = None if painted else curve
+        counts = self.counts if self._fits() and not painted else None
+
+        def work(progress: ProgressCallback) -> tuple[pd.DataFrame, Counts]:
+            array = np.asarray(gold)
+            truth = dense_labels(array, "gold")
+            found = curve
+            if found is None:
+                found = vi_curve(tree, truth, progress=_part(progress, 0.0, 0.3))
+            return found, counts or _counted(graph, gold, array, truth, _part(progress, 0.3, 1.0))
+
+        def done(result: tuple[pd.DataFrame, Counts]) -> None:
+            found, made = result
+            if project.tree is not tree or project.gold is not gold:
+                return  # of what is no longer there
+            self.counts = made
+            if project.curve is None or painted:
+                project.set_curve(found)
+            self.want()
+
+        job = project.jobs.start(Step.EVALUATE.value, "Comparing with gold", work, done)
+        if job is not None:
+            job.ended.connect(lambda: self._ended(job.cancelled, tree))
+
+    def _ended(self, cancelled: bool, tree: object) -> None:
+        fits = self._project() is not None and self._fits()
+        self._declined = tree if cancelled or not fits else None
+
+    def _fits(self) -> bool:
+        """Whether what was counted is of what is seen."""
+        counts, project = self.counts, self.project
+        return counts is not None and (
+            counts.graph is project.graph and counts.gold is project.gold
+        )
+
+    def _start_numbers(self) -> None:
+        project, counts = self.project, self.counts
+        if counts is None or not self._fits() or not project.settled:
+            return
+        if project.jobs[NUMBERS] is not None:
+            self._again = True
+            return
+        table = np.array(project.table())  # an edit may change it while the worker reads
+        at = project.threshold
+
+        def take(result: tuple[pd.Series[float], Breakdown]) -> None:
+            self.numbers, self.breakdown = result
+            self.threshold = at
+            self.changed.emit()
+
+        job = project.jobs.start(NUMBERS, "Evaluating", lambda _: evaluated(counts, table), take)
+        if job is not None:
+            job.ended.connect(self._restart)
+
+    def _restart(self) -> None:
+        if self._again and self._project() is not None:
+            self._again = False
+            self._timer.start()
+
+    def _close(self) -> None:
+        with suppress(RuntimeError):  # Qt itself may be gone by now
+            self._timer.stop()
+
+    def _forget(self) -> None:
+        if self.numbers is not None or self.counts is not None:
+            self.counts = self.numbers = self.breakdown = None
+            self.changed.emit()
+
+
+def evaluated(counts: Counts, table: NDArray[np.uint32]) -> tuple[pd.Series[float], Breakdown]:
+    """Return every measure, and the breakdown, of the segments `table`."""
+    return (
+        table_metrics(merged_rows(counts.table, table)),
+        merged_breakdown(counts.superpixels, table, counts.graph.ids),
+    )
+
+
+def _counted(
+    graph: RegionGraph,
+    gold: Any,
+    array: NDArray[Any],
+    truth: DenseLabels,
+    progress: ProgressCallback,
+) -> Counts:
+    table = contingency(graph.superpixels, truth, progress=_part(progress, 0.0, 0.2))
+    superpixels = breakdown(graph.superpixels, truth, progress=_part(progress, 0.2, 0.8))
+    best = best_point(graph, array, progress=_part(progress, 0.8, 1.0))
+    return Counts(graph, gold, table, superpixels, best)
+
+
+def _part(progress: ProgressCallback, begin: float, end: float) -> ProgressCallback:
+    def tell(inner: Progress) -> None:
+        done = begin + (end - begin) * min(max(inner.fraction, 0.0), 1.0)
+        progress(Progress(inner.stage, round(1000 * done), 1000))
+
+    return tell
+
+
+_comparisons: weakref.WeakKeyDictionary[Project, Comparison] = weakref.WeakKeyDictionary()
+
+
+def comparison_of(project: Project) -> Comparison:
+    """Return the comparison of a project; there is one for each."""
+    found = _comparisons.get(project)
+    if found is None:
+        found = _comparisons[project] = Comparison(project)
+    return found

@@ -1,0 +1,141 @@
+"""Plots, numbers and a report as files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from qtpy.QtWidgets import QFileDialog, QMenu, QPushButton, QWidget
+
+from napari_agglo._progress import ProgressCallback
+from napari_agglo.agglomeration import MergeTree
+from napari_agglo.errors import AggloError
+from napari_agglo.policy import LearnedPolicy
+from napari_agglo.report import examine, html_report
+from napari_agglo.volumes import replacing
+from napari_agglo.widgets._project import Project
+from napari_agglo.widgets._qt import tell, tell_error
+from napari_agglo.widgets.evaluate._error_curves import EDITED_SUFFIX, Curves, policy_name
+from napari_agglo.widgets.evaluate._live_errors import Comparison
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+REPORT = "report"  # the name of the job
+
+
+class Export(QPushButton):
+    """A button with a menu of what can be written."""
+
+    def __init__(
+        self, project: Project, comparison: Comparison, curves: Curves, plots: dict[str, Any]
+    ) -> None:
+        super().__init__()
+        self._project, self._comparison, self._plots = project, comparison, plots
+        self._curves, self._edited = curves, curves.edits
+        self.setObjectName("export")
+        self.setText("Save")
+        self.setToolTip("Save plots as pictures, numbers as tables, or all as an HTML report")
+        menu = QMenu(self)
+        menu.addAction("Plots as PNG…").triggered.connect(lambda: self._ask_folder("png"))
+        menu.addAction("Plots as SVG…").triggered.connect(lambda: self._ask_folder("svg"))
+        menu.addAction("Numbers as CSV…").triggered.connect(
+            lambda: self._ask_file("Save numbers", "numbers.csv", "CSV (*.csv)", self.write_numbers)
+        )
+        menu.addAction("Curve as CSV…").triggered.connect(
+            lambda: self._ask_file("Save curve", "curve.csv", "CSV (*.csv)", self.write_curve)
+        )
+        menu.addAction("HTML report…").triggered.connect(
+            lambda: self._ask_file("Save report", "report.html", "HTML (*.html)", self.write_report)
+        )
+        self.setMenu(menu)
+
+    def write_plots(self, folder: str, ending: str) -> None:
+        """Write each plot that shows something to a file of its name."""
+
+        def write(curve: pd.DataFrame) -> None:
+            if self._edited.there:
+                self._curves.show_edited(curve)
+            try:
+                for name, plot in self._plots.items():
+                    plot.export(Path(folder) / f"{name}.{ending}")
+                tell(f"Saved {len(self._plots)} plots in {folder}{self._which()}.")
+            except (AggloError, OSError) as error:
+                tell_error(error)
+
+        self._edited.ask_curve(write)
+
+    def write_numbers(self, path: str) -> None:
+        """Write the measures at this threshold."""
+        numbers = self._comparison.numbers
+        if numbers is not None:
+            table = numbers.rename("value").rename_axis("measure").reset_index()
+            _write_csv(table, path, self._which())
+
+    def write_curve(self, path: str) -> None:
+        """Write the errors at every threshold."""
+        self._edited.ask_curve(lambda curve: _write_csv(curve, path, self._which()))
+
+    def write_report(self, path: str) -> None:
+        """Write the HTML report in a worker."""
+        if self._project.gold is not None:
+            self._edited.ask_tree(lambda tree: self._report(tree, path))
+
+    def _report(self, tree: MergeTree, path: str) -> None:
+        project, material = self._project, self._project.graph_of
+        gold, at, which = project.gold, project.threshold, self._which()
+        if material is not None and material.shape != tree.superpixels.image.shape:
+            material = None  # a session of something else is open
+        policy = self._edited.policy
+        name = policy_name(policy) + (EDITED_SUFFIX if self._edited.there else "")
+        image = "image" if material is None else material.name
+        backdrop = None if material is None else material.image
+        spacing = None if project.graph is None else project.graph.spacing
+        records = {name: policy.record} if isinstance(policy, LearnedPolicy) else {}
+        settings = {"hierarchy": self._edited.words}
+
+        def work(progress: ProgressCallback) -> Path:
+            found = examine(
+                tree, np.asarray(gold), policy=name, image=image,
+                backdrop=None if backdrop is None else np.asarray(backdrop),
+                threshold=at, spacing=spacing, progress=progress,
+            )  # fmt: skip
+            page = html_report(
+                [found], title=f"{image}: {name}", records=records, settings=settings
+            )
+            target = Path(path)
+            with replacing(target) as temporary:
+                temporary.write_text(page, encoding="utf-8")
+            return target
+
+        def told(file: Path) -> None:
+            tell(f"Saved {file}{which}.")
+
+        project.jobs.start(REPORT, "Writing the report", work, told)
+
+    def _which(self) -> str:
+        return f", {self._edited.words}" if self._edited.there else ""
+
+    def _ask_folder(self, ending: str) -> None:
+        folder = QFileDialog.getExistingDirectory(self._window(), "Folder for the plots")
+        if folder:
+            self.write_plots(folder, ending)
+
+    def _ask_file(self, title: str, name: str, kinds: str, write: Callable[[str], None]) -> None:
+        path, _ = QFileDialog.getSaveFileName(self._window(), title, name, kinds)
+        if path:
+            write(path)
+
+    def _window(self) -> QWidget:
+        return self.window() or self
+
+
+def _write_csv(table: pd.DataFrame, path: str, which: str) -> None:
+    try:
+        with replacing(Path(path)) as temporary:
+            table.to_csv(temporary, index=False)
+        tell(f"Saved {path}{which}.")
+    except (AggloError, OSError) as error:
+        tell_error(error)

@@ -1,0 +1,372 @@
+"""The scale that is looked at: slider, threshold, number of segments, keys, player."""
+
+from __future__ import annotations
+
+import math
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from qtpy.QtCore import QSize, QTimer
+from qtpy.QtGui import QHideEvent
+from qtpy.QtWidgets import (
+    QComboBox,
+    QDoubleSpinBox,
+    QGridLayout,
+    QHBoxLayout,
+    QLabel,
+    QSpinBox,
+    QToolButton,
+    QVBoxLayout,
+    QWidget,
+)
+from superqt.utils import signals_blocked
+
+from napari_agglo.evaluate import minimum
+from napari_agglo.widgets._project import Project, project_of
+from napari_agglo.widgets._qt import link
+from napari_agglo.widgets.hierarchy._slider import Mark, MarkedSlider
+
+# From merges to thresholds and back: equal steps of the slider are equal numbers of merges.
+
+
+_PLACES = 6  # after the point; a threshold that needs more is given in full
+
+
+class Ticks:
+    """The states of a hierarchy by the number of merges that they need.
+
+    Merges of equal height cannot be told apart by a threshold: only the state after the last of
+    them can be seen.
+
+    Parameters
+    ----------
+    heights : ndarray of float, ascending
+        The threshold from which each merge counts, `MergeTree.heights`.
+
+    Examples
+    --------
+    >>> ticks = Ticks(np.array([0.1, 0.3, 0.3, 0.3, 0.8]))
+    >>> ticks.merges(0.5), ticks.threshold(4), ticks.threshold(3), ticks.threshold(0)
+    (4, 0.3, 0.1, 0.0)
+    >>> ticks.moved(1, +1), ticks.moved(4, -1), ticks.moved(5, +1)
+    (4, 1, 5)
+    """
+
+    def __init__(self, heights: NDArray[np.float64]) -> None:
+        self._heights = np.asarray(heights, float)
+
+    @property
+    def last(self) -> int:
+        """The number of all merges."""
+        return len(self._heights)
+
+    @property
+    def step(self) -> int:
+        """How many merges a step of a key or of the player has."""
+        return max(1, round(self.last / 200))
+
+    @property
+    def span(self) -> tuple[float, float]:
+        """The thresholds between which anything happens; 0 and 1 are within."""
+        return min(0.0, self.threshold(0)), max(1.0, self.threshold(self.last))
+
+    def merges(self, threshold: float) -> int:
+        """Return how many merges are done at a threshold."""
+        return int(np.searchsorted(self._heights, threshold, side="right"))
+
+    def reachable(self, merges: int) -> int:
+        """Return the last state that a threshold can give, with so many merges at most."""
+        merges = min(max(merges, 0), self.last)
+        if merges in (0, self.last) or self._heights[merges] > self._heights[merges - 1]:
+            return merges
+        return int(np.searchsorted(self._heights, self._heights[merges], side="left"))
+
+    def threshold(self, merges: int) -> float:
+        """Return a threshold at which the last reachable state is seen, as short as can be."""
+        state = self.reachable(merges)
+        above = float(self._heights[state]) if state < self.last else math.inf
+        if state > 0:
+            return shortest(float(self._heights[state - 1]), above)
+        return 0.0 if above > 0 else float(np.nextafter(above, -math.inf))
+
+    def moved(self, merges: int, by: int) -> int:
+        """Return the state so many merges further, or back, but one state at least."""
+        state = self.reachable(merges + by)
+        if by > 0 and state <= merges < self.last:  # within a plateau: to its end
+            return self.merges(float(self._heights[merges]))
+        return state
+
+
+def shortest(low: float, high: float) -> float:
+    """Return the number of fewest decimals from `low` to below `high`.
+
+    Examples
+    --------
+    >>> shortest(0.41873, 0.43), shortest(0.5, 0.5000001), shortest(0.1234567, 0.1234568)
+    (0.42, 0.5, 0.1234567)
+    """
+    for places in range(_PLACES + 1):
+        found = round(math.ceil(low * 10**places) / 10**places, places)
+        if low <= found < high:
+            return found
+    return low
+
+
+def knee(heights: NDArray[np.float64]) -> int:
+    """Return the number of merges after which heights begin to rise steeply.
+
+    It is the merge farthest below the straight line from the first to the last: a guess where to
+    begin to look, when there is no gold standard to ask.
+
+    Examples
+    --------
+    >>> knee(np.array([0.0, 0.0, 0.1, 0.1, 0.9, 1.0]))
+    4
+    """
+    n = len(heights)
+    if n < 3 or heights[-1] <= heights[0]:
+        return n
+    line = np.linspace(heights[0], heights[-1], n)
+    return int(np.argmax(line - heights)) + 1
+
+
+# Play the merges like a film.
+
+
+_SPEEDS = {"slow": 200, "normal": 80, "fast": 30}  # milliseconds between two steps
+
+
+class Player(QWidget):
+    """A button that goes step by step to the end, and a choice of how fast."""
+
+    def __init__(self, project: Project, step: Callable[[int], object]) -> None:
+        super().__init__()
+        self._project, self._step = project, step
+        self.button = QToolButton()
+        self.button.setObjectName("play")
+        self.button.setCheckable(True)
+        self.button.setText("▶")
+        self.button.setToolTip("Play: merge step by step, from here to the end")
+        self.button.setMinimumSize(QSize(28, 24))
+        self.button.toggled.connect(self._on_toggled)
+        self.speed = QComboBox()
+        self.speed.setObjectName("speed")
+        self.speed.addItems(list(_SPEEDS))
+        self.speed.setCurrentText("normal")
+        self.speed.setToolTip("How fast to play")
+        self.speed.currentTextChanged.connect(self._on_speed)
+        self._timer = QTimer(self)
+        self._timer.timeout.connect(self._on_tick)
+        row = QHBoxLayout(self)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.addWidget(self.button)
+        row.addWidget(self.speed, 1)
+
+    @property
+    def playing(self) -> bool:
+        """Whether it runs."""
+        return self._timer.isActive()
+
+    def stop(self) -> None:
+        """Stop it, if it runs."""
+        self.button.setChecked(False)
+
+    def hideEvent(self, event: QHideEvent | None) -> None:
+        """Stop when the step is closed: nobody could stop it there."""
+        self.stop()
+        super().hideEvent(event)
+
+    def _ticks(self) -> Ticks | None:
+        tree = self._project.tree
+        return None if tree is None else Ticks(tree.heights)
+
+    def _on_toggled(self, on: bool) -> None:
+        self.button.setText("⏸" if on else "▶")
+        self.button.setToolTip("Pause" if on else "Play: merge step by step, from here to the end")
+        if not on:
+            self._timer.stop()
+            return
+        ticks = self._ticks()
+        if ticks is not None and ticks.merges(self._project.threshold) >= ticks.last:
+            self._project.threshold = ticks.threshold(0)  # from the beginning again
+        self._timer.start(_SPEEDS[self.speed.currentText()])
+
+    def _on_speed(self, text: str) -> None:
+        self._timer.setInterval(_SPEEDS[text])
+
+    def _on_tick(self) -> None:
+        ticks = self._ticks()
+        if ticks is None or ticks.merges(self._project.threshold) >= ticks.last:
+            self.stop()
+        elif self._project.settled:  # not while the way above edits is being repaired
+            self._step(+1)
+
+
+HALF, LEAST = "0.5", "least VI"
+
+
+class Scale(QWidget):
+    """Controls of `Project.threshold`; all of them follow it, whoever changes it."""
+
+    def __init__(self, project: Project) -> None:
+        super().__init__()
+        self._project = project
+        self._ticks = Ticks(project.tree.heights) if project.tree is not None else None
+        self.slider = MarkedSlider()
+        self.slider.setToolTip(
+            "How much is merged: fine on the left, coarse on the right. Equal steps are equal "
+            "numbers of merges. Keys A and D do the same from the canvas, with Shift one merge "
+            "at a time."
+        )
+        self.slider.moved.connect(self._on_slider)
+        self.slider.marked.connect(self._on_mark)
+        self.threshold = QDoubleSpinBox()
+        self.threshold.setObjectName("threshold")
+        self.threshold.setDecimals(4)
+        self.threshold.setSingleStep(0.01)
+        self.threshold.setKeyboardTracking(False)
+        self.threshold.setToolTip("The threshold: merges of a priority up to this are done")
+        self.threshold.valueChanged.connect(self._on_threshold_typed)
+        self.segments = QSpinBox()
+        self.segments.setObjectName("segments")
+        self.segments.setKeyboardTracking(False)
+        self.segments.setGroupSeparatorShown(True)
+        self.segments.setToolTip("How many segments there are; type a number to go there")
+        self.segments.valueChanged.connect(self._on_segments_typed)
+        self.player = Player(project, self.step)
+        self._lay_out()
+        link(self, project.hierarchy_changed, self._on_hierarchy)
+        link(self, project.curve_changed, self._set_marks)
+        link(self, project.threshold_changed, self._follow)
+        link(self, project.edited, self._follow)
+        self._on_hierarchy()
+
+    def paint(self, foreground: str) -> None:
+        """Draw the marks in the colour of words."""
+        self.slider.marks.set_colour(foreground)
+
+    def step(self, direction: int, *, single: bool = False) -> None:
+        """Go a step up or down, or a single merge."""
+        if self._ticks is not None:
+            step(self._project, self._ticks, direction, single=single)
+
+    def _lay_out(self) -> None:
+        grid = QGridLayout()
+        grid.setContentsMargins(0, 0, 0, 0)
+        grid.addWidget(QLabel("Threshold"), 0, 0)
+        grid.addWidget(self.threshold, 0, 1)
+        grid.addWidget(QLabel("Segments"), 1, 0)
+        grid.addWidget(self.segments, 1, 1)
+        grid.addWidget(self.player, 0, 2, 2, 1)
+        grid.setColumnStretch(1, 1)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(4)
+        column.addWidget(self.slider)
+        column.addLayout(grid)
+
+    # What the project says.
+
+    def _on_hierarchy(self) -> None:
+        tree = self._project.tree
+        self._ticks = None if tree is None else Ticks(tree.heights)
+        self.setEnabled(tree is not None)
+        if self._ticks is None or tree is None:
+            self.player.stop()
+            return
+        self.slider.set_range(self._ticks.last, self._ticks.step)
+        low, high = self._ticks.span
+        with signals_blocked(self.threshold), signals_blocked(self.segments):
+            self.threshold.setRange(low, high)
+            self.segments.setRange(0, tree.n_superpixels)
+        self._set_marks()
+        self._follow()
+
+    def _set_marks(self) -> None:
+        if self._ticks is None:
+            return
+        marks = [Mark(self._ticks.merges(0.5), HALF, "Go to 0.5, where a learned policy is even")]
+        if self._project.curve is not None:
+            at = minimum(self._project.curve)["threshold"]
+            marks.append(
+                Mark(self._ticks.merges(at), LEAST, "Go where the VI against gold is least")
+            )
+        self.slider.marks.set_marks(*marks)
+
+    def _follow(self) -> None:
+        if self._ticks is None:
+            return
+        at, n = self._project.threshold, self._project.n_segments
+        self.slider.set_value(self._ticks.merges(at))
+        with signals_blocked(self.threshold), signals_blocked(self.segments):
+            self.threshold.setValue(at)
+            self.segments.setMaximum(max(n, self.segments.maximum()))  # some may be divided
+            self.segments.setValue(n)
+
+    # What a person says.
+
+    def _on_slider(self, merges: int) -> None:
+        if self._ticks is not None:
+            now = self._ticks.merges(self._project.threshold)
+            if abs(merges - now) == self.slider.slider.singleStep():  # an arrow key, maybe
+                merges = self._ticks.moved(now, merges - now)
+            self._project.threshold = self._ticks.threshold(merges)
+
+    def _on_mark(self, text: str) -> None:
+        if text == HALF:
+            self._project.threshold = 0.5
+        elif self._ticks is not None and self._project.curve is not None:
+            at = minimum(self._project.curve)["threshold"]
+            self._project.threshold = self._ticks.threshold(self._ticks.merges(at))
+
+    def _on_threshold_typed(self, threshold: float) -> None:
+        self._project.threshold = threshold
+
+    def _on_segments_typed(self, wanted: int) -> None:
+        tree = self._project.tree
+        if self._ticks is not None and tree is not None:
+            merges = tree.n_superpixels - wanted
+            self._project.threshold = self._ticks.threshold(merges)
+            self._follow()  # within a plateau the number that was typed cannot be had
+
+
+def step(project: Project, ticks: Ticks, direction: int, *, single: bool = False) -> None:
+    """Move the threshold of a project by a step of merges, up (+1) or down (-1)."""
+    by = direction * (1 if single else ticks.step)
+    project.threshold = ticks.threshold(ticks.moved(ticks.merges(project.threshold), by))
+
+
+# Keys that move the threshold, from wherever the mouse is on the canvas.
+
+
+# Keys that neither napari's viewer nor its Labels and Image layers use.
+KEYS = {
+    "A": (-1, False),
+    "D": (+1, False),
+    "Shift-A": (-1, True),
+    "Shift-D": (+1, True),
+}
+_bound: weakref.WeakSet[Any] = weakref.WeakSet()
+
+
+def bind_keys(viewer: Any) -> None:
+    """Bind the keys of a viewer, once, however many widgets ask for it."""
+    if viewer in _bound:
+        return
+    _bound.add(viewer)
+    for key, (direction, single) in KEYS.items():
+        viewer.bind_key(key, _mover(project_of(viewer), direction, single), overwrite=True)
+
+
+def _mover(project: Project, direction: int, single: bool) -> Callable[[Any], None]:
+    held = weakref.ref(project)
+
+    def move(_: Any) -> None:
+        live = held()
+        if live is not None and live.tree is not None:
+            step(live, Ticks(live.tree.heights), direction, single=single)
+
+    return move

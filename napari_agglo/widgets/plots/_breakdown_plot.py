@@ -1,0 +1,343 @@
+"""The VI breakdown on the screen: which segments are to blame."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+import pyqtgraph as pg
+from numpy.typing import NDArray
+from qtpy.QtCore import QPointF, QSize, Qt, Signal
+from qtpy.QtGui import QAction, QResizeEvent
+from qtpy.QtWidgets import QBoxLayout, QWidget
+
+from napari_agglo.errors import InvalidInput
+from napari_agglo.plots._figure_style import need
+from napari_agglo.widgets.plots._drawn_curve import short
+from napari_agglo.widgets.plots._plot import Plot, export
+from napari_agglo.widgets.plots._plot_style import LogAxis, faint, key, mark, pen, swatch
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from napari_agglo.evaluate import Breakdown
+
+
+# What is said of a dot of the breakdown.
+
+
+Kind = Literal["false merge", "false split"]
+_PARTNERS = 4  # that are named
+
+
+def described(found: Breakdown, kind: Kind, table: pd.DataFrame, row: int) -> str:
+    """Return the id, size and bits of a row of `table`, and its largest partners.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from napari_agglo.evaluate import breakdown
+    >>> found = breakdown(np.array([3, 3, 4, 4]), np.array([1, 1, 1, 1]))
+    >>> print(described(found, "false split", found.gold, 0))
+    Gold object 1: 4 voxels, 1 bits
+    split into 3 (50 %), 4 (50 %)
+    """
+    split = kind == "false split"
+    one, entry = int(table.index[row]), table.iloc[row]
+    parts = found.pieces(one) if split else found.merged(one)
+    largest = parts.head(_PARTNERS)
+    named = [
+        f"{who} ({100 * float(part):.3g} %)"
+        for who, part in zip(largest["id"], largest["fraction"], strict=True)
+    ]
+    more = f", and {len(parts) - len(named):,} more" if len(parts) > len(named) else ""
+    whose, does = ("Gold object", "split into") if split else ("Segment", "merges gold")
+    return (
+        f"{whose} {one}: {int(entry['voxels']):,} voxels, {short(entry['contribution'])} bits\n"
+        f"{does} {', '.join(named)}{more}"
+    )
+
+
+# Curves of equal contribution to the VI, behind the dots of a breakdown.
+
+
+Line = NDArray[np.float64]
+
+
+def equal_contribution(most: float, low: float, high: float) -> tuple[Line, Line]:
+    """Return three curves size * entropy = value, over logarithms of sizes from `low` to `high`.
+
+    Parameters
+    ----------
+    most : float
+        The largest contribution, in bits; the curves are at the power of ten below, and at a tenth
+        and a hundredth of that. None are drawn if it is 0.
+
+    Returns
+    -------
+    x, y : ndarray
+        With a NaN between two curves.
+
+    Examples
+    --------
+    >>> x, y = equal_contribution(0.05, -2.0, 0.0)
+    >>> float(y[0]), float(y[79])
+    (0.01, 0.0001)
+    """
+    if not most > 0:
+        return np.zeros(0), np.zeros(0)
+    top = 10.0 ** math.floor(math.log10(most))
+    x = np.append(np.linspace(low, high, 80), math.nan)
+    return np.tile(x, 3), np.concatenate([value / 10**x for value in (top / 100, top / 10, top)])
+
+
+# One half of the VI breakdown: a dot for each segment, by its size and its error.
+
+
+Measure = Literal["entropy", "contribution"]
+_LARGE = 500  # dots drawn each in its size; all others are faint specks, drawn as one
+_NEAR = 5.0  # pixels from a dot that still mean it
+
+
+class DotsPlot(Plot):
+    """What each segment merges, or into what each gold object is split; the product is its VI.
+
+    `picked` gives the kind and the id of a dot that was clicked.
+    """
+
+    picked = Signal(str, object)
+
+    def __init__(self, kind: Kind, parent: QWidget | None = None) -> None:
+        self.kind, self._split = kind, kind == "false split"
+        self._measure: Measure = "entropy"
+        whose = "gold object" if self._split else "segment"
+        self._name_axes()
+        super().__init__(
+            "False splits" if self._split else "False merges",
+            f"A dot is a {whose}: how large it is, and how wrong. Click a dot to go there.",
+            "Give gold labels in step 1 and compute a hierarchy to see "
+            + ("which gold objects are split." if self._split else "which segments merge objects."),
+            axes={"bottom": LogAxis("bottom")},
+            parent=parent,
+        )
+        self._found: Breakdown | None = None
+        self._table: pd.DataFrame | None = None
+        self._selected: Any = None
+        self._specks, self._dots = mark("o", 4, 1.0), mark("o", 6, 2.0)
+        self._ring = mark("o", 16, 3.0)
+        self._contours = pg.PlotCurveItem(connect="finite")
+        for item in (self._contours, self._specks, self._dots, self._ring):
+            self.canvas.addItem(item, ignoreBounds=True)
+
+    def set_breakdown(self, found: Breakdown | None) -> None:
+        """Draw one half of a breakdown, or nothing; what was selected is so no more."""
+        self._found, self._table, self._selected = found, None, None
+        if found is None:
+            self.say_empty()
+            return
+        table = found.gold if self._split else found.segments
+        need(table, ("voxels", "share", "entropy", "contribution"), "found")
+        wrong = table[(table["contribution"] > 0) & (table["share"] > 0)]
+        if len(wrong) == 0:
+            whose = "gold object is split" if self._split else "segment merges two gold objects"
+            self.say_empty(f"No {whose}.")
+            return
+        self._table = wrong.sort_values("contribution", kind="stable", ascending=False)
+        self.show_all()
+        self.redraw()
+        self._drawn()
+
+    def set_measure(self, measure: Measure) -> None:
+        """Show on the y-axis bits for each voxel ("entropy"), or for all ("contribution")."""
+        if measure not in ("entropy", "contribution"):
+            raise InvalidInput(f"`measure` must be 'entropy' or 'contribution', got {measure!r}.")
+        self._measure = measure
+        self._name_axes()
+        self._paint()
+        self.show_all()
+        self.redraw()
+
+    def select(self, one: int | None) -> None:
+        """Ring the dot of an id, if it has one."""
+        self._selected = one
+        self._place_ring()
+
+    def show_all(self) -> None:
+        if self._table is None:
+            return
+        x, y = self._points()
+        low, high = float(x.min()) - 0.2, min(0.0, float(x.max()) + 0.4)
+        low = min(low, high - 1)
+        self.canvas.setRange(
+            xRange=(low, high + 0.03 * (high - low)), yRange=(0, 1.12 * float(y.max())), padding=0
+        )
+
+    def redraw(self) -> None:
+        if self._table is None:
+            return
+        colours, (x, y) = self.colours, self._points()
+        colour = colours.split if self._split else colours.merge
+        large, rest = slice(0, _LARGE), slice(_LARGE, None)
+        self._specks.setData(x[rest], y[rest], brush=faint(colour, 0.35), pen=None)
+        self._dots.setData(
+            x[large], y[large], size=self._sizes()[large], brush=faint(colour, 0.75),
+            pen=pen(colours.paper),
+        )  # fmt: skip
+        most = float(self._table["contribution"].max()) if self._measure == "entropy" else 0.0
+        low, high = self.canvas.box.viewRange()[0]
+        self._contours.setData(
+            *equal_contribution(most, low, high),
+            pen=pen(colours.muted, opacity=0.5),
+            antialias=True,
+        )
+        self._place_ring()
+        part = float(self._table["contribution"].sum())
+        title = "False splits" if self._split else "False merges"
+        whose = "gold objects" if self._split else "segments"
+        self.key.setText(
+            key(
+                f'<b style="color:{colours.ink}">{title}</b>',
+                swatch(colour, "●", f"{len(self._table):,} {whose}, {short(part)} bits",
+                       colours.muted),
+            )
+        )  # fmt: skip
+
+    def click(self, at: QPointF) -> bool:
+        row = self._at(at)
+        if row is None or self._table is None:
+            return False
+        self.select(self._table.index[row])
+        self.picked.emit(self.kind, int(self._table.index[row]))
+        return True
+
+    def hover(self, at: QPointF | None) -> None:
+        row = None if at is None else self._at(at)
+        if row is None or at is None:
+            self.readout.hide()
+            self.canvas.unsetCursor()
+            return
+        self._say(self.describe(row), at)
+        self.canvas.setCursor(Qt.CursorShape.PointingHandCursor)
+
+    def describe(self, row: int) -> str:
+        """Return what is known of a dot, the worst being row 0."""
+        if self._table is None or self._found is None:
+            return ""
+        return described(self._found, self.kind, self._table, row)
+
+    def actions_offered(self) -> list[QAction]:
+        other: Measure = "contribution" if self._measure == "entropy" else "entropy"
+        words = {"entropy": "Show bits for each voxel", "contribution": "Show bits of the whole VI"}
+        action = QAction(words[other], self)
+        action.triggered.connect(lambda: self.set_measure(other))
+        return [action]
+
+    def _name_axes(self) -> None:
+        whose = "gold object, P(u)" if self._split else "segment, P(s)"
+        bits = "H(S|U=u) (bits)" if self._split else "H(U|S=s) (bits)"
+        self.axes_names = (
+            f"size of the {whose}", bits if self._measure == "entropy" else "part of VI (bits)"
+        )  # fmt: skip
+
+    def _points(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        assert self._table is not None
+        return (
+            np.log10(self._table["share"].to_numpy(float)),
+            self._table[self._measure].to_numpy(float),
+        )
+
+    def _sizes(self) -> NDArray[np.float64]:
+        """Return diameters, so that areas are as contributions."""
+        assert self._table is not None
+        part = self._table["contribution"].to_numpy(float)
+        return np.asarray(4 + 12 * np.sqrt(part / part.max()))
+
+    def _at(self, at: QPointF) -> int | None:
+        """Return the row of the dot at a pixel; of several, that whose rim is the farthest."""
+        if self._table is None:
+            return None
+        away = self.canvas.box.pixels(*self._points()) - (at.x(), at.y())
+        beyond = np.hypot(away[:, 0], away[:, 1]) - self._sizes() / 2
+        row = int(np.hypot(away[:, 0], away[:, 1]).argmin())
+        inside = np.flatnonzero(beyond <= _NEAR)
+        return row if row in inside else int(inside[-1]) if len(inside) else None
+
+    def _place_ring(self) -> None:
+        at = None
+        if self._table is not None and self._selected in self._table.index:
+            at = int(np.flatnonzero(self._table.index == self._selected)[0])
+        if at is None:
+            self._ring.setData([], [])
+            return
+        (x, y), size = self._points(), self._sizes()[at] + 6
+        self._ring.setData([x[at]], [y[at]], size=size, brush=None, pen=pen(self.colours.ink, 2))
+
+
+_WIDE = 520  # pixels from which both plots stand side by side
+
+
+class BreakdownPlot(QWidget):
+    """False merges of segments and false splits of gold objects, above or beside each other.
+
+    `picked` gives ``"false merge"`` and the id of a segment, or ``"false split"`` and that of a
+    gold object.
+    """
+
+    picked = Signal(str, object)
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setAccessibleName("VI breakdown")
+        self.merges, self.splits = DotsPlot("false merge"), DotsPlot("false split")
+        self._row = QBoxLayout(QBoxLayout.Direction.TopToBottom, self)
+        self._row.setContentsMargins(0, 0, 0, 0)
+        self._row.setSpacing(4)
+        for half in (self.merges, self.splits):
+            self._row.addWidget(half)
+            half.picked.connect(self._pick)
+
+    def sizeHint(self) -> QSize:
+        return QSize(280, 410)
+
+    def set_breakdown(self, found: Breakdown | None) -> None:
+        """Draw a breakdown, or nothing."""
+        self.merges.set_breakdown(found)
+        self.splits.set_breakdown(found)
+
+    def set_measure(self, measure: Measure) -> None:
+        """Show bits for each voxel ("entropy") or of the whole VI ("contribution")."""
+        self.merges.set_measure(measure)
+        self.splits.set_measure(measure)
+
+    def select(self, kind: str, one: int | None) -> None:
+        """Ring the dot of an id, and none of the other kind."""
+        if kind not in ("false merge", "false split"):
+            raise InvalidInput(f"`kind` must be 'false merge' or 'false split', got {kind!r}.")
+        self.merges.select(one if kind == "false merge" else None)
+        self.splits.select(one if kind == "false split" else None)
+
+    def say_empty(self, words: str) -> None:
+        """Show words instead of both plots."""
+        self.merges.say_empty(words)
+        self.splits.say_empty(words)
+
+    def set_theme(self, background: str, foreground: str) -> None:
+        """Follow the colours of a theme."""
+        self.merges.set_theme(background, foreground)
+        self.splits.set_theme(background, foreground)
+
+    def export(self, path: str | Path) -> None:
+        """Write both plots to one file, .png or .svg."""
+        export(self, path)
+
+    def resizeEvent(self, event: QResizeEvent | None) -> None:
+        down = self.width() < _WIDE
+        way = QBoxLayout.Direction.TopToBottom if down else QBoxLayout.Direction.LeftToRight
+        self._row.setDirection(way)
+        super().resizeEvent(event)
+
+    def _pick(self, kind: str, one: object) -> None:
+        self.select(kind, one)  # type: ignore[arg-type]
+        self.picked.emit(kind, one)

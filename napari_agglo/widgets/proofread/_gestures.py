@@ -1,0 +1,330 @@
+"""Mouse and keys on the canvas, while a session is open; one for each viewer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from napari.layers import Labels, Points, Shapes
+from numpy.typing import NDArray
+
+from napari_agglo.widgets._napari import camera
+from napari_agglo.widgets._qt import tell_error
+from napari_agglo.widgets._scene import Scene
+from napari_agglo.widgets.proofread._active_segment import Selection
+from napari_agglo.widgets.proofread._commands import Acts
+from napari_agglo.widgets.proofread._seeds import Seeds
+
+if TYPE_CHECKING:
+    from napari_agglo.widgets.proofread._seeded_cut import Cutting
+
+
+# What is under the mouse: a pixel and its superpixel, in 2-D and in 3-D.
+
+
+_STEPS_A_VOXEL = 8  # along a ray: only the very corner of a voxel may be missed
+
+
+@dataclass(frozen=True)
+class Hit:
+    """A pixel of the volume, and the dense superpixel there; 0 is no region."""
+
+    index: tuple[int, ...]
+    superpixel: int
+
+
+def pick(scene: Scene, position: Any, direction: Any = None) -> Hit | None:
+    """Return what is at a position in the world, as a viewer gives it; None outside the volume.
+
+    In 3-D it is the first superpixel along the line of sight that is shown: not background, and,
+    while the selected segments only are shown, one of theirs. `direction` is that of the line, as
+    an event of the mouse has it: with perspective it is another one for each pixel of the canvas.
+    By default it is that of the camera.
+    """
+    layer, graph = scene.segmentation, scene.project.graph
+    if layer is None or graph is None:
+        return None
+    image = graph.superpixels.image
+    dims = scene.viewer.dims
+    displayed = list(dims.displayed)
+    if len(displayed) == 3:
+        if direction is None:
+            direction = camera(scene.viewer).calculate_nd_view_direction(dims.ndim, displayed)
+        return _along(scene, layer, image, np.asarray(position), direction, displayed)
+    index = np.floor(np.asarray(layer.world_to_data(position)) + 0.5).astype(np.int64)
+    if not _inside(index[None], image.shape)[0]:
+        return None
+    at = tuple(int(i) for i in index)
+    return Hit(at, int(image[at]))
+
+
+def _along(
+    scene: Scene, layer: Any, image: Any, position: Any, direction: Any, displayed: list[int]
+) -> Hit | None:
+    start, end = layer.get_ray_intersections(position, direction, displayed, world=True)
+    if start is None or end is None:
+        return None
+    way = np.asarray(end, float) - np.asarray(start, float)
+    n = max(2, int(np.ceil(np.abs(way).max() * _STEPS_A_VOXEL)) + 1)
+    points = np.asarray(start) + np.linspace(0, 1, n)[:, None] * way
+    index = np.floor(points + 0.5).astype(np.int64)
+    index = index[_inside(index, image.shape)]
+    if not len(index):
+        return None
+    found = _values(image, index)
+    shown = _shown(scene)[found]
+    if not shown.any():
+        return Hit(tuple(int(i) for i in index[0]), 0)
+    first = int(np.argmax(shown))
+    return Hit(tuple(int(i) for i in index[first]), int(found[first]))
+
+
+def _values(image: Any, index: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the image at many pixels; of one on a disk, the box that holds them is read."""
+    if isinstance(image, np.ndarray):
+        return image[tuple(index.T)].astype(np.int64)
+    low, high = index.min(axis=0), index.max(axis=0) + 1
+    box = np.asarray(image[tuple(slice(int(a), int(b)) for a, b in zip(low, high, strict=True))])
+    return box[tuple((index - low).T)].astype(np.int64)
+
+
+def _shown(scene: Scene) -> NDArray[np.bool_]:
+    """Return which superpixels are shown, by dense id."""
+    project = scene.project
+    table = project.table()
+    if scene.isolated:
+        shown = np.asarray(np.isin(table, [project.active, *project.selected]))
+    else:
+        shown = np.ones(len(table), bool)
+    shown[0] = False
+    return shown
+
+
+def _inside(index: NDArray[np.int64], shape: tuple[int, ...]) -> NDArray[np.bool_]:
+    return np.asarray(((index >= 0) & (index < np.asarray(shape))).all(axis=1))
+
+
+_STILL = 4  # pixels that a hand may move during a click
+
+
+class Grammar:
+    """Turns gestures into edits.
+
+    A gesture counts whichever layer is selected, unless that layer is being painted or edited.
+    """
+
+    def __init__(
+        self, scene: Scene, selection: Selection, seeds: Seeds, cutting: Cutting, acts: Acts
+    ) -> None:
+        self.scene = scene
+        self.project = scene.project
+        self.selection = selection
+        self.seeds = seeds
+        self.cutting = cutting
+        self.acts = acts
+        self._listening = False
+        self._sight: Any = None  # the line of sight where the mouse was last
+        self._kept: list[tuple[Any, str, Any]] = []  # what our keys did before
+        self._seed_keys = False
+        self.project.hierarchy_changed.connect(self._follow)
+        seeds.changed.connect(self._follow_seeds)
+        scene.viewer.layers.events.inserted.connect(self._on_inserted)
+        self._follow()
+
+    # Mouse.
+
+    def _on_drag(self, viewer: Any, event: Any) -> Iterator[None]:
+        if not self._free() or "Alt" in event.modifiers:
+            return
+        start, still = tuple(event.pos), True
+        yield
+        while event.type == "mouse_move":
+            still = still and _near(start, event.pos)
+            yield
+        if still and _near(start, event.pos):
+            words, sight = set(_words(event)), event.view_direction
+            self._guarded(lambda: self.click(event.position, words, event.button, sight))
+
+    def _on_move(self, viewer: Any, event: Any) -> None:
+        self._sight = event.view_direction
+
+    def click(self, position: Any, modifiers: set[str], button: int, direction: Any = None) -> None:
+        """Do what a click at a position in the world means, in 3-D along a line of sight."""
+        layer = self.scene.segmentation
+        if layer is None or not layer.visible:
+            self.scene.show()
+            self._say(
+                "The segmentation was deleted; here it is again."
+                if layer is None
+                else "The segmentation is hidden; show its layer to proofread."
+            )
+            return
+        self._take_keys(layer)
+        hit = pick(self.scene, position, direction)
+        name = 0 if hit is None else int(self.project.table()[hit.superpixel])
+        if hit is None or not name:
+            self._nothing_there(modifiers, button)
+        elif button == 2 or modifiers == {"Shift", "Control"}:
+            self.selection.toggle(name, hit.superpixel)
+        elif button != 1:
+            return
+        elif modifiers == {"Shift"}:
+            self.acts.merge([name])
+        elif modifiers == {"Control"}:
+            self._seed(hit, name)
+        elif not modifiers:
+            self.selection.activate(name, hit.superpixel)
+            self._say(f"Segment {self.project.id_of(name)} is active.")
+
+    def _nothing_there(self, modifiers: set[str], button: int) -> None:
+        if button == 1 and not modifiers:
+            self.selection.activate(0)
+            self._say("Nothing is selected: there is no segment here.")
+        else:
+            self._say("There is no segment here, and background is never merged or cut.")
+
+    def _seed(self, hit: Hit, name: int) -> None:
+        there = self.seeds.near(hit.index)
+        if there is not None:
+            self.seeds.remove(there)
+            return
+        if self.seeds and self.cutting.segment not in (0, name):
+            self._say(
+                f"The seeds are in segment {self.project.id_of(self.cutting.segment)}, and this is "
+                "another one; Escape clears them."
+            )
+            return
+        if name != self.project.active:
+            self.selection.activate(name, hit.superpixel)
+        self.seeds.place(hit.index, hit.superpixel)
+
+    def _free(self) -> bool:
+        """Whether a click is ours: no other layer is being edited."""
+        active = self.scene.viewer.layers.selection.active
+        mode = getattr(active, "mode", "pan_zoom")
+        return self.project.session is not None and str(mode) == "pan_zoom"
+
+    def _take_keys(self, layer: Labels) -> None:
+        """Select the segmentation if the keys would go to a layer with keys of its own."""
+        layers = self.scene.viewer.layers
+        if isinstance(layers.selection.active, (Labels, Points, Shapes)):
+            layers.selection.active = layer
+
+    # Keys.
+
+    def _keys(self) -> dict[str, Callable[[], object]]:
+        return {
+            "G": self.seeds.next_group,
+            "Control-Z": self.acts.undo,
+            "Control-Shift-Z": self.acts.redo,
+            ",": self.acts.down,
+            ".": self.acts.up,
+            "K": self.detach,
+            "H": self.acts.lock,
+            "W": self.acts.merge_selected,
+            "U": self.acts.review,
+        }
+
+    def _keys_of_seeds(self) -> dict[str, Callable[[], object]]:
+        return {"Enter": self.cutting.commit, "Escape": self.seeds.clear}
+
+    def detach(self) -> None:
+        """Take the superpixel under the cursor out of its segment."""
+        hit = pick(self.scene, self.scene.viewer.cursor.position, self._sight)
+        if hit is None or not hit.superpixel:
+            self._say("Point at a superpixel first: K takes the one under the mouse out.")
+            return
+        self.acts.detach(int(self.project.table()[hit.superpixel]), hit.superpixel)
+
+    def _follow(self) -> None:
+        """Listen while there is a session."""
+        if self.project.session is not None:
+            self._start()
+        else:
+            self._stop()
+
+    def _start(self) -> None:
+        if self._listening:
+            return
+        self._listening = True
+        viewer = self.scene.viewer
+        viewer.mouse_drag_callbacks.append(self._on_drag)
+        viewer.mouse_move_callbacks.append(self._on_move)
+        self._bind(viewer, self._keys())
+        layer = self.scene.segmentation
+        if layer is not None:
+            self._bind(layer, self._keys())
+            viewer.layers.selection.active = layer
+
+    def _stop(self) -> None:
+        if not self._listening:
+            return
+        self._listening = self._seed_keys = False
+        viewer = self.scene.viewer
+        for callbacks, ours in (
+            (viewer.mouse_drag_callbacks, self._on_drag),
+            (viewer.mouse_move_callbacks, self._on_move),
+        ):
+            if ours in callbacks:
+                callbacks.remove(ours)
+        self._unbind(None)
+
+    def _follow_seeds(self) -> None:
+        """Have Enter and Escape only while there are seeds."""
+        wanted = self._listening and bool(self.seeds)
+        if wanted == self._seed_keys:
+            return
+        self._seed_keys = wanted
+        if wanted:
+            for owner in (self.scene.viewer, self.scene.segmentation):
+                if owner is not None:
+                    self._bind(owner, self._keys_of_seeds())
+        else:
+            self._unbind(set(self._keys_of_seeds()))
+
+    def _on_inserted(self, event: Any) -> None:
+        layer = self.scene.segmentation
+        if self._listening and layer is not None and event.value is layer:
+            self._bind(layer, self._keys())
+            if self._seed_keys:
+                self._bind(layer, self._keys_of_seeds())
+
+    def _bind(self, owner: Any, keys: dict[str, Callable[[], object]]) -> None:
+        for key, action in keys.items():
+            before = owner.bind_key(key, self._pressed(action), overwrite=True)
+            self._kept.append((owner, key, before))
+
+    def _unbind(self, keys: set[str] | None) -> None:
+        left = []
+        for owner, key, before in reversed(self._kept):
+            if keys is None or key in keys:
+                owner.bind_key(key, before, overwrite=True)
+            else:
+                left.append((owner, key, before))
+        self._kept = left[::-1]
+
+    def _pressed(self, action: Callable[[], object]) -> Callable[[Any], None]:
+        def press(_: Any) -> None:
+            if self.project.session is not None:
+                self._guarded(action)
+
+        return press
+
+    def _guarded(self, action: Callable[[], object]) -> None:
+        try:
+            action()
+        except Exception as error:
+            tell_error(error)
+
+    def _say(self, words: str) -> None:
+        self.acts.editor.said.emit(words)
+
+
+def _near(a: Any, b: Any) -> bool:
+    return max(abs(float(a[0]) - float(b[0])), abs(float(a[1]) - float(b[1]))) <= _STILL
+
+
+def _words(event: Any) -> list[str]:
+    return [str(getattr(key, "name", key)) for key in event.modifiers]

@@ -1,0 +1,140 @@
+"""The mode, unmissable: a line on the canvas, the cursor, and a strip for the dock."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from psygnal import Signal
+from qtpy.QtCore import QTimer
+
+from napari_agglo.widgets._napari import text_overlay
+from napari_agglo.widgets._scene import GROUPS, Scene
+from napari_agglo.widgets.proofread._seeds import GROUP_NAMES, Seeds
+
+# Words on the canvas, a few new letters at a time.
+#
+# napari draws a letter when it is first seen, in some ten milliseconds of the event loop, and a
+# line has dozens. Afterwards it knows them.
+
+
+_AT_ONCE = 2  # new letters, so that the window does not wait
+_BETWEEN = 30  # milliseconds, in which others have their turn
+
+
+class Writing:
+    """Writes on the text overlay of one canvas."""
+
+    def __init__(self) -> None:
+        self._known: set[str] = set()
+        self._words = ""
+        self._overlay: Any = None
+        self._timer = QTimer()
+        self._timer.setSingleShot(True)
+        self._timer.setInterval(_BETWEEN)
+        self._timer.timeout.connect(self._go_on)
+
+    def write(self, overlay: Any, words: str) -> None:
+        """Write words, at once if their letters have been seen."""
+        self._overlay, self._words = overlay, words
+        self._go_on()
+
+    def stop(self) -> None:
+        """Leave the rest unwritten."""
+        self._timer.stop()
+        self._overlay = None
+
+    def _go_on(self) -> None:
+        if self._overlay is None:
+            return
+        end, new = 0, set[str]()
+        while end < len(self._words):
+            new |= {self._words[end]} - self._known
+            if len(new) > _AT_ONCE:
+                break
+            end += 1
+        self._known |= set(self._words[:end])
+        self._overlay.text = self._words[:end]
+        if end < len(self._words):
+            self._timer.start()
+        else:
+            self._timer.stop()
+
+
+READING, EDITING, CUTTING = "#6b7280", "#15803d", "#b45309"
+
+
+class Mode:
+    """What a click does now, in words and in a colour."""
+
+    changed = Signal()
+
+    def __init__(self, scene: Scene, seeds: Seeds) -> None:
+        self.scene = scene
+        self.project = scene.project
+        self.seeds = seeds
+        self.words = ""
+        self.colour = READING
+        self._before: dict[str, Any] | None = None  # the text on the canvas before ours
+        self._writing = Writing()
+        self.project.closing.connect(self._writing.stop)
+        self.project.hierarchy_changed.connect(self._follow)
+        self.project.selection_changed.connect(self._follow)
+        seeds.changed.connect(self._follow)
+        scene.viewer.layers.events.inserted.connect(self._set_cursor)
+        self._follow()
+
+    def _follow(self) -> None:
+        session, active = self.project.session, self.project.active
+        if session is None:
+            self.words, self.colour = "", READING
+            self._restore()
+        else:
+            name = f"segment {self.project.id_of(active)}" if active else "no segment active"
+            if session.read_only:
+                self.words, self.colour = f"READ-ONLY · {name}", READING
+            elif self.seeds or self.seeds.group:
+                group = self.seeds.group
+                self.words = f"CUTTING {name} · group {group + 1}, {GROUP_NAMES[group]}"
+                self.colour = CUTTING
+            else:
+                self.words, self.colour = f"PROOFREADING · {name}", EDITING
+            self._write()
+        self._set_cursor()
+        self.changed.emit()
+
+    def _write(self) -> None:
+        overlay = text_overlay(self.scene.viewer)
+        if self._before is None:
+            self._before = {name: getattr(overlay, name) for name in _OURS}
+        self._writing.write(overlay, self.words)
+        overlay.position = "top_center"
+        overlay.font_size = 11
+        overlay.color = "white"
+        overlay.box = True
+        overlay.box_color = GROUPS[self.seeds.group] if self.seeds else self.colour
+        if self.seeds:
+            overlay.color = "black"
+        overlay.visible = True
+
+    def _restore(self) -> None:
+        if self._before is None:
+            return
+        self._writing.stop()
+        overlay = text_overlay(self.scene.viewer)
+        for name, value in self._before.items():
+            setattr(overlay, name, value)
+        self._before = None
+
+    def _set_cursor(self, _: object = None) -> None:
+        layer = self.scene.segmentation
+        if layer is not None:
+            editing = self.project.session is not None
+            shape = ("cross" if self.seeds else "pointing") if editing else "standard"
+            if str(layer.cursor) != shape:
+                layer.cursor = shape
+            if editing and layer.help != _HELP:
+                layer.help = _HELP
+
+
+_HELP = "Shift + click merges, Ctrl + click places a seed, right-click selects several"
+_OURS = ("text", "position", "font_size", "color", "box", "box_color", "visible")

@@ -1,0 +1,310 @@
+"""Open a session folder in a viewer, with what to do if it is locked or damaged."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Callable, Iterator
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from napari_agglo._progress import ProgressCallback, report
+from napari_agglo.agglomeration import MergeTree
+from napari_agglo.errors import Cancelled, InvalidInput
+from napari_agglo.session import Session, SessionDamaged, SessionLocked
+from napari_agglo.volumes import replacing
+from napari_agglo.widgets._jobs import Job
+from napari_agglo.widgets._project import Project, project_of
+from napari_agglo.widgets._qt import ask, tell, tell_error, warn
+from napari_agglo.widgets._steps import Step
+from napari_agglo.widgets._warmup import warm_edits
+from napari_agglo.widgets.proofread._proofreader import proofreader_of
+from napari_agglo.widgets.proofread._view_state import (
+    State,
+    apply_state,
+    open_images,
+    placement_of,
+    read_state,
+)
+
+Opened = tuple[Session, MergeTree, Any, State]
+
+
+def open_session(
+    viewer: Any,
+    path: str | PathLike[str],
+    *,
+    read_only: bool = False,
+    steal_lock: bool = False,
+) -> Job | None:
+    """Open a session in a viewer: its layers, its threshold, and the view of it, as they were.
+
+    The folder is read in a worker. One that another program has open, or that is damaged, is
+    asked about.
+
+    Parameters
+    ----------
+    viewer : napari.Viewer
+        Where.
+    path : path-like
+        The folder, ``NAME.agglo``.
+    read_only : bool
+        Change nothing; works beside a writer.
+    steal_lock : bool
+        Take over a lock that was left behind.
+
+    Returns
+    -------
+    Job or None
+        The job that opens it; None if another session is being opened or made.
+    """
+    viewer = getattr(viewer, "__wrapped__", viewer)
+    project = project_of(viewer)
+    proofreader_of(viewer)
+    folder = Path(path)
+
+    def work(progress: ProgressCallback) -> Opened:
+        warm_edits(progress)
+        session = Session.open(
+            folder, read_only=read_only, steal_lock=steal_lock, progress=progress
+        )
+        try:
+            get_ready(session, progress)
+            return session, session.tree, session.gold, read_state(session.path)
+        except BaseException:
+            session.close()
+            raise
+
+    def failed(error: Exception) -> None:
+        if isinstance(error, SessionLocked):
+            _ask_locked(viewer, folder, error)
+        elif isinstance(error, SessionDamaged):
+            _ask_damaged(viewer, folder, error)
+        else:
+            tell_error(error)
+
+    if project.session is not None and project.held:
+        warn("Wait until what runs in the open session is done, then open the other one.")
+        return None
+    return project.jobs.start(
+        Step.PROOFREAD.value, f"Opening {folder.name}", closing_if_late(project, work),
+        lambda opened: show_session(viewer, *opened), failed,
+    )  # fmt: skip
+
+
+def get_ready(session: Session, progress: ProgressCallback) -> None:
+    """Compute what will be asked of a session as soon as it is seen."""
+    session.look(progress)
+    if session.has_gold:
+        report(progress, "comparing with gold", 0, 1)
+        _ = session.errors
+
+
+def closing_if_late(project: Any, work: Callable[..., Opened]) -> Callable[..., Opened]:
+    """Return work whose session is closed again if nobody wants it any more when it is there."""
+
+    def careful(progress: ProgressCallback) -> Opened:
+        opened = work(progress)
+        job = project.jobs[Step.PROOFREAD.value]
+        if project.jobs.closed or (job is not None and job.cancelled):
+            opened[0].close()
+            raise Cancelled("Cancelled.")
+        return opened
+
+    return careful
+
+
+def show_session(
+    viewer: Any, session: Session, tree: MergeTree, gold: Any, state: State, fly: bool = True
+) -> None:
+    """Show a session that is open, and begin to edit it."""
+    project = project_of(viewer)
+    proofreader = proofreader_of(viewer)
+    proofreader.save_view()
+    missing = open_images(viewer, state) if fly else []
+    placement = project.placement
+    if fly or placement is None:
+        placement = placement_of(state, session.graph.spacing)
+    project.close_session()
+    project.gold, project.curve = gold, None
+    project.set_session(session, tree, placement)
+    project.curve_changed.emit()
+    if fly:
+        apply_state(viewer, state)
+    if session.report.sentences:
+        warn(str(session.report))
+    if missing:
+        tell(f"Not found: {', '.join(missing)}. Open it with File > Open to see it below.")
+
+
+def _ask_locked(viewer: Any, folder: Path, error: SessionLocked) -> None:
+    choices: dict[str, Callable[[], object]] = {
+        "Open read-only": lambda: open_session(viewer, folder, read_only=True)
+    }
+    if error.stale:
+        choices["Take over"] = lambda: open_session(viewer, folder, steal_lock=True)
+    ask(f"{folder.name} is in use", str(error), choices)
+
+
+def _ask_damaged(viewer: Any, folder: Path, error: SessionDamaged) -> None:
+    def recover() -> None:
+        def recovered(report: Any) -> None:
+            if report.unmended:
+                warn(f"{folder.name} could not be mended. {report}")
+            else:
+                tell(f"{folder.name} was mended. {report}")
+                open_session(viewer, folder)
+
+        project_of(viewer).jobs.start(
+            "recover", f"Mending {folder.name}", lambda _: Session.recover(folder), recovered
+        )
+
+    ask(f"{folder.name} is damaged", str(error), {"Mend what can be mended": recover})
+
+
+# Make a session of what is worked on: where it goes, and what it begins with.
+
+
+_AT_ONCE = 64  # superpixels in one merge: which of them touch is asked of each pair
+_LEFT_BEHIND = ("lock", "lock.only", ".*.partial")  # by whoever writes to the folder now
+
+
+def free_path(name: str, home: Path | None = None) -> Path:
+    """Return where a session of that name can go: a folder that is not there yet.
+
+    Examples
+    --------
+    >>> free_path("my cells (1).tif", Path("nowhere")).as_posix()
+    'nowhere/my cells (1).agglo'
+    """
+    folder = (Path.home() / "napari-agglo") if home is None else home
+    plain = re.sub(r'[<>:"/\\|?*\x00-\x1f]+', " ", Path(name).stem).strip(" .")[:80] or "session"
+    found, k = folder / f"{plain}.agglo", 1
+    while found.exists():
+        k += 1
+        found = folder / f"{plain}-{k}.agglo"
+    return found
+
+
+def create_session(viewer: Any, path: Path) -> Job | None:
+    """Make a session of the project's hierarchy, in a worker, and begin to edit it."""
+    viewer = getattr(viewer, "__wrapped__", viewer)
+    project = project_of(viewer)
+    tree, (graph, policy) = project.tree, project.tree_of
+    if tree is None or graph is None:
+        raise InvalidInput("There is no hierarchy yet; build one in step 3, Hierarchy, first.")
+    target = checked_path(path)
+    gold, threshold, partition = project.gold, project.threshold, _partition(project, graph)
+
+    def work(progress: ProgressCallback) -> Opened:
+        warm_edits(progress)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        session = Session.create(target, graph, policy, tree=tree, gold=gold, progress=progress)
+        try:
+            if partition is not None:
+                start_from(session, partition, progress)
+            else:
+                session.threshold = threshold
+            get_ready(session, progress)
+            return session, tree, gold, {}
+        except BaseException:  # nothing is left of a session that was not wanted
+            session.close()
+            shutil.rmtree(target, ignore_errors=True)
+            raise
+
+    def show(opened: Opened) -> None:
+        curve = project.curve
+        show_session(viewer, *opened, fly=False)
+        project.set_curve(curve)
+
+    return project.jobs.start(
+        Step.PROOFREAD.value, "Starting a session", closing_if_late(project, work), show
+    )
+
+
+def save_as(viewer: Any, path: Path) -> Job | None:
+    """Copy the session's folder, in a worker, and go on in the copy."""
+    viewer = getattr(viewer, "__wrapped__", viewer)
+    project = project_of(viewer)
+    session = project.session
+    if session is None or project.held:
+        return None
+    target = checked_path(path)
+    source, threshold = session.path, project.threshold
+    gold, curve = project.gold, project.curve
+
+    def work(progress: ProgressCallback) -> Opened:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        report(progress, "copying", 0, 2)
+        with replacing(target, may_replace=lambda _: False) as temporary:
+            shutil.copytree(source, temporary, ignore=shutil.ignore_patterns(*_LEFT_BEHIND))
+        report(progress, "opening the copy", 1, 2)
+        copy = Session.open(target, progress=progress)
+        copy.threshold = threshold
+        get_ready(copy, progress)
+        return copy, copy.tree, gold, read_state(copy.path)
+
+    def show(opened: Opened) -> None:
+        show_session(viewer, *opened, fly=False)
+        project.set_curve(curve)
+
+    project.hold()
+    job = project.jobs.start(
+        Step.PROOFREAD.value, "Saving a copy", closing_if_late(project, work), show
+    )
+    if job is None:
+        project.release()
+    else:
+        job.ended.connect(project.release)
+    return job
+
+
+def checked_path(path: Path) -> Path:
+    """Return where a session is to go; refuse a place that is taken."""
+    target = path.expanduser()
+    if not target.name or target.name == ".agglo":
+        raise InvalidInput("`path` must name a folder for the session, NAME.agglo; name one.")
+    if target.suffix != ".agglo":
+        target = target.with_name(f"{target.name}.agglo")
+    if target.exists():
+        raise InvalidInput(
+            f"{target} is there already; open it, or choose another name for the new session."
+        )
+    return target.absolute()
+
+
+def start_from(session: Session, partition: NDArray[Any], progress: ProgressCallback) -> None:
+    """Merge the superpixels of each segment of a partition, below all that the policy merges.
+
+    So at the lowest threshold exactly that partition is seen, and the policy goes on from there.
+    """
+    heights = session.tree.heights
+    low = float(heights[0]) if len(heights) else 0.0
+    session.threshold = min(0.0, float(np.nextafter(low, -np.inf)))
+    groups = list(_groups(session.graph.ids, partition))
+    for k, members in enumerate(groups):
+        report(progress, "merging what belongs together", k, len(groups))
+        first, *others = members
+        for start in range(0, len(others), _AT_ONCE):
+            session.merge(first, *others[start : start + _AT_ONCE], force=True)
+
+
+def _groups(ids: NDArray[np.uint64], partition: NDArray[Any]) -> Iterator[list[int]]:
+    """Give the superpixels of each segment that has several; 0 is no segment."""
+    order = np.argsort(partition[1:], kind="stable") + 1
+    ordered = partition[order]
+    starts = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]])
+    for members in np.split(order, starts[1:]):
+        if len(members) > 1 and partition[members[0]] != 0:
+            yield ids[members].tolist()
+
+
+def _partition(project: Project, graph: Any) -> NDArray[Any] | None:
+    partition = getattr(project, "partition", None)
+    if partition is None or len(partition) != graph.n_regions + 1:
+        return None
+    return np.asarray(partition)

@@ -1,0 +1,310 @@
+"""The active segment: its id, size and marks, and what can be done to it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from qtpy.QtCore import Qt, QTimer
+from qtpy.QtGui import QColor
+from qtpy.QtWidgets import (
+    QCheckBox,
+    QFormLayout,
+    QGridLayout,
+    QHBoxLayout,
+    QLabel,
+    QLineEdit,
+    QListWidget,
+    QListWidgetItem,
+    QPushButton,
+    QVBoxLayout,
+    QWidget,
+)
+
+from napari_agglo.errors import AggloError
+from napari_agglo.session import Session
+from napari_agglo.widgets._project import Project
+from napari_agglo.widgets._qt import link, tell_error, when_gone
+from napari_agglo.widgets._session_worker import Latest, sentence
+from napari_agglo.widgets.proofread._proofreader import Proofreader
+
+# What was done, in order; a click goes there, by undoing or redoing all that lies between.
+
+
+_SHOWN = 500  # of a long history: the last
+
+
+class HistoryList(QWidget):
+    """The actions that count, and those that can be redone."""
+
+    def __init__(self, proofreader: Proofreader) -> None:
+        super().__init__()
+        self.proofreader = proofreader
+        self.project = proofreader.project
+        self.undo = QPushButton("Undo")
+        self.undo.setObjectName("undo")
+        self.undo.setToolTip("Take back what was done last (Ctrl + Z)")
+        self.undo.clicked.connect(proofreader.acts.undo)
+        self.redo = QPushButton("Redo")
+        self.redo.setObjectName("redo")
+        self.redo.setToolTip("Do again what was undone last (Ctrl + Shift + Z)")
+        self.redo.clicked.connect(proofreader.acts.redo)
+        self.list = QListWidget()
+        self.list.setObjectName("history")
+        self.list.setToolTip("Click an action to go back, or forward, to just after it")
+        self.list.setMinimumHeight(220)
+        self.list.setWordWrap(True)
+        self.list.itemClicked.connect(self._go)
+        row = QHBoxLayout()
+        row.addWidget(self.undo)
+        row.addWidget(self.redo)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 4, 0, 0)
+        layout.addLayout(row)
+        layout.addWidget(self.list)
+        link(self, self.project.edited, self._follow)
+        link(self, self.project.hierarchy_changed, self._follow)
+        self._follow()
+
+    def showEvent(self, event: object) -> None:
+        """Catch up with what was done while nobody looked."""
+        super().showEvent(event)  # type: ignore[arg-type]
+        self._follow()
+
+    def _follow(self) -> None:
+        session = self.project.session
+        self.undo.setEnabled(session is not None and session.can_undo)
+        self.redo.setEnabled(session is not None and session.can_redo)
+        if not self.isVisible():
+            return
+        self.list.clear()
+        if session is None:
+            return
+        done = [item for item in session.history if not item.undone]
+        undone = session.redoable
+        first = max(0, len(done) - _SHOWN)
+        self._add("Start" if first == 0 else f"… {first} earlier", len(done) - first, False)
+        for k, item in enumerate(done[first:], start=first + 1):
+            self._add(f"{k}. {sentence(item.words)}", len(done) - k, False)
+        for k, item in enumerate(undone, start=1):
+            self._add(f"{len(done) + k}. {sentence(item.words)} (undone)", -k, True)
+        here = len(done) - first
+        self.list.setCurrentRow(here)
+        self.list.scrollToItem(self.list.item(here))
+
+    def _add(self, words: str, steps: int, undone: bool) -> None:
+        item = QListWidgetItem(words)
+        item.setData(Qt.ItemDataRole.UserRole, steps)
+        if undone:
+            item.setForeground(QColor("#8a8f98"))
+            font = item.font()
+            font.setItalic(True)
+            item.setFont(font)
+        self.list.addItem(item)
+
+    def _go(self, item: QListWidgetItem) -> None:
+        self.proofreader.acts.go_to(int(item.data(Qt.ItemDataRole.UserRole)))
+
+
+# How far it is: edits, reviewed segments, and errors against gold with their change.
+
+
+_SOON = 60  # milliseconds after the last change
+Result = tuple[int, str, tuple[float, float] | None]
+
+
+class Scores(QWidget):
+    """Numbers that follow each edit; computed in a worker."""
+
+    def __init__(self, project: Project) -> None:
+        super().__init__()
+        self.project = project
+        self.words = QLabel()
+        self.words.setObjectName("scores")
+        self.words.setWordWrap(True)
+        self.words.setToolTip(
+            "Edits that count; segments reviewed; false merge + false split = VI in bits, against "
+            "gold, and the change against the hierarchy without edits"
+        )
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.addWidget(self.words)
+        self._latest = Latest(project.hold, project.release)
+        self._start: dict[float, tuple[float, float]] = {}  # errors at first, by threshold
+        self._of: Session | None = None
+        self._soon = QTimer(self)
+        self._soon.setSingleShot(True)
+        self._soon.setInterval(_SOON)
+        self._soon.timeout.connect(self._compute)
+        link(self, project.edited, self._later)
+        link(self, project.threshold_changed, self._later)
+        link(self, project.hierarchy_changed, self._later)
+        when_gone(self, self._latest.close)
+        self._later()
+
+    def _later(self) -> None:
+        self._soon.start()
+
+    def _compute(self) -> None:
+        project, session = self.project, self.project.session
+        if session is None:
+            self._latest.forget()
+            self.words.setText("")
+            self._of = None
+            return
+        if session is not self._of:
+            self._of, self._start = session, {}
+        if not project.settled:
+            self._soon.start()
+            return
+
+        def work() -> Result:
+            errors = session.errors if session.has_gold else None
+            done = sum(not item.undone for item in session.history)
+            pair = None if errors is None else (errors.false_merge, errors.false_split)
+            return done, str(session.reviewed), pair
+
+        at = session.threshold
+        self._latest.ask(work, lambda result: self._show(at, result), tell_error)
+
+    def _show(self, threshold: float, result: Result) -> None:
+        done, reviewed, pair = result
+        lines = [f"{done} {'edit' if done == 1 else 'edits'} · {reviewed}"]
+        if pair is not None:
+            if done == 0:
+                self._start[threshold] = pair
+            first = self._unedited(threshold) or self._start.get(threshold)
+            lines.append(f"VI {sum(pair):.4f}" + ("" if first is None else _change(first, pair)))
+            lines.append(f"false merge {pair[0]:.4f} · false split {pair[1]:.4f}")
+        self.words.setText("<br>".join(lines))
+
+    def _unedited(self, threshold: float) -> tuple[float, float] | None:
+        """Return the errors without any edit, if the curve of the hierarchy is known."""
+        curve = self.project.curve
+        if curve is None or not len(curve):
+            return None
+        at = max(0, int(curve["threshold"].searchsorted(threshold, side="right")) - 1)
+        row = curve.iloc[at]
+        return float(row["false_merge"]), float(row["false_split"])
+
+
+def _change(before: tuple[float, float], now: tuple[float, float]) -> str:
+    change = sum(now) - sum(before)
+    sign = "±" if abs(change) < 5e-5 else ("+" if change > 0 else "−")
+    return f" ({sign}{abs(change):.4f} by the edits)"
+
+
+class Details(QWidget):
+    """What is known of the active segment."""
+
+    def __init__(self, proofreader: Proofreader) -> None:
+        super().__init__()
+        self.project = proofreader.project
+        self.acts = proofreader.acts
+        self.title = QLabel()
+        self.title.setObjectName("active segment")
+        self.title.setWordWrap(True)
+        self.name = QLineEdit()
+        self.name.setObjectName("segment name")
+        self.name.setToolTip("A name for the segment; Enter keeps it")
+        self.name.setPlaceholderText("no name")
+        self.name.editingFinished.connect(self._renamed)
+        self.comment = QLineEdit()
+        self.comment.setObjectName("segment comment")
+        self.comment.setToolTip("A comment on the segment; Enter keeps it")
+        self.comment.setPlaceholderText("no comment")
+        self.comment.editingFinished.connect(self._commented)
+        self.reviewed = QCheckBox("reviewed")
+        self.reviewed.setObjectName("segment reviewed")
+        self.reviewed.setToolTip("Say that this segment has been looked at (key U)")
+        self.reviewed.clicked.connect(lambda on: self.acts.review(bool(on)))
+        form = QFormLayout()
+        form.setContentsMargins(0, 0, 0, 0)
+        form.addRow("Name", self.name)
+        form.addRow("Comment", self.comment)
+        form.addRow("", self.reviewed)
+        self.buttons = self._grid()
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 4, 0, 0)
+        layout.addWidget(self.title)
+        layout.addLayout(form)
+        layout.addLayout(self.buttons)
+        link(self, self.project.selection_changed, self._follow)
+        link(self, self.project.edited, self._follow)
+        link(self, self.project.threshold_changed, self._follow)
+        link(self, self.project.hierarchy_changed, self._follow)
+        self._follow()
+
+    def _grid(self) -> QGridLayout:
+        acts = self.acts
+        self.up = _button("Up", "Show what it next becomes part of (key .)", acts.up)
+        self.down = _button("Down", "Show what it was made of (key ,)", acts.down)
+        self.children_ = _button(
+            "Cut in two", "Cut it into what it was made of: undo its last merge", acts.cut_children
+        )
+        self.lock = _button("Lock", "Keep it whole and alone at every scale (key H)", acts.lock)
+        self.lock.setObjectName("lock")
+        self.merge = _button(
+            "Merge selected", "Merge all selected segments into it (key W)", acts.merge_selected
+        )
+        grid = QGridLayout()
+        grid.setContentsMargins(0, 0, 0, 0)
+        for k, button in enumerate((self.up, self.down, self.lock, self.children_, self.merge)):
+            row, column = divmod(k, 3)
+            grid.addWidget(button, row, column, 1, 2 if button is self.merge else 1)
+        return grid
+
+    def _follow(self) -> None:
+        project, session = self.project, self.project.session
+        active = project.active if session is not None else 0
+        for part in (self.name, self.comment, self.reviewed, self.up, self.down, self.lock,
+                     self.children_):  # fmt: skip
+            part.setEnabled(bool(active))
+        self.merge.setEnabled(bool(active and project.selected))
+        if session is None or not active:
+            self.title.setText("Click a segment to make it the active one.")
+            for field in (self.name, self.comment):
+                field.setText("")
+            self.reviewed.setChecked(False)
+            return
+        if not project.settled:  # a worker has the session: what was shown stays
+            return
+        segment = project.id_of(active)
+        try:
+            mark, locked = session.mark(segment), session.is_locked(segment)
+        except AggloError:  # it has just gone; what takes its place is selected next
+            return
+        table, sizes = project.table(), session.graph.sizes
+        pixels = int(sizes[table[: len(sizes)] == active].sum())
+        more = f", {len(project.selected)} more selected" if project.selected else ""
+        badge = " · locked" if locked else ""
+        self.title.setText(f"<b>Segment {segment}</b>: {pixels:,} pixels{badge}{more}")
+        self.lock.setText("Unlock" if locked else "Lock")
+        for field, text in ((self.name, mark.name), (self.comment, mark.comment)):
+            if not field.hasFocus() or field.property("of") != active:
+                field.setText(text)
+            field.setProperty("of", active)
+        self.reviewed.setChecked(mark.reviewed)
+
+    def _renamed(self) -> None:
+        self._keep(self.name, "name", self.acts.rename)
+
+    def _commented(self) -> None:
+        self._keep(self.comment, "comment", self.acts.comment)
+
+    def _keep(self, field: QLineEdit, which: str, act: Callable[[str], object]) -> None:
+        project, session = self.project, self.project.session
+        if session is None or not project.active or field.property("of") != project.active:
+            return
+        if project.settled and getattr(session.mark(project.id_of(project.active)), which) == (
+            field.text()
+        ):
+            return
+        act(field.text())
+
+
+def _button(text: str, tooltip: str, action: Callable[[], object]) -> QPushButton:
+    button = QPushButton(text)
+    button.setObjectName(text)
+    button.setToolTip(tooltip)
+    button.clicked.connect(lambda: action())
+    return button

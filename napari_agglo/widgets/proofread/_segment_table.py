@@ -1,0 +1,459 @@
+"""The list of segments: sort, find, select, fly to, merge many."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from qtpy.QtCore import (
+    QAbstractTableModel,
+    QItemSelection,
+    QItemSelectionModel,
+    QModelIndex,
+    Qt,
+    QTimer,
+)
+from qtpy.QtWidgets import (
+    QAbstractItemView,
+    QHBoxLayout,
+    QHeaderView,
+    QLineEdit,
+    QPushButton,
+    QTableView,
+    QVBoxLayout,
+    QWidget,
+)
+
+from napari_agglo.graph import RegionGraph
+from napari_agglo.volumes import Contingency, contingency
+from napari_agglo.widgets._qt import link, tell_error, when_gone
+from napari_agglo.widgets._session_worker import Latest
+from napari_agglo.widgets.proofread._proofreader import Proofreader
+
+# The columns of the segment table, computed in a worker from arrays alone.
+
+
+@dataclass(frozen=True, eq=False)
+class Columns:
+    """What is known of the segments, an entry for each in all arrays.
+
+    Attributes
+    ----------
+    names : ndarray of int64
+        Dense names, ascending.
+    ids : ndarray of uint64
+        The user's.
+    sizes : ndarray of int64
+        Pixels.
+    errors : ndarray of float64 or None
+        What each adds to the false merges, in bits; None without gold.
+    """
+
+    names: NDArray[np.int64]
+    ids: NDArray[np.uint64]
+    sizes: NDArray[np.int64]
+    errors: NDArray[np.float64] | None = None
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    @classmethod
+    def empty(cls) -> Columns:
+        """Return those of no segments."""
+        none = np.zeros(0, np.int64)
+        return cls(none, none.astype(np.uint64), none)
+
+
+def columns_of(
+    graph: RegionGraph, table: NDArray[np.uint32], overlaps: Contingency | None
+) -> Columns:
+    """Add up what the superpixels of each segment hold.
+
+    Examples
+    --------
+    >>> import napari_agglo as agglo
+    >>> graph = agglo.region_graph(np.array([[5, 6, 7, 7]]), np.array([[0.0, 0.2, 0.6, 0.8]]))
+    >>> found = columns_of(graph, np.array([0, 1, 1, 3], np.uint32), None)
+    >>> found.ids, found.sizes
+    (array([5, 7], dtype=uint64), array([2, 2]))
+    """
+    n = graph.n_regions + 1
+    held = table[:n]
+    pixels = np.zeros(n, np.int64)
+    np.add.at(pixels, held, graph.sizes)
+    pixels[0] = 0
+    names = np.flatnonzero(pixels)
+    errors = None
+    if overlaps is not None:
+        errors = _errors(held, overlaps, n)[names]
+    return Columns(names, graph.ids[names], pixels[names], errors)
+
+
+def _errors(held: NDArray[np.uint32], overlaps: Contingency, n: int) -> NDArray[np.float64]:
+    """Return what each segment adds to H(gold | segments): P(s) H(U | S=s)."""
+    known = overlaps.rows < len(held)
+    segment = held[overlaps.rows[known]].astype(np.int64)
+    width = len(overlaps.column_ids)
+    keys, which = np.unique(segment * width + overlaps.columns[known], return_inverse=True)
+    shared = np.bincount(which, overlaps.counts[known], len(keys))
+    owner = keys // width
+    whole = np.bincount(owner, shared, n)
+    lost = shared * np.log2(whole[owner] / shared)
+    return np.bincount(owner, lost, n) / max(overlaps.total, 1)
+
+
+def box_of(graph: RegionGraph, table: NDArray[np.uint32], name: int) -> NDArray[np.int64]:
+    """Return the box of a segment, (first, past the last), from those of its superpixels."""
+    members = np.flatnonzero(table[: graph.n_regions + 1] == name)
+    boxes = graph.boxes[members]
+    return np.stack([boxes[:, 0].min(axis=0), boxes[:, 1].max(axis=0)])
+
+
+def middle_of(graph: RegionGraph, table: NDArray[np.uint32], name: int) -> tuple[int, ...]:
+    """Return a pixel to look at: near the middle of the superpixel nearest to the centroid."""
+    members = np.flatnonzero(table[: graph.n_regions + 1] == name)
+    sums = graph.regions[members][:, graph.layout.coordinates].astype(float)
+    sizes = graph.sizes[members].astype(float)
+    centre = sums.sum(axis=0) / sizes.sum()
+    own = sums / sizes[:, None]
+    nearest = own[int(np.argmin(((own - centre) ** 2).sum(axis=1)))]
+    return tuple(round(float(x)) for x in nearest)
+
+
+# The segment table: a model over arrays, so that a hundred thousand rows are nothing.
+
+
+ID, SIZE, NAME, REVIEWED, ERROR = range(5)
+_TITLES = ("id", "pixels", "name", "reviewed", "VI")
+_MEANS = (
+    "The id of the segment",
+    "How many pixels it has",
+    "Its name: double-click to change it",
+    "Whether it has been reviewed: click the box",
+    "What it adds to the false merges, in bits: large is bad",
+)
+_ROLE = Qt.ItemDataRole
+Marks = dict[int, tuple[str, bool]]  # by the user's id: name, reviewed
+
+
+class SegmentModel(QAbstractTableModel):
+    """Segments by row, sorted and filtered.
+
+    Parameters
+    ----------
+    rename, review : callable
+        Called with a dense name and the text, or the state, that the person has entered.
+    """
+
+    def __init__(
+        self, rename: Callable[[int, str], object], review: Callable[[int, bool], object]
+    ) -> None:
+        super().__init__()
+        self._rename = rename
+        self._review = review
+        self._columns = Columns.empty()
+        self._marks: Marks = {}
+        self._order: NDArray[np.int64] = np.zeros(0, np.int64)
+        self._by, self._descending = SIZE, True
+        self._filter = ""
+
+    def show(self, columns: Columns, marks: Marks) -> None:
+        """Show other segments, sorted and filtered as before."""
+        self.beginResetModel()
+        self._columns, self._marks = columns, marks
+        self._arrange()
+        self.endResetModel()
+
+    def set_filter(self, text: str) -> None:
+        """Show only what has this text in its id or its name."""
+        self.beginResetModel()
+        self._filter = text.strip().lower()
+        self._arrange()
+        self.endResetModel()
+
+    def name_at(self, row: int) -> int:
+        """Return the dense name of the segment in a row."""
+        return int(self._columns.names[self._order[row]])
+
+    def row_of(self, name: int) -> int:
+        """Return the row of a segment by its dense name; -1 if it is not shown."""
+        at = int(np.searchsorted(self._columns.names, name))
+        if at == len(self._columns) or self._columns.names[at] != name:
+            return -1
+        found = np.flatnonzero(self._order == at)
+        return int(found[0]) if found.size else -1
+
+    def rowCount(self, parent: QModelIndex | None = None) -> int:
+        """Return how many segments are shown."""
+        return 0 if parent is not None and parent.isValid() else len(self._order)
+
+    def columnCount(self, parent: QModelIndex | None = None) -> int:
+        """Return how many columns there are: the last only with gold."""
+        return 4 if self._columns.errors is None else 5
+
+    def headerData(
+        self, section: int, orientation: Qt.Orientation, role: int = _ROLE.DisplayRole
+    ) -> Any:
+        """Return the title of a column."""
+        if orientation != Qt.Orientation.Horizontal:
+            return None
+        if role == _ROLE.DisplayRole:
+            return _TITLES[section]
+        return _MEANS[section] if role == _ROLE.ToolTipRole else None
+
+    def data(self, index: QModelIndex, role: int = _ROLE.DisplayRole) -> Any:
+        """Return what a cell says."""
+        at, column = int(self._order[index.row()]), index.column()
+        columns = self._columns
+        if role == _ROLE.CheckStateRole and column == REVIEWED:
+            reviewed = self._mark(at)[1]
+            return Qt.CheckState.Checked if reviewed else Qt.CheckState.Unchecked
+        if role == _ROLE.TextAlignmentRole and column in (ID, SIZE, ERROR):
+            return int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+        if role == _ROLE.ToolTipRole:
+            return _MEANS[column]
+        if role not in (_ROLE.DisplayRole, _ROLE.EditRole):
+            return None
+        if column == ID:
+            return str(columns.ids[at])
+        if column == SIZE:
+            return f"{columns.sizes[at]:,}"
+        if column == NAME:
+            return self._mark(at)[0]
+        if column == ERROR and columns.errors is not None:
+            return f"{columns.errors[at]:.4f}"
+        return None
+
+    def setData(self, index: QModelIndex, value: Any, role: int = _ROLE.EditRole) -> bool:
+        """Take what the person has entered: the edit follows, and the table with it."""
+        name = self.name_at(index.row())
+        if index.column() == NAME and role == _ROLE.EditRole:
+            if str(value) != self._mark(int(self._order[index.row()]))[0]:
+                self._rename(name, str(value))
+            return True
+        if index.column() == REVIEWED and role == _ROLE.CheckStateRole:
+            self._review(name, Qt.CheckState(value) == Qt.CheckState.Checked)
+            return True
+        return False
+
+    def flags(self, index: QModelIndex) -> Qt.ItemFlag:
+        """Return what can be done with a cell."""
+        flags = super().flags(index)
+        if index.column() == NAME:
+            flags |= Qt.ItemFlag.ItemIsEditable
+        if index.column() == REVIEWED:
+            flags |= Qt.ItemFlag.ItemIsUserCheckable
+        return flags
+
+    def sort(self, column: int, order: Qt.SortOrder = Qt.SortOrder.AscendingOrder) -> None:
+        """Sort by a column."""
+        self.layoutAboutToBeChanged.emit()
+        self._by, self._descending = column, order == Qt.SortOrder.DescendingOrder
+        self._arrange()
+        self.layoutChanged.emit()
+
+    def _mark(self, at: int) -> tuple[str, bool]:
+        return self._marks.get(int(self._columns.ids[at]), ("", False))
+
+    def _arrange(self) -> None:
+        columns = self._columns
+        kept = np.arange(len(columns))
+        if self._filter:
+            named = {one for one, (name, _) in self._marks.items() if self._filter in name.lower()}
+            found = np.isin(columns.ids, np.array(sorted(named), np.uint64))
+            if self._filter.isdigit():
+                found |= np.char.find(columns.ids.astype(str), self._filter) >= 0
+            kept = kept[found]
+        keys = self._keys()[kept]
+        order = np.argsort(-keys if self._descending and keys.dtype.kind in "if" else keys,
+                           kind="stable")  # fmt: skip
+        if self._descending and keys.dtype.kind not in "if":
+            order = order[::-1]
+        self._order = kept[order]
+
+    def _keys(self) -> NDArray[Any]:
+        columns = self._columns
+        if self._by == SIZE:
+            return columns.sizes
+        if self._by == ERROR and columns.errors is not None:
+            return columns.errors
+        if self._by in (NAME, REVIEWED):
+            which = self._by - NAME
+            marked = {one: mark[which] for one, mark in self._marks.items()}
+            return np.array([marked.get(one, "" if not which else False)
+                             for one in columns.ids.tolist()])  # fmt: skip
+        return columns.ids
+
+
+_WIDTHS = (62, 70, 60, 70, 56)  # of the columns, in pixels; the name has the rest
+_SOON = 150  # milliseconds after the last change
+
+
+class SegmentList(QWidget):
+    """The table, with what can be done in it."""
+
+    def __init__(self, proofreader: Proofreader) -> None:
+        super().__init__()
+        self.proofreader = proofreader
+        self.project = proofreader.project
+        acts = proofreader.acts
+        self.model = SegmentModel(
+            lambda name, text: acts.rename(text, name), lambda name, state: acts.review(state, name)
+        )
+        self.search = QLineEdit()
+        self.search.setObjectName("find segment")
+        self.search.setPlaceholderText("Find by id or name")
+        self.search.setClearButtonEnabled(True)
+        self.search.setToolTip("Show only segments with this in their id or name")
+        self.search.textChanged.connect(self.model.set_filter)
+        self.view = self._view()
+        self.merge = QPushButton("Merge selected")
+        self.merge.setObjectName("merge selected")
+        self.merge.setToolTip("Merge all selected segments into the active one (key W)")
+        self.merge.clicked.connect(acts.merge_selected)
+        row = QHBoxLayout()
+        row.addWidget(self.search)
+        row.addWidget(self.merge)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 4, 0, 0)
+        layout.addLayout(row)
+        layout.addWidget(self.view)
+        self._overlaps: Contingency | None = None
+        self._overlaps_of: Any = None  # the superpixels and the gold
+        self._following = False
+        self._latest = Latest()
+        self._soon = QTimer(self)
+        self._soon.setSingleShot(True)
+        self._soon.setInterval(_SOON)
+        self._soon.timeout.connect(self._compute)
+        project = self.project
+        link(self, project.edited, self._later)
+        link(self, project.threshold_changed, self._later)
+        link(self, project.hierarchy_changed, self._later)
+        link(self, project.selection_changed, self._on_selection)
+        when_gone(self, self._latest.close)
+        self._later()
+
+    def showEvent(self, event: Any) -> None:
+        """Compute what was put off while nobody looked."""
+        super().showEvent(event)
+        self._later()
+
+    def _view(self) -> QTableView:
+        view = QTableView()
+        view.setObjectName("segments")
+        view.setModel(self.model)
+        view.setSortingEnabled(True)
+        view.sortByColumn(SIZE, Qt.SortOrder.DescendingOrder)
+        view.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
+        view.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
+        view.setEditTriggers(QAbstractItemView.EditTrigger.DoubleClicked)
+        view.setToolTip("Click a segment to fly to it; Ctrl or Shift + click selects several")
+        view.setMinimumHeight(220)
+        view.setWordWrap(False)
+        rows = view.verticalHeader()
+        rows.setVisible(False)
+        rows.setDefaultSectionSize(22)
+        columns = view.horizontalHeader()
+        columns.setMinimumSectionSize(36)
+        view.selectionModel().selectionChanged.connect(self._on_rows)
+        return view
+
+    def _later(self) -> None:
+        if self.isVisible():
+            self._soon.start()
+
+    def _compute(self) -> None:
+        project, session = self.project, self.project.session
+        graph = project.graph
+        if session is None or graph is None:
+            self._latest.forget()
+            self.model.show(Columns.empty(), {})
+            return
+        if project.held:
+            self._soon.start()
+            return
+        table = project.table().copy()
+        marks = {one: (mark.name, mark.reviewed) for one, mark in session.marks().items()}
+        key = (graph.superpixels, graph.n_regions, project.gold)
+        known = self._overlaps if _same(key, self._overlaps_of) else None
+        self._latest.ask(
+            lambda: columns_of(graph, table, known),
+            lambda columns: self._show(columns, marks, key, known),
+            tell_error,
+        )
+
+    def _show(self, columns: Columns, marks: Marks, key: Any, known: Contingency | None) -> None:
+        self.model.show(columns, marks)
+        self._lay_out()
+        self._on_selection()
+        labels, _, gold = key
+        if known is None and gold is not None:  # which takes long, so the rest is shown first
+            self._latest.ask(
+                lambda: contingency(labels, gold), lambda found: self._keep(key, found), tell_error
+            )
+
+    def _keep(self, key: Any, overlaps: Contingency) -> None:
+        self._overlaps, self._overlaps_of = overlaps, key
+        self._later()
+
+    def _lay_out(self) -> None:
+        """Give the name what the other columns leave."""
+        columns = self.view.horizontalHeader()
+        for column in range(self.model.columnCount()):
+            if column == NAME:
+                columns.setSectionResizeMode(column, QHeaderView.ResizeMode.Stretch)
+            elif columns.sectionSize(column) != _WIDTHS[column]:
+                columns.resizeSection(column, _WIDTHS[column])
+
+    # The selection, both ways.
+
+    def _on_rows(self, *_: object) -> None:
+        if self._following:
+            return
+        rows = [index.row() for index in self.view.selectionModel().selectedRows()]
+        if not rows:
+            return
+        current = self.view.currentIndex().row()
+        names = [self.model.name_at(row) for row in rows]
+        project = self.project
+        if len(rows) == 1:
+            project.select(names[0])
+            self.fly_to(names[0])
+            return
+        active = project.active if project.active in names else self.model.name_at(current)
+        project.select(active, *(name for name in names if name != active))
+
+    def _on_selection(self) -> None:
+        """Select in the table what is selected on the canvas."""
+        if not self.isVisible():
+            return
+        self._following = True
+        try:
+            chosen = QItemSelection()
+            names = [name for name in (self.project.active, *self.project.selected) if name]
+            rows = [row for name in names if (row := self.model.row_of(name)) >= 0]
+            last = self.model.columnCount() - 1
+            for row in rows:
+                chosen.select(self.model.index(row, 0), self.model.index(row, last))
+            how = QItemSelectionModel.SelectionFlag
+            self.view.selectionModel().select(chosen, how.ClearAndSelect)
+            if rows:
+                self.view.scrollTo(self.model.index(rows[0], 0))
+        finally:
+            self._following = False
+
+    def fly_to(self, name: int) -> None:
+        """Look at a segment."""
+        graph, table = self.project.graph, self.project.table()
+        if graph is None or not (table == name).any():
+            return
+        box = box_of(graph, table, name)
+        self.proofreader.scene.fly_to(middle_of(graph, table, name), box)
+
+
+def _same(a: Any, b: Any) -> bool:
+    return b is not None and a[0] is b[0] and a[1] == b[1] and a[2] is b[2]

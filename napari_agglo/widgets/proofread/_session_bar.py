@@ -1,0 +1,181 @@
+"""Begin, open, copy and close a session, and say whether all is saved."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from qtpy.QtCore import Qt
+from qtpy.QtWidgets import (
+    QFileDialog,
+    QHBoxLayout,
+    QLabel,
+    QLineEdit,
+    QPushButton,
+    QToolButton,
+    QVBoxLayout,
+    QWidget,
+)
+
+from napari_agglo.widgets._jobs import RunRow
+from napari_agglo.widgets._qt import link, tell_error
+from napari_agglo.widgets._steps import Status, Step
+from napari_agglo.widgets.proofread._open_session import (
+    create_session,
+    free_path,
+    open_session,
+    save_as,
+)
+from napari_agglo.widgets.proofread._proofreader import Proofreader
+
+
+class SessionBar(QWidget):
+    """Where the session is, and what can be done with it as a whole."""
+
+    def __init__(self, proofreader: Proofreader) -> None:
+        super().__init__()
+        self.proofreader = proofreader
+        self.project = proofreader.project
+        self._own_path = False  # whether the person has chosen where
+        self.path = QLineEdit()
+        self.path.setObjectName("session path")
+        self.path.setToolTip("The folder of the new session; every edit is saved there at once")
+        self.path.textEdited.connect(self._chosen)
+        self.browse = QToolButton()
+        self.browse.setText("…")
+        self.browse.setToolTip("Choose where the new session goes")
+        self.browse.clicked.connect(self._browse)
+        self.where = QLabel("Save in")
+        self.run = RunRow(
+            self.project, Step.PROOFREAD.value, "Start proofreading",
+            "Make a session of the hierarchy, with its threshold", self._create,
+        )  # fmt: skip
+        self.open = _button("Open…", "Open a session folder, NAME.agglo", self._open)
+        self.copy = _button("Save as…", "Copy the session, and go on in the copy", self._copy)
+        self.close_ = _button("Close", "Close the session; all of it is saved", self._close)
+        self.saved = QLabel()
+        self.saved.setObjectName("saved")
+        self.saved.setWordWrap(True)
+        self.saved.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self._trouble = ""
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(4)
+        layout.addWidget(self.saved)
+        layout.addLayout(_row(self.where, self.path, self.browse))
+        layout.addWidget(self.run)
+        layout.addLayout(_row(self.open, self.copy, self.close_))
+        link(self, proofreader.editor.trouble, self._on_trouble)
+        link(self, self.project.hierarchy_changed, self._forget)
+        link(self, self.project.edited, self._show_saved)
+
+    def update_state(self, status: Status) -> None:
+        """Follow the project."""
+        session = self.project.session
+        running = status is Status.RUNNING
+        for part in (self.where, self.path, self.browse):
+            part.setVisible(session is None)
+            part.setEnabled(not running)
+        self.run.setVisible(session is None or running)
+        self.run.set_ready(
+            status is not Status.EMPTY, "Build a hierarchy first, in step 3, or open a session"
+        )
+        self.open.setEnabled(not running)
+        for button in (self.copy, self.close_):
+            button.setVisible(session is not None)
+            button.setEnabled(not running)
+        if not self._own_path and session is None and not running:
+            material = self.project.graph_of
+            self.path.setText(str(free_path("session" if material is None else material.name)))
+            self.path.setCursorPosition(len(self.path.text()))
+        self._show_saved()
+
+    def _show_saved(self) -> None:
+        session = self.project.session
+        self.saved.setVisible(session is not None)
+        if session is None:
+            return
+        folder = session.path
+        self.saved.setToolTip(f"{folder}: every edit is on the disk when it is seen")
+        if self._trouble:
+            said = f"<b style='color: #ef4444'>● NOT SAVED</b> {self._trouble}"
+        elif session.read_only:
+            said = f"<b>○ read-only</b> {folder.name}: nothing can be changed"
+        else:
+            said = f"<b style='color: #16a34a'>● saved</b> {folder.name}"
+        self.saved.setText(said)
+
+    def _on_trouble(self, why: str) -> None:
+        self._trouble = why
+        self._show_saved()
+
+    def _forget(self) -> None:
+        self._trouble, self._own_path = "", False
+
+    def _chosen(self) -> None:
+        self._own_path = True
+
+    def _create(self) -> None:
+        self._guarded(lambda: create_session(self._viewer, Path(self.path.text())))
+
+    def _browse(self) -> None:
+        chosen = self._ask_new("New session", self.path.text())
+        if chosen:
+            self._own_path = True
+            self.path.setText(chosen)
+
+    def _open(self) -> None:
+        chosen = QFileDialog.getExistingDirectory(
+            self, "Open a session (NAME.agglo)", str(self._home())
+        )
+        if chosen:
+            self._guarded(lambda: open_session(self._viewer, chosen))
+
+    def _copy(self) -> None:
+        session = self.project.session
+        if session is None:
+            return
+        chosen = self._ask_new("Save a copy as", str(free_path(session.path.stem)))
+        if chosen:
+            self._guarded(lambda: save_as(self._viewer, Path(chosen)))
+
+    def _ask_new(self, title: str, suggested: str) -> str:
+        Path(suggested).parent.mkdir(parents=True, exist_ok=True)
+        chosen, _ = QFileDialog.getSaveFileName(self, title, suggested, "Session (*.agglo)")
+        return str(chosen)
+
+    def _close(self) -> None:
+        if self.project.held:
+            self.proofreader.editor.said.emit("Wait until what runs is done, then close.")
+            return
+        self._guarded(self.proofreader.close_session)
+
+    def _home(self) -> Path:
+        home = Path.home() / "napari-agglo"
+        return home if home.is_dir() else Path.home()
+
+    @property
+    def _viewer(self) -> object:
+        return self.proofreader.scene.viewer
+
+    def _guarded(self, action: Callable[[], object]) -> None:
+        try:
+            action()
+        except Exception as error:
+            tell_error(error)
+
+
+def _button(text: str, tooltip: str, action: Callable[[], object]) -> QPushButton:
+    button = QPushButton(text)
+    button.setObjectName(text)
+    button.setToolTip(tooltip)
+    button.clicked.connect(lambda: action())
+    return button
+
+
+def _row(*parts: QWidget) -> QHBoxLayout:
+    row = QHBoxLayout()
+    row.setSpacing(4)
+    for part in parts:
+        row.addWidget(part)
+    return row

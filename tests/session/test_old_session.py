@@ -1,0 +1,66 @@
+"""A session folder written before the package was restructured still opens, with the same result.
+
+The folder holds every kind of edit: merge, cut by seeds, by children and by points within one
+superpixel, lock, unlock, a move along a branch, marks, answers to suggestions, relearning, undo.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from napari_agglo import Session
+
+DATA = Path(__file__).parents[1] / "data" / "session_of_format_1"
+SCALES = (0.0, 0.2, 0.4, 0.5, 0.6, 0.8, 1.0)
+
+
+@pytest.fixture(params=["with snapshots", "journal alone"])
+def folder(request, tmp_path):
+    copy = shutil.copytree(DATA / "old.agglo", tmp_path / "old.agglo")
+    if request.param == "journal alone":
+        shutil.rmtree(copy / "snapshots")
+    return copy
+
+
+def test_old_session_shows_the_same_labels(folder):
+    expected = np.load(DATA / "expected.npz")
+    sizes = [len(np.unique(expected[f"labels_{scale}"])) for scale in SCALES]
+    assert sizes[0] > sizes[3] > sizes[-1], "test invalid: the scales look alike"
+    with Session.open(folder) as session:
+        assert session.threshold == 0.5
+        for scale in SCALES:
+            session.threshold = scale
+            np.testing.assert_array_equal(session.labels(), expected[f"labels_{scale}"])
+        np.testing.assert_array_equal(session.locked(), expected["locked"])
+
+
+def test_old_session_has_the_same_tree(folder):
+    expected = np.load(DATA / "expected.npz")
+    with Session.open(folder) as session:
+        tree = session.edited_tree()
+        np.testing.assert_array_equal(tree.winners, expected["winners"])
+        np.testing.assert_array_equal(tree.losers, expected["losers"])
+        np.testing.assert_array_equal(tree.priorities, expected["priorities"])
+
+
+def test_old_session_has_the_same_history_and_marks(folder):
+    expected = json.loads((DATA / "expected.json").read_text())
+    with Session.open(folder) as session:
+        assert [str(entry) for entry in session.history] == expected["history"]
+        marks = {str(k): [m.name, m.comment, m.reviewed] for k, m in session.marks().items()}
+        assert marks == expected["marks"]
+
+
+def test_every_edit_of_an_old_session_can_be_undone(folder):
+    with Session.open(folder) as session:
+        first = session.tree
+        while session.can_undo:
+            session.undo()
+        for scale in SCALES:
+            session.threshold = scale
+            np.testing.assert_array_equal(session.labels(), first.segment(scale))

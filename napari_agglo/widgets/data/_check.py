@@ -30,17 +30,17 @@ class Trouble(InvalidInput):
 
     Attributes
     ----------
-    remedy : str
+    button : str
         What the button says that mends it; empty if the user must.
     mend : callable or None
         What the button does.
     """
 
     def __init__(
-        self, message: str, remedy: str = "", mend: Callable[[], object] | None = None
+        self, message: str, button: str = "", mend: Callable[[], object] | None = None
     ) -> None:
         super().__init__(message)
-        self.remedy = remedy
+        self.button = button
         self.mend = mend
 
 

@@ -103,8 +103,8 @@ class TroublePart(QFrame):
         self.setVisible(trouble is not None)
         if trouble is not None:
             self.words.setText(str(trouble))
-            self.button.setText(trouble.remedy)
-            self.button.setVisible(bool(trouble.remedy))
+            self.button.setText(trouble.button)
+            self.button.setVisible(bool(trouble.button))
 
     def _mend(self) -> None:
         trouble = self._trouble

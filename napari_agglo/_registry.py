@@ -1,0 +1,106 @@
+"""Registries of policies, feature blocks, exports and cut methods, open to other packages.
+
+A registry maps names to values. The package fills it as its modules are imported; another package
+adds to it by an entry point in the registry's group, loaded when the registry is first listed or
+asked for a name that it does not have.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator
+from importlib.metadata import EntryPoint, entry_points
+from typing import Generic, TypeVar
+
+from napari_agglo.errors import InvalidInput
+
+T = TypeVar("T")
+
+
+class Registry(Generic[T]):
+    """Values by name, of this package and of entry points.
+
+    Parameters
+    ----------
+    group : str
+        The group of entry points, such as ``napari_agglo.exports``.
+    noun : str
+        What one value is called in messages, such as ``export kind``.
+
+    Examples
+    --------
+    >>> shapes: Registry[str] = Registry("napari_agglo.no_such_group", "shape")
+    >>> shapes.register("round", "circle")
+    'circle'
+    >>> shapes["round"], shapes.names()
+    ('circle', ('round',))
+    >>> shapes["square"]
+    Traceback (most recent call last):
+    napari_agglo.errors.InvalidInput: There is no shape 'square'; take one of 'round'.
+    """
+
+    def __init__(self, group: str, noun: str) -> None:
+        self.group = group
+        self.noun = noun
+        self._values: dict[str, T] = {}
+        self._pending: dict[str, EntryPoint] | None = None  # None: not looked for yet
+
+    def register(self, name: str, value: T) -> T:
+        """Add a value; a name that is taken is refused."""
+        if name in self._values:
+            raise InvalidInput(
+                f"There is a {self.noun} {name!r} already", argument="name", remedy="choose another"
+            )
+        self._values[name] = value
+        return value
+
+    def add(self, name: str) -> Callable[[T], T]:
+        """Return a decorator that registers a function or class under `name`."""
+        return lambda value: self.register(name, value)
+
+    def __getitem__(self, name: str) -> T:
+        if name not in self._values:
+            entry = self._entries().pop(name, None)
+            if entry is None:
+                names = ", ".join(map(repr, self.names()))
+                raise InvalidInput(
+                    f"There is no {self.noun} {name!r}",
+                    argument=self.noun,
+                    remedy=f"take one of {names}",
+                )
+            self._values[name] = self._load(entry)
+        return self._values[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._values or name in self._entries()
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.names())
+
+    def names(self) -> tuple[str, ...]:
+        """Return every name, those of this package first, in order of registration."""
+        return (*self._values, *(name for name in self._entries() if name not in self._values))
+
+    def _entries(self) -> dict[str, EntryPoint]:
+        if self._pending is None:
+            self._pending = {}
+            for entry in entry_points(group=self.group):
+                if entry.name in self._values or entry.name in self._pending:
+                    warnings.warn(
+                        f"{entry.value} is not used: there is a {self.noun} {entry.name!r} already",
+                        stacklevel=3,
+                    )
+                else:
+                    self._pending[entry.name] = entry
+        return self._pending
+
+    def _load(self, entry: EntryPoint) -> T:
+        try:
+            value: T = entry.load()
+        except Exception as error:
+            raise InvalidInput(
+                f"The {self.noun} {entry.name!r} cannot be loaded from {entry.value}: {error}",
+                argument=self.noun,
+                remedy="mend or uninstall the package that has it",
+            ) from error
+        return value

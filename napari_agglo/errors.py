@@ -20,22 +20,26 @@ class SetOption:
     option : str
         The parameter, by its name in Python.
     value : object
-        What to pass; None if only the user knows.
+        The value to pass; None if only the user knows it.
     key : str
         For a parameter that maps names to values, such as `ranges`: the name.
+    when : str
+        The condition or the purpose, such as ``if dark is boundary``.
     """
 
     option: str
     value: object = None
     key: str = ""
+    when: str = ""
 
     def __str__(self) -> str:
-        value = "..." if self.value is None else repr(self.value)
-        return (
-            f"pass {self.option}={{{self.key!r}: {value}}}"
-            if self.key
-            else (f"pass {self.option}={value}")
-        )
+        if self.value is None:
+            text = f"`{self.option}`" + (f" for {self.key!r}" if self.key else "")
+        elif self.key:
+            text = f"{self.option}={{{self.key!r}: {self.value!r}}}"
+        else:
+            text = f"{self.option}={self.value!r}"
+        return f"pass {text} {self.when}".rstrip()
 
 
 @dataclass(frozen=True)
@@ -57,19 +61,35 @@ class PickIndex:
         picks = ["0" if axis in self.axes else ":" for axis in range(self.ndim)]
         while picks and picks[-1] == ":":
             picks.pop()
-        return f"pick one index along axis {', '.join(map(str, self.axes))}, e.g. array[" + (
-            ", ".join(picks) + "]"
-        )
+        axes = ", ".join(map(str, self.axes))
+        return f"pick one index along axis {axes}, e.g. array[{', '.join(picks)}]"
 
 
 @dataclass(frozen=True)
 class ConvertTo:
-    """Convert an array to another type of number: ``array.astype('float32')``."""
+    """Convert an array to another type of number: ``array.astype('float32')``.
+
+    Attributes
+    ----------
+    dtype : str
+        The type of number.
+    when : str
+        The condition, such as ``if its values are whole numbers``.
+    """
 
     dtype: str
+    when: str = ""
 
     def __str__(self) -> str:
-        return f"convert it with .astype('{self.dtype}')"
+        return f"convert it with .astype('{self.dtype}') {self.when}".rstrip()
+
+
+@dataclass(frozen=True)
+class LabelComponents:
+    """Number the connected components of a mask: ``scipy.ndimage.label(mask)[0]``."""
+
+    def __str__(self) -> str:
+        return "label its connected components first, e.g. scipy.ndimage.label(mask)[0]"
 
 
 @dataclass(frozen=True)
@@ -92,7 +112,34 @@ class Advice:
         return self.text
 
 
-Remedy = SetOption | PickIndex | ConvertTo | Install | Advice
+@dataclass(frozen=True)
+class OneOf:
+    """Several remedies, each of which helps; the likeliest comes first."""
+
+    remedies: tuple[Remedy, ...]
+
+    def __str__(self) -> str:
+        return ", or ".join(map(str, self.remedies))
+
+
+Remedy = SetOption | PickIndex | ConvertTo | LabelComponents | Install | Advice | OneOf
+
+
+def alternatives(remedy: Remedy | None) -> tuple[Remedy, ...]:
+    """Return the single remedies of `remedy`, for a reader who shows each by itself.
+
+    Examples
+    --------
+    >>> alternatives(OneOf((Advice("use a crop"), ConvertTo("uint8"))))
+    (Advice(text='use a crop'), ConvertTo(dtype='uint8', when=''))
+    >>> alternatives(None)
+    ()
+    """
+    if remedy is None:
+        return ()
+    if not isinstance(remedy, OneOf):
+        return (remedy,)
+    return tuple(one for part in remedy.remedies for one in alternatives(part))
 
 
 class AggloError(Exception):
@@ -105,12 +152,12 @@ class InvalidInput(AggloError, ValueError):
     Parameters
     ----------
     problem : str
-        What was expected and what came. Arguments stand in it in backquotes.
+        The value expected and the one that came. Names of arguments are in backquotes.
     argument : str, optional
         The argument that has the problem, as it stands in `problem` without the backquotes, e.g.
         ``cues['boundary']``.
-    remedy : Remedy or str, optional
-        What to do about it; a str is an `Advice`.
+    remedy : Remedy, str or tuple of these, optional
+        The way out; a str is an `Advice`, a tuple is `OneOf` its items.
 
     Examples
     --------
@@ -124,15 +171,25 @@ class InvalidInput(AggloError, ValueError):
     """
 
     def __init__(
-        self, problem: str, *, argument: str | None = None, remedy: Remedy | str | None = None
+        self,
+        problem: str,
+        *,
+        argument: str | None = None,
+        remedy: Remedy | str | tuple[Remedy | str, ...] | None = None,
     ) -> None:
         super().__init__(problem)
         self.problem = problem
         self.argument = argument
-        self.remedy: Remedy | None = Advice(remedy) if isinstance(remedy, str) else remedy
+        self.remedy = _as_remedy(remedy)
 
     def __str__(self) -> str:
         return sentence(self.problem, self.remedy)
+
+
+def _as_remedy(remedy: Remedy | str | tuple[Remedy | str, ...] | None) -> Remedy | None:
+    if isinstance(remedy, tuple):
+        return OneOf(tuple(Advice(one) if isinstance(one, str) else one for one in remedy))
+    return Advice(remedy) if isinstance(remedy, str) else remedy
 
 
 def sentence(problem: str, remedy: object | None) -> str:

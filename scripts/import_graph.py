@@ -1,8 +1,8 @@
 """Import graph of the package's folders, and counts of its modules.
 
 ``python scripts/import_graph.py`` prints both. ``--write`` draws the graph for the page
-``docs/architecture.md``: the table between its two markers, and ``docs/import_graph.svg``. ``--check``
-fails if the page is out of date. Sources are parsed, not imported.
+``docs/architecture.md``: the table between its two markers, and ``docs/import_graph.svg``.
+``--check`` fails if the page is out of date. Sources are parsed, not imported.
 """
 
 from __future__ import annotations

@@ -172,8 +172,7 @@ class Core:
             return Change(f"redone: {entry.action.words}", self._there(entry.action, touched))
 
     def _write(self, plain: dict[str, object], action: Action | None = None) -> None:
-        self._store.append(plain)
-        record = self._store.records()[-1]
+        record = self._store.append(plain)
         self._history.read(record.seq, record.time, record.entry, action)
 
     def _update(self, applied: Applied) -> Touched:
@@ -228,7 +227,7 @@ class Core:
         """
         with self._lock:
             self._require_writing()
-            entries = len(self._store.records())
+            entries = len(self._store.journal.records)
             if entries == self._kept:
                 return False
             kept = self._store.snapshot(SNAPSHOT, state_arrays(self._state))
@@ -241,7 +240,7 @@ class Core:
 
         Closing makes one, too, if that is worth while.
         """
-        return len(self._store.records()) - self._kept
+        return len(self._store.journal.records) - self._kept
 
     def close(self) -> None:
         """Let others write; all edits are on the disk already."""
@@ -256,7 +255,7 @@ class Core:
             self._store.close()
 
     def _settings(self) -> dict[str, object]:
-        entries = len(self._store.records())
+        entries = len(self._store.journal.records)
         return {"threshold": self._seen.threshold, "entries": entries}
 
     def __enter__(self) -> Self:

@@ -71,7 +71,7 @@ class Noting(Parting):
     @property
     def has_gold(self) -> bool:
         """Whether the session was created with a gold standard."""
-        return "gold" in self._store.manifest.arrays
+        return self._store.data.has_gold
 
     @property
     def errors(self) -> Errors:
@@ -82,7 +82,7 @@ class Noting(Parting):
         with self._lock:
             names = self._seen.names()
             if self._errors is None:
-                gold = self._store.gold
+                gold = self._store.data.gold
                 if gold is None:
                     raise Refused(
                         "The session has no gold standard to compare with; create it with "

@@ -158,23 +158,25 @@ class Session(Previewing):
         except BaseException:
             store.close()
             raise
-        threshold = last_threshold(store.settings, store.records())
+        threshold = last_threshold(store.settings, store.journal.records)
         return cls(store, state, history, threshold, kept)
 
     @property
     def tree(self) -> MergeTree:
         """The hierarchy before any edit; it is read, or made, when it is first asked for."""
         if self._tree is None:
-            stored = self._store.tree
+            stored = self._store.data.tree
             self._tree = (
-                agglomerate(self._store.graph, self._store.policy) if stored is None else stored
+                agglomerate(self._store.data.graph, self._store.data.policy)
+                if stored is None
+                else stored
             )
         return self._tree
 
     @property
     def gold(self) -> NDArray[Any] | None:
         """The gold standard that the session was created with, if there is one."""
-        return self._store.gold
+        return self._store.data.gold
 
     def __repr__(self) -> str:
         mode = ", read-only" if self.read_only else ""
@@ -186,25 +188,25 @@ class Session(Previewing):
 
 def _replayed(store: Store, progress: ProgressCallback | None) -> tuple[State, History, int]:
     """Return what the journal of a store amounts to, and after which entry there is a snapshot."""
-    graph = store.read_graph(progress)
+    graph = store.data.read_graph(progress)
 
     def recall_merges(name: str) -> Mapping[str, NDArray[Any]] | None:
         snapshot = store.load_snapshot(name)
         return None if snapshot is None else snapshot.arrays
 
     def first_tree() -> Hierarchy:
-        tree = store.tree
+        tree = store.data.tree
         merges = None if tree is None else Merges(tree.winners, tree.losers, tree.priorities)
-        return Hierarchy(graph, store.policy, merges, progress)
+        return Hierarchy(graph, store.data.policy, merges, progress)
 
     def begun() -> State:
-        return State(graph, store.policy, first_tree, store.recall_policy, recall_merges)
+        return State(graph, store.data.policy, first_tree, store.recall_policy, recall_merges)
 
     snapshot = store.load_snapshot(SNAPSHOT)
     then: list[Entry] = []  # the actions that counted when the snapshot was made
     history = History()
     try:
-        for record in store.records():
+        for record in store.journal.records:
             history.read(record.seq, record.time, record.entry)
             if snapshot is not None and record.seq == snapshot.seq:
                 then = list(history.done)

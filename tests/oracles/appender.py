@@ -20,8 +20,8 @@ def entry(number: int) -> dict:
 def append_for_ever(path: str) -> None:
     with Store.open(path) as store:
         while True:
-            number = store.append(entry(len(store.entries()) + 1))
-            os.write(1, f"done {number}\n".encode())
+            record = store.append(entry(len(store.journal.records) + 1))
+            os.write(1, f"done {record.seq}\n".encode())
 
 
 if __name__ == "__main__":

@@ -22,7 +22,7 @@ class Died(BaseException):
 
 
 class Disk:
-    """Stands in for `_disk.call`: counts calls, and at the k-th fails, or is dead from then on.
+    """Stands in for `files.call`: counts calls, and at the k-th fails, or is dead from then on.
 
     Parameters
     ----------
@@ -80,6 +80,11 @@ class Disk:
 def small_graph(**options):
     """Return a graph of five superpixels with sparse ids."""
     return agglo.region_graph(SUPERPIXELS, {"boundary": BOUNDARY}, **options)
+
+
+def entries_of(store):
+    """Return the entries of a store's journal, oldest first."""
+    return [record.entry for record in store.journal.records]
 
 
 def tree_of(folder):

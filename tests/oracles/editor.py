@@ -24,7 +24,7 @@ def edit_for_ever(path: str) -> None:
             else:
                 session.undo()
                 session.undo()
-            os.write(1, f"done {len(session._store.records())}\n".encode())
+            os.write(1, f"done {len(session._store.journal.records)}\n".encode())
 
 
 def warm_up(path: str) -> None:

@@ -10,7 +10,7 @@ import sys
 
 import numpy as np
 import pytest
-from oracles.disks import Died, Disk, small_graph, tree_of
+from oracles.disks import Died, Disk, entries_of, small_graph, tree_of
 
 from napari_agglo import AggloError, InvalidInput
 from napari_agglo.session._store import NotSaved, Store
@@ -70,8 +70,8 @@ def attempt(disk, kinds, function, *arguments):
 def entries_on_disk(path):
     with Store.open(path, read_only=True) as store:
         if (path / "arrays.zarr").exists():
-            assert store.graph.n_regions == 5
-        return store.entries()
+            assert store.data.graph.n_regions == 5
+        return entries_of(store)
 
 
 @pytest.mark.parametrize("torn", [True, False])
@@ -83,7 +83,7 @@ def test_append_fails_once(copied, error, torn):
             refusal = attempt(disk, NotSaved, store.append, NEXT)
             assert refusal is None or "nothing has changed" in str(refusal)
             expected = DONE if refusal else [*DONE, NEXT]
-            assert store.entries() == entries_on_disk(path) == expected
+            assert entries_of(store) == entries_on_disk(path) == expected
             assert not store.read_only
             store.append({"after": 1})
             assert entries_on_disk(path) == [*expected, {"after": 1}]
@@ -101,12 +101,12 @@ def test_append_fails_and_so_does_all_that_follows(copied, error, torn):
                 assert "read-only from now on" in str(refusal)
                 with pytest.raises(NotSaved, match="read-only from now on"):
                     store.append(NEXT)
-            assert store.entries() == expected
+            assert entries_of(store) == expected
             assert store.read_only == (expected == DONE)
         with Store.open(path) as store:  # once the disk is well
-            assert store.entries()[: len(expected)] == expected
+            assert entries_of(store)[: len(expected)] == expected
             assert store.report.lost == 0
-            assert store.entries() in (DONE, [*DONE, NEXT])
+            assert entries_of(store) in (DONE, [*DONE, NEXT])
             store.append({"after": 1})
 
 
@@ -118,7 +118,7 @@ def test_append_fails_and_so_do_some_calls_that_follow(copied, times):
         with Store.open(path) as store:
             refusal = attempt(disk, NotSaved, store.append, NEXT)
             expected = DONE if refusal else [*DONE, NEXT]
-            assert store.entries() == expected
+            assert entries_of(store) == expected
             given_up += store.read_only
             if not store.read_only:
                 assert entries_on_disk(path) == expected
@@ -161,11 +161,11 @@ def test_opening_fails(copied, error, tail):
             except (InvalidInput, Died):
                 store = None
         if store is not None:
-            assert store.entries() == DONE
+            assert entries_of(store) == DONE
             store.close()
         assert entries_on_disk(path) == DONE
         with Store.open(path) as store:
-            assert store.append(NEXT) == 4
+            assert store.append(NEXT).seq == 4
         kept = b"".join(p.read_bytes() for p in path.glob("journal.damaged-*"))
         assert tail in kept, "what was taken out is there"
 
@@ -185,8 +185,8 @@ def test_the_system_itself_takes_only_a_part(copied):
         finally:
             resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
         assert (path / "journal.jsonl").stat().st_size == size
-        assert store.entries() == DONE
-        assert store.append(NEXT) == 4
+        assert entries_of(store) == DONE
+        assert store.append(NEXT).seq == 4
     assert entries_on_disk(path) == [*DONE, NEXT]
 
 
@@ -197,8 +197,8 @@ def test_a_read_only_disk(copied):
             Store.open(path)
         tried = disk.calls
         with Store.open(path, read_only=True) as store:
-            assert store.entries() == DONE
-            assert store.graph.n_regions == 5
+            assert entries_of(store) == DONE
+            assert store.data.graph.n_regions == 5
         assert disk.calls == tried, "reading asks nothing of a disk that cannot be written"
 
 
@@ -238,7 +238,7 @@ def test_snapshots_fail_without_harm(copied, error):
         store.close()
         with Store.open(path, read_only=True) as store:
             length = len(store.load_snapshot("state").arrays["lut"])
-            assert store.entries() == DONE
+            assert entries_of(store) == DONE
         assert length == {True: 9, False: 3}.get(kept, length)
         assert length in (3, 9)
 

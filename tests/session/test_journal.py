@@ -20,7 +20,7 @@ def folder(tmp_path):
     """Return a folder with a journal of 40 entries."""
     (tmp_path / JOURNAL).write_bytes(b"")
     journal = Journal(tmp_path, START, read_only=False)
-    assert [journal.append(entry) for entry in ENTRIES] == list(range(1, 41))
+    assert [journal.append(entry).seq for entry in ENTRIES] == list(range(1, 41))
     journal.close()
     return tmp_path
 
@@ -180,7 +180,7 @@ def test_what_is_not_json_leaves_no_trace(folder, entry, words):
     journal = Journal(folder, START, read_only=False)
     with pytest.raises(InvalidInput, match=words.replace("(", r"\(").replace(")", r"\)")):
         journal.append(entry)
-    assert journal.append({"after": 1}) == 41
+    assert journal.append({"after": 1}).seq == 41
     journal.close()
     assert (folder / JOURNAL).read_bytes().startswith(before)
 

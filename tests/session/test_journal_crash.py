@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from oracles.appender import entry
-from oracles.disks import small_graph
+from oracles.disks import entries_of, small_graph
 
 from napari_agglo.session._store import Store
 
@@ -49,7 +49,7 @@ def kill_again_and_again(path, times, seed):
                 last = int(words[1])
             assert os.WTERMSIG(int(words[1])) == signal.SIGKILL, "test invalid: it ended by itself"
             with Store.open(path, read_only=True) as store:
-                found = store.entries()
+                found = entries_of(store)
                 assert store.report.lost == 0, store.report
                 torn += bool(store.report.sentences)
             assert len(found) - last in (0, 1), "one may be there and not yet acknowledged"

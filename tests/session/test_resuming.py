@@ -63,7 +63,7 @@ def test_a_tree_comes_back_bit_for_bit_with_every_state_before_it(tmp_path, seed
         tree = state.tree
         edits = [step.edit for applied in state.done for step in applied.action.steps]
         divisions = [d for applied in state.done for d in applied.divisions]
-        again = thawed(session._store.graph, state.policy, frozen(tree), edits, divisions)
+        again = thawed(session._store.data.graph, state.policy, frozen(tree), edits, divisions)
         while True:
             assert state_of(again) == state_of(tree)
             if not tree.edits:
@@ -173,7 +173,7 @@ def test_arrays_that_no_kernel_may_have_are_refused(tmp_path):
     with made(tmp_path / "a.agglo", 25) as session:
         arrays = state_arrays(session._state)
         actions = [entry.action for entry in session._history.done]
-        graph, policy = session._store.graph, session.policy
+        graph, policy = session._store.data.graph, session.policy
         merges = merge_greedily(graph, policy)
 
         def is_used(arrays):

@@ -581,7 +581,7 @@ def kill_again_and_again(path, times, seed):
             while (words := editor.stdout.readline().split())[0] != "ended":
                 last = int(words[1])
             with Session.open(path, read_only=True) as session:
-                entries = len(session._store.records())
+                entries = len(session._store.journal.records)
                 assert session.report.lost == 0
                 assert len(session.history) > 0
             # A double undo is two entries, acknowledged together.

@@ -26,7 +26,7 @@ def edited(tmp_path_factory):
     states = {}
 
     def note(session):
-        states[len(session._store.records())] = observed(session)
+        states[len(session._store.journal.records)] = observed(session)
 
     with busy_session(path, N_EDITS, seed=3, after=note):
         pass
@@ -49,7 +49,7 @@ def check_open(path, states, expected=None):
         except InvalidInput:  # which is a sentence, whatever was damaged
             return None
     with session:
-        kept = len(session._store.records())
+        kept = len(session._store.journal.records)
         assert session.report.lost == n - kept
         assert bool(said) == (kept < n), "a loss is told, and nothing else is"
         if expected is not None:

@@ -12,7 +12,7 @@ import pytest
 import zarr
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from oracles.disks import SUPERPIXELS, small_graph, tree_of
+from oracles.disks import SUPERPIXELS, entries_of, small_graph, tree_of
 
 import napari_agglo as agglo
 from napari_agglo import InvalidInput
@@ -28,7 +28,7 @@ def pristine(tmp_path_factory):
     graph = small_graph()
     tree = agglo.agglomerate(graph)
     gold = SUPERPIXELS % 3
-    with Store.create(path, graph, tree=tree, gold=gold, settings={"t": 1}) as store:
+    with Store.create(path, graph, tree=tree, gold=gold) as store:
         for entry in ENTRIES:
             store.append(entry)
     return path
@@ -42,15 +42,15 @@ def path(pristine, tmp_path):
 def read_all(path):
     """Return everything that a session holds, as something to compare."""
     with Store.open(path, read_only=True) as store:
-        graph, tree = store.graph, store.tree
+        graph, tree = store.data.graph, store.data.tree
         statistics = (graph.edges, graph.regions, graph.boundaries, graph.boxes, graph.cues)
         arrays = [graph.superpixels.image, graph.ids, *statistics]
         if tree is not None:
             arrays += [tree.winners, tree.losers, tree.priorities]
-        if store.gold is not None:
-            arrays.append(store.gold)
-        plain = (graph.spacing, graph.cue_names, graph.cue_ranges, graph.layout, store.policy)
-        return store.entries(), store.settings, plain, [digest_array(array) for array in arrays]
+        if store.data.gold is not None:
+            arrays.append(store.data.gold)
+        plain = (graph.spacing, graph.cue_names, graph.cue_ranges, graph.layout, store.data.policy)
+        return entries_of(store), store.settings, plain, [digest_array(array) for array in arrays]
 
 
 def signed(manifest):
@@ -197,7 +197,7 @@ def test_a_shape_beyond_all_memory_is_refused_before_it_is_allocated(path):
     file.write_text(json.dumps(plain))
     (path / "manifest.json").write_text(signed(manifest))
     with Store.open(path, read_only=True) as store, pytest.raises(SessionDamaged, match="memory"):
-        _ = store.gold
+        _ = store.data.gold
 
 
 def test_a_policy_outside_the_folder_is_not_opened(path):
@@ -205,7 +205,7 @@ def test_a_policy_outside_the_folder_is_not_opened(path):
     manifest["policy"] = {"kind": "learned", "file": "../policy.npz", "checksum": "0"}
     (path / "manifest.json").write_text(signed(manifest))
     with Store.open(path) as store, pytest.raises(SessionDamaged, match="a policy that is not"):
-        _ = store.policy
+        _ = store.data.policy
 
 
 class TestRecover:
@@ -241,7 +241,7 @@ class TestRecover:
         chunk = next(p for p in (path / "arrays.zarr" / name / "c").rglob("*") if p.is_file())
         chunk.write_bytes(b"damaged " + chunk.read_bytes())
         with Store.open(path) as store, pytest.raises(SessionDamaged, match=rf"{name}.*recover"):
-            _ = store.graph
+            _ = store.data.graph
         self.recovered(path, expected, f"The array '{name}' was damaged and is back")
         assert (path / f"{name}.damaged-1").is_dir()
 
@@ -263,7 +263,7 @@ class TestRecover:
         words = "The merge tree was damaged; the session goes on without it."
         self.recovered(path, expected, words, without=["manifest.json"])
         with Store.open(path) as store:
-            assert store.tree is None
+            assert store.data.tree is None
 
     def test_journal(self, path):
         journal = path / "journal.jsonl"

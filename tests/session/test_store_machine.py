@@ -20,7 +20,7 @@ from hypothesis.stateful import (
     precondition,
     rule,
 )
-from oracles.disks import Died, Disk, small_graph
+from oracles.disks import Died, Disk, entries_of, small_graph
 
 from napari_agglo.session._store import NotSaved, SessionDamage, Store
 from napari_agglo.session._store.journal import read_tail
@@ -52,7 +52,7 @@ class Sessions(RuleBasedStateMachine):
     @rule(entry=ENTRY)
     def append(self, entry):
         self.entries.append(entry)
-        assert self.store.append(entry) == len(self.entries)
+        assert self.store.append(entry).seq == len(self.entries)
 
     @rule(threshold=st.floats(0, 1))
     def set_threshold(self, threshold):
@@ -72,7 +72,7 @@ class Sessions(RuleBasedStateMachine):
     @rule()
     def look_beside(self):
         with Store.open(self.path, read_only=True) as reader:
-            assert reader.entries() == self.entries
+            assert entries_of(reader) == self.entries
 
     @rule(name=st.sampled_from(["b.agglo", "ü ñ.agglo", "a.agglo"]))
     def move(self, name):
@@ -92,7 +92,7 @@ class Sessions(RuleBasedStateMachine):
         if self.store.read_only:
             self.store.close()
             self.reopen()
-            if len(self.store.entries()) > len(self.entries):  # "shows when it is opened again"
+            if len(entries_of(self.store)) > len(self.entries):  # "shows when it is opened again"
                 self.entries.append(entry)
 
     @rule(entry=ENTRY, at=st.integers(0, 5))
@@ -105,7 +105,7 @@ class Sessions(RuleBasedStateMachine):
                 pass
         self.store.close()
         self.reopen()
-        if len(self.store.entries()) > len(self.entries):  # written, and not yet acknowledged
+        if len(entries_of(self.store)) > len(self.entries):  # written, and not yet acknowledged
             self.entries.append(entry)
 
     @precondition(lambda self: self.entries)
@@ -118,7 +118,7 @@ class Sessions(RuleBasedStateMachine):
         noted = read_tail(self.path / "journal.tail")  # a disk may have failed while it was written
         with pytest.warns(SessionDamage) if noted else nullcontext():
             self.store = Store.open(self.path)
-        kept = len(self.store.entries())
+        kept = len(entries_of(self.store))
         assert kept < len(self.entries)
         if noted:
             assert self.store.report.lost == len(self.entries) - kept
@@ -148,7 +148,7 @@ class Sessions(RuleBasedStateMachine):
     def agrees(self):
         if not hasattr(self, "store"):
             return
-        assert self.store.entries() == self.entries
+        assert entries_of(self.store) == self.entries
         assert self.store.settings == self.settings
         found = self.store.load_snapshot("state")
         if found is not None:

@@ -166,7 +166,6 @@ def create_folder(
     *,
     tree: MergeTree | None,
     gold: Any,
-    settings: Mapping[str, Any],
     source: Any,
     progress: ProgressCallback | None,
 ) -> None:
@@ -179,7 +178,7 @@ def create_folder(
     with saving("The session", target):
         try:
             files.make_folder(staging)
-            _fill(staging, graph, policy, arrays, where, settings, progress)
+            _fill(staging, graph, policy, arrays, where, progress)
             _put_in_place(staging, target)
         finally:
             files.remove_tree(staging)
@@ -234,7 +233,6 @@ def _fill(
     policy: Policy,
     arrays: Mapping[str, NDArray[Any]],
     where: str | None,
-    settings: Mapping[str, Any],
     progress: ProgressCallback | None,
 ) -> None:
     group = folder / ARRAYS
@@ -253,7 +251,7 @@ def _fill(
         graph=plain,
         arrays=notes,
         policy=policies.keep(folder, policy, policies.FIRST),
-    ).with_settings(settings)
+    )
     write_group(group, manifest.encode())
     files.write_new(folder / JOURNAL, b"")
     files.write_new(folder / TAIL, Tail(0, manifest.id).encode())

@@ -79,7 +79,7 @@ def encode(entry: Mapping[str, Any], seq: int, previous: str) -> tuple[bytes, Re
         ) from error
     body = f',"seq":{seq},"time":"{time}","entry":{text}}}'.encode("ascii")
     own = _chained(previous, b'"' + body)
-    return _HEAD + own.encode() + b'"' + body + b"\n", Record(seq, time, json.loads(text), own)
+    return _HEAD + own.encode() + b'"' + body + b"\n", Record(seq, time, dict(entry), own)
 
 
 def scan(data: bytes, start: str) -> Scan:
@@ -278,8 +278,8 @@ class Journal:
         """Number and checksum of the last entry."""
         return _last(self.records, self._start)
 
-    def append(self, entry: Mapping[str, Any]) -> int:
-        """Add an entry; it is on the disk when this returns its number.
+    def append(self, entry: Mapping[str, Any]) -> Record:
+        """Add an entry; it is on the disk when this returns its record.
 
         If it cannot be written, the journal is as before and `NotSaved` says why. Should the disk
         not even allow that, the journal becomes read-only, and says so.
@@ -311,7 +311,7 @@ class Journal:
                 raise
             if self._tail is not None:
                 self._tail.write(self.last)
-            return record.seq
+            return record
 
     def cut_off(self, seq: int, why: str) -> None:
         """Move entry `seq`, which cannot be used, and all that follow it aside; say `why`."""

@@ -214,11 +214,6 @@ class Lock:
         )
 
 
-def break_lock(folder: Path) -> None:
-    """Remove a lock that was left behind; one that a living process here holds is refused."""
-    Lock(folder, steal=True).release()
-
-
 def _is_at(descriptor: int, path: Path) -> bool:
     try:
         there, ours = os.stat(path), os.fstat(descriptor)

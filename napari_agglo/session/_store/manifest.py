@@ -146,10 +146,13 @@ class Manifest:
             text = json.dumps(settings, allow_nan=False)
         except (TypeError, ValueError, RecursionError) as error:
             raise InvalidInput(
-                f"`settings` must consist of finite numbers, text, lists and dicts, but {error}."
+                f"`settings` must consist of finite numbers, text, lists and dicts, but {error}",
+                argument="settings",
             ) from error
         if not isinstance(settings, Mapping):
-            raise InvalidInput(f"`settings` must be a dict, got {type(settings).__name__}.")
+            raise InvalidInput(
+                f"`settings` must be a dict, got {type(settings).__name__}", argument="settings"
+            )
         return replace(self, settings=json.loads(text))
 
 

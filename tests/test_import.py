@@ -124,9 +124,9 @@ def test_every_public_name_is_there():
 def test_a_changed_helper_is_not_hidden_by_the_cache_of_its_callers(tmp_path):
     """Numba looks only at the file of a kernel; its helpers stand in other files."""
     package = tmp_path / "napari_agglo"
-    package.mkdir()
+    (package / "_numba").mkdir(parents=True)
     (package / "__init__.py").touch()
-    shutil.copy(ROOT / "napari_agglo" / "_jit.py", package)
+    shutil.copy(ROOT / "napari_agglo" / "_numba" / "__init__.py", package / "_numba")
     helper = package / "helper.py"
     helper.write_text(
         "from napari_agglo._numba import inlined\n\n@inlined\ndef number():\n    return 1\n"

@@ -22,17 +22,17 @@ from napari_agglo.widgets._scene import COLOURS, MARKS, direct_colours
 
 
 _one_at_a_time = threading.Lock()
-_done = False
+_edits_warm = False  # this process has made every kind of edit once
 
 
 def warm_edits(progress: ProgressCallback | None = None) -> None:
     """Make a few edits of next to nothing, once in a process; the first time ever takes longest."""
-    global _done
+    global _edits_warm
     with _one_at_a_time:
-        if not _done:
+        if not _edits_warm:
             with tempfile.TemporaryDirectory() as folder:
                 _edit(Path(folder) / "warm.agglo", progress)
-            _done = True
+            _edits_warm = True
 
 
 def _edit(path: Path, progress: ProgressCallback | None) -> None:
@@ -76,14 +76,17 @@ def _edit(path: Path, progress: ProgressCallback | None) -> None:
 WARM = "warm"  # the name of the job
 
 
+_pipeline_warm = False  # this process has run the pipeline once
+
+
 def is_warm() -> bool:
     """Return whether this process has been warmed up."""
-    return _done
+    return _pipeline_warm
 
 
 def warm_up(progress: ProgressCallback) -> None:
     """Run the pipeline on next to nothing, in 2-D and 3-D."""
-    global _done
+    global _pipeline_warm
     rng = np.random.default_rng(0)
     shapes = ((12, 12), (6, 12, 12))
     for k, shape in enumerate(shapes):
@@ -95,4 +98,4 @@ def warm_up(progress: ProgressCallback) -> None:
     # napari compiles how it colours labels in each process anew: seconds, at the first selection.
     direct_colours(MARKS).map(np.zeros((2, 2), np.uint8))
     label_colormap(COLOURS).map(np.zeros((2, 2), np.uint32))
-    _done = True
+    _pipeline_warm = True

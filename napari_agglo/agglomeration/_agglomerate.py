@@ -18,18 +18,13 @@ from napari_agglo.errors import InvalidInput, is_whole
 from napari_agglo.features import FeatureState, feature_state
 from napari_agglo.graph import RegionGraph
 from napari_agglo.policy import (
-    FOREST,
-    LOGISTIC,
+    CHUNK,
     MEAN,
-    RANDOM,
-    Forest,
-    LearnedPolicy,
-    MeanPolicy,
     Policy,
     Scoring,
     as_policy,
     no_features,
-    scoring,
+    policy_features,
 )
 
 # Constraints as edges: what must not merge is a boundary that is never offered to the policy.
@@ -130,8 +125,11 @@ def merge_greedily(
     `rescore` sends the mean through the loop that serves every policy: slower, the same merges.
     """
     edges, forbidden = constrained_edges(graph, cannot_link, locked)
-    if isinstance(policy, MeanPolicy) and not rescore:
-        return _run(graph, merge_by_mean, *mean_state(graph, edges, forbidden, policy), progress)
+    policy.check(graph)
+    asked = policy_scoring(graph, policy)
+    if asked.kind == MEAN and not rescore:
+        column = asked.parameter
+        return _run(graph, merge_by_mean, *mean_state(graph, edges, forbidden, column), progress)
     return _run(
         graph, merge_by_rescoring, *rescoring_state(graph, edges, forbidden, policy), progress
     )
@@ -141,12 +139,15 @@ State = tuple[tuple[Any, ...], NDArray[np.int32]]
 
 
 def mean_state(
-    graph: RegionGraph, edges: NDArray[np.int64], forbidden: NDArray[np.bool_], policy: MeanPolicy
+    graph: RegionGraph, edges: NDArray[np.int64], forbidden: NDArray[np.bool_], column: int
 ) -> State:
-    """Return what `merge_by_mean` starts from, and the id of the region of each node."""
+    """Return what `merge_by_mean` starts from, and the id of the region of each node.
+
+    `column` is that of the sum of the cue in the rows of the boundaries.
+    """
     records = edge_records(len(edges))
     sums = records["sums"][: graph.n_boundaries]
-    sums[:, 0] = graph.boundaries[:, _cue_column(graph, policy)]
+    sums[:, 0] = graph.boundaries[:, column]
     for axis in range(graph.layout.ndim):
         sums[:, 1] += 2 * graph.boundaries[:, axis]
     adjacency = link(edges, graph.n_regions + 1, records)
@@ -160,13 +161,13 @@ def rescoring_state(
     """Return what `merge_by_rescoring` starts from, and the id of the region of each node."""
     rows = np.zeros((len(edges), graph.layout.boundary_width), np.int64)
     rows[: graph.n_boundaries] = graph.boundaries
-    if isinstance(policy, LearnedPolicy):
-        policy.check(graph)
-        features = feature_state(graph, policy.features, rows)
+    features = policy_features(policy)
+    if features is None:
+        state = no_features(graph.regions.copy(), graph.boxes.copy(), rows, graph.layout.ndim)
     else:
-        features = no_features(graph.regions.copy(), graph.boxes.copy(), rows, graph.layout.ndim)
+        state = feature_state(graph, features, rows)
     queued = np.flatnonzero(~forbidden)
-    return start_rescoring(edges, forbidden, queued, policy_scoring(graph, policy), features)
+    return start_rescoring(edges, forbidden, queued, policy_scoring(graph, policy), state)
 
 
 def policy_scoring(
@@ -176,13 +177,24 @@ def policy_scoring(
     group: NDArray[np.int64] | None = None,
     width: int | None = None,
 ) -> Scoring:
-    """Return a policy as kernels take it; `in_bag` and `group` are for collecting examples."""
-    if isinstance(policy, LearnedPolicy):
-        kind = FOREST if isinstance(policy.model, Forest) else LOGISTIC
-        return scoring(kind, 0, policy.model, policy.features.width, in_bag, group)
-    if isinstance(policy, MeanPolicy):
-        return scoring(MEAN, _cue_column(graph, policy), width=width or 1, group=group)
-    return scoring(RANDOM, policy.seed, width=width or 1, group=group)
+    """Return a policy as kernels take it.
+
+    `in_bag`, `group` and the `width` of a row of features are for collecting examples.
+    """
+    asked = policy.kernel(graph)
+    if asked is None:
+        raise InvalidInput(
+            f"`policy` {policy.name!r} has no kernel",
+            argument="policy",
+            remedy="take one of 'mean', 'random' or a learned policy",
+        )
+    if in_bag is not None and policy_features(policy) is not None:
+        asked = asked._replace(in_bag=in_bag)
+    if group is not None:
+        asked = asked._replace(group=group)
+    if width is not None:
+        asked = asked._replace(rows=np.zeros((CHUNK, width), np.float32))
+    return asked
 
 
 def start_rescoring(
@@ -200,11 +212,6 @@ def start_rescoring(
     fill_queue(queued, *queue, adjacency.ends, ids, *asked, *features)
     touched = np.empty(n_nodes, np.int64)
     return (*adjacency, *queue, touched, *asked, *features), ids
-
-
-def _cue_column(graph: RegionGraph, policy: MeanPolicy) -> int:
-    start: int = graph.layout.boundary_sums(graph.cue_index(policy.cue)).start
-    return start
 
 
 def _run(

@@ -179,10 +179,10 @@ def plan(
 
     No bins: the mean of each boundary is enough.
     """
-    from napari_agglo.policy import LearnedPolicy, load_policy
+    from napari_agglo.policy import load_policy
 
-    policy = load_policy(given) if given.endswith(".npz") else given
-    if isinstance(policy, LearnedPolicy):
+    if given.endswith(".npz"):
+        policy = load_policy(given)
         wanted = policy.features.cues
         if set(wanted) != set(cues):
             raise InvalidInput(

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from napari_agglo.errors import InvalidInput
 from napari_agglo.features import FeatureMap
 from napari_agglo.policy._model import Forest, Logistic, Model
-from napari_agglo.policy._policies import LearnedPolicy
+from napari_agglo.policy._policies import LearnedPolicy, Policy
 from napari_agglo.volumes import replacing
 
 SCHEMA = 1
@@ -31,8 +31,14 @@ _ARRAYS = {
 }
 
 
-def save_policy(policy: LearnedPolicy, path: str | PathLike[str]) -> Path:
-    """Write a policy to ``path``, whole or not at all."""
+def save_policy(policy: Policy, path: str | PathLike[str]) -> Path:
+    """Write a learned policy to ``path``, whole or not at all."""
+    if not isinstance(policy, LearnedPolicy):
+        raise InvalidInput(
+            f"The policy {policy.name!r} has nothing that a file would hold",
+            argument="policy",
+            remedy="save a learned policy; this one is made by its name",
+        )
     kind = "forest" if isinstance(policy.model, Forest) else "logistic"
     header = {
         "format": _FORMAT,

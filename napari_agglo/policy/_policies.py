@@ -1,21 +1,90 @@
-"""The policies that need no learning, as plain values, and what else may be given for one."""
+"""Policies: the protocol that each one has, their registry, and those of this package.
+
+A policy gives every boundary a priority, and the boundary of the lowest priority is merged first.
+To add one, write a class with the members of `Policy` and register it: here, or from another
+package by an entry point of the group ``napari_agglo.policies`` (docs/extending.md).
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
-from napari_agglo.errors import InvalidInput
+from napari_agglo._numba.hash_tables import uniform
+from napari_agglo._registry import Registry
+from napari_agglo.errors import InvalidInput, is_whole
 from napari_agglo.features import FeatureMap, feature_matrix
 from napari_agglo.graph import RegionGraph
-from napari_agglo.policy._model import Forest, Model
+from napari_agglo.policy._model import FOREST, LOGISTIC, MEAN, RANDOM, Forest, Model
+from napari_agglo.policy._score import Scoring, scoring
 
-# A learned policy: a feature map, a classifier, and a record of how they came about.
+
+@runtime_checkable
+class Policy(Protocol):
+    """The members of a policy.
+
+    A policy is *local*: the priority of a boundary depends on the statistics of that boundary and
+    of its two regions alone, so that after a merge only the boundaries of the new region are scored
+    again. Three further attributes are read if they are there: `features` (a `FeatureMap` that the
+    kernel reads), `record` (a dict: how the policy was trained), and `informative` (False: scores
+    depend on the ids of the regions and say nothing about the boundary).
+
+    A class in the registry can be called without arguments, and has a class method ``from_json``
+    that makes a policy from the result of `to_json`.
+    """
+
+    @property
+    def name(self) -> str:
+        """Name in the registry, shown to people and stored in sessions."""
+
+    @property
+    def probabilistic(self) -> bool:
+        """Whether priorities are probabilities that a merge is wrong; 0.5 is natural then."""
+
+    def check(self, graph: RegionGraph) -> None:
+        """Raise `InvalidInput` if the policy cannot score `graph`."""
+
+    def score(self, graph: RegionGraph) -> NDArray[np.float64]:
+        """Return the priority of every boundary of `graph`; low merges first."""
+
+    def kernel(self, graph: RegionGraph) -> Scoring | None:
+        """Return the policy as the compiled loop takes it; None if `score` is to be called."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain JSON with "kind", the name, from which the policy can be made again."""
+
+
+class PolicyClass(Protocol):
+    """A class of policies, as the registry has it."""
+
+    def __call__(self) -> Policy:
+        """Return the policy with its defaults."""
+
+    def from_json(self, words: dict[str, Any]) -> Policy:
+        """Return the policy that `to_json` described; raise `InvalidInput` for other words."""
+
+
+policies: Registry[PolicyClass] = Registry("napari_agglo.policies", "policy")
+
+
+def policy_features(policy: Policy) -> FeatureMap | None:
+    """Return the features that the kernel of a policy reads; None if it reads none."""
+    return getattr(policy, "features", None)
+
+
+def policy_record(policy: object) -> dict[str, Any] | None:
+    """Return how a policy was trained; None if it was not."""
+    return getattr(policy, "record", None)
+
+
+def is_informative(policy: Policy) -> bool:
+    """Return whether the scores of a policy say something about the boundary."""
+    return bool(getattr(policy, "informative", True))
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,6 +106,8 @@ class LearnedPolicy:
     features: FeatureMap
     model: Model
     record: dict[str, Any] = field(default_factory=dict)
+    name: ClassVar[str] = "learned"
+    probabilistic: ClassVar[bool] = True
 
     def __repr__(self) -> str:
         kind = type(self.model).__name__.lower()
@@ -68,6 +139,21 @@ class LearnedPolicy:
         self.check(graph)
         return self.model.predict(feature_matrix(graph, self.features))
 
+    def kernel(self, graph: RegionGraph) -> Scoring:
+        """Return the classifier as the compiled loop takes it."""
+        kind = FOREST if isinstance(self.model, Forest) else LOGISTIC
+        return scoring(kind, 0, self.model, self.features.width)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the features and the record; the arrays of the classifier are in its file."""
+        return {
+            "kind": self.name,
+            "preset": self.features.preset,
+            "cues": list(self.features.cues),
+            "bins": self.features.bins,
+            "record": self.record,
+        }
+
     def save(self, path: str | PathLike[str]) -> Path:
         """Write the policy as one ``.npz`` file, whole or not at all; `load_policy` reads it."""
         from napari_agglo.policy._file import save_policy
@@ -75,44 +161,97 @@ class LearnedPolicy:
         return save_policy(self, path)
 
 
+@policies.add("mean")
 @dataclass(frozen=True)
 class MeanPolicy:
     """Merge first where the mean of a cue over the boundary is lowest."""
 
     cue: str = "boundary"
+    name: ClassVar[str] = "mean"
+    probabilistic: ClassVar[bool] = False
+
+    def check(self, graph: RegionGraph) -> None:
+        """Refuse a graph without the cue."""
+        graph.cue_index(self.cue)
+
+    def score(self, graph: RegionGraph) -> NDArray[np.float64]:
+        """Return the mean of the cue over each boundary."""
+        return graph.boundary_mean(self.cue)
+
+    def kernel(self, graph: RegionGraph) -> Scoring:
+        """Return the column of the cue's sum."""
+        return scoring(MEAN, graph.layout.boundary_sums(graph.cue_index(self.cue)).start)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the cue."""
+        return {"kind": self.name, "cue": self.cue}
+
+    @classmethod
+    def from_json(cls, words: dict[str, Any]) -> MeanPolicy:
+        """Return the policy that `to_json` described."""
+        if not isinstance(words.get("cue"), str):
+            raise InvalidInput(f"The policy 'mean' needs the name of a cue, got {words!r}")
+        return cls(words["cue"])
 
 
+@policies.add("random")
 @dataclass(frozen=True)
 class RandomPolicy:
     """Merge in random order: a number in [0, 1) from the seed and the ids of both regions."""
 
     seed: int = 0
+    name: ClassVar[str] = "random"
+    probabilistic: ClassVar[bool] = False
+    informative: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        if not (isinstance(self.seed, (int, np.integer)) and 0 <= self.seed < 2**32):
+        if not (is_whole(self.seed) and 0 <= self.seed < 2**32):
             raise InvalidInput(
-                f"`seed` must be a whole number from 0 to {2**32 - 1}, got {self.seed!r}."
+                f"`seed` must be a whole number from 0 to {2**32 - 1}, got {self.seed!r}",
+                argument="seed",
+                remedy="choose one such as 0",
             )
 
+    def check(self, graph: RegionGraph) -> None:
+        """Take any graph."""
 
-Policy = MeanPolicy | RandomPolicy | LearnedPolicy
+    def score(self, graph: RegionGraph) -> NDArray[np.float64]:
+        """Return a number for each pair of dense ids."""
+        seed = int(self.seed)
+        return np.array([uniform(seed, u, v) for u, v in graph.edges.tolist()], np.float64)
+
+    def kernel(self, graph: RegionGraph) -> Scoring:
+        """Return the seed."""
+        return scoring(RANDOM, int(self.seed))
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the seed."""
+        return {"kind": self.name, "seed": int(self.seed)}
+
+    @classmethod
+    def from_json(cls, words: dict[str, Any]) -> RandomPolicy:
+        """Return the policy that `to_json` described."""
+        return cls(words.get("seed"))  # type: ignore[arg-type] # checked by the constructor
 
 
 def as_policy(policy: Policy | str, seed: int = 0) -> Policy:
-    """Return the policy that is meant: itself, or the one of that name.
+    """Return `policy` itself, or the one of that name in the registry.
 
     Examples
     --------
     >>> as_policy("mean")
     MeanPolicy(cue='boundary')
     """
-    if isinstance(policy, Policy):
-        return policy
-    if policy == "mean":
-        return MeanPolicy()
     if policy == "random":
         return RandomPolicy(seed)
+    if isinstance(policy, str):
+        if policy in policies:
+            return policies[policy]()
+    elif isinstance(policy, Policy) and not isinstance(policy, type):
+        return policy
+    names = ", ".join(map(repr, policies))
     raise InvalidInput(
-        f"`policy` must be 'mean', 'random' or a policy (from `train` or `load_policy`), "
-        f"got {policy!r}."
+        f"`policy` must be {names} or a policy, got {policy!r}",
+        argument="policy",
+        remedy="pass one of these names, or what train or load_policy returns",
     )

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from napari_agglo.graph import RegionGraph, contracted
-from napari_agglo.policy import LearnedPolicy, MeanPolicy, Policy
+from napari_agglo.policy import Policy, is_informative
 from napari_agglo.volumes import DenseLabels
 
 if TYPE_CHECKING:
@@ -92,10 +92,8 @@ def said_of(
     # By its smallest superpixel, as in an agglomeration: that decides between equal sizes.
     lut = first[which].astype(np.uint32)
     coarse = contracted(some, lut)
-    if isinstance(policy, LearnedPolicy):
+    if is_informative(policy):
         said = policy.score(coarse)
-    elif isinstance(policy, MeanPolicy):
-        said = coarse.boundary_mean(policy.cue)
     else:
         said = np.full(coarse.n_boundaries, threshold)
     return own[np.unique(lut)][coarse.edges].astype(np.int64), said

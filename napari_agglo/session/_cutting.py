@@ -10,7 +10,6 @@ import numpy as np
 
 from napari_agglo.errors import InvalidInput
 from napari_agglo.graph import Division, divide, pieces_to_runs, superpixel_pieces
-from napari_agglo.policy import MeanPolicy
 from napari_agglo.session._actions import Step
 from napari_agglo.session._cuts import by_tree, detached, min_cut, piecewise, pruned, seeded
 from napari_agglo.session._edits import Cut, Ids, as_ids
@@ -107,10 +106,9 @@ def by_points(state: State, found: Found, points: Any, method: str) -> Plan:
 
 def _cue(state: State) -> str:
     """Return the cue whose ridges divide superpixels."""
-    if isinstance(state.policy, MeanPolicy):
-        return state.policy.cue
     names = state.graph.cue_names
-    return "boundary" if "boundary" in names or not names else names[0]
+    cue: str = getattr(state.policy, "cue", "boundary")
+    return cue if cue in names or not names else names[0]
 
 
 def _located(

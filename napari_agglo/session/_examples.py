@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from napari_agglo.errors import InvalidInput
 from napari_agglo.features import FeatureMap, feature_map
 from napari_agglo.graph import RegionGraph
-from napari_agglo.policy import LearnedPolicy, Policy
+from napari_agglo.policy import Policy, policy_features
 from napari_agglo.session._edits import Ids
 from napari_agglo.session._relearn import pair_row
 
@@ -24,9 +24,10 @@ _MOST = 16
 
 def features_of(graph: RegionGraph, policy: Policy) -> FeatureMap | None:
     """Return the features that edits are noted with; None if the graph has only means."""
-    if isinstance(policy, LearnedPolicy):
-        return policy.features
-    return None if graph.layout.powers == 1 else feature_map(graph)
+    features = policy_features(policy)
+    if features is None and graph.layout.powers != 1:
+        return feature_map(graph)
+    return features
 
 
 def noted(

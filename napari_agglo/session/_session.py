@@ -13,7 +13,7 @@ from napari_agglo._progress import ProgressCallback
 from napari_agglo.agglomeration import Merges, MergeTree, agglomerate
 from napari_agglo.errors import InvalidInput
 from napari_agglo.graph import RegionGraph
-from napari_agglo.policy import LearnedPolicy, Policy, as_policy
+from napari_agglo.policy import Policy, as_policy
 from napari_agglo.session._core import last_threshold
 from napari_agglo.session._hierarchy.hierarchy import Hierarchy
 from napari_agglo.session._history import Entry, History
@@ -96,8 +96,7 @@ class Session(Previewing):
         if tree is None:
             tree = agglomerate(graph, checked, progress=progress)
         elif isinstance(graph, RegionGraph):  # else it is refused below
-            if isinstance(checked, LearnedPolicy):
-                checked.check(graph)
+            checked.check(graph)
             check_tree(tree, graph, checked)
         store = Store.create(
             path, graph, checked, tree=tree, gold=gold, source=source, progress=progress

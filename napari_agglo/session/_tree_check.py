@@ -6,17 +6,17 @@ computed with the policy.
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from napari_agglo._numba.hash_tables import uniform
 from napari_agglo.agglomeration import MergeTree
 from napari_agglo.errors import InvalidInput
-from napari_agglo.graph import RegionGraph, edges_within
-from napari_agglo.policy import LearnedPolicy, MeanPolicy, Policy
-from napari_agglo.session._relearn import pair_row
+from napari_agglo.graph import RegionGraph
+from napari_agglo.policy import Policy, is_informative
+from napari_agglo.session._relearn import pair_graph
 
 _SAMPLE = 100  # merges that are scored anew
 _LARGEST = 1000  # superpixels of a merge that is; the time goes with them
@@ -97,31 +97,13 @@ def _sampled(tree: MergeTree) -> NDArray[np.int64]:
 def _scored(
     tree: MergeTree, graph: RegionGraph, policy: Policy, sample: NDArray[np.int64]
 ) -> NDArray[np.float64]:
-    """Return what the policy says of some merges; NaN of regions that do not touch."""
+    """Return the priorities of some merges by the policy; NaN of regions that do not touch."""
+    if not is_informative(policy):  # scores depend on the ids alone
+        ids = np.stack([tree.winners[sample], tree.losers[sample]], axis=1)
+        return policy.score(dataclasses.replace(graph, edges=ids))
     out = np.full(len(sample), np.nan)
-    rows, known = [], []
     for k, merge in enumerate(sample.tolist()):
-        a, b = (tree.members(node) for node in tree.children[merge].tolist())
-        if isinstance(policy, LearnedPolicy):
-            row = pair_row(graph, policy.features, a, b)
-            if row is not None:
-                rows.append(row)
-                known.append(k)
-        elif isinstance(policy, MeanPolicy):
-            out[k] = _mean_between(graph, policy.cue, a, b)
-        else:
-            out[k] = uniform(policy.seed, *sorted((int(a[0]), int(b[0]))))
-    if isinstance(policy, LearnedPolicy) and rows:
-        out[known] = policy.model.predict(np.stack(rows))
+        pair = pair_graph(graph, *(tree.members(node) for node in tree.children[merge].tolist()))
+        if pair is not None:
+            out[k] = policy.score(pair)[0]
     return out
-
-
-def _mean_between(
-    graph: RegionGraph, cue: str, a: NDArray[np.int64], b: NDArray[np.int64]
-) -> float:
-    rows = edges_within(graph.edges, np.sort(np.concatenate([a, b])))
-    across = np.isin(graph.edges[rows], a).sum(axis=1) == 1
-    between = graph.boundaries[rows[across]]
-    column = graph.layout.boundary_sums(graph.cue_index(cue)).start
-    faces = int(between[:, graph.layout.faces].sum())
-    return float(between[:, column].sum() / (255.0 * 2 * faces)) if faces else np.nan

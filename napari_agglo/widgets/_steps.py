@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import Enum
 from typing import TYPE_CHECKING
 
-from napari_agglo.policy import MeanPolicy
+from napari_agglo.policy import policy_record
 
 if TYPE_CHECKING:
     from napari_agglo.widgets._project import Project
@@ -49,7 +49,7 @@ def _data(project: Project) -> Status:
 
 
 def _train(project: Project) -> Status:
-    trained = not isinstance(project.policy, MeanPolicy)
+    trained = policy_record(project.policy) is not None
     if trained:
         stale = project.policy_of is not None and (
             project.policy_of is not project.graph_of or project.gold_paint.since(Step.TRAIN.value)

@@ -47,7 +47,7 @@ def examine_image(
     from napari_agglo.cli._terminal import progress_line
     from napari_agglo.cli._words import command_words
     from napari_agglo.evaluate import best_point, human_agreement
-    from napari_agglo.policy import LearnedPolicy
+    from napari_agglo.policy import policy_record
     from napari_agglo.report import examine
 
     evidence = {cue: files[f"--cues {cue}"] for cue in cues}
@@ -69,8 +69,8 @@ def examine_image(
                 graph = build_graph(inputs, ordered, arguments, progress, bins)
                 made = (tuple(ordered), bins)
             tree = agglomerate(graph, policy, seed=arguments.seed, progress=progress)
-            if isinstance(policy, LearnedPolicy):
-                records[policy_name] = policy.record
+            if (record := policy_record(policy)) is not None:
+                records[policy_name] = record
             with command_words(words):
                 findings.append(
                     examine(
@@ -102,7 +102,7 @@ def examine_session(name: str, path: str, arguments: argparse.Namespace, found: 
     from napari_agglo.cli._terminal import progress_line
     from napari_agglo.cli._words import command_words
     from napari_agglo.evaluate import best_point, human_agreement
-    from napari_agglo.policy import LearnedPolicy
+    from napari_agglo.policy import policy_record
     from napari_agglo.report import examine
 
     backdrop = open_image(arguments.image)[0].load() if arguments.image else None
@@ -132,8 +132,8 @@ def examine_session(name: str, path: str, arguments: argparse.Namespace, found: 
                 )
             )
             plane = found.findings[-1].plane
-        if isinstance(session.policy, LearnedPolicy):
-            found.records[name] = session.policy.record
+        if (record := policy_record(session.policy)) is not None:
+            found.records[name] = record
         if len(golds) > 1:
             found.human.append(human_agreement(golds, progress=progress).assign(image=name))
         found.best[name] = best_point(session.graph, golds, progress=progress)

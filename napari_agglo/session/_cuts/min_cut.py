@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from napari_agglo.errors import InvalidInput
 from napari_agglo.graph import RegionGraph
-from napari_agglo.policy import LearnedPolicy, MeanPolicy, Policy, as_policy
+from napari_agglo.policy import Policy, as_policy, is_informative
 from napari_agglo.session._cuts.segment import (
     Group,
     Segment,
@@ -184,11 +184,7 @@ def boundary_costs(
 
 def probabilities(graph: RegionGraph, policy: Policy) -> NDArray[np.float64]:
     """Return how probably a merge across each boundary is wrong; one half if nothing is known."""
-    if isinstance(policy, LearnedPolicy):
-        return policy.score(graph)
-    if isinstance(policy, MeanPolicy):
-        return graph.boundary_mean(policy.cue)
-    return np.full(graph.n_boundaries, 0.5)
+    return policy.score(graph) if is_informative(policy) else np.full(graph.n_boundaries, 0.5)
 
 
 def _given_costs(

@@ -21,7 +21,7 @@ from napari_agglo._progress import ProgressCallback, report
 from napari_agglo.agglomeration import find_edge, heap_pop, heap_push, policy_scoring
 from napari_agglo.features import FeatureState
 from napari_agglo.graph import RegionGraph
-from napari_agglo.policy import LearnedPolicy, Policy, no_features
+from napari_agglo.policy import Policy, no_features, policy_features
 from napari_agglo.session._hierarchy.events import (
     ASSEMBLE,
     FROM,
@@ -466,7 +466,7 @@ class Asker:
     def __init__(self, graph: RegionGraph, policy: Policy) -> None:
         self.layout = graph.layout
         self.scoring = policy_scoring(graph, policy)
-        self.features = policy.features if isinstance(policy, LearnedPolicy) else None
+        self.features = policy_features(policy)
         spacing = np.asarray(graph.spacing)
         self.scale = np.stack([spacing, graph.face_areas()])
 

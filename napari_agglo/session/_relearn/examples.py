@@ -60,6 +60,17 @@ def pair_row(
             f"has {', '.join(graph.cue_names)} in {graph.layout.bins}; pass the graph that they "
             "are of, with all statistics."
         )
+    pair = pair_graph(graph, members_a, members_b)
+    if pair is None:
+        return None
+    row: NDArray[np.float32] = feature_matrix(pair, features)[0]
+    return row
+
+
+def pair_graph(
+    graph: RegionGraph, members_a: Superpixels, members_b: Superpixels
+) -> RegionGraph | None:
+    """Return the graph of two contracted regions and their boundary; None if they do not touch."""
     a = _checked(graph, "members_a", members_a)
     b = _checked(graph, "members_b", members_b)
     if b[0] < a[0]:  # a region's id is its smallest superpixel, and decides between equal sizes
@@ -85,7 +96,7 @@ def pair_row(
         regions[k, layout.contact] -= 2 * swallowed[k - 1]
         boxes[k, 0] = graph.boxes[members, 0].min(axis=0)
         boxes[k, 1] = graph.boxes[members, 1].max(axis=0)
-    pair = dataclasses.replace(
+    return dataclasses.replace(
         graph,
         superpixels=DenseLabels(
             image=np.array([1, 2], np.uint32),
@@ -98,8 +109,6 @@ def pair_row(
         boxes=boxes,
         cues=None,
     )
-    row: NDArray[np.float32] = feature_matrix(pair, features)[0]
-    return row
 
 
 def _checked(graph: RegionGraph, name: str, members: Superpixels) -> Ids:

@@ -27,7 +27,7 @@ from napari_agglo.graph import RegionGraph
 from napari_agglo.learning import STRATEGIES, ForestSettings, train
 from napari_agglo.learning._fit import Examples, fit, held_out_scores, judgement
 from napari_agglo.learning._train import extra_examples
-from napari_agglo.policy import LearnedPolicy, Logistic, Policy
+from napari_agglo.policy import LearnedPolicy, Logistic, Policy, policy_features, policy_record
 
 # What a user asks to learn from, and how; refused in words before any work is done.
 
@@ -147,20 +147,20 @@ def refit(
     LearnedPolicy
         Its record has "edits", how many there were of each kind, beside what training notes.
     """
-    record = policy.record if isinstance(policy, LearnedPolicy) else {}
+    record = policy_record(policy) or {}
     if features is None:
-        if not isinstance(policy, LearnedPolicy):
+        features = policy_features(policy)
+        if features is None:
             raise InvalidInput(
                 "`features` is missing: this policy was not learned, so they cannot be read off "
                 "it; pass the feature map that `rows` were made with."
             )
-        features = policy.features
     given = extra_examples((rows, labels), features, 0)
     to_merge, to_keep = (int((given.labels == kind).sum()) for kind in (-1, 1))
     settings = _settings(record)
     was = record.get("strategy")
     was = was if was in STRATEGIES else None  # a policy of edits alone has none
-    is_logistic = isinstance(policy, LearnedPolicy) and isinstance(policy.model, Logistic)
+    is_logistic = isinstance(getattr(policy, "model", None), Logistic)
     classifier = "logistic" if is_logistic else "forest"
     if volumes is not None:
         volumes = list(volumes)

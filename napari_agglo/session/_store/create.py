@@ -15,7 +15,7 @@ from napari_agglo._progress import ProgressCallback, report
 from napari_agglo.agglomeration import MergeTree
 from napari_agglo.errors import InvalidInput
 from napari_agglo.graph import RegionGraph
-from napari_agglo.policy import LearnedPolicy, Policy
+from napari_agglo.policy import Policy
 from napari_agglo.session._store import files, policies
 from napari_agglo.session._store.arrays import (
     ARRAYS,
@@ -171,8 +171,7 @@ def create_folder(
 ) -> None:
     """Write a session directory to `target`, where nothing may be yet."""
     _refuse_place(target)
-    if isinstance(policy, LearnedPolicy):
-        policy.check(graph)
+    policy.check(graph)
     arrays, where = _arrays_of(graph, tree, gold, source, Path(os.path.realpath(target)))
     staging = target.with_name(f".{target.name}.{files.token()}.partial")
     with saving("The session", target):

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from napari_agglo.errors import AggloError, InvalidInput, is_whole
-from napari_agglo.policy import LearnedPolicy, MeanPolicy, Policy, RandomPolicy, load_policy
+from napari_agglo.errors import AggloError, InvalidInput
+from napari_agglo.policy import LearnedPolicy, Policy, load_policy, policies, save_policy
 from napari_agglo.session._store import files
 from napari_agglo.session._store.journal import Journal, Record
 from napari_agglo.session._store.manifest import digest_bytes
@@ -25,13 +25,11 @@ def keep(folder: Path, policy: Policy, name: str | None = None) -> dict[str, Any
 
     Without a `name`, a file is called after its content: the same policy is written once.
     """
-    if isinstance(policy, MeanPolicy):
-        return {"kind": "mean", "cue": policy.cue}
-    if isinstance(policy, RandomPolicy):
-        return {"kind": "random", "seed": int(policy.seed)}
+    if policy.name != LearnedPolicy.name:  # which alone has a file: its arrays are large
+        return policy.to_json()
     temporary = folder / f".policy.{files.token()}.partial"
     try:
-        policy.save(temporary)
+        save_policy(policy, temporary)
         checksum = digest_bytes(temporary.read_bytes())
         called = name or f"policy-{checksum[:12]}.npz"
         files.rename(temporary, folder / called)
@@ -43,7 +41,7 @@ def keep(folder: Path, policy: Policy, name: str | None = None) -> dict[str, Any
     finally:
         with suppress(OSError):
             files.remove(temporary)
-    return {"kind": "learned", "file": called, "checksum": checksum}
+    return {"kind": policy.name, "file": called, "checksum": checksum}
 
 
 def forget(folder: Path, called: Any) -> None:
@@ -62,11 +60,12 @@ def forget(folder: Path, called: Any) -> None:
 def recall(folder: Path, words: Any) -> Policy:
     """Return the policy that `keep` was given."""
     kind = words.get("kind") if isinstance(words, dict) else None
-    if kind == "mean" and isinstance(words.get("cue"), str):
-        return MeanPolicy(words["cue"])
-    if kind == "random" and is_whole(words.get("seed")) and 0 <= words["seed"] < 2**32:
-        return RandomPolicy(words["seed"])
-    name = words.get("file") if kind == "learned" else None
+    if isinstance(kind, str) and kind in policies:
+        try:
+            return policies[kind].from_json(words)
+        except InvalidInput as error:
+            raise SessionDamaged(f"{folder} names a policy that cannot be made: {error}") from error
+    name = words.get("file") if kind == LearnedPolicy.name else None
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise SessionDamaged(f"{folder} names a policy that is not known: {words!r}.")
     return _loaded(folder / name, words.get("checksum"))

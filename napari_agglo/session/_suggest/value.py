@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from napari_agglo._numba import kernel
-from napari_agglo.policy import LearnedPolicy, Policy, RandomPolicy
+from napari_agglo.policy import Policy, is_informative
 from napari_agglo.session._suggest.decisions import Apart, Made
 
 # How much is left to do: the expected number of wrong decisions at a scale.
@@ -163,9 +163,9 @@ def as_probabilities(
     array([0.   , 0.05 , 0.5  , 0.95 , 0.997])
     """
     values = [np.asarray(one, np.float64) for one in priorities]
-    if isinstance(policy, LearnedPolicy):
+    if policy.probabilistic:
         return tuple(np.clip(one, 0.0, 1.0) for one in values)
-    if isinstance(policy, RandomPolicy):
+    if not is_informative(policy):
         return tuple(np.where(np.isnan(one), np.nan, 0.5) for one in values)
     away = np.abs(np.concatenate([one.reshape(-1) for one in values]) - scale)
     away = away[np.isfinite(away)]

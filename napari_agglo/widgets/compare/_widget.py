@@ -140,7 +140,7 @@ class Choosing(QWidget):
     def _defaults(self) -> list[str]:
         gold = self._gold() is not None
         first = ["flat", "agglo"] if gold else ["mean", "current policy"]
-        if not gold and isinstance(self._project.policy, MeanPolicy):
+        if not gold and self._project.policy.name == MeanPolicy.name:
             first = ["mean", NONE]
         return [*first, NONE, NONE]
 
@@ -156,7 +156,7 @@ class Choosing(QWidget):
         gold = self._gold()
         if gold is not None:
             found += [Choice(name, "strategy", name) for name in STRATEGIES]
-        if not isinstance(project.policy, MeanPolicy):
+        if project.policy.name != MeanPolicy.name:
             found.append(Choice("current policy", "current", project.policy))
         if project.session is not None:
             found.append(Choice("before edits", "unedited", project.session))

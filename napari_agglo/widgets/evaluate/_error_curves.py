@@ -11,7 +11,7 @@ from psygnal import Signal
 from napari_agglo._progress import ProgressCallback
 from napari_agglo.agglomeration import MergeTree
 from napari_agglo.evaluate import minimum, state_at, vi_curve
-from napari_agglo.policy import LearnedPolicy, Policy
+from napari_agglo.policy import Policy, policy_record
 from napari_agglo.volumes import dense_labels
 from napari_agglo.widgets._project import Project
 from napari_agglo.widgets.evaluate._live_errors import Comparison
@@ -229,7 +229,8 @@ def policy_name(policy: Policy | None) -> str:
     >>> policy_name(MeanPolicy())
     'mean'
     """
-    if isinstance(policy, LearnedPolicy):
-        strategy, epochs = policy.record.get("strategy", "learned"), policy.record.get("epochs")
-        return f"{strategy}, {epochs} epochs" if epochs else str(strategy)
-    return "policy" if policy is None else type(policy).__name__.removesuffix("Policy").lower()
+    if policy is None:
+        return "policy"
+    record = policy_record(policy) or {}
+    strategy, epochs = record.get("strategy", policy.name), record.get("epochs")
+    return f"{strategy}, {epochs} epochs" if epochs else str(strategy)

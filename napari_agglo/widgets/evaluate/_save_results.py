@@ -12,7 +12,7 @@ from qtpy.QtWidgets import QFileDialog, QMenu, QPushButton, QWidget
 from napari_agglo._progress import ProgressCallback
 from napari_agglo.agglomeration import MergeTree
 from napari_agglo.errors import AggloError
-from napari_agglo.policy import LearnedPolicy
+from napari_agglo.policy import policy_record
 from napari_agglo.report import examine, html_report
 from napari_agglo.volumes import replacing
 from napari_agglo.widgets._project import Project
@@ -93,7 +93,8 @@ class Export(QPushButton):
         image = "image" if material is None else material.name
         backdrop = None if material is None else material.image
         spacing = None if project.graph is None else project.graph.spacing
-        records = {name: policy.record} if isinstance(policy, LearnedPolicy) else {}
+        record = policy_record(policy)
+        records = {} if record is None else {name: record}
         settings = {"hierarchy": self._edited.words}
 
         def work(progress: ProgressCallback) -> Path:

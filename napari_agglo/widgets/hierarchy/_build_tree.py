@@ -9,10 +9,10 @@ import numpy as np
 
 from napari_agglo._progress import Progress, ProgressCallback
 from napari_agglo.agglomeration import MergeTree, agglomerate
-from napari_agglo.errors import AggloError, Cancelled
+from napari_agglo.errors import AggloError, Cancelled, InvalidInput
 from napari_agglo.evaluate import minimum, vi_curve
 from napari_agglo.graph import RegionGraph
-from napari_agglo.policy import LearnedPolicy, MeanPolicy, Policy
+from napari_agglo.policy import MeanPolicy, Policy
 from napari_agglo.widgets._dataset import Material
 from napari_agglo.widgets._project import Project
 from napari_agglo.widgets.hierarchy._threshold import Ticks, knee
@@ -60,7 +60,7 @@ class Built:
         A learned policy gives probabilities, and 0.5 is natural. Of another it is where the VI is
         least, or without gold where merges begin to be costly.
         """
-        if isinstance(self.policy, LearnedPolicy):
+        if self.policy.probabilistic:
             return 0.5
         ticks = Ticks(self.tree.heights)
         if self.curve is not None:
@@ -93,8 +93,11 @@ def build(plan: Plan, progress: ProgressCallback) -> Built:
 
 def fitting(policy: Policy, graph: RegionGraph) -> Policy:
     """Return the policy, or the mean of the first cue where the one it names is not there."""
-    if isinstance(policy, MeanPolicy) and policy.cue not in graph.cue_names:
-        return MeanPolicy(graph.cue_names[0])
+    if policy.name == MeanPolicy.name and graph.cue_names:
+        try:
+            policy.check(graph)
+        except InvalidInput:
+            return MeanPolicy(graph.cue_names[0])
     return policy
 
 
@@ -102,7 +105,7 @@ def show(project: Project, built: Built) -> None:
     """Take what was built: the viewer shows it."""
     if built.graph is not project.built and built.material is not None:
         project.set_graph(built.graph, built.material)
-    both_mean = isinstance(built.policy, MeanPolicy) and isinstance(project.policy, MeanPolicy)
+    both_mean = built.policy.name == project.policy.name == MeanPolicy.name
     if both_mean and built.policy is not project.policy:  # of another cue, that is there
         project.set_policy(built.policy)
     gold = built.gold if built.trouble is None else None

@@ -279,7 +279,7 @@ class HierarchyWidget(StepWidget):
 
     def hint_for(self, status: Status) -> str:
         """Say what to do next."""
-        if status is Status.READY and not isinstance(self.project.policy, MeanPolicy):
+        if status is Status.READY and self.project.policy.name != MeanPolicy.name:
             return "Build the hierarchy: regions merge as the policy of step 2 says."
         return super().hint_for(status)
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from qtpy.QtWidgets import QLabel, QTabWidget, QVBoxLayout, QWidget
 
-from napari_agglo.policy import LearnedPolicy
+from napari_agglo.policy import LearnedPolicy, policy_record
 from napari_agglo.widgets.plots import EpochPlot, ImportancePlot, ReliabilityPlot
 from napari_agglo.widgets.train._trainer import EpochError, Teacher
 
@@ -50,15 +50,14 @@ class Summary(QWidget):
         for one in errors[len(self._drawn) :]:
             self.epochs.add(one.epoch, one.false_merge, one.false_split)
         self._drawn = list(errors)
-        learned = policy if isinstance(policy, LearnedPolicy) else None
-        record = None if learned is None else learned.record
+        record = policy_record(policy)
         if record is not self._record:
             self._record = record
             self.reliability.set_record(record)
             self.importances.set_record(record)
-        self.words.setText("" if learned is None or running else describe(learned, errors))
+        self.words.setText("" if record is None or running else describe(policy, errors))
         self.words.setVisible(bool(self.words.text()))
-        self.tabs.setVisible(running or learned is not None)
+        self.tabs.setVisible(running or record is not None)
 
     def set_theme(self, background: str, foreground: str) -> None:
         """Follow napari's colours."""

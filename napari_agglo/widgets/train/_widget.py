@@ -19,7 +19,7 @@ from qtpy.QtWidgets import (
 )
 from superqt import QCollapsible
 
-from napari_agglo.policy import LearnedPolicy, MeanPolicy, load_policy
+from napari_agglo.policy import MeanPolicy, load_policy, policy_record, save_policy
 from napari_agglo.widgets._jobs import RunRow
 from napari_agglo.widgets._project import Project
 from napari_agglo.widgets._qt import close_up, link, link_viewer, tell, tell_error, theme_colours
@@ -56,7 +56,7 @@ class FilesPart(QWidget):
 
     def follow(self) -> None:
         """Offer what can be done."""
-        learned = isinstance(self._project.policy, LearnedPolicy)
+        learned = policy_record(self._project.policy) is not None
         self.save.setEnabled(learned)
         self.mean.setEnabled(learned)
 
@@ -71,12 +71,10 @@ class FilesPart(QWidget):
 
     def _save(self) -> None:
         policy = self._project.policy
-        if not isinstance(policy, LearnedPolicy):
-            return
         path, _ = QFileDialog.getSaveFileName(self, "Save the policy", "policy.npz", _FILTER)
         if path:
             target = Path(path) if path.endswith(".npz") else Path(f"{path}.npz")
-            self._run("Saving the policy", lambda: policy.save(target), _say_saved)
+            self._run("Saving the policy", lambda: save_policy(policy, target), _say_saved)
 
     def _mean(self) -> None:
         self._teacher.forget()
@@ -243,7 +241,7 @@ class TrainWidget(StepWidget):
         """Follow the project."""
         material = self.project.material
         taught = (material is not None and material.gold is not None) or self.project.training
-        learned = isinstance(self.project.policy, LearnedPolicy)
+        learned = policy_record(self.project.policy) is not None
         if status is not Status.RUNNING:
             self.run.set_text("Train again" if learned else "Train")
         self.run.set_ready(bool(taught), "Choose gold labels in step 1, Data.")

@@ -7,7 +7,6 @@ import math
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from decimal import ROUND_CEILING, Decimal
 from typing import TYPE_CHECKING, Any
 
 from napari_agglo._progress import Progress, ProgressCallback
@@ -19,32 +18,11 @@ if TYPE_CHECKING:
 # The best threshold of a curve, or of many, such that it can be typed.
 
 
-def best_state(curve: pd.DataFrame) -> dict[str, float]:
-    """Return the row with the least VI; of equals, the first."""
-    from napari_agglo.evaluate import state_at
-
-    return state_at(curve, float(curve["threshold"].iloc[int(curve["vi"].to_numpy().argmin())]))
-
-
 def best_typed(curve: pd.DataFrame) -> str:
     """Return the threshold of the least VI, as short as gives the same state when typed."""
     row = int(curve["vi"].to_numpy().argmin())
     heights = [*curve["threshold"].tolist(), math.inf]
     return typed_threshold(heights[row], heights[row + 1])
-
-
-def best_for_all(curves: Sequence[pd.DataFrame]) -> tuple[str, float]:
-    """Return the threshold at which the mean VI over several curves is least, and that mean."""
-    import numpy as np
-
-    heights = np.unique(np.concatenate([curve["threshold"].to_numpy() for curve in curves]))
-    total = np.zeros(heights.size)
-    for curve in curves:
-        at = np.searchsorted(curve["threshold"].to_numpy(), heights, side="right") - 1
-        total += curve["vi"].to_numpy()[at]
-    row = int(total.argmin())
-    following = float(heights[row + 1]) if row + 1 < heights.size else math.inf
-    return typed_threshold(float(heights[row]), following), float(total[row]) / len(curves)
 
 
 @contextmanager
@@ -119,13 +97,11 @@ def typed_threshold(threshold: float, following: float) -> str:
     >>> typed_threshold(-math.inf, 0.0)  # no threshold from 0 up stays below 0
     'none'
     """
+    from napari_agglo.evaluate import shortest_threshold
+
     if threshold == -math.inf:
         return "0.0" if following > 0 else "none"
-    for digits in range(1, 20):
-        rounded = Decimal(threshold).quantize(Decimal(1).scaleb(-digits), ROUND_CEILING)
-        if threshold <= float(rounded) < following:
-            return str(rounded)
-    return repr(threshold)
+    return repr(shortest_threshold(threshold, following))
 
 
 def json_text(report: Any, indent: int | None = None) -> str:

@@ -15,15 +15,10 @@ from napari_agglo._progress import ProgressCallback
 from napari_agglo.agglomeration._merge_tree import map_labels
 from napari_agglo.compare._matching import Overlaps, match_largest, overlaps
 from napari_agglo.errors import InvalidInput, is_whole
+from napari_agglo.evaluate._metrics import as_dense
 from napari_agglo.evaluate._runs import boxes_of, code_image, coordinate_sums, nearest_voxels
 from napari_agglo.graph import RegionGraph
-from napari_agglo.volumes import (
-    Contingency,
-    DenseLabels,
-    check_same_shape,
-    contingency,
-    dense_labels,
-)
+from napari_agglo.volumes import Contingency, DenseLabels, check_same_shape, contingency
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -307,8 +302,7 @@ def disagreements(a: Any, b: Any, *, progress: ProgressCallback | None = None) -
 
 
 def _both(a: Any, b: Any, first: str, second: str) -> tuple[DenseLabels, DenseLabels]:
-    one = a if isinstance(a, DenseLabels) else dense_labels(a, first)
-    two = b if isinstance(b, DenseLabels) else dense_labels(b, second)
+    one, two = as_dense(a, first), as_dense(b, second)
     check_same_shape(one.image, two.image, first, second)
     return one, two
 

@@ -1,4 +1,4 @@
-"""How far a segmentation is from the gold standard, by which errors, and where they are."""
+"""Errors of a segmentation against a gold standard: measures, curves, and where errors are."""
 
 from __future__ import annotations
 
@@ -21,9 +21,11 @@ from napari_agglo.evaluate._metrics import (
 )
 from napari_agglo.evaluate._vi_curve import (
     best_covering,
+    best_together,
     mean_curve,
     merge_curve,
     minimum,
+    shortest_threshold,
     state_at,
     tangent_point,
     vi_curve,
@@ -47,6 +49,8 @@ __all__ = [
     "state_at",
     "minimum",
     "tangent_point",
+    "best_together",
+    "shortest_threshold",
     "boundary_scores",
     "boundary_curve",
     "average_precision",

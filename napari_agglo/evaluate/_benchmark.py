@@ -1,4 +1,4 @@
-"""Cross-validation: learn from each volume, test on all the others."""
+"""Benchmarks: agreement of gold standards, a measure over a set of images, cross-validation."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from napari_agglo.agglomeration import agglomerate
 from napari_agglo.errors import InvalidInput
 from napari_agglo.evaluate._best import best_point
 from napari_agglo.evaluate._boundary import Matches
-from napari_agglo.evaluate._metrics import metrics
+from napari_agglo.evaluate._metrics import dense_gold, metrics
 from napari_agglo.evaluate._vi_curve import (
     all_thresholds,
     check_curves,
@@ -28,13 +28,9 @@ from napari_agglo.evaluate._vi_curve import (
 from napari_agglo.graph import RegionGraph
 from napari_agglo.learning import STRATEGIES, train
 from napari_agglo.policy import LearnedPolicy, as_policy
-from napari_agglo.volumes import dense_labels
 
 if TYPE_CHECKING:
     import pandas as pd
-
-
-# How far people are from each other: what no program need surpass.
 
 
 _SHOWN = ["vi", "false_merge", "false_split", "rand", "covering"]
@@ -55,15 +51,15 @@ def human_agreement(
     Returns
     -------
     pandas.DataFrame
-        A row for each ordered pair: ``labels``, the number of the gold standard that is taken for a
-        segmentation, ``gold``, of the one that it is compared with, and ``vi``, ``false_merge``,
+        A row for each ordered pair: ``labels``, the number of the gold standard in the place of the
+        segmentation, ``gold``, the number of the other one, and ``vi``, ``false_merge``,
         ``false_split``, ``rand``, ``covering``.
 
     Examples
     --------
     >>> import numpy as np
-    >>> found = human_agreement([np.array([1, 1, 1, 1]), np.array([1, 1, 2, 2])])
-    >>> found[["labels", "gold", "false_merge", "false_split"]]
+    >>> pairs = human_agreement([np.array([1, 1, 1, 1]), np.array([1, 1, 2, 2])])
+    >>> pairs[["labels", "gold", "false_merge", "false_split"]]
        labels  gold  false_merge  false_split
     0       0     1          1.0          0.0
     1       1     0          0.0          1.0
@@ -71,21 +67,21 @@ def human_agreement(
     import pandas as pd
 
     if not isinstance(golds, (list, tuple)) or len(golds) < 2:
-        raise InvalidInput("`golds` must be a list of two gold standards or more of one image.")
-    dense = [dense_labels(one, f"golds[{number}]") for number, one in enumerate(golds)]
+        raise InvalidInput(
+            "`golds` must be a list of two or more gold standards of one image", argument="golds"
+        )
+    dense = [dense_gold(one, f"golds[{number}]") for number, one in enumerate(golds)]
     pairs = [(a, b) for a in range(len(dense)) for b in range(len(dense)) if a != b]
     rows = []
     for done, (a, b) in enumerate(pairs):
         report(progress, "agreement", done, len(pairs))
-        found = metrics(dense[a], dense[b], ignore_labels=True)
-        rows.append({"labels": a, "gold": b} | found[_SHOWN].to_dict())
+        scores = metrics(dense[a], dense[b], ignore_labels=True)
+        rows.append({"labels": a, "gold": b} | scores[_SHOWN].to_dict())
     report(progress, "agreement", len(pairs), len(pairs))
     return pd.DataFrame(rows)
 
 
-# One measure over a set of images: at the best threshold for all, and at that of each.
-
-
+# Measures of which the least, and of which the most, is best.
 _LOWER = ("vi", "false_merge", "false_split")
 _HIGHER = ("rand", "covering", "f")
 _COUNTS = ("drawn", "right", "true", "found")
@@ -98,15 +94,15 @@ class OverSet:
     Attributes
     ----------
     quantity : str
-        Which measure.
+        The measure.
     threshold : float
-        The one threshold that is best for all images together.
+        The threshold that is best for all images together.
     ods : float
         The mean at that threshold ("optimal dataset scale").
     ois : float
         The mean when each image has its own best threshold ("optimal image scale").
     best : float or None
-        The mean of what no threshold can surpass, if it was given.
+        The mean of the bounds that no threshold can surpass, if they were passed.
     images : pandas.DataFrame
         By name: ``ods``, ``ois``, ``threshold`` (its own best), ``best``.
     """
@@ -135,7 +131,7 @@ def over_set(
         Of the first three the least is best, of the others the most. For "f" the boundary pixels of
         all images are put together, rather than averaging.
     best : dict of name to float, optional
-        What no threshold can surpass: ``best_point(graph, gold)["vi"]``, or
+        Bounds that no threshold can surpass: ``best_point(graph, gold)["vi"]``, or
         ``best_covering(tree, gold)``.
 
     Returns
@@ -147,48 +143,52 @@ def over_set(
     >>> import pandas as pd
     >>> one = pd.DataFrame({"threshold": [0.0, 0.4, 0.6], "vi": [3.0, 1.0, 2.0]})
     >>> two = pd.DataFrame({"threshold": [0.0, 0.5, 0.7], "vi": [3.0, 2.0, 0.0]})
-    >>> found = over_set({"one": one, "two": two})
-    >>> found.threshold, found.ods, found.ois
+    >>> scores = over_set({"one": one, "two": two})
+    >>> scores.threshold, scores.ods, scores.ois
     (0.7, 1.0, 0.5)
     """
     import pandas as pd
 
     if quantity not in _LOWER + _HIGHER:
         raise InvalidInput(
-            f"`quantity` must be one of {', '.join(_LOWER + _HIGHER)}, got {quantity!r}."
+            f"`quantity` must be a measure, got {quantity!r}",
+            argument="quantity",
+            remedy=f"pass one of {', '.join(_LOWER + _HIGHER)}",
         )
-    given = check_curves(curves, quantity)
-    if best is not None and set(best) != set(given):
-        raise InvalidInput("`best` must have a value for each of `curves`, by the same names.")
+    check_curves(curves, quantity)
+    if best is not None and set(best) != set(curves):
+        raise InvalidInput(
+            "`best` must have a value for each of `curves`, by the same names", argument="best"
+        )
     sign = 1.0 if quantity in _LOWER else -1.0
-    grid = all_thresholds(given)
-    pooled = quantity == "f" and all(set(_COUNTS) <= set(one.columns) for one in given.values())
+    grid = all_thresholds(curves)
+    pooled = quantity == "f" and all(set(_COUNTS) <= set(one.columns) for one in curves.values())
     names = _COUNTS if pooled else (quantity,)
     sums = {name: np.zeros(grid.size) for name in names}
-    for curve in given.values():
+    for curve in curves.values():
         rows = rows_at(curve, grid)
         for name in names:
             sums[name] += curve[name].to_numpy()[rows]
-    own = {name: int((sign * one[quantity].to_numpy()).argmin()) for name, one in given.items()}
+    own = {name: int((sign * one[quantity].to_numpy()).argmin()) for name, one in curves.items()}
     if pooled:
         at_all = np.array([_pooled_f(*counts) for counts in zip(*sums.values(), strict=True)])
         ois = _pooled_f(
-            *(sum(int(one[name].iloc[own[key]]) for key, one in given.items()) for name in names)
+            *(sum(int(one[name].iloc[own[key]]) for key, one in curves.items()) for name in names)
         )
     else:
-        at_all = sums[quantity] / len(given)
-        ois = float(np.mean([one[quantity].iloc[own[name]] for name, one in given.items()]))
+        at_all = sums[quantity] / len(curves)
+        ois = float(np.mean([one[quantity].iloc[own[name]] for name, one in curves.items()]))
     where = int((sign * at_all).argmin())
     images = pd.DataFrame(
         {
             "ods": [
-                float(one[quantity].iloc[rows_at(one, grid[[where]])[0]]) for one in given.values()
+                float(one[quantity].iloc[rows_at(one, grid[[where]])[0]]) for one in curves.values()
             ],
-            "ois": [float(one[quantity].iloc[own[name]]) for name, one in given.items()],
-            "threshold": [float(one["threshold"].iloc[own[name]]) for name, one in given.items()],
-            "best": [math.nan if best is None else float(best[name]) for name in given],
+            "ois": [float(one[quantity].iloc[own[name]]) for name, one in curves.items()],
+            "threshold": [float(one["threshold"].iloc[own[name]]) for name, one in curves.items()],
+            "best": [math.nan if best is None else float(best[name]) for name in curves],
         },
-        index=pd.Index(list(given), name="image"),
+        index=pd.Index(list(curves), name="image"),
     )
     return OverSet(
         quantity,
@@ -206,7 +206,7 @@ def _pooled_f(drawn: float, right: float, true: float, found: float) -> float:
 
 @dataclass(frozen=True, eq=False)
 class CrossValidation:
-    """How well policies do on volumes that they have not learned from.
+    """Errors of policies on volumes that they have not learned from.
 
     Attributes
     ----------
@@ -257,16 +257,16 @@ def cross_validate(
         Two or more; a gold may be a list of several gold standards. In a list they are named 0, 1,
         ...
     policies : dict of name to options, optional
-        Options are those of `train`, as a dict; one that is named like a strategy needs not repeat
-        it. A policy that learns nothing is given as such, or as None if it is named "mean" or
-        "random"; it is tested once on each volume. By default agglo, flat and mean.
+        Options are those of `train`, as a dict; a policy named like a strategy need not repeat it.
+        A policy that learns nothing is passed itself, or as None if its name is "mean" or "random";
+        it is tested once on each volume. By default agglo, flat and mean.
     ignore_labels : bool
         As for `vi_curve`.
     seed : int
-        Of every training and of "random": same input and seed, same result.
+        Seed of every training and of "random": same input and seed, same result.
     progress : callable, optional
-        Called several times a second with a `Progress` over all the work, whose stage says what is
-        going on; raise `Cancelled` in it to stop.
+        Called several times a second with a `Progress` over all the work, whose stage names the
+        present step; raise `Cancelled` in it to stop.
 
     Returns
     -------
@@ -281,8 +281,8 @@ def cross_validate(
     ...     cues = {name: cue[:96, cut] for name, cue in sample.cues.items()}
     ...     graph = agglo.region_graph(agglo.oversegment(cues["boundary"]), cues)
     ...     volumes[name] = graph, sample.gold[:96, cut]
-    >>> found = cross_validate(volumes, {"flat": {"preset": "minimal"}, "mean": None})
-    >>> found.table[["policy", "train", "test"]]
+    >>> result = cross_validate(volumes, {"flat": {"preset": "minimal"}, "mean": None})
+    >>> result.table[["policy", "train", "test"]]
       policy  train   test
     0   flat   left  right
     1   flat  right   left
@@ -291,26 +291,27 @@ def cross_validate(
     """
     import pandas as pd
 
-    given = dict(volumes) if isinstance(volumes, Mapping) else dict(enumerate(volumes))
-    if len(given) < 2:
+    named = dict(volumes) if isinstance(volumes, Mapping) else dict(enumerate(volumes))
+    if len(named) < 2:
         raise InvalidInput(
-            f"`volumes` must hold two or more, to learn from one and test on another; got "
-            f"{len(given)}."
+            f"`volumes` must hold two or more, to learn from one and test on another, got "
+            f"{len(named)}",
+            argument="volumes",
         )
     chosen = _chosen({"agglo": {}, "flat": {}, "mean": None} if policies is None else policies)
-    n, learning = len(given), sum(isinstance(one, dict) for one in chosen.values())
+    n, learning = len(named), sum(isinstance(one, dict) for one in chosen.values())
     watch = Watch(progress, learning * n * n + (len(chosen) - learning) * n)
     look = watch.part("best of each volume", 0.0, 0.0)
     best = pd.DataFrame(
-        [best_point(*one, ignore_labels=ignore_labels, progress=look) for one in given.values()],
-        index=pd.Index(list(given), name="volume"),
+        [best_point(*one, ignore_labels=ignore_labels, progress=look) for one in named.values()],
+        index=pd.Index(list(named), name="volume"),
     )
     rows: list[dict[str, Any]] = []
     curves: dict[tuple[str, Any, Any], pd.DataFrame] = {}
     trained: dict[tuple[str, Any], LearnedPolicy] = {}
 
     def test(name: str, policy: Any, learned_from: Any, on: Any) -> None:
-        graph, gold = given[on]
+        graph, gold = named[on]
         stage = f"test {name} on volume {on}"
         tree = agglomerate(graph, policy, seed=seed, progress=watch.part(stage, 0.0, 0.5))
         curve = vi_curve(
@@ -323,17 +324,17 @@ def cross_validate(
 
     for name, how in chosen.items():
         if not isinstance(how, dict):
-            for on in given:
+            for on in named:
                 test(name, how, None, on)
             continue
-        for learned_from in given:
+        for learned_from in named:
             stage = f"train {name} on volume {learned_from}"
             policy = train(
-                *given[learned_from], **{"seed": seed, **how}, progress=watch.part(stage, 0.0, 1.0)
+                *named[learned_from], **{"seed": seed, **how}, progress=watch.part(stage, 0.0, 1.0)
             )
             watch.step()
             trained[name, learned_from] = policy
-            for on in given:
+            for on in named:
                 if on != learned_from:
                     test(name, policy, learned_from, on)
     watch.finish()
@@ -343,9 +344,11 @@ def cross_validate(
 
 
 def _chosen(policies: Mapping[str, Any]) -> dict[str, Any]:
-    """Return for each name the options of `train`, or a policy to be used as it is."""
+    """Return the options of `train`, or the policy, of each name."""
     if not policies:
-        raise InvalidInput("`policies` must name a policy at least, e.g. {'agglo': {}}.")
+        raise InvalidInput(
+            "`policies` is empty", argument="policies", remedy="name one, e.g. {'agglo': {}}"
+        )
     out: dict[str, Any] = {}
     for name, how in policies.items():
         if isinstance(how, Mapping) or (how is None and name in STRATEGIES):
@@ -359,19 +362,21 @@ def _chosen(policies: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _check_options(name: str, options: Mapping[str, Any]) -> None:
-    """Refuse what `train` does not know: not after all the trainings that come before."""
+    """Refuse options that `train` does not have, before any training begins."""
     known = set(signature(train).parameters) - {"graph", "gold", "progress"}
     wrong = sorted(set(options) - known)
     if wrong:
         raise InvalidInput(
-            f"`policies[{name!r}]` must hold options of `train` ({', '.join(sorted(known))}), got "
-            f"{', '.join(map(str, wrong))}."
+            f"`policies[{name!r}]` must hold options of `train`, got {', '.join(map(str, wrong))}",
+            argument=f"policies[{name!r}]",
+            remedy=f"choose from {', '.join(sorted(known))}",
         )
     strategy = options.get("strategy", "agglo")
     if strategy not in STRATEGIES:
         raise InvalidInput(
-            f"`policies[{name!r}]` must have one of the strategies {', '.join(STRATEGIES)}, got "
-            f"{strategy!r}."
+            f"`policies[{name!r}]` has no known strategy: {strategy!r}",
+            argument=f"policies[{name!r}]",
+            remedy=f"choose from {', '.join(STRATEGIES)}",
         )
 
 

@@ -1,4 +1,4 @@
-"""The optimal agglomeration A*: what the superpixels allow, whatever the policy."""
+"""Optimal agglomeration A*: the least error that these superpixels allow any policy."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from napari_agglo.volumes import contingency
 def best_lut(graph: RegionGraph, gold: Any) -> NDArray[np.uint32]:
     """Return the segment of each superpixel in the optimal agglomeration, as a table.
 
-    Each superpixel belongs to the gold segment that it overlaps most. One that lies wholly where
-    nothing is annotated stays alone.
+    Each superpixel belongs to the gold segment that it overlaps most. A superpixel without
+    annotated voxels stays alone.
 
     Parameters
     ----------
@@ -38,16 +38,16 @@ def best_lut(graph: RegionGraph, gold: Any) -> NDArray[np.uint32]:
     >>> best_lut(graph, np.array([9, 8, 9, 0]))
     array([0, 1, 2, 1, 4], dtype=uint32)
     """
-    given = assign(graph, gold)
-    lut = np.arange(given.size, dtype=np.uint32)
-    known = np.flatnonzero(given)
-    _, first, back = np.unique(given[known], return_index=True, return_inverse=True)
-    lut[known] = known[first[back]]
+    targets = assign(graph, gold)
+    lut = np.arange(targets.size, dtype=np.uint32)
+    annotated = np.flatnonzero(targets)
+    _, first, back = np.unique(targets[annotated], return_index=True, return_inverse=True)
+    lut[annotated] = annotated[first[back]]
     return lut
 
 
 def best_agglomeration(graph: RegionGraph, gold: Any) -> NDArray[Any]:
-    """Return the label image of A*, the best that merging these superpixels can give.
+    """Return the label image of A*, the best result of merging these superpixels.
 
     Parameters
     ----------
@@ -57,8 +57,8 @@ def best_agglomeration(graph: RegionGraph, gold: Any) -> NDArray[Any]:
     Returns
     -------
     ndarray
-        Labels in the user's ids and type: each segment has the id of its smallest superpixel. Two
-        parts of a gold segment that nothing joins are one segment here too.
+        Labels in the user's ids and type: each segment has the id of its smallest superpixel. The
+        parts of a gold segment are one segment even if they do not touch.
 
     Examples
     --------
@@ -81,13 +81,13 @@ def best_point(
     ignore_labels: bool = False,
     progress: ProgressCallback | None = None,
 ) -> dict[str, float]:
-    """Return the errors that remain in A*: the superpixels cross the borders of the gold standard.
+    """Return the errors of A*, which superpixels that cross gold boundaries cause.
 
     Parameters
     ----------
     graph : RegionGraph
     gold : array of int, of the shape of the superpixels, or list of arrays
-        With several gold standards of one image the mean over them, each with an A* of its own.
+        Several gold standards of one image give the mean over them, each with its own A*.
     ignore_labels : bool
         As for `vi_curve`.
     progress : callable, optional

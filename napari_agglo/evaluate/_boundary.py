@@ -1,8 +1,8 @@
-"""Boundaries: how many pixels of one drawing have a partner of their own in the other.
+"""Boundary precision, recall and F, at one threshold or at many.
 
-As in the Berkeley segmentation benchmark: pixels of both boundaries are matched one to one, as many
-as possible, within a distance. A boundary is one pixel thick: a pixel belongs to it whose next
-neighbour along some axis is of another segment.
+As in the Berkeley segmentation benchmark, the pixels of both boundaries are matched one to one, as
+many as possible, within a distance. A boundary is one pixel thick: a pixel belongs to it if its
+next neighbour along some axis is of another segment.
 """
 
 from __future__ import annotations
@@ -19,14 +19,11 @@ from napari_agglo._progress import ProgressCallback, report
 from napari_agglo.agglomeration import MergeTree
 from napari_agglo.errors import InvalidInput, is_number
 from napari_agglo.evaluate._bipartite import match_most, near_pairs
-from napari_agglo.evaluate._metrics import dense_golds
-from napari_agglo.volumes import DenseLabels, check_spacing, dense_labels
+from napari_agglo.evaluate._metrics import as_dense, dense_golds
+from napari_agglo.volumes import check_spacing
 
 if TYPE_CHECKING:
     import pandas as pd
-
-
-# How many boundary pixels have a partner, and what follows from it.
 
 
 @dataclass(frozen=True)
@@ -36,9 +33,9 @@ class Matches:
     Attributes
     ----------
     drawn, right
-        Of the segmentation; those of them that have a partner.
+        Boundary pixels of the segmentation; those of them that have a partner.
     true, found
-        Of the gold standard, or of all of them; those of them that have a partner.
+        Boundary pixels of the gold standard, or of all; those of them that have a partner.
 
     Examples
     --------
@@ -53,12 +50,12 @@ class Matches:
 
     @property
     def precision(self) -> float:
-        """Share of what is drawn that is right; 1 if nothing is drawn."""
+        """Share of drawn pixels that are right; 1 if none is drawn."""
         return self.right / self.drawn if self.drawn else 1.0
 
     @property
     def recall(self) -> float:
-        """Share of what is true that is found; 1 if there is nothing to find."""
+        """Share of true pixels that are found; 1 if there is none."""
         return self.found / self.true if self.true else 1.0
 
     @property
@@ -68,7 +65,7 @@ class Matches:
         return 2 * self.precision * self.recall / both if both else 0.0
 
     def row(self) -> dict[str, float]:
-        """Return precision, recall, f and the numbers that they come from."""
+        """Return precision, recall, f and the four numbers."""
         scores = {"precision": self.precision, "recall": self.recall, "f": self.f}
         return scores | {name: getattr(self, name) for name in ("drawn", "right", "true", "found")}
 
@@ -89,15 +86,15 @@ def boundary_scores(
     labels : array of int
         The segmentation, n-D; 0 is a segment like any other here.
     gold : array of int, same shape, or list of arrays
-        The gold standard, 0 where it is not annotated: no boundary is looked for or counted there.
-        Of several, a pixel that is drawn is right if any of them has a partner for it, and what is
-        to be found is the boundaries of all.
+        The gold standard, 0 where it is not annotated: no boundary counts there. With several, a
+        drawn pixel is right if it has a partner in any of them, and the true pixels are those of
+        all of them.
     tolerance : float
         The largest distance of partners, in pixels, or in the unit of `spacing`.
     fill : float
-        Many gold standards leave membranes at 0. A pixel of 0 that is at most so many pixels from
-        a gold segment is given to the nearest, so that the boundary runs along the middle of the
-        membrane; 0 to leave all as it is.
+        Many gold standards leave membranes at 0. A pixel of 0 at most this many pixels from a gold
+        segment is given to the nearest one, so that the boundary runs along the middle of the
+        membrane; 0 changes nothing.
     spacing : sequence of float, optional
         Distance of pixels along each axis.
     progress : callable, optional
@@ -106,8 +103,8 @@ def boundary_scores(
     Returns
     -------
     dict
-        ``precision``, ``recall``, ``f``, and in pixels ``drawn`` and those of them that are
-        ``right``, ``true`` and those of them that are ``found``.
+        ``precision``, ``recall``, ``f``, and numbers of pixels: ``drawn`` and of these ``right``,
+        ``true`` and of these ``found``.
 
     Examples
     --------
@@ -119,7 +116,7 @@ def boundary_scores(
     >>> boundary_scores(shifted, gold, tolerance=0)["f"]
     0.0
     """
-    one = labels if isinstance(labels, DenseLabels) else dense_labels(labels, "labels")
+    one = as_dense(labels, "labels")
     matchers = [
         Matcher(filled(truth.image, fill), one.image, tolerance, spacing, progress)
         for truth in dense_golds(gold, one.image, "labels")
@@ -132,7 +129,11 @@ def filled(gold: NDArray[np.uint32], distance: float) -> NDArray[np.uint32]:
     from skimage import segmentation
 
     if not (is_number(distance) and 0 <= distance < np.inf):
-        raise InvalidInput(f"`fill` must be a distance in pixels, 0 or more, got {distance!r}.")
+        raise InvalidInput(
+            f"`fill` must be a distance in pixels, 0 or more, got {distance!r}",
+            argument="fill",
+            remedy="pass 0 to leave the gold standard as it is",
+        )
     if distance == 0 or gold.all() or not gold.any():
         return gold
     out: NDArray[np.uint32] = segmentation.expand_labels(  # type: ignore[no-untyped-call, unused-ignore]
@@ -142,10 +143,10 @@ def filled(gold: NDArray[np.uint32], distance: float) -> NDArray[np.uint32]:
 
 
 class Matcher:
-    """The boundary of one gold standard, ready to be matched with the states of one hierarchy.
+    """Boundary of one gold standard, prepared for matching with the states of one hierarchy.
 
-    `finest` is a label image that every image to come is a coarsening of: pixels are paired once,
-    for its boundary, of which all others are parts.
+    Every image to match must be a coarsening of the label image `finest`: pixels are paired once,
+    for the boundary of `finest`, which contains the boundaries of all its coarsenings.
     """
 
     def __init__(
@@ -158,7 +159,9 @@ class Matcher:
     ) -> None:
         if not (is_number(tolerance) and 0 <= tolerance < np.inf):
             raise InvalidInput(
-                f"`tolerance` must be a distance in pixels, 0 or more, got {tolerance!r}."
+                f"`tolerance` must be a distance, 0 or more, got {tolerance!r}",
+                argument="tolerance",
+                remedy="pass a distance in pixels, or in the unit of `spacing`, such as 2",
             )
         self.annotated = gold > 0
         scale = check_spacing(spacing, gold.ndim)
@@ -183,7 +186,7 @@ def match_all(
     labels: NDArray[np.uint32],
     progress: ProgressCallback | None = None,
 ) -> Matches:
-    """Match an image with every gold standard; see `boundary_scores` for how they are joined."""
+    """Match an image with every gold standard, joined as `boundary_scores` says."""
     drawn, right = np.zeros(labels.size, bool), np.zeros(labels.size, bool)
     found = 0
     for one in matchers:
@@ -195,7 +198,7 @@ def match_all(
 
 
 def boundary_mask(labels: NDArray[Any], annotated: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Return the pixels whose next one along some axis has another label, both being annotated.
+    """Return the pixels whose next one along some axis has another label, both annotated.
 
     Examples
     --------
@@ -213,10 +216,7 @@ def boundary_mask(labels: NDArray[Any], annotated: NDArray[np.bool_]) -> NDArray
     return mask
 
 
-# Boundary precision against recall over the states of a tree, and the area under that curve.
-
-
-_STATES = 50
+_STATES = 50  # thresholds of a `boundary_curve` by default
 
 
 def boundary_curve(
@@ -234,12 +234,12 @@ def boundary_curve(
     Parameters
     ----------
     tree : MergeTree, or dict of threshold to label image
-        The hierarchy, or segmentations made by any other means.
+        The hierarchy, or segmentations by another method.
     gold, tolerance, fill, spacing
         As for `boundary_scores`.
     thresholds : iterable of float, optional
-        Where to cut the tree. By default the superpixels (-inf) and up to 50 states, whose numbers
-        of segments fall by equal factors. Give the same ones for images that are to be compared by
+        Thresholds to cut the tree at. By default the superpixels (-inf) and up to 50 states, whose
+        numbers of segments fall by equal factors. Pass the same ones for all images of an
         `over_set`.
     progress : callable, optional
         Called with a `Progress` at each threshold; it may raise `Cancelled`.
@@ -280,8 +280,10 @@ def boundary_curve(
     else:
         if not isinstance(tree, Mapping) or thresholds is not None:
             raise InvalidInput(
-                "`tree` must be a MergeTree, or a dict of threshold to label image and then no "
-                f"`thresholds`; got {type(tree).__name__}."
+                "`tree` must be a MergeTree, or a dict of threshold to label image without "
+                f"`thresholds`, got {type(tree).__name__}",
+                argument="tree",
+                remedy="for one label image, call boundary_scores(labels, gold)",
             )
         cuts = _ascending(tree)
         for done, threshold in enumerate(cuts):
@@ -298,9 +300,9 @@ def boundary_curve(
 def average_precision(curve: pd.DataFrame) -> float:
     """Return the area under precision against recall.
 
-    Between the points of the curve precision is interpolated; of several points of one recall the
-    highest counts. What no point reaches, to the left of the lowest recall and to the right of the
-    highest, adds nothing, as in the Berkeley benchmark.
+    Precision is interpolated between the points of the curve; of several points of one recall the
+    highest counts. Recalls below the lowest or above the highest point add nothing, as in the
+    Berkeley benchmark.
 
     Examples
     --------
@@ -314,25 +316,27 @@ def average_precision(curve: pd.DataFrame) -> float:
 
 
 def _within(progress: ProgressCallback | None, done: int, total: int) -> ProgressCallback | None:
-    """Return a callback for work within one state: it can be cancelled, and tells of the whole."""
+    """Return a callback for work within one state, which reports progress over all states."""
     if progress is None:
         return None
     return lambda inner: report(progress, "boundaries", done, total)
 
 
 def _spread(tree: MergeTree) -> list[float]:
-    """States of all scales: the numbers of segments fall by equal factors."""
+    """Return thresholds of all scales: the numbers of segments fall by equal factors."""
     n = tree.n_superpixels
     if tree.n_merges == 0:
         return [-math.inf]
     left = np.geomspace(n, n - tree.n_merges, _STATES + 1)[1:]
     merges = np.clip(n - np.round(left).astype(np.int64), 1, tree.n_merges)
-    found: NDArray[np.float64] = np.unique(tree.heights[merges - 1])
-    return [-math.inf, *found.tolist()]
+    heights: NDArray[np.float64] = np.unique(tree.heights[merges - 1])
+    return [-math.inf, *heights.tolist()]
 
 
 def _ascending(thresholds: Iterable[float]) -> list[float]:
-    found = sorted({float(one) for one in thresholds})
-    if not found or any(math.isnan(one) for one in found):
-        raise InvalidInput("`thresholds` must be numbers, one at least; got none, or NaN.")
-    return found
+    ascending = sorted({float(one) for one in thresholds})
+    if not ascending or any(math.isnan(one) for one in ascending):
+        raise InvalidInput(
+            "`thresholds` must be one number or more, got none, or NaN", argument="thresholds"
+        )
+    return ascending

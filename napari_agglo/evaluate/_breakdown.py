@@ -1,7 +1,8 @@
-"""The breakdown of the variation of information: which segment is to blame for how much."""
+"""Breakdown of the variation of information: the contribution of each segment."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -10,8 +11,9 @@ from numpy.typing import NDArray
 
 from napari_agglo._progress import ProgressCallback
 from napari_agglo.errors import InvalidInput, is_whole
+from napari_agglo.evaluate._metrics import as_dense, dense_gold
 from napari_agglo.evaluate._runs import coordinate_sums, nearest_voxels
-from napari_agglo.volumes import DenseLabels, contingency, dense_labels
+from napari_agglo.volumes import contingency
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -19,15 +21,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Breakdown:
-    """What each segment and each gold segment contributes to the variation of information.
+    """Contribution of each segment and each gold segment to the variation of information.
 
     Attributes
     ----------
     gold : pandas.DataFrame
         By id of the gold segment: ``voxels``; ``share``, P(u); ``entropy``, H(S|U=u) in bits;
         ``contribution``, their product, which sums to the false splits; ``pieces``, the number of
-        segments that it is split into; ``centroid_0``, ... in pixels, and ``voxel_0``, ..., the
-        voxel of it that is nearest to the centroid (a centroid may lie outside).
+        segments that it is split into; ``centroid_0``, ... in pixels, and ``voxel_0``, ..., its
+        voxel nearest to the centroid (a centroid may lie outside).
     segments : pandas.DataFrame
         The same for each segment: P(s), H(U|S=s), the product, which sums to the false merges; here
         ``pieces`` is the number of gold segments that it merges. Voxels that are not annotated
@@ -39,6 +41,15 @@ class Breakdown:
     gold: pd.DataFrame
     segments: pd.DataFrame
     overlaps: pd.DataFrame
+
+    def __repr__(self) -> str:
+        merge, split = (one["contribution"].sum() for one in (self.segments, self.gold))
+        wrong = [int((one["contribution"] > 0).sum()) for one in (self.segments, self.gold)]
+        return (
+            f"Breakdown({merge:.3f} bits by false merges, {wrong[0]} of {len(self.segments)} "
+            f"segments; {split:.3f} bits by false splits, {wrong[1]} of {len(self.gold)} gold "
+            "segments)"
+        )
 
     def pieces(self, gold_id: int) -> pd.DataFrame:
         """Return the segments that a gold segment is split into, the largest piece first.
@@ -56,54 +67,55 @@ class Breakdown:
         """Return the `n` largest contributions of both kinds, the largest first.
 
         Columns: ``kind`` ("false split" of a gold segment or "false merge" by a segment), ``id``,
-        ``contribution`` (bits), ``voxels``, ``partners`` (the ids of the pieces, the largest
-        first), centroid and voxel.
+        ``contribution`` (bits), ``voxels``, ``partners`` (ids of the pieces, the largest first),
+        centroid and voxel.
         """
         import pandas as pd
 
         if not (is_whole(n) and n >= 0):
-            raise InvalidInput(f"`n` must be a whole number, 0 or more, got {n!r}.")
-        found = pd.concat(
+            raise InvalidInput(f"`n` must be a whole number, 0 or more, got {n!r}", argument="n")
+        errors = pd.concat(
             [
                 self.gold.assign(kind="false split").reset_index(),
                 self.segments.assign(kind="false merge").reset_index(),
             ],
             ignore_index=True,
         )
-        found = found[found["contribution"] > 0]
+        errors = errors[errors["contribution"] > 0]
         order = ["contribution", "kind", "id"]
-        found = found.sort_values(order, ascending=[False, True, True], ignore_index=True).head(n)
+        errors = errors.sort_values(order, ascending=[False, True, True], ignore_index=True).head(n)
         partners = {
-            kind: self._all_partners(by, other, found.loc[found["kind"] == kind, "id"])
+            kind: self._all_partners(by, other, errors.loc[errors["kind"] == kind, "id"])
             for kind, by, other in (
                 ("false split", "gold", "segment"),
                 ("false merge", "segment", "gold"),
             )
         }
-        found["partners"] = [
-            partners[kind][one] for kind, one in zip(found["kind"], found["id"], strict=True)
+        errors["partners"] = [
+            partners[kind][one] for kind, one in zip(errors["kind"], errors["id"], strict=True)
         ]
-        places = [name for name in found.columns if str(name).startswith(("centroid", "voxel_"))]
-        return found[["kind", "id", "contribution", "voxels", "partners", *places]]
+        places = [name for name in errors.columns if str(name).startswith(("centroid", "voxel_"))]
+        return errors[["kind", "id", "contribution", "voxels", "partners", *places]]
 
     def _all_partners(self, by: str, other: str, ids: Any) -> dict[Any, list[int]]:
-        """Return the ids of the parts of many, the largest first, from one look at the table."""
+        """Return the partners of each of `ids`, the largest overlap first."""
         rows = self.overlaps[self.overlaps[by].isin(ids)]
         rows = rows.sort_values(["voxels", other], ascending=[False, True])
         return {one: part[other].tolist() for one, part in rows.groupby(by)}
 
     def _partners(self, one: int, by: str, other: str, table: pd.DataFrame) -> pd.DataFrame:
         if not is_whole(one) or one not in table.index:
+            noun, attribute = ("gold segment", "gold") if by == "gold" else ("segment", "segments")
             raise InvalidInput(
-                f"There is no {'gold segment' if by == 'gold' else 'segment'} {one!r} where there "
-                f"is a gold standard; choose one of the {len(table)} ids of the table "
-                f"`{'gold' if by == 'gold' else 'segments'}`."
+                f"There is no {noun} {one!r} with annotated voxels",
+                argument=f"{by}_id",
+                remedy=f"choose one of the {len(table)} ids in the index of `{attribute}`",
             )
-        found = self.overlaps[self.overlaps[by] == np.uint64(one)].drop(columns=by)
-        found = found.rename(columns={other: "id"})
-        found = found.sort_values(["voxels", "id"], ascending=[False, True], ignore_index=True)
-        found.insert(2, "fraction", found["voxels"] / found["voxels"].sum())
-        return found
+        rows = self.overlaps[self.overlaps[by] == np.uint64(one)].drop(columns=by)
+        rows = rows.rename(columns={other: "id"})
+        rows = rows.sort_values(["voxels", "id"], ascending=[False, True], ignore_index=True)
+        rows.insert(2, "fraction", rows["voxels"] / rows["voxels"].sum())
+        return rows
 
 
 def breakdown(
@@ -113,18 +125,12 @@ def breakdown(
     ignore_labels: bool = False,
     progress: ProgressCallback | None = None,
 ) -> Breakdown:
-    """Say which segments the error comes from, what they share it with, and where they are.
+    """Attribute the variation of information to segments, with their partners and places.
 
     Parameters
     ----------
-    labels : array of int
-        The segmentation.
-    gold : array of int, same shape
-        The gold standard; voxels of 0 are not annotated and are left out.
-    ignore_labels : bool
-        Leave out voxels whose label is 0 too; otherwise label 0 counts as one segment.
-    progress : callable, optional
-        Called with a `Progress` now and then; it may raise `Cancelled`.
+    labels, gold, ignore_labels, progress
+        As for `split_vi`.
 
     Returns
     -------
@@ -133,66 +139,41 @@ def breakdown(
     Examples
     --------
     >>> import numpy as np
-    >>> found = breakdown(np.array([3, 3, 4, 4, 5, 5]), np.array([1, 1, 1, 1, 2, 2]))
-    >>> found.gold[["voxels", "entropy", "contribution", "pieces"]]
+    >>> parts = breakdown(np.array([3, 3, 4, 4, 5, 5]), np.array([1, 1, 1, 1, 2, 2]))
+    >>> parts
+    Breakdown(0.000 bits by false merges, 0 of 3 segments; 0.667 bits by false splits, 1 of 2 gold
+    segments)
+    >>> parts.gold[["voxels", "entropy", "contribution", "pieces"]]
         voxels  entropy  contribution  pieces
     id
     1        4      1.0      0.666667       2
     2        2      0.0      0.000000       1
-    >>> found.pieces(1)
+    >>> parts.pieces(1)
        id  voxels  fraction  centroid_0  voxel_0
     0   3       2       0.5         0.5        0
     1   4       2       0.5         2.5        2
     """
     import pandas as pd
 
-    one = labels if isinstance(labels, DenseLabels) else dense_labels(labels, "labels")
-    two = gold if isinstance(gold, DenseLabels) else dense_labels(gold, "gold")
+    one, two = as_dense(labels, "labels"), dense_gold(gold)
     table = contingency(one, two, ignore_labels=ignore_labels, progress=progress)
     sums = coordinate_sums(table, one, two, progress)
 
-    def places(groups: NDArray[np.int64], n: int) -> dict[str, NDArray[Any]]:
-        centroids = _group_sums(groups, sums, n) / _group_sums(groups, table.counts[:, None], n)
-        voxels = nearest_voxels(table, one, two, groups, centroids, progress)
-        return {f"centroid_{axis}": column for axis, column in enumerate(centroids.T)} | {
-            f"voxel_{axis}": column for axis, column in enumerate(voxels.T)
-        }
+    def places(groups: NDArray[np.int64], voxels: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
+        centroids = _sums(groups, sums, len(voxels)) / voxels[:, None]
+        nearest = nearest_voxels(table, one, two, groups, centroids, progress)
+        return _columns("centroid", centroids) | _columns("voxel", nearest)
 
-    def side(dense: NDArray[np.int64], ids: NDArray[np.uint64]) -> pd.DataFrame:
-        seen, groups = np.unique(dense, return_inverse=True)
-        voxels = _group_sums(groups, table.counts, seen.size)
-        lost = np.zeros(seen.size)
-        np.add.at(lost, groups, table.counts * np.log2(voxels[groups] / table.counts))
-        columns = {
-            "voxels": voxels,
-            "share": voxels / max(table.total, 1),
-            "entropy": lost / voxels,
-            "contribution": lost / max(table.total, 1),
-            "pieces": np.bincount(groups, minlength=seen.size),
-        }
-        index = pd.Index(ids[seen], name="id")
-        return pd.DataFrame(columns | places(groups, seen.size), index=index)
-
-    k = table.counts.size
-    overlaps = pd.DataFrame(
-        {
-            "segment": table.row_ids[table.rows],
-            "gold": table.column_ids[table.columns],
-            "voxels": table.counts,
-        }
-        | places(np.arange(k), k)
+    overlaps = {
+        "segment": table.row_ids[table.rows],
+        "gold": table.column_ids[table.columns],
+        "voxels": table.counts,
+    }
+    return Breakdown(
+        _side(table.columns, table.counts, two.ids, table.columns, places),
+        _side(table.rows, table.counts, one.ids, table.rows, places),
+        pd.DataFrame(overlaps | places(np.arange(table.counts.size), table.counts)),
     )
-    return Breakdown(side(table.columns, two.ids), side(table.rows, one.ids), overlaps)
-
-
-def _group_sums(groups: NDArray[np.int64], values: NDArray[np.int64], n: int) -> NDArray[np.int64]:
-    """Integer sums by group, of numbers or of rows."""
-    sums = np.zeros((n, *values.shape[1:]), np.int64)
-    np.add.at(sums, groups, values)
-    return sums
-
-
-# The breakdown at any threshold from that of the superpixels, without looking at the images.
 
 
 def merged_breakdown(
@@ -200,12 +181,12 @@ def merged_breakdown(
 ) -> Breakdown:
     """Return the `breakdown` of segments that are unions of superpixels.
 
-    It takes milliseconds where the images would take seconds, so that it can follow a slider.
+    The images are not read again: it takes milliseconds and can follow a slider.
 
     Parameters
     ----------
     superpixels : Breakdown
-        Of the superpixels, against the gold standard.
+        Breakdown of the superpixels against the gold standard.
     lut : ndarray of int, shape (n + 1,)
         Dense name of the segment of each dense superpixel, `MergeTree.lut`.
     ids : ndarray of int, shape (n + 1,)
@@ -214,16 +195,16 @@ def merged_breakdown(
     Returns
     -------
     Breakdown
-        As from the images, but that a voxel lies in the superpixel whose centroid is the nearest
-        to that of the whole; it is not the nearest of all voxels.
+        As from the images, except for the voxels: each lies in the superpixel whose centroid is
+        nearest to that of the whole, and need not be the nearest of all voxels.
 
     Examples
     --------
     >>> import napari_agglo as agglo
     >>> image, gold = np.array([1, 1, 2, 2, 3, 3]), np.array([1, 1, 1, 1, 2, 2])
     >>> graph = agglo.region_graph(image, np.zeros(6))
-    >>> found = agglo.breakdown(image, gold)
-    >>> merged = merged_breakdown(found, np.array([0, 1, 2, 2]), graph.ids)
+    >>> parts = agglo.breakdown(image, gold)
+    >>> merged = merged_breakdown(parts, np.array([0, 1, 2, 2]), graph.ids)
     >>> merged.segments[["voxels", "contribution", "pieces"]]
         voxels  contribution  pieces
     id
@@ -235,72 +216,84 @@ def merged_breakdown(
     rows = superpixels.overlaps
     if len(lut) != len(ids):
         raise InvalidInput(
-            f"`lut` (of {len(lut)}) and `ids` (of {len(ids)}) must be of one length; take both "
-            "from the same graph."
+            f"`lut` (of {len(lut)}) and `ids` (of {len(ids)}) must be of one length",
+            argument="lut",
+            remedy="take both from the same graph",
         )
     order = np.argsort(ids, kind="stable")
-    found = rows["segment"].to_numpy()
-    at = np.searchsorted(ids, found, sorter=order)
+    names = rows["segment"].to_numpy()
+    at = np.searchsorted(ids, names, sorter=order)
     dense = order[np.minimum(at, len(ids) - 1)]
-    if (ids[dense] != found).any():
-        raise InvalidInput("`superpixels` must be the breakdown of superpixels that `ids` has.")
+    if (ids[dense] != names).any():
+        raise InvalidInput(
+            "`superpixels` has ids that `ids` has not",
+            argument="superpixels",
+            remedy="pass the breakdown of the superpixels of this graph",
+        )
     segment = np.asarray(lut)[dense].astype(np.int64)
     gold_ids, gold = np.unique(rows["gold"].to_numpy(), return_inverse=True)
     keys, pair = np.unique(segment * max(len(gold_ids), 1) + gold, return_inverse=True)
-    parts = _Parts(rows)
-    shared = parts.sums(pair, len(keys))
+    parts = rows["voxels"].to_numpy(np.int64)
+    shared = _sums(pair, parts, len(keys))
     segment_of, gold_of = np.divmod(keys, max(len(gold_ids), 1))
-    total = max(int(shared.sum()), 1)
+    ndim = sum(str(name).startswith("voxel_") for name in rows.columns)
+    centroids, inside = (
+        rows[[f"{name}_{axis}" for axis in range(ndim)]].to_numpy()
+        for name in ("centroid", "voxel")
+    )
 
-    def side(dense_ids: NDArray[np.int64], groups: NDArray[np.int64]) -> dict[str, Any]:
-        """Entropies by one side: `dense_ids` of each pair, `groups` of each overlap."""
-        seen, of_pair = np.unique(dense_ids, return_inverse=True)
-        voxels = np.bincount(of_pair, shared, len(seen)).astype(np.int64)
-        lost = np.bincount(of_pair, shared * np.log2(voxels[of_pair] / shared), len(seen))
-        return {
-            "seen": seen,
-            "columns": {
-                "voxels": voxels,
-                "share": voxels / total,
-                "entropy": lost / voxels,
-                "contribution": lost / total,
-                "pieces": np.bincount(of_pair, minlength=len(seen)),
-            }
-            | parts.places(np.searchsorted(seen, groups), voxels),
-        }
+    def places(groups: NDArray[np.int64], voxels: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
+        """Return the centroid of each group, and a voxel of its part that is nearest to it."""
+        means = _sums(groups, centroids * parts[:, None], len(voxels)) / voxels[:, None]
+        away = ((centroids - means[groups]) ** 2).sum(axis=1)
+        order = np.lexsort((away, groups))
+        nearest = order[np.searchsorted(groups[order], np.arange(len(voxels)))]
+        return _columns("centroid", means) | _columns("voxel", inside[nearest])
 
-    golds, segments = side(gold_of, gold), side(segment_of, segment)
     overlaps = {"segment": ids[segment_of], "gold": gold_ids[gold_of], "voxels": shared}
     return Breakdown(
-        pd.DataFrame(golds["columns"], index=pd.Index(gold_ids[golds["seen"]], name="id")),
-        pd.DataFrame(segments["columns"], index=pd.Index(ids[segments["seen"]], name="id")),
-        pd.DataFrame(overlaps | parts.places(pair, shared)),
+        _side(gold_of, shared, gold_ids, gold, places),
+        _side(segment_of, shared, ids, segment, places),
+        pd.DataFrame(overlaps | places(pair, shared)),
     )
 
 
-class _Parts:
-    """Voxels and places of the overlaps that are merged."""
+def _side(
+    dense: NDArray[np.int64],
+    shared: NDArray[np.int64],
+    ids: NDArray[Any],
+    members: NDArray[np.int64],
+    places: Callable[[NDArray[np.int64], NDArray[np.int64]], dict[str, NDArray[Any]]],
+) -> pd.DataFrame:
+    """Return the table of one side, from the pairs that overlap.
 
-    def __init__(self, rows: pd.DataFrame) -> None:
-        self._voxels = rows["voxels"].to_numpy(np.int64)
-        axes = range(sum(str(name).startswith("voxel_") for name in rows.columns))
-        self._centroids = [rows[f"centroid_{axis}"].to_numpy(float) for axis in axes]
-        self._at = [rows[f"voxel_{axis}"].to_numpy(np.int64) for axis in axes]
+    `dense` is the segment of each pair on this side and `shared` its voxels; `members` is the
+    segment of each of the parts that `places` gets the groups of.
+    """
+    import pandas as pd
 
-    def sums(self, groups: NDArray[np.int64], n: int) -> NDArray[np.int64]:
-        return np.bincount(groups, self._voxels, n).astype(np.int64)
+    present, of_pair = np.unique(dense, return_inverse=True)
+    voxels = _sums(of_pair, shared, len(present))
+    total = max(int(shared.sum()), 1)
+    lost = _sums(of_pair, shared * np.log2(voxels[of_pair] / shared), len(present))
+    columns = {
+        "voxels": voxels,
+        "share": voxels / total,
+        "entropy": lost / voxels,
+        "contribution": lost / total,
+        "pieces": np.bincount(of_pair, minlength=len(present)),
+    }
+    index = pd.Index(ids[present], name="id")
+    return pd.DataFrame(columns | places(np.searchsorted(present, members), voxels), index=index)
 
-    def places(
-        self, groups: NDArray[np.int64], voxels: NDArray[np.int64]
-    ) -> dict[str, NDArray[Any]]:
-        """Return the centroid of each group, and a voxel of its part that is nearest to it."""
-        n = len(voxels)
-        means = [np.bincount(groups, c * self._voxels, n) / voxels for c in self._centroids]
-        away = np.zeros(len(groups))
-        for own, mean in zip(self._centroids, means, strict=True):
-            away += (own - mean[groups]) ** 2
-        order = np.lexsort((away, groups))
-        nearest = order[np.searchsorted(groups[order], np.arange(n))]
-        return {f"centroid_{axis}": mean for axis, mean in enumerate(means)} | {
-            f"voxel_{axis}": at[nearest] for axis, at in enumerate(self._at)
-        }
+
+def _sums(groups: NDArray[np.int64], values: NDArray[Any], n: int) -> NDArray[Any]:
+    """Return the sums by group of numbers or of rows; those of integers are exact."""
+    sums = np.zeros((n, *values.shape[1:]), values.dtype)
+    np.add.at(sums, groups, values)
+    return sums
+
+
+def _columns(name: str, values: NDArray[Any]) -> dict[str, NDArray[Any]]:
+    """Return the columns ``name_0``, ... of an array of one row a place."""
+    return {f"{name}_{axis}": column for axis, column in enumerate(values.T)}

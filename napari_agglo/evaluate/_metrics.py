@@ -1,4 +1,4 @@
-"""Every measure that one table of overlaps gives, as one row."""
+"""Measures of one segmentation: variation of information, Rand indices, covering, edits."""
 
 from __future__ import annotations
 
@@ -23,28 +23,40 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-# One gold standard, or several of the same image.
+def as_dense(labels: Any, name: str) -> DenseLabels:
+    """Return a label image on dense ids."""
+    return labels if isinstance(labels, DenseLabels) else dense_labels(labels, name)
+
+
+def dense_gold(gold: Any, name: str = "gold") -> DenseLabels:
+    """Return a gold standard on dense ids; refuse one in which nothing is annotated."""
+    dense = as_dense(gold, name)
+    if dense.ids.size == 1:  # the 0 alone: every measure of it would be perfect
+        raise InvalidInput(
+            f"`{name}` has no annotated voxel: it is 0 everywhere",
+            argument=name,
+            remedy="pass a label image whose objects have ids above 0, or a crop that has some",
+        )
+    return dense
 
 
 def dense_golds(gold: Any, like: Any, like_name: str) -> list[DenseLabels]:
-    """Return gold standards on dense ids, of the shape of `like`; a list or tuple holds several."""
-    given = list(gold) if isinstance(gold, (list, tuple)) else [gold]
-    if not given:
-        raise InvalidInput("`gold` must hold a gold standard at least, got an empty list.")
+    """Return one gold standard, or a list of them, on dense ids and of the shape of `like`."""
+    golds = list(gold) if isinstance(gold, (list, tuple)) else [gold]
+    if not golds:
+        raise InvalidInput(
+            "`gold` is an empty list", argument="gold", remedy="pass one label image or more"
+        )
     out = []
-    for number, one in enumerate(given):
-        name = "gold" if len(given) == 1 else f"gold[{number}]"
-        dense = one if isinstance(one, DenseLabels) else dense_labels(one, name)
-        check_same_shape(dense.image, like, name, like_name)
-        out.append(dense)
+    for number, one in enumerate(golds):
+        name = "gold" if len(golds) == 1 else f"gold[{number}]"
+        out.append(dense_gold(one, name))
+        check_same_shape(out[-1].image, like, name, like_name)
     return out
 
 
-# The table of overlaps after merging rows, without looking at the images again.
-
-
 def merged_rows(table: Contingency, lut: NDArray[np.uint32]) -> Contingency:
-    """Return the overlaps of the segments ``lut[row]``; a segment keeps the id of that row.
+    """Return the table after merging rows into segments ``lut[row]``.
 
     Examples
     --------
@@ -64,9 +76,6 @@ def merged_rows(table: Contingency, lut: NDArray[np.uint32]) -> Contingency:
     return Contingency(rows, columns, counts, table.row_ids[kept], table.column_ids)
 
 
-# The covering of a gold standard: how well each gold segment is met by its best segment.
-
-
 def table_covering(table: Contingency) -> float:
     """Return the covering of the columns (the gold standard) by the rows, 0 to 1.
 
@@ -75,7 +84,7 @@ def table_covering(table: Contingency) -> float:
 
     Examples
     --------
-    One of two gold segments is met exactly, of the other one half:
+    One gold segment is matched exactly, half of the other:
 
     >>> import numpy as np
     >>> from napari_agglo.evaluate import contingency
@@ -90,9 +99,6 @@ def table_covering(table: Contingency) -> float:
     best = np.zeros(sizes.size)
     np.maximum.at(best, table.columns, overlap)
     return float((best * sizes).sum()) / total
-
-
-# Pairs of voxels: how many are together in the segmentation, in the gold standard, in both.
 
 
 @dataclass(frozen=True)
@@ -121,14 +127,14 @@ class Pairs:
 
     @property
     def rand(self) -> float:
-        """The Rand index: the share of pairs on which both agree."""
+        """The Rand index: the share of pairs on which segmentation and gold agree."""
         if self.total == 0:
             return 1.0
         return 1 - ((self.drawn - self.together) + (self.true - self.together)) / self.total
 
     @property
     def adjusted_rand(self) -> float:
-        """The Rand index less what chance gives: 1 is perfect, 0 is chance (Hubert and Arabie)."""
+        """The Rand index corrected for chance: 1 is perfect, 0 is chance (Hubert and Arabie)."""
         if self.drawn == self.true == self.together:
             return 1.0
         chance = self.drawn * (self.true / self.total)
@@ -136,12 +142,12 @@ class Pairs:
 
     @property
     def precision(self) -> float:
-        """Of the pairs within a segment, the share that belongs together."""
+        """Share of the pairs within a segment that belong together."""
         return self.together / self.drawn if self.drawn else 1.0
 
     @property
     def recall(self) -> float:
-        """Of the pairs that belong together, the share within a segment."""
+        """Share of the pairs that belong together that lie within a segment."""
         return self.together / self.true if self.true else 1.0
 
     @property
@@ -179,9 +185,6 @@ def _pairs(counts: NDArray[np.int64]) -> float:
     return float((as_float * (as_float - 1)).sum() / 2)
 
 
-# The variation of information, split into its two kinds of error.
-
-
 def split_vi(
     labels: Any,
     gold: Any,
@@ -189,18 +192,19 @@ def split_vi(
     ignore_labels: bool = False,
     progress: ProgressCallback | None = None,
 ) -> tuple[float, float]:
-    """Return how wrong a segmentation is: by false merges and by false splits, in bits.
+    """Return the variation of information as its two parts, false merges and false splits.
 
-    With S the segmentation and U the gold standard, false merge is H(U|S): what is still unknown
-    of the gold segment once the segment is known. False split is H(S|U). Their sum is the
-    variation of information; a perfect segmentation has (0, 0).
+    With S the segmentation and U the gold standard, false merge is the conditional entropy H(U|S)
+    and false split is H(S|U). Their sum is the variation of information; a perfect segmentation
+    has (0, 0).
 
     Parameters
     ----------
     labels : array of int
         The segmentation.
     gold : array of int, same shape
-        The gold standard; voxels of 0 are not annotated and are left out.
+        The gold standard; voxels of 0 are not annotated and are left out. One that is 0
+        everywhere is refused.
     ignore_labels : bool
         Leave out voxels whose label is 0 too; otherwise label 0 counts as one segment.
     progress : callable, optional
@@ -209,19 +213,18 @@ def split_vi(
     Returns
     -------
     false_merge, false_split : float
-        Bits. (0.0, 0.0) when no voxel is left to compare.
+        Bits. (0.0, 0.0) when `ignore_labels` leaves no voxel to compare.
 
     Examples
     --------
-    One object split into two equal halves is wrong by one bit:
+    An object split into two equal halves has an error of one bit:
 
     >>> import numpy as np
     >>> split_vi(np.array([1, 1, 2, 2]), np.array([7, 7, 7, 7]))
     (0.0, 1.0)
     """
-    return conditional_entropies(
-        contingency(labels, gold, ignore_labels=ignore_labels, progress=progress)
-    )
+    table = contingency(labels, dense_gold(gold), ignore_labels=ignore_labels, progress=progress)
+    return conditional_entropies(table)
 
 
 def weighted_vi(
@@ -239,7 +242,7 @@ def weighted_vi(
     labels, gold, ignore_labels, progress
         As for `split_vi`.
     a : float
-        How many bits of false split are as bad as one bit of false merge; above 0.
+        Bits of false split that are as bad as one bit of false merge; above 0.
 
     Examples
     --------
@@ -255,7 +258,7 @@ def weighted_vi(
 
 
 def conditional_entropies(table: Contingency) -> tuple[float, float]:
-    """Return (H(column | row), H(row | column)) in bits: `split_vi` of a table made before.
+    """Return (H(column | row), H(row | column)) in bits: the `split_vi` of a table.
 
     Examples
     --------
@@ -278,8 +281,9 @@ def check_weight(a: float) -> None:
     """Refuse a weight of false merges that is not a positive, finite number."""
     if not (is_number(a) and 0 < a < float("inf")):
         raise InvalidInput(
-            f"`a`, the weight of false merges, must be a number above 0, got {a!r}; 1 weighs both "
-            "errors alike, 2 counts a false merge twice."
+            f"`a`, the weight of false merges, must be a number above 0, got {a!r}",
+            argument="a",
+            remedy="pass 1 to weigh both errors alike, 2 to count a false merge twice",
         )
 
 
@@ -295,17 +299,11 @@ def metrics(
 
     Parameters
     ----------
-    labels : array of int
-        The segmentation.
-    gold : array of int, same shape
-        The gold standard; voxels of 0 are not annotated and are left out.
-    ignore_labels : bool
-        Leave out voxels whose label is 0 too; otherwise label 0 counts as one segment.
+    labels, gold, ignore_labels, progress
+        As for `split_vi`.
     min_overlap : int
-        An overlap of fewer voxels is not worth an edit of a proofreader; all other measures count
-        every voxel.
-    progress : callable, optional
-        Called with a `Progress` now and then; it may raise `Cancelled`.
+        Smallest overlap, in voxels, that counts as an edit of a proofreader. The other measures
+        count every voxel.
 
     Returns
     -------
@@ -314,8 +312,8 @@ def metrics(
         ``fowlkes_mallows``; ``adapted_rand_error``, ``adapted_rand_precision``,
         ``adapted_rand_recall``; ``snemi3d_error`` and ``cremi_score``, as these challenges define
         them; ``covering``; ``merges_needed``, ``cuts_needed``, ``edit_distance``; ``segments`` and
-        ``gold_segments`` of the whole images, 0 not counted; ``voxels`` compared. When none is left
-        to compare, nothing is wrong.
+        ``gold_segments`` of the whole images, 0 not counted; ``voxels`` compared. When
+        `ignore_labels` leaves no voxel, every measure is that of a perfect segmentation.
 
     Examples
     --------
@@ -324,12 +322,12 @@ def metrics(
     >>> scores["vi"], scores["covering"], scores["merges_needed"]
     (np.float64(1.0), np.float64(0.5), np.float64(1.0))
     """
-    table = contingency(labels, gold, ignore_labels=ignore_labels, progress=progress)
+    table = contingency(labels, dense_gold(gold), ignore_labels=ignore_labels, progress=progress)
     return table_metrics(table, min_overlap=min_overlap)
 
 
 def table_metrics(table: Contingency, *, min_overlap: int = 1) -> pd.Series[float]:
-    """Return the `metrics` of a table made before.
+    """Return the `metrics` of a table.
 
     Examples
     --------
@@ -338,7 +336,7 @@ def table_metrics(table: Contingency, *, min_overlap: int = 1) -> pd.Series[floa
     >>> table_metrics(contingency(np.array([1, 1, 1]), np.array([1, 1, 2])))["rand"].round(3)
     np.float64(0.333)
     """
-    import pandas as pd  # half a second that only those who want a table should wait
+    import pandas as pd  # takes half a second, so only where a table is made
 
     false_merge, false_split = conditional_entropies(table)
     pairs = count_pairs(table)
@@ -370,13 +368,15 @@ def table_metrics(table: Contingency, *, min_overlap: int = 1) -> pd.Series[floa
 
 
 def _edits(table: Contingency, min_overlap: int) -> tuple[int, int]:
-    """Return how many cuts along gold borders, then merges, make the segmentation the gold.
+    """Return the cuts along gold boundaries, then the merges, that make the segmentation the gold.
 
-    Where there is no segment (label 0) there is nothing to cut or to merge.
+    Voxels without a segment (label 0) need no edit.
     """
     if not (is_whole(min_overlap) and min_overlap >= 1):
         raise InvalidInput(
-            f"`min_overlap` must be a number of voxels, 1 or more, got {min_overlap!r}."
+            f"`min_overlap` must be a number of voxels, 1 or more, got {min_overlap!r}",
+            argument="min_overlap",
+            remedy="pass 1 to count every overlap",
         )
     counted = (table.counts >= min_overlap) & (table.rows > 0)
     overlaps = int(counted.sum())
@@ -386,7 +386,7 @@ def _edits(table: Contingency, min_overlap: int) -> tuple[int, int]:
 
 
 def _snemi3d_error(table: Contingency) -> float:
-    """Return 1 - F of pairs as SNEMI3D's and CREMI's script has it.
+    """Return 1 - F of pairs as the scripts of SNEMI3D and CREMI define it.
 
     A voxel makes a pair with itself, and each voxel of label 0 is a segment of its own.
     """

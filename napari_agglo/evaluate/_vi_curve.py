@@ -1,78 +1,114 @@
-"""Every measure at every state of a merge tree, in one pass."""
+"""Curves: every measure at every state of a merge tree, their minima and means."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from decimal import ROUND_CEILING, Decimal
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from napari_agglo._progress import ProgressCallback
+from napari_agglo.agglomeration import MergeTree
 from napari_agglo.errors import InvalidInput
 from napari_agglo.evaluate._covering_path import covering_path
 from napari_agglo.evaluate._metrics import check_weight, dense_golds
 from napari_agglo.evaluate._path import error_path
-from napari_agglo.volumes import contingency
+from napari_agglo.volumes import DenseLabels, contingency
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from napari_agglo.agglomeration import MergeTree
-
-
-# Curves of several images as step functions of one threshold.
+# Most thresholds at which `mean_curve` averages by default.
+_POINTS = 1000
 
 
 def check_curves(curves: Mapping[Any, pd.DataFrame], *needed: str) -> Mapping[Any, pd.DataFrame]:
+    """Return the curves, or refuse them if one has no rows or lacks a column."""
     if not curves:
-        raise InvalidInput("`curves` must hold a curve at least, got none.")
+        raise InvalidInput("`curves` is empty", argument="curves", remedy="pass one or more")
     for name, one in curves.items():
         missing = [column for column in ("threshold", *needed) if column not in one.columns]
         if missing or len(one) == 0:
             raise InvalidInput(
                 f"Curve {name!r} must have rows and the columns threshold, {', '.join(needed)}; "
-                f"it has {len(one)} rows of {', '.join(map(str, one.columns))}."
+                f"it has {len(one)} rows of {', '.join(map(str, one.columns))}",
+                argument=f"curves[{name!r}]",
+                remedy="make it with vi_curve or boundary_curve",
             )
     return curves
 
 
+# A curve is a step function of the threshold: a row holds from its threshold to below the next.
+
+
 def all_thresholds(curves: Mapping[Any, pd.DataFrame]) -> NDArray[np.float64]:
+    """Return the thresholds at which any curve has a row, ascending."""
     return np.unique(np.concatenate([one["threshold"].to_numpy() for one in curves.values()]))
 
 
 def rows_at(curve: pd.DataFrame, thresholds: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Row that holds at each threshold: the last that is not above; the first holds below, too."""
+    """Return the row that holds at each threshold; below all of them, the first."""
     rows = np.searchsorted(curve["threshold"].to_numpy(), thresholds, side="right") - 1
     return np.maximum(rows, 0)
 
 
-def best_together(curves: Mapping[Any, pd.DataFrame], quantity: str) -> float:
-    """Return the threshold at which the mean of a quantity is least, from sums of its steps.
+class CommonBest(NamedTuple):
+    """Threshold that is best for several curves together.
+
+    Attributes
+    ----------
+    threshold, following : float
+        The state lasts from `threshold` to below `following`.
+    mean : float
+        Mean of the measure over the curves.
+    """
+
+    threshold: float
+    following: float
+    mean: float
+
+
+def best_together(curves: Mapping[Any, pd.DataFrame], quantity: str = "vi") -> CommonBest:
+    """Return the threshold at which the mean of a measure over several curves is least.
 
     Examples
     --------
     >>> import pandas as pd
     >>> one = pd.DataFrame({"threshold": [0.0, 0.4, 0.6], "vi": [3.0, 1.0, 2.0]})
     >>> two = pd.DataFrame({"threshold": [0.0, 0.5, 0.7], "vi": [3.0, 2.0, 0.0]})
-    >>> best_together({"one": one, "two": two}, "vi")
-    0.7
+    >>> best_together({"one": one, "two": two})
+    CommonBest(threshold=0.7, following=inf, mean=1.0)
     """
     at = np.concatenate([one["threshold"].to_numpy() for one in curves.values()])
     values = [one[quantity].to_numpy(float) for one in curves.values()]
-    # What the sum changes by; before its first row a curve has the value of that row.
-    change = np.concatenate([np.diff(one, prepend=one[0]) for one in values])
+    # Steps of the sum; below its first row a curve has the value of that row.
+    steps = np.concatenate([np.diff(one, prepend=one[0]) for one in values])
     order = np.argsort(at, kind="stable")
-    at, total = at[order], np.cumsum(change[order])
+    at, total = at[order], np.cumsum(steps[order])
     last = np.flatnonzero(np.append(at[1:] != at[:-1], True))  # of equal thresholds
-    return float(at[last[int(total[last].argmin())]])
+    row = int(total[last].argmin())
+    best = float(at[last[row]])
+    following = float(at[last[row + 1]]) if row + 1 < last.size else math.inf
+    mean = float(np.mean([state_at(one, best)[quantity] for one in curves.values()]))
+    return CommonBest(best, following, mean)
 
 
-# The mean of several curves, with its standard error.
+def shortest_threshold(low: float, high: float, decimals: int = 1) -> float:
+    """Return the threshold of fewest decimals, `decimals` at least, from `low` to below `high`.
 
-
-_POINTS = 1000
+    Examples
+    --------
+    >>> shortest_threshold(0.62614, 0.6267), shortest_threshold(0.62614, 0.8)
+    (0.6262, 0.7)
+    """
+    for digits in range(decimals, 18):
+        rounded = float(Decimal(low).quantize(Decimal(1).scaleb(-digits), ROUND_CEILING))
+        if low <= rounded < high:
+            return rounded
+    return low
 
 
 def mean_curve(
@@ -86,8 +122,8 @@ def mean_curve(
     curves : dict of name to curve, or list of curves
         A `vi_curve` (or `boundary_curve`) of each volume.
     thresholds : iterable of float, optional
-        Where to average. By default every threshold at which a curve has a row; if these are more
-        than 1000, about so many of them, that of the least mean VI among them.
+        Thresholds at which to average. By default every threshold at which a curve has a row; of
+        more than 1000, about 1000 of them that include the one of least mean VI.
 
     Returns
     -------
@@ -109,29 +145,26 @@ def mean_curve(
     import pandas as pd
 
     named = curves if isinstance(curves, Mapping) else dict(enumerate(curves))
-    given = list(check_curves(named).values())
+    tables = list(check_curves(named).values())
     if thresholds is None:
         grid = all_thresholds(named)
         if grid.size > _POINTS:
             grid = grid[np.linspace(0, grid.size - 1, _POINTS).round().astype(int)]
-            if all("vi" in one.columns for one in given):
-                grid = np.union1d(grid, best_together(named, "vi"))
+            if all("vi" in one.columns for one in tables):
+                grid = np.union1d(grid, best_together(named).threshold)
     else:
         grid = np.unique(np.asarray(list(thresholds), float))
-    n = len(given)
+    n = len(tables)
     columns: dict[str, Any] = {"threshold": grid}
-    shared = [c for c in given[0].columns if all(c in one.columns for one in given)]
+    shared = [c for c in tables[0].columns if all(c in one.columns for one in tables)]
     for name in shared:
         if name in ("threshold", "merges"):
             continue
-        values = np.stack([one[name].to_numpy(float)[rows_at(one, grid)] for one in given])
+        values = np.stack([one[name].to_numpy(float)[rows_at(one, grid)] for one in tables])
         columns[name] = values.mean(axis=0)
         spread = np.full(grid.size, math.nan) if n == 1 else values.std(axis=0, ddof=1)
         columns[f"{name}_sem"] = spread / math.sqrt(n)
     return pd.DataFrame(columns | {"n": np.full(grid.size, n)})
-
-
-# Points of a curve that people look for.
 
 
 def state_at(curve: pd.DataFrame, threshold: float) -> dict[str, float]:
@@ -144,12 +177,11 @@ def state_at(curve: pd.DataFrame, threshold: float) -> dict[str, float]:
     >>> state_at(curve, 0.5)["vi"]
     1.0
     """
-    row = int(np.searchsorted(curve["threshold"].to_numpy(), threshold, side="right")) - 1
-    return _row(curve, max(row, 0))
+    return _row(curve, int(rows_at(curve, np.array([threshold]))[0]))
 
 
 def minimum(curve: pd.DataFrame) -> dict[str, float]:
-    """Return the row of least variation of information, of equal ones the first.
+    """Return the row of least variation of information; of ties, the first.
 
     Examples
     --------
@@ -163,7 +195,7 @@ def minimum(curve: pd.DataFrame) -> dict[str, float]:
 def tangent_point(curve: pd.DataFrame, a: float = 1.0) -> dict[str, float]:
     """Return the row where a line of slope -a touches the split-VI curve from below.
 
-    It is the best segmentation when one bit of false merge is as bad as `a` bits of false split.
+    This state is best when one bit of false merge is as bad as `a` bits of false split.
 
     Parameters
     ----------
@@ -175,7 +207,7 @@ def tangent_point(curve: pd.DataFrame, a: float = 1.0) -> dict[str, float]:
     Returns
     -------
     dict
-        The row that minimises ``a * false_merge + false_split``, of equal ones the first.
+        The row that minimises ``a * false_merge + false_split``; of ties, the first.
 
     Examples
     --------
@@ -195,7 +227,7 @@ def _least(values: NDArray[np.float64]) -> int:
 
 def _row(curve: pd.DataFrame, row: int) -> dict[str, float]:
     if len(curve) == 0:
-        raise InvalidInput("`curve` must have a row at least, got none; make one with vi_curve.")
+        raise InvalidInput("`curve` has no rows", argument="curve", remedy="make it with vi_curve")
     return {str(name): curve[name].iloc[row].item() for name in curve.columns}
 
 
@@ -208,17 +240,17 @@ def vi_curve(
 ) -> pd.DataFrame:
     """Evaluate a merge tree against the gold standard at every threshold at once.
 
-    The overlaps are counted once, for the superpixels; each merge then changes a few sums. The
-    result equals ``metrics(tree.segment(t), gold)`` at every threshold t.
+    Overlaps are counted once, for the superpixels; each merge then updates a few sums. The result
+    equals ``metrics(tree.segment(t), gold)`` at every threshold t.
 
     Parameters
     ----------
     tree : MergeTree
     gold : array of int, of the shape of the superpixels, or list of arrays
-        The gold standard; voxels of 0 are not annotated and are left out. With several of one image
-        every measure is the mean over them.
+        The gold standard; voxels of 0 are not annotated and are left out, and one that is 0
+        everywhere is refused. Several of one image give the mean of every measure over them.
     ignore_labels : bool
-        Leave out voxels of no superpixel (0) too; otherwise they count as one segment.
+        Leave out voxels without a superpixel (0) too; otherwise they count as one segment.
     progress : callable, optional
         Called with a `Progress` now and then; it may raise `Cancelled`.
 
@@ -228,7 +260,7 @@ def vi_curve(
         One row for each distinct state, by ascending threshold. Columns: ``threshold``,
         ``segments`` (number of segments in the whole image, annotated or not), ``false_merge``,
         ``false_split`` and their sum ``vi``, in bits, ``rand`` and ``covering``. The first row, at
-        -inf, is the superpixels. Cutting at t gives the last row whose threshold is at most t.
+        -inf, is the superpixels. A cut at t gives the last row whose threshold is at most t.
 
     Examples
     --------
@@ -242,7 +274,7 @@ def vi_curve(
     >>> curve["vi"].round(3).tolist(), curve["covering"].round(3).tolist()
     ([0.667, 0.0, 0.918], [0.667, 1.0, 0.556])
     """
-    import pandas as pd  # half a second that only those who want a table should wait
+    import pandas as pd  # takes half a second, so only where a table is made
 
     measures = _measures(tree, gold, ignore_labels, progress)
     # A plateau of equal heights is one state: the one after its last merge.
@@ -273,8 +305,8 @@ def merge_curve(
     -------
     curve : pandas.DataFrame
         Row k is the state after k merges, ``tree.segment(merges=k)``. Columns: ``merges`` and
-        those of `vi_curve`; the threshold is the least at which these merges are done. In a plateau
-        of equal thresholds only the last row can be had by a threshold.
+        those of `vi_curve`; the threshold is the least at which these merges are done. Of rows
+        with equal thresholds, a cut at that threshold gives the last.
 
     Examples
     --------
@@ -307,10 +339,10 @@ def best_covering(
     ignore_labels: bool = False,
     progress: ProgressCallback | None = None,
 ) -> float:
-    """Return the covering when each gold segment may choose the best node of the whole tree.
+    """Return the covering when each gold segment chooses the best node of the whole tree.
 
-    Nodes chosen by different gold segments may lie at different scales, and within each other: it
-    is what the hierarchy holds, not what one threshold can give.
+    The chosen nodes may lie at different scales and inside each other: an upper bound on the
+    hierarchy, which no single threshold reaches in general.
 
     Parameters
     ----------
@@ -326,7 +358,7 @@ def best_covering(
     1.0
     """
     best = []
-    for one in dense_golds(gold, tree.superpixels.image, "the superpixels of the tree"):
+    for one in _golds(tree, gold):
         table = contingency(tree.superpixels, one, ignore_labels=ignore_labels, progress=progress)
         path = error_path(table, tree.winners, tree.losers, progress=progress)
         best.append(covering_path(table, tree.winners, tree.losers, path, progress=progress)[1])
@@ -339,8 +371,8 @@ def _measures(
     ignore_labels: bool,
     progress: ProgressCallback | None,
 ) -> dict[str, NDArray[np.float64]]:
-    """Return every measure after 0, 1, ... merges; the mean of them, if there are several golds."""
-    golds = dense_golds(gold, tree.superpixels.image, "the superpixels of the tree")
+    """Return every measure after 0, 1, ... merges, as the mean over the gold standards."""
+    golds = _golds(tree, gold)
     names = ("false_merge", "false_split", "vi", "rand", "covering")
     sums = {name: np.zeros(tree.n_merges + 1) for name in names}
     for one in golds:
@@ -353,3 +385,14 @@ def _measures(
         sums["covering"] += covering
     sums["vi"] = sums["false_merge"] + sums["false_split"]
     return {name: value / len(golds) for name, value in sums.items()}
+
+
+def _golds(tree: MergeTree, gold: Any) -> list[DenseLabels]:
+    """Return the gold standards of a tree, or refuse the tree or the gold standards."""
+    if not isinstance(tree, MergeTree):
+        raise InvalidInput(
+            f"`tree` must be a MergeTree, got {type(tree).__name__}",
+            argument="tree",
+            remedy="pass the result of agglomerate; for a label image, call metrics(labels, gold)",
+        )
+    return dense_golds(gold, tree.superpixels.image, "the superpixels of the tree")

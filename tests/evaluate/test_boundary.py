@@ -110,12 +110,16 @@ def test_a_membrane_left_at_0_is_a_boundary_along_its_middle():
         (bars(), bars(), (1, 1, 1)),
         (bars(), bars(3), (1, 0, 0)),
         (bars(3), bars(), (0, 1, 0)),
-        (bars(3), 0 * bars(), (1, 1, 1)),
     ],
 )
 def test_without_boundaries(labels, gold, expected):
     found = boundary_scores(labels, gold)
     assert (found["precision"], found["recall"], found["f"]) == expected
+
+
+def test_a_gold_without_annotations_is_refused():
+    with pytest.raises(InvalidInput, match="no annotated voxel"):
+        boundary_scores(bars(3), 0 * bars())
 
 
 def random_tree(seed):

@@ -10,7 +10,14 @@ from hypothesis import strategies as st
 
 import napari_agglo as agglo
 from napari_agglo.errors import InvalidInput
-from napari_agglo.evaluate import best_covering, merge_curve, metrics, state_at, vi_curve
+from napari_agglo.evaluate import (
+    best_covering,
+    best_together,
+    merge_curve,
+    metrics,
+    state_at,
+    vi_curve,
+)
 
 COLUMNS = ["threshold", "segments", "false_merge", "false_split", "vi", "rand", "covering"]
 MEASURES = COLUMNS[2:]
@@ -95,12 +102,41 @@ def test_state_at_takes_the_last_row_not_above():
     assert state_at(curve, math.inf)["segments"] == 1
 
 
-def test_a_gold_that_says_nothing():
-    curve = vi_curve(line_tree(), np.zeros((1, 6), int))
-    assert not curve["vi"].any()
-    assert (curve[["rand", "covering"]] == 1).all(axis=None)
-    assert best_covering(line_tree(), np.zeros((1, 6), int)) == 1
-    assert curve["segments"].tolist() == [3, 2, 1]
+@pytest.mark.parametrize("measure", [vi_curve, merge_curve, best_covering])
+def test_a_gold_without_annotations_is_refused(measure):
+    empty, gold = np.zeros((1, 6), int), np.ones((1, 6), int)
+    for one, name in ((empty, "gold"), ([gold, empty], "gold[1]")):
+        with pytest.raises(InvalidInput, match="no annotated voxel") as caught:
+            measure(line_tree(), one)
+        assert caught.value.argument == name
+        assert caught.value.remedy is not None
+
+
+@pytest.mark.parametrize("measure", [vi_curve, merge_curve, best_covering])
+def test_a_label_image_is_no_tree(measure):
+    labels = np.ones((1, 6), int)
+    with pytest.raises(InvalidInput) as caught:
+        measure(labels, labels)
+    assert caught.value.argument == "tree"
+    assert "metrics" in str(caught.value.remedy)
+
+
+@given(st.integers(0, 2**32))
+def test_the_best_threshold_of_several_curves_is_that_of_their_sum(seed):
+    rng = np.random.default_rng(seed)
+    curves = {
+        k: vi_curve(random_tree(rng, np.array([1, 2, 3, 4])), rng.integers(1, 4, (9, 10)))
+        for k in range(3)
+    }
+    best = best_together(curves)
+
+    def mean(threshold):
+        return np.mean([state_at(curve, threshold)["vi"] for curve in curves.values()])
+
+    everywhere = np.unique(np.concatenate([one["threshold"] for one in curves.values()]))
+    assert best.mean == pytest.approx(min(map(mean, everywhere)))
+    assert mean(best.threshold) == best.mean
+    assert best.following == min(everywhere[everywhere > best.threshold], default=math.inf)
 
 
 def test_another_shape_is_refused():

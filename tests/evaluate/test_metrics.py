@@ -132,15 +132,8 @@ def test_small_overlaps_need_no_edit():
         metrics(labels, gold, min_overlap=0)
 
 
-@pytest.mark.parametrize(
-    ("labels", "gold"),
-    [
-        (np.ones((3, 3), int), np.zeros((3, 3), int)),  # nothing annotated
-        (np.zeros((0, 3), int), np.zeros((0, 3), int)),  # no voxel at all
-        (np.array([0, 5]), np.array([7, 0])),  # what is labelled is not annotated
-    ],
-)
-def test_nothing_to_compare_is_no_error(labels, gold):
+def test_nothing_to_compare_is_no_error():
+    labels, gold = np.array([0, 5]), np.array([7, 0])  # the voxels with labels are not annotated
     found = metrics(labels, gold, ignore_labels=True)
     perfect = {"rand", "adjusted_rand", "adapted_rand_precision", "adapted_rand_recall"}
     perfect |= {"fowlkes_mallows", "covering"}

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from napari_agglo.errors import InvalidInput
-from napari_agglo.evaluate import split_vi
+from napari_agglo.evaluate import breakdown, metrics, split_vi, weighted_vi
 
 
 @pytest.mark.parametrize(
@@ -30,10 +30,18 @@ def test_label_zero_is_a_segment_unless_ignored():
     assert split_vi(labels, gold, ignore_labels=True) == (0.0, 0.0)
 
 
-@pytest.mark.parametrize("gold", [np.zeros((3, 3), int), np.zeros((3, 3), np.uint64)])
-def test_nothing_to_compare_is_no_error(gold):
-    assert split_vi(np.ones((3, 3), int), gold) == (0.0, 0.0)
-    assert split_vi(np.zeros((0, 3), int), np.zeros((0, 3), int)) == (0.0, 0.0)
+@pytest.mark.parametrize("gold", [np.zeros((3, 3), int), np.zeros((0, 3), np.uint64)])
+@pytest.mark.parametrize("measure", [split_vi, weighted_vi, metrics, breakdown])
+def test_a_gold_without_annotations_is_refused(measure, gold):
+    with pytest.raises(InvalidInput, match="no annotated voxel") as caught:
+        measure(np.ones(gold.shape, int), gold)
+    assert caught.value.argument == "gold"
+    assert caught.value.remedy is not None
+
+
+def test_nothing_left_to_compare_is_no_error():
+    labels, gold = np.array([0, 5]), np.array([7, 0])
+    assert split_vi(labels, gold, ignore_labels=True) == (0.0, 0.0)
 
 
 @given(st.integers(0, 2**32), st.integers(1, 9), st.integers(1, 9))

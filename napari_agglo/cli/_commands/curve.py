@@ -120,8 +120,8 @@ def run(arguments: argparse.Namespace) -> None:
     from napari_agglo.cli._commands.demo import draw_curve
     from napari_agglo.cli._files import check_plot_output, check_table_output, refuse_clash
     from napari_agglo.cli._source import check_pipeline, given_session, plan
-    from napari_agglo.cli._terminal import best_state, json_text
-    from napari_agglo.evaluate import state_at
+    from napari_agglo.cli._terminal import json_text
+    from napari_agglo.evaluate import minimum, state_at
 
     session = given_session(arguments, "--gold")
     cues: dict[str, str] = {}
@@ -152,7 +152,7 @@ def run(arguments: argparse.Namespace) -> None:
         draw_curve(Path(arguments.plot), _policy_name(arguments), curve, arguments.threshold)
     named = {
         "superpixels": state_at(curve, -math.inf),
-        "best": best_state(curve),
+        "best": minimum(curve),
         "at_threshold": {**state_at(curve, arguments.threshold), "cut": arguments.threshold},
     }
     if arguments.json:
@@ -175,8 +175,8 @@ def _run_each(given: dict[str, str], cues: dict[str, str], arguments: argparse.N
     from napari_agglo.cli._commands.demo import draw_curve
     from napari_agglo.cli._commands.evaluate import mean_row
     from napari_agglo.cli._each import check_each, for_each, partners
-    from napari_agglo.cli._terminal import best_for_all, best_state, best_typed, json_text, table
-    from napari_agglo.evaluate import mean_curve, state_at
+    from napari_agglo.cli._terminal import best_typed, json_text, table, typed_threshold
+    from napari_agglo.evaluate import best_together, mean_curve, minimum, state_at
 
     images = partners(given)
     check_each(images, given, {"-o": (arguments.output, ".csv")} if arguments.output else {})
@@ -192,7 +192,7 @@ def _run_each(given: dict[str, str], cues: dict[str, str], arguments: argparse.N
             "voxels": voxels,
             "vi_superpixels": state_at(curve, -math.inf)["vi"],
             "vi_at_threshold": state_at(curve, arguments.threshold)["vi"],
-            "vi_best": best_state(curve)["vi"],
+            "vi_best": minimum(curve)["vi"],
         }
 
     try:
@@ -204,10 +204,11 @@ def _run_each(given: dict[str, str], cues: dict[str, str], arguments: argparse.N
                 draw_curve(
                     Path(arguments.plot), _policy_name(arguments), whole, arguments.threshold
                 )
-            common, least = best_for_all(list(curves.values()))
+            shared = best_together(curves)
+            common, least = typed_threshold(shared.threshold, shared.following), shared.mean
             mean = mean_row(rows)
             if arguments.json:
-                each = {n: {**row, "best": best_state(curves[n])} for n, row in rows.items()}
+                each = {n: {**row, "best": minimum(curves[n])} for n, row in rows.items()}
                 together = {"threshold": None if common == "none" else float(common), "vi": least}
                 print(json_text({"images": each, "mean": mean, "best_for_all": together}))
             else:

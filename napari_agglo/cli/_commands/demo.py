@@ -298,9 +298,9 @@ def run_headless(arguments: argparse.Namespace) -> None:
     """Run the pipeline and write its results."""
     from napari_agglo.agglomeration import agglomerate
     from napari_agglo.cli._files import output_folder
-    from napari_agglo.cli._terminal import best_state, best_typed, json_text, progress_line
+    from napari_agglo.cli._terminal import best_typed, json_text, progress_line
     from napari_agglo.cli._words import command_words
-    from napari_agglo.evaluate import vi_curve
+    from napari_agglo.evaluate import minimum, vi_curve
     from napari_agglo.graph import region_graph
     from napari_agglo.samples import sample
     from napari_agglo.superpixels import oversegment
@@ -323,7 +323,7 @@ def run_headless(arguments: argparse.Namespace) -> None:
                 tree = agglomerate(graph, "mean", progress=progress)
             with clock.stage("evaluation"):
                 curve = vi_curve(tree, drawn.gold, progress=progress)
-        best = best_state(curve)
+        best = minimum(curve)
         with clock.stage("labels"):
             labels = tree.segment(best["threshold"])
         with clock.stage("files"):

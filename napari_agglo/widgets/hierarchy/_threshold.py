@@ -24,15 +24,12 @@ from qtpy.QtWidgets import (
 )
 from superqt.utils import signals_blocked
 
-from napari_agglo.evaluate import minimum
+from napari_agglo.evaluate import minimum, shortest_threshold
 from napari_agglo.widgets._project import Project, project_of
 from napari_agglo.widgets._qt import link
 from napari_agglo.widgets.hierarchy._slider import Mark, MarkedSlider
 
 # From merges to thresholds and back: equal steps of the slider are equal numbers of merges.
-
-
-_PLACES = 6  # after the point; a threshold that needs more is given in full
 
 
 class Ticks:
@@ -89,7 +86,7 @@ class Ticks:
         state = self.reachable(merges)
         above = float(self._heights[state]) if state < self.last else math.inf
         if state > 0:
-            return shortest(float(self._heights[state - 1]), above)
+            return shortest_threshold(float(self._heights[state - 1]), above, decimals=0)
         return 0.0 if above > 0 else float(np.nextafter(above, -math.inf))
 
     def moved(self, merges: int, by: int) -> int:
@@ -98,21 +95,6 @@ class Ticks:
         if by > 0 and state <= merges < self.last:  # within a plateau: to its end
             return self.merges(float(self._heights[merges]))
         return state
-
-
-def shortest(low: float, high: float) -> float:
-    """Return the number of fewest decimals from `low` to below `high`.
-
-    Examples
-    --------
-    >>> shortest(0.41873, 0.43), shortest(0.5, 0.5000001), shortest(0.1234567, 0.1234568)
-    (0.42, 0.5, 0.1234567)
-    """
-    for places in range(_PLACES + 1):
-        found = round(math.ceil(low * 10**places) / 10**places, places)
-        if low <= found < high:
-            return found
-    return low
 
 
 def knee(heights: NDArray[np.float64]) -> int:

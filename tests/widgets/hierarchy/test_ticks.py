@@ -8,7 +8,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from napari_agglo.widgets.hierarchy._threshold import Ticks, knee, shortest
+from napari_agglo.evaluate import shortest_threshold
+from napari_agglo.widgets.hierarchy._threshold import Ticks, knee
 
 heights = st.lists(st.sampled_from([-0.5, 0.0, 0.1, 0.25, 0.3, 0.300001, 0.9, 2.0]), max_size=12)
 
@@ -45,8 +46,9 @@ def test_a_step_always_moves_until_the_end(values, begin, by):
 
 @given(st.floats(-3, 3), st.floats(1e-9, 1))
 def test_shortest_lies_within(low, width):
-    found = shortest(low, low + width)
-    assert low <= found < low + width or found == low
+    for decimals in (0, 1):
+        threshold = shortest_threshold(low, low + width, decimals)
+        assert low <= threshold < low + width or threshold == low
 
 
 def test_short_numbers_for_people():

@@ -61,9 +61,10 @@ def drawn_again() -> None:
 
 def ticks(table: Table, viewer: Any, project: Any, thresholds: Any, what: str) -> None:
     """Scrub: our time on top of napari's own refresh, in 2-D; all of it, in 3-D."""
-    from napari_agglo.widgets._scene import scene_of
+    from napari_agglo.widgets._qt import per_viewer
+    from napari_agglo.widgets._scene import Scene
 
-    scene = scene_of(viewer)
+    scene = per_viewer(viewer, Scene)
     layer = scene.segmentation
     assert layer is not None
     ours, own, whole = [], [], []
@@ -196,9 +197,10 @@ def run(table: Table, quick: bool = False) -> None:
         return
     import napari
 
-    from napari_agglo.widgets._dataset import Material, Placement
-    from napari_agglo.widgets._project import project_of
-    from napari_agglo.widgets._scene import scene_of
+    from napari_agglo.widgets._dataset import Dataset, Placement
+    from napari_agglo.widgets._project import Built, Project, Regions, Trained
+    from napari_agglo.widgets._qt import per_viewer
+    from napari_agglo.widgets._scene import Scene
 
     viewer = napari.Viewer()
     viewer.window.resize(1280, 800)
@@ -209,20 +211,20 @@ def run(table: Table, quick: bool = False) -> None:
         drawn()
 
     add(table, "opening the dock", [wall(open_dock)], "< 1.5 s")
-    project, scene = project_of(viewer), scene_of(viewer)
+    project, scene = per_viewer(viewer, Project), per_viewer(viewer, Scene)
     while project.jobs.running():
         drawn()
     shape = (64, 128, 128) if quick else (256, 512, 512)
     superpixels, boundary = volumes.tiled(shape)
-    material = Material(
+    dataset = Dataset(
         "bench", Placement.plain(3), cues={"boundary": boundary}, superpixels=superpixels
     )
-    graph = material.graph()
+    graph = dataset.graph()
     policy = learned()
     tree = agglo.agglomerate(graph, policy)
-    project.set_graph(graph, material)
-    project.set_policy(policy)
-    project.set_tree(tree, graph, policy, None)
+    project.regions = Regions(dataset, graph)
+    project.trained = Trained(policy)
+    project.built = Built(tree, project.regions, policy)
     viewer.dims.set_point(0, shape[0] // 2)
     drawn()
     what = f"{graph.n_regions:,} superpixels"
@@ -231,7 +233,7 @@ def run(table: Table, quick: bool = False) -> None:
     try:
         ticks(table, viewer, project, thresholds, what)
         session = agglo.Session.create(folder / "a.agglo", graph, policy)
-        project.set_session(session, tree, material.placement)
+        project.set_session(session, project.built)
         project.threshold = 0.5
         while project.jobs.running():
             drawn()

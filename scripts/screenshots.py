@@ -16,9 +16,9 @@ import numpy as np
 from PIL import Image
 from qtpy.QtWidgets import QApplication, QTabWidget
 
-from napari_agglo.widgets._project import project_of
-from napari_agglo.widgets._scene import scene_of
-from napari_agglo.widgets._steps import Step
+from napari_agglo.widgets._project import Project
+from napari_agglo.widgets._qt import per_viewer
+from napari_agglo.widgets._scene import Scene
 
 SAMPLE = "neuropil2d"
 
@@ -35,7 +35,7 @@ def main(folder: Path) -> None:
     """Go through all steps, and picture each in both themes."""
     viewer = napari.Viewer(title="napari")
     viewer.window.resize(1280, 800)
-    project, scene = project_of(viewer), scene_of(viewer)
+    project, scene = per_viewer(viewer, Project), per_viewer(viewer, Scene)
     viewer.open_sample("napari-agglo", SAMPLE)
     dock = viewer.window.add_plugin_dock_widget("napari-agglo", "Agglo")[1]
     wait(project, 1)
@@ -49,27 +49,27 @@ def main(folder: Path) -> None:
             picture.save(folder / f"plugin_{name}_{theme}.png", optimize=True)
 
     shoot("data")
-    dock.open(Step.TRAIN)
-    dock.steps[Step.TRAIN].run.button.click()
+    dock.open("train")
+    dock.steps["train"].run.button.click()
     wait(project)
     shoot("train")
-    dock.open(Step.HIERARCHY)
-    dock.steps[Step.HIERARCHY].build()
+    dock.open("hierarchy")
+    dock.steps["hierarchy"].build()
     wait(project)
     shoot("hierarchy")
-    dock.open(Step.EVALUATE)
-    tabs = dock.steps[Step.EVALUATE].findChild(QTabWidget, "evaluation")
+    dock.open("evaluate")
+    tabs = dock.steps["evaluate"].findChild(QTabWidget, "evaluation")
     tabs.setCurrentIndex(2)
     wait(project)
     shoot("evaluate")
-    dock.open(Step.PROOFREAD)
+    dock.open("proofread")
     with tempfile.TemporaryDirectory() as place:
         from napari_agglo import Session
 
         session = Session.create(Path(place) / "neurons.agglo", project.graph, project.policy,
                                  gold=project.gold)  # fmt: skip
         session.threshold = project.threshold
-        project.set_session(session, project.tree, project.placement)
+        project.set_session(session, project.built)
         wait(project)
         image = session.graph.superpixels.image
         first = int(project.table()[image[190, 190]])

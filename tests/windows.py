@@ -8,14 +8,16 @@ from typing import Any
 import napari_agglo as agglo
 
 
-def show(project: Any, material: Any, threshold: float = 0.3) -> None:
-    """Bring a project to a mean hierarchy of `material`."""
-    graph = material.graph()
-    project.set_material(material)
-    project.set_graph(graph, material)
+def show(project: Any, dataset: Any, threshold: float = 0.3) -> None:
+    """Bring a project to a mean hierarchy of `dataset`."""
+    from napari_agglo.widgets._project import Built, Regions
+
+    regions = Regions(dataset, dataset.graph())
+    project.set_dataset(dataset)
+    project.regions = regions
     project.threshold = threshold
-    tree = agglo.agglomerate(graph, "mean")
-    project.set_tree(tree, graph, project.policy, material.gold)
+    tree = agglo.agglomerate(regions.graph, "mean")
+    project.built = Built(tree, regions, project.policy, dataset.gold)
 
 
 def settle(project: Any, seconds: float = 60) -> None:

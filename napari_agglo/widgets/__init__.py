@@ -2,7 +2,7 @@
 
 ::
 
-    Project   what is worked on in a viewer, and who is told when it changes
+    Project   the dataset, regions, policy, hierarchy and session of a viewer, with signals
     Scene     the project's layers in the viewer
     Jobs      long work in worker threads, with progress and cancel
     data, train, hierarchy, evaluate, proofread     the steps, a widget each
@@ -13,16 +13,7 @@
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from napari_agglo.widgets._dock import Dock
-    from napari_agglo.widgets.compare import CompareWidget
-    from napari_agglo.widgets.data import DataWidget
-    from napari_agglo.widgets.evaluate import EvaluateWidget
-    from napari_agglo.widgets.hierarchy import HierarchyWidget
-    from napari_agglo.widgets.proofread import ProofreadWidget
-    from napari_agglo.widgets.train import TrainWidget
+from typing import Any
 
 _HOME = {
     "Dock": "_dock",
@@ -33,15 +24,7 @@ _HOME = {
     "ProofreadWidget": "proofread",
     "CompareWidget": "compare",
 }
-__all__ = [
-    "Dock",
-    "DataWidget",
-    "TrainWidget",
-    "HierarchyWidget",
-    "EvaluateWidget",
-    "ProofreadWidget",
-    "CompareWidget",
-]
+__all__ = [*_HOME]
 
 
 def __getattr__(name: str) -> Any:

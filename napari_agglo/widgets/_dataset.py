@@ -186,7 +186,7 @@ class Placement:
 
 
 @dataclass(frozen=True)
-class Material:
+class Dataset:
     """One volume: what was chosen in the Data step.
 
     Attributes
@@ -215,7 +215,7 @@ class Material:
         A segmentation of another tool: no superpixel crosses its borders.
     partition : array of int, optional
         The segment of `start` that holds each superpixel, once there are superpixels.
-    origin : Material, optional
+    origin : Dataset, optional
         What it was before superpixels were computed.
     """
 
@@ -231,7 +231,7 @@ class Material:
     nan: Literal["refuse", "boundary"] = "refuse"
     start: Any = None
     partition: NDArray[np.uint64] | None = None
-    origin: Material | None = field(default=None, repr=False, compare=False)
+    origin: Dataset | None = field(default=None, repr=False, compare=False)
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -246,7 +246,7 @@ class Material:
         """The size of a pixel along each axis."""
         return tuple(abs(one) for one in self.placement.scale)
 
-    def oversegmented(self, progress: ProgressCallback | None = None) -> Material:
+    def oversegmented(self, progress: ProgressCallback | None = None) -> Dataset:
         """Return it with superpixels: those that it has, or computed from its first cue."""
         if self.superpixels is None:
             return self._computed(progress).oversegmented(progress)
@@ -255,7 +255,7 @@ class Material:
         pieces, segments = divided(self.superpixels, self.start, progress)
         return replace(self, superpixels=pieces, partition=segments, origin=self.origin or self)
 
-    def _computed(self, progress: ProgressCallback | None) -> Material:
+    def _computed(self, progress: ProgressCallback | None) -> Dataset:
         name, cue = self._boundary()
         ready = self._ranged(progress)
         found = oversegment(
@@ -269,7 +269,7 @@ class Material:
         )
         return replace(ready, superpixels=found, origin=self)
 
-    def _ranged(self, progress: ProgressCallback | None) -> Material:
+    def _ranged(self, progress: ProgressCallback | None) -> Dataset:
         return replace(self, ranges=settled_ranges(self.cues, self.ranges, self.nan, progress))
 
     def graph(self, progress: ProgressCallback | None = None) -> RegionGraph:

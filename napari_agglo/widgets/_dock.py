@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from qtpy.QtCore import QSize, Qt, QTimer, Signal
 from qtpy.QtGui import QShowEvent
 from qtpy.QtWidgets import QHBoxLayout, QLabel, QScrollArea, QToolButton, QVBoxLayout, QWidget
 
-from napari_agglo.widgets._project import project_of
-from napari_agglo.widgets._qt import link
-from napari_agglo.widgets._step_widget import StepWidget, close_with_window
-from napari_agglo.widgets._steps import Status, Step
+from napari_agglo.widgets._project import Project
+from napari_agglo.widgets._qt import link, per_viewer
+from napari_agglo.widgets._steps import Status, StepWidget, close_with_window
 from napari_agglo.widgets._warmup import WARM, is_warm, warm_up
 from napari_agglo.widgets.data import DataWidget
 from napari_agglo.widgets.evaluate import EvaluateWidget
@@ -39,19 +39,12 @@ KEYS = (
     ("Y, N and S", "yes, no, skip, while the next probable error is asked"),
     ("A and D", "threshold one step down or up"),
 )
-_STEP_HELP = (
-    "<b>Data</b>: choose the image, its boundary cues, and gold labels if you have some.",
-    "<b>Train</b>: learn from the gold labels which regions to merge. Optional.",
-    "<b>Hierarchy</b>: merge superpixels, and scrub the result from fine to coarse.",
-    "<b>Evaluate</b>: compare with gold: what is wrong, and where.",
-    "<b>Proofread</b>: merge and cut by hand, at any scale. Every edit is saved at once.",
-)
 
 
 class HelpPanel(QWidget):
     """What there is to know, on one panel."""
 
-    def __init__(self) -> None:
+    def __init__(self, steps: Iterable[StepWidget]) -> None:
         super().__init__()
         self.setObjectName("agglo help")
         layout = QVBoxLayout(self)
@@ -60,8 +53,10 @@ class HelpPanel(QWidget):
             f"<tr><td style='padding-right: 12px'><b>{key}</b></td><td>{does}</td></tr>"
             for key, does in KEYS
         )
-        steps = "".join(f"<p style='margin: 2px 0'>{line}</p>" for line in _STEP_HELP)
-        label = QLabel(f"{steps}<table style='margin-top: 6px'>{rows}</table>")
+        lines = "".join(
+            f"<p style='margin: 2px 0'><b>{step.title}</b>: {step.purpose}</p>" for step in steps
+        )
+        label = QLabel(f"{lines}<table style='margin-top: 6px'>{rows}</table>")
         label.setWordWrap(True)
         label.setTextFormat(Qt.TextFormat.RichText)
         label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
@@ -93,11 +88,11 @@ class Header(QWidget):
 
     toggled = Signal(bool)
 
-    def __init__(self, number: int, step: Step) -> None:
+    def __init__(self, number: int, step: StepWidget) -> None:
         super().__init__()
         self.button = QToolButton()
-        self.button.setObjectName(f"header {step.value}")
-        self.button.setText(f"{number}  {step.value}")
+        self.button.setObjectName(f"header {step.key}")
+        self.button.setText(f"{number}  {step.title}")
         self.button.setCheckable(True)
         self.button.setAutoRaise(True)
         self.button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
@@ -132,7 +127,7 @@ class Header(QWidget):
         self.toggled.emit(is_open)
 
 
-_STEPS: tuple[type[StepWidget], ...] = (
+STEPS: tuple[type[StepWidget], ...] = (
     DataWidget,
     TrainWidget,
     HierarchyWidget,
@@ -150,10 +145,10 @@ class Dock(QWidget):
     def __init__(self, napari_viewer: Any) -> None:
         super().__init__()
         self.setObjectName("agglo dock")
-        self.project = project_of(napari_viewer)
-        self.steps = {widget.step: widget(napari_viewer) for widget in _STEPS}
-        self.headers = {step: Header(k, step) for k, step in enumerate(self.steps, 1)}
-        self.help = HelpPanel()
+        self.project = per_viewer(napari_viewer, Project)
+        self.steps = {step.key: step(napari_viewer) for step in STEPS}
+        self.headers = {step.key: Header(k, step) for k, step in enumerate(self.steps.values(), 1)}
+        self.help = HelpPanel(self.steps.values())
         self.help.setVisible(False)
         self.warming = QLabel("Warming up: the first time takes some seconds…")
         self.warming.setContentsMargins(8, 2, 8, 2)
@@ -164,11 +159,11 @@ class Dock(QWidget):
         inner.addLayout(self._top())
         inner.addWidget(self.warming)
         inner.addWidget(self.help)
-        for step, widget in self.steps.items():
-            inner.addWidget(self.headers[step])
+        for key, widget in self.steps.items():
+            inner.addWidget(self.headers[key])
             inner.addWidget(widget)
             widget.setVisible(False)
-            self.headers[step].toggled.connect(lambda is_open, s=step: self._toggle(s, is_open))
+            self.headers[key].toggled.connect(lambda is_open, k=key: self._toggle(k, is_open))
         inner.addStretch(1)
         self.area = area = QScrollArea()
         area.setWidgetResizable(True)
@@ -185,14 +180,14 @@ class Dock(QWidget):
         self._soon.setSingleShot(True)
         self._soon.setInterval(_LAID_OUT)
         self._soon.timeout.connect(self._reveal)
-        self.open(Step.DATA if self.project.tree is None else Step.HIERARCHY)
+        self.open((DataWidget if self.project.built is None else HierarchyWidget).key)
         self._on_hierarchy()
         self._on_status()
         self.warming.setVisible(False)
 
-    def open(self, step: Step) -> None:
+    def open(self, key: str) -> None:
         """Open a step, and close the others."""
-        self.headers[step].set_open(True)
+        self.headers[key].set_open(True)
 
     def sizeHint(self) -> QSize:
         """Be wide enough for the controls, narrow enough for the canvas."""
@@ -221,33 +216,33 @@ class Dock(QWidget):
         row.addWidget(button)
         return row
 
-    def _toggle(self, step: Step, is_open: bool) -> None:
-        self.steps[step].setVisible(is_open)
+    def _toggle(self, key: str, is_open: bool) -> None:
+        self.steps[key].setVisible(is_open)
         if is_open:
             for other, header in self.headers.items():
-                if other is not step:
+                if other != key:
                     header.set_open(False)
             self._soon.start()
 
     def _reveal(self) -> None:
         """Scroll so far that all of the open step is seen, but its heading does not go."""
-        for step, header in self.headers.items():
+        for key, header in self.headers.items():
             bar, port = self.area.verticalScrollBar(), self.area.viewport()
             if header.button.isChecked() and bar is not None and port is not None:
-                beyond = self.steps[step].geometry().bottom() + 1 - port.height()
+                beyond = self.steps[key].geometry().bottom() + 1 - port.height()
                 bar.setValue(min(max(bar.value(), beyond), header.y()))
 
     def _on_hierarchy(self) -> None:
         """Go to where a session that has come, from wherever, is worked on."""
         session = self.project.session
         if session is not None and session is not self._session:
-            self.open(Step.PROOFREAD)
+            self.open(ProofreadWidget.key)
             self._soon.start()
         self._session = session
 
     def _on_status(self) -> None:
-        for step, header in self.headers.items():
-            header.show_status(self.project.status(step))
+        for key, header in self.headers.items():
+            header.show_status(self.steps[key].status(self.project))
 
     def _on_job(self, name: str) -> None:
         if name == WARM:

@@ -1,4 +1,4 @@
-"""What is worked on in one viewer: from the data to the session, and who is told when it changes.
+"""The state of one viewer: dataset, regions, policy, hierarchy and session, with signals.
 
 All widgets of a viewer share one project, so a step does the same in the guided dock and as a
 widget of its own, and closing a dock loses nothing. Nothing here draws; `Scene` does.
@@ -6,8 +6,8 @@ widget of its own, and closing a dock loses nothing. Nothing here draws; `Scene`
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,54 +18,58 @@ from napari_agglo.agglomeration import MergeTree
 from napari_agglo.graph import RegionGraph
 from napari_agglo.policy import MeanPolicy, Policy
 from napari_agglo.session import Session
-from napari_agglo.widgets._dataset import Material, Placement
+from napari_agglo.widgets._dataset import Dataset, Placement
 from napari_agglo.widgets._jobs import Jobs
-from napari_agglo.widgets._steps import Status, Step, status_of
 
 if TYPE_CHECKING:
-    import napari
     import pandas as pd
 
 
-# Gold that is painted in place: what was made of it before is stale.
-#
-# The array stays the same one, so nothing else tells. Strokes are counted, which costs nothing;
-# what was made remembers how many there had been when the making began.
+# Provenance: each value names what it was made of, so that staleness is a comparison. Gold is an
+# array that is painted in place, so its identity tells nothing: brush strokes are counted, and a
+# value made of gold keeps the count at which the making began.
 
 
-class GoldPaint:
-    """The strokes in the gold labels of a project."""
+@dataclass(frozen=True, eq=False)
+class Regions:
+    """A region graph, and the dataset (with superpixels) that it was made of."""
 
-    stale = Signal()  # the first stroke since something was made of the gold
+    dataset: Dataset
+    graph: RegionGraph
 
-    def __init__(self, jobs: Jobs) -> None:
-        self._jobs = jobs
-        self.strokes = 0
-        self._began: dict[str, int] = {}  # strokes when a job began
-        self._made: dict[str, int] = {}  # and when what is there now was begun
-        jobs.changed.connect(self._on_job)
 
-    def paint(self, data: Any, golds: Sequence[Any]) -> None:
-        """Say that an array was painted in; it counts if it is one of `golds`."""
-        if data is not None and any(data is gold for gold in golds):
-            fresh = self.strokes in self._made.values()
-            self.strokes += 1
-            if fresh:
-                self.stale.emit()
+@dataclass(frozen=True, eq=False)
+class Trained:
+    """A policy, and the chosen regions that it was trained on; None if it came from elsewhere."""
 
-    def made(self, what: str, *jobs: str) -> None:
-        """Say that something was made of the gold, by whichever of the jobs is running."""
-        began = [self._began[name] for name in jobs if self._jobs[name] is not None]
-        if began:
-            self._made[what] = min(began)
+    policy: Policy
+    on: Regions | None = None
+    strokes: int | None = None
 
-    def since(self, what: str) -> bool:
-        """Return whether gold was painted since something was made of it."""
-        return self._made.get(what, self.strokes) != self.strokes
 
-    def _on_job(self, name: str) -> None:
-        if self._jobs[name] is not None:
-            self._began[name] = self.strokes
+@dataclass(frozen=True, eq=False)
+class Built:
+    """A hierarchy without edits: the regions and the policy it was made by, and its errors.
+
+    Attributes
+    ----------
+    tree : MergeTree
+    regions : Regions
+    policy : Policy
+    gold : array of int, optional
+        What the tree is compared with.
+    curve : DataFrame, optional
+        The VI against gold at every threshold.
+    strokes : int, optional
+        Brush strokes in the gold before the curve was computed.
+    """
+
+    tree: MergeTree
+    regions: Regions
+    policy: Policy
+    gold: Any = None
+    curve: pd.DataFrame | None = None
+    strokes: int | None = None
 
 
 LOOK = "look"  # the job that repairs the hierarchy above edits
@@ -76,48 +80,44 @@ class Project:
 
     Attributes
     ----------
-    material : Material or None
-        What the Data step has chosen.
-    training : list of Material
+    dataset : Dataset or None
+        Chosen in the Data step.
+    training : tuple of Dataset
         Further volumes to train on.
-    graph, policy, tree, curve, session
-        What the steps made, as far as they are.
+    regions : Regions or None
+        The latest regions that were built.
+    trained : Trained
+        The policy that the next hierarchy is built by.
+    built : Built or None
+        The hierarchy on the screen, without edits.
+    session : Session or None
+        Its edits.
     """
 
-    material_changed = Signal()
-    graph_changed = Signal()
+    dataset_changed = Signal()
+    regions_changed = Signal()
     policy_changed = Signal()
     hierarchy_changed = Signal()  # another tree or session is shown
     curve_changed = Signal()
     threshold_changed = Signal(float)
-    edited = Signal(object)  # what is seen has changed: a Change, or None
+    edited = Signal(object)  # the visible segments have changed: a Change, or None
     selection_changed = Signal()
     status_changed = Signal()
     released = Signal()  # no worker has the session any more
     closing = Signal()
 
-    def __init__(self) -> None:
+    def __init__(self, viewer: object = None) -> None:
         self.jobs = Jobs()
-        self.gold_paint = GoldPaint(self.jobs)
-        self.gold_paint.stale.connect(lambda: self.status_changed.emit())
         self.jobs.changed.connect(lambda _: self.status_changed.emit())
-        self.material: Material | None = None
-        self.trouble = ""  # why there is no material, in words
-        self.training: list[Material] = []
-        self.built: RegionGraph | None = None  # the latest graph, and what it was made of
-        self.graph_of: Material | None = None
-        self.graph: RegionGraph | None = None  # that of the tree, if there is one; else the latest
-        self.policy: Policy = MeanPolicy()
-        self.policy_of: Any = None  # what it was trained on, to know when it is stale
-        self.tree: MergeTree | None = None
-        self.tree_of: tuple[Any, Any] = (None, None)  # the graph and the policy it was made by
-        self.built_then: RegionGraph | None = None  # the latest graph when the tree came
-        self.gold: Any = None  # that goes with the tree
-        self.curve: pd.DataFrame | None = None
-        # The segment of another tool that each dense superpixel belongs to, if it starts from one.
-        self.partition: NDArray[Any] | None = None
+        self.trouble = ""  # why there is no dataset, in words
+        self._dataset: Dataset | None = None
+        self._training: tuple[Dataset, ...] = ()
+        self._regions: Regions | None = None
+        self._trained = Trained(MeanPolicy())
+        self._built: Built | None = None
         self.session: Session | None = None
-        self.placement: Placement | None = None  # of the graph
+        self._session_graph: RegionGraph | None = None  # with superpixels that edits divided
+        self.strokes = 0  # of a brush in gold labels
         self.active = 0  # dense name of the active segment, 0 for none
         self.selected: tuple[int, ...] = ()  # dense names, without the active one
         self._threshold = 0.5
@@ -126,74 +126,173 @@ class Project:
         self._held = 0
         self._closed = False
 
-    # What the steps set.
+    # Provenance.
 
-    def set_material(self, material: Material | None, trouble: str = "") -> None:
-        """Take what the Data step has chosen; `trouble` says why there is none."""
-        self.material, self.trouble = material, trouble
-        self.material_changed.emit()
+    @property
+    def dataset(self) -> Dataset | None:
+        """The dataset that is chosen in the Data step."""
+        return self._dataset
+
+    def set_dataset(self, dataset: Dataset | None, trouble: str = "") -> None:
+        """Choose a dataset; `trouble` says why there is none."""
+        self._dataset, self.trouble = dataset, trouble
+        self.dataset_changed.emit()
         self.status_changed.emit()
 
-    def set_graph(self, graph: RegionGraph, material: Material) -> None:
-        """Take the graph that was made of a material (with its superpixels)."""
-        self.built, self.graph_of = graph, material
-        if self.tree is None:  # what is on the screen stays what it is until there is another tree
-            self._look_at(graph)
-        if self.material is not None and self.material is material.origin:
-            self.material = material  # unless something else was chosen meanwhile
-        self.graph_changed.emit()
+    @property
+    def training(self) -> tuple[Dataset, ...]:
+        """Further volumes to train on."""
+        return self._training
+
+    @training.setter
+    def training(self, volumes: Sequence[Dataset]) -> None:
+        self._training = tuple(volumes)
         self.status_changed.emit()
 
-    def _look_at(self, graph: RegionGraph) -> None:
-        self.graph = graph
-        if graph is self.built and self.graph_of is not None:
-            self.placement, self.partition = self.graph_of.placement, self.graph_of.partition
+    @property
+    def regions(self) -> Regions | None:
+        """The latest regions that were built."""
+        return self._regions
 
-    def set_policy(self, policy: Policy, made_of: Any = None) -> None:
-        """Take a policy that was trained or loaded."""
-        self.policy, self.policy_of = policy, made_of
-        self.gold_paint.made(Step.TRAIN.value, Step.TRAIN.value)
+    @regions.setter
+    def regions(self, regions: Regions) -> None:
+        self._regions = regions
+        if self._dataset is not None and self._dataset is regions.dataset.origin:
+            self._dataset = regions.dataset  # unless another was chosen meanwhile
+        self.regions_changed.emit()
+        self.status_changed.emit()
+
+    @property
+    def trained(self) -> Trained:
+        """The policy that the next hierarchy is built by."""
+        return self._trained
+
+    @trained.setter
+    def trained(self, trained: Trained) -> None:
+        self._trained = trained
         self.policy_changed.emit()
         self.status_changed.emit()
 
-    def set_tree(self, tree: MergeTree, graph: RegionGraph, policy: Policy, gold: Any) -> None:
-        """Show a tree, without a session."""
-        self.close_session()
-        self.tree, self.tree_of, self.gold = tree, (graph, policy), gold
-        self.built_then = graph
-        self._look_at(graph)
-        self.curve = None
-        self.select(0)
-        self.hierarchy_changed.emit()
-        self.threshold_changed.emit(self._threshold)
-        self.status_changed.emit()
+    @property
+    def built(self) -> Built | None:
+        """The hierarchy on the screen, without edits."""
+        return self._built
 
-    def set_curve(self, curve: pd.DataFrame | None) -> None:
-        """Take the VI at every threshold of the tree."""
-        self.curve = curve
-        self.gold_paint.made(Step.EVALUATE.value, Step.EVALUATE.value, Step.HIERARCHY.value)
+    @built.setter
+    def built(self, built: Built) -> None:
+        self.close_session()
+        self._built = built
+        self._tell_hierarchy()
+
+    def set_session(self, session: Session, built: Built) -> None:
+        """Show a session of a hierarchy, and edit it from now on."""
+        self.close_session()
+        self.session, self._built, self._session_graph = session, built, session.graph
+        if built.policy is not self._trained.policy:
+            self._trained = Trained(built.policy)
+        self._threshold = session.threshold
+        self._tell_hierarchy()
+
+    def close_session(self) -> None:
+        """Close the session: all of it is on the disk. The tree without edits stays."""
+        if self.session is not None:
+            self.session.close()
+            self.session = self._session_graph = None
+            self.select(0)
+            self.hierarchy_changed.emit()
+            self.status_changed.emit()
+
+    def set_gold(self, gold: Any) -> None:
+        """Compare the hierarchy with other gold labels; its curve is not known then."""
+        if self._built is not None:
+            self._set_errors(replace(self._built, gold=gold, curve=None, strokes=None))
+
+    def set_curve(self, curve: pd.DataFrame | None, strokes: int | None = None) -> None:
+        """Take the VI at every threshold; `strokes` were in the gold when the work began."""
+        if self._built is not None:
+            self._set_errors(replace(self._built, curve=curve, strokes=strokes))
+
+    def _set_errors(self, built: Built) -> None:
+        self._built = built
         self.curve_changed.emit()
         self.status_changed.emit()
 
-    def set_session(self, session: Session, tree: MergeTree, placement: Placement) -> None:
-        """Show a session that was created or opened, and edit it from now on."""
-        self.close_session()
-        self.session, self.tree = session, tree
-        self.graph, self.policy, self.placement = session.graph, session.policy, placement
-        self.tree_of, self.built_then = (session.graph, session.policy), self.built
-        self._threshold = session.threshold
+    def _tell_hierarchy(self) -> None:
         self.select(0)
         self.hierarchy_changed.emit()
         self.threshold_changed.emit(self._threshold)
+        self.curve_changed.emit()
         self.status_changed.emit()
 
-    def close_session(self) -> None:
-        """Let go of the session: all of it is on the disk. The tree without edits stays."""
-        if self.session is not None:
-            self.session.close()
-            self.session = None
-            self.select(0)
-            self.hierarchy_changed.emit()
+    # Shorthands for parts of these values.
+
+    @property
+    def policy(self) -> Policy:
+        """The policy that the next hierarchy is built by."""
+        return self._trained.policy
+
+    @property
+    def tree(self) -> MergeTree | None:
+        """The tree on the screen, without edits."""
+        return None if self._built is None else self._built.tree
+
+    @property
+    def gold(self) -> Any:
+        """The gold labels that the hierarchy is compared with."""
+        return None if self._built is None else self._built.gold
+
+    @property
+    def curve(self) -> pd.DataFrame | None:
+        """The VI against gold at every threshold of the tree."""
+        return None if self._built is None else self._built.curve
+
+    @property
+    def shown_regions(self) -> Regions | None:
+        """The regions on the screen: those of the hierarchy, or else the latest."""
+        return self._regions if self._built is None else self._built.regions
+
+    @property
+    def graph(self) -> RegionGraph | None:
+        """The graph on the screen, with superpixels that edits divided."""
+        if self._session_graph is not None:
+            return self._session_graph
+        return None if self.shown_regions is None else self.shown_regions.graph
+
+    @property
+    def placement(self) -> Placement | None:
+        """The place of the graph in the world."""
+        return None if self.shown_regions is None else self.shown_regions.dataset.placement
+
+    # Staleness.
+
+    @property
+    def policy_is_stale(self) -> bool:
+        """Whether the policy was trained on other data than are chosen, or on other gold."""
+        on = self._trained.on
+        other = self._regions is None or on is None or on.dataset is not self._regions.dataset
+        return on is not None and (other or self.is_painted(self._trained))
+
+    @property
+    def hierarchy_is_stale(self) -> bool:
+        """Whether regions or policy have changed since the hierarchy was built."""
+        built = self._built
+        if built is None or self.session is not None:
+            return False
+        other = self._regions is not None and built.regions is not self._regions
+        return other or built.policy is not self.policy
+
+    def is_painted(self, made: Trained | Built | None) -> bool:
+        """Return whether gold was painted since a value was made of it."""
+        return made is not None and made.strokes not in (None, self.strokes)
+
+    def has_painted(self, data: Any) -> None:
+        """Count a brush stroke in an array, if it is gold."""
+        datasets = [one for one in (self._dataset, *self._training) if one is not None]
+        golds = [self.gold, *(one.gold for one in datasets)]
+        if data is None or not any(data is gold for gold in golds):
+            return
+        self.strokes += 1
+        if self.strokes - 1 in (self._trained.strokes, self._built and self._built.strokes):
             self.status_changed.emit()
 
     # What is seen.
@@ -298,24 +397,13 @@ class Project:
         self.active, self.selected = int(active), tuple(int(one) for one in others)
         self.selection_changed.emit()
 
-    def has_painted(self, data: Any) -> None:
-        """Say that the pixels of a layer were painted in place: they may be gold."""
-        materials = [one for one in (self.material, *self.training) if one is not None]
-        self.gold_paint.paint(data, [self.gold, *(one.gold for one in materials)])
-
     def has_edited(self, change: Any = None) -> None:
         """Tell all that the session was edited, undone or redone."""
         if self.session is not None:
-            self.graph = self.session.graph
+            self._session_graph = self.session.graph
             self._follow()  # what was undone may have been done at another scale
         self.edited.emit(change)
         self.status_changed.emit()
-
-    # How far it is.
-
-    def status(self, step: Step) -> Status:
-        """Return how far a step is."""
-        return status_of(self, step)
 
     # The end.
 
@@ -330,16 +418,4 @@ class Project:
         finally:
             if self.session is not None:
                 self.session.close()
-                self.session = None
-
-
-_projects: weakref.WeakKeyDictionary[Any, Project] = weakref.WeakKeyDictionary()
-
-
-def project_of(viewer: napari.viewer.ViewerModel) -> Project:
-    """Return the project of a viewer; there is one for each, made when first asked for."""
-    real = getattr(viewer, "__wrapped__", viewer)  # a plugin is handed a proxy
-    project = _projects.get(real)
-    if project is None:
-        project = _projects[real] = Project()
-    return project
+                self.session = self._session_graph = None

@@ -1,4 +1,4 @@
-"""Connect a widget to a signal of the project, for as long as the widget lives."""
+"""Helpers for Qt and napari: notices, questions, connections, one object of a class per viewer."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import inspect
 import logging
 import weakref
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 from napari.utils.notifications import show_error, show_info, show_warning
 from napari.utils.theme import get_theme
@@ -17,6 +17,28 @@ from qtpy.QtWidgets import QApplication, QMessageBox, QWidget
 from superqt import QCollapsible
 
 from napari_agglo.errors import AggloError, Cancelled
+
+# One object of a class for each viewer. The viewer is held weakly: an object must not refer to it.
+
+
+Part = TypeVar("Part")
+_parts: weakref.WeakKeyDictionary[Any, dict[Any, Any]] = weakref.WeakKeyDictionary()
+
+
+def real_viewer(viewer: Any) -> Any:
+    """Return the viewer itself: a plugin is handed a proxy."""
+    return getattr(viewer, "__wrapped__", viewer)
+
+
+def per_viewer(viewer: Any, cls: Callable[[Any], Part]) -> Part:
+    """Return the object of a class that belongs to a viewer; it is made at the first call."""
+    real = real_viewer(viewer)
+    parts = _parts.setdefault(real, {})
+    if cls not in parts:
+        parts[cls] = cls(real)
+    part: Part = parts[cls]
+    return part
+
 
 # What the user is told, as napari notifications: never a traceback to read in a terminal.
 

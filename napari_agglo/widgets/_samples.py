@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from napari_agglo.samples import Sample, sample
 from napari_agglo.widgets._napari import role
+from napari_agglo.widgets._qt import per_viewer
 
 if TYPE_CHECKING:
     from napari.types import LayerData
@@ -67,10 +68,10 @@ def _made_beside(viewer: Any, kind: str) -> Sample:
     """Make a sample in a worker, and return it when it is there; events go on being handled."""
     from qtpy.QtCore import QEventLoop
 
-    from napari_agglo.widgets._project import project_of
+    from napari_agglo.widgets._project import Project
 
     made: list[Sample] = []
-    job = project_of(viewer).jobs.start(
+    job = per_viewer(viewer, Project).jobs.start(
         SAMPLE, "Making the sample", lambda _: sample(kind), made.append
     )
     if job is not None:

@@ -19,7 +19,8 @@ from qtpy.QtCore import QTimer
 from napari_agglo.widgets._dataset import Placement
 from napari_agglo.widgets._lut_array import LutArray, Patch, Patched, Table
 from napari_agglo.widgets._napari import camera, view_size
-from napari_agglo.widgets._project import Project, project_of
+from napari_agglo.widgets._project import Project
+from napari_agglo.widgets._qt import per_viewer
 
 if TYPE_CHECKING:
     from napari.layers import Layer
@@ -170,9 +171,9 @@ _IDLE = 250  # milliseconds without a change after which the thumbnail follows
 class Scene:
     """Draws a project in a viewer, and keeps up with it."""
 
-    def __init__(self, viewer: Any, project: Project) -> None:
+    def __init__(self, viewer: Any) -> None:
         self._viewer = weakref.ref(viewer)
-        self.project = project
+        self.project = project = per_viewer(viewer, Project)
         self._table = Table(np.zeros(1, np.uint32))
         self._marks = Table(np.zeros(1, np.uint8))
         self._parts = Table(np.zeros(1, np.uint8))
@@ -462,15 +463,3 @@ def _timer(milliseconds: int, action: Any) -> QTimer:
     timer.setInterval(milliseconds)
     timer.timeout.connect(action)
     return timer
-
-
-_scenes: weakref.WeakKeyDictionary[Any, Scene] = weakref.WeakKeyDictionary()
-
-
-def scene_of(viewer: Any) -> Scene:
-    """Return the scene of a viewer; there is one for each, made when first asked for."""
-    real = getattr(viewer, "__wrapped__", viewer)
-    scene = _scenes.get(real)
-    if scene is None:
-        scene = _scenes[real] = Scene(real, project_of(real))
-    return scene

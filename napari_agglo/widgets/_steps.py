@@ -1,28 +1,24 @@
-"""The steps of the guided dock, and how far each is."""
+"""A step of the work as a widget: the viewer's project, a status, a hint, a column of parts.
+
+A new step is a subclass of `StepWidget`, an entry in the manifest and one in `Dock`.
+"""
 
 from __future__ import annotations
 
 from enum import Enum
-from typing import TYPE_CHECKING
+from typing import Any
 
-from napari_agglo.policy import policy_record
+from qtpy.QtCore import QObject, Qt
+from qtpy.QtGui import QShowEvent
+from qtpy.QtWidgets import QLabel, QMainWindow, QSizePolicy, QVBoxLayout, QWidget
 
-if TYPE_CHECKING:
-    from napari_agglo.widgets._project import Project
-
-
-class Step(Enum):
-    """The steps of the guided dock, in order; the value is the name of its job and its title."""
-
-    DATA = "Data"
-    TRAIN = "Train"
-    HIERARCHY = "Hierarchy"
-    EVALUATE = "Evaluate"
-    PROOFREAD = "Proofread"
+from napari_agglo.widgets._project import Project
+from napari_agglo.widgets._qt import link, per_viewer, real_viewer, when_gone
+from napari_agglo.widgets._scene import Scene
 
 
 class Status(Enum):
-    """How far a step is."""
+    """The progress of a step."""
 
     EMPTY = "empty"  # something is missing, and the hint says what
     READY = "ready"  # the first click works
@@ -31,63 +27,86 @@ class Status(Enum):
     STALE = "stale"  # done, but what it was made from has changed since
 
 
-def status_of(project: Project, step: Step) -> Status:
-    """Return how far a step of a project is."""
-    if project.jobs[step.value] is not None:
-        return Status.RUNNING
-    return _STATUS[step](project)
+class StepWidget(QWidget):
+    """One step, for the guided dock or for itself.
+
+    A subclass sets the attributes, defines `_status`, adds its parts to `body`, and follows the
+    project in `update_state`.
+
+    Attributes
+    ----------
+    key : str
+        The name of its job, and of its command in the manifest after ``napari-agglo.``.
+    title : str
+        Its heading.
+    purpose : str
+        One line for the help panel.
+    hints : dict of Status to str
+        The next thing to do, by status.
+    """
+
+    key: str
+    title: str
+    purpose: str
+    hints: dict[Status, str] = {}  # noqa: RUF012
+
+    def __init__(self, napari_viewer: Any) -> None:
+        super().__init__()
+        self.viewer = real_viewer(napari_viewer)
+        self.project = per_viewer(self.viewer, Project)
+        self.scene = per_viewer(self.viewer, Scene)
+        self.setObjectName(f"agglo {self.key}")
+        self.hint = QLabel()
+        self.hint.setWordWrap(True)
+        self.hint.setObjectName("hint")
+        self.body = QVBoxLayout(self)
+        self.body.setContentsMargins(8, 6, 8, 8)
+        self.body.setSpacing(6)
+        self.body.setAlignment(Qt.AlignmentFlag.AlignTop)
+        self.body.addWidget(self.hint)
+        self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Maximum)
+        link(self, self.project.status_changed, self._on_status)
+
+    @classmethod
+    def status(cls, project: Project) -> Status:
+        """Return the progress of this step in a project."""
+        return Status.RUNNING if project.jobs[cls.key] is not None else cls._status(project)
+
+    @staticmethod
+    def _status(project: Project) -> Status:
+        """Return the progress of this step while its job does not run."""
+        raise NotImplementedError
+
+    def start(self) -> None:
+        """Bring the widget up to date; call it last in the constructor."""
+        self._on_status()
+
+    def update_state(self, status: Status) -> None:
+        """Follow the project; called whenever its state may have changed."""
+
+    def hint_for(self, status: Status) -> str:
+        """Return the words at the top."""
+        return self.hints.get(status, "")
+
+    def _on_status(self) -> None:
+        status = self.status(self.project)
+        text = self.hint_for(status)
+        self.hint.setText(text)
+        self.hint.setVisible(bool(text))
+        self.update_state(status)
+
+    def showEvent(self, event: QShowEvent | None) -> None:
+        """Close the project when the window that it is in goes."""
+        if event is not None:
+            super().showEvent(event)
+        close_with_window(self, self.project)
 
 
-def _data(project: Project) -> Status:
-    if project.built is None:
-        if project.material is None:
-            return Status.EMPTY if project.graph is None else Status.DONE  # an opened session
-        return Status.READY
-    if project.material is None or project.material is project.graph_of:
-        return Status.DONE
-    return Status.STALE
-
-
-def _train(project: Project) -> Status:
-    trained = policy_record(project.policy) is not None
-    if trained:
-        stale = project.policy_of is not None and (
-            project.policy_of is not project.graph_of or project.gold_paint.since(Step.TRAIN.value)
-        )
-        return Status.STALE if stale else Status.DONE
-    material = project.material
-    ready = (material is not None and material.gold is not None) or bool(project.training)
-    return Status.READY if ready else Status.EMPTY
-
-
-def _hierarchy(project: Project) -> Status:
-    if project.tree is None:
-        has_data = project.material is not None or project.graph is not None
-        return Status.READY if has_data else Status.EMPTY
-    policy = project.tree_of[1]
-    other = project.built_then is not project.built or policy is not project.policy
-    if project.session is None and other:
-        return Status.STALE
-    return Status.DONE
-
-
-def _evaluate(project: Project) -> Status:
-    if project.curve is not None:
-        painted = project.gold_paint.since(Step.EVALUATE.value)
-        return Status.STALE if painted else Status.DONE
-    return Status.READY if project.tree is not None and project.gold is not None else Status.EMPTY
-
-
-def _proofread(project: Project) -> Status:
-    if project.session is not None:
-        return Status.DONE
-    return Status.READY if project.tree is not None else Status.EMPTY
-
-
-_STATUS = {
-    Step.DATA: _data,
-    Step.TRAIN: _train,
-    Step.HIERARCHY: _hierarchy,
-    Step.EVALUATE: _evaluate,
-    Step.PROOFREAD: _proofread,
-}
+def close_with_window(widget: QWidget, project: Project) -> None:
+    """Close the project when napari's window is destroyed."""
+    window: QObject | None = widget
+    while window is not None and not isinstance(window, QMainWindow):
+        window = window.parent()
+    if window is not None and window.property("napari_agglo") is None:
+        window.setProperty("napari_agglo", True)
+        when_gone(window, project.close)

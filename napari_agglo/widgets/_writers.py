@@ -45,8 +45,8 @@ def _save(target: Path, project: Any) -> Path:
     if target.exists():
         raise InvalidInput(f"{target} is there already; choose another name.")
     if project.session is None:
-        graph, policy = project.tree_of
-        with Session.create(target, graph, policy, gold=project.gold) as session:
+        built = project.built
+        with Session.create(target, built.regions.graph, built.policy, gold=built.gold) as session:
             session.threshold = project.threshold
     else:
         with replacing(target) as temporary:

@@ -15,9 +15,10 @@ from windows import settle, show
 
 import napari_agglo as agglo
 from napari_agglo.samples._sample import neuropil_sample
-from napari_agglo.widgets._dataset import Material, Placement
-from napari_agglo.widgets._project import Project, project_of
-from napari_agglo.widgets._scene import scene_of
+from napari_agglo.widgets._dataset import Dataset, Placement
+from napari_agglo.widgets._project import Project
+from napari_agglo.widgets._qt import per_viewer
+from napari_agglo.widgets._scene import Scene
 
 # Software GL crashes in the frame after a program was deleted, in plain napari too (two images, one
 # of them removed): vispy goes on with a program that is no longer the current one. None is deleted.
@@ -31,7 +32,7 @@ def viewer(make_napari_viewer: Callable[..., Any]) -> Iterator[Any]:
     made = make_napari_viewer(show=True)
     made.window.resize(1280, 800)
     yield made
-    project = project_of(made)
+    project = per_viewer(made, Project)
     project.jobs.close()
     settle(project)
     project.close()
@@ -40,8 +41,8 @@ def viewer(make_napari_viewer: Callable[..., Any]) -> Iterator[Any]:
 @pytest.fixture
 def project(viewer: Any) -> Project:
     """Return the project of the viewer, with its scene listening."""
-    scene_of(viewer)
-    return project_of(viewer)
+    per_viewer(viewer, Scene)
+    return per_viewer(viewer, Project)
 
 
 @pytest.fixture(scope="session")
@@ -60,28 +61,28 @@ def block() -> agglo.Sample:
 
 
 @pytest.fixture(scope="session")
-def material(crop: agglo.Sample) -> Material:
+def dataset(crop: agglo.Sample) -> Dataset:
     """Return the corner as the Data step gives it, with superpixels."""
-    return _material(crop)
+    return _dataset(crop)
 
 
 @pytest.fixture(scope="session")
-def material3d(block: agglo.Sample) -> Material:
+def dataset3d(block: agglo.Sample) -> Dataset:
     """Return the 3-D corner as the Data step gives it, with superpixels."""
-    return _material(block)
+    return _dataset(block)
 
 
-def _material(sample: agglo.Sample) -> Material:
+def _dataset(sample: agglo.Sample) -> Dataset:
     ndim = sample.image.ndim
     placement = Placement(sample.spacing, (0.0,) * ndim)
-    given = Material(sample.name, placement, cues=sample.cues, image=sample.image, gold=sample.gold)
+    given = Dataset(sample.name, placement, cues=sample.cues, image=sample.image, gold=sample.gold)
     return given.oversegmented()
 
 
 @pytest.fixture
-def shown(project: Project, material: Material) -> Project:
+def shown(project: Project, dataset: Dataset) -> Project:
     """Return the project with a mean hierarchy of the corner on the screen."""
-    show(project, material)
+    show(project, dataset)
     return project
 
 

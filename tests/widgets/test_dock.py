@@ -13,8 +13,7 @@ from windows import draw, settle, show
 import napari_agglo as agglo
 from napari_agglo.policy import RandomPolicy
 from napari_agglo.widgets._dock import Dock
-from napari_agglo.widgets._project import Project
-from napari_agglo.widgets._steps import Step
+from napari_agglo.widgets._project import Project, Trained
 from napari_agglo.widgets.proofread._open_session import open_session
 
 
@@ -31,12 +30,12 @@ def put(viewer: Any) -> Dock:
     return dock
 
 
-def opened(dock: Dock) -> Step:
+def opened(dock: Dock) -> str:
     (found,) = [step for step, header in dock.headers.items() if header.button.isChecked()]
     return found
 
 
-def click(dock: Dock, step: Step) -> None:
+def click(dock: Dock, step: str) -> None:
     if not dock.headers[step].button.isChecked():  # a click on an open one closes it
         QTest.mouseClick(dock.headers[step].button, Qt.MouseButton.LeftButton)
     draw()
@@ -60,52 +59,52 @@ def cut_off(dock: Dock) -> list[str]:
 
 
 def test_nothing_is_cut_off_before_there_is_anything(docked: Dock) -> None:
-    for step in Step:
+    for step in docked.steps:
         click(docked, step)
         assert opened(docked) is step
         assert cut_off(docked) == []
 
 
-def test_nothing_is_cut_off_without_gold(docked: Dock, material: Any) -> None:
-    show(docked.project, material.__class__(material.name, material.placement, material.cues,
-                                            superpixels=material.superpixels))  # fmt: skip
-    for step in Step:
+def test_nothing_is_cut_off_without_gold(docked: Dock, dataset: Any) -> None:
+    show(docked.project, dataset.__class__(dataset.name, dataset.placement, dataset.cues,
+                                            superpixels=dataset.superpixels))  # fmt: skip
+    for step in docked.steps:
         click(docked, step)
         assert cut_off(docked) == []
-    click(docked, Step.EVALUATE)
-    assert docked.steps[Step.EVALUATE].hint.text().startswith("Give gold labels in step 1, Data, ")
-    assert "step 3" not in docked.steps[Step.EVALUATE].hint.text()  # it is done
+    click(docked, "evaluate")
+    assert docked.steps["evaluate"].hint.text().startswith("Give gold labels in step 1, Data, ")
+    assert "step 3" not in docked.steps["evaluate"].hint.text()  # it is done
 
 
-def test_the_hierarchy_says_by_what_it_merges(docked: Dock, material: Any) -> None:
-    docked.project.set_material(material)
-    hint = docked.steps[Step.HIERARCHY].hint
+def test_the_hierarchy_says_by_what_it_merges(docked: Dock, dataset: Any) -> None:
+    docked.project.set_dataset(dataset)
+    hint = docked.steps["hierarchy"].hint
     assert "Without a trained policy" in hint.text()
-    docked.project.set_policy(RandomPolicy(0))
+    docked.project.trained = Trained(RandomPolicy(0))
     assert "as the policy of step 2 says" in hint.text()
 
 
 def test_it_opens_where_the_work_is(viewer: Any, shown: Project, tmp_path: Any) -> None:
     first = put(viewer)
-    assert opened(first) is Step.HIERARCHY
+    assert opened(first) == "hierarchy"
     agglo.Session.create(tmp_path / "one.agglo", shown.graph).close()
     open_session(viewer, tmp_path / "one.agglo")
     settle(shown)
-    assert opened(first) is Step.PROOFREAD
+    assert opened(first) == "proofread"
     QTest.qWait(100)
-    cut = first.steps[Step.PROOFREAD].cut
-    for button in (cut.commit, first.headers[Step.PROOFREAD].button):
+    cut = first.steps["proofread"].cut
+    for button in (cut.commit, first.headers["proofread"].button):
         assert button.visibleRegion().boundingRect() == button.rect(), "one must scroll to see it"
-    click(first, Step.DATA)
+    click(first, "data")
     shown.threshold = 0.2
     draw()
-    assert opened(first) is Step.DATA  # it is the same session: nobody is sent away
+    assert opened(first) == "data"  # it is the same session: nobody is sent away
     viewer.window.remove_dock_widget(first)
-    assert opened(put(viewer)) is Step.PROOFREAD
+    assert opened(put(viewer)) == "proofread"
 
 
 def test_what_is_folded_points_aside(docked: Dock) -> None:
-    button = docked.steps[Step.DATA].more.toggleButton()
+    button = docked.steps["data"].more.toggleButton()
     assert button.text() == "▸  More"
     QTest.mouseClick(button, Qt.MouseButton.LeftButton)
     assert button.text() == "▾  More"

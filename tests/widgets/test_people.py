@@ -14,12 +14,14 @@ from widgets.proofread.conftest import Hands
 from windows import draw, settle, show
 
 from napari_agglo.policy import LearnedPolicy, MeanPolicy
-from napari_agglo.widgets._dock import Dock
+from napari_agglo.widgets import HierarchyWidget
+from napari_agglo.widgets._dock import STEPS, Dock
+from napari_agglo.widgets._qt import per_viewer
 from napari_agglo.widgets._samples import layers_of
-from napari_agglo.widgets._scene import scene_of
-from napari_agglo.widgets._steps import Status, Step
+from napari_agglo.widgets._scene import Scene
+from napari_agglo.widgets._steps import Status
 from napari_agglo.widgets.data import DataWidget
-from napari_agglo.widgets.data._selection import selection_of
+from napari_agglo.widgets.data._selection import Selection
 
 LEFT = Qt.MouseButton.LeftButton
 LONG = 240  # seconds: kernels may have to be compiled
@@ -37,7 +39,7 @@ def put(viewer):
     dock = Dock(viewer)
     viewer.window.add_dock_widget(dock, name="Agglo", area="right")
     settle(dock.project, LONG)  # warm
-    quick = dock.steps[Step.TRAIN].options
+    quick = dock.steps["train"].options
     quick.preset.setCurrentText("minimal")
     quick.classifier.setCurrentText("logistic")
     quick.epochs.setValue(1)
@@ -61,7 +63,7 @@ def dock(viewer, project, crop):
 def button(dock, step):
     """Return what runs a step, as it is seen."""
     widget = dock.steps[step]
-    found = (widget.bar.run if step is Step.PROOFREAD else widget.run).button
+    found = (widget.bar.run if step == "proofread" else widget.run).button
     if not dock.headers[step].button.isChecked():
         QTest.mouseClick(dock.headers[step].button, LEFT)
     assert found.isVisible()
@@ -70,7 +72,7 @@ def button(dock, step):
 
 def start(dock, step):
     QTest.mouseClick(button(dock, step), LEFT)
-    assert dock.project.status(step) is Status.RUNNING
+    assert dock.steps[step].status(dock.project) is Status.RUNNING
 
 
 def wait_for(condition, seconds=LONG):
@@ -84,9 +86,9 @@ def wait_for(condition, seconds=LONG):
 def state(project):
     """Return all that a cancelled job must leave alone."""
     return (
-        project.material, project.built, project.policy, project.tree, project.curve,
+        project.dataset, project.regions, project.policy, project.tree, project.curve,
         project.session, project.threshold, project.table().tolist(),
-        [project.status(step) for step in Step],
+        [step.status(project) for step in STEPS],
     )  # fmt: skip
 
 
@@ -106,15 +108,15 @@ def meddle(viewer):
 
 
 def test_layers_are_renamed_hidden_and_reordered_during_a_run(viewer, dock, project):
-    start(dock, Step.TRAIN)
+    start(dock, "train")
     meddle(viewer)
     settle(project, LONG)
     assert isinstance(project.policy, LearnedPolicy)
-    start(dock, Step.HIERARCHY)
+    start(dock, "hierarchy")
     meddle(viewer)
     settle(project, LONG)
-    assert project.status(Step.HIERARCHY) is Status.DONE
-    segmentation = scene_of(viewer).segmentation
+    assert HierarchyWidget.status(project) is Status.DONE
+    segmentation = per_viewer(viewer, Scene).segmentation
     assert segmentation in viewer.layers
     meddle(viewer)
     project.threshold = 0.1
@@ -124,15 +126,15 @@ def test_layers_are_renamed_hidden_and_reordered_during_a_run(viewer, dock, proj
 
 
 def test_layers_are_deleted_during_a_run(viewer, dock, project, notices):
-    start(dock, Step.HIERARCHY)
+    start(dock, "hierarchy")
     viewer.layers.clear()
     settle(project, LONG)
     assert project.tree is not None, "a worker holds arrays, not layers"
     assert [layer.name for layer in viewer.layers] == ["Segmentation"]
-    assert not dock.steps[Step.DATA].run.button.isEnabled()
+    assert not dock.steps["data"].run.button.isEnabled()
     viewer.layers.clear()  # that of ours too
     project.threshold = 0.2
-    QTest.keyClick(dock.steps[Step.HIERARCHY].scale.slider.slider, Qt.Key.Key_Right)
+    QTest.keyClick(dock.steps["hierarchy"].scale.slider.slider, Qt.Key.Key_Right)
     draw()
     assert [layer.name for layer in viewer.layers] == ["Segmentation"], "the slider brings it back"
     assert notices == []
@@ -142,18 +144,18 @@ def test_layers_are_deleted_during_a_run(viewer, dock, project, notices):
 
 
 def test_the_dock_is_closed_during_a_run_and_opened_again(viewer, dock, project):
-    start(dock, Step.TRAIN)
+    start(dock, "train")
     viewer.window.remove_dock_widget(dock)
     dock.deleteLater()
     draw()
     settle(project, LONG)
     assert isinstance(project.policy, LearnedPolicy)
     again = put(viewer)
-    assert again.headers[Step.TRAIN].badge.text() == "done"
-    assert button(again, Step.TRAIN).text() == "Train again"
-    start(again, Step.HIERARCHY)
+    assert again.headers["train"].badge.text() == "done"
+    assert button(again, "train").text() == "Train again"
+    start(again, "hierarchy")
     settle(project, LONG)
-    assert project.status(Step.HIERARCHY) is Status.DONE
+    assert HierarchyWidget.status(project) is Status.DONE
 
 
 def test_two_viewers_work_side_by_side(viewer, dock, project, make_napari_viewer, crop):
@@ -161,24 +163,24 @@ def test_two_viewers_work_side_by_side(viewer, dock, project, make_napari_viewer
     other = make_napari_viewer(show=False)
     fill(other, crop)
     beside = put(other)
-    start(dock, Step.HIERARCHY)
-    beside.steps[Step.HIERARCHY].run.button.click()
+    start(dock, "hierarchy")
+    beside.steps["hierarchy"].run.button.click()
     settle(project, LONG)
     settle(beside.project, LONG)
     beside.project.threshold = 0.05
     assert project.threshold != 0.05
     assert project.n_segments < beside.project.n_segments
-    assert scene_of(viewer).segmentation in viewer.layers
-    assert scene_of(viewer).segmentation not in other.layers
+    assert per_viewer(viewer, Scene).segmentation in viewer.layers
+    assert per_viewer(viewer, Scene).segmentation not in other.layers
     other.close()
     draw()
     project.threshold = 0.2  # the first goes on when the second has gone
     draw()
-    assert project.status(Step.HIERARCHY) is Status.DONE
+    assert HierarchyWidget.status(project) is Status.DONE
     settle(beside.project)
 
 
-@pytest.mark.parametrize("step", [Step.TRAIN, Step.HIERARCHY])
+@pytest.mark.parametrize("step", ["train", "hierarchy"])
 def test_the_viewer_is_closed_while_a_worker_runs(make_napari_viewer, crop, step):
     viewer = make_napari_viewer(show=True)
     fill(viewer, crop)
@@ -197,8 +199,8 @@ def test_the_viewer_is_closed_while_a_worker_runs(make_napari_viewer, crop, step
 
 def test_a_second_click_on_train_stops_it_and_a_third_trains(dock, project):
     before = state(project)
-    dock.steps[Step.TRAIN].options.epochs.setValue(40)
-    run = button(dock, Step.TRAIN)
+    dock.steps["train"].options.epochs.setValue(40)
+    run = button(dock, "train")
     QTest.mouseClick(run, LEFT)
     assert run.text() == "Cancel"
     QTest.mouseClick(run, LEFT)
@@ -206,34 +208,36 @@ def test_a_second_click_on_train_stops_it_and_a_third_trains(dock, project):
     QTest.mouseClick(run, LEFT)  # to no effect
     settle(project, LONG)
     assert state(project) == before
-    dock.steps[Step.TRAIN].options.epochs.setValue(1)
+    dock.steps["train"].options.epochs.setValue(1)
     QTest.mouseClick(run, LEFT)
     settle(project, LONG)
     assert isinstance(project.policy, LearnedPolicy)
 
 
 def test_a_cancelled_job_leaves_everything_as_it_was(viewer, dock, project, home, notices):
-    for step in Step:
-        if step is Step.EVALUATE:
-            start(dock, Step.HIERARCHY)
+    for step in dock.steps:
+        if step == "evaluate":
+            start(dock, "hierarchy")
             settle(project, LONG)
             project.set_curve(None)
         before, seen = state(project), layers(viewer)
         run = button(dock, step)
-        if project.status(step) is not Status.RUNNING:  # Evaluate begins by itself when looked at
+        if (
+            dock.steps[step].status(project) is not Status.RUNNING
+        ):  # Evaluate begins by itself when looked at
             QTest.mouseClick(run, LEFT)
         QTest.mouseClick(run, LEFT)
         settle(project, LONG)
         assert state(project) == before, step
-        assert project.status(step) is Status.READY
+        assert dock.steps[step].status(project) is Status.READY
         assert layers(viewer) == seen
     assert not list(home.glob("napari-agglo/*.agglo"))
     assert notices == []
 
 
-def test_undo_pressed_fast_twenty_times_in_the_dock(viewer, dock, project, material, notices):
-    show(project, material)
-    start(dock, Step.PROOFREAD)
+def test_undo_pressed_fast_twenty_times_in_the_dock(viewer, dock, project, dataset, notices):
+    show(project, dataset)
+    start(dock, "proofread")
     settle(project, LONG)
     hands = Hands(viewer)
     hands.settle()
@@ -248,7 +252,7 @@ def test_undo_pressed_fast_twenty_times_in_the_dock(viewer, dock, project, mater
         hands.press("undo", wait=False)
     hands.settle()
     np.testing.assert_array_equal(project.table(), first)
-    assert "nothing to undo" in dock.steps[Step.PROOFREAD].said.text()
+    assert "nothing to undo" in dock.steps["proofread"].said.text()
     assert not any("undo" in one for one in notices), "a notice for each key"
     for _ in range(20):
         hands.press("redo", wait=False)
@@ -303,31 +307,31 @@ def floats(viewer, choose):
 
 def no_numbers(viewer, choose):
     layer = viewer.add_image(np.zeros(SHAPE, bool), name="mask prob")
-    (row,) = selection_of(viewer).rows
+    (row,) = per_viewer(viewer, Selection).rows
     assert row.layer is layer
-    selection_of(viewer).set_cue(row, used=True)
+    per_viewer(viewer, Selection).set_cue(row, used=True)
 
 
 def no_name(viewer, choose):
     viewer.add_image(BOUNDARY, name="prob")
-    selection_of(viewer).set_cue(selection_of(viewer).rows[0], name=" ")
+    per_viewer(viewer, Selection).set_cue(per_viewer(viewer, Selection).rows[0], name=" ")
 
 
 def no_boundary(viewer, choose):
     viewer.add_image(BOUNDARY, name="prob")
-    selection_of(viewer).set_cue(selection_of(viewer).rows[0], name="texture")
+    per_viewer(viewer, Selection).set_cue(per_viewer(viewer, Selection).rows[0], name="texture")
 
 
 def two_of_a_name(viewer, choose):
     viewer.add_image(BOUNDARY, name="prob")
     viewer.add_image(BOUNDARY, name="other prob")
-    for row in selection_of(viewer).rows:
-        selection_of(viewer).set_cue(row, used=True, name="boundary")
+    for row in per_viewer(viewer, Selection).rows:
+        per_viewer(viewer, Selection).set_cue(row, used=True, name="boundary")
 
 
 def no_range(viewer, choose):
     viewer.add_image(BOUNDARY, name="prob")
-    selection_of(viewer).set_cue(selection_of(viewer).rows[0], range_text="much")
+    per_viewer(viewer, Selection).set_cue(per_viewer(viewer, Selection).rows[0], range_text="much")
 
 
 BAD = (
@@ -353,18 +357,18 @@ def test_what_cannot_be_used_is_said_with_the_way_out(viewer, project, notices):
     viewer.window.add_dock_widget(step, name="Data")
     for bad, words, remedy in BAD:
         viewer.layers.clear()
-        bad(viewer, selection_of(viewer).choose)
+        bad(viewer, per_viewer(viewer, Selection).choose)
         draw()
-        assert project.material is None, words
+        assert project.dataset is None, words
         assert words in step.trouble.words.text()
         assert step.trouble.isVisible()
         assert step.trouble.button.isVisible() == bool(remedy), words
         assert not step.run.button.isEnabled()
-        assert project.status(Step.DATA) is Status.EMPTY
+        assert DataWidget.status(project) is Status.EMPTY
         if remedy:
             assert step.trouble.button.text() == remedy
             QTest.mouseClick(step.trouble.button, LEFT)
             settle(project, LONG)
-            assert project.material is not None, words
+            assert project.dataset is not None, words
             assert not step.trouble.isVisible()
     assert notices == []

@@ -10,70 +10,73 @@ from windows import show
 
 import napari_agglo as agglo
 from napari_agglo.errors import InvalidInput
-from napari_agglo.widgets._dataset import Material, Placement
-from napari_agglo.widgets._project import Project, project_of
-from napari_agglo.widgets._steps import Status, Step
+from napari_agglo.widgets import DataWidget, HierarchyWidget, TrainWidget
+from napari_agglo.widgets._dataset import Dataset, Placement
+from napari_agglo.widgets._dock import STEPS
+from napari_agglo.widgets._project import Built, Project, Regions, Trained
+from napari_agglo.widgets._qt import per_viewer
+from napari_agglo.widgets._steps import Status
 
 
 def states(project):
-    return [project.status(step).value for step in Step]
+    return [step.status(project).value for step in STEPS]
 
 
 def test_one_project_for_each_viewer(make_napari_viewer):
     one, two = make_napari_viewer(), make_napari_viewer()
-    assert project_of(one) is project_of(one)
-    assert project_of(one) is not project_of(two)
+    assert per_viewer(one, Project) is per_viewer(one, Project)
+    assert per_viewer(one, Project) is not per_viewer(two, Project)
 
 
-def test_from_nothing_to_a_session(material, tmp_path):
+def test_from_nothing_to_a_session(dataset, tmp_path):
     project = Project()
     assert states(project) == ["empty"] * 5
-    bare = replace(material, superpixels=None)
-    project.set_material(bare)
+    bare = replace(dataset, superpixels=None)
+    project.set_dataset(bare)
     assert states(project) == ["ready", "ready", "ready", "empty", "empty"]
-    material = bare.oversegmented()
-    graph = material.graph()
-    project.set_graph(graph, material)
+    dataset = bare.oversegmented()
+    graph = dataset.graph()
+    project.regions = Regions(dataset, graph)
     assert states(project)[0] == "done"
     tree = agglo.agglomerate(graph, "mean")
-    project.set_tree(tree, graph, project.policy, material.gold)
+    project.built = Built(tree, project.regions, project.policy, dataset.gold)
     assert states(project) == ["done", "ready", "done", "ready", "ready"]
-    project.set_curve(agglo.vi_curve(tree, material.gold))
+    project.set_curve(agglo.vi_curve(tree, dataset.gold))
     assert states(project)[3] == "done"
     session = agglo.Session.create(tmp_path / "a.agglo", graph)
-    project.set_session(session, tree, material.placement)
+    project.set_session(session, project.built)
     assert states(project)[4] == "done"
     project.close()
     assert session.read_only
 
 
-def test_other_data_make_the_graph_stale_and_another_policy_the_hierarchy(material):
+def test_other_data_make_the_graph_stale_and_another_policy_the_hierarchy(dataset):
     project = Project()
-    show(project, material)
-    policy = agglo.train(project.graph, material.gold, epochs=0, preset="minimal")
-    project.set_policy(policy, project.graph_of)
-    assert project.status(Step.TRAIN) is Status.DONE
-    assert project.status(Step.HIERARCHY) is Status.STALE
-    project.set_material(replace(material, per_plane=True))
-    assert project.status(Step.DATA) is Status.STALE
+    show(project, dataset)
+    policy = agglo.train(project.graph, dataset.gold, epochs=0, preset="minimal")
+    project.trained = Trained(policy, project.regions)
+    assert TrainWidget.status(project) is Status.DONE
+    assert HierarchyWidget.status(project) is Status.STALE
+    project.set_dataset(replace(dataset, per_plane=True))
+    assert DataWidget.status(project) is Status.STALE
 
 
 def test_no_cue_is_said_in_words():
-    bare = Material("bare", Placement.plain(2), image=np.zeros((4, 4)))
+    bare = Dataset("bare", Placement.plain(2), image=np.zeros((4, 4)))
     with pytest.raises(InvalidInput, match="boundary cue"):
         bare.graph()
     with pytest.raises(InvalidInput, match="boundary cue"):
         bare.oversegmented()
 
 
-def test_the_table_is_that_of_the_tree_and_of_the_session(material, tmp_path):
+def test_the_table_is_that_of_the_tree_and_of_the_session(dataset, tmp_path):
     project = Project()
-    show(project, material, 0.3)
+    show(project, dataset, 0.3)
     np.testing.assert_array_equal(project.table(), project.tree.lut(0.3))
     before = project.n_segments
     session = agglo.Session.create(tmp_path / "a.agglo", project.graph)
     session.threshold = 0.3
-    project.set_session(session, project.tree, material.placement)
+    project.set_session(session, project.built)
     assert project.n_segments == before
     np.testing.assert_array_equal(project.table(), project.tree.lut(0.3))
     first = int(session.segments()[0])

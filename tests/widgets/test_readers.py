@@ -16,8 +16,8 @@ LABELS = np.repeat(np.repeat(np.arange(1, 13, dtype=np.uint32).reshape(3, 4), 6,
 
 
 @pytest.fixture
-def folder(tmp_path, material):
-    graph = material.graph()
+def folder(tmp_path, dataset):
+    graph = dataset.graph()
     with agglo.Session.create(tmp_path / "cells.agglo", graph) as session:
         session.threshold = 0.3
     return tmp_path / "cells.agglo"

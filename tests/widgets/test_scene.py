@@ -8,7 +8,8 @@ from windows import draw, settle, show
 
 import napari_agglo as agglo
 from napari_agglo.widgets._napari import camera
-from napari_agglo.widgets._scene import OUTLINE, PREVIEW, SEGMENTATION, SUPERPIXELS, scene_of
+from napari_agglo.widgets._qt import per_viewer
+from napari_agglo.widgets._scene import OUTLINE, PREVIEW, SEGMENTATION, SUPERPIXELS, Scene
 
 
 def on_screen(layer):
@@ -17,7 +18,7 @@ def on_screen(layer):
 
 
 def test_the_segmentation_is_the_table_over_the_superpixels(viewer, shown):
-    layer = scene_of(viewer).segmentation
+    layer = per_viewer(viewer, Scene).segmentation
     expected = shown.tree.segment(0.3)
     np.testing.assert_array_equal(shown.graph.ids[on_screen(layer)], expected)
     np.testing.assert_allclose(layer.scale, shown.placement.scale)
@@ -27,14 +28,14 @@ def test_the_segmentation_is_the_table_over_the_superpixels(viewer, shown):
 @pytest.mark.parametrize("threshold", [0.0, 0.2, 0.45, 0.9])
 def test_a_tick_shows_the_segments_of_that_threshold(viewer, shown, threshold):
     shown.threshold = threshold
-    layer = scene_of(viewer).segmentation
+    layer = per_viewer(viewer, Scene).segmentation
     index = (40, 50)
     world = shown.placement.to_world(index)
     assert shown.id_of(layer.get_value(world, world=True)) == shown.tree.segment(threshold)[index]
 
 
 def test_a_segment_keeps_its_colour_as_it_grows(viewer, shown):
-    layer = scene_of(viewer).segmentation
+    layer = per_viewer(viewer, Scene).segmentation
     kept = total = 0
     for before, after in [(0.2, 0.25), (0.25, 0.3), (0.3, 0.4)]:
         shown.threshold = before
@@ -47,7 +48,7 @@ def test_a_segment_keeps_its_colour_as_it_grows(viewer, shown):
 
 
 def test_what_was_deleted_is_made_again_when_it_is_needed(viewer, shown):
-    scene = scene_of(viewer)
+    scene = per_viewer(viewer, Scene)
     shown.select(int(shown.table()[1]))
     scene.preview([np.array([1]), np.array([2])])
     scene.outline_superpixels(True)
@@ -67,7 +68,7 @@ def test_what_was_deleted_is_made_again_when_it_is_needed(viewer, shown):
 
 
 def test_renamed_hidden_and_reordered_layers_stay_the_users(viewer, shown):
-    scene = scene_of(viewer)
+    scene = per_viewer(viewer, Scene)
     layer = scene.segmentation
     layer.name, layer.opacity = "mine", 0.2
     viewer.add_image(np.zeros((4, 4)))
@@ -79,7 +80,7 @@ def test_renamed_hidden_and_reordered_layers_stay_the_users(viewer, shown):
 
 
 def test_the_active_segment_is_outlined_and_the_user_layer_stays_active(viewer, shown):
-    scene = scene_of(viewer)
+    scene = per_viewer(viewer, Scene)
     image = viewer.add_image(np.zeros((120, 140)))
     name = int(shown.table()[shown.graph.superpixels.image[60, 60]])
     shown.select(name)
@@ -94,7 +95,7 @@ def test_the_active_segment_is_outlined_and_the_user_layer_stays_active(viewer, 
 
 
 def test_only_the_selected_segments(viewer, shown):
-    scene = scene_of(viewer)
+    scene = per_viewer(viewer, Scene)
     labels = shown.table()[shown.graph.superpixels.image]
     names = np.unique(labels)[:2].tolist()
     shown.select(*names)
@@ -106,13 +107,13 @@ def test_only_the_selected_segments(viewer, shown):
     np.testing.assert_array_equal(on_screen(scene.segmentation), labels)
 
 
-def test_another_hierarchy_takes_the_place_of_the_first(viewer, project, material, material3d):
-    show(project, material)
+def test_another_hierarchy_takes_the_place_of_the_first(viewer, project, dataset, dataset3d):
+    show(project, dataset)
     draw()
-    show(project, material3d)
-    scene = scene_of(viewer)
+    show(project, dataset3d)
+    scene = per_viewer(viewer, Scene)
     assert [layer.name for layer in viewer.layers] == [SEGMENTATION]
-    assert scene.segmentation.data.shape == material3d.shape
+    assert scene.segmentation.data.shape == dataset3d.shape
     viewer.dims.ndisplay = 3
     draw()
     project.threshold = 0.35
@@ -120,9 +121,9 @@ def test_another_hierarchy_takes_the_place_of_the_first(viewer, project, materia
     np.testing.assert_array_equal(on_screen(scene.segmentation), project.tree.segment(0.35))
 
 
-def test_outlines_are_not_drawn_in_3d_and_come_back(viewer, project, material3d):
-    show(project, material3d)
-    scene = scene_of(viewer)
+def test_outlines_are_not_drawn_in_3d_and_come_back(viewer, project, dataset3d):
+    show(project, dataset3d)
+    scene = per_viewer(viewer, Scene)
     project.select(int(project.table()[1]))
     scene.outline_superpixels(True)
     viewer.dims.ndisplay = 3
@@ -134,11 +135,11 @@ def test_outlines_are_not_drawn_in_3d_and_come_back(viewer, project, material3d)
     assert scene.layer(SUPERPIXELS).visible
 
 
-def test_a_large_volume_has_a_coarse_level(viewer, project, monkeypatch, material3d):
+def test_a_large_volume_has_a_coarse_level(viewer, project, monkeypatch, dataset3d):
     monkeypatch.setattr("napari_agglo.widgets._scene.COARSE_VOXELS", 20_000)
     monkeypatch.setattr("napari_agglo.widgets._scene._SMALL", 20_000)
-    show(project, material3d)
-    layer = scene_of(viewer).segmentation
+    show(project, dataset3d)
+    layer = per_viewer(viewer, Scene).segmentation
     assert layer.multiscale
     assert len(layer.data) == 2
     assert np.prod(layer.data[1].shape) <= 20_000
@@ -149,19 +150,19 @@ def test_a_large_volume_has_a_coarse_level(viewer, project, monkeypatch, materia
     np.testing.assert_array_equal(np.asarray(layer.data[1]), expected[::step, ::step, ::step])
 
 
-def test_flying_there_shows_the_plane_and_centres_it(viewer, project, material3d):
-    show(project, material3d)
-    scene_of(viewer).fly_to((7, 30, 40), ((5, 20, 30), (9, 40, 50)))
-    scale = material3d.placement.scale
+def test_flying_there_shows_the_plane_and_centres_it(viewer, project, dataset3d):
+    show(project, dataset3d)
+    per_viewer(viewer, Scene).fly_to((7, 30, 40), ((5, 20, 30), (9, 40, 50)))
+    scale = dataset3d.placement.scale
     assert viewer.dims.point[0] == pytest.approx(7 * scale[0])
     assert camera(viewer).center[-2:] == pytest.approx((30 * scale[1], 40 * scale[2]))
 
 
-def test_a_divided_superpixel_is_shown_and_made_whole_again(viewer, shown, material, tmp_path):
+def test_a_divided_superpixel_is_shown_and_made_whole_again(viewer, shown, dataset, tmp_path):
     session = agglo.Session.create(tmp_path / "a.agglo", shown.graph)
     session.threshold = 0.3
-    shown.set_session(session, shown.tree, material.placement)
-    layer = scene_of(viewer).segmentation
+    shown.set_session(session, shown.built)
+    layer = per_viewer(viewer, Scene).segmentation
     before = on_screen(layer).copy()
     graph = session.graph
     big = int(np.argmax(np.bincount(graph.superpixels.image.ravel())[1:])) + 1
@@ -175,14 +176,14 @@ def test_a_divided_superpixel_is_shown_and_made_whole_again(viewer, shown, mater
     np.testing.assert_array_equal(on_screen(layer), before)
 
 
-def test_closing_the_session_leaves_the_tree(viewer, shown, material, tmp_path):
+def test_closing_the_session_leaves_the_tree(viewer, shown, dataset, tmp_path):
     session = agglo.Session.create(tmp_path / "a.agglo", shown.graph)
-    shown.set_session(session, shown.tree, material.placement)
+    shown.set_session(session, shown.built)
     first = int(session.segments()[0])
     session.merge(first, int(session.neighbours(first)[0]))
     shown.has_edited()
     shown.close_session()
-    layer = scene_of(viewer).segmentation
+    layer = per_viewer(viewer, Scene).segmentation
     np.testing.assert_array_equal(
-        on_screen(layer), shown.tree.lut(shown.threshold)[material.graph().superpixels.image]
+        on_screen(layer), shown.tree.lut(shown.threshold)[dataset.graph().superpixels.image]
     )

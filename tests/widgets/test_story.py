@@ -17,11 +17,12 @@ from windows import Watch, draw, settle
 
 import napari_agglo as agglo
 from napari_agglo.policy import LearnedPolicy
-from napari_agglo.widgets import _samples
+from napari_agglo.widgets import ProofreadWidget, _samples
 from napari_agglo.widgets._napari import camera
-from napari_agglo.widgets._project import project_of
-from napari_agglo.widgets._scene import OUTLINE, scene_of
-from napari_agglo.widgets._steps import Status, Step
+from napari_agglo.widgets._project import Project
+from napari_agglo.widgets._qt import per_viewer
+from napari_agglo.widgets._scene import OUTLINE, Scene
+from napari_agglo.widgets._steps import Status
 
 LEFT = Qt.MouseButton.LeftButton
 LONG = 240  # seconds: kernels may have to be compiled
@@ -41,8 +42,8 @@ class Person:
     def __init__(self, viewer):
         self.viewer = viewer
         _, self.dock = viewer.window.add_plugin_dock_widget("napari-agglo", "Agglo")
-        self.project = project_of(viewer)
-        self.scene = scene_of(viewer)
+        self.project = per_viewer(viewer, Project)
+        self.scene = per_viewer(viewer, Scene)
         self.rest()
 
     def rest(self):
@@ -92,25 +93,31 @@ def test_from_open_sample_to_an_exported_segmentation(
 
         person = Person(viewer)
         note("opening the dock")
-        assert [person.says(step) for step in Step] == ["ready", "ready", "ready", "empty", "empty"]
+        assert [person.says(step) for step in person.dock.steps] == [
+            "ready",
+            "ready",
+            "ready",
+            "empty",
+            "empty",
+        ]
 
         # Data, Train.
-        train = person.open(Step.TRAIN)
+        train = person.open("train")
         train.options.epochs.setValue(1)
         person.press(train.run.button)
-        assert person.says(Step.TRAIN) == "running"
+        assert person.says("train") == "running"
         person.rest()
         assert isinstance(project.policy, LearnedPolicy)
         assert "Hierarchy" in train.hint.text()
         note("training")
 
         # Hierarchy: build, scrub with the mouse, type, step with keys.
-        hierarchy = person.open(Step.HIERARCHY)
+        hierarchy = person.open("hierarchy")
         person.press(hierarchy.run.button)
         person.rest()
         note("building the hierarchy")
         assert project.threshold == 0.5
-        assert viewer.layers[-1] is scene_of(viewer).segmentation
+        assert viewer.layers[-1] is per_viewer(viewer, Scene).segmentation
         bar = hierarchy.scale.slider.slider
         QTest.mouseClick(bar, LEFT, pos=QPoint(4, bar.height() // 2))
         assert project.threshold < 0.5
@@ -121,7 +128,7 @@ def test_from_open_sample_to_an_exported_segmentation(
         note("scrubbing")
 
         # Evaluate: a click on a dot flies there.
-        evaluate = person.open(Step.EVALUATE)
+        evaluate = person.open("evaluate")
         person.press(evaluate.least)
         project.threshold = min(project.threshold, 0.1)  # with something left to mend
         evaluate.tabs.setCurrentIndex(2)
@@ -135,11 +142,11 @@ def test_from_open_sample_to_an_exported_segmentation(
         x, y = dots._points()
         Mouse(dots).click(x[0], y[0])
         assert project.active != 0
-        assert scene_of(viewer).layer(OUTLINE).visible
+        assert per_viewer(viewer, Scene).layer(OUTLINE).visible
         note("a click on a dot")
 
         # Proofread: mend a wrong split, see it counted, take it back, do it again.
-        proofread = person.open(Step.PROOFREAD)
+        proofread = person.open("proofread")
         person.press(proofread.bar.run.button)
         hands.step = proofread
         person.rest()
@@ -168,7 +175,7 @@ def test_from_open_sample_to_an_exported_segmentation(
         # Export what is seen.
         path = home / "mine.tif"
         monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: (str(path), ""))
-        hierarchy = person.open(Step.HIERARCHY)
+        hierarchy = person.open("hierarchy")
         person.press(hierarchy.export.labels)
         person.rest()
         labels = tifffile.imread(path)
@@ -179,14 +186,14 @@ def test_from_open_sample_to_an_exported_segmentation(
 
         # Close, and go on in another window.
         threshold, folder, centre = project.threshold, session.path, camera(viewer).center
-        person.open(Step.PROOFREAD)
+        person.open("proofread")
         person.press(proofread.bar.close_)
         person.rest()
         assert project.session is None
-        assert project.status(Step.PROOFREAD) is Status.READY
+        assert ProofreadWidget.status(project) is Status.READY
         other = make_napari_viewer(show=True)
         other.open(str(folder), plugin="napari-agglo")
-        again = project_of(other)
+        again = per_viewer(other, Project)
         settle(again, LONG)
         draw()
         note("opening it again")
@@ -195,8 +202,8 @@ def test_from_open_sample_to_an_exported_segmentation(
     np.testing.assert_array_equal(again.table(), mended)
     np.testing.assert_allclose(camera(other).center, centre)
     found = {type(one).__name__: one for one in other.window.dock_widgets.values()}
-    assert found["Dock"].headers[Step.PROOFREAD].button.isChecked()
-    scores = found["Dock"].steps[Step.PROOFREAD].scores
+    assert found["Dock"].headers["proofread"].button.isChecked()
+    scores = found["Dock"].steps["proofread"].scores
     while "VI" not in scores.words.text():
         QTest.qWait(20)
         settle(again, LONG)

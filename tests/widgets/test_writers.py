@@ -11,8 +11,9 @@ import napari_agglo as agglo
 from napari_agglo.errors import AggloError
 from napari_agglo.volumes import open_volume
 from napari_agglo.widgets import _scene
-from napari_agglo.widgets._dataset import Material, Placement
-from napari_agglo.widgets._scene import scene_of
+from napari_agglo.widgets._dataset import Dataset, Placement
+from napari_agglo.widgets._qt import per_viewer
+from napari_agglo.widgets._scene import Scene
 from napari_agglo.widgets._writers import write_session
 
 
@@ -22,13 +23,13 @@ def sparse(project, crop):
     superpixels = agglo.oversegment(crop.cues["boundary"]).astype(np.int64) * 1000
     placement = Placement((2.0, 1.0), (0.0, 0.0))
     cues = {"boundary": crop.cues["boundary"]}
-    show(project, Material("sparse", placement, cues=cues, superpixels=superpixels))
+    show(project, Dataset("sparse", placement, cues=cues, superpixels=superpixels))
     return project
 
 
 @pytest.mark.parametrize("name", ["a.h5", "a.ome.zarr", "a.tif", "a.npz"])
 def test_a_hierarchy_is_written_with_its_own_ids(viewer, sparse, tmp_path, name):
-    layer = scene_of(viewer).segmentation
+    layer = per_viewer(viewer, Scene).segmentation
     expected = sparse.tree.segment(sparse.threshold)
     assert (np.asarray(layer.data) != expected).any(), "test invalid"
     written = viewer.layers.save(str(tmp_path / name), plugin="napari-agglo")
@@ -66,7 +67,7 @@ def save_selected(viewer, path, by, monkeypatch):
 def test_the_menu_writes_own_ids_whoever_writes(
     viewer, sparse, tmp_path, monkeypatch, by, name, isolated
 ):
-    scene = scene_of(viewer)
+    scene = per_viewer(viewer, Scene)
     viewer.layers.selection = {scene.segmentation}
     scene.isolate(isolated)
     save_selected(viewer, tmp_path / name, by, monkeypatch)
@@ -88,8 +89,8 @@ def test_a_large_volume_is_saved_in_full(viewer, project, crop, tmp_path, monkey
     boundary = np.stack([crop.cues["boundary"]] * 3)
     superpixels = agglo.oversegment(boundary).astype(np.uint64) + 2**40
     cues = {"boundary": boundary}
-    show(project, Material("large", Placement.plain(3), cues=cues, superpixels=superpixels))
-    layer = scene_of(viewer).segmentation
+    show(project, Dataset("large", Placement.plain(3), cues=cues, superpixels=superpixels))
+    layer = per_viewer(viewer, Scene).segmentation
     assert layer.multiscale, "test invalid"
     for plugin in ("napari", "napari-agglo"):
         layer.save(str(tmp_path / f"{plugin}.tif"), plugin=plugin)
@@ -99,7 +100,7 @@ def test_a_large_volume_is_saved_in_full(viewer, project, crop, tmp_path, monkey
 
 
 def test_a_duplicate_is_a_copy_of_what_was_seen(viewer, sparse, tmp_path):
-    layer = scene_of(viewer).segmentation
+    layer = per_viewer(viewer, Scene).segmentation
     expected = sparse.tree.segment(sparse.threshold)
     copy = viewer.add_layer(type(layer).create(*layer.as_layer_data_tuple()))
     sparse.threshold = 0.9
@@ -112,7 +113,7 @@ def test_a_duplicate_is_a_copy_of_what_was_seen(viewer, sparse, tmp_path):
 
 
 def test_all_segments_are_written_also_if_some_are_shown(viewer, sparse, tmp_path):
-    scene_of(viewer).isolate(True)
+    per_viewer(viewer, Scene).isolate(True)
     viewer.layers.save(str(tmp_path / "a.tif"), plugin="napari-agglo")
     assert (open_volume(tmp_path / "a.tif").load() > 0).all()
 
@@ -127,10 +128,10 @@ def test_a_hierarchy_becomes_a_session(viewer, sparse, tmp_path):
 
 
 def test_a_session_is_copied_with_its_edits(viewer, sparse, tmp_path):
-    graph, policy = sparse.tree_of
+    graph, policy = sparse.built.regions.graph, sparse.built.policy
     session = agglo.Session.create(tmp_path / "first.agglo", graph, policy)
     session.threshold = sparse.threshold
-    sparse.set_session(session, sparse.tree, sparse.placement)
+    sparse.set_session(session, sparse.built)
     first = int(session.segments()[0])
     session.merge(first, int(session.neighbours(first)[0]))
     sparse.has_edited()
@@ -151,7 +152,7 @@ def test_any_labels_are_written(viewer, tmp_path):
 
 def test_refused(viewer, sparse, tmp_path):
     (tmp_path / "there.agglo").mkdir()
-    shown = scene_of(viewer).segmentation
+    shown = per_viewer(viewer, Scene).segmentation
     with pytest.raises(AggloError, match="is there already"):
         write_session(str(tmp_path / "there.agglo"), *shown.as_layer_data_tuple()[:2])
     other = viewer.add_labels(np.ones((3, 4), int))

@@ -111,7 +111,7 @@ class Choice:
 
 
 @dataclass(frozen=True, eq=False)
-class Material:
+class PanelData:
     """What all panels share, taken on the main thread: arrays, never layers."""
 
     graph: RegionGraph
@@ -144,9 +144,7 @@ class Prepared:
     policy: Policy | None = None
 
 
-def prepare(
-    choices: list[Choice], material: Material, progress: ProgressCallback
-) -> list[Prepared]:
+def prepare(choices: list[Choice], shared: PanelData, progress: ProgressCallback) -> list[Prepared]:
     """Train, agglomerate and judge what was chosen; it may be cancelled at any time."""
     made = []
     for k, choice in enumerate(choices):
@@ -156,13 +154,13 @@ def prepare(
             done = 1000 * k + round(999 * getattr(inner, "share", inner.fraction))
             progress(Progress(f"{name}: {inner.stage}", done, total))
 
-        made.append(_one(choice, material, told))
+        made.append(_one(choice, shared, told))
     return made
 
 
-def _one(choice: Choice, material: Material, progress: ProgressCallback) -> Prepared:
+def _one(choice: Choice, shared: PanelData, progress: ProgressCallback) -> Prepared:
     if choice.kind in ("gold", "labels"):
-        shape = material.graph.superpixels.image.shape
+        shape = shared.graph.superpixels.image.shape
         if tuple(choice.value.shape) != shape:
             raise InvalidInput(
                 f"{choice.name} has the shape {tuple(choice.value.shape)}, but the image has "
@@ -172,25 +170,25 @@ def _one(choice: Choice, material: Material, progress: ProgressCallback) -> Prep
     if choice.kind == "table":
         return Prepared(choice, table=choice.value)
     if choice.kind in SESSION:
-        tree = _session_tree(choice, material, progress)
-        return Prepared(choice, cut=Cut(tree, _curve(tree, material.gold, progress)))
-    policy = _policy(choice, material, progress)
-    tree = agglomerate(material.graph, policy, progress=progress)
-    return Prepared(choice, cut=Cut(tree, _curve(tree, material.gold, progress)), policy=policy)
+        tree = _session_tree(choice, shared, progress)
+        return Prepared(choice, cut=Cut(tree, _curve(tree, shared.gold, progress)))
+    policy = _policy(choice, shared, progress)
+    tree = agglomerate(shared.graph, policy, progress=progress)
+    return Prepared(choice, cut=Cut(tree, _curve(tree, shared.gold, progress)), policy=policy)
 
 
-def _session_tree(choice: Choice, material: Material, progress: ProgressCallback) -> MergeTree:
+def _session_tree(choice: Choice, shared: PanelData, progress: ProgressCallback) -> MergeTree:
     session: Session = choice.value
     if choice.kind == "edited":
         return session.edited_tree(progress)
-    return refined(session.tree, material.graph.superpixels)  # some may be divided by now
+    return refined(session.tree, shared.graph.superpixels)  # some may be divided by now
 
 
 def _curve(tree: MergeTree, gold: Any, progress: ProgressCallback) -> Any:
     return None if gold is None else vi_curve(tree, gold, progress=progress)
 
 
-def _policy(choice: Choice, material: Material, progress: ProgressCallback) -> Policy:
+def _policy(choice: Choice, shared: PanelData, progress: ProgressCallback) -> Policy:
     if choice.kind == "mean":
         return MeanPolicy()
     if choice.kind == "current":
@@ -198,12 +196,12 @@ def _policy(choice: Choice, material: Material, progress: ProgressCallback) -> P
         return policy
     if choice.kind == "file":
         return load_policy(Path(choice.value))
-    known = material.policies.get(choice.value)
+    known = shared.policies.get(choice.value)
     if known is not None:
         return known
-    if material.gold is None:
+    if shared.gold is None:
         raise InvalidInput(
             f"A policy is trained by the strategy {choice.value!r} from gold, and there is none; "
             "give gold labels in step 1, Data, or choose something else."
         )
-    return train(material.graph, material.gold, strategy=choice.value, progress=progress)
+    return train(shared.graph, shared.gold, strategy=choice.value, progress=progress)

@@ -13,10 +13,17 @@ from qtpy.QtCore import QTimer
 from napari_agglo._progress import ProgressCallback
 from napari_agglo.errors import InvalidInput
 from napari_agglo.policy import Policy
-from napari_agglo.widgets._project import Project, project_of
-from napari_agglo.widgets._qt import tell_error
-from napari_agglo.widgets._scene import scene_of
-from napari_agglo.widgets.compare._choices import SESSION, Choice, Material, Mode, Prepared, prepare
+from napari_agglo.widgets._project import Project
+from napari_agglo.widgets._qt import per_viewer, tell_error
+from napari_agglo.widgets._scene import Scene
+from napari_agglo.widgets.compare._choices import (
+    SESSION,
+    Choice,
+    Mode,
+    PanelData,
+    Prepared,
+    prepare,
+)
 from napari_agglo.widgets.compare._comparison import Comparison, Focus
 from napari_agglo.widgets.compare._grid import Stage
 from napari_agglo.widgets.hierarchy._threshold import Ticks
@@ -34,8 +41,8 @@ class Director:
 
     def __init__(self, viewer: Any) -> None:
         self._viewer = weakref.ref(viewer)
-        self.project: Project = project_of(viewer)
-        self.stage = Stage(viewer, scene_of(viewer))
+        self.project = per_viewer(viewer, Project)
+        self.stage = Stage(viewer, per_viewer(viewer, Scene))
         self.comparison: Comparison | None = None
         self.ticks: Ticks | None = None
         self.differing: int | None = None  # the panel whose differences from the first are shown
@@ -56,18 +63,18 @@ class Director:
 
     def start(self, choices: list[Choice]) -> None:
         """Prepare what was chosen in a worker, and show it when it is ready."""
-        graph, material = self.project.graph, self.project.graph_of
+        graph, regions = self.project.graph, self.project.regions
         if graph is None:
             tell_error(
                 InvalidInput("There are no regions to compare yet; build them in step 1 or 3.")
             )
             return
         gold = self.project.gold
-        if gold is None and material is not None:
-            gold = material.gold
+        if gold is None and regions is not None:
+            gold = regions.dataset.gold
         if self._policies_of is not graph:
             self._policies, self._policies_of = {}, graph
-        shared = Material(graph, gold, dict(self._policies))
+        shared = PanelData(graph, gold, dict(self._policies))
 
         def work(progress: ProgressCallback) -> tuple[list[Prepared], Comparison]:
             made = prepare(choices, shared, progress)
@@ -227,15 +234,3 @@ def _image_under(viewer: Any, placement: Any) -> Image | None:
     ]
     seen = [layer for layer in fitting if layer.visible]
     return (seen or fitting or [None])[0]
-
-
-_directors: weakref.WeakKeyDictionary[Any, Director] = weakref.WeakKeyDictionary()
-
-
-def director_of(viewer: Any) -> Director:
-    """Return the director of a viewer; there is one for each."""
-    real = getattr(viewer, "__wrapped__", viewer)
-    director = _directors.get(real)
-    if director is None:
-        director = _directors[real] = Director(real)
-    return director

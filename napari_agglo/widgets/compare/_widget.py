@@ -27,14 +27,22 @@ from qtpy.QtWidgets import (
 from napari_agglo.errors import InvalidInput
 from napari_agglo.policy import MeanPolicy
 from napari_agglo.widgets._jobs import RunRow
-from napari_agglo.widgets._project import Project, project_of
-from napari_agglo.widgets._qt import link, link_viewer, tell_error, theme_colours, when_gone
-from napari_agglo.widgets._scene import Scene, scene_of
-from napari_agglo.widgets._step_widget import close_with_window
+from napari_agglo.widgets._project import Project
+from napari_agglo.widgets._qt import (
+    link,
+    link_viewer,
+    per_viewer,
+    real_viewer,
+    tell_error,
+    theme_colours,
+    when_gone,
+)
+from napari_agglo.widgets._scene import Scene
+from napari_agglo.widgets._steps import close_with_window
 from napari_agglo.widgets.compare._choices import STRATEGIES, Choice, Mode
 from napari_agglo.widgets.compare._comparison import Comparison
 from napari_agglo.widgets.compare._differences import Differing
-from napari_agglo.widgets.compare._director import COMPARE, director_of
+from napari_agglo.widgets.compare._director import COMPARE, Director
 from napari_agglo.widgets.compare._playback import Film, Player
 from napari_agglo.widgets.hierarchy._slider import MarkedSlider
 from napari_agglo.widgets.plots import SplitVIPlot
@@ -148,7 +156,7 @@ class Choosing(QWidget):
         project = self._project
         if project.gold is not None:
             return project.gold
-        return None if project.graph_of is None else project.graph_of.gold
+        return None if project.regions is None else project.regions.dataset.gold
 
     def _choices(self) -> dict[str, Choice]:
         project = self._project
@@ -201,10 +209,10 @@ class CompareWidget(QWidget):
     def __init__(self, napari_viewer: Any) -> None:
         super().__init__()
         self.setObjectName("agglo compare")
-        viewer = getattr(napari_viewer, "__wrapped__", napari_viewer)
+        viewer = real_viewer(napari_viewer)
         self.viewer = viewer
-        self.project, self.scene = project_of(viewer), scene_of(viewer)
-        self.director = director_of(viewer)
+        self.project, self.scene = per_viewer(viewer, Project), per_viewer(viewer, Scene)
+        self.director = per_viewer(viewer, Director)
         self.hint = QLabel(_HINT)
         self.hint.setWordWrap(True)
         self.choosing = Choosing(viewer, self.project, self.scene)

@@ -1,4 +1,4 @@
-"""From the chosen layers to material: all that can be refused without reading a pixel."""
+"""From the chosen layers to a dataset: all that can be refused without reading a pixel."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from napari_agglo.errors import InvalidInput
-from napari_agglo.widgets._dataset import Material, Placement
+from napari_agglo.widgets._dataset import Dataset, Placement
 from napari_agglo.widgets.data._guess_roles import BOUNDARY
 from napari_agglo.widgets.data._layers import (
     data_of,
@@ -47,8 +47,8 @@ class Trouble(InvalidInput):
 Placed = tuple[str, Any, tuple[int, ...], Placement]  # what it is called, layer, shape, place
 
 
-def material_of(chosen: Selection) -> Material:
-    """Return what is chosen as material, or raise the `Trouble` with it."""
+def dataset_of(chosen: Selection) -> Dataset:
+    """Return the chosen layers as a dataset, or raise the `Trouble` with it."""
     rows = [row for row in chosen.rows if row.used]
     if not rows:
         raise _no_cue(chosen)
@@ -69,7 +69,7 @@ def material_of(chosen: Selection) -> Material:
     if used:
         placed.append((image.name, image, first.shape, placement_of(image)))
     _check_together(placed)
-    return Material(
+    return Dataset(
         name=str(image.name if used else first.layer.name),
         placement=first.placement,
         cues={row.name: row.data for row in sorted(rows, key=_in_order)},

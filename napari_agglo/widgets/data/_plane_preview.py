@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from napari.layers import Labels
 
-from napari_agglo.widgets._dataset import Material, Placement
+from napari_agglo.widgets._dataset import Dataset, Placement
 from napari_agglo.widgets._napari import role, role_of
 from napari_agglo.widgets.data._selection import Selection
 
@@ -18,13 +18,13 @@ PREVIEW = "preview"  # the name of the job, and of the role of the layer
 
 def preview_plane(viewer: Any, selection: Selection) -> None:
     """Compute the superpixels of one plane in the background, and show their outlines."""
-    material = selection.project.material
-    if material is None:
+    dataset = selection.project.dataset
+    if dataset is None:
         return
-    plane, placement = _plane_of(viewer, material)
+    plane, placement = _plane_of(viewer, dataset)
     held = weakref.ref(viewer)
     # The regions that were built have superpixels already: what is wanted is how they would be.
-    bare = replace(material, superpixels=None, partition=None, start=None, gold=None)
+    bare = replace(dataset, superpixels=None, partition=None, start=None, gold=None)
     flat = replace(bare, per_plane=False, placement=Placement.plain(2))
 
     def work(progress: Any) -> Any:
@@ -61,9 +61,9 @@ def remove_preview(viewer: Any) -> None:
         viewer.layers.remove(layer)
 
 
-def _plane_of(viewer: Any, material: Material) -> tuple[tuple[Any, ...], Placement]:
+def _plane_of(viewer: Any, dataset: Dataset) -> tuple[tuple[Any, ...], Placement]:
     """Return the index of the plane that is seen, and where it lies."""
-    place, shape = material.placement, material.shape
+    place, shape = dataset.placement, dataset.shape
     extra = viewer.dims.ndim - len(shape)
     index: list[Any] = []
     translate = list(place.translate)

@@ -11,9 +11,10 @@ from typing import Any
 from psygnal import Signal
 
 from napari_agglo.errors import InvalidInput
-from napari_agglo.widgets._project import Project, project_of
-from napari_agglo.widgets._scene import Scene, scene_of
-from napari_agglo.widgets.data._check import Trouble, material_of
+from napari_agglo.widgets._project import Project
+from napari_agglo.widgets._qt import per_viewer
+from napari_agglo.widgets._scene import Scene
+from napari_agglo.widgets.data._check import Trouble, dataset_of
 from napari_agglo.widgets.data._cue_table import CueRow
 from napari_agglo.widgets.data._guess_roles import (
     BOUNDARY,
@@ -53,15 +54,15 @@ class Selection:
     per_plane, min_size, nan_is_boundary
         How superpixels are computed.
     trouble : Trouble or None
-        Why it makes no material.
+        Why it makes no dataset.
     """
 
     changed = Signal()
 
-    def __init__(self, viewer: Any, project: Project, scene: Scene) -> None:
+    def __init__(self, viewer: Any) -> None:
         self._viewer = weakref.ref(viewer)
-        self.project = project
-        self._scene = scene
+        self.project = per_viewer(viewer, Project)
+        self._scene = per_viewer(viewer, Scene)
         self.image: Any = None
         self.gold: Any = None
         self.superpixels: Any = None
@@ -253,18 +254,18 @@ class Selection:
     # What follows.
 
     def _update(self) -> None:
-        """Tell the project, if what is chosen makes another material than before."""
+        """Tell the project, if what is chosen makes another dataset than before."""
         try:
-            material, trouble = material_of(self), None
+            dataset, trouble = dataset_of(self), None
         except Trouble as found:
-            material, trouble = None, found
+            dataset, trouble = None, found
         except InvalidInput as found:
-            material, trouble = None, Trouble(str(found))
-        key = str(trouble) if material is None else _key_of(material)
+            dataset, trouble = None, Trouble(str(found))
+        key = str(trouble) if dataset is None else _key_of(dataset)
         self.trouble = trouble
         if key != self._key:
             self._key = key
-            self.project.set_material(material, "" if trouble is None else str(trouble))
+            self.project.set_dataset(dataset, "" if trouble is None else str(trouble))
         self.changed.emit()
 
 
@@ -272,13 +273,13 @@ def _length(layer: Any, axis: int) -> int:
     return int(shape_of(layer)[axis])
 
 
-def _key_of(material: Any) -> Any:
-    """Return what must change for a material to be another one; arrays go by their identity."""
-    arrays = (material.image, material.superpixels, material.gold, material.start)
+def _key_of(dataset: Any) -> Any:
+    """Return what must change for a dataset to be another one; arrays go by their identity."""
+    arrays = (dataset.image, dataset.superpixels, dataset.gold, dataset.start)
     return (
-        material.name, material.placement, tuple(id(one) for one in arrays),
-        tuple((name, _identity(cue)) for name, cue in material.cues.items()),
-        tuple(material.ranges.items()), material.per_plane, material.min_size, material.nan,
+        dataset.name, dataset.placement, tuple(id(one) for one in arrays),
+        tuple((name, _identity(cue)) for name, cue in dataset.cues.items()),
+        tuple(dataset.ranges.items()), dataset.per_plane, dataset.min_size, dataset.nan,
     )  # fmt: skip
 
 
@@ -289,15 +290,3 @@ def _identity(data: Any) -> Any:
     if hasattr(data, "__array_interface__"):
         return (data.__array_interface__["data"][0], data.shape, str(data.dtype))
     return id(data)
-
-
-_selections: weakref.WeakKeyDictionary[Any, Selection] = weakref.WeakKeyDictionary()
-
-
-def selection_of(viewer: Any) -> Selection:
-    """Return the selection of a viewer; there is one for each, made when first asked for."""
-    real = getattr(viewer, "__wrapped__", viewer)
-    selection = _selections.get(real)
-    if selection is None:
-        selection = _selections[real] = Selection(real, project_of(real), scene_of(real))
-    return selection

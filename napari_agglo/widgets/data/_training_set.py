@@ -64,22 +64,19 @@ class TrainingPart(QGroupBox):
         self.list.setVisible(bool(names))
         self.empty.setVisible(not names)
         self.remove.setVisible(bool(names))
-        material = self._project.material
-        self.add.setEnabled(material is not None and material.gold is not None)
+        dataset = self._project.dataset
+        self.add.setEnabled(dataset is not None and dataset.gold is not None)
 
     def _add(self) -> None:
-        material = self._project.material
-        if material is None or material.gold is None:
+        dataset = self._project.dataset
+        if dataset is None or dataset.gold is None:
             warn("To train on a volume, choose its gold labels first.")
             return
-        if any(one.gold is material.gold for one in self._project.training):
-            tell(f"{material.name} is among the volumes already.")
+        if any(one.gold is dataset.gold for one in self._project.training):
+            tell(f"{dataset.name} is among the volumes already.")
             return
-        self._project.training.append(material)
-        self._project.status_changed.emit()
+        self._project.training = (*self._project.training, dataset)
 
     def _remove(self) -> None:
         row = self.list.currentRow()
-        if 0 <= row < len(self._project.training):
-            del self._project.training[row]
-            self._project.status_changed.emit()
+        self._project.training = [one for k, one in enumerate(self._project.training) if k != row]

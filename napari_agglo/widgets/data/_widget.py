@@ -25,15 +25,15 @@ from superqt import QCollapsible
 from napari_agglo.superpixels import CueKind, boundary_cue
 from napari_agglo.widgets._jobs import RunRow
 from napari_agglo.widgets._napari import role
-from napari_agglo.widgets._qt import close_up, link, tell_error
-from napari_agglo.widgets._step_widget import StepWidget
-from napari_agglo.widgets._steps import Status, Step
+from napari_agglo.widgets._project import Project, Regions
+from napari_agglo.widgets._qt import close_up, link, per_viewer, tell_error
+from napari_agglo.widgets._steps import Status, StepWidget
 from napari_agglo.widgets.data._check import Trouble
 from napari_agglo.widgets.data._cue_table import CueTable
 from napari_agglo.widgets.data._guess_roles import BOUNDARY
 from napari_agglo.widgets.data._layers import data_of, is_rgb, placement_of
 from napari_agglo.widgets.data._plane_preview import PREVIEW, preview_plane, remove_preview
-from napari_agglo.widgets.data._selection import Selection, selection_of
+from napari_agglo.widgets.data._selection import Selection
 from napari_agglo.widgets.data._training_set import TrainingPart
 
 # A box to choose a layer from, or none.
@@ -320,7 +320,9 @@ class SuperpixelPart(QWidget):
 class DataWidget(StepWidget):
     """Choose image, cues, gold and superpixels; build the regions."""
 
-    step = Step.DATA
+    key = "data"
+    title = "Data"
+    purpose = "choose the image, its boundary cues, and gold labels if you have some."
     hints = {  # noqa: RUF012 - what to do next
         Status.EMPTY: "Open an image, or a sample: File > Open Sample > Agglo.",
         Status.READY: "Ready. Build the regions here, or go on to step 2 or 3, which do it too.",
@@ -329,7 +331,9 @@ class DataWidget(StepWidget):
     }
 
     def __init__(self, napari_viewer: Any) -> None:
-        selection = selection_of(napari_viewer)  # the first one tells the project what is there
+        selection = per_viewer(
+            napari_viewer, Selection
+        )  # the first one tells the project what is there
         super().__init__(napari_viewer)
         self.selection = selection
         self.image = LayerBox(
@@ -349,7 +353,7 @@ class DataWidget(StepWidget):
         self.trouble = TroublePart()
         self.run = RunRow(
             self.project,
-            self.step.value,
+            self.key,
             "Build regions",
             "Compute superpixels and what is known of each and of the boundaries between them.",
             self._build,
@@ -362,6 +366,16 @@ class DataWidget(StepWidget):
         link(self, self.selection.changed, self._follow)
         self.start()
         self._follow()
+
+    @staticmethod
+    def _status(project: Project) -> Status:
+        regions, dataset = project.regions, project.dataset
+        if regions is None:
+            if dataset is None:
+                return Status.EMPTY if project.graph is None else Status.DONE  # an opened session
+            return Status.READY
+        current = dataset is None or dataset is regions.dataset
+        return Status.DONE if current else Status.STALE
 
     def _lay_out(self) -> None:
         top = QFormLayout()
@@ -381,15 +395,15 @@ class DataWidget(StepWidget):
         if status is Status.EMPTY and self.project.trouble:
             return ""  # the box of the trouble says it
         if status is Status.DONE:
-            gold = self.project.material is not None and self.project.material.gold is not None
+            gold = self.project.dataset is not None and self.project.dataset.gold is not None
             return "Done. Next: " + ("step 2, Train." if gold else "step 3, Hierarchy.")
         return super().hint_for(status)
 
     def update_state(self, status: Status) -> None:
         """Follow the project."""
-        ready = self.project.material is not None
+        ready = self.project.dataset is not None
         self.run.set_ready(ready, self.project.trouble)
-        graph = self.project.built
+        graph = None if self.project.regions is None else self.project.regions.graph
         words = "" if graph is None else (
             f"{graph.n_regions:,} superpixels, {graph.n_boundaries:,} boundaries between them."
         )  # fmt: skip
@@ -409,17 +423,17 @@ class DataWidget(StepWidget):
         self.cues.setVisible(bool(chosen.rows))
 
     def _build(self) -> None:
-        material = self.project.material
-        if material is None:
+        dataset = self.project.dataset
+        if dataset is None:
             return
         project, viewer = self.project, self.viewer
 
-        def work(progress: Any) -> Any:
-            whole = material.oversegmented(progress)
-            return whole.graph(progress), whole
+        def work(progress: Any) -> Regions:
+            whole = dataset.oversegmented(progress)
+            return Regions(whole, whole.graph(progress))
 
-        def done(result: Any) -> None:
+        def done(regions: Regions) -> None:
             remove_preview(viewer)
-            project.set_graph(*result)
+            project.regions = regions
 
-        project.jobs.start(self.step.value, "Building regions", work, done, tell_error)
+        project.jobs.start(self.key, "Building regions", work, done, tell_error)

@@ -58,8 +58,9 @@ class Edited:
     def policy(self) -> Policy | None:
         """The policy of the hierarchy; edits may have taught another."""
         session = self._project.session
-        policy: Policy | None = self._project.tree_of[1]
-        return policy if session is None or not self.there else session.policy
+        if session is not None and self.there:
+            return session.policy
+        return None if self._project.built is None else self._project.built.policy
 
     @property
     def state(self) -> object:
@@ -125,7 +126,7 @@ class Curves:
     @property
     def name(self) -> str:
         """What the curve of the hierarchy on the screen is called."""
-        return policy_name(self._project.tree_of[1])
+        return policy_name(None if self._project.built is None else self._project.built.policy)
 
     def set_theme(self, background: str, foreground: str) -> None:
         self.split.set_theme(background, foreground)
@@ -134,7 +135,7 @@ class Curves:
     def draw(self) -> None:
         """Draw the curves that there are."""
         curve, project = self._project.curve, self._project
-        of = (project.tree_of[0], project.gold)
+        of = (project.built and project.built.regions, project.gold)
         if any(one is not other for one, other in zip(of, self._of, strict=True)):
             self._of = of
             self._drawn.clear()

@@ -6,7 +6,6 @@ is then put together from these counts, without a look at the images.
 
 from __future__ import annotations
 
-import weakref
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -31,11 +30,12 @@ from napari_agglo.evaluate._metrics import merged_rows
 from napari_agglo.graph import RegionGraph
 from napari_agglo.volumes import DenseLabels, dense_labels
 from napari_agglo.widgets._project import Project
-from napari_agglo.widgets._steps import Step
+from napari_agglo.widgets._qt import per_viewer
 
 if TYPE_CHECKING:
     import pandas as pd
 
+EVALUATE = "evaluate"  # the job that compares with gold
 NUMBERS = "numbers"  # the job that follows the threshold
 _WAIT = 120  # milliseconds without a change after which numbers and breakdown follow
 
@@ -56,8 +56,8 @@ class Comparison:
 
     changed = Signal()  # numbers and breakdown are those of now, or gone
 
-    def __init__(self, project: Project) -> None:
-        self._project = weakref.ref(project)
+    def __init__(self, viewer: Any) -> None:
+        self.project = project = per_viewer(viewer, Project)
         self.counts: Counts | None = None
         self.numbers: pd.Series[float] | None = None
         self.breakdown: Breakdown | None = None
@@ -71,29 +71,20 @@ class Comparison:
         project.closing.connect(self._close)
 
     @property
-    def project(self) -> Project:
-        """The project; it is there as long as anybody asks."""
-        project = self._project()
-        if project is None:
-            raise RuntimeError("the project of this comparison is gone")
-        return project
-
-    @property
     def waiting(self) -> bool:
         """Whether numbers and breakdown are about to follow."""
         jobs = self.project.jobs
-        running = jobs[NUMBERS] is not None or jobs[Step.EVALUATE.value] is not None
+        running = jobs[NUMBERS] is not None or jobs[EVALUATE] is not None
         return running or self._timer.isActive()
 
     def adopt_gold(self) -> None:
         """Compare with the gold that was chosen after the hierarchy was built."""
-        project, material = self.project, self.project.material
-        if material is None or material.gold is None or project.graph is None:
+        project, dataset = self.project, self.project.dataset
+        if dataset is None or dataset.gold is None or project.graph is None:
             return
-        fits = tuple(material.gold.shape) == project.graph.superpixels.image.shape
-        if project.tree is not None and fits and material.gold is not project.gold:
-            project.gold = material.gold
-            project.set_curve(None)
+        fits = tuple(dataset.gold.shape) == project.graph.superpixels.image.shape
+        if project.tree is not None and fits and dataset.gold is not project.gold:
+            project.set_gold(dataset.gold)
 
     def want(self) -> None:
         """Bring it up to date: somebody is looking."""
@@ -111,9 +102,9 @@ class Comparison:
         tree, graph, gold, curve = project.tree, project.graph, project.gold, project.curve
         if tree is None or graph is None or gold is None:
             return
-        painted = project.gold_paint.since(Step.EVALUATE.value)
+        painted = project.is_painted(project.built)
         curve = None if painted else curve
-        counts = self.counts if self._fits() and not painted else None
+        counts, strokes = self.counts if self._fits() and not painted else None, project.strokes
 
         def work(progress: ProgressCallback) -> tuple[pd.DataFrame, Counts]:
             array = np.asarray(gold)
@@ -129,15 +120,15 @@ class Comparison:
                 return  # of what is no longer there
             self.counts = made
             if project.curve is None or painted:
-                project.set_curve(found)
+                project.set_curve(found, strokes)
             self.want()
 
-        job = project.jobs.start(Step.EVALUATE.value, "Comparing with gold", work, done)
+        job = project.jobs.start(EVALUATE, "Comparing with gold", work, done)
         if job is not None:
             job.ended.connect(lambda: self._ended(job.cancelled, tree))
 
     def _ended(self, cancelled: bool, tree: object) -> None:
-        fits = self._project() is not None and self._fits()
+        fits = self._fits()
         self._declined = tree if cancelled or not fits else None
 
     def _fits(self) -> bool:
@@ -167,7 +158,7 @@ class Comparison:
             job.ended.connect(self._restart)
 
     def _restart(self) -> None:
-        if self._again and self._project() is not None:
+        if self._again:
             self._again = False
             self._timer.start()
 
@@ -208,14 +199,3 @@ def _part(progress: ProgressCallback, begin: float, end: float) -> ProgressCallb
         progress(Progress(inner.stage, round(1000 * done), 1000))
 
     return tell
-
-
-_comparisons: weakref.WeakKeyDictionary[Project, Comparison] = weakref.WeakKeyDictionary()
-
-
-def comparison_of(project: Project) -> Comparison:
-    """Return the comparison of a project; there is one for each."""
-    found = _comparisons.get(project)
-    if found is None:
-        found = _comparisons[project] = Comparison(project)
-    return found

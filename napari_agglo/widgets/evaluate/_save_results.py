@@ -84,14 +84,15 @@ class Export(QPushButton):
             self._edited.ask_tree(lambda tree: self._report(tree, path))
 
     def _report(self, tree: MergeTree, path: str) -> None:
-        project, material = self._project, self._project.graph_of
+        project, regions = self._project, self._project.regions
+        dataset = None if regions is None else regions.dataset
         gold, at, which = project.gold, project.threshold, self._which()
-        if material is not None and material.shape != tree.superpixels.image.shape:
-            material = None  # a session of something else is open
+        if dataset is not None and dataset.shape != tree.superpixels.image.shape:
+            dataset = None  # a session of something else is open
         policy = self._edited.policy
         name = policy_name(policy) + (EDITED_SUFFIX if self._edited.there else "")
-        image = "image" if material is None else material.name
-        backdrop = None if material is None else material.image
+        image = "image" if dataset is None else dataset.name
+        backdrop = None if dataset is None else dataset.image
         spacing = None if project.graph is None else project.graph.spacing
         record = policy_record(policy)
         records = {} if record is None else {name: record}

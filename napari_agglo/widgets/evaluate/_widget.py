@@ -20,11 +20,11 @@ from qtpy.QtWidgets import (
 
 from napari_agglo.evaluate import minimum
 from napari_agglo.widgets._jobs import RunRow
-from napari_agglo.widgets._qt import link, link_viewer, tell, theme_colours
-from napari_agglo.widgets._step_widget import StepWidget
-from napari_agglo.widgets._steps import Status, Step
+from napari_agglo.widgets._project import Project
+from napari_agglo.widgets._qt import link, link_viewer, per_viewer, tell, theme_colours
+from napari_agglo.widgets._steps import Status, StepWidget
 from napari_agglo.widgets.evaluate._error_curves import Curves
-from napari_agglo.widgets.evaluate._live_errors import comparison_of
+from napari_agglo.widgets.evaluate._live_errors import EVALUATE, Comparison
 from napari_agglo.widgets.evaluate._locate import place_of
 from napari_agglo.widgets.evaluate._save_results import Export
 from napari_agglo.widgets.plots import BreakdownPlot
@@ -113,7 +113,9 @@ _WITH = " A curve with the edits is drawn, too, until the next one."
 class EvaluateWidget(StepWidget):
     """Compare what is seen with gold: how wrong it is, and where."""
 
-    step = Step.EVALUATE
+    key = EVALUATE
+    title = "Evaluate"
+    purpose = "compare with gold: what is wrong, and where."
     hints = {  # noqa: RUF012
         Status.EMPTY: "Give gold labels in step 1, Data, and build a hierarchy in step 3 to see "
         "what is wrong, and where.",
@@ -125,10 +127,10 @@ class EvaluateWidget(StepWidget):
 
     def __init__(self, napari_viewer: Any) -> None:
         super().__init__(napari_viewer)
-        self.comparison = comparison_of(self.project)
+        self.comparison = per_viewer(self.viewer, Comparison)
         self.run = RunRow(
             self.project,
-            self.step.value,
+            self.key,
             "Compare with gold",
             "Count what segments and gold share; numbers and plots then follow the threshold",
             self.comparison.count,
@@ -172,7 +174,7 @@ class EvaluateWidget(StepWidget):
         row.addWidget(self.export)
         for widget in (self.run, self.summary, self.tabs, self.buttons):
             self.body.addWidget(widget)
-        link(self, self.project.material_changed, self._on_material)
+        link(self, self.project.dataset_changed, self._on_dataset)
         for signal in (self.project.hierarchy_changed, self.project.curve_changed):
             link(self, signal, self._on_hierarchy)
         link(self, self.project.threshold_changed, self._follow)
@@ -184,6 +186,12 @@ class EvaluateWidget(StepWidget):
         self._on_hierarchy()
         self._on_numbers()
         self.start()
+
+    @staticmethod
+    def _status(project: Project) -> Status:
+        if project.curve is not None:
+            return Status.STALE if project.is_painted(project.built) else Status.DONE
+        return Status.EMPTY if project.gold is None else Status.READY
 
     def update_state(self, status: Status) -> None:
         known = self.project.curve is not None
@@ -202,10 +210,10 @@ class EvaluateWidget(StepWidget):
     def showEvent(self, event: QShowEvent | None) -> None:
         """Bring it up to date: now it is looked at."""
         super().showEvent(event)
-        self._on_material()
+        self._on_dataset()
         self._follow()
 
-    def _on_material(self) -> None:
+    def _on_dataset(self) -> None:
         if self.isVisible():
             self.comparison.adopt_gold()
 

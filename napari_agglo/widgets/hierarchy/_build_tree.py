@@ -2,93 +2,80 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from napari_agglo._progress import Progress, ProgressCallback
-from napari_agglo.agglomeration import MergeTree, agglomerate
+from napari_agglo.agglomeration import agglomerate
 from napari_agglo.errors import AggloError, Cancelled, InvalidInput
 from napari_agglo.evaluate import minimum, vi_curve
 from napari_agglo.graph import RegionGraph
 from napari_agglo.policy import MeanPolicy, Policy
-from napari_agglo.widgets._dataset import Material
-from napari_agglo.widgets._project import Project
+from napari_agglo.widgets._dataset import Dataset
+from napari_agglo.widgets._project import Built, Project, Regions, Trained
 from napari_agglo.widgets.hierarchy._threshold import Ticks, knee
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 _SCALE = 1000  # steps of a whole run
 
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """What a run begins with, taken on the main thread."""
+    """The input of a run, taken from the project on the main thread."""
 
-    material: Material | None
-    graph: RegionGraph | None
+    dataset: Dataset | None
+    regions: Regions | None  # None: they have to be built of the dataset
     policy: Policy
     gold: Any
+    strokes: int
 
     @classmethod
     def of(cls, project: Project) -> Plan:
-        """Take what there is; a graph of other data than those chosen now is not used."""
-        material, graph = project.material, project.built
-        if material is None:
-            return cls(project.graph_of, graph or project.graph, project.policy, project.gold)
-        current = graph if material is project.graph_of else None
-        return cls(material, current, project.policy, material.gold)
+        """Take what there is; regions of another dataset than the chosen one are not used."""
+        dataset, regions = project.dataset, project.regions
+        if dataset is None:
+            return cls(None, regions or project.shown_regions, project.policy, project.gold,
+                       project.strokes)  # fmt: skip
+        current = regions if regions is not None and regions.dataset is dataset else None
+        return cls(dataset, current, project.policy, dataset.gold, project.strokes)
 
 
-@dataclass(frozen=True, eq=False)
-class Built:
-    """What a run made."""
+def begin_at(built: Built) -> float:
+    """Return the threshold to look at first.
 
-    material: Material | None
-    graph: RegionGraph
-    policy: Policy
-    tree: MergeTree
-    gold: Any
-    curve: pd.DataFrame | None
-    trouble: AggloError | None = None  # why there is no curve
-
-    def begin_at(self) -> float:
-        """Return the threshold to look at first.
-
-        A learned policy gives probabilities, and 0.5 is natural. Of another it is where the VI is
-        least, or without gold where merges begin to be costly.
-        """
-        if self.policy.probabilistic:
-            return 0.5
-        ticks = Ticks(self.tree.heights)
-        if self.curve is not None:
-            return ticks.threshold(ticks.merges(minimum(self.curve)["threshold"]))
-        return ticks.threshold(knee(self.tree.heights))
+    A learned policy gives probabilities, and 0.5 is natural. Of another it is where the VI is
+    least, or without gold where merges begin to be costly.
+    """
+    if built.policy.probabilistic:
+        return 0.5
+    ticks = Ticks(built.tree.heights)
+    if built.curve is not None:
+        return ticks.threshold(ticks.merges(minimum(built.curve)["threshold"]))
+    return ticks.threshold(knee(built.tree.heights))
 
 
-def build(plan: Plan, progress: ProgressCallback) -> Built:
-    """Do it."""
-    material, graph = plan.material, plan.graph
-    if graph is None:
-        if material is None:
+def build(plan: Plan, progress: ProgressCallback) -> tuple[Built, AggloError | None]:
+    """Build a hierarchy; also return why it could not be compared with gold."""
+    regions = plan.regions
+    if regions is None:
+        if plan.dataset is None:
             raise AggloError("There are no data yet; choose them in step 1, Data.")
-        material = material.oversegmented(_part(progress, 0.0, 0.35))
-        graph = material.graph(_part(progress, 0.35, 0.6))
-    policy = fitting(plan.policy, graph)
-    tree = agglomerate(graph, policy, progress=_part(progress, 0.6, 0.85))
+        dataset = plan.dataset.oversegmented(_part(progress, 0.0, 0.35))
+        regions = Regions(dataset, dataset.graph(_part(progress, 0.35, 0.6)))
+    policy = fitting(plan.policy, regions.graph)
+    tree = agglomerate(regions.graph, policy, progress=_part(progress, 0.6, 0.85))
     tree.heritage  # noqa: B018 - computed here, not at the first tick of the slider
-    curve, trouble = None, None
-    if plan.gold is not None:
-        try:
-            gold = np.asarray(plan.gold)
-            curve = vi_curve(tree, gold, progress=_part(progress, 0.85, 1.0))
-        except Cancelled:
-            raise
-        except AggloError as error:
-            trouble = error
-    return Built(material, graph, policy, tree, plan.gold, curve, trouble)
+    built = Built(tree, regions, policy, plan.gold)
+    if plan.gold is None:
+        return built, None
+    try:
+        curve = vi_curve(tree, np.asarray(plan.gold), progress=_part(progress, 0.85, 1.0))
+    except Cancelled:
+        raise
+    except AggloError as error:
+        return replace(built, gold=None), error
+    return replace(built, curve=curve, strokes=plan.strokes), None
 
 
 def fitting(policy: Policy, graph: RegionGraph) -> Policy:
@@ -101,20 +88,17 @@ def fitting(policy: Policy, graph: RegionGraph) -> Policy:
     return policy
 
 
-def show(project: Project, built: Built) -> None:
-    """Take what was built: the viewer shows it."""
-    if built.graph is not project.built and built.material is not None:
-        project.set_graph(built.graph, built.material)
+def show(project: Project, built: Built, trouble: AggloError | None) -> None:
+    """Show a hierarchy that was built; raise the trouble with its gold, if there is any."""
+    if built.regions not in (project.regions, project.shown_regions):
+        project.regions = built.regions
     both_mean = built.policy.name == project.policy.name == MeanPolicy.name
     if both_mean and built.policy is not project.policy:  # of another cue, that is there
-        project.set_policy(built.policy)
-    gold = built.gold if built.trouble is None else None
-    project.set_tree(built.tree, built.graph, built.policy, gold)
-    project.threshold = built.begin_at()
-    if built.curve is not None:
-        project.set_curve(built.curve)
-    if built.trouble is not None:
-        raise built.trouble
+        project.trained = Trained(built.policy)
+    project.built = built
+    project.threshold = begin_at(built)
+    if trouble is not None:
+        raise trouble
 
 
 def _part(progress: ProgressCallback, begin: float, end: float) -> ProgressCallback:

@@ -25,8 +25,8 @@ from qtpy.QtWidgets import (
 from superqt.utils import signals_blocked
 
 from napari_agglo.evaluate import minimum, shortest_threshold
-from napari_agglo.widgets._project import Project, project_of
-from napari_agglo.widgets._qt import link
+from napari_agglo.widgets._project import Project
+from napari_agglo.widgets._qt import link, per_viewer
 from napari_agglo.widgets.hierarchy._slider import Mark, MarkedSlider
 
 # From merges to thresholds and back: equal steps of the slider are equal numbers of merges.
@@ -340,7 +340,7 @@ def bind_keys(viewer: Any) -> None:
         return
     _bound.add(viewer)
     for key, (direction, single) in KEYS.items():
-        viewer.bind_key(key, _mover(project_of(viewer), direction, single), overwrite=True)
+        viewer.bind_key(key, _mover(per_viewer(viewer, Project), direction, single), overwrite=True)
 
 
 def _mover(project: Project, direction: int, single: bool) -> Callable[[Any], None]:

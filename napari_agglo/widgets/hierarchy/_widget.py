@@ -27,8 +27,7 @@ from napari_agglo.widgets._jobs import RunRow
 from napari_agglo.widgets._project import LOOK, Project
 from napari_agglo.widgets._qt import link, link_viewer, tell, theme_colours
 from napari_agglo.widgets._scene import Scene
-from napari_agglo.widgets._step_widget import StepWidget
-from napari_agglo.widgets._steps import Status, Step
+from napari_agglo.widgets._steps import Status, StepWidget
 from napari_agglo.widgets.hierarchy._build_tree import Plan, build, show
 from napari_agglo.widgets.hierarchy._threshold import Scale, bind_keys
 
@@ -234,7 +233,9 @@ def _switch(text: str, tooltip: str) -> QCheckBox:
 class HierarchyWidget(StepWidget):
     """Merge superpixels, and scrub the result from fine to coarse."""
 
-    step = Step.HIERARCHY
+    key = "hierarchy"
+    title = "Hierarchy"
+    purpose = "merge superpixels, and scrub the result from fine to coarse."
     hints = {  # noqa: RUF012
         Status.EMPTY: "Choose an image with a boundary cue in step 1, Data.",
         Status.READY: "Build the hierarchy. Without a trained policy, regions merge across the "
@@ -248,7 +249,7 @@ class HierarchyWidget(StepWidget):
         super().__init__(napari_viewer)
         self.run = RunRow(
             self.project,
-            self.step.value,
+            self.key,
             "Build hierarchy",
             "Merge all regions, the most alike first; superpixels are computed if there are none",
             self.build,
@@ -271,11 +272,18 @@ class HierarchyWidget(StepWidget):
             return
         plan, project = Plan.of(self.project), self.project
         self.project.jobs.start(
-            self.step.value,
+            self.key,
             "Building the hierarchy",
             lambda progress: build(plan, progress),
-            lambda built: show(project, built),
+            lambda result: show(project, *result),
         )
+
+    @staticmethod
+    def _status(project: Project) -> Status:
+        if project.built is not None:
+            return Status.STALE if project.hierarchy_is_stale else Status.DONE
+        has_data = project.dataset is not None or project.regions is not None
+        return Status.READY if has_data else Status.EMPTY
 
     def hint_for(self, status: Status) -> str:
         """Say what to do next."""

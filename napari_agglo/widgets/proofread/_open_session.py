@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -13,16 +14,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from napari_agglo._progress import ProgressCallback, report
-from napari_agglo.agglomeration import MergeTree
 from napari_agglo.errors import Cancelled, InvalidInput
 from napari_agglo.session import Session, SessionDamaged, SessionLocked
 from napari_agglo.volumes import replacing
+from napari_agglo.widgets._dataset import Dataset
 from napari_agglo.widgets._jobs import Job
-from napari_agglo.widgets._project import Project, project_of
-from napari_agglo.widgets._qt import ask, tell, tell_error, warn
-from napari_agglo.widgets._steps import Step
+from napari_agglo.widgets._project import Built, Project, Regions
+from napari_agglo.widgets._qt import ask, per_viewer, real_viewer, tell, tell_error, warn
 from napari_agglo.widgets._warmup import warm_edits
-from napari_agglo.widgets.proofread._proofreader import proofreader_of
+from napari_agglo.widgets.proofread._proofreader import Proofreader
 from napari_agglo.widgets.proofread._view_state import (
     State,
     apply_state,
@@ -31,7 +31,8 @@ from napari_agglo.widgets.proofread._view_state import (
     read_state,
 )
 
-Opened = tuple[Session, MergeTree, Any, State]
+PROOFREAD = "proofread"  # the job that opens, makes or copies a session
+Opened = tuple[Session, Built, State]
 
 
 def open_session(
@@ -62,9 +63,9 @@ def open_session(
     Job or None
         The job that opens it; None if another session is being opened or made.
     """
-    viewer = getattr(viewer, "__wrapped__", viewer)
-    project = project_of(viewer)
-    proofreader_of(viewer)
+    viewer = real_viewer(viewer)
+    project = per_viewer(viewer, Project)
+    per_viewer(viewer, Proofreader)
     folder = Path(path)
 
     def work(progress: ProgressCallback) -> Opened:
@@ -74,7 +75,10 @@ def open_session(
         )
         try:
             get_ready(session, progress)
-            return session, session.tree, session.gold, read_state(session.path)
+            state = read_state(session.path)
+            dataset = Dataset(folder.stem, placement_of(state, session.graph.spacing))
+            regions = Regions(dataset, session.graph)
+            return session, Built(session.tree, regions, session.policy, session.gold), state
         except BaseException:
             session.close()
             raise
@@ -91,7 +95,7 @@ def open_session(
         warn("Wait until what runs in the open session is done, then open the other one.")
         return None
     return project.jobs.start(
-        Step.PROOFREAD.value, f"Opening {folder.name}", closing_if_late(project, work),
+        PROOFREAD, f"Opening {folder.name}", closing_if_late(project, work),
         lambda opened: show_session(viewer, *opened), failed,
     )  # fmt: skip
 
@@ -109,7 +113,7 @@ def closing_if_late(project: Any, work: Callable[..., Opened]) -> Callable[..., 
 
     def careful(progress: ProgressCallback) -> Opened:
         opened = work(progress)
-        job = project.jobs[Step.PROOFREAD.value]
+        job = project.jobs[PROOFREAD]
         if project.jobs.closed or (job is not None and job.cancelled):
             opened[0].close()
             raise Cancelled("Cancelled.")
@@ -119,20 +123,14 @@ def closing_if_late(project: Any, work: Callable[..., Opened]) -> Callable[..., 
 
 
 def show_session(
-    viewer: Any, session: Session, tree: MergeTree, gold: Any, state: State, fly: bool = True
+    viewer: Any, session: Session, built: Built, state: State, fly: bool = True
 ) -> None:
     """Show a session that is open, and begin to edit it."""
-    project = project_of(viewer)
-    proofreader = proofreader_of(viewer)
+    project = per_viewer(viewer, Project)
+    proofreader = per_viewer(viewer, Proofreader)
     proofreader.save_view()
     missing = open_images(viewer, state) if fly else []
-    placement = project.placement
-    if fly or placement is None:
-        placement = placement_of(state, session.graph.spacing)
-    project.close_session()
-    project.gold, project.curve = gold, None
-    project.set_session(session, tree, placement)
-    project.curve_changed.emit()
+    project.set_session(session, built)
     if fly:
         apply_state(viewer, state)
     if session.report.sentences:
@@ -159,7 +157,7 @@ def _ask_damaged(viewer: Any, folder: Path, error: SessionDamaged) -> None:
                 tell(f"{folder.name} was mended. {report}")
                 open_session(viewer, folder)
 
-        project_of(viewer).jobs.start(
+        per_viewer(viewer, Project).jobs.start(
             "recover", f"Mending {folder.name}", lambda _: Session.recover(folder), recovered
         )
 
@@ -192,50 +190,48 @@ def free_path(name: str, home: Path | None = None) -> Path:
 
 def create_session(viewer: Any, path: Path) -> Job | None:
     """Make a session of the project's hierarchy, in a worker, and begin to edit it."""
-    viewer = getattr(viewer, "__wrapped__", viewer)
-    project = project_of(viewer)
-    tree, (graph, policy) = project.tree, project.tree_of
-    if tree is None or graph is None:
+    viewer = real_viewer(viewer)
+    project = per_viewer(viewer, Project)
+    built = project.built
+    if built is None:
         raise InvalidInput("There is no hierarchy yet; build one in step 3, Hierarchy, first.")
     target = checked_path(path)
-    gold, threshold, partition = project.gold, project.threshold, _partition(project, graph)
+    threshold, partition = project.threshold, built.regions.dataset.partition
 
     def work(progress: ProgressCallback) -> Opened:
         warm_edits(progress)
         target.parent.mkdir(parents=True, exist_ok=True)
-        session = Session.create(target, graph, policy, tree=tree, gold=gold, progress=progress)
+        session = Session.create(
+            target, built.regions.graph, built.policy, tree=built.tree, gold=built.gold,
+            progress=progress,
+        )  # fmt: skip
         try:
             if partition is not None:
                 start_from(session, partition, progress)
             else:
                 session.threshold = threshold
             get_ready(session, progress)
-            return session, tree, gold, {}
+            return session, built, {}
         except BaseException:  # nothing is left of a session that was not wanted
             session.close()
             shutil.rmtree(target, ignore_errors=True)
             raise
 
     def show(opened: Opened) -> None:
-        curve = project.curve
         show_session(viewer, *opened, fly=False)
-        project.set_curve(curve)
 
-    return project.jobs.start(
-        Step.PROOFREAD.value, "Starting a session", closing_if_late(project, work), show
-    )
+    return project.jobs.start(PROOFREAD, "Starting a session", closing_if_late(project, work), show)
 
 
 def save_as(viewer: Any, path: Path) -> Job | None:
     """Copy the session's folder, in a worker, and go on in the copy."""
-    viewer = getattr(viewer, "__wrapped__", viewer)
-    project = project_of(viewer)
-    session = project.session
-    if session is None or project.held:
+    viewer = real_viewer(viewer)
+    project = per_viewer(viewer, Project)
+    session, built = project.session, project.built
+    if session is None or built is None or project.held:
         return None
     target = checked_path(path)
     source, threshold = session.path, project.threshold
-    gold, curve = project.gold, project.curve
 
     def work(progress: ProgressCallback) -> Opened:
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -246,16 +242,13 @@ def save_as(viewer: Any, path: Path) -> Job | None:
         copy = Session.open(target, progress=progress)
         copy.threshold = threshold
         get_ready(copy, progress)
-        return copy, copy.tree, gold, read_state(copy.path)
+        return copy, replace(built, tree=copy.tree), read_state(copy.path)
 
     def show(opened: Opened) -> None:
         show_session(viewer, *opened, fly=False)
-        project.set_curve(curve)
 
     project.hold()
-    job = project.jobs.start(
-        Step.PROOFREAD.value, "Saving a copy", closing_if_late(project, work), show
-    )
+    job = project.jobs.start(PROOFREAD, "Saving a copy", closing_if_late(project, work), show)
     if job is None:
         project.release()
     else:
@@ -301,10 +294,3 @@ def _groups(ids: NDArray[np.uint64], partition: NDArray[Any]) -> Iterator[list[i
     for members in np.split(order, starts[1:]):
         if len(members) > 1 and partition[members[0]] != 0:
             yield ids[members].tolist()
-
-
-def _partition(project: Project, graph: Any) -> NDArray[Any] | None:
-    partition = getattr(project, "partition", None)
-    if partition is None or len(partition) != graph.n_regions + 1:
-        return None
-    return np.asarray(partition)

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import weakref
 from typing import Any
 
 from qtpy.QtCore import QTimer
 
-from napari_agglo.widgets._project import Project
-from napari_agglo.widgets._qt import ask
-from napari_agglo.widgets._scene import Scene, scene_of
+from napari_agglo.widgets._qt import ask, per_viewer
+from napari_agglo.widgets._scene import Scene
 from napari_agglo.widgets._session_worker import Editor, Resting, Task
 from napari_agglo.widgets.proofread._active_segment import Selection
 from napari_agglo.widgets.proofread._commands import Acts
@@ -27,9 +25,9 @@ _EVERY = 20_000  # milliseconds between two looks at whether the view has change
 class Proofreader:
     """The parts of proofreading in one viewer, joined."""
 
-    def __init__(self, scene: Scene) -> None:
-        self.scene = scene
-        self.project: Project = scene.project
+    def __init__(self, viewer: Any) -> None:
+        self.scene = scene = per_viewer(viewer, Scene)
+        self.project = scene.project
         self.selection = Selection(self.project)
         self.editor = Editor(self.project)
         self.acts = Acts(self.project, self.editor)
@@ -90,15 +88,3 @@ class Proofreader:
             self.save_view()
         except RuntimeError:  # the viewer has gone already
             return
-
-
-_all: weakref.WeakKeyDictionary[Any, Proofreader] = weakref.WeakKeyDictionary()
-
-
-def proofreader_of(viewer: Any) -> Proofreader:
-    """Return the proofreader of a viewer; there is one for each, made when first asked for."""
-    real = getattr(viewer, "__wrapped__", viewer)
-    found = _all.get(real)
-    if found is None:
-        found = _all[real] = Proofreader(scene_of(real))
-    return found

@@ -12,11 +12,11 @@ from napari_agglo._progress import ProgressCallback
 from napari_agglo.errors import InvalidInput
 from napari_agglo.session import Change, Session
 from napari_agglo.widgets._jobs import RunRow
-from napari_agglo.widgets._qt import link, tell_error
+from napari_agglo.widgets._qt import link, per_viewer, tell_error
 from napari_agglo.widgets._scene import Scene
 from napari_agglo.widgets._session_worker import EDIT, Editor, Task
 from napari_agglo.widgets.compare._choices import Choice, Prepared
-from napari_agglo.widgets.compare._director import director_of
+from napari_agglo.widgets.compare._director import Director
 from napari_agglo.widgets.proofread._commands import Acts
 
 
@@ -53,8 +53,8 @@ class Relearning:
 
         def act(live: Session, progress: ProgressCallback | None) -> Change:
             made = [
-                (graph if graph is not None else material.graph(progress), gold)
-                for graph, material, gold in volumes
+                (graph if graph is not None else dataset.graph(progress), gold)
+                for graph, dataset, gold in volumes
             ]
             return live.relearn(made, progress=progress)
 
@@ -85,12 +85,12 @@ class Relearning:
         if error is not None and now is not None:
             self.words += f" VI {error:.3f} before, {now:.3f} after."
         self.deciding = True
-        director_of(self.scene.viewer).show(list(names), project.graph)
+        per_viewer(self.scene.viewer, Director).show(list(names), project.graph)
         self.changed.emit()
 
     def _leave(self) -> None:
         self.deciding = False
-        director_of(self.scene.viewer).leave()
+        per_viewer(self.scene.viewer, Director).leave()
         self.changed.emit()
 
     def _forget(self) -> None:
@@ -101,14 +101,14 @@ class Relearning:
         return session.errors.vi if session.has_gold else None
 
     def _volumes(self) -> list[tuple[Any, Any, Any]]:
-        """Return what the policy is fitted to beside the edits: graph or material, and gold."""
+        """Return what the policy is fitted to beside the edits: graph or dataset, and gold."""
         project = self.project
         found: list[tuple[Any, Any, Any]] = [
             (None, one, one.gold) for one in project.training if one.gold is not None
         ]
-        material = project.graph_of
-        if project.built is not None and material is not None and material.gold is not None:
-            found.append((project.built, material, material.gold))
+        regions = project.regions
+        if regions is not None and regions.dataset.gold is not None:
+            found.append((regions.graph, regions.dataset, regions.dataset.gold))
         return found
 
 

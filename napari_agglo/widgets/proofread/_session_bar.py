@@ -19,8 +19,9 @@ from qtpy.QtWidgets import (
 
 from napari_agglo.widgets._jobs import RunRow
 from napari_agglo.widgets._qt import link, tell_error
-from napari_agglo.widgets._steps import Status, Step
+from napari_agglo.widgets._steps import Status
 from napari_agglo.widgets.proofread._open_session import (
+    PROOFREAD,
     create_session,
     free_path,
     open_session,
@@ -47,7 +48,7 @@ class SessionBar(QWidget):
         self.browse.clicked.connect(self._browse)
         self.where = QLabel("Save in")
         self.run = RunRow(
-            self.project, Step.PROOFREAD.value, "Start proofreading",
+            self.project, PROOFREAD, "Start proofreading",
             "Make a session of the hierarchy, with its threshold", self._create,
         )  # fmt: skip
         self.open = _button("Open…", "Open a session folder, NAME.agglo", self._open)
@@ -85,8 +86,9 @@ class SessionBar(QWidget):
             button.setVisible(session is not None)
             button.setEnabled(not running)
         if not self._own_path and session is None and not running:
-            material = self.project.graph_of
-            self.path.setText(str(free_path("session" if material is None else material.name)))
+            regions = self.project.regions
+            name = "session" if regions is None else regions.dataset.name
+            self.path.setText(str(free_path(name)))
             self.path.setCursorPosition(len(self.path.text()))
         self._show_saved()
 

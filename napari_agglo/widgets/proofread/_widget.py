@@ -8,11 +8,12 @@ from qtpy.QtCore import Qt
 from qtpy.QtGui import QKeySequence, QShortcut
 from qtpy.QtWidgets import QCheckBox, QLabel, QTabWidget, QVBoxLayout, QWidget
 
-from napari_agglo.widgets._qt import link
-from napari_agglo.widgets._step_widget import StepWidget
-from napari_agglo.widgets._steps import Status, Step
+from napari_agglo.widgets._project import Project
+from napari_agglo.widgets._qt import link, per_viewer
+from napari_agglo.widgets._steps import Status, StepWidget
 from napari_agglo.widgets.proofread._error_queue import QueuePanel
-from napari_agglo.widgets.proofread._proofreader import proofreader_of
+from napari_agglo.widgets.proofread._open_session import PROOFREAD
+from napari_agglo.widgets.proofread._proofreader import Proofreader
 from napari_agglo.widgets.proofread._relearn import RelearnPanel
 from napari_agglo.widgets.proofread._seeded_cut import CutPanel
 from napari_agglo.widgets.proofread._segment_panel import Details, HistoryList, Scores
@@ -23,7 +24,9 @@ from napari_agglo.widgets.proofread._session_bar import SessionBar
 class ProofreadWidget(StepWidget):
     """Merge and cut segments by hand; every edit is saved at once and can be undone."""
 
-    step = Step.PROOFREAD
+    key = PROOFREAD
+    title = "Proofread"
+    purpose = "merge and cut by hand, at any scale. Every edit is saved at once."
     hints = {  # noqa: RUF012
         Status.EMPTY: "Build a hierarchy first, in step 3, or open a session of yours.",
         Status.READY: "Start proofreading: merge and cut what is wrong, at any threshold.",
@@ -34,7 +37,7 @@ class ProofreadWidget(StepWidget):
 
     def __init__(self, napari_viewer: Any) -> None:
         super().__init__(napari_viewer)
-        self.proofreader = proofreader_of(self.viewer)
+        self.proofreader = per_viewer(self.viewer, Proofreader)
         self.strip = QLabel()
         self.strip.setObjectName("mode")
         self.strip.setAlignment(Qt.AlignmentFlag.AlignCenter)
@@ -84,6 +87,12 @@ class ProofreadWidget(StepWidget):
         link(self, self.proofreader.mode.changed, self._show_mode)
         link(self, self.proofreader.editor.said, self._show_said)
         self.start()
+
+    @staticmethod
+    def _status(project: Project) -> Status:
+        if project.session is not None:
+            return Status.DONE
+        return Status.EMPTY if project.built is None else Status.READY
 
     def update_state(self, status: Status) -> None:
         """Show the parts that make sense now."""

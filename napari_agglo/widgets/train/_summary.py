@@ -8,15 +8,15 @@ from qtpy.QtWidgets import QLabel, QTabWidget, QVBoxLayout, QWidget
 
 from napari_agglo.policy import LearnedPolicy, policy_record
 from napari_agglo.widgets.plots import EpochPlot, ImportancePlot, ReliabilityPlot
-from napari_agglo.widgets.train._trainer import EpochError, Teacher
+from napari_agglo.widgets.train._trainer import EpochError, Trainer
 
 
 class Summary(QWidget):
     """A few lines, and three plots behind tabs."""
 
-    def __init__(self, teacher: Teacher) -> None:
+    def __init__(self, trainer: Trainer) -> None:
         super().__init__()
-        self._teacher = teacher
+        self._trainer = trainer
         self._drawn: list[EpochError] = []
         self._record: Any = None
         self.words = QLabel()
@@ -43,7 +43,7 @@ class Summary(QWidget):
 
     def follow(self, policy: Any, running: bool) -> None:
         """Show how far it is, or what came of it."""
-        errors = self._teacher.errors
+        errors = self._trainer.errors
         if errors[: len(self._drawn)] != self._drawn or len(errors) < len(self._drawn):
             self.epochs.clear()
             self._drawn = []

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -17,15 +16,15 @@ from napari_agglo.evaluate import split_vi
 from napari_agglo.graph import RegionGraph
 from napari_agglo.learning import train
 from napari_agglo.policy import LearnedPolicy
-from napari_agglo.widgets._dataset import Material
+from napari_agglo.widgets._dataset import Dataset
 from napari_agglo.widgets._napari import setting
-from napari_agglo.widgets._project import Project
-from napari_agglo.widgets._qt import tell_error
-from napari_agglo.widgets._steps import Step
+from napari_agglo.widgets._project import Project, Regions, Trained
+from napari_agglo.widgets._qt import per_viewer, tell_error
 
 # What a training works on: arrays, graphs and options, and never a layer; runs in a worker.
 
 
+TRAIN = "train"  # the name of the job
 SCALE = 0.5  # where the error of an epoch is measured: the natural stop of a learned policy
 
 
@@ -44,14 +43,14 @@ class Options:
 class Volume:
     """One volume to learn from, with its graph once it is built."""
 
-    material: Material
+    dataset: Dataset
     graph: RegionGraph | None = None
 
     def ready(self, progress: ProgressCallback) -> Volume:
         """Return it with its graph."""
         if self.graph is not None:
             return self
-        whole = self.material.oversegmented(progress)
+        whole = self.dataset.oversegmented(progress)
         return Volume(whole, whole.graph(progress))
 
 
@@ -82,7 +81,7 @@ def learn(
     if not volumes:
         raise AggloError("There are no gold labels to learn from; choose them in step 1, Data.")
     ready = [volume.ready(progress) for volume in volumes]
-    lessons = [(one.graph, np.asarray(one.material.gold)) for one in ready]
+    lessons = [(one.graph, np.asarray(one.dataset.gold)) for one in ready]
     latest: list[Progress] = []
 
     def note(one: Progress) -> None:
@@ -120,7 +119,7 @@ def _error(
     return split_vi(tree.segment(SCALE), gold)
 
 
-class Teacher:
+class Trainer:
     """Trains on the volumes of a project.
 
     Attributes
@@ -133,8 +132,8 @@ class Teacher:
 
     changed = Signal()
 
-    def __init__(self, project: Project) -> None:
-        self._project = weakref.ref(project)
+    def __init__(self, viewer: Any) -> None:
+        self._project = per_viewer(viewer, Project)
         self.options = Options(epochs=int(setting("training", "epochs")))
         self.errors: list[EpochError] = []
         self._heard: list[EpochError] = []  # the worker adds, the main thread takes
@@ -142,10 +141,8 @@ class Teacher:
 
     def start(self) -> None:
         """Train, in a worker."""
-        project = self._project()
-        if project is None:
-            return
-        current, volumes = project.material, self._volumes(project)
+        project = self._project
+        current, volumes, strokes = project.dataset, self._volumes(project), project.strokes
         heard: list[EpochError] = []
         options = self.options
 
@@ -154,9 +151,9 @@ class Teacher:
 
         def done(learned: Learned) -> None:
             self._take()
-            self._keep(project, current, learned)
+            self._keep(current, learned, strokes)
 
-        job = project.jobs.start(Step.TRAIN.value, "Training", work, done, tell_error)
+        job = project.jobs.start(TRAIN, "Training", work, done, tell_error)
         if job is not None:
             self._heard, self.errors = heard, []
             job.progressed.connect(lambda _: self._take())
@@ -164,30 +161,31 @@ class Teacher:
 
     def _volumes(self, project: Project) -> list[Volume]:
         """Return what to learn from: what is chosen now, if it has gold, and what was kept."""
-        current = project.material
-        materials = [] if current is None or current.gold is None else [current]
-        materials += [one for one in project.training if not _among(one, materials)]
-        return [self._known(project, one) for one in materials]
+        current = project.dataset
+        datasets = [] if current is None or current.gold is None else [current]
+        datasets += [one for one in project.training if not _among(one, datasets)]
+        return [self._known(project, one) for one in datasets]
 
-    def _known(self, project: Project, material: Material) -> Volume:
+    def _known(self, project: Project, dataset: Dataset) -> Volume:
         """Return a volume with the graph that it has already, if any."""
-        if material is project.graph_of:
-            return Volume(material, project.built)
+        regions = project.regions
+        if regions is not None and dataset is regions.dataset:
+            return Volume(dataset, regions.graph)
         for one in self._graphs:
-            if material is one.material or material is one.material.origin:
+            if dataset is one.dataset or dataset is one.dataset.origin:
                 return one
-        return Volume(material)
+        return Volume(dataset)
 
-    def _keep(self, project: Project, current: Material | None, learned: Learned) -> None:
+    def _keep(self, current: Dataset | None, learned: Learned, strokes: int) -> None:
+        project, on = self._project, None
         self._graphs = learned.volumes
-        made_of: Any = None
         for volume in learned.volumes:
-            chosen = volume.material is current or volume.material.origin is current
+            chosen = volume.dataset is current or volume.dataset.origin is current
             if current is not None and chosen and volume.graph is not None:
-                made_of = volume.material
-                if project.built is not volume.graph:
-                    project.set_graph(volume.graph, volume.material)
-        project.set_policy(learned.policy, made_of)
+                if project.regions is None or project.regions.graph is not volume.graph:
+                    project.regions = Regions(volume.dataset, volume.graph)
+                on = project.regions
+        project.trained = Trained(learned.policy, on, strokes)
 
     def _take(self) -> None:
         """Take over what the worker has told since."""
@@ -201,16 +199,5 @@ class Teacher:
         self.changed.emit()
 
 
-def _among(material: Material, others: list[Material]) -> bool:
-    return any(material.gold is one.gold for one in others)
-
-
-_teachers: weakref.WeakKeyDictionary[Project, Teacher] = weakref.WeakKeyDictionary()
-
-
-def teacher_of(project: Project) -> Teacher:
-    """Return the teacher of a project; there is one for each, made when first asked for."""
-    teacher = _teachers.get(project)
-    if teacher is None:
-        teacher = _teachers[project] = Teacher(project)
-    return teacher
+def _among(dataset: Dataset, others: list[Dataset]) -> bool:
+    return any(dataset.gold is one.gold for one in others)

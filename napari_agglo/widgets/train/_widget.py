@@ -21,12 +21,19 @@ from superqt import QCollapsible
 
 from napari_agglo.policy import MeanPolicy, load_policy, policy_record, save_policy
 from napari_agglo.widgets._jobs import RunRow
-from napari_agglo.widgets._project import Project
-from napari_agglo.widgets._qt import close_up, link, link_viewer, tell, tell_error, theme_colours
-from napari_agglo.widgets._step_widget import StepWidget
-from napari_agglo.widgets._steps import Status, Step
+from napari_agglo.widgets._project import Project, Trained
+from napari_agglo.widgets._qt import (
+    close_up,
+    link,
+    link_viewer,
+    per_viewer,
+    tell,
+    tell_error,
+    theme_colours,
+)
+from napari_agglo.widgets._steps import Status, StepWidget
 from napari_agglo.widgets.train._summary import Summary
-from napari_agglo.widgets.train._trainer import Teacher, teacher_of
+from napari_agglo.widgets.train._trainer import TRAIN, Trainer
 
 # The policy as a file: load one, save one, or do without.
 
@@ -38,9 +45,9 @@ _FILTER = "Agglo policy (*.npz)"
 class FilesPart(QWidget):
     """Three buttons."""
 
-    def __init__(self, project: Project, teacher: Teacher) -> None:
+    def __init__(self, project: Project, trainer: Trainer) -> None:
         super().__init__()
-        self._project, self._teacher = project, teacher
+        self._project, self._trainer = project, trainer
         self.load = _button("Load…", "Use a policy that was trained before, on these cues")
         self.save = _button("Save…", "Write the policy to a file, to use it on other data")
         self.mean = _button(
@@ -66,8 +73,8 @@ class FilesPart(QWidget):
             self._run("Reading the policy", lambda: load_policy(path), self._take)
 
     def _take(self, policy: Any) -> None:
-        self._teacher.forget()
-        self._project.set_policy(policy)
+        self._trainer.forget()
+        self._project.trained = Trained(policy)
 
     def _save(self) -> None:
         policy = self._project.policy
@@ -77,8 +84,8 @@ class FilesPart(QWidget):
             self._run("Saving the policy", lambda: save_policy(policy, target), _say_saved)
 
     def _mean(self) -> None:
-        self._teacher.forget()
-        self._project.set_policy(MeanPolicy())
+        self._trainer.forget()
+        self._project.trained = Trained(MeanPolicy())
 
     def _run(self, title: str, work: Any, done: Any) -> None:
         self._project.jobs.start(FILES, title, lambda _: work(), done, tell_error)
@@ -116,11 +123,11 @@ _CLASSIFIERS = (
 
 
 class OptionsPart(QWidget):
-    """Shows the options of a teacher, and lets them be changed."""
+    """Shows the options of a trainer, and lets them be changed."""
 
-    def __init__(self, teacher: Teacher) -> None:
+    def __init__(self, trainer: Trainer) -> None:
         super().__init__()
-        self._teacher = teacher
+        self._trainer = trainer
         self.strategy = _box("strategy", "How examples are collected", _STRATEGIES)
         self.epochs = _spin("epochs", 1, 50, "How many times the volume is merged and learned from")
         self.preset = _box("preset", "What the policy looks at", _PRESETS)
@@ -157,7 +164,7 @@ class OptionsPart(QWidget):
 
     def follow(self) -> None:
         """Show the options."""
-        options = self._teacher.options
+        options = self._trainer.options
         for name in ("strategy", "preset", "classifier"):
             getattr(self, name).setCurrentText(getattr(options, name))
         for name in ("epochs", "seed"):
@@ -165,9 +172,9 @@ class OptionsPart(QWidget):
         self.epochs.setEnabled(options.strategy != "flat")
 
     def _set(self, name: str, value: Any) -> None:
-        if getattr(self._teacher.options, name) != value:
-            self._teacher.options = replace(self._teacher.options, **{name: value})
-            self._teacher.changed.emit()
+        if getattr(self._trainer.options, name) != value:
+            self._trainer.options = replace(self._trainer.options, **{name: value})
+            self._trainer.changed.emit()
 
 
 def _box(name: str, tip: str, choices: tuple[tuple[str, str], ...]) -> QComboBox:
@@ -195,7 +202,9 @@ def _spin(name: str, low: int, high: int, tip: str) -> QSpinBox:
 class TrainWidget(StepWidget):
     """Learn from gold labels which regions to merge."""
 
-    step = Step.TRAIN
+    key = TRAIN
+    title = "Train"
+    purpose = "learn from the gold labels which regions to merge. Optional."
     hints = {  # noqa: RUF012 - what to do next
         Status.EMPTY: "Optional. To learn which regions to merge, choose gold labels in step 1, "
         "Data, or load a policy. Without one, step 3 merges by the mean of the boundary cue.",
@@ -208,39 +217,46 @@ class TrainWidget(StepWidget):
 
     def __init__(self, napari_viewer: Any) -> None:
         super().__init__(napari_viewer)
-        self.teacher = teacher_of(self.project)
-        self.options = OptionsPart(self.teacher)
+        self.trainer = per_viewer(self.viewer, Trainer)
+        self.options = OptionsPart(self.trainer)
         self.run = RunRow(
             self.project,
-            self.step.value,
+            self.key,
             "Train",
             "Learn from the gold labels of step 1, Data, and of the volumes kept there.",
-            self.teacher.start,
+            self.trainer.start,
         )
-        self.files = FilesPart(self.project, self.teacher)
-        self.summary = Summary(self.teacher)
+        self.files = FilesPart(self.project, self.trainer)
+        self.summary = Summary(self.trainer)
         for part in (self.options, self.run, self.summary, self.files):
             self.body.addWidget(part)
-        link(self, self.teacher.changed, self._on_status)
+        link(self, self.trainer.changed, self._on_status)
         link(self, self.project.policy_changed, self._on_status)
         link_viewer(self, self.viewer.events.theme, self._paint)
         self._paint()
         self.start()
 
+    @staticmethod
+    def _status(project: Project) -> Status:
+        if policy_record(project.policy) is not None:
+            return Status.STALE if project.policy_is_stale else Status.DONE
+        dataset = project.dataset
+        ready = (dataset is not None and dataset.gold is not None) or bool(project.training)
+        return Status.READY if ready else Status.EMPTY
+
     def hint_for(self, status: Status) -> str:
         """Say what to do next."""
         if status is Status.DONE:
-            stale = self.project.status(Step.HIERARCHY) is Status.STALE
-            anew = ", to merge anew by this policy" if stale else ""
+            anew = ", to merge anew by this policy" if self.project.hierarchy_is_stale else ""
             return f"Done. Next: step 3, Hierarchy{anew}."
-        if status is Status.STALE and self.project.gold_paint.since(self.step.value):
+        if status is Status.STALE and self.project.is_painted(self.project.trained):
             return "The gold labels were painted since the policy was trained. Train again."
         return super().hint_for(status)
 
     def update_state(self, status: Status) -> None:
         """Follow the project."""
-        material = self.project.material
-        taught = (material is not None and material.gold is not None) or self.project.training
+        dataset = self.project.dataset
+        taught = (dataset is not None and dataset.gold is not None) or self.project.training
         learned = policy_record(self.project.policy) is not None
         if status is not Status.RUNNING:
             self.run.set_text("Train again" if learned else "Train")

@@ -13,9 +13,9 @@ from napari_agglo.widgets.compare import CompareWidget
 def opened():
     """Return what opens the dock beside an image and its mean hierarchy."""
 
-    def call(viewer, project, material):
-        viewer.add_image(material.image, name="raw", scale=material.placement.scale)
-        show(project, material)
+    def call(viewer, project, dataset):
+        viewer.add_image(dataset.image, name="raw", scale=dataset.placement.scale)
+        show(project, dataset)
         made = CompareWidget(viewer)
         viewer.window.add_dock_widget(made, name="Compare")
         draw()
@@ -40,8 +40,8 @@ def choose():
 
 
 @pytest.fixture
-def dock(viewer, project, material, opened):
-    return opened(viewer, project, material)
+def dock(viewer, project, dataset, opened):
+    return opened(viewer, project, dataset)
 
 
 @pytest.fixture

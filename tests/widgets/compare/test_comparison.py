@@ -7,17 +7,17 @@ import pytest
 
 import napari_agglo as agglo
 from napari_agglo.errors import InvalidInput
-from napari_agglo.widgets.compare._choices import Choice, Material, Mode, prepare
+from napari_agglo.widgets.compare._choices import Choice, Mode, PanelData, prepare
 from napari_agglo.widgets.compare._comparison import Comparison, Focus, Pieces, as_dense
 
 
 @pytest.fixture(scope="module")
-def graph(material):
-    return material.graph()
+def graph(dataset):
+    return dataset.graph()
 
 
-def compared(graph, material, *choices, policies=None):
-    shared = Material(graph, material.gold, policies or {})
+def compared(graph, dataset, *choices, policies=None):
+    shared = PanelData(graph, dataset.gold, policies or {})
     made = prepare(list(choices), shared, lambda _: None)
     return Comparison.of(made, graph, None)
 
@@ -26,36 +26,36 @@ def shown(panel):
     return panel.shown.values[panel.base.image]
 
 
-def test_two_of_the_same_have_the_same_colours_everywhere(graph, material):
-    two = compared(graph, material, Choice("a", "mean"), Choice("b", "mean"))
+def test_two_of_the_same_have_the_same_colours_everywhere(graph, dataset):
+    two = compared(graph, dataset, Choice("a", "mean"), Choice("b", "mean"))
     for position in (0.1, 0.3, 0.5):
         two.set(position=position)
         np.testing.assert_array_equal(shown(two.panels[0]), shown(two.panels[1]))
         assert not two.codes(1).any()
 
 
-def test_gold_gets_the_colour_of_what_it_overlaps_most(graph, material):
-    two = compared(graph, material, Choice("mean", "mean"), Choice("gold", "gold", material.gold))
+def test_gold_gets_the_colour_of_what_it_overlaps_most(graph, dataset):
+    two = compared(graph, dataset, Choice("mean", "mean"), Choice("gold", "gold", dataset.gold))
     two.set(position=0.3)
     ours, gold = shown(two.panels[0]), shown(two.panels[1])
-    annotated = material.gold > 0
+    annotated = dataset.gold > 0
     assert (ours[annotated] == gold[annotated]).mean() > 0.5
     # One colour for each gold object, and each colour for one object only.
-    pairs = np.unique(np.stack([material.gold[annotated], gold[annotated]]), axis=1)
+    pairs = np.unique(np.stack([dataset.gold[annotated], gold[annotated]]), axis=1)
     assert pairs.shape[1] == len(np.unique(pairs[0])) == len(np.unique(pairs[1]))
 
 
-def test_colours_hold_still_while_scrubbing(graph, material):
-    two = compared(graph, material, Choice("mean", "mean"), Choice("gold", "gold", material.gold))
+def test_colours_hold_still_while_scrubbing(graph, dataset):
+    two = compared(graph, dataset, Choice("mean", "mean"), Choice("gold", "gold", dataset.gold))
     two.set(position=0.30)
     before = shown(two.panels[1]).copy()
     two.set(position=0.31)
     assert (before == shown(two.panels[1])).mean() > 0.9
 
 
-def test_fixed_names_over_superpixels(graph, material):
+def test_fixed_names_over_superpixels(graph, dataset):
     table = agglo.agglomerate(graph).lut(0.4)
-    two = compared(graph, material, Choice("mean", "mean"), Choice("kept", "table", table))
+    two = compared(graph, dataset, Choice("mean", "mean"), Choice("kept", "table", table))
     two.set(position=0.2)
     assert two.panels[1].n_segments == len(np.unique(table[1:]))
     assert set(np.unique(two.codes(1))) <= {0, 2}  # the finer one splits, and merges nothing
@@ -65,32 +65,30 @@ def test_fixed_names_over_superpixels(graph, material):
     assert not two.codes(1).any()
 
 
-def test_differences_from_gold_are_those_of_the_images(graph, material):
-    two = compared(graph, material, Choice("mean", "mean"), Choice("gold", "gold", material.gold))
+def test_differences_from_gold_are_those_of_the_images(graph, dataset):
+    two = compared(graph, dataset, Choice("mean", "mean"), Choice("gold", "gold", dataset.gold))
     two.set(position=0.3)
     found = two.differences(1)(lambda _: None)
     labels = two.panels[0].cut.tree.segment(0.3)
-    merged, split = agglo.split_vi(labels, material.gold)
+    merged, split = agglo.split_vi(labels, dataset.gold)
     assert found.merged_bits == pytest.approx(merged)
     assert found.split_bits == pytest.approx(split)
 
 
-def test_numbers_of_a_panel(graph, material):
-    one = compared(graph, material, Choice("mean", "mean"), Choice("gold", "gold", material.gold))
+def test_numbers_of_a_panel(graph, dataset):
+    one = compared(graph, dataset, Choice("mean", "mean"), Choice("gold", "gold", dataset.gold))
     one.set(position=0.3, mode=Mode.THRESHOLD)
     tree = one.panels[0].cut.tree
     assert one.panels[0].n_segments == tree.n_segments(0.3)
-    assert one.panels[0].vi() == pytest.approx(
-        sum(agglo.split_vi(tree.segment(0.3), material.gold))
-    )
-    assert one.panels[1].n_segments == len(np.unique(material.gold[material.gold > 0]))
+    assert one.panels[0].vi() == pytest.approx(sum(agglo.split_vi(tree.segment(0.3), dataset.gold)))
+    assert one.panels[1].n_segments == len(np.unique(dataset.gold[dataset.gold > 0]))
     assert one.panels[1].vi() is None
 
 
-def test_strategies_are_trained_once(graph, material):
-    policy = agglo.train(graph, material.gold, strategy="flat", preset="minimal")
+def test_strategies_are_trained_once(graph, dataset):
+    policy = agglo.train(graph, dataset.gold, strategy="flat", preset="minimal")
     two = compared(
-        graph, material, Choice("flat", "strategy", "flat"), Choice("mean", "mean"),
+        graph, dataset, Choice("flat", "strategy", "flat"), Choice("mean", "mean"),
         policies={"flat": policy},
     )  # fmt: skip
     expected = agglo.agglomerate(graph, policy).lut(0.5)
@@ -98,18 +96,18 @@ def test_strategies_are_trained_once(graph, material):
     np.testing.assert_array_equal(two.panels[0].names, expected)
 
 
-def test_a_saved_policy(graph, material, tmp_path):
-    policy = agglo.train(graph, material.gold, strategy="flat", preset="minimal")
+def test_a_saved_policy(graph, dataset, tmp_path):
+    policy = agglo.train(graph, dataset.gold, strategy="flat", preset="minimal")
     policy.save(tmp_path / "p.npz")
-    two = compared(graph, material, Choice("p", "file", tmp_path / "p.npz"), Choice("m", "mean"))
+    two = compared(graph, dataset, Choice("p", "file", tmp_path / "p.npz"), Choice("m", "mean"))
     two.set(position=0.5)
     np.testing.assert_array_equal(two.panels[0].names, agglo.agglomerate(graph, policy).lut(0.5))
 
 
-def test_what_cannot_be_compared_is_said(graph, material):
+def test_what_cannot_be_compared_is_said(graph, dataset):
     with pytest.raises(InvalidInput, match="shape"):
-        compared(graph, material, Choice("other", "labels", np.zeros((3, 3), int)))
-    without = Material(graph, None, {})
+        compared(graph, dataset, Choice("other", "labels", np.zeros((3, 3), int)))
+    without = PanelData(graph, None, {})
     with pytest.raises(InvalidInput, match="gold"):
         prepare([Choice("agglo", "strategy", "agglo")], without, lambda _: None)
 
@@ -129,37 +127,37 @@ def test_pieces_lie_within_one_label_of_each(graph):
     assert alone.image is graph.superpixels.image
 
 
-def test_what_the_first_panel_lacks_has_one_colour_in_all_others(graph, material):
+def test_what_the_first_panel_lacks_has_one_colour_in_all_others(graph, dataset):
     """The first has merged everything: what the others agree on is theirs to match."""
     whole = np.ones(graph.n_regions + 1, np.uint32)
     whole[0] = 0
     fine = agglo.agglomerate(graph).lut(0.2)
     four = compared(
-        graph, material, Choice("whole", "table", whole), Choice("a", "table", fine),
-        Choice("b", "table", fine), Choice("gold", "gold", material.gold),
+        graph, dataset, Choice("whole", "table", whole), Choice("a", "table", fine),
+        Choice("b", "table", fine), Choice("gold", "gold", dataset.gold),
     )  # fmt: skip
     _, a, b, gold = (shown(panel) for panel in four.panels)
     np.testing.assert_array_equal(a, b)
-    inside = material.gold > 0
+    inside = dataset.gold > 0
     assert (a == gold)[inside].mean() > 0.5
     # No colour stands for two objects: whoever has one overlaps all others that have it.
     for label in np.intersect1d(a, gold[inside]):
         assert ((a == label) & (gold == label)).any()
 
 
-def test_gold_where_no_superpixel_is_has_a_colour_too(material):
+def test_gold_where_no_superpixel_is_has_a_colour_too(dataset):
     superpixels = np.zeros((4, 6), np.int64)
     superpixels[:2] = 1
     superpixels[2, :3] = 2
     graph = agglo.region_graph(superpixels, np.zeros((4, 6)))
     gold = np.array([[5] * 6, [5] * 6, [0] * 6, [7] * 6])
-    two = compared(graph, material, Choice("a", "table", np.arange(3, dtype=np.uint32)),
+    two = compared(graph, dataset, Choice("a", "table", np.arange(3, dtype=np.uint32)),
                    Choice("gold", "gold", gold))  # fmt: skip
     assert (shown(two.panels[1])[3] > 0).all()
 
 
-def test_only_what_belongs_to_a_difference(graph, material):
-    two = compared(graph, material, Choice("mean", "mean"), Choice("gold", "gold", material.gold))
+def test_only_what_belongs_to_a_difference(graph, dataset):
+    two = compared(graph, dataset, Choice("mean", "mean"), Choice("gold", "gold", dataset.gold))
     two.set(position=0.3)
     everything = [shown(panel).copy() for panel in two.panels]
     worst = two.differences(1)(lambda _: None).largest(1, kind="merged").iloc[0]
@@ -171,7 +169,7 @@ def test_only_what_belongs_to_a_difference(graph, material):
     np.testing.assert_array_equal(whole > 0, names == names[at])
     assert parts[at] == everything[1][at]
     inside = whole > 0
-    for label in np.unique(everything[1][material.gold > 0]):
+    for label in np.unique(everything[1][dataset.gold > 0]):
         mine = everything[1] == label
         assert (parts[mine] > 0).all() == (2 * (mine & inside).sum() > mine.sum() or mine[at])
     assert not two.codes(1)[two.pieces.image][~inside].any()

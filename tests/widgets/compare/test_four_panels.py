@@ -32,7 +32,7 @@ def pictures(viewer):
     )
 
 
-def test_four_in_two_rows_with_all_in_sight(viewer, project, dock, compare, look, material):
+def test_four_in_two_rows_with_all_in_sight(viewer, project, dock, compare, look, dataset):
     viewer.reset_view()
     before = look(viewer)
     compare(*FOUR)
@@ -44,7 +44,7 @@ def test_four_in_two_rows_with_all_in_sight(viewer, project, dock, compare, look
             assert grid(viewer).position(index, viewer.layers) == divmod(k, 2)
     # What filled the canvas fills each cell: none of it has gone out of sight.
     height, width = view_size(viewer)
-    extent = np.multiply(material.image.shape, material.placement.scale)
+    extent = np.multiply(dataset.image.shape, dataset.placement.scale)
     assert (extent * camera(viewer).zoom <= (height, width)).all()
     assert (extent * camera(viewer).zoom > 0.6 * np.array([height, width])).any()
     for mode in Mode:
@@ -84,9 +84,9 @@ def test_a_difference_is_large_in_its_cell(viewer, dock, compare, differ, projec
     assert (seen > 0.15 * np.array(view_size(viewer))).any()
 
 
-def test_long_names_fit(viewer, dock, choose, material):
+def test_long_names_fit(viewer, dock, choose, dataset):
     name = "membranes of May, the second try, which the others did not see"
-    viewer.add_labels(material.gold, name=name, scale=material.placement.scale)
+    viewer.add_labels(dataset.gold, name=name, scale=dataset.placement.scale)
     choose(dock, "mean", f"layer {name}", "gold")
     drawn = dock.director.stage.cells[1].segments.name
     assert len(drawn) < len(name)
@@ -98,10 +98,10 @@ def test_long_names_fit(viewer, dock, choose, material):
 
 
 @pytest.fixture
-def volume(viewer, project, material3d, opened):
-    other, scale = material3d.gold[::-1], material3d.placement.scale
+def volume(viewer, project, dataset3d, opened):
+    other, scale = dataset3d.gold[::-1], dataset3d.placement.scale
     viewer.add_labels(other, name="other", scale=scale, visible=False)
-    return opened(viewer, project, material3d)
+    return opened(viewer, project, dataset3d)
 
 
 def test_a_volume_plane_by_plane(viewer, project, volume, choose, differ, look):

@@ -8,6 +8,7 @@ import pytest
 from windows import draw, settle
 
 import napari_agglo as agglo
+from napari_agglo.widgets._project import Built, Regions
 
 
 def same_partition(a, b):
@@ -16,12 +17,12 @@ def same_partition(a, b):
 
 
 @pytest.fixture
-def session(project, dock, material, tmp_path):
+def session(project, dock, dataset, tmp_path):
     """Return a session on the screen: two segments merged, and a superpixel cut in two."""
-    made = agglo.Session.create(tmp_path / "a.agglo", project.graph, gold=material.gold)
+    made = agglo.Session.create(tmp_path / "a.agglo", project.graph, gold=dataset.gold)
     made.threshold = 0.3
-    project.set_session(made, made.tree, material.placement)
-    project.gold = material.gold
+    built = Built(made.tree, Regions(dataset, made.graph), made.policy, dataset.gold)
+    project.set_session(made, built)
     labels = made.labels()
     ids, sizes = np.unique(labels[labels > 0], return_counts=True)
     largest = int(ids[np.argmax(sizes)])
@@ -35,7 +36,7 @@ def session(project, dock, material, tmp_path):
     return made
 
 
-def test_before_and_with_edits(viewer, project, dock, choose, session, material, look):
+def test_before_and_with_edits(viewer, project, dock, choose, session, dataset, look):
     assert session.graph.n_regions > session.tree.n_superpixels, "test invalid: nothing divided"
     before = look(viewer)
     choose(dock, "before edits", "with edits", "gold")
@@ -47,7 +48,7 @@ def test_before_and_with_edits(viewer, project, dock, choose, session, material,
     assert same_partition(second, session.labels())
     assert not same_partition(first, second)
     numbers = [dock.numbers.item(row, 3).text() for row in (0, 1)]
-    expected = [sum(agglo.split_vi(labels, material.gold)) for labels in (first, session.labels())]
+    expected = [sum(agglo.split_vi(labels, dataset.gold)) for labels in (first, session.labels())]
     assert numbers == [f"{vi:.3f}" for vi in expected]
     dock.slider.slider.setValue(director.ticks.last // 2)
     position = director.comparison.position

@@ -33,7 +33,7 @@ def test_side_by_side_and_back(viewer, dock, compare, look):
     assert not dock.director.active
 
 
-def test_the_slider_moves_all_panels(viewer, project, dock, compare, material):
+def test_the_slider_moves_all_panels(viewer, project, dock, compare, dataset):
     compare("mean", "gold")
     ticks = dock.director.ticks
     dock.slider.slider.setValue(ticks.last // 2)
@@ -188,11 +188,12 @@ def test_what_is_there_already_is_shown_at_once(viewer, project, dock):
     dock.director.leave()
 
 
-def test_the_viewer_may_close_meanwhile(make_napari_viewer, material, opened, choose):
-    from napari_agglo.widgets._project import project_of
+def test_the_viewer_may_close_meanwhile(make_napari_viewer, dataset, opened, choose):
+    from napari_agglo.widgets._project import Project
+    from napari_agglo.widgets._qt import per_viewer
 
     viewer = make_napari_viewer(show=True)
-    made = opened(viewer, project_of(viewer), material)
+    made = opened(viewer, per_viewer(viewer, Project), dataset)
     choose(made, "mean", "gold")
     assert made.director.active
     made.player.play.click()

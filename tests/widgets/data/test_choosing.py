@@ -8,11 +8,12 @@ from napari.layers import Layer
 from qtpy.QtCore import Qt
 from windows import draw, settle
 
+from napari_agglo.widgets._qt import per_viewer
 from napari_agglo.widgets._samples import layers_of
-from napari_agglo.widgets._steps import Status, Step
+from napari_agglo.widgets._steps import Status
 from napari_agglo.widgets.data import DataWidget
 from napari_agglo.widgets.data._cue_table import LAYER, RANGE, USED
-from napari_agglo.widgets.data._selection import selection_of
+from napari_agglo.widgets.data._selection import Selection
 
 
 def row_of(step, layer_name):
@@ -32,19 +33,19 @@ def said(step):
 
 
 def test_nothing_there(step, project):
-    assert project.status(Step.DATA) is Status.EMPTY
+    assert DataWidget.status(project) is Status.EMPTY
     assert "File > Open Sample > Agglo" in said(step)
     assert not step.run.button.isEnabled()
 
 
 def test_a_sample_needs_no_choice(opened, project, crop):
-    material = project.material
-    assert project.status(Step.DATA) is Status.READY
-    assert list(material.cues) == ["boundary", "cytoplasm", "mitochondria"]
-    assert material.cues["boundary"] is crop.cues["boundary"]
-    assert material.gold is crop.gold
-    assert material.image is crop.image
-    assert material.spacing == pytest.approx(crop.spacing)
+    dataset = project.dataset
+    assert DataWidget.status(project) is Status.READY
+    assert list(dataset.cues) == ["boundary", "cytoplasm", "mitochondria"]
+    assert dataset.cues["boundary"] is crop.cues["boundary"]
+    assert dataset.gold is crop.gold
+    assert dataset.image is crop.image
+    assert dataset.spacing == pytest.approx(crop.spacing)
     assert opened.image.currentText() == "neuropil2d image"
     assert opened.gold.currentText() == "neuropil2d gold"
     assert said(opened) == ""
@@ -54,20 +55,20 @@ def test_names_alone_will_do(viewer, step, project, crop):
     viewer.add_image(crop.image, name="raw")
     viewer.add_image(crop.cues["boundary"], name="membrane prob")
     viewer.add_labels(crop.gold, name="train_gt")
-    assert list(project.material.cues) == ["boundary"]
-    assert project.material.gold is crop.gold
-    assert project.material.name == "raw"
+    assert list(project.dataset.cues) == ["boundary"]
+    assert project.dataset.gold is crop.gold
+    assert project.dataset.name == "raw"
 
 
 def test_build(opened, project):
     opened.run.button.click()
-    assert project.status(Step.DATA) is Status.RUNNING
+    assert DataWidget.status(project) is Status.RUNNING
     settle(project, 240)
-    assert project.status(Step.DATA) is Status.DONE
+    assert DataWidget.status(project) is Status.DONE
     assert f"{project.graph.n_regions:,} superpixels" in opened.found.text()
     assert project.graph.cue_names == ("boundary", "cytoplasm", "mitochondria")
     opened.superpixels.least.setValue(60)
-    assert project.status(Step.DATA) is Status.STALE
+    assert DataWidget.status(project) is Status.STALE
     before = project.graph.n_regions
     opened.run.button.click()
     settle(project, 240)
@@ -78,8 +79,8 @@ def test_what_was_chosen_during_a_run_is_not_lost(opened, project):
     opened.run.button.click()
     opened.superpixels.least.setValue(200)
     settle(project, 240)
-    assert project.material.min_size == 200
-    assert project.status(Step.DATA) is Status.STALE
+    assert project.dataset.min_size == 200
+    assert DataWidget.status(project) is Status.STALE
 
 
 def test_cancel_leaves_all_as_it_was(opened, project):
@@ -87,7 +88,7 @@ def test_cancel_leaves_all_as_it_was(opened, project):
     opened.run.button.click()
     settle(project, 240)
     assert project.graph is None
-    assert project.status(Step.DATA) is Status.READY
+    assert DataWidget.status(project) is Status.READY
 
 
 def test_without_a_cue_one_click_makes_it(viewer, step, project, crop):
@@ -96,12 +97,12 @@ def test_without_a_cue_one_click_makes_it(viewer, step, project, crop):
     step.make.button.click()
     settle(project, 240)
     made = viewer.layers["raw boundary"]
-    assert project.material.cues["boundary"] is made.data
+    assert project.dataset.cues["boundary"] is made.data
     np.testing.assert_allclose(made.scale, crop.spacing)
     assert said(step) == ""
     step.run.button.click()
     settle(project, 240)
-    assert project.status(Step.DATA) is Status.DONE
+    assert DataWidget.status(project) is Status.DONE
 
 
 def test_a_picture_in_colours(viewer, step, project, crop):
@@ -110,31 +111,31 @@ def test_a_picture_in_colours(viewer, step, project, crop):
     assert step.cues.rowCount() == 0
     step.make.button.click()
     settle(project, 240)
-    assert project.material.shape == crop.image.shape
-    assert project.material.image is viewer.layers["photo"].data
+    assert project.dataset.shape == crop.image.shape
+    assert project.dataset.image is viewer.layers["photo"].data
 
 
 def test_a_made_cue_takes_the_place_of_the_one_before(viewer, opened, project):
     opened.make.kind.setCurrentText("edges")
     opened.make.button.click()
     settle(project, 240)
-    assert project.material.cues["boundary"] is viewer.layers["neuropil2d image boundary"].data
-    assert list(project.material.cues) == ["boundary", "cytoplasm", "mitochondria"]
+    assert project.dataset.cues["boundary"] is viewer.layers["neuropil2d image boundary"].data
+    assert list(project.dataset.cues) == ["boundary", "cytoplasm", "mitochondria"]
 
 
 def test_cues_are_ticked_named_and_ranged(opened, project):
     tick(opened, "neuropil2d cytoplasm", on=False)
-    assert list(project.material.cues) == ["boundary", "mitochondria"]
+    assert list(project.dataset.cues) == ["boundary", "mitochondria"]
     table = opened.cues
     table.item(row_of(opened, "neuropil2d mitochondria"), USED).setText("mito")
-    assert list(project.material.cues) == ["boundary", "mito"]
+    assert list(project.dataset.cues) == ["boundary", "mito"]
     table.item(row_of(opened, "neuropil2d boundary"), RANGE).setText("1:0")
-    assert project.material.ranges == {"boundary": (1, 0)}
+    assert project.dataset.ranges == {"boundary": (1, 0)}
     table.item(row_of(opened, "neuropil2d boundary"), RANGE).setText("high")
-    assert project.material is None
+    assert project.dataset is None
     assert "such as 0:255" in said(opened)
     table.item(row_of(opened, "neuropil2d boundary"), RANGE).setText("")
-    assert project.material.ranges == {}
+    assert project.dataset.ranges == {}
     table.item(row_of(opened, "neuropil2d boundary"), USED).setText("mito")
     assert "Two cues are called “mito”" in said(opened)
     table.item(row_of(opened, "neuropil2d boundary"), USED).setText("edge")
@@ -147,11 +148,11 @@ def test_channels_are_cues_of_their_own(viewer, step, project, crop):
     viewer.add_image(stack, name="probabilities")
     names = [step.cues.item(k, LAYER).text() for k in range(step.cues.rowCount())]
     assert names[:3] == [f"probabilities [{k}]" for k in range(3)]
-    assert len(project.material.cues) == 3
-    assert "boundary" in project.material.cues
+    assert len(project.dataset.cues) == 3
+    assert "boundary" in project.dataset.cues
     step.run.button.click()
     settle(project, 240)
-    assert project.status(Step.DATA) is Status.DONE
+    assert DataWidget.status(project) is Status.DONE
 
 
 @pytest.mark.parametrize(
@@ -169,14 +170,14 @@ def test_gold_that_does_not_fit(viewer, opened, project, crop, options, words):
         given["scale"] = crop.spacing
     layer = viewer.add_labels(**given)
     opened.gold.pick(layer)
-    assert project.material is None
+    assert project.dataset is None
     assert "“mine”" in said(opened)
     for word in words:
         assert word in said(opened)
     assert not opened.run.button.isEnabled()
     opened.gold.pick(None)
-    assert project.material is not None
-    assert project.material.gold is None
+    assert project.dataset is not None
+    assert project.dataset.gold is None
 
 
 def test_layers_at_another_place_are_moved_by_a_click(viewer, opened, project, crop):
@@ -185,7 +186,7 @@ def test_layers_at_another_place_are_moved_by_a_click(viewer, opened, project, c
     assert opened.trouble.button.text() == "Put all where “neuropil2d boundary” is"
     opened.trouble.button.click()
     np.testing.assert_allclose(viewer.layers["neuropil2d gold"].translate, 0)
-    assert project.material.gold is crop.gold
+    assert project.dataset.gold is crop.gold
 
 
 def test_layers_go_to_the_one_that_knows_its_scale(viewer, step, project, block):
@@ -193,8 +194,8 @@ def test_layers_go_to_the_one_that_knows_its_scale(viewer, step, project, block)
     viewer.add_image(block.cues["boundary"], name="prob")
     assert step.trouble.button.text() == "Put all where “stack” is"
     step.trouble.button.click()
-    assert project.material.spacing == (4, 1, 1)
-    assert project.material.per_plane  # planes that are now known to be thick are taken one by one
+    assert project.dataset.spacing == (4, 1, 1)
+    assert project.dataset.per_plane  # planes that are now known to be thick are taken one by one
 
 
 def test_regions_built_are_not_stale_because_they_are_shown(viewer, step, project, block):
@@ -202,10 +203,10 @@ def test_regions_built_are_not_stale_because_they_are_shown(viewer, step, projec
     step.run.button.click()
     settle(project, 240)
     viewer.layers["prob"].scale = (4, 1, 1)
-    material = project.material
+    dataset = project.dataset
     viewer.add_labels(block.gold, name="others")  # as any layer that comes, ours too
-    assert project.material is material
-    assert not material.per_plane
+    assert project.dataset is dataset
+    assert not dataset.per_plane
 
 
 def test_where_to_tick_is_said_only_where_there_is_something(viewer, step):
@@ -223,7 +224,7 @@ def test_gold_that_came_as_floats_is_converted_by_a_click(viewer, opened, projec
     assert "must be labels" in said(opened)
     opened.trouble.button.click()
     settle(project, 240)
-    np.testing.assert_array_equal(project.material.gold, crop.gold)
+    np.testing.assert_array_equal(project.dataset.gold, crop.gold)
     assert opened.gold.currentText() == "floats labels"
 
 
@@ -233,10 +234,10 @@ def test_lazy_and_multiscale_layers(viewer, step, project, crop):
     cue = crop.cues["boundary"]
     viewer.add_image([cue, cue[::2, ::2]], name="boundary", multiscale=True)
     viewer.add_labels(da.from_array(crop.gold, chunks=50), name="gold")
-    assert project.material.cues["boundary"] is cue
+    assert project.dataset.cues["boundary"] is cue
     step.run.button.click()
     settle(project, 240)
-    assert project.status(Step.DATA) is Status.DONE
+    assert DataWidget.status(project) is Status.DONE
 
 
 def test_not_a_number_is_refused_until_it_is_said_to_be_boundary(viewer, step, project, crop):
@@ -252,17 +253,17 @@ def test_not_a_number_is_refused_until_it_is_said_to_be_boundary(viewer, step, p
     assert project.graph is not None
 
 
-def test_superpixels_of_ones_own(viewer, opened, project, material):
-    own = material.superpixels.astype(np.int64) * 1000
-    layer = viewer.add_labels(own, name="ws", scale=material.spacing)
-    assert project.material.superpixels is own, "it is called like one"
+def test_superpixels_of_ones_own(viewer, opened, project, dataset):
+    own = dataset.superpixels.astype(np.int64) * 1000
+    layer = viewer.add_labels(own, name="ws", scale=dataset.spacing)
+    assert project.dataset.superpixels is own, "it is called like one"
     assert not opened.superpixels.least.isVisibleTo(opened)
     opened.run.button.click()
     settle(project, 240)
     assert project.graph.ids[1] == 1000
-    assert project.status(Step.DATA) is Status.DONE
+    assert DataWidget.status(project) is Status.DONE
     opened.superpixels.box.pick(None)
-    assert project.material.superpixels is None
+    assert project.dataset.superpixels is None
     viewer.layers.remove(layer)
 
 
@@ -272,7 +273,7 @@ def test_starting_from_another_segmentation(viewer, opened, project, crop):
     opened.more.start.pick(layer)
     opened.run.button.click()
     settle(project, 240)
-    assert project.status(Step.DATA) is Status.DONE
+    assert DataWidget.status(project) is Status.DONE
     image = project.graph.superpixels.image
     np.testing.assert_array_equal(project.partition[image], other)
 
@@ -307,25 +308,25 @@ def test_preview_of_a_volume_lies_on_its_plane(viewer, step, project, block):
 def test_thick_planes_are_taken_one_by_one(viewer, step, project, block):
     cue = block.cues["boundary"]
     layer = viewer.add_image(cue, name="boundary", scale=(4, 1, 1))
-    assert project.material.per_plane
+    assert project.dataset.per_plane
     step.superpixels.per_plane.click()
-    assert not project.material.per_plane
+    assert not project.dataset.per_plane
     layer.scale = (5, 1, 1)
-    assert not project.material.per_plane, "what was chosen by hand stays"
+    assert not project.dataset.per_plane, "what was chosen by hand stays"
 
 
 def test_layers_come_go_and_are_renamed(viewer, opened, project, crop):
     viewer.layers["neuropil2d gold"].name = "truth"
     assert opened.gold.currentText() == "truth"
     viewer.layers.remove("truth")
-    assert project.material.gold is None
+    assert project.dataset.gold is None
     assert opened.gold.currentText() == "none"
     viewer.layers["neuropil2d boundary"].visible = True
     viewer.layers.move(1, 3)
-    assert "boundary" in project.material.cues
+    assert "boundary" in project.dataset.cues
     draw()
     viewer.layers.clear()
-    assert project.material is None
+    assert project.dataset is None
 
 
 def test_other_layers_do_not_disturb_what_was_built(viewer, opened, project):
@@ -333,7 +334,7 @@ def test_other_layers_do_not_disturb_what_was_built(viewer, opened, project):
     settle(project, 240)
     viewer.add_image(np.random.default_rng(0).random((50, 50)), name="another boundary")
     viewer.add_points([[1, 2]])
-    assert project.status(Step.DATA) is Status.DONE
+    assert DataWidget.status(project) is Status.DONE
 
 
 def test_layers_removed_during_a_run(viewer, opened, project):
@@ -341,7 +342,7 @@ def test_layers_removed_during_a_run(viewer, opened, project):
     viewer.layers.clear()
     settle(project, 240)
     assert project.graph is not None
-    assert project.material is None
+    assert project.dataset is None
 
 
 def test_choosing_another_image_brings_its_cues(viewer, opened, project, crop):
@@ -350,18 +351,18 @@ def test_choosing_another_image_brings_its_cues(viewer, opened, project, crop):
     viewer.add_image(half["boundary"], name="half boundary", scale=crop.spacing)
     viewer.add_labels(crop.gold[:60], name="half gold", scale=crop.spacing)
     opened.image.pick(layer)
-    assert project.material.shape == (60, 140)
-    assert project.material.cues["boundary"] is half["boundary"]
+    assert project.dataset.shape == (60, 140)
+    assert project.dataset.cues["boundary"] is half["boundary"]
     assert opened.gold.currentText() == "half gold"
 
 
 def test_the_dock_closed_and_opened_again_shows_the_same(viewer, opened, project):
     tick(opened, "neuropil2d cytoplasm", on=False)
     opened.superpixels.least.setValue(33)
-    material = project.material
+    dataset = project.dataset
     again = DataWidget(viewer)
     viewer.window.add_dock_widget(again, name="Data 2")
-    assert project.material is material
+    assert project.dataset is dataset
     assert again.superpixels.least.value() == 33
     assert again.selection is opened.selection
     again.superpixels.least.setValue(44)
@@ -381,8 +382,8 @@ def test_volumes_kept_for_training(viewer, opened, project):
 
 def test_two_viewers_have_a_choice_each(make_napari_viewer, viewer, opened):
     other = make_napari_viewer()
-    assert selection_of(other) is not selection_of(viewer)
-    assert selection_of(other).image is None
+    assert per_viewer(other, Selection) is not per_viewer(viewer, Selection)
+    assert per_viewer(other, Selection).image is None
 
 
 def test_all_controls_have_a_tooltip(opened):

@@ -11,10 +11,10 @@ from widgets.proofread.conftest import Hands
 from windows import draw, settle
 
 from napari_agglo.evaluate import vi_curve
-from napari_agglo.widgets._dataset import Placement
+from napari_agglo.widgets._qt import per_viewer
 from napari_agglo.widgets._samples import layers_of
-from napari_agglo.widgets._steps import Status, Step
-from napari_agglo.widgets.data._selection import selection_of
+from napari_agglo.widgets._steps import Status
+from napari_agglo.widgets.data._selection import Selection
 from napari_agglo.widgets.evaluate import EvaluateWidget
 from napari_agglo.widgets.hierarchy import HierarchyWidget
 from napari_agglo.widgets.train import TrainWidget
@@ -34,7 +34,7 @@ def press(button, project):
 @pytest.fixture
 def worked(viewer, project, crop):
     """Return a window in which a policy was trained, a hierarchy built and compared with gold."""
-    selection = selection_of(viewer)
+    selection = per_viewer(viewer, Selection)
     for one in layers_of(crop):
         viewer.add_layer(Layer.create(*one))
     gold = selection.gold
@@ -55,12 +55,12 @@ def worked(viewer, project, crop):
     QTest.qWait(200)
     settle(project, 240)
     assert project.curve is not None
-    return gold, dict(zip((Step.TRAIN, Step.EVALUATE), ((docks[0], train), (docks[2], evaluate)),
+    return gold, dict(zip(("train", "evaluate"), ((docks[0], train), (docks[2], evaluate)),
                           strict=True))  # fmt: skip
 
 
 def statuses(project):
-    return [project.status(step) for step in (Step.TRAIN, Step.EVALUATE)]
+    return [step.status(project) for step in (TrainWidget, EvaluateWidget)]
 
 
 def stroke(viewer, layer, index):
@@ -71,7 +71,6 @@ def stroke(viewer, layer, index):
     layer.selected_label = int(layer.data.max()) + 1
     before = layer.data.copy()
     hands = Hands(viewer)
-    hands.project.placement = hands.project.placement or Placement.of(layer)
     QTest.mouseMove(hands.canvas, hands.spot(index))
     QTest.mousePress(hands.canvas, LEFT, pos=hands.spot(index))
     QTest.mouseRelease(hands.canvas, LEFT, pos=hands.spot(index))
@@ -84,7 +83,7 @@ def stroke(viewer, layer, index):
 def test_a_stroke_in_gold_makes_train_and_evaluate_stale(viewer, project, worked):
     gold, widgets = worked
     assert statuses(project) == [Status.DONE, Status.DONE]
-    dock, evaluate = widgets[Step.EVALUATE]
+    dock, evaluate = widgets["evaluate"]
     assert not evaluate.run.isVisible()
     told = []
     project.status_changed.connect(lambda: told.append(1))
@@ -104,12 +103,12 @@ def test_a_stroke_in_gold_makes_train_and_evaluate_stale(viewer, project, worked
     assert not np.allclose(project.curve["vi"], first["vi"])
     assert evaluate.comparison.numbers["vi"] == pytest.approx(sum(evaluate.curves.errors()))
     # And so is training.
-    dock, train = widgets[Step.TRAIN]
+    dock, train = widgets["train"]
     dock.raise_()
     draw()
     assert "painted since" in train.hint.text()
     press(train.run.button, project)
-    assert project.status(Step.TRAIN) is Status.DONE
+    assert TrainWidget.status(project) is Status.DONE
 
 
 def test_other_labels_may_be_painted(viewer, project, worked):
@@ -121,9 +120,9 @@ def test_other_labels_may_be_painted(viewer, project, worked):
 def test_what_is_painted_while_it_runs_is_not_in_it(viewer, project, worked):
     gold, widgets = worked
     stroke(viewer, gold, (60, 70))
-    _, evaluate = widgets[Step.EVALUATE]
+    _, evaluate = widgets["evaluate"]
     QTest.mouseClick(evaluate.run.button, LEFT)
-    assert project.jobs[Step.EVALUATE.value] is not None
+    assert project.jobs["evaluate"] is not None
     gold.data_setitem((np.array([5]), np.array([5])), int(gold.data.max()) + 1)
     settle(project, 240)
-    assert project.status(Step.EVALUATE) is Status.STALE
+    assert EvaluateWidget.status(project) is Status.STALE

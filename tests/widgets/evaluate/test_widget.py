@@ -16,9 +16,10 @@ from windows import settle, show
 import napari_agglo as agglo
 from napari_agglo.evaluate import breakdown, metrics, minimum, state_at, vi_curve
 from napari_agglo.widgets._napari import camera
-from napari_agglo.widgets._qt import theme_colours
-from napari_agglo.widgets._scene import scene_of
-from napari_agglo.widgets._steps import Status, Step
+from napari_agglo.widgets._project import Built, Trained
+from napari_agglo.widgets._qt import per_viewer, theme_colours
+from napari_agglo.widgets._scene import Scene
+from napari_agglo.widgets._steps import Status
 from napari_agglo.widgets.evaluate import EvaluateWidget
 from napari_agglo.widgets.evaluate._live_errors import NUMBERS
 
@@ -58,24 +59,24 @@ def written(step):
     return {table.item(k, 0).text(): table.item(k, 1).text() for k in range(table.rowCount())}
 
 
-def test_it_says_what_is_missing(step, project, material):
+def test_it_says_what_is_missing(step, project, dataset):
     assert "gold labels" in step.hint.text()
     assert not step.tabs.isVisible()
-    show(project, replace(material, gold=None))
+    show(project, replace(dataset, gold=None))
     assert "gold labels" in step.hint.text()
     assert not step.run.button.isEnabled()
 
 
 def test_it_compares_by_itself_when_it_is_looked_at(compared, project):
     assert project.curve is not None
-    assert project.status(Step.EVALUATE) is Status.DONE
+    assert EvaluateWidget.status(project) is Status.DONE
     assert compared.tabs.isVisible()
     assert not compared.run.isVisible()
 
 
-def test_not_while_nobody_looks(step, project, material):
+def test_not_while_nobody_looks(step, project, dataset):
     step.parentWidget().hide()
-    show(project, material)
+    show(project, dataset)
     QTest.qWait(200)
     assert project.jobs.running() == []
     assert step.comparison.counts is None
@@ -84,9 +85,9 @@ def test_not_while_nobody_looks(step, project, material):
     assert step.comparison.numbers is not None
 
 
-def test_a_cancelled_comparison_is_not_begun_again_by_itself(step, project, material):
-    show(project, material)
-    project.jobs.cancel(Step.EVALUATE.value)
+def test_a_cancelled_comparison_is_not_begun_again_by_itself(step, project, dataset):
+    show(project, dataset)
+    project.jobs.cancel("evaluate")
     settle(project)
     project.threshold = 0.2
     assert project.jobs.running() == []
@@ -150,7 +151,7 @@ def test_a_click_on_a_dot_flies_there_and_outlines(compared, project, viewer):
     camera(viewer).center = (0.0, 0.0, 0.0)
     Mouse(dots).click(x[0], y[0])
     assert project.id_of(project.active) == worst
-    outline = scene_of(viewer).layer("Selected")
+    outline = per_viewer(viewer, Scene).layer("Selected")
     assert outline is not None
     assert outline.visible
     at = np.array(camera(viewer).center[-2:]) / project.placement.scale
@@ -170,7 +171,7 @@ def test_a_false_split_selects_all_its_pieces(compared, project, viewer):
     Mouse(dots).click(x[0], y[0])
     pieces = compared.comparison.breakdown.pieces(worst)
     assert project.id_of(project.active) == pieces["id"][0]
-    codes = np.asarray(scene_of(viewer).layer("Selected").data)
+    codes = np.asarray(per_viewer(viewer, Scene).layer("Selected").data)
     assert (codes == 1).any()
     assert (codes == 3).any()
 
@@ -189,9 +190,7 @@ def test_a_dot_of_what_is_gone_is_said(compared, project, notices):
 def test_edits_move_the_point_off_the_curve(compared, project, tmp_path):
     session = agglo.Session.create(tmp_path / "a.agglo", project.graph, gold=project.gold)
     session.threshold = project.threshold
-    tree, placement, gold = project.tree, project.placement, project.gold
-    project.set_session(session, tree, placement)
-    project.gold = gold
+    project.set_session(session, project.built)
     follow(compared)
     a = int(session.segments()[0])
     change = session.merge(a, int(session.neighbours(a)[0]))
@@ -209,10 +208,7 @@ def edited(compared, project, tmp_path):
     """Return the step with a session of two edits, one of them through a superpixel."""
     session = agglo.Session.create(tmp_path / "a.agglo", project.graph, gold=project.gold)
     session.threshold = project.threshold
-    gold, curve = project.gold, project.curve
-    project.set_session(session, project.tree, project.placement)
-    project.gold = gold
-    project.set_curve(curve)
+    project.set_session(session, project.built)
     a = int(session.segments()[0])
     session.merge(a, int(session.neighbours(a)[0]))
     image = session.graph.superpixels.image
@@ -288,28 +284,29 @@ def test_plots_of_a_session_have_a_curve_with_its_edits(edited, project, tmp_pat
     assert "edits" not in edited.summary.text()
 
 
-def test_gold_chosen_afterwards_is_compared_with(step, project, material):
-    show(project, replace(material, gold=None))
-    assert project.status(Step.EVALUATE) is Status.EMPTY
-    project.set_material(replace(project.material, gold=material.gold))
+def test_gold_chosen_afterwards_is_compared_with(step, project, dataset):
+    show(project, replace(dataset, gold=None))
+    assert EvaluateWidget.status(project) is Status.EMPTY
+    project.set_dataset(replace(project.dataset, gold=dataset.gold))
     follow(step)
     assert project.curve is not None
     assert step.comparison.numbers is not None
-    project.set_material(replace(project.material, gold=material.gold[:5]))  # of another shape
-    assert project.gold is material.gold
+    project.set_dataset(replace(project.dataset, gold=dataset.gold[:5]))  # of another shape
+    assert project.gold is dataset.gold
 
 
-def test_another_policy_is_drawn_beside_the_first(compared, project, material):
+def test_another_policy_is_drawn_beside_the_first(compared, project, dataset):
     graph = project.graph
-    policy = agglo.train(graph, material.gold, epochs=0, preset="minimal")
-    project.set_policy(policy, material)
-    project.set_tree(agglo.agglomerate(graph, policy), graph, policy, material.gold)
+    policy = agglo.train(graph, dataset.gold, epochs=0, preset="minimal")
+    project.trained = Trained(policy, project.regions)
+    tree = agglo.agglomerate(graph, policy)
+    project.built = Built(tree, project.regions, policy, dataset.gold)
     follow(compared)
     names = list(compared.curves.split._curves)
     assert len(names) == 2
     assert "mean" in names
     assert not compared.curves.split._curves["mean"].pickable
-    show(project, replace(material))  # another graph: nothing to compare with
+    show(project, replace(dataset))  # another graph: nothing to compare with
     follow(compared)
     assert len(compared.curves.split._curves) == 1
 
@@ -353,24 +350,24 @@ def test_a_closed_and_reopened_dock(compared, project, viewer):
     assert written(again) == written(compared)
 
 
-def test_the_viewer_may_close_while_it_compares(make_napari_viewer, material):
-    from napari_agglo.widgets._project import project_of
+def test_the_viewer_may_close_while_it_compares(make_napari_viewer, dataset):
+    from napari_agglo.widgets._project import Project
 
     other = make_napari_viewer(show=True)
     widget = EvaluateWidget(other)
     other.window.add_dock_widget(widget)
-    project = project_of(other)
+    project = per_viewer(other, Project)
     QTest.qWait(50)
-    show(project, material)
-    assert project.jobs[Step.EVALUATE.value] is not None, "test invalid"
+    show(project, dataset)
+    assert project.jobs["evaluate"] is not None, "test invalid"
     other.close()
     QTest.qWait(300)
     settle(project)
     assert project.jobs[NUMBERS] is None
 
 
-def test_3d(step, project, material3d, viewer):
-    show(project, material3d)
+def test_3d(step, project, dataset3d, viewer):
+    show(project, dataset3d)
     follow(step)
     tab(step, 2)
     dots = step.breakdown.splits

@@ -13,9 +13,11 @@ from windows import settle, show
 
 import napari_agglo as agglo
 from napari_agglo.evaluate import minimum
-from napari_agglo.widgets._project import LOOK, project_of
-from napari_agglo.widgets._scene import scene_of
-from napari_agglo.widgets._steps import Status, Step
+from napari_agglo.widgets import DataWidget
+from napari_agglo.widgets._project import LOOK, Project, Regions, Trained
+from napari_agglo.widgets._qt import per_viewer
+from napari_agglo.widgets._scene import Scene
+from napari_agglo.widgets._steps import Status
 from napari_agglo.widgets.hierarchy import HierarchyWidget
 from napari_agglo.widgets.hierarchy._threshold import Ticks
 
@@ -48,53 +50,54 @@ def key(viewer, letter, modifier=Qt.KeyboardModifier.NoModifier):
     QTest.keyClick(canvas, letter, modifier)
 
 
-def test_from_bare_cues_to_a_hierarchy_with_one_click(step, project, material):
+def test_from_bare_cues_to_a_hierarchy_with_one_click(step, project, dataset):
     assert not step.run.button.isEnabled()
-    project.set_material(replace(material, superpixels=None))
+    project.set_dataset(replace(dataset, superpixels=None))
     assert step.run.button.isEnabled()
     press(step.run.button)
-    assert project.status(Step.HIERARCHY) is Status.RUNNING
+    assert HierarchyWidget.status(project) is Status.RUNNING
     settle(project)
-    assert project.status(Step.HIERARCHY) is Status.DONE
-    assert project.status(Step.DATA) is Status.DONE
+    assert HierarchyWidget.status(project) is Status.DONE
+    assert DataWidget.status(project) is Status.DONE
     assert project.curve is not None
-    assert scene_of(step.viewer).segmentation is not None
+    assert per_viewer(step.viewer, Scene).segmentation is not None
     at = minimum(project.curve)
     assert project.n_segments == at["segments"], "mean begins where the VI is least"
     assert step.scale.segments.value() == at["segments"]
 
 
-def test_without_gold_it_begins_at_the_knee(step, project, material):
-    project.set_material(replace(material, gold=None))
+def test_without_gold_it_begins_at_the_knee(step, project, dataset):
+    project.set_dataset(replace(dataset, gold=None))
     press(step.run.button)
     settle(project)
     assert project.curve is None
     assert 1 < project.n_segments < project.graph.n_regions / 2
 
 
-def test_a_learned_policy_begins_at_one_half(step, project, material):
-    graph = material.graph()
-    project.set_material(material)
-    project.set_graph(graph, material)
-    project.set_policy(agglo.train(graph, material.gold, epochs=0, preset="minimal"), material)
+def test_a_learned_policy_begins_at_one_half(step, project, dataset):
+    graph = dataset.graph()
+    project.set_dataset(dataset)
+    project.regions = Regions(dataset, graph)
+    policy = agglo.train(graph, dataset.gold, epochs=0, preset="minimal")
+    project.trained = Trained(policy, project.regions)
     press(step.run.button)
     settle(project)
     assert project.threshold == 0.5
     assert project.graph is graph, "the graph was built a second time"
 
 
-def test_a_cue_of_any_name_will_do(step, project, material):
-    name, cue = next(iter(material.cues.items()))
-    ranges = {"membrane": material.ranges[name]} if name in material.ranges else {}
-    project.set_material(replace(material, cues={"membrane": cue}, ranges=ranges))
+def test_a_cue_of_any_name_will_do(step, project, dataset):
+    name, cue = next(iter(dataset.cues.items()))
+    ranges = {"membrane": dataset.ranges[name]} if name in dataset.ranges else {}
+    project.set_dataset(replace(dataset, cues={"membrane": cue}, ranges=ranges))
     press(step.run.button)
     settle(project)
-    assert project.status(Step.HIERARCHY) is Status.DONE, "it is stale at once"
+    assert HierarchyWidget.status(project) is Status.DONE, "it is stale at once"
     assert project.policy == agglo.MeanPolicy("membrane")
 
 
-def test_gold_of_another_shape_is_told_and_the_hierarchy_shown(step, project, material, notices):
-    project.set_material(replace(material, gold=material.gold[:-3]))
+def test_gold_of_another_shape_is_told_and_the_hierarchy_shown(step, project, dataset, notices):
+    project.set_dataset(replace(dataset, gold=dataset.gold[:-3]))
     press(step.run.button)
     settle(project)
     assert project.has_hierarchy
@@ -103,16 +106,16 @@ def test_gold_of_another_shape_is_told_and_the_hierarchy_shown(step, project, ma
     assert any("gold" in said for said in notices)
 
 
-def test_cancel_leaves_everything_as_it_was(built, project, material):
+def test_cancel_leaves_everything_as_it_was(built, project, dataset):
     before = project.tree, project.threshold
-    project.set_material(replace(material, superpixels=None, min_size=3))
+    project.set_dataset(replace(dataset, superpixels=None, min_size=3))
     press(built.run.button)
     assert built.run.button.text() == "Cancel"
     press(built.run.button)
     settle(project)
     assert (project.tree, project.threshold) == before
     assert built.run.button.text() == "Build again"
-    assert project.status(Step.HIERARCHY) is not Status.RUNNING
+    assert HierarchyWidget.status(project) is not Status.RUNNING
 
 
 def test_dragging_the_slider_scrubs(built, project):
@@ -209,7 +212,7 @@ def test_playing_stops_when_the_step_is_closed(built):
 
 
 def test_switches_change_the_layer(built, viewer):
-    layer = scene_of(viewer).segmentation
+    layer = per_viewer(viewer, Scene).segmentation
     press_box(built.view.contours)
     assert layer.contour == 2
     press_box(built.view.contours)
@@ -217,7 +220,7 @@ def test_switches_change_the_layer(built, viewer):
     built.view.opacity.setValue(30)
     assert layer.opacity == pytest.approx(0.3)
     press_box(built.view.superpixels)
-    assert scene_of(viewer).layer("Superpixel outlines").visible
+    assert per_viewer(viewer, Scene).layer("Superpixel outlines").visible
     assert not built.view.solid.isVisible(), "there is no 3-D of a plane"
 
 
@@ -229,14 +232,14 @@ def test_only_the_selected(built, project, viewer):
     name = int(project.table()[1])
     project.select(name)
     press_box(built.view.isolate)
-    shown_now = np.unique(np.asarray(scene_of(viewer).segmentation.data))
+    shown_now = np.unique(np.asarray(per_viewer(viewer, Scene).segmentation.data))
     assert shown_now.tolist() == sorted({0, name})
     press_box(built.view.isolate)
-    assert len(np.unique(np.asarray(scene_of(viewer).segmentation.data))) > 2
+    assert len(np.unique(np.asarray(per_viewer(viewer, Scene).segmentation.data))) > 2
 
 
-def test_3d(viewer, project, material3d, step):
-    show(project, material3d)
+def test_3d(viewer, project, dataset3d, step):
+    show(project, dataset3d)
     assert step.view.solid.isVisible()
     press_box(step.view.solid)
     assert viewer.dims.ndisplay == 3
@@ -247,10 +250,10 @@ def test_3d(viewer, project, material3d, step):
 
 
 def test_a_deleted_layer_comes_back_when_it_is_needed(built, project, viewer):
-    viewer.layers.remove(scene_of(viewer).segmentation)
+    viewer.layers.remove(per_viewer(viewer, Scene).segmentation)
     project.threshold = 0.2
     built.scale.slider.slider.setValue(10)
-    assert scene_of(viewer).segmentation is not None
+    assert per_viewer(viewer, Scene).segmentation is not None
 
 
 def test_a_reopened_dock_shows_what_there_is(built, project, viewer):
@@ -285,7 +288,7 @@ def test_save_labels_and_merges(built, project, tmp_path, monkeypatch):
 def test_saving_what_a_session_shows(built, project, tmp_path):
     session = agglo.Session.create(tmp_path / "a.agglo", project.graph)
     session.threshold = project.threshold
-    project.set_session(session, project.tree, project.placement)
+    project.set_session(session, project.built)
     a = int(session.segments()[0])
     project.has_edited(session.merge(a, int(session.neighbours(a)[0])))
     built.export.write_labels(str(tmp_path / "a.tif"))
@@ -306,7 +309,7 @@ def test_a_file_that_cannot_be_written_is_told(built, project, tmp_path, notices
 
 def test_an_open_session_is_closed_only_when_asked(built, project, tmp_path, monkeypatch):
     session = agglo.Session.create(tmp_path / "a.agglo", project.graph)
-    project.set_session(session, project.tree, project.placement)
+    project.set_session(session, project.built)
     answers = [QMessageBox.StandardButton.No, QMessageBox.StandardButton.Yes]
     monkeypatch.setattr(QMessageBox, "question", lambda *_, **__: answers.pop(0))
     press(built.run.button)
@@ -336,12 +339,12 @@ def test_a_repair_is_seen_and_can_be_stopped(built, project):
     assert not built.repairing.isVisible()
 
 
-def test_two_viewers_keep_apart(built, project, make_napari_viewer, material):
+def test_two_viewers_keep_apart(built, project, make_napari_viewer, dataset):
     other = make_napari_viewer(show=True)
     widget = HierarchyWidget(other)
     other.window.add_dock_widget(widget)
     assert not widget.scale.isVisible()
-    show(project_of(other), material, threshold=0.1)
+    show(per_viewer(other, Project), dataset, threshold=0.1)
     built.scale.threshold.setValue(0.4)
     assert widget.scale.threshold.value() == pytest.approx(0.1)
 

@@ -10,9 +10,10 @@ from qtpy.QtWidgets import QApplication, QMessageBox, QWidget
 from windows import draw, settle
 
 from napari_agglo.widgets._napari import camera
-from napari_agglo.widgets._scene import scene_of
+from napari_agglo.widgets._qt import per_viewer
+from napari_agglo.widgets._scene import Scene
 from napari_agglo.widgets.proofread import ProofreadWidget
-from napari_agglo.widgets.proofread._proofreader import proofreader_of
+from napari_agglo.widgets.proofread._proofreader import Proofreader
 
 KEYS = {
     "enter": (Qt.Key.Key_Return, ""),
@@ -39,9 +40,9 @@ class Hands:
 
     def __init__(self, viewer):
         self.viewer = viewer
-        self.scene = scene_of(viewer)
+        self.scene = per_viewer(viewer, Scene)
         self.project = self.scene.project
-        self.proofreader = proofreader_of(viewer)
+        self.proofreader = per_viewer(viewer, Proofreader)
         draw()
 
     @property
@@ -167,7 +168,7 @@ def step(viewer, project):
 @pytest.fixture
 def hands(viewer, shown, step):
     """Return hands on a session that was just started by the button."""
-    shown.gold = shown.graph_of.gold
+    shown.set_gold(shown.regions.dataset.gold)
     QTest.mouseClick(step.bar.run.button, Qt.MouseButton.LeftButton)
     made = Hands(viewer)
     made.settle()

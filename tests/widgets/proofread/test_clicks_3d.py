@@ -23,9 +23,9 @@ VIEWS = [((0, 0, 90), 0), ((20, 40, -30), 0), ((150, -25, 70), 0), ((20, 40, -30
 
 
 @pytest.fixture
-def deep(viewer, project, step, material3d):
+def deep(viewer, project, step, dataset3d):
     """Return hands on a session of a small volume."""
-    show(project, material3d)
+    show(project, dataset3d)
     QTest.mouseClick(step.bar.run.button, Qt.MouseButton.LeftButton)
     hands = Hands(viewer)
     hands.settle()

@@ -14,8 +14,9 @@ import napari_agglo as agglo
 from napari_agglo.evaluate import breakdown
 from napari_agglo.volumes import contingency
 from napari_agglo.widgets._napari import camera
-from napari_agglo.widgets._project import project_of
-from napari_agglo.widgets._scene import scene_of
+from napari_agglo.widgets._project import Project
+from napari_agglo.widgets._qt import per_viewer
+from napari_agglo.widgets._scene import Scene
 from napari_agglo.widgets.proofread._gestures import pick
 from napari_agglo.widgets.proofread._segment_table import (
     ERROR,
@@ -228,8 +229,8 @@ def test_marks_of_the_active_segment(hands):
 
 
 @pytest.fixture
-def deep(viewer, project, step, material3d):
-    show(project, material3d)
+def deep(viewer, project, step, dataset3d):
+    show(project, dataset3d)
     QTest.mouseClick(step.bar.run.button, LEFT)
     settle(project)
     assert project.session is not None
@@ -238,7 +239,7 @@ def deep(viewer, project, step, material3d):
 
 
 def test_in_3d_the_first_segment_along_the_line_of_sight_is_meant(viewer, deep, step):
-    scene = scene_of(viewer)
+    scene = per_viewer(viewer, Scene)
     viewer.dims.ndisplay = 3
     draw()
     camera(viewer).angles = (0, 0, 90)
@@ -267,10 +268,10 @@ def test_the_selected_segments_alone_in_3d(viewer, deep, step):
     step.in_3d.click()
     draw()
     assert viewer.dims.ndisplay == 3
-    shown = np.asarray(scene_of(viewer).segmentation.data)
+    shown = np.asarray(per_viewer(viewer, Scene).segmentation.data)
     assert set(np.unique(shown)) == {0, name}
     step.in_3d.click()
     step.isolate.click()
     assert viewer.dims.ndisplay == 2
-    assert project_of(viewer) is deep
-    assert len(np.unique(np.asarray(scene_of(viewer).segmentation.data))) > 2
+    assert per_viewer(viewer, Project) is deep
+    assert len(np.unique(np.asarray(per_viewer(viewer, Scene).segmentation.data))) > 2

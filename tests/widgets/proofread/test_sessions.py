@@ -17,9 +17,9 @@ import napari_agglo as agglo
 from napari_agglo.session import NotSaved
 from napari_agglo.widgets._dataset import Placement
 from napari_agglo.widgets._napari import camera, text_overlay
-from napari_agglo.widgets._project import project_of
-from napari_agglo.widgets._scene import scene_of
-from napari_agglo.widgets._steps import Step
+from napari_agglo.widgets._project import Project
+from napari_agglo.widgets._qt import per_viewer
+from napari_agglo.widgets._scene import Scene
 from napari_agglo.widgets.proofread import ProofreadWidget, create_session, open_session
 from napari_agglo.widgets.proofread._open_session import free_path
 from napari_agglo.widgets.proofread._view_state import NAME, read_state
@@ -67,7 +67,7 @@ def test_a_place_that_is_taken_is_refused(hands, notices, tmp_path):
 
 def test_a_session_that_is_cancelled_leaves_nothing(viewer, shown, step, home):
     press(step.bar.run.button)
-    shown.jobs[Step.PROOFREAD.value].cancel()
+    shown.jobs["proofread"].cancel()
     settle(shown)
     assert shown.session is None
     assert not list((home / "napari-agglo").glob("*.agglo"))
@@ -115,12 +115,12 @@ def test_opened_again_all_is_as_it_was(hands, make_napari_viewer):
     other.window.resize(1280, 800)
     job = open_session(other, path)
     assert job is not None
-    project = project_of(other)
+    project = per_viewer(other, Project)
     settle(project)
     draw()
     assert project.threshold == 0.35
     np.testing.assert_array_equal(project.table(), looked_at)
-    layer = scene_of(other).segmentation
+    layer = per_viewer(other, Scene).segmentation
     np.testing.assert_allclose(layer.scale, hands.project.placement.scale)
     np.testing.assert_allclose(camera(other).center, (0, 41, 52))
     assert camera(other).zoom == pytest.approx(9.5)
@@ -271,11 +271,11 @@ def test_the_dock_closed_and_opened_again(hands, viewer):
     assert again.history.redo.isEnabled()
 
 
-def test_two_viewers_do_not_know_each_other(hands, make_napari_viewer, material):
+def test_two_viewers_do_not_know_each_other(hands, make_napari_viewer, dataset):
     other = make_napari_viewer(show=True, title="other")
-    project = project_of(other)
-    scene_of(other)
-    show(project, material)
+    project = per_viewer(other, Project)
+    per_viewer(other, Scene)
+    show(project, dataset)
     create_session(other, free_path("other"))
     settle(project)
     hands.click(hands.pixel_of(hands.superpixels_of(hands.largest()[0])[0]))
@@ -286,13 +286,13 @@ def test_two_viewers_do_not_know_each_other(hands, make_napari_viewer, material)
     project.close()
 
 
-def test_a_viewer_closed_while_a_session_is_made(make_napari_viewer, material):
+def test_a_viewer_closed_while_a_session_is_made(make_napari_viewer, dataset):
     viewer = make_napari_viewer(show=True)
-    project = project_of(viewer)
-    scene_of(viewer)
+    project = per_viewer(viewer, Project)
+    per_viewer(viewer, Scene)
     widget = ProofreadWidget(viewer)
     viewer.window.add_dock_widget(widget)
-    show(project, material)
+    show(project, dataset)
     path = free_path("short")
     create_session(viewer, path)
     project.close()

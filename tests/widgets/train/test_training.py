@@ -12,7 +12,9 @@ from windows import draw, settle
 
 import napari_agglo as agglo
 from napari_agglo.policy import LearnedPolicy, MeanPolicy
-from napari_agglo.widgets._steps import Status, Step
+from napari_agglo.widgets._project import Regions
+from napari_agglo.widgets._steps import Status
+from napari_agglo.widgets.data import DataWidget
 from napari_agglo.widgets.train import TrainWidget
 
 
@@ -28,9 +30,9 @@ def step(viewer, project):
 
 
 @pytest.fixture
-def taught(step, project, material):
+def taught(step, project, dataset):
     """Return the step with data and gold chosen, but nothing built."""
-    project.set_material(replace(material, superpixels=None))
+    project.set_dataset(replace(dataset, superpixels=None))
     return step
 
 
@@ -42,29 +44,29 @@ def wait_for(condition, seconds=240):
         time.sleep(0.005)
 
 
-def test_without_gold_it_says_what_to_do(step, project, material):
-    assert project.status(Step.TRAIN) is Status.EMPTY
+def test_without_gold_it_says_what_to_do(step, project, dataset):
+    assert TrainWidget.status(project) is Status.EMPTY
     assert "gold labels in step 1" in step.hint.text()
     assert not step.run.button.isEnabled()
-    project.set_material(replace(material, gold=None))
+    project.set_dataset(replace(dataset, gold=None))
     assert not step.run.button.isEnabled()
     assert "step 1" in step.run.button.toolTip()
 
 
-def test_one_click_trains_and_builds_what_is_missing(taught, project, material):
-    assert project.status(Step.TRAIN) is Status.READY
+def test_one_click_trains_and_builds_what_is_missing(taught, project, dataset):
+    assert TrainWidget.status(project) is Status.READY
     taught.options.classifier.setCurrentText("forest")
     taught.run.button.click()
-    assert project.status(Step.TRAIN) is Status.RUNNING
+    assert TrainWidget.status(project) is Status.RUNNING
     assert taught.run.button.text() == "Cancel"
     assert not taught.options.isEnabled()
     settle(project, 240)
     assert isinstance(project.policy, LearnedPolicy)
     assert project.policy.record["epochs"] == 2
     assert project.policy.features.preset == "minimal"
-    assert [project.status(one) for one in (Step.DATA, Step.TRAIN)] == [Status.DONE] * 2
-    assert project.built is not None
-    assert [one.epoch for one in taught.teacher.errors] == [0, 1, 2]
+    assert [one.status(project) for one in (DataWidget, TrainWidget)] == [Status.DONE] * 2
+    assert project.regions is not None
+    assert [one.epoch for one in taught.trainer.errors] == [0, 1, 2]
     assert "examples right" in taught.summary.words.text()
     assert "step 3" in taught.hint.text()
     assert taught.run.button.text() == "Train again"
@@ -74,22 +76,22 @@ def test_the_error_of_an_epoch_is_that_of_its_policy(taught, project):
     taught.options.epochs.setValue(1)
     taught.run.button.click()
     settle(project, 240)
-    last = taught.teacher.errors[-1]
-    labels = agglo.agglomerate(project.built, project.policy).segment(0.5)
-    expected = agglo.split_vi(labels, project.graph_of.gold)
+    last = taught.trainer.errors[-1]
+    labels = agglo.agglomerate(project.regions.graph, project.policy).segment(0.5)
+    expected = agglo.split_vi(labels, project.regions.dataset.gold)
     assert (last.false_merge, last.false_split) == pytest.approx(expected)
 
 
 def test_the_curve_grows_while_it_runs(taught, project):
     taught.options.epochs.setValue(50)
     taught.run.button.click()
-    wait_for(lambda: len(taught.teacher.errors) >= 2)
-    assert project.status(Step.TRAIN) is Status.RUNNING
+    wait_for(lambda: len(taught.trainer.errors) >= 2)
+    assert TrainWidget.status(project) is Status.RUNNING
     assert taught.summary.tabs.isVisibleTo(taught)
     taught.run.button.click()
     settle(project, 240)
     assert isinstance(project.policy, MeanPolicy), "a cancelled training changes nothing"
-    assert project.status(Step.TRAIN) is Status.READY
+    assert TrainWidget.status(project) is Status.READY
     assert taught.run.button.text() == "Train"
 
 
@@ -104,24 +106,24 @@ def test_flat_has_no_epochs(taught, project):
     assert (record["strategy"], record["classifier"], record["seed"]) == ("flat", "logistic", 3)
 
 
-def test_several_volumes(step, project, material):
+def test_several_volumes(step, project, dataset):
     other = agglo.sample("neuropil2d", seed=1)
     part = (slice(0, 90), slice(0, 90))
     cues = {name: cue[part] for name, cue in other.cues.items()}
-    kept = replace(material, name="other", superpixels=None, cues=cues, gold=other.gold[part],
+    kept = replace(dataset, name="other", superpixels=None, cues=cues, gold=other.gold[part],
                    image=other.image[part])  # fmt: skip
-    project.training.append(kept)
-    project.set_material(None, "nothing chosen")
-    assert project.status(Step.TRAIN) is Status.READY
+    project.training = [kept]
+    project.set_dataset(None, "nothing chosen")
+    assert TrainWidget.status(project) is Status.READY
     step.options.strategy.setCurrentText("flat")
     step.run.button.click()
     settle(project, 240)
     assert len(project.policy.record["volumes"]) == 1
-    project.set_material(material)
+    project.set_dataset(dataset)
     step.run.button.click()
     settle(project, 240)
     assert len(project.policy.record["volumes"]) == 2
-    assert project.graph_of is material
+    assert project.regions.dataset is dataset
 
 
 def test_save_load_and_the_mean(taught, project, tmp_path, monkeypatch):
@@ -140,9 +142,10 @@ def test_save_load_and_the_mean(taught, project, tmp_path, monkeypatch):
     monkeypatch.setattr(QFileDialog, "getOpenFileName", lambda *_: (f"{path}.npz", ""))
     taught.files.load.click()
     settle(project, 240)
-    np.testing.assert_array_equal(project.policy.score(project.built), trained.score(project.built))
-    assert project.status(Step.TRAIN) is Status.DONE
-    assert taught.teacher.errors == []
+    graph = project.regions.graph
+    np.testing.assert_array_equal(project.policy.score(graph), trained.score(graph))
+    assert TrainWidget.status(project) is Status.DONE
+    assert taught.trainer.errors == []
 
 
 def test_a_file_that_is_no_policy_is_said_and_changes_nothing(
@@ -163,23 +166,23 @@ def test_a_file_that_is_no_policy_is_said_and_changes_nothing(
     taught.files.load.click()
 
 
-def test_other_data_make_it_stale_but_usable(taught, project, material):
+def test_other_data_make_it_stale_but_usable(taught, project, dataset):
     taught.options.strategy.setCurrentText("flat")
     taught.run.button.click()
     settle(project, 240)
-    other = replace(material, min_size=70, superpixels=None)
-    project.set_material(other)
+    other = replace(dataset, min_size=70, superpixels=None)
+    project.set_dataset(other)
     whole = other.oversegmented()
-    project.set_graph(whole.graph(), whole)
-    assert project.status(Step.TRAIN) is Status.STALE
+    project.regions = Regions(whole, whole.graph())
+    assert TrainWidget.status(project) is Status.STALE
     assert "other data" in taught.hint.text()
     assert taught.files.save.isEnabled()
 
 
-def test_gold_that_teaches_nothing_is_said(taught, project, material):
+def test_gold_that_teaches_nothing_is_said(taught, project, dataset):
     from napari.utils import notifications
 
-    project.set_material(replace(material, gold=np.zeros_like(material.gold)))
+    project.set_dataset(replace(dataset, gold=np.zeros_like(dataset.gold)))
     before = len(notifications.notification_manager.records)
     taught.run.button.click()
     settle(project, 240)
@@ -201,7 +204,7 @@ def test_closed_and_opened_again_it_goes_on(viewer, taught, project):
 
 def test_the_data_go_while_it_runs(taught, project):
     taught.run.button.click()
-    project.set_material(None, "gone")
+    project.set_dataset(None, "gone")
     settle(project, 240)
     assert isinstance(project.policy, LearnedPolicy)
 

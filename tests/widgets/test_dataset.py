@@ -1,4 +1,4 @@
-"""Material: ranges found in the data, and superpixels that respect another tool's segments."""
+"""Dataset: ranges found in the data, and superpixels that respect another tool's segments."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from napari_agglo.errors import InvalidInput
-from napari_agglo.widgets._dataset import Material, Placement, divided, settled_ranges
+from napari_agglo.widgets._dataset import Dataset, Placement, divided, settled_ranges
 
 PLAIN = Placement.plain(2)
 
@@ -48,15 +48,15 @@ def test_not_numbers_may_count_as_boundary():
     cue = np.full((6, 8), 0.1)
     cue[:, 4] = np.nan
     assert settled_ranges({"a": cue}, {}, "boundary") == {"a": (0, 1)}
-    graph = Material("a", PLAIN, cues={"boundary": cue}, nan="boundary", min_size=1).graph()
+    graph = Dataset("a", PLAIN, cues={"boundary": cue}, nan="boundary", min_size=1).graph()
     assert graph.n_regions == 2
 
 
 def test_integers_go_from_the_cue_to_the_graph():
     cue = np.zeros((6, 8), np.uint16)
     cue[:, 4] = 4000
-    material = Material("a", PLAIN, cues={"boundary": cue}, min_size=1).oversegmented()
-    graph = material.graph()
+    dataset = Dataset("a", PLAIN, cues={"boundary": cue}, min_size=1).oversegmented()
+    graph = dataset.graph()
     assert graph.cue_ranges == ((0, 4000),)
     assert graph.n_regions == 2
 
@@ -75,11 +75,11 @@ def test_no_superpixel_crosses_a_border(superpixels, segmentation):
         assert len(np.unique(superpixels[pieces == piece])) == 1
 
 
-def test_material_starts_from_a_segmentation(crop):
+def test_dataset_starts_from_a_segmentation(crop):
     start = (crop.gold > 0).astype(int) + 1
     cues = {"boundary": crop.cues["boundary"]}
-    material = Material("a", PLAIN, cues=cues, start=start).oversegmented()
-    assert material.oversegmented() is material
-    graph = material.graph()
-    assert len(material.partition) == graph.n_regions + 1
-    np.testing.assert_array_equal(material.partition[graph.superpixels.image], start)
+    dataset = Dataset("a", PLAIN, cues=cues, start=start).oversegmented()
+    assert dataset.oversegmented() is dataset
+    graph = dataset.graph()
+    assert len(dataset.partition) == graph.n_regions + 1
+    np.testing.assert_array_equal(dataset.partition[graph.superpixels.image], start)

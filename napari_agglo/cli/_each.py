@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from napari_agglo.cli._files import check_folder_output
-from napari_agglo.cli._main import SomeFailed, describe, say
+from napari_agglo.cli._messages import SomeFailed, describe, say
 from napari_agglo.errors import InvalidInput
 
 SUFFIXES = (
@@ -101,7 +101,7 @@ def for_each(
         except KeyboardInterrupt:
             raise KeyboardInterrupt(f"interrupted; {done} of {len(images)} done and kept") from None
         except Exception as error:
-            message, failed[name] = describe(error)
+            message, failed[name] = describe(error, {})
             say(message if name in message else f"{name}: {message}")
             continue
         done += 1

@@ -83,9 +83,13 @@ def region_graph(
     2  2  3   1.0           0.50
     """
     if not (isinstance(bins, (int, np.integer)) and 1 <= bins <= 256):
-        raise InvalidInput(f"`bins` must be a whole number from 1 to 256, got {bins!r}.")
+        raise InvalidInput(
+            f"`bins` must be a whole number from 1 to 256, got {bins!r}", argument="bins"
+        )
     if statistics not in ("all", "mean"):
-        raise InvalidInput(f"`statistics` must be 'all' or 'mean', got {statistics!r}.")
+        raise InvalidInput(
+            f"`statistics` must be 'all' or 'mean', got {statistics!r}", argument="statistics"
+        )
     dense = dense_labels(superpixels, "superpixels", progress=progress)
     named = cues if isinstance(cues, Mapping) else {"boundary": cues}
     if spacing is None:

@@ -59,7 +59,9 @@ def runs_to_pieces(runs: Sequence[int], shape: Sequence[int]) -> NDArray[np.int6
     if not whole or len(runs) % 2 or sum(runs[1::2]) != size:
         raise InvalidInput(
             f"`runs` must be pairs of a label and a length, {size} pixels in all, to fill the "
-            f"shape {tuple(shape)}; got {len(runs)} numbers that do not."
+            f"shape {tuple(shape)}",
+            argument="runs",
+            remedy=f"got {len(runs)} numbers that do not",
         )
     labels = np.array(runs[0::2], np.int64)
     return np.repeat(labels, np.array(runs[1::2], np.int64)).reshape(tuple(shape))
@@ -173,7 +175,9 @@ class Division:
         if graph.n_regions != expected:
             raise InvalidInput(
                 f"`graph` must have {expected} regions to {verb} this division, got "
-                f"{graph.n_regions}; take divisions back in the opposite order."
+                f"{graph.n_regions}",
+                argument="graph",
+                remedy="take divisions back in the opposite order",
             )
 
     def _painted(
@@ -186,13 +190,17 @@ class Division:
         elif image.shape != shape or image.dtype != np.uint32 or not image.flags.writeable:
             kind = "a writable" if image.flags.writeable else "a read-only"
             raise InvalidInput(
-                f"`image` must be a writable array of uint32 of shape {shape}, got {kind} one of "
-                f"{image.dtype} of shape {image.shape}; pass graph.superpixels.image.copy()."
+                f"`image` must be a writable array of uint32 of shape {shape}, got {kind} one "
+                f"of {image.dtype} of shape {image.shape}",
+                argument="image",
+                remedy="pass graph.superpixels.image.copy()",
             )
         box = image[self.box]
         if not (box[where] == old).all():
             raise InvalidInput(
-                "`image` does not hold the labels of `graph`; pass graph.superpixels.image.copy()."
+                "`image` does not hold the labels of `graph`",
+                argument="image",
+                remedy="pass graph.superpixels.image.copy()",
             )
         box[where] = new
         return image
@@ -310,8 +318,8 @@ def kept_cues(graph: RegionGraph) -> NDArray[np.uint8]:
     """Return the cues of a graph, of shape (number of cues, *image); refuse one without them."""
     if graph.cues is None:
         raise InvalidInput(
-            "This graph has not kept its cues, without which a superpixel cannot be divided; build "
-            "it again with region_graph(superpixels, cues, keep_cues=True)."
+            "This graph has not kept its cues, without which a superpixel cannot be divided",
+            remedy="build it again with region_graph(superpixels, cues, keep_cues=True)",
         )
     return graph.cues.reshape(-1, *graph.superpixels.image.shape)
 
@@ -320,7 +328,8 @@ def superpixel_box(graph: RegionGraph, superpixel: int) -> tuple[slice, ...]:
     """Return where a superpixel lies; refuse a number that is not one of a superpixel."""
     if not (is_whole(superpixel) and 1 <= superpixel <= graph.n_regions):
         raise InvalidInput(
-            f"`superpixel` must be a dense id, 1 to {graph.n_regions}, got {superpixel!r}."
+            f"`superpixel` must be a dense id, 1 to {graph.n_regions}, got {superpixel!r}",
+            argument="superpixel",
         )
     return box_slices(graph.boxes[superpixel])
 
@@ -333,19 +342,22 @@ def _largest_first(
     given = np.asarray(pieces)
     if given.shape != inside.shape or given.dtype.kind not in "iu":
         raise InvalidInput(
-            f"`pieces` must be whole numbers in the bounding box of the superpixel, shape "
-            f"{inside.shape}, got {given.dtype} of shape {given.shape}."
+            "`pieces` must be whole numbers in the bounding box of the superpixel, shape "
+            f"{inside.shape}, got {given.dtype} of shape {given.shape}",
+            argument="pieces",
         )
     if not np.array_equal(given != 0, inside):
         raise InvalidInput(
-            "`pieces` must label every pixel of the superpixel and be 0 elsewhere in its box; "
-            f"{int(((given != 0) != inside).sum())} pixels are not so."
+            "`pieces` must label every pixel of the superpixel and be 0 elsewhere in its box",
+            argument="pieces",
+            remedy=f"{int(((given != 0) != inside).sum())} pixels are not so",
         )
     labels, counts = np.unique(given[inside], return_counts=True)
     if len(labels) < 2:
         raise InvalidInput(
-            f"`pieces` must hold two labels or more, got only {labels.tolist()}: nothing would be "
-            "divided."
+            f"`pieces` must hold two labels or more, got only {labels.tolist()}: nothing "
+            "would be divided",
+            argument="pieces",
         )
     # A stable sort: the first of the largest, then the others as they were.
     order = np.argsort(np.arange(len(labels)) != int(np.argmax(counts)), kind="stable")
@@ -360,8 +372,8 @@ def _new_ids(labels: DenseLabels, n_new: int) -> tuple[NDArray[np.uint64], np.dt
     highest = int(labels.ids[-1])
     if highest + n_new >= 2**64:
         raise InvalidInput(
-            f"There is no id left for {n_new} new superpixels: the highest is {highest}, and ids "
-            "end at 2**64 - 1. Renumber the superpixels and build the graph again."
+            f"There is no id left for {n_new} new superpixels: the highest is {highest}, and "
+            "ids end at 2**64 - 1. Renumber the superpixels and build the graph again",
         )
     ids = np.array([highest + 1 + k for k in range(n_new)], np.uint64)
     fits = highest + n_new <= int(np.iinfo(labels.dtype).max)

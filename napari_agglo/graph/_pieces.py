@@ -102,35 +102,43 @@ def _marks(
     """Return the seeds drawn in the box, 1 for the first group; refuse what cannot be seeds."""
     name = f"superpixel {graph.ids[superpixel]}"
     if graph.sizes[superpixel] < 2:
-        raise InvalidInput(f"{name.capitalize()} is a single pixel and cannot be divided.")
+        raise InvalidInput(
+            f"{name.capitalize()} is a single pixel and cannot be divided",
+        )
     if len(seeds) < 2:
         raise InvalidInput(
-            f"`seeds` must be two groups of pixels or more, got {len(seeds)}; mark what is to stay "
-            "apart with different groups."
+            f"`seeds` must be two groups of pixels or more, got {len(seeds)}",
+            argument="seeds",
+            remedy="mark what is to stay apart with different groups",
         )
     start = graph.boxes[superpixel, 0]
     marks = np.zeros(inside.shape, np.int64)
     for group, pixels in enumerate(seeds, start=1):
         if len(pixels) == 0:
-            raise InvalidInput(f"Group {group} of `seeds` is empty; mark a pixel, or leave it out.")
+            raise InvalidInput(
+                f"Group {group} of `seeds` is empty",
+                argument="seeds",
+                remedy="mark a pixel, or leave it out",
+            )
         for pixel in pixels:
             index = tuple(pixel)
             if len(index) != inside.ndim or not all(is_whole(i) for i in index):
                 raise InvalidInput(
-                    f"A seed must be {inside.ndim} whole numbers, the index of a pixel; got "
-                    f"{pixel!r} in group {group}."
+                    f"A seed must be {inside.ndim} whole numbers, the index of a pixel",
+                    remedy=f"got {pixel!r} in group {group}",
                 )
             at = tuple(int(i - s) for i, s in zip(index, start, strict=True))
             fits = all(0 <= i < n for i, n in zip(at, inside.shape, strict=True))
             if not fits or not inside[at]:
                 raise InvalidInput(
-                    f"The seed {tuple(int(i) for i in index)} of group {group} is not in {name}; "
-                    "put it on a pixel of that superpixel."
+                    f"The seed {tuple(int(i) for i in index)} of group {group} is not in {name}",
+                    remedy="put it on a pixel of that superpixel",
                 )
             if marks[at] not in (0, group):
                 raise InvalidInput(
                     f"The seeds of groups {int(marks[at])} and {group} share the pixel "
-                    f"{tuple(int(i) for i in index)}; move one of them."
+                    f"{tuple(int(i) for i in index)}",
+                    remedy="move one of them",
                 )
             marks[at] = group
     return marks

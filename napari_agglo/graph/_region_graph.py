@@ -289,8 +289,10 @@ class RegionGraph:
         """Return the position of the cue `name`; refuse a name that the graph does not have."""
         if name not in self.cue_names:
             raise InvalidInput(
-                f"This graph has no cue {name!r}; it has {list(self.cue_names)}. "
-                f"Build it again with cues={{{name!r}: ...}}."
+                f"This graph has no cue {name!r}",
+                remedy=(
+                    f"it has {list(self.cue_names)}. Build it again with cues={{{name!r}: ...}}}}"
+                ),
             )
         return self.cue_names.index(name)
 

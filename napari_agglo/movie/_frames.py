@@ -95,16 +95,20 @@ def _even(
 
 def _check(by: Any, frames: Any, start: Any, stop: Any) -> None:
     if by not in get_args(By):
-        raise InvalidInput(f"`by` must be 'merges' or 'threshold', got {by!r}.")
+        raise InvalidInput(f"`by` must be 'merges' or 'threshold', got {by!r}", argument="by")
     if not (is_whole(frames) and frames >= 2):
-        raise InvalidInput(f"`frames` must be a whole number, 2 or more, got {frames!r}.")
+        raise InvalidInput(
+            f"`frames` must be a whole number, 2 or more, got {frames!r}", argument="frames"
+        )
     for name, value in (("start", start), ("stop", stop)):
         if value is not None and not (is_number(value) and np.isfinite(value)):
-            raise InvalidInput(f"`{name}` must be a number of {by}, got {value!r}.")
+            raise InvalidInput(f"`{name}` must be a number of {by}, got {value!r}", argument=name)
         if value is not None and by == "merges" and value < 0:
-            raise InvalidInput(f"`{name}` must be 0 merges or more, got {value!r}.")
+            raise InvalidInput(f"`{name}` must be 0 merges or more, got {value!r}", argument=name)
     if start is not None and stop is not None and start > stop:
-        raise InvalidInput(f"`start` must not exceed `stop`, got {start!r} and {stop!r}.")
+        raise InvalidInput(
+            f"`start` must not exceed `stop`, got {start!r} and {stop!r}", argument="start"
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -223,7 +227,9 @@ def movie(
     (4, (130, 80, 3))
     """
     if not (is_whole(size) and 16 <= size <= 4096):
-        raise InvalidInput(f"`size` must be a number of pixels, 16 to 4096, got {size!r}.")
+        raise InvalidInput(
+            f"`size` must be a number of pixels, 16 to 4096, got {size!r}", argument="size"
+        )
     trees, stills = split_panels(panels)
     first = next(iter(trees.values()))
     view = scene(first, image, plane, spacing, int(size))

@@ -128,7 +128,7 @@ def scene(
     """
     dense = tree.superpixels.image
     if dense.ndim < 2:
-        raise InvalidInput(f"A movie needs an image of two axes or more, got {dense.ndim}.")
+        raise InvalidInput(f"A movie needs an image of two axes or more, got {dense.ndim}")
     leading = dense.shape[:-2]
     index = tuple(n // 2 for n in leading) if plane is None else check_plane(plane, dense.shape)
     stride = max(1, -(-max(dense.shape[-2:]) // (2 * size)))
@@ -230,12 +230,18 @@ def split_panels(panels: Any) -> tuple[dict[str, MergeTree], dict[str, DenseLabe
     """Check the panels, and tell merge trees from label images; the keys keep their order."""
     if not isinstance(panels, Mapping) or not 1 <= len(panels) <= MOST:
         raise InvalidInput(
-            f"`panels` must map 1 to {MOST} names to merge trees, or to label images beside them, "
-            f"got {len(panels) if isinstance(panels, Mapping) else type(panels).__name__}."
+            f"`panels` must map 1 to {MOST} names to merge trees, or to label images beside "
+            "them, got "
+            f"{len(panels) if isinstance(panels, Mapping) else type(panels).__name__}",
+            argument="panels",
         )
     trees = {str(name): one for name, one in panels.items() if isinstance(one, MergeTree)}
     if not trees:
-        raise InvalidInput("`panels` must hold a merge tree; agglomerate(graph, policy) makes one.")
+        raise InvalidInput(
+            "`panels` must hold a merge tree",
+            argument="panels",
+            remedy="agglomerate(graph, policy) makes one",
+        )
     first = next(iter(trees.values()))
     for name, tree in trees.items():
         ours, theirs = first.superpixels, tree.superpixels
@@ -245,8 +251,9 @@ def split_panels(panels: Any) -> tuple[dict[str, MergeTree], dict[str, DenseLabe
         )
         if not same:
             raise InvalidInput(
-                f"`panels[{name!r}]` must be a tree of the same superpixels as the others; "
-                "agglomerate the same graph by each policy."
+                f"`panels[{name!r}]` must be a tree of the same superpixels as the others",
+                argument=f"panels[{name!r}]",
+                remedy="agglomerate the same graph by each policy",
             )
     stills = {}
     for name, one in panels.items():

@@ -62,7 +62,9 @@ def write_movie(
     """
     target = check_movie_path(path)
     if not (is_number(fps) and 0 < fps <= 120):
-        raise InvalidInput(f"`fps` must be a number above 0 and up to 120, got {fps!r}.")
+        raise InvalidInput(
+            f"`fps` must be a number above 0 and up to 120, got {fps!r}", argument="fps"
+        )
     film = movie(panels, progress=progress, **options)
     may_replace = None if target.suffix else _only_frames
     with replacing(target, may_replace=may_replace) as temporary:
@@ -81,11 +83,13 @@ def check_movie_path(path: str | PathLike[str]) -> Path:
     target = Path(path)
     if target.suffix.lower() not in (".mp4", ".gif", ""):
         raise InvalidInput(
-            f"`path` must end in .mp4 or .gif, or have no suffix for a folder of PNG, got {target}."
+            f"`path` must end in .mp4 or .gif, or have no suffix for a folder of PNG, got {target}",
+            argument="path",
         )
     if not target.suffix and target.is_dir() and not _only_frames(target):
         raise InvalidInput(
-            f"{target} is a folder with other things than frames of a movie; choose another name."
+            f"{target} is a folder with other things than frames of a movie",
+            remedy="choose another name",
         )
     return target
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from napari_agglo.errors import InvalidInput
+from napari_agglo.errors import InvalidInput, SetOption
 
 
 @dataclass(frozen=True)
@@ -70,14 +70,16 @@ def sample(kind: str = "neuropil3d", *, seed: int = 0) -> Sample:
     """
     if kind not in _KINDS:
         known = ", ".join(repr(name) for name in SAMPLES)
-        raise InvalidInput(f"`kind` must be one of {known}, not {kind!r}; pass one of these.")
+        raise InvalidInput(f"`kind` must be one of {known}, not {kind!r}", argument="kind")
     try:
         number = operator.index(seed)
     except TypeError:
         number = -1
     if number < 0:
         raise InvalidInput(
-            f"`seed` must be a whole number of at least 0, not {seed!r}; pass for instance seed=0."
+            f"`seed` must be a whole number of at least 0, not {seed!r}",
+            argument="seed",
+            remedy=SetOption("seed", 0),
         )
     shape, make = _KINDS[kind]
     return make(kind, shape, number)

@@ -11,7 +11,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from napari_agglo._progress import ProgressCallback, report
-from napari_agglo.errors import InvalidInput, is_number
+from napari_agglo.errors import InvalidInput, SetOption, is_number
 from napari_agglo.superpixels._oversegment import slabs
 from napari_agglo.superpixels._ridges import Look, robust_top
 from napari_agglo.superpixels._watershed import Array, Tick
@@ -34,15 +34,18 @@ class Picture:
         dtype = np.dtype(data.dtype)
         if dtype.kind not in "iuf":
             raise InvalidInput(
-                f"`image` must hold integers or floats, not {dtype}; pass the grey values or "
-                "colours of the image."
+                f"`image` must hold integers or floats, not {dtype}",
+                argument="image",
+                remedy="use the grey values or colours of the image",
             )
         if channel_axis is not None:
             axis = channel_axis + len(shape) if channel_axis < 0 else channel_axis
             if not 0 <= axis < len(shape):
                 raise InvalidInput(
                     f"`channel_axis` must be one of the {len(shape)} axes of `image` (shape "
-                    f"{shape}), not {channel_axis}; leave it out if there are no channels."
+                    f"{shape}), not {channel_axis}",
+                    argument="channel_axis",
+                    remedy="leave it out if there are no channels",
                 )
             channel_axis = axis
         elif len(shape) >= 3 and shape[-1] in (3, 4) and dtype == np.uint8:
@@ -50,8 +53,8 @@ class Picture:
         picture = cls(data, channel_axis)
         if math.prod(shape) == 0 or not any(n > 1 for n in picture.shape):
             raise InvalidInput(
-                f"`image` (shape {shape}) must have at least two voxels along some axis; there is "
-                "nothing between which a boundary could be."
+                f"`image` (shape {shape}) must have at least two voxels along some axis",
+                argument="image",
             )
         return picture
 
@@ -91,15 +94,18 @@ class Picture:
                 index = [int(i) for i in where[1:]]
                 index[0] += start
                 raise InvalidInput(
-                    f"`image` has values that are NaN or infinite, the first at index "
-                    f"{tuple(index)}; replace them, e.g. by np.nan_to_num(image)."
+                    "`image` has values that are NaN or infinite, the first at index "
+                    f"{tuple(index)}",
+                    argument="image",
+                    remedy="replace them by numbers",
                 )
             low, high = min(low, float(values.min())), max(high, float(values.max()))
             tick("looking the image over", stop, self.shape[0])
         if low == high:
             raise InvalidInput(
-                f"`image` is {low:g} everywhere, so it shows no boundary; pass the image that the "
-                "objects can be seen in."
+                f"`image` is {low:g} everywhere, so it shows no boundary",
+                argument="image",
+                remedy="use the image that shows the objects",
             )
         return low, high
 
@@ -197,12 +203,13 @@ def boundary_cue(
     """
     if kind not in KINDS:
         known = ", ".join(repr(one) for one in KINDS)
-        raise InvalidInput(f"`kind` must be one of {known}, not {kind!r}; pass one of these.")
+        raise InvalidInput(f"`kind` must be one of {known}, not {kind!r}", argument="kind")
     picture = Picture.of(unwrap(image, "image"), channel_axis)
     if kind == "colour" and picture.channel_axis is None:
         raise InvalidInput(
-            f"`image` (shape {picture.shape}) has no channels, so it has no colours; pass "
-            "`channel_axis`, or kind='gradient'."
+            f"`image` (shape {picture.shape}) has no channels, so it has no colours",
+            argument="image",
+            remedy=(SetOption("channel_axis"), SetOption("kind", "gradient")),
         )
     if spacing is None and isinstance(image, Volume):
         spacing = image.spacing
@@ -235,8 +242,10 @@ def _look(
     look = Look.at(kind, width, spacings, shape)
     if not look.axes:
         raise InvalidInput(
-            f"`scale`={width:g} is less than half a voxel along every axis that `image` (shape "
-            f"{shape}) has voxels along; pass a larger one, in voxels of the finest axis."
+            f"`scale`={width:g} is less than half a voxel along every axis that `image` "
+            f"(shape {shape}) has voxels along",
+            argument="scale",
+            remedy="use a larger one, in voxels of the finest axis",
         )
     return look
 
@@ -247,8 +256,10 @@ def _check_scale(scale: object, shape: tuple[int, ...]) -> float | None:
     most = max(4.0, max(shape) / 4)
     if not is_number(scale) or not 0.5 <= float(scale) <= most:  # type: ignore[arg-type]
         raise InvalidInput(
-            f"`scale` must be a number of voxels from 0.5 to {most:g} (a quarter of the longest "
-            f"axis), not {scale!r}; about half the thickness of a membrane, e.g. 1."
+            f"`scale` must be a number of voxels from 0.5 to {most:g} (a quarter of the "
+            f"longest axis), not {scale!r}",
+            argument="scale",
+            remedy=SetOption("scale", 1, when="if a membrane is about two voxels thick"),
         )
     return float(scale)  # type: ignore[arg-type]
 
@@ -289,8 +300,9 @@ def _normalise(out: Array, look: Look, tick: Tick) -> None:
     if top - bottom < _LEAST:
         shown = look.kind.replace("_", " ")
         raise InvalidInput(
-            f"`image` shows no {shown} at this `scale`; try another `kind` (one of "
-            f"{', '.join(KINDS)}) or a larger `scale`."
+            f"`image` shows no {shown} at this `scale`",
+            argument="image",
+            remedy=f"try another `kind` (one of {', '.join(KINDS)}) or a larger `scale`",
         )
     for start, stop in slabs(out.shape):
         part = out[start:stop]

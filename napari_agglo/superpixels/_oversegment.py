@@ -11,7 +11,7 @@ from typing import Any, Literal
 import numpy as np
 
 from napari_agglo._progress import ProgressCallback, report
-from napari_agglo.errors import InvalidInput
+from napari_agglo.errors import InvalidInput, SetOption
 from napari_agglo.superpixels._dissolve import dissolve_small
 from napari_agglo.superpixels._watershed import (
     Array,
@@ -213,8 +213,9 @@ def sigmas_in_voxels(
         width = math.nan
     if not (math.isfinite(width) and width >= 0):
         raise InvalidInput(
-            f"`sigma` must be a number of 0 or more, in the unit of `spacing`, not {sigma!r}; "
-            "0 turns the smoothing off."
+            f"`sigma` must be a number of 0 or more, in the unit of `spacing`, not {sigma!r}",
+            argument="sigma",
+            remedy=SetOption("sigma", 0, when="for no smoothing"),
         )
     voxels = [width / spacing for spacing in spacings]
     smoothed = [axis for axis, touches in enumerate(connected) if touches]
@@ -224,8 +225,10 @@ def sigmas_in_voxels(
         axis = voxels.index(widest)
         raise InvalidInput(
             f"`sigma`={width:g} is {widest:.3g} voxels along axis {axis}, whose spacing is "
-            f"{spacings[axis]:g}, and would smooth away an image of shape {shape}; `sigma` is in "
-            f"the unit of `spacing`: for 1 voxel pass sigma={spacings[axis]:g}."
+            f"{spacings[axis]:g}, and would smooth away an image of shape {shape}; "
+            "`sigma` is in the unit of `spacing`",
+            argument="sigma",
+            remedy=SetOption("sigma", float(f"{spacings[axis]:g}"), when="for 1 voxel"),
         )
     return tuple(
         one if touches and one >= LEAST_SIGMA else 0.0
@@ -240,8 +243,10 @@ def least_size(min_size: int | None, axes: int, seeded: bool) -> int:
     whole = isinstance(min_size, int | np.integer) and not isinstance(min_size, bool)
     if not whole or not 0 <= min_size < 2**63:
         raise InvalidInput(
-            f"`min_size` must be a whole number of voxels, 0 or more and below 2**63, not "
-            f"{min_size!r}; 1 keeps every superpixel."
+            "`min_size` must be a whole number of voxels, 0 or more and below 2**63, not "
+            f"{min_size!r}",
+            argument="min_size",
+            remedy=SetOption("min_size", 1, when="to keep every superpixel"),
         )
     return int(min_size)
 
@@ -253,8 +258,9 @@ def check_seeds(seeds: object, shape: tuple[int, ...], mask: Array | None) -> Ar
     if array.size and not (array.any() if mask is None else (array != 0)[mask].any()):
         where = "" if mask is None else " inside the mask"
         raise InvalidInput(
-            f"`seeds` must hold at least one label above 0{where}, but all are 0; "
-            "leave it out to flood from the minima of the map."
+            f"`seeds` must hold at least one label above 0{where}, but all are 0",
+            argument="seeds",
+            remedy="leave it out to flood from the minima of the map",
         )
     return array
 
@@ -340,12 +346,28 @@ def oversegment(
     data = unwrap(boundary, "boundary")
     shape = tuple(int(length) for length in data.shape)
     if not shape:
-        raise InvalidInput("`boundary` must have at least one axis, not be a single number.")
+        raise InvalidInput(
+            "`boundary` must have at least one axis, not be a single number", argument="boundary"
+        )
     check_nan(nan)
     refuse_colours(data, "boundary")
+    if len(shape) == 4 and shape[0] == 3 and min(shape[2:]) > 16 and not per_plane:
+        raise InvalidInput(
+            f"`boundary` (shape {shape}) looks like affinities, one volume an axis, and not like "
+            "one boundary map",
+            argument="boundary",
+            remedy=(
+                "use the boundary that they show, 1 minus their mean over axis 0",
+                SetOption("per_plane", True, when="if these are 3 separate volumes"),
+            ),
+        )
     gate = ValueGate.of(data.dtype, value_range, "boundary", "value_range")
     if per_plane and len(shape) < 3:
-        raise InvalidInput(f"`boundary` (shape {shape}) has only one plane; leave `per_plane` out.")
+        raise InvalidInput(
+            f"`boundary` (shape {shape}) has only one plane",
+            argument="boundary",
+            remedy="leave `per_plane` out",
+        )
     if spacing is None:
         spacing = check_same_spacing({"boundary": boundary, "mask": mask, "seeds": seeds})
     spacings = check_spacing(spacing, len(shape))

@@ -50,11 +50,14 @@ def replacing(target: Path, *, may_replace: Callable[[Path], bool] | None = None
     except InvalidInput as error:
         if temporary.name not in str(error):
             raise
-        raise InvalidInput(_renamed(str(error), temporary, target)) from error
+        problem = _renamed(error.problem, temporary, target)
+        raise InvalidInput(problem, argument=error.argument, remedy=error.remedy) from error
     except OSError as error:
-        said = _renamed(error.strerror or str(error), temporary, target)
+        reason = _renamed(error.strerror or str(error), temporary, target)
         raise InvalidInput(
-            f"{target} cannot be written ({said}); what was there is untouched: {_remedy(error)}."
+            f"{target} cannot be written ({reason}); what was there is untouched",
+            argument="path",
+            remedy=_remedy(error),
         ) from error
     finally:
         _remove(temporary)
@@ -62,20 +65,28 @@ def replacing(target: Path, *, may_replace: Callable[[Path], bool] | None = None
 
 def _refuse_occupied(place: Path, target: Path, may_replace: Callable[[Path], bool] | None) -> None:
     if not place.parent.is_dir():
-        raise InvalidInput(f"{target} cannot be written: make the folder {place.parent} first.")
+        raise InvalidInput(
+            f"{target} cannot be written",
+            argument="path",
+            remedy=f"make the folder {place.parent} first",
+        )
     if place.is_dir():
         if may_replace is None:
             raise InvalidInput(
-                f"{target} is a folder; name a file to write, e.g. {target / 'NAME'}."
+                f"{target} is a folder",
+                argument="path",
+                remedy=f"name a file to write, e.g. {target / 'NAME'}",
             )
         if any(place.iterdir()) and not may_replace(place):
             raise InvalidInput(
-                f"{target} is a folder that holds other things than a label image, and it would "
-                "be lost; choose another name, or remove it first."
+                f"{target} is a folder that holds other things than a label image, and it "
+                "would be lost",
+                argument="path",
+                remedy="choose another name, or remove it first",
             )
     elif place.exists() and (may_replace is not None or not place.is_file()):
         kind = "a file" if place.is_file() else "not a plain file"
-        raise InvalidInput(f"{target} is {kind}; choose another name.")
+        raise InvalidInput(f"{target} is {kind}", argument="path", remedy="choose another name")
 
 
 def _renamed(said: str, temporary: Path, target: Path) -> str:

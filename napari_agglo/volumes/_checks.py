@@ -1,7 +1,7 @@
-"""The one gate: whatever comes in is checked here, before any kernel sees it.
+"""Checks of arrays, shapes and spacings at the public doors of the package.
 
-Every refusal names the argument, says what was expected and what came, and what to do. Kernels
-rely on it: they check nothing.
+Every error names the argument, the value expected, the value that came, and a remedy. Kernels rely
+on these checks and make none of their own.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from napari_agglo._progress import ProgressCallback, report
-from napari_agglo.errors import InvalidInput
+from napari_agglo.errors import ConvertTo, InvalidInput, LabelComponents, PickIndex, SetOption
 from napari_agglo.volumes._volume import (
     Volume,
     in_memory,
@@ -23,9 +23,6 @@ from napari_agglo.volumes._volume import (
     require_memory,
     unwrap,
 )
-
-# The gate for spacing: one positive distance an axis, and one grid for all.
-
 
 _AXES = ("plane", "row", "column")
 
@@ -46,15 +43,22 @@ def check_spacing(spacing: Sequence[float] | None, ndim: int) -> tuple[float, ..
     if spacing is None:
         return (1.0,) * ndim
     order = ", ".join(_AXES[-ndim:]) if ndim <= len(_AXES) else "that of the axes"
-    wanted = f"`spacing` must be {ndim} positive numbers, one an axis (order: {order})"
+    expected = f"`spacing` must be {ndim} positive numbers, one an axis (order: {order})"
+    ones = SetOption("spacing", (1.0,) * ndim, when="if it is not known")
     try:
         values = tuple(float(value) for value in spacing)
     except (TypeError, ValueError):
-        raise InvalidInput(f"{wanted}, not {spacing!r}; e.g. {(1.0,) * ndim}.") from None
+        raise InvalidInput(
+            f"{expected}, not {spacing!r}", argument="spacing", remedy=ones
+        ) from None
     if len(values) != ndim:
-        raise InvalidInput(f"{wanted}, not {len(values)}: {values}; e.g. {(1.0,) * ndim}.")
+        problem = f"{expected}, not {len(values)} ({', '.join(f'{value:g}' for value in values)})"
+        raise InvalidInput(problem, argument="spacing", remedy=ones)
     if not all(math.isfinite(value) and value > 0 for value in values):
-        raise InvalidInput(f"{wanted}, not {values}; use 1 where the distance is not known.")
+        problem = f"{expected}, not {', '.join(f'{value:g}' for value in values)}"
+        raise InvalidInput(
+            problem, argument="spacing", remedy="use 1 where the distance is not known"
+        )
     return values
 
 
@@ -84,14 +88,12 @@ def check_same_spacing(inputs: Mapping[str, object]) -> tuple[float, ...] | None
             found[1], volume.spacing, rtol=1e-4, atol=0
         ):
             raise InvalidInput(
-                f"`{found[0]}` has spacing {found[1]} and `{name}` has {volume.spacing}; they must "
-                "be on one grid: resample one, or correct the spacing with "
-                "Volume(data, spacing=...)."
+                f"`{found[0]}` has spacing {found[1]} and `{name}` has {volume.spacing}, and they "
+                "must be on one grid",
+                argument=name,
+                remedy=("resample one", SetOption("spacing", when="for all")),
             )
     return found[1] if found else None
-
-
-# The gate for shapes: one for all that belongs together, and no colours among them.
 
 
 def refuse_colours(data: Any, name: str) -> None:
@@ -109,9 +111,13 @@ def refuse_colours(data: Any, name: str) -> None:
     shape = tuple(data.shape)
     if len(shape) >= 3 and shape[-1] in (3, 4) and np.dtype(data.dtype) == np.uint8:
         raise InvalidInput(
-            f"`{name}` (shape {shape}, uint8) looks like an RGB(A) image; convert it to grey or "
-            f"pick a channel, e.g. image[..., 0]. If it is a volume {shape[-1]} voxels wide, pass "
-            "it as image.astype('uint16')."
+            f"`{name}` (shape {shape}, uint8) looks like an RGB(A) image",
+            argument=name,
+            remedy=(
+                "convert it to grey",
+                PickIndex((len(shape) - 1,), len(shape)),
+                ConvertTo("uint16", when=f"if it is a volume {shape[-1]} voxels wide"),
+            ),
         )
 
 
@@ -128,33 +134,31 @@ def check_same_shape(first: object, second: object, first_name: str, second_name
     if one == two:
         return
     said = f"{_quoted(first_name)} (shape {one}) must match {_quoted(second_name)} (shape {two})"
-    for a, b, name in ((one, two, first_name), (two, one, second_name)):
-        if len(b) == len(a) + 1 and b[:-1] == a and b[-1] in (3, 4):
-            other = second_name if name == first_name else first_name
+    for shorter, longer, name in ((one, two, second_name), (two, one, first_name)):
+        ndim = len(longer)
+        if ndim == len(shorter) + 1 and longer[:-1] == shorter and longer[-1] in (3, 4):
             raise InvalidInput(
-                f"{said}; {_quoted(other)} looks like an RGB(A) image: convert it to grey or pick "
-                "a channel, e.g. image[..., 0]."
+                f"{said}, but {_quoted(name)} looks like an RGB(A) image",
+                argument=name,
+                remedy=("convert it to grey", PickIndex((ndim - 1,), ndim)),
             )
-        axes = _singletons_to_drop(b, a)
+        axes = _singletons_to_drop(longer, shorter)
         if axes is not None:
-            other = second_name if name == first_name else first_name
             which = f"axis {axes[0]}" if len(axes) == 1 else f"axes {axes}"
-            drop = axes[0] if len(axes) == 1 else axes
-            raise InvalidInput(
-                f"{said}; {_quoted(other)} has {which} of length 1 in excess: drop it with "
-                f"np.squeeze(..., axis={drop})."
-            )
-        extra = _axis_to_pick(b, a)
+            problem = f"{said}, but {_quoted(name)} has {which} of length 1 in excess"
+            raise InvalidInput(problem, argument=name, remedy=PickIndex(axes, ndim))
+        extra = _axis_to_pick(longer, shorter)
         if extra is not None:
-            other = second_name if name == first_name else first_name
-            array = f"array[{':, ' * extra}0]"
-            raise InvalidInput(
-                f"{said}; {_quoted(other)} has an extra axis, axis {extra} of length {b[extra]}: "
-                f"pick one index of it, e.g. FILE:{extra}=0 for a file or {array} for an array."
-            )
+            which = f"axis {extra} of length {longer[extra]}"
+            problem = f"{said}, but {_quoted(name)} has an extra axis, {which}"
+            raise InvalidInput(problem, argument=name, remedy=PickIndex((extra,), ndim))
     if len(one) == len(two) and sorted(one) == sorted(two):
-        raise InvalidInput(f"{said}; the axes seem to be in another order: transpose one of them.")
-    raise InvalidInput(f"{said}; pass the same crop of both.")
+        raise InvalidInput(
+            f"{said}, but the axes seem to be in another order",
+            argument=first_name,
+            remedy="transpose one of them",
+        )
+    raise InvalidInput(said, argument=first_name, remedy="use the same crop of both")
 
 
 def _shape(thing: Any) -> tuple[int, ...]:
@@ -162,7 +166,7 @@ def _shape(thing: Any) -> tuple[int, ...]:
 
 
 def _quoted(name: str) -> str:
-    return name if name.startswith("the ") else f"`{name}`"
+    return name if name.startswith("the ") else f"`{name}`"  # "the image": no argument
 
 
 def _axis_to_pick(longer: tuple[int, ...], shorter: tuple[int, ...]) -> int | None:
@@ -232,16 +236,20 @@ def check_labels(
     dtype = np.dtype(data.dtype)
     if dtype == np.bool_:
         raise InvalidInput(
-            f"`{name}` must hold integer labels, not a bool mask; "
-            "label its components first, e.g. scipy.ndimage.label(mask)[0]."
+            f"`{name}` must hold integer labels, not a bool mask",
+            argument=name,
+            remedy=LabelComponents(),
         )
     if dtype.kind not in "iu":
         raise InvalidInput(
-            f"`{name}` must hold integer labels, not {dtype}; "
-            "pass the label image, or convert one that holds whole numbers with .astype(int)."
+            f"`{name}` must hold integer labels, not {dtype}",
+            argument=name,
+            remedy=("use the label image", ConvertTo("int64", when="if it holds whole numbers")),
         )
     if len(data.shape) == 0:
-        raise InvalidInput(f"`{name}` must have at least one axis, not be a single number.")
+        raise InvalidInput(
+            f"`{name}` must have at least one axis, not be a single number", argument=name
+        )
     if is_lazy(data):
         require_memory(data, name, extra_per_voxel=4)  # the dense ids come on top
     array = native(in_memory(data, name, progress))
@@ -254,7 +262,9 @@ def check_labels(
         if lowest < 0:
             raise InvalidInput(
                 f"`{name}` must hold labels of 0 or more, but {int((array < 0).sum())} voxels are "
-                f"negative (lowest {lowest}); 0 is no region, so set them to 0 or to a new id."
+                f"negative (lowest {lowest})",
+                argument=name,
+                remedy="set them to 0, which is no region, or to a new id",
             )
     if mask_ok is None:
         mask_ok = name != "superpixels"
@@ -277,8 +287,9 @@ def _refuse_binary_mask(array: np.ndarray[Any, Any], name: str) -> None:
     if pieces > 1:
         raise InvalidInput(
             f"`{name}` looks like a binary mask: its only label is {only}, in {pieces} separate "
-            "pieces; label them first, e.g. scipy.ndimage.label(mask)[0], or, if they are one "
-            "region, give it another id, e.g. labels * 2."
+            "pieces",
+            argument=name,
+            remedy=(LabelComponents(), "give it another id than 1 or 255 if it is one region"),
         )
 
 
@@ -310,8 +321,9 @@ def check_mask(mask: object, shape: Sequence[int], name: str = "mask") -> np.nda
     dtype = np.dtype(data.dtype)
     if dtype.kind not in "biu":
         raise InvalidInput(
-            f"`{name}` must be a mask of bool or integers, not {dtype}; "
-            "compare it with a level first, e.g. mask > 0.5."
+            f"`{name}` must be a mask of bool or integers, not {dtype}",
+            argument=name,
+            remedy="make it integers first, 0 outside the mask",
         )
     check_same_shape(data, shape, name, "the image")
     return np.ascontiguousarray(np.asarray(data[...]) != 0)

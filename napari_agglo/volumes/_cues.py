@@ -6,6 +6,7 @@ Integers make sums exact, so that statistics depend neither on blocks nor on the
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -14,7 +15,7 @@ import numpy as np
 
 from napari_agglo._numba import kernel
 from napari_agglo._progress import ProgressCallback, report
-from napari_agglo.errors import InvalidInput
+from napari_agglo.errors import ConvertTo, InvalidInput, Remedy, SetOption
 from napari_agglo.volumes._checks import check_same_shape, check_same_spacing
 from napari_agglo.volumes._volume import slabs, unwrap
 
@@ -184,9 +185,8 @@ def _quantise(
                 extremes[1] = max(extremes[1], value)
 
 
-# The gate for maps of values: their type, their range, and what lies outside it.
-#
-# Cues and the boundary map that superpixels are made of pass it, and are refused in the same words.
+# The check of maps of values: their type, their range, and the values outside it. Cues and the
+# boundary map of `oversegment` share it, so that both are refused in the same words.
 
 
 Range = tuple[float, float]
@@ -228,27 +228,39 @@ class ValueGate:
         dtype = np.dtype(dtype)
         if dtype == np.bool_:
             raise InvalidInput(
-                f"`{name}` must be a map of values, not a bool mask; "
-                "if this is what you mean, pass mask.astype('float32')."
+                f"`{name}` must be a map of values, not a bool mask",
+                argument=name,
+                remedy=ConvertTo("float32", when="if this is what you mean"),
             )
         if dtype.kind not in "iuf":
-            raise InvalidInput(f"`{name}` must hold real numbers, not {dtype}.")
+            raise InvalidInput(f"`{name}` must hold real numbers, not {dtype}", argument=name)
         if declared is not None:
             return cls(name, option, check_range(declared, option), True)
         if dtype.kind == "f":
             return cls(name, option, (0.0, 1.0), False)
+        gate = cls(name, option, (0.0, 1.0), False)
         if dtype.itemsize > 2:
             raise InvalidInput(
                 f"`{name}` is {dtype} and looks like a label image, not like a map of values in "
-                "[0, 1]; pass the probability map, or declare the range of its values, "
-                f"e.g. {option}=(0, 255)."
+                "[0, 1]",
+                argument=name,
+                remedy=("use the probability map", gate.declare(None, "to declare its range")),
             )
         top = 255 if dtype.itemsize == 1 else 65535
         raise InvalidInput(
-            f"`{name}` is {dtype}, whose range is not known (values in [0, 1] are expected); if "
-            f"these are intensities or probabilities, declare it, e.g. {option}=(0, {top}), or "
-            f"{option}=({top}, 0) if dark is boundary."
+            f"`{name}` is {dtype}, whose range is not known (values in [0, 1] are expected)",
+            argument=name,
+            remedy=gate.both_ways(top),
         )
+
+    def declare(self, limits: tuple[int, int] | None, when: str = "") -> SetOption:
+        """Return the remedy that declares these limits for this map."""
+        cue = re.fullmatch(r"cues\['(.+)'\]", self.name)
+        return SetOption(self.option, limits, cue[1] if cue else "", when)
+
+    def both_ways(self, top: int) -> tuple[Remedy, ...]:
+        """Return the remedies that declare 0 to `top`, upright or upside down."""
+        return self.declare((0, top)), self.declare((top, 0), "if dark is boundary")
 
     @property
     def bounds(self) -> Range:
@@ -276,28 +288,30 @@ class ValueGate:
             where = tuple(int(i) for i in np.unravel_index(found.first_not_finite, shape))
             raise InvalidInput(
                 f"`{self.name}` has {found.not_finite} values that are NaN or infinite, the first "
-                f"at index {where}; replace them, or pass nan='boundary' to count them as boundary."
+                f"at index {where}",
+                argument=self.name,
+                remedy=(
+                    "replace them",
+                    SetOption("nan", "boundary", when="to count them as boundary"),
+                ),
             )
         if not found.outside:
             return
         where = tuple(int(i) for i in np.unravel_index(found.first_outside, shape))
-        said = (
+        problem = (
             f"`{self.name}` must be in [{min(self.limits):g}, {max(self.limits):g}], but "
             f"{found.outside} values are outside (from {found.lowest:g} to {found.highest:g}, the "
             f"first at index {where})"
         )
         if self.declared:
-            raise InvalidInput(f"{said}; declare the range that its values have.")
-        if found.lowest >= 0 and found.highest <= 65535:
-            top = 255 if found.highest <= 255 else 65535
             raise InvalidInput(
-                f"{said}; if these are probabilities in 0 to {top}, declare it: "
-                f"{self.option}=(0, {top}), or {self.option}=({top}, 0) if dark is boundary."
+                problem, argument=self.name, remedy=self.declare(None, "as wide as its values")
             )
-        low, high = min(0, math.floor(found.lowest)), max(1, math.ceil(found.highest))
-        raise InvalidInput(
-            f"{said}; declare the range of its values, e.g. {self.option}=({low:g}, {high:g})."
-        )
+        if found.lowest >= 0 and found.highest <= 65535:
+            remedy = self.both_ways(255 if found.highest <= 255 else 65535)
+            raise InvalidInput(problem, argument=self.name, remedy=remedy)
+        limits = min(0, math.floor(found.lowest)), max(1, math.ceil(found.highest))
+        raise InvalidInput(problem, argument=self.name, remedy=self.declare(limits))
 
 
 def check_range(pair: Any, option: str) -> Range:
@@ -317,7 +331,9 @@ def check_range(pair: Any, option: str) -> Range:
     if not (math.isfinite(span) and abs(span) > 1e-300):  # its inverse must be finite too
         raise InvalidInput(
             f"`{option}` must be two different numbers (low, high), neither infinitely close nor "
-            f"infinitely far apart, not {pair!r}; e.g. (0, 255)."
+            f"infinitely far apart, not {pair!r}",
+            argument=option,
+            remedy="e.g. (0, 255)",
         )
     return low, high
 
@@ -325,7 +341,7 @@ def check_range(pair: Any, option: str) -> Range:
 def check_nan(nan: object) -> None:
     """Refuse anything but the two ways to treat values that are not finite."""
     if nan not in ("refuse", "boundary"):
-        raise InvalidInput(f'`nan` must be "refuse" or "boundary", not {nan!r}.')
+        raise InvalidInput(f'`nan` must be "refuse" or "boundary", not {nan!r}', argument="nan")
 
 
 def _first(where: np.ndarray[Any, Any]) -> int:
@@ -397,9 +413,11 @@ def check_cues(
     check_nan(nan)
     named = cues if isinstance(cues, Mapping) else {"boundary": cues}
     if not named:
-        raise InvalidInput("`cues` is empty; pass at least one cue, e.g. {'boundary': array}.")
+        raise InvalidInput(
+            "`cues` is empty", argument="cues", remedy="pass at least one, e.g. {'boundary': array}"
+        )
     if not all(isinstance(name, str) and name for name in named):
-        raise InvalidInput(f"`cues` must have names for keys, not {list(named)}.")
+        raise InvalidInput(f"`cues` must have names for keys, not {list(named)}", argument="cues")
     by_name = _ranges_by_name(ranges, tuple(named))
     shape = tuple(int(n) for n in shape)
     arrays = {}
@@ -429,5 +447,7 @@ def _ranges_by_name(ranges: Any, names: tuple[str, ...]) -> dict[str, Range]:
         return dict.fromkeys(names, check_range(ranges, "ranges"))
     unknown = [name for name in ranges if name not in names]
     if unknown:
-        raise InvalidInput(f"`ranges` names {unknown}, but the cues are {list(names)}.")
+        raise InvalidInput(
+            f"`ranges` names {unknown}, but the cues are {list(names)}", argument="ranges"
+        )
     return {name: check_range(pair, f"ranges[{name!r}]") for name, pair in ranges.items()}

@@ -30,7 +30,9 @@ def open_hdf5(path: Path, key: str | None) -> Volume:
         dataset = file[dataset_key]
         shape, dtype, chunks = dataset.shape, dataset.dtype, dataset.chunks
         if shape is None or dtype.hasobject:
-            raise InvalidInput(f"{path}:{dataset_key} holds {dtype}, not an array of numbers.")
+            raise InvalidInput(
+                f"{path}:{dataset_key} holds {dtype}, not an array of numbers", argument="source"
+            )
         axes, resolution = _axistags(dataset.attrs.get("axistags"))
         spacing = dataset.attrs.get("element_size_um", resolution)
         if spacing is not None and len(np.atleast_1d(spacing)) == len(shape) - 1 and "c" in axes:
@@ -66,12 +68,18 @@ def _dataset_key(file: Any, key: str | None, path: Path) -> str:
         # only what the file itself holds: a link to another file is not followed
         if wanted in keys:
             return wanted
-        raise InvalidInput(f"{path} has no dataset {key!r}; it holds: {listed}.")
+        raise InvalidInput(
+            f"{path} has no dataset {key!r}", argument="source", remedy=f"it holds: {listed}"
+        )
     if len(keys) == 1:
         return keys[0]
     if DEFAULT_KEY in keys:
         return DEFAULT_KEY
-    raise InvalidInput(f"{path} holds {len(keys)} datasets; name one: {path}:KEY, of {listed}.")
+    raise InvalidInput(
+        f"{path} holds {len(keys)} datasets",
+        argument="source",
+        remedy=f"name one: {path}:KEY, of {listed}",
+    )
 
 
 def _axistags(written: Any) -> tuple[str, list[float] | None]:
@@ -121,7 +129,9 @@ def put_dataset(file: Path, key: str, image: bytes, target: Path) -> None:
     The library gives back at the end what it did not need.
     """
     if not h5py.is_hdf5(file):
-        raise InvalidInput(f"{target} is there and is no HDF5 file; choose another name.")
+        raise InvalidInput(
+            f"{target} is there and is no HDF5 file", argument="path", remedy="choose another name"
+        )
     with file.open("ab") as handle:
         handle.write(bytes(len(image) + _MARGIN))
         handle.flush()
@@ -133,7 +143,9 @@ def put_dataset(file: Path, key: str, image: bytes, target: Path) -> None:
     ):
         if key in opened:
             if not isinstance(opened[key], h5py.Dataset):
-                raise InvalidInput(f"{target}:{key} is a group; choose another key.")
+                raise InvalidInput(
+                    f"{target}:{key} is a group", argument="path", remedy="choose another key"
+                )
             del opened[key]
         made.copy(key, opened, name=key)
 
@@ -147,5 +159,7 @@ def _taking_key(target: Path, key: str) -> Iterator[None]:
     except (KeyError, RuntimeError, TypeError, ValueError) as error:
         said = str(error).strip("'\"")
         raise InvalidInput(
-            f"{target} cannot take the key {key!r} ({said}); choose another key."
+            f"{target} cannot take the key {key!r} ({said})",
+            argument="path",
+            remedy="choose another key",
         ) from error

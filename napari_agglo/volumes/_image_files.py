@@ -28,7 +28,9 @@ def open_npy(path: Path, key: str | None) -> Volume:
     inner, picks = split_picks(key)
     if inner is not None:
         raise InvalidInput(
-            f"{path} holds one array, so it has no key {inner!r}; drop the :{inner}."
+            f"{path} holds one array, so it has no key {inner!r}",
+            argument="source",
+            remedy=f"drop the :{inner}",
         )
     with reading(path, "npy"), path.open("rb") as file:
         shape, _, dtype = _header(file, path)
@@ -80,7 +82,9 @@ def _header(file: Any, path: Path) -> tuple[tuple[int, ...], bool, np.dtype[Any]
     shape, fortran, dtype = readers[version](file)
     if dtype.hasobject:
         raise InvalidInput(
-            f"{path} holds Python objects, which can run code when read; save it as numbers."
+            f"{path} holds Python objects, which can run code when read",
+            argument="source",
+            remedy="save it as numbers",
         )
     if any(n < 0 for n in shape):
         raise ValueError(f"shape {shape}")
@@ -93,10 +97,16 @@ def _member(members: list[str], key: str | None, path: Path) -> str:
         return key
     listed = ", ".join(members) or "none"
     if key is not None:
-        raise InvalidInput(f"{path} has no member {key!r}; it holds: {listed}.")
+        raise InvalidInput(
+            f"{path} has no member {key!r}", argument="source", remedy=f"it holds: {listed}"
+        )
     if len(arrays) == 1:
         return arrays[0]
-    raise InvalidInput(f"{path} holds {len(arrays)} arrays; name one: {path}:KEY, of {listed}.")
+    raise InvalidInput(
+        f"{path} holds {len(arrays)} arrays",
+        argument="source",
+        remedy=f"name one: {path}:KEY, of {listed}",
+    )
 
 
 def _spacing(archive: zipfile.ZipFile, members: list[str], ndim: int) -> tuple[float, ...] | None:
@@ -128,7 +138,9 @@ def open_picture(path: Path, key: str | None) -> Volume:
     inner, picks = split_picks(key)
     if inner is not None:
         raise InvalidInput(
-            f"{path} holds one image, so it has no key {inner!r}; drop the :{inner}."
+            f"{path} holds one image, so it has no key {inner!r}",
+            argument="source",
+            remedy=f"drop the :{inner}",
         )
     data, _ = arrange(*_read_plane(path), None, picks, str(path))
     return Volume(data, None, path.name)
@@ -138,18 +150,23 @@ def open_stack(source: Path, key: str | None) -> Volume:
     """Open a folder of pictures, or those that match a pattern, as planes along axis 0."""
     inner, picks = split_picks(key)
     if inner is not None:
-        raise InvalidInput(f"{source} is a stack of images, so it has no key {inner!r}.")
+        raise InvalidInput(
+            f"{source} is a stack of images, so it has no key {inner!r}", argument="source"
+        )
     found = list(source.iterdir()) if source.is_dir() else [Path(p) for p in glob.glob(str(source))]
     files = [p for p in found if p.suffix.lower() in _PLANES and not p.name.startswith(".")]
     if not files:
         raise InvalidInput(
-            f"{source} holds no images ({', '.join(_PLANES)}); name a file, or a folder of planes."
+            f"{source} holds no images ({', '.join(_PLANES)})",
+            argument="source",
+            remedy="name a file, or a folder of planes",
         )
     suffixes = {file.suffix.lower() for file in files}
     if len(suffixes) > 1:
         raise InvalidInput(
-            f"{source} holds images of several kinds ({', '.join(sorted(suffixes))}); "
-            f"name one kind by a pattern, e.g. {source / ('*' + min(suffixes))}."
+            f"{source} holds images of several kinds ({', '.join(sorted(suffixes))})",
+            argument="source",
+            remedy=f"name one kind by a pattern, e.g. {source / ('*' + min(suffixes))}",
         )
     files.sort(key=lambda file: natural_key(file.name))
     first, axes = _read_plane(files[0])
@@ -190,7 +207,9 @@ def _checked_plane(file: Path, first: np.ndarray[Any, Any]) -> np.ndarray[Any, A
     plane, _ = _read_plane(file)
     if plane.shape != first.shape or plane.dtype != first.dtype:
         raise InvalidInput(
-            f"{file} (shape {plane.shape}, {plane.dtype}) differs from the first plane "
-            f"of its stack (shape {first.shape}, {first.dtype}); take it out, or make them alike."
+            f"{file} (shape {plane.shape}, {plane.dtype}) differs from the first plane of its "
+            f"stack (shape {first.shape}, {first.dtype})",
+            argument="source",
+            remedy="take it out, or make them alike",
         )
     return plane

@@ -248,7 +248,11 @@ def _by_hash(
             if position == stop:
                 continue
             if 4 * len(slots) > 2**34:
-                raise InvalidInput("`labels` has more than 2**32 - 1 labels; pass a crop.")
+                raise InvalidInput(
+                    "`labels` has more than 2**32 - 1 labels",
+                    argument="labels",
+                    remedy="use a crop",
+                )
             slots = np.zeros(4 * len(slots), np.uint32)
             grown = np.zeros(len(slots) // 2 + 1, np.uint64)
             grown[: count + 1] = keys[: count + 1]

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from napari_agglo.errors import InvalidInput
+from napari_agglo.errors import Install, InvalidInput
 
 Index = tuple[int | slice, ...]
 
@@ -80,8 +80,9 @@ def _whole_index(index: Any, shape: tuple[int, ...]) -> tuple[Index, tuple[slice
     parts = list(index) if isinstance(index, tuple) else [index]
     if not all(part is Ellipsis or isinstance(part, slice) or _is_whole(part) for part in parts):
         raise InvalidInput(
-            f"an array on disk is indexed by whole numbers and slices, not by {index!r}; "
-            "read it first, e.g. volume.load()[...]."
+            f"an array on disk is indexed by whole numbers and slices, not by {index!r}",
+            argument="source",
+            remedy="read it first, e.g. volume.load()[...]",
         )
     dots = [place for place, part in enumerate(parts) if part is Ellipsis]
     if not dots:
@@ -121,19 +122,27 @@ def reading(path: Path, kind: str) -> Iterator[None]:
     except InvalidInput:
         raise
     except FileNotFoundError as error:
-        raise InvalidInput(f"{path} is no longer there; open it anew.") from error
+        raise InvalidInput(
+            f"{path} is no longer there", argument="source", remedy="open it anew"
+        ) from error
     except PermissionError as error:
-        raise InvalidInput(f"{path} may not be read; check its permissions.") from error
+        raise InvalidInput(
+            f"{path} may not be read", argument="source", remedy="check its permissions"
+        ) from error
     except MemoryError as error:
-        raise InvalidInput(f"{path} does not fit in memory; pass a crop.") from error
+        raise InvalidInput(
+            f"{path} does not fit in memory", argument="source", remedy="use a crop"
+        ) from error
     except Exception as error:  # readers raise nearly anything on a damaged file
-        said = str(error).strip("'\"") or type(error).__name__
-        if "imagecodecs" in said:
+        reason = str(error).strip("'\"") or type(error).__name__
+        if "imagecodecs" in reason:
             raise InvalidInput(
-                f"{path} is compressed in a way that needs one more package; "
-                f"pip install imagecodecs, or save it with deflate or without compression ({said})."
+                f"{path} is compressed in a way that needs one more package ({reason})",
+                argument="source",
+                remedy=(Install("imagecodecs"), "save it with deflate or without compression"),
             ) from error
         raise InvalidInput(
-            f"{path} cannot be read as {kind} ({said}); it may be damaged or of another format: "
-            "save it again from the program that made it."
+            f"{path} cannot be read as {kind} ({reason}); it may be damaged or of another format",
+            argument="source",
+            remedy="save it again from the program that made it",
         ) from error

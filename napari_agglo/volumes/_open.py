@@ -79,11 +79,16 @@ def arrange(
         axis = int(axis_name) if axis_name.isdigit() else letters.find(axis_name)
         if not 0 <= axis < ndim:
             known = letters if "?" not in letters else f"0 to {ndim - 1}"
-            raise InvalidInput(f"{name} has no axis {axis_name!r}; its axes are {known}.")
+            raise InvalidInput(
+                f"{name} has no axis {axis_name!r}",
+                argument="source",
+                remedy=f"its axes are {known}",
+            )
         if index >= data.shape[axis]:
             raise InvalidInput(
-                f"{name} has no {axis_name}={index}; that axis runs from 0 to "
-                f"{data.shape[axis] - 1}."
+                f"{name} has no {axis_name}={index}",
+                argument="source",
+                remedy=f"that axis runs from 0 to {data.shape[axis] - 1}",
             )
         fixed[axis] = index
     for axis, letter in enumerate(letters):
@@ -92,11 +97,13 @@ def arrange(
         if data.shape[axis] == 1:
             fixed[axis] = 0
         elif letter in "cs":
-            grey = ", or convert it to grey." if axis == ndim - 1 and data.shape[axis] <= 4 else ""
+            grey = axis == ndim - 1 and data.shape[axis] <= 4
+            pick_one = f"pick one, e.g. {name}{',' if ':' in name else ':'}{letter}=0"
             raise InvalidInput(
                 f"{name} has {data.shape[axis]} channels (shape {tuple(data.shape)}, axes "
-                f"{letters}); pick one by adding :{letter}=0 (or ,{letter}=0 after a key), "
-                f"{letter}=1, ...{grey}"
+                f"{letters})",
+                argument="source",
+                remedy=(pick_one, "convert it to grey") if grey else pick_one,
             )
     kept = usable_spacing(spacing, ndim)
     if kept is not None:
@@ -139,19 +146,33 @@ def open_volume(source: str | os.PathLike[str]) -> Volume:
     with reading(path, "an image"):
         volume = _opener(path)(path, key)
     if volume.dtype.kind not in "biuf":
-        raise InvalidInput(f"{source} holds {volume.dtype}, not real numbers; save it as numbers.")
+        raise InvalidInput(
+            f"{source} holds {volume.dtype}, not real numbers",
+            argument="source",
+            remedy="save it as numbers",
+        )
     return volume
 
 
 def split_source(source: str | os.PathLike[str]) -> tuple[Path, str | None]:
     """Split PATH:KEY at the colon after which the rest is no path; drive letters are left alone."""
+    if not isinstance(source, str | os.PathLike):
+        raise InvalidInput(
+            f"`source` must be a path, not a {type(source).__name__}",
+            argument="source",
+            remedy="pass the path of a file; an array needs no opening",
+        )
     text = os.fspath(source)
     if "://" in text:
-        raise InvalidInput(f"{text} is on the network; copy it to this computer and open that.")
+        raise InvalidInput(
+            f"{text} is on the network",
+            argument="source",
+            remedy="copy it to this computer and open that",
+        )
     if not text:
-        raise InvalidInput("`source` must be a path, not an empty text.")
+        raise InvalidInput("`source` must be a path, not an empty text", argument="source")
     if "\0" in text:
-        raise InvalidInput(f"`source` must be a path, not {text!r}.")
+        raise InvalidInput(f"`source` must be a path, not {text!r}", argument="source")
     if os.path.exists(text):
         return Path(text), None
     drive = 2 if re.match(r"[A-Za-z]:[\\/]", text) else 0
@@ -164,7 +185,11 @@ def split_source(source: str | os.PathLike[str]) -> tuple[Path, str | None]:
     if _is_pattern(text):
         return Path(text), None
     missing = text[: colons[0]] if colons else text
-    raise InvalidInput(f"{missing} does not exist; check the path (the folder is {os.getcwd()}).")
+    raise InvalidInput(
+        f"{missing} does not exist",
+        argument="source",
+        remedy=f"check the path (the folder is {os.getcwd()})",
+    )
 
 
 def _is_pattern(text: str) -> bool:
@@ -198,4 +223,8 @@ def _opener(path: Path) -> Callable[[Path, str | None], Volume]:
         return _image_files.open_npy if suffix == ".npy" else _image_files.open_npz
     if suffix in _image_files.PICTURES:
         return _image_files.open_picture
-    raise InvalidInput(f"{path} is of a kind that is not read here; convert it to {_SUFFIXES}.")
+    raise InvalidInput(
+        f"{path} is of a kind that is not read here",
+        argument="source",
+        remedy=f"convert it to {_SUFFIXES}",
+    )

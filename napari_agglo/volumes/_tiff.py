@@ -25,7 +25,9 @@ def open_tiff(path: Path, key: str | None) -> Volume:
     inner, picks = split_picks(key)
     if inner is not None:
         raise InvalidInput(
-            f"{path} holds one image, so it has no key {inner!r}; drop the :{inner}."
+            f"{path} holds one image, so it has no key {inner!r}",
+            argument="source",
+            remedy=f"drop the :{inner}",
         )
     data, axes, spacing, levels = open_series(path)
     data, kept = arrange(data, axes, spacing, picks, str(path))
@@ -41,7 +43,7 @@ def open_series(path: Path) -> tuple[Any, str, list[float] | None, int]:
         series = tiff.series[0]
         shape, dtype, axes = tuple(series.shape), series.dtype, series.axes
         if dtype is None or 0 in shape:
-            raise InvalidInput(f"{path} holds no voxels.")
+            raise InvalidInput(f"{path} holds no voxels", argument="source")
         page: Any = series.keyframe
         if page.compression not in tifffile.TIFF.DECOMPRESSORS:
             raise ValueError(f"{page.compression.name} requires the 'imagecodecs' package")

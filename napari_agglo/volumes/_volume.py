@@ -39,7 +39,9 @@ def require_memory(data: Any, name: str, extra_per_voxel: int = 0) -> None:
     if free is not None and needed > free:
         raise InvalidInput(
             f"`{name}` (shape {tuple(data.shape)}, {np.dtype(data.dtype)}) needs about "
-            f"{needed / 1e9:.1f} GB of memory and {free / 1e9:.1f} GB are free; pass a crop."
+            f"{needed / 1e9:.1f} GB of memory and {free / 1e9:.1f} GB are free",
+            argument=name,
+            remedy="use a crop",
         )
 
 
@@ -120,20 +122,27 @@ def unwrap(source: Any, name: str) -> Any:
         source = _first_level(source, name)
     if isinstance(source, str | bytes | os.PathLike):
         raise InvalidInput(
-            f"`{name}` must be an array, not the path {os.fspath(source)!r}; "
-            f"open it first: open_volume({os.fspath(source)!r})."
+            f"`{name}` must be an array, not the path {os.fspath(source)!r}",
+            argument=name,
+            remedy=f"open it first: open_volume({os.fspath(source)!r})",
         )
     if not all(hasattr(source, part) for part in ("shape", "dtype", "__getitem__")):
-        hint = "pass its `.data`" if hasattr(source, "data") else "pass an array"
-        raise InvalidInput(f"`{name}` must be an array, not a {type(source).__name__}; {hint}.")
+        raise InvalidInput(
+            f"`{name}` must be an array, not a {type(source).__name__}",
+            argument=name,
+            remedy="pass its .data" if hasattr(source, "data") else "pass an array",
+        )
     if isinstance(source, np.ma.MaskedArray):
         raise InvalidInput(
-            f"`{name}` is a masked array, whose mask would be lost; fill it first: .filled(0)."
+            f"`{name}` is a masked array, whose mask would be lost",
+            argument=name,
+            remedy="fill it first: .filled(0)",
         )
     if any(n != n for n in source.shape):  # dask writes NaN for a length it does not know
         raise InvalidInput(
-            f"`{name}` has a shape that is not known yet, {tuple(source.shape)}; "
-            "call its compute_chunk_sizes() first."
+            f"`{name}` has a shape that is not known yet, {tuple(source.shape)}",
+            argument=name,
+            remedy="call its compute_chunk_sizes() first",
         )
     try:
         np.dtype(source.dtype)
@@ -144,18 +153,22 @@ def unwrap(source: Any, name: str) -> Any:
 
 def _first_level(levels: Sequence[Any], name: str) -> Any:
     if len(levels) == 0:
-        raise InvalidInput(f"`{name}` must be an array, not an empty list; pass an array.")
+        raise InvalidInput(
+            f"`{name}` must be an array, not an empty list", argument=name, remedy="pass an array"
+        )
     if not all(hasattr(level, "shape") and hasattr(level, "dtype") for level in levels):
         try:
             return np.asarray(levels)
         except ValueError as error:
-            raise InvalidInput(f"`{name}` is a list that makes no array ({error}).") from error
+            problem = f"`{name}` is a list that makes no array ({error})"
+            raise InvalidInput(problem, argument=name, remedy="pass an array") from error
     shapes = [tuple(level.shape) for level in levels]
     if len(shapes) > 1 and math.prod(shapes[1]) >= math.prod(shapes[0]):
         raise InvalidInput(
             f"`{name}` must be one array or a pyramid of shrinking levels, not a list of arrays of "
-            f"shapes {shapes[0]}, {shapes[1]}{', ...' if len(shapes) > 2 else ''}; "
-            "for a stack of planes pass np.stack(...)."
+            f"shapes {shapes[0]}, {shapes[1]}{', ...' if len(shapes) > 2 else ''}",
+            argument=name,
+            remedy="for a stack of planes pass np.stack(planes)",
         )
     return levels[0]
 

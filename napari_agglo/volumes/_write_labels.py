@@ -57,6 +57,13 @@ def write_labels(
     ...     open_volume(path).spacing
     (40.0, 4.0)
     """
+    if not isinstance(path, str | os.PathLike):
+        raise InvalidInput(
+            f"`path` must be a path, not a {type(path).__name__}"
+            + (", and `labels` is one: swapped?" * isinstance(labels, str | os.PathLike)),
+            argument="path",
+            remedy="call write_labels(path, labels)",
+        )
     text = os.fspath(path)
     key: str | None = None
     hdf5 = _H5.fullmatch(text)
@@ -82,7 +89,11 @@ def _writer(target: Path) -> Callable[[Path, Any, Spacing, Path, str | None], No
     }  # fmt: skip
     suffix = target.suffix.lower()
     if suffix not in writers:
-        raise InvalidInput(f"{target} names no format to write labels in; end it in {_SUFFIXES}.")
+        raise InvalidInput(
+            f"{target} names no format to write labels in",
+            argument="path",
+            remedy=f"end it in {_SUFFIXES}",
+        )
     return writers[suffix]
 
 
@@ -90,7 +101,11 @@ def _write_tiff(file: Path, array: Any, spacing: Spacing, target: Path, key: str
     import tifffile
 
     if array.size == 0:
-        raise InvalidInput(f"{target}: TIFF cannot hold an empty image; write .npz or .zarr.")
+        raise InvalidInput(
+            f"{target}: TIFF cannot hold an empty image",
+            argument="path",
+            remedy="write .npz or .zarr",
+        )
     options: dict[str, Any] = {"photometric": "minisblack", "compression": "zlib"}
     # OME-TIFF is what other programs read the spacing from. It knows no 64-bit integers and drops
     # axes of length 1; for those, and for other than 2 or 3 axes, our own entry must do.
@@ -117,7 +132,9 @@ def _write_zarr(folder: Path, array: Any, spacing: Spacing, target: Path, key: s
 
     letters = ["x"] if array.ndim == 1 else list("uvwzyx"[-array.ndim :])
     if array.ndim > 6:
-        raise InvalidInput(f"{target}: OME-Zarr holds at most 6 axes here, not {array.ndim}.")
+        raise InvalidInput(
+            f"{target}: OME-Zarr holds at most 6 axes here, not {array.ndim}", argument="path"
+        )
     # Further axes have no type: a "time" or "channel" of length 1 would be dropped on reading.
     axes = [{"name": n, "type": "space"} if n in "zyx" else {"name": n} for n in letters]
     if spacing is not None:
@@ -148,8 +165,9 @@ def _write_hdf5(file: Path, array: Any, spacing: Spacing, target: Path, key: str
     others = [one for one in _hdf5.datasets(target) if one != name]
     if others and not key:
         raise InvalidInput(
-            f"{target} holds other datasets ({', '.join(others)}), which would be lost; name one "
-            f"to write and they stay, {target}:labels, or choose another file."
+            f"{target} holds other datasets ({', '.join(others)}), which would be lost",
+            argument="path",
+            remedy=f"name one to write and they stay, {target}:labels, or choose another file",
         )
     made = _hdf5.file_image(name, array, spacing, target)
     if key and target.is_file():
@@ -181,10 +199,16 @@ def _write_png(file: Path, array: Any, spacing: Spacing, target: Path, key: str 
 
     if array.ndim != 2 or array.size == 0:
         raise InvalidInput(
-            f"{target}: PNG holds a 2-D image, not one of shape {array.shape}; write .tif."
+            f"{target}: PNG holds a 2-D image, not one of shape {array.shape}",
+            argument="path",
+            remedy="write .tif",
         )
     highest = int(array.max())
     if highest > 65535:
-        raise InvalidInput(f"{target}: PNG holds ids up to 65535, not {highest}; write .tif.")
+        raise InvalidInput(
+            f"{target}: PNG holds ids up to 65535, not {highest}",
+            argument="path",
+            remedy="write .tif",
+        )
     small = array.astype(np.uint8 if highest < 256 else np.uint16)
     file.write_bytes(iio.imwrite("<bytes>", small, extension=".png", plugin="pillow"))

@@ -55,11 +55,19 @@ def open_zarr(path: Path, key: str | None) -> Volume:
     """Open an array, or level 0 of an OME-Zarr image, lazily."""
     inner, picks = split_picks(key)
     if inner is not None and ".." in inner.split("/"):
-        raise InvalidInput(f"{path}:{inner} leads out of the file; name an array within it.")
+        raise InvalidInput(
+            f"{path}:{inner} leads out of the file",
+            argument="source",
+            remedy="name an array within it",
+        )
     with reading(path, "Zarr"):
         location = path / inner if inner else path
         if not is_zarr(location):
-            raise InvalidInput(f"{path} has no array {inner!r}; it holds: {_listed(path)}.")
+            raise InvalidInput(
+                f"{path} has no array {inner!r}",
+                argument="source",
+                remedy=f"it holds: {_listed(path)}",
+            )
         node = zarr.open(str(location), mode="r")
         level = ""
         if isinstance(node, zarr.Group) and "bioformats2raw.layout" in _ome(node):
@@ -104,14 +112,17 @@ def _array_of(group: Any, location: Path) -> tuple[Path, str]:
     if image is not None:
         inner = str(image["datasets"][0]["path"])
         if ".." in inner.split("/"):
-            raise InvalidInput(f"{location} names a level outside itself: {inner!r}.")
+            raise InvalidInput(
+                f"{location} names a level outside itself: {inner!r}", argument="source"
+            )
         return location / inner, " (level 0)" if len(image["datasets"]) > 1 else ""
     arrays = [name for name, _ in group.arrays()]
     if len(arrays) == 1:
         return location / arrays[0], ""
     raise InvalidInput(
-        f"{location} is a group of several things; name one array: {location}:KEY, of "
-        f"{_listed(location)}."
+        f"{location} is a group of several things",
+        argument="source",
+        remedy=f"name one array: {location}:KEY, of {_listed(location)}",
     )
 
 
@@ -132,7 +143,9 @@ def _refuse_code(array: Any, location: Path) -> None:
     stored = str(described).lower()
     if np.dtype(array.dtype).hasobject or "pickle" in stored:
         raise InvalidInput(
-            f"{location} holds Python objects, which can run code when read; save it as numbers."
+            f"{location} holds Python objects, which can run code when read",
+            argument="source",
+            remedy="save it as numbers",
         )
 
 

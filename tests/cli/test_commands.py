@@ -69,7 +69,7 @@ def test_oversegment_a_folder_as_a_stack(run, files):
 def test_oversegment_refuses(refused, files):
     said = refused("oversegment", "boundary8.tif", "-o", "s.tif")
     assert "boundary8.tif is uint8" in said
-    assert "--range 0:255, or --range 255:0 if dark is boundary" in said
+    assert "--range 0:255, or add --range 255:0 if dark is boundary" in said
     assert "must end in one of" in refused("oversegment", "boundary.tif", "-o", "s.jpg")
     assert "must be a folder" in refused("oversegment", "boundary.tif", "--each", "-o", "out")
     assert not os.path.exists("s.tif")
@@ -152,9 +152,9 @@ def test_segment_each_of_a_folder(run, refused, files):
         (["--cues", "boundary=gold.tif"], "two images called 'boundary'"),
         (
             ["--cues", "mito=gold.tif"],
-            "declare it, e.g. --range mito=0:65535, or --range mito=65535:0 if dark is boundary",
+            "add --range mito=0:65535, or add --range mito=65535:0 if dark is boundary",
         ),
-        (["--spacing", "1,1,1"], "not 3: 1,1,1; e.g. --spacing 1,1"),
+        (["--spacing", "1,1,1"], "not 3 (1, 1, 1); add --spacing 1,1"),
         (["--superpixels", "boundary.tif"], "boundary.tif must hold integer labels, not float32"),
         (["--seed", "-1"], "--seed must be from 0"),
         (["--tree", "no/tree.csv"], "there is no folder"),

@@ -14,7 +14,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from napari_agglo.cli._terminal import json_text, typed_threshold
-from napari_agglo.cli._words import translated
 from napari_agglo.superpixels import oversegment
 from napari_agglo.volumes import open_volume, write_labels
 
@@ -41,7 +40,7 @@ def test_floats_to_255(refused, files):
     save("prob.tif", 200 * BOUNDARY)
     said = refused(*segment(cue="prob.tif"))
     assert said.startswith("napari-agglo: prob.tif must be in [0, 1]")
-    assert "--range boundary=0:255, or --range boundary=255:0 if dark" in said
+    assert "add --range boundary=0:255, or add --range boundary=255:0 if dark" in said
     assert "--range 0:255" in refused("oversegment", "prob.tif", "-o", "out.tif")
     mito = segment("superpixels.tif", "mito=prob.tif", "--policy", "random")
     assert "--range mito=0:255" in refused(*mito)
@@ -75,8 +74,8 @@ def test_an_axis_too_many(run, refused, files):
     save("extra.tif", BOUNDARY[None])
     with h5py.File("extra.h5", "w") as file:
         file["a"] = BOUNDARY[None, None]
-    assert "give extra.tif:0=0" in refused(*segment(cue="extra.tif"))
-    assert "give extra.h5:a,0=0,1=0" in refused(*segment(cue="extra.h5:a"))
+    assert "pick an index, e.g. extra.tif:0=0" in refused(*segment(cue="extra.tif"))
+    assert "pick indices, e.g. extra.h5:a,0=0,1=0" in refused(*segment(cue="extra.h5:a"))
     assert run(*segment(cue="extra.tif:0=0"))[0] == 0
     assert run(*segment(cue="extra.h5:a,0=0,1=0"))[0] == 0
     save("labels.npy.tif", LABELS[None])
@@ -85,7 +84,9 @@ def test_an_axis_too_many(run, refused, files):
 
 def test_colours(run, refused, files):
     np.save("rgb.npy", np.stack([BOUNDARY] * 3, axis=-1))
-    assert "pick a channel, e.g. rgb.npy:2=0" in refused(*segment(cue="rgb.npy"))
+    assert "convert it to grey, or pick an index, e.g. rgb.npy:2=0" in refused(
+        *segment(cue="rgb.npy")
+    )
     assert run(*segment(cue="rgb.npy:2=0"))[0] == 0
     np.save("rgb8.npy", np.zeros((4, 6, 3), np.uint8))
     said = refused("oversegment", "rgb8.npy", "-o", "o.tif", "--range", "0:255")
@@ -96,7 +97,7 @@ def test_colours(run, refused, files):
 def test_channels_that_are_not_named(run, refused, files):
     np.save("channels.npy", np.stack([BOUNDARY] * 2))
     said = refused(*segment(cue="channels.npy"))
-    assert "pick one index of it, e.g. channels.npy:0=0." in said
+    assert "pick an index, e.g. channels.npy:0=0." in said
     assert run(*segment(cue="channels.npy:0=1"))[0] == 0
 
 
@@ -141,13 +142,6 @@ def test_options_go_by_their_names(refused, files, arguments):
     assert not any(word in said for word in PYTHON), said
     named = {"--sigma", "--min-size", "--spacing", "--seed", "--sample"} & set(arguments)
     assert all(option in said for option in named), said
-
-
-def test_words_that_remain():
-    """Messages that no small file provokes."""
-    said = translated("`cues['m']` (shape (9,)) needs 9 GB; pass a crop.", {"cues['m']": "m.tif"})
-    assert said == "m.tif (shape (9,)) needs 9 GB; give a crop."
-    assert translated("`unknown` stays", {}) == "`unknown` stays"
 
 
 def test_spacings_that_disagree(run, refused, files):

@@ -26,11 +26,11 @@ def spoilt(value, dtype=float):
         (spoilt(200), {}, ["[0, 1]", "2 values are outside", "(1, 2)", "value_range=(0, 255)"]),
         (spoilt(3000), {}, ["value_range=(0, 65535)"]),
         (spoilt(-2), {}, ["from -2 to -2", "value_range=(-2, 1)"]),
-        (spoilt(9, int), {"value_range": (0, 5)}, ["[0, 5]", "(1, 2)", "declare the range"]),
+        (spoilt(9, int), {"value_range": (0, 5)}, ["[0, 5]", "(1, 2)", "`value_range` as wide"]),
         (MAP > 0.5, {}, ["bool mask", "astype('float32')"]),
         (MAP.astype(np.uint8), {}, ["uint8", "value_range=(0, 255)", "value_range=(255, 0)"]),
         (MAP.astype(np.uint16), {}, ["uint16", "value_range=(0, 65535)"]),
-        (MAP.astype(int), {}, ["label image", "value_range=(0, 255)"]),
+        (MAP.astype(int), {}, ["label image", "`value_range` to declare"]),
         (MAP.astype(complex), {}, ["real numbers", "complex128"]),
         (np.float64(0.5), {}, ["at least one axis"]),
         ("map.tif", {}, ["open_volume"]),
@@ -46,7 +46,7 @@ def spoilt(value, dtype=float):
             {"sigma": 2, "spacing": (0.008, 0.01)},
             [
                 "`sigma`=2 is 250 voxels along axis 0, whose spacing is 0.008",
-                "`sigma` is in the unit of `spacing`: for 1 voxel pass sigma=0.008",
+                "`sigma` is in the unit of `spacing`; pass sigma=0.008 for 1 voxel",
             ],
         ),
         (MAP, {"min_size": 2**63}, ["`min_size`", "below 2**63"]),
@@ -57,8 +57,9 @@ def spoilt(value, dtype=float):
         (
             np.zeros((32, 48, 3), np.uint8),
             {"value_range": (0, 255)},
-            ["(32, 48, 3)", "looks like an RGB(A) image", "image[..., 0]", "astype('uint16')"],
+            ["(32, 48, 3)", "looks like an RGB(A) image", "array[:, :, 0]", "astype('uint16')"],
         ),
+        (np.zeros((3, 2, 20, 30)), {}, ["(3, 2, 20, 30)", "affinities", "per_plane=True"]),
         (np.zeros((5, 32, 48, 4), np.uint8), {"value_range": (0, 255)}, ["RGB(A) image"]),
         (MAP, {"sigma": "wide"}, ["`sigma`", "'wide'"]),
         (MAP, {"min_size": -1}, ["`min_size`", "-1"]),
@@ -104,3 +105,7 @@ def test_a_wide_sigma_is_fine_on_a_small_image_and_across_what_is_not_smoothed()
     assert oversegment(MAP, sigma=4).max() == 1
     stack = np.zeros((2, 100, 100), np.float32)
     assert oversegment(stack, sigma=20, spacing=(0.01, 1, 1), per_plane=True).max() == 2
+
+
+def test_affinities_have_a_way_in():
+    assert oversegment(np.zeros((3, 2, 20, 20)), per_plane=True).max() == 3

@@ -1,4 +1,4 @@
-"""The catalogue of bad inputs: one row one case, refused in these words, or handled."""
+"""Bad inputs: one row a case, refused with this argument and remedy, or handled."""
 
 from __future__ import annotations
 
@@ -8,7 +8,15 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from napari_agglo.errors import InvalidInput
+from napari_agglo.errors import (
+    Advice,
+    ConvertTo,
+    InvalidInput,
+    LabelComponents,
+    PickIndex,
+    SetOption,
+    alternatives,
+)
 from napari_agglo.volumes import (
     Volume,
     _volume,
@@ -40,176 +48,190 @@ def labels(array, name="superpixels"):
     return lambda: check_labels(array, name)
 
 
+WHOLE = ConvertTo("int64", when="if it holds whole numbers")
+NAN = SetOption("nan", "boundary", when="to count them as boundary")
+ONES = SetOption("spacing", (1.0, 1.0, 1.0), when="if it is not known")
+WIDER = SetOption("ranges", None, "boundary", "as wide as its values")
+
+
+def both_ways(top):
+    upright = SetOption("ranges", (0, top), "boundary")
+    return upright, SetOption("ranges", (top, 0), "boundary", "if dark is boundary")
+
+
+# The argument of the error, and each remedy that it offers; `Advice` stands for any.
 REFUSED = [
-    (
-        "R1",
-        cues(CUE, (10, 512, 512)),
-        "`superpixels` (shape (10, 512, 512)) must match "
-        "`cues['boundary']` (shape (3, 3)); pass the same crop of both.",
-    ),
-    (
-        "R1-mask",
-        lambda: check_mask(np.ones((2, 3), bool), (3, 3)),
-        "`mask` (shape (2, 3)) must match the image (shape (3, 3)); pass the same crop of both.",
-    ),
-    (
-        "R1-transposed",
-        cues(np.zeros((4, 5)), (5, 4)),
-        "the axes seem to be in another order: transpose one of them.",
-    ),
+    ("R1", cues(CUE, (10, 512, 512)), "superpixels", (Advice,)),
+    ("R1-mask", lambda: check_mask(np.ones((2, 3), bool), (3, 3)), "mask", (Advice,)),
+    ("R1-transposed", cues(np.zeros((4, 5)), (5, 4)), "superpixels", (Advice,)),
     (
         "R2-extra",
         lambda: check_same_shape((5, 3, 4), (3, 4), "gold", "labels"),
-        "`gold` has an extra axis, axis 0 of length 5: pick one index of it, e.g. FILE:0=0 for a "
-        "file or array[0] for an array.",
+        "gold",
+        (PickIndex((0,), 3),),
     ),
-    ("R2-extra-last", cues(np.zeros((3, 3, 7))), "e.g. FILE:2=0 for a file or array[:, :, 0]"),
-    ("R2-time", cues(np.zeros((7, 5, 3, 3))), "must match `cues['boundary']` (shape (7, 5, 3, 3))"),
-    (
-        "R2-singleton",
-        cues(CUE[None]),
-        "`cues['boundary']` has axis 0 of length 1 in excess: drop it "
-        "with np.squeeze(..., axis=0).",
-    ),
-    (
-        "R2-singletons",
-        cues(CUE[None, :, None]),
-        "has axes (0, 2) of length 1 in excess: drop it with np.squeeze(..., axis=(0, 2)).",
-    ),
-    ("R2-labels", cues(CUE, (1, 3, 3)), "`superpixels` has axis 0 of length 1 in excess"),
+    ("R2-extra-last", cues(np.zeros((3, 3, 7))), "cues['boundary']", (PickIndex((2,), 3),)),
+    ("R2-time", cues(np.zeros((7, 5, 3, 3))), "superpixels", (Advice,)),
+    ("R2-singleton", cues(CUE[None]), "cues['boundary']", (PickIndex((0,), 3),)),
+    ("R2-singletons", cues(CUE[None, :, None]), "cues['boundary']", (PickIndex((0, 2), 4),)),
+    ("R2-labels", cues(CUE, (1, 3, 3)), "superpixels", (PickIndex((0,), 3),)),
     (
         "R3",
         labels(CUE),
-        "`superpixels` must hold integer labels, not float64; pass the label image",
+        "superpixels",
+        (
+            Advice,
+            WHOLE,
+        ),
     ),
     (
         "R3-gold",
         labels(SQUARE.astype("f4"), "gold"),
-        "`gold` must hold integer labels, not float32",
+        "gold",
+        (
+            Advice,
+            WHOLE,
+        ),
     ),
     (
         "R4-nan",
         cues(with_value(np.nan)),
-        "has 1 values that are NaN or infinite, the first at index "
-        "(1, 2); replace them, or pass nan='boundary'",
+        "cues['boundary']",
+        (
+            Advice,
+            NAN,
+        ),
     ),
     (
         "R4-inf",
         cues(with_value(-np.inf, "f4")),
-        "has 1 values that are NaN or infinite, the first at index (1, 2)",
+        "cues['boundary']",
+        (
+            Advice,
+            NAN,
+        ),
     ),
-    (
-        "R10",
-        labels(np.array([[1, -1], [-7, 2]])),
-        "must hold labels of 0 or more, but 2 voxels are negative (lowest -7); 0 is no region",
-    ),
+    ("R10", labels(np.array([[1, -1], [-7, 2]])), "superpixels", (Advice,)),
     (
         "R11",
         labels(np.array([255, 255, 0, 255], np.uint8)),
-        "looks like a binary mask: its only "
-        "label is 255, in 2 separate pieces; label them first, e.g. scipy.ndimage.label(mask)[0], "
-        "or, if they are one region, give it another id",
+        "superpixels",
+        (
+            LabelComponents(),
+            Advice,
+        ),
     ),
-    (
-        "R11-bool",
-        labels(SQUARE > 1),
-        "must hold integer labels, not a bool mask; label its components first",
-    ),
+    ("R11-bool", labels(SQUARE > 1), "superpixels", (LabelComponents(),)),
     (
         "R13-rgb",
         cues(np.zeros((3, 3, 3))),
-        "`cues['boundary']` looks like an RGB(A) image: convert it to grey or pick a channel",
+        "cues['boundary']",
+        (
+            Advice,
+            PickIndex((2,), 3),
+        ),
     ),
-    ("R13-rgba", cues(np.zeros((5, 6, 4)), (5, 6)), "convert it to grey or pick a channel"),
     (
-        "R14-list",
-        labels([SQUARE, SQUARE]),
-        "must be one array or a pyramid of shrinking levels, not "
-        "a list of arrays of shapes (3, 3), (3, 3); for a stack of planes pass np.stack(...).",
+        "R13-rgba",
+        cues(np.zeros((5, 6, 4)), (5, 6)),
+        "cues['boundary']",
+        (
+            Advice,
+            PickIndex((2,), 3),
+        ),
     ),
+    ("R14-list", labels([SQUARE, SQUARE]), "superpixels", (Advice,)),
     (
         "R16",
         lambda: check_same_spacing(
             {"superpixels": Volume(SQUARE, (2.0, 1.0)), "boundary": Volume(CUE, (1.0, 1.0))}
         ),
-        "`superpixels` has spacing (2.0, 1.0) and `boundary` has (1.0, 1.0); they must be on one "
-        "grid",
+        "boundary",
+        (
+            Advice,
+            SetOption("spacing", when="for all"),
+        ),
     ),
     (
         "R16-cues",
         cues({"a": Volume(CUE, (2.0, 1.0)), "b": Volume(CUE, (1.0, 2.0))}),
-        "`cues['a']` has spacing (2.0, 1.0) and `cues['b']` has (1.0, 2.0)",
+        "cues['b']",
+        (
+            Advice,
+            SetOption("spacing", when="for all"),
+        ),
     ),
+    ("R17-length", lambda: check_spacing((1, 1), 3), "spacing", (ONES,)),
+    ("R17-number", lambda: check_spacing(4.0, 3), "spacing", (ONES,)),
+    ("R17-words", lambda: check_spacing("zyx", 3), "spacing", (ONES,)),
+    ("R18-zero", lambda: check_spacing((40, 0, 4), 3), "spacing", (Advice,)),
+    ("R18-nan", lambda: check_spacing((40, np.nan, 4), 3), "spacing", (Advice,)),
+    ("R18-inf", lambda: check_spacing((np.inf, 4), 2), "spacing", (Advice,)),
+    ("R20-number", labels(np.array(3)), "superpixels", ()),
     (
-        "R17-length",
-        lambda: check_spacing((1, 1), 3),
-        "`spacing` must be 3 positive numbers, one an axis (order: plane, row, column), not 2",
+        "R20-objects",
+        labels(np.array([None, 1], object)),
+        "superpixels",
+        (
+            Advice,
+            WHOLE,
+        ),
     ),
-    ("R17-number", lambda: check_spacing(4.0, 3), "(order: plane, row, column), not 4.0"),
-    ("R17-words", lambda: check_spacing("zyx", 3), "`spacing` must be 3 positive numbers"),
-    ("R18-zero", lambda: check_spacing((40, 0, 4), 3), "positive numbers, one an axis"),
-    ("R18-nan", lambda: check_spacing((40, np.nan, 4), 3), "use 1 where the distance is not known"),
-    ("R18-inf", lambda: check_spacing((np.inf, 4), 2), "(order: row, column)"),
-    ("R20-number", labels(np.array(3)), "must have at least one axis"),
-    ("R20-objects", labels(np.array([None, 1], object)), "must hold integer labels, not object"),
-    ("R20-ragged", labels([[1, 2], [3]]), "is a list that makes no array"),
+    ("R20-ragged", labels([[1, 2], [3]]), "superpixels", (Advice,)),
+    ("R22-255", cues(CUE * 255), "cues['boundary']", (*both_ways(255),)),
+    ("R22-65535", cues(CUE.astype("f4") * 65535), "cues['boundary']", (*both_ways(65535),)),
+    ("R22-uint8", cues((CUE * 255).astype("u1")), "cues['boundary']", (*both_ways(255),)),
+    ("R22-uint16", cues((CUE * 65535).astype("u2")), "cues['boundary']", (*both_ways(65535),)),
+    ("R22-outside", cues(CUE * 300, ranges=(0, 255)), "cues['boundary']", (WIDER,)),
+    ("R22-outside-int", cues(SQUARE, ranges=(0, 2)), "cues['boundary']", (WIDER,)),
     (
-        "R22-255",
-        cues(CUE * 255),
-        "`cues['boundary']` must be in [0, 1], but 8 values are outside "
-        "(from 31.875 to 255, the first at index (0, 1)); if these are probabilities in 0 to 255, "
-        "declare it: ranges=(0, 255)",
+        "R22-negative",
+        cues(CUE - 0.5),
+        "cues['boundary']",
+        (SetOption("ranges", (-1, 1), "boundary"),),
     ),
-    ("R22-65535", cues(CUE.astype("f4") * 65535), "declare it: ranges=(0, 65535)"),
-    (
-        "R22-uint8",
-        cues((CUE * 255).astype("u1")),
-        "is uint8, whose range is not known (values in "
-        "[0, 1] are expected); if these are intensities or probabilities, declare it, e.g. "
-        "ranges=(0, 255), or ranges=(255, 0) if dark is boundary.",
-    ),
-    ("R22-uint16", cues((CUE * 65535).astype("u2")), "e.g. ranges=(0, 65535)"),
-    (
-        "R22-outside",
-        cues(CUE * 300, ranges=(0, 255)),
-        "must be in [0, 255], but 2 values are outside "
-        "(from 262.5 to 300, the first at index (2, 1)); declare the range that its values have.",
-    ),
-    ("R22-outside-int", cues(SQUARE, ranges=(0, 2)), "must be in [0, 2], but 3 values are outside"),
-    ("R22-negative", cues(CUE - 0.5), "must be in [0, 1], but 4 values are outside (from -0.5"),
     (
         "R23-labels",
         cues(SQUARE.astype("u4")),
-        "is uint32 and looks like a label image, not like a map of values in [0, 1]",
+        "cues['boundary']",
+        (
+            Advice,
+            SetOption("ranges", None, "boundary", "to declare its range"),
+        ),
     ),
-    ("R23-bool", cues(SQUARE > 1), "must be a map of values, not a bool mask"),
-    ("R23-text", cues(np.array([["a", "b"]]), (1, 2)), "must hold real numbers"),
     (
-        "R23-mask",
-        lambda: check_mask(CUE, (3, 3)),
-        "`mask` must be a mask of bool or integers, not float64; compare it with a level first",
+        "R23-bool",
+        cues(SQUARE > 1),
+        "cues['boundary']",
+        (ConvertTo("float32", when="if this is what you mean"),),
     ),
-    ("path", labels("cells.tif"), "must be an array, not the path 'cells.tif'; open it first"),
-    ("layer", labels(type("Labels", (), {"data": SQUARE})()), "pass its `.data`"),
-    (
-        "masked",
-        cues(np.ma.masked_equal(CUE, 0)),
-        "is a masked array, whose mask would be lost; fill it first: .filled(0).",
-    ),
+    ("R23-text", cues(np.array([["a", "b"]]), (1, 2)), "cues['boundary']", ()),
+    ("R23-mask", lambda: check_mask(CUE, (3, 3)), "mask", (Advice,)),
+    ("path", labels("cells.tif"), "superpixels", (Advice,)),
+    ("layer", labels(type("Labels", (), {"data": SQUARE})()), "superpixels", (Advice,)),
+    ("masked", cues(np.ma.masked_equal(CUE, 0)), "cues['boundary']", (Advice,)),
     (
         "unknown-shape",
         labels(type("A", (), {"shape": (np.nan, 3), "dtype": int, "__getitem__": None})()),
-        "has a shape that is not known yet, (nan, 3); call its compute_chunk_sizes() first.",
+        "superpixels",
+        (Advice,),
     ),
-    ("none", labels(None), "`superpixels` must be an array, not a NoneType"),
+    ("none", labels(None), "superpixels", (Advice,)),
 ]
 
 
-@pytest.mark.parametrize(("call", "words"), [pytest.param(c, w, id=i) for i, c, w in REFUSED])
-def test_refused(call, words):
+@pytest.mark.parametrize(
+    ("call", "argument", "remedies"), [pytest.param(*case, id=name) for name, *case in REFUSED]
+)
+def test_refused(call, argument, remedies):
     with pytest.raises(InvalidInput) as caught:
         call()
-    assert words in str(caught.value)
+    assert caught.value.argument == argument
+    assert f"`{argument}`" in str(caught.value)
+    assert tuple(
+        Advice if isinstance(remedy, Advice) else remedy
+        for remedy in alternatives(caught.value.remedy)
+    ) == tuple(remedies)
 
 
 class Pyramid(Sequence):

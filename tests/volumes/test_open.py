@@ -74,7 +74,7 @@ def test_ome_tiff_spacing_and_units(tmp_path):
 def test_channels_of_a_tiff_must_be_picked(tmp_path):
     path = tmp_path / "a.tif"
     tifffile.imwrite(path, STACK, imagej=True, metadata={"axes": "CYX"})
-    with pytest.raises(InvalidInput, match=r"has 2 channels .* pick one by adding :c=0"):
+    with pytest.raises(InvalidInput, match=r"has 2 channels .* pick one, e\.g\. \S+[:,]c=0"):
         open_volume(path)
     np.testing.assert_array_equal(open_volume(f"{path}:c=1").load(), STACK[1])
     with pytest.raises(InvalidInput, match="has no c=2; that axis runs from 0 to 1"):
@@ -476,7 +476,8 @@ def test_colours_are_channels(tmp_path, suffix, samples):
     path = tmp_path / f"a{suffix}"
     iio.imwrite(path, picture)
     with pytest.raises(
-        InvalidInput, match=rf"has {samples} channels .* adding :c=0 .* or convert it to grey"
+        InvalidInput,
+        match=rf"has {samples} channels .* pick one, e\.g\. .*:c=0, or convert it to grey",
     ):
         open_volume(path)
     for key in ("c=1", "2=1"):
@@ -590,3 +591,10 @@ def test_other_content_under_the_suffix(tmp_path, suffix):
     path.write_bytes(b"this is not an image at all" * 20)
     with pytest.raises(InvalidInput):
         open_volume(path).load()
+
+
+@pytest.mark.parametrize("source", [STACK, None, 3, ["a.tif"]])
+def test_only_a_path_is_opened(source):
+    with pytest.raises(InvalidInput, match="`source` must be a path") as caught:
+        open_volume(source)
+    assert caught.value.argument == "source"

@@ -420,3 +420,12 @@ def test_refusals(tmp_path, name, labels, words):
 def test_spacing_must_fit(tmp_path):
     with pytest.raises(InvalidInput, match="`spacing` must be 2 positive numbers"):
         write_labels(tmp_path / "a.tif", SQUARE, spacing=(1, 2, 3))
+
+
+def test_swapped_arguments_are_told(tmp_path):
+    with pytest.raises(InvalidInput, match="`labels` is one: swapped") as caught:
+        write_labels(SQUARE, tmp_path / "a.tif")
+    assert caught.value.argument == "path"
+    with pytest.raises(InvalidInput, match="not a ndarray") as caught:
+        write_labels(SQUARE, SQUARE)
+    assert caught.value.argument == "path"

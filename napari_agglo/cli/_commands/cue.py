@@ -74,7 +74,7 @@ def _one(file: str, output: str, arguments: argparse.Namespace) -> str:
     from napari_agglo.superpixels import boundary_cue
     from napari_agglo.volumes import replacing
 
-    named = {"image": file}
+    named = {"image": file, "kind": "--kind"}
     with command_words(named):
         image, colours = open_image(file)
     with command_words(named), progress_line() as progress:

@@ -297,7 +297,7 @@ def run(arguments: argparse.Namespace) -> None:
     from napari_agglo.cli._arguments import cue_files, gold_options
     from napari_agglo.cli._each import for_each, partners
     from napari_agglo.cli._files import check_folder_output, output_folder, refuse_clash
-    from napari_agglo.cli._main import SomeFailed
+    from napari_agglo.cli._messages import SomeFailed
     from napari_agglo.cli._source import BEFORE, WITH, given_session
 
     session = given_session(arguments, "--gold")

@@ -1,0 +1,121 @@
+"""Error messages in the words of the command line: files and options, not arguments."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+from napari_agglo.errors import (
+    Advice,
+    AggloError,
+    ConvertTo,
+    InvalidInput,
+    LabelComponents,
+    OneOf,
+    PickIndex,
+    Remedy,
+    SetOption,
+    alternatives,
+    sentence,
+)
+
+Names = Mapping[str, str]
+_METAVARS = {"--range": "LOW:HIGH", "--spacing": "Z,Y,X"}
+
+
+class SomeFailed(AggloError):
+    """Some images of many failed; each has been reported already."""
+
+    def __init__(self, message: str, status: int) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+def describe(error: Exception, names: Names) -> tuple[str, int]:
+    """Return the message of an error, and 2 if the user can mend it, 1 if it is a fault of ours.
+
+    Parameters
+    ----------
+    error : Exception
+        Any error of a command.
+    names : mapping of str to str
+        Argument of the library to the file or the option that it stands for.
+    """
+    if isinstance(error, SomeFailed):
+        return str(error), error.status
+    if isinstance(error, InvalidInput):
+        return render(error, names), 2
+    if isinstance(error, OSError) and error.strerror:
+        where = f": {error.filename}" if error.filename else ""
+        return f"{error.strerror}{where}; check the path and its permissions", 2
+    if isinstance(error, (AggloError, OSError)):
+        return str(error), 2
+    if isinstance(error, MemoryError):
+        return f"not enough memory ({error}); try a smaller crop", 2
+    if os.environ.get("NAPARI_AGGLO_DEBUG"):
+        raise error
+    return (
+        f"unexpected {type(error).__name__}: {error} "
+        "(set NAPARI_AGGLO_DEBUG=1 to see where, and please report it)",
+        1,
+    )
+
+
+def say(message: str) -> None:
+    """Print one line to stderr."""
+    print(f"napari-agglo: {' '.join(message.split())}", file=sys.stderr, flush=True)
+
+
+def render(error: InvalidInput, names: Names) -> str:
+    """Return the sentence of an error with files and options in place of arguments.
+
+    Examples
+    --------
+    >>> error = InvalidInput(
+    ...     "`cues['boundary']` is uint8, whose range is not known",
+    ...     argument="cues['boundary']",
+    ...     remedy=SetOption("ranges", (0, 255), "boundary"),
+    ... )
+    >>> render(error, {"cues['boundary']": "b.tif", "ranges": "--range"})
+    'b.tif is uint8, whose range is not known; add --range boundary=0:255.'
+    """
+    file = names.get(error.argument or "", "FILE")
+    known = [one for one in alternatives(error.remedy) if _is_available(one, names)]
+    remedy = OneOf(tuple(Advice(_render_remedy(one, names, file)) for one in known))
+    text = sentence(error.problem, remedy if known else None)
+    return re.sub(r"`([^`]+)`", lambda name: names.get(name[1], name[0]), text)
+
+
+def _is_available(remedy: Remedy, names: Names) -> bool:
+    return not isinstance(remedy, SetOption) or remedy.option in names
+
+
+def _render_remedy(remedy: Remedy, names: Names, file: str) -> str:
+    match remedy:
+        case SetOption(option, value, key, when):
+            text = _option(names[option], value, key)
+            return f"add {text} {when}".rstrip()
+        case PickIndex(axes):
+            keyed = ":" in file and not os.path.exists(file)
+            picks = ",".join(f"{axis}=0" for axis in axes)
+            which = "an index" if len(axes) == 1 else "indices"
+            return f"pick {which}, e.g. {file}{',' if keyed else ':'}{picks}"
+        case ConvertTo(dtype, when):
+            return f"save it as {dtype} {when}".rstrip()
+        case LabelComponents():
+            return "label its connected components first, and save the labels"
+    return str(remedy)
+
+
+def _option(option: str, value: Any, key: str) -> str:
+    """Return an option as one would type it."""
+    if value is True:
+        return option
+    if value is None:
+        value = _METAVARS.get(option, "FILE")
+    elif isinstance(value, tuple):
+        value = (":" if option == "--range" else ",").join(f"{one:g}" for one in value)
+    return f"{option} {key + '=' if key else ''}{value}"

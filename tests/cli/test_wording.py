@@ -1,0 +1,134 @@
+"""The wording of errors, in Python and on the command line: the one place that compares sentences.
+
+Other tests assert `error.argument` and `error.remedy`. After a change of wording, read the
+difference and copy the new sentences.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from napari_agglo.cli._messages import render
+from napari_agglo.errors import InvalidInput
+from napari_agglo.samples import sample
+from napari_agglo.superpixels import boundary_cue, oversegment
+from napari_agglo.volumes import Volume, check_cues, check_labels, check_mask, check_same_spacing
+
+MAP = np.linspace(0, 1, 12).reshape(3, 4)
+LABELS = np.arange(12).reshape(3, 4)
+NAMES = {
+    "cues['boundary']": "b.tif", "superpixels": "s.h5:a", "mask": "m.tif", "boundary": "b.tif",
+    "image": "i.png", "ranges": "--range", "value_range": "--range", "nan": "--nan",
+    "spacing": "--spacing", "sigma": "--sigma", "per_plane": "--per-plane", "kind": "--kind",
+    "seed": "--seed",
+}  # fmt: skip
+
+WORDING = [
+    (
+        lambda: check_cues(MAP.astype(np.uint8), (3, 4)),
+        "`cues['boundary']` is uint8, whose range is not known (values in [0, 1] are expected); "
+        "pass ranges={'boundary': (0, 255)}, or pass ranges={'boundary': (255, 0)} if dark is "
+        "boundary.",
+        "b.tif is uint8, whose range is not known (values in [0, 1] are expected); add --range "
+        "boundary=0:255, or add --range boundary=255:0 if dark is boundary.",
+    ),
+    (
+        lambda: check_cues(LABELS, (3, 4)),
+        "`cues['boundary']` is int64 and looks like a label image, not like a map of values in "
+        "[0, 1]; use the probability map, or pass `ranges` for 'boundary' to declare its range.",
+        "b.tif is int64 and looks like a label image, not like a map of values in [0, 1]; use the "
+        "probability map, or add --range boundary=LOW:HIGH to declare its range.",
+    ),
+    (
+        lambda: check_cues(np.where(MAP == 1, np.nan, MAP), (3, 4)),
+        "`cues['boundary']` has 1 values that are NaN or infinite, the first at index (2, 3); "
+        "replace them, or pass nan='boundary' to count them as boundary.",
+        "b.tif has 1 values that are NaN or infinite, the first at index (2, 3); replace them, or "
+        "add --nan boundary to count them as boundary.",
+    ),
+    (
+        lambda: check_cues(MAP, (1, 3, 4)),
+        "`superpixels` (shape (1, 3, 4)) must match `cues['boundary']` (shape (3, 4)), but "
+        "`superpixels` has axis 0 of length 1 in excess; pick one index along axis 0, e.g. "
+        "array[0].",
+        "s.h5:a (shape (1, 3, 4)) must match b.tif (shape (3, 4)), but s.h5:a has axis 0 of length "
+        "1 in excess; pick an index, e.g. s.h5:a,0=0.",
+    ),
+    (
+        lambda: check_labels(MAP),
+        "`superpixels` must hold integer labels, not float64; use the label image, or convert it "
+        "with .astype('int64') if it holds whole numbers.",
+        "s.h5:a must hold integer labels, not float64; use the label image, or save it as int64 if "
+        "it holds whole numbers.",
+    ),
+    (
+        lambda: check_labels(MAP > 0.5),
+        "`superpixels` must hold integer labels, not a bool mask; label its connected components "
+        "first, e.g. scipy.ndimage.label(mask)[0].",
+        "s.h5:a must hold integer labels, not a bool mask; label its connected components first, "
+        "and save the labels.",
+    ),
+    (
+        lambda: check_mask(MAP, (3, 4)),
+        "`mask` must be a mask of bool or integers, not float64; make it integers first, 0 outside "
+        "the mask.",
+        "m.tif must be a mask of bool or integers, not float64; make it integers first, 0 outside "
+        "the mask.",
+    ),
+    (
+        lambda: check_same_spacing(
+            {"superpixels": Volume(LABELS, (1, 1)), "mask": Volume(LABELS, (2, 1))}
+        ),
+        "`superpixels` has spacing (1, 1) and `mask` has (2, 1), and they must be on one grid; "
+        "resample one, or pass `spacing` for all.",
+        "s.h5:a has spacing (1, 1) and m.tif has (2, 1), and they must be on one grid; resample "
+        "one, or add --spacing Z,Y,X for all.",
+    ),
+    (
+        lambda: oversegment(MAP, spacing=(1, 2, 3)),
+        "`spacing` must be 2 positive numbers, one an axis (order: row, column), not 3 (1, 2, 3); "
+        "pass spacing=(1.0, 1.0) if it is not known.",
+        "--spacing must be 2 positive numbers, one an axis (order: row, column), not 3 (1, 2, 3); "
+        "add --spacing 1,1 if it is not known.",
+    ),
+    (
+        lambda: oversegment(np.zeros((3, 9, 20, 20))),
+        "`boundary` (shape (3, 9, 20, 20)) looks like affinities, one volume an axis, and not like "
+        "one boundary map; use the boundary that they show, 1 minus their mean over axis 0, or "
+        "pass per_plane=True if these are 3 separate volumes.",
+        "b.tif (shape (3, 9, 20, 20)) looks like affinities, one volume an axis, and not like one "
+        "boundary map; use the boundary that they show, 1 minus their mean over axis 0, or add "
+        "--per-plane if these are 3 separate volumes.",
+    ),
+    (
+        lambda: oversegment(MAP, per_plane=True),
+        "`boundary` (shape (3, 4)) has only one plane; leave `per_plane` out.",
+        "b.tif (shape (3, 4)) has only one plane; leave --per-plane out.",
+    ),
+    (
+        lambda: boundary_cue(MAP, "colour"),
+        "`image` (shape (3, 4)) has no channels, so it has no colours; pass `channel_axis`, or "
+        "pass kind='gradient'.",
+        "i.png (shape (3, 4)) has no channels, so it has no colours; add --kind gradient.",
+    ),
+    (
+        lambda: sample("cells2d", seed=-1),
+        "`seed` must be a whole number of at least 0, not -1; pass seed=0.",
+        "--seed must be a whole number of at least 0, not -1; add --seed 0.",
+    ),
+]
+
+
+@pytest.mark.parametrize(("call", "python", "command_line"), WORDING)
+def test_wording(call, python, command_line):
+    with pytest.raises(InvalidInput) as caught:
+        call()
+    assert str(caught.value) == python
+    assert render(caught.value, NAMES) == command_line
+
+
+def test_a_name_that_is_not_known_stays():
+    assert render(InvalidInput("`unknown` stays", remedy="use a crop"), {}) == (
+        "`unknown` stays; use a crop."
+    )

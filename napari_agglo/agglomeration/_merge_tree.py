@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,9 @@ from numpy.typing import NDArray
 from napari_agglo._numba import kernel
 from napari_agglo.errors import InvalidInput, is_number, is_whole
 from napari_agglo.volumes import DenseLabels, replacing
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 # Kernels of the merge tree: all linear, none recursive.
 
@@ -348,30 +351,14 @@ class MergeTree:
     def to_csv(self, path: str | PathLike[str]) -> Path:
         """Write the merges as a table, in order and in the user's ids, whole or not at all.
 
-        Columns: merge, winner, loser (names of regions, as in a label image: that of the winner is
-        kept), left, right, parent (nodes, the winner's first; a superpixel is its dense id),
-        priority, height.
+        Columns: merge (a number); winner, loser (regions by their smallest superpixel, as in
+        `winners` and `losers`); kept, dropped (names of the two in a label image: that of the
+        merged region, and the other); left, right, parent (nodes, the winner's first; a superpixel
+        is its dense id); priority; height.
         """
-        import pandas as pd
-
-        ids = self.superpixels.ids
-        kept, given_up, from_loser = self.heritage
-        nodes = np.where(from_loser[:, None], self.children[:, ::-1], self.children)
-        table = pd.DataFrame(
-            {
-                "merge": np.arange(self.n_merges),
-                "winner": ids[kept],
-                "loser": ids[given_up],
-                "left": nodes[:, 0],
-                "right": nodes[:, 1],
-                "parent": np.arange(self.n_merges) + self.n_superpixels + 1,
-                "priority": self.priorities,
-                "height": self.heights,
-            }
-        )
         target = Path(path)
         with replacing(target) as temporary:
-            table.to_csv(temporary, index=False)
+            merge_table(self, self.heritage).to_csv(temporary, index=False)
         return target
 
     @cached_property
@@ -400,3 +387,24 @@ class MergeTree:
                 f"{self.n_superpixels}, then one for each merge; got {node!r}."
             )
         return int(node)
+
+
+def merge_table(tree: MergeTree, heritage: Heritage) -> pd.DataFrame:
+    """Return the merges of a tree as a table, with the names that `heritage` says."""
+    import pandas as pd
+
+    ids = tree.superpixels.ids
+    return pd.DataFrame(
+        {
+            "merge": np.arange(tree.n_merges),
+            "winner": ids[tree.winners],
+            "loser": ids[tree.losers],
+            "kept": ids[heritage.kept],
+            "dropped": ids[heritage.given_up],
+            "left": tree.children[:, 0],
+            "right": tree.children[:, 1],
+            "parent": np.arange(tree.n_merges) + tree.n_superpixels + 1,
+            "priority": tree.priorities,
+            "height": tree.heights,
+        }
+    )

@@ -15,6 +15,7 @@ from napari_agglo.cli._commands import (
     curve,
     demo,
     evaluate,
+    export,
     movie,
     oversegment,
     report,
@@ -27,6 +28,7 @@ from napari_agglo.errors import InvalidInput
 
 _COMMANDS = (
     demo, sample, cue, oversegment, train, segment, evaluate, curve, report, movie,
+    export,
 )  # fmt: skip
 
 

@@ -1,6 +1,7 @@
 """Proofreading: edits at any scale, kept in a directory from which nothing is lost."""
 
 from napari_agglo.session._core import Change
+from napari_agglo.session._exports import ExportView, export_kinds, exporter
 from napari_agglo.session._history import HistoryItem
 from napari_agglo.session._rules import Refused
 from napari_agglo.session._session import Session
@@ -8,6 +9,7 @@ from napari_agglo.session._store import NotSaved, Report, SessionDamaged, Sessio
 
 __all__ = [
     "Change",
+    "ExportView",
     "HistoryItem",
     "NotSaved",
     "Refused",
@@ -15,4 +17,6 @@ __all__ = [
     "Session",
     "SessionDamaged",
     "SessionLocked",
+    "export_kinds",
+    "exporter",
 ]

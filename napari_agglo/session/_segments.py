@@ -7,24 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from napari_agglo.errors import InvalidInput
 from napari_agglo.graph import RegionGraph
-
-
-def check_lut(graph: RegionGraph, lut: ArrayLike) -> NDArray[np.uint64]:
-    """Return the segment id of each superpixel as uint64; refuse a table that is not one."""
-    table = np.asarray(lut)
-    if table.shape != (graph.n_regions + 1,) or table.dtype.kind not in "iu":
-        raise InvalidInput(
-            f"`lut` must hold a whole number for each of {graph.n_regions} superpixels and for 0, "
-            f"got {table.dtype} of shape {table.shape}."
-        )
-    if table[0] != 0 or (table[1:] <= 0).any():
-        raise InvalidInput(
-            "`lut` must hold segment ids of 1 or more, and 0 for 0: no superpixel may become no "
-            "region."
-        )
-    return table.astype(np.uint64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,7 +72,7 @@ class Boundaries:
 
 def segments_of(graph: RegionGraph, lut: ArrayLike) -> Segments:
     """Add up the rows of the superpixels of each segment; no pixel is read."""
-    table = check_lut(graph, lut)
+    table = np.asarray(lut, np.uint64)
     layout = graph.layout
     ids, number, counts = np.unique(table[1:], return_inverse=True, return_counts=True)
     starts, order = _groups(number, len(ids))

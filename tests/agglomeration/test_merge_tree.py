@@ -174,13 +174,16 @@ def test_csv_says_it_all(tmp_path_factory, tree):
     nodes = nodes_of(tree)
     for k, row in enumerate(table.itertuples()):
         before, after = (tree.superpixels.ids[tree.lut(merges=m)] for m in (k, k + 1))
-        assert {row.winner} == {before[s] for s in nodes[row.left]}, "what labels have there"
-        assert {row.loser} == {before[s] for s in nodes[row.right]}
-        assert {row.winner} == {after[s] for s in nodes[row.parent]}
+        names = [{before[s] for s in nodes[node]} for node in (row.left, row.right)]
+        assert {row.kept} in names
+        assert {row.dropped} == next(name for name in names if name != {row.kept})
+        assert {row.kept} == {after[s] for s in nodes[row.parent]}, "the name in the labels"
+        ids = tree.superpixels.ids
+        assert row.winner == min(ids[s] for s in nodes[row.left]), "as in tree.winners"
+        assert row.loser == min(ids[s] for s in nodes[row.right])
     assert table["priority"].tolist() == tree.priorities.tolist()
     assert table["height"].tolist() == tree.heights.tolist()
-    children = np.sort(table[["left", "right"]].values, axis=1)
-    assert children.tolist() == np.sort(tree.children, axis=1).tolist()
+    assert table[["left", "right"]].values.tolist() == tree.children.tolist()
 
 
 def test_a_chain_of_many_merges_needs_no_recursion():

@@ -11,9 +11,10 @@ from oracles.disks import tree_of
 
 import napari_agglo as agglo
 from napari_agglo import InvalidInput, Session
-from napari_agglo.session._exporting import KINDS
+from napari_agglo.session import export_kinds
 
 LABELS = np.array([[1, 1, 2, 2], [3, 3, 4, 4]])
+KINDS = [kind.name for kind in export_kinds()]
 
 
 @pytest.fixture
@@ -98,7 +99,10 @@ def test_what_is_no_path(session, path):
 
 
 def test_options_are_known_ones(session, tmp_path):
-    with pytest.raises(InvalidInput, match="no option 'affinity'; it has affinities and super"):
+    with pytest.raises(
+        InvalidInput, match="no option 'affinity'; it has affinities and super"
+    ) as e:
         session.export(tmp_path / "m", "agglomerate", affinity=[1])
+    assert e.value.argument == "affinity"
     with pytest.raises(InvalidInput, match="labels has no option 'superpixels'; leave it out"):
         session.export(tmp_path / "m.tif", superpixels="x")

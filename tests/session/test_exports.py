@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from dataclasses import dataclass, field
 
 import networkx as nx
 import numpy as np
@@ -14,19 +15,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from napari_agglo import InvalidInput, agglomerate, region_graph
+from napari_agglo.agglomeration import MergeTree
 from napari_agglo.errors import Cancelled
 from napari_agglo.graph import contracted
+from napari_agglo.session import export_kinds
 from napari_agglo.session._annotations import MarkChange, Marks
-from napari_agglo.session._exports import (
-    EditRow,
-    export_agglomerate,
-    export_edits,
-    export_graphml,
-    export_labels,
-    export_regions,
-    export_tree,
-    segment_table,
-)
+from napari_agglo.session._exports import write_export
+from napari_agglo.session._exports.csv_tables import EditRow, MergeRows, segment_table
 from napari_agglo.session._exports.webknossos import agglomerate_arrays, representative_pixels
 from napari_agglo.volumes import Volume, open_volume
 
@@ -60,12 +55,39 @@ def some_marks():
     return marks
 
 
+@dataclass
+class View:
+    """An export view without a session."""
+
+    graph: object
+    lut: object
+    marks: Marks = field(default_factory=Marks)
+    boundary_scores: tuple = (np.zeros((0, 2), np.uint64), np.zeros(0))
+    edits: list = field(default_factory=list)
+    merges: MergeRows | None = None
+    threshold: float = 0.5
+
+
+def write(kind, path, graph, lut, *, overwrite=False, progress=None, marks=None, **more):
+    """Export a partition of a graph; of `more`, fields of the view are not options."""
+    own = {name: more.pop(name) for name in ("boundary_scores", "edits", "merges") if name in more}
+    view = View(graph, np.asarray(lut, np.uint64), marks or Marks(), **own)
+    return write_export(view, path, kind, overwrite=overwrite, progress=progress, options=more)
+
+
+def rows_of(tree, priorities=None, edits=None):
+    """Return the merges of a tree as an export sees them."""
+    edits = np.zeros(tree.n_merges, np.int64) if edits is None else np.array(edits)
+    said = tree.priorities if priorities is None else np.array(priorities)
+    return MergeRows(tree, said, edits, tree.heritage)
+
+
 # ------------------------------------------------------------------------------------- labels
 
 
 @pytest.mark.parametrize("name", ["a.tif", "a.ome.zarr", "a.h5", "a.npz"])
 def test_labels_come_back(tmp_path, name):
-    path = export_labels(tmp_path / name, drawn(), LUT)
+    path = write("labels", tmp_path / name, drawn(), LUT)
     volume = open_volume(path)
     assert np.array_equal(volume.load(), np.array(LUT)[drawn().superpixels.image])
     assert volume.load().dtype == np.uint16
@@ -73,7 +95,7 @@ def test_labels_come_back(tmp_path, name):
 
 
 def test_labels_get_a_wider_type_only_if_they_need_it(tmp_path):
-    path = export_labels(tmp_path / "a.npy", drawn(), [0, *[2**40] * 7])
+    path = write("labels", tmp_path / "a.npy", drawn(), [0, *[2**40] * 7])
     assert open_volume(path).load().max() == 2**40
 
 
@@ -82,7 +104,7 @@ def test_labels_get_a_wider_type_only_if_they_need_it(tmp_path):
 
 def test_regions_are_those_of_the_merged_image(tmp_path):
     graph = drawn()
-    path = export_regions(tmp_path / "regions.csv", graph, LUT, some_marks())
+    path = write("regions", tmp_path / "regions.csv", graph, LUT, marks=some_marks())
     table = pd.read_csv(path, keep_default_na=False)
     merged = region_graph(
         np.array(LUT)[graph.superpixels.image],
@@ -121,7 +143,7 @@ def test_edits_come_back(tmp_path):
         EditRow(2, "2031-05-04T13:02:02.000+00:00", "cut", 0.25, (7,), "undone"),
         EditRow(5, "2031-05-04T13:02:03.000+00:00", "undo", None, (), "asleep"),
     ]
-    path = export_edits(tmp_path / "edits.csv", rows)
+    path = write("edits", tmp_path / "edits.csv", None, LUT, edits=rows)
     table = pd.read_csv(path, keep_default_na=False)
     assert list(table) == ["sequence", "time", "kind", "scale", "ids", "state"]
     back = [
@@ -140,12 +162,7 @@ def test_edits_come_back(tmp_path):
 
 
 def test_no_edits_is_a_table_too(tmp_path):
-    assert len(pd.read_csv(export_edits(tmp_path / "none.csv", []))) == 0
-
-
-def test_a_state_is_one_of_three():
-    with pytest.raises(InvalidInput, match=r"`state`.*'done'"):
-        EditRow(1, "", "merge", 0.5, (), "done")
+    assert len(pd.read_csv(write("edits", tmp_path / "none.csv", None, LUT))) == 0
 
 
 # --------------------------------------------------------------------------------------- tree
@@ -154,39 +171,32 @@ def test_a_state_is_one_of_three():
 def test_a_tree_without_edits_is_the_tree(tmp_path):
     tree = agglomerate(drawn())
     plain = pd.read_csv(tree.to_csv(tmp_path / "plain.csv"))
-    path = export_tree(
-        tmp_path / "tree.csv", tree.superpixels, tree.winners, tree.losers, tree.priorities,
-        tree.heights,
-    )  # fmt: skip
+    path = write("tree", tmp_path / "tree.csv", drawn(), LUT, merges=rows_of(tree))
     table = pd.read_csv(path)
     assert table.pop("edit").isna().all()
     pd.testing.assert_frame_equal(table, plain)
 
 
+def test_winners_are_those_of_the_tree(tmp_path):
+    sides = np.array([1, 1]), np.array([2, 4]), np.array([0.1, 0.5])
+    tree = MergeTree(drawn(np.array([[1, 2, 2, 3, 4, 4, 4, 4]])).superpixels, *sides)
+    table = pd.read_csv(write("tree", tmp_path / "tree.csv", None, LUT, merges=rows_of(tree)))
+    ids = tree.superpixels.ids
+    assert table["winner"].tolist() == ids[tree.winners].tolist()
+    assert table["loser"].tolist() == ids[tree.losers].tolist()
+    assert table[["left", "right"]].values.tolist() == tree.children.tolist()
+    assert (table["kept"] != table["winner"]).any(), "test invalid: every winner keeps its name"
+
+
 def test_a_merge_by_hand_names_its_edit(tmp_path):
-    labels = drawn().superpixels
-    path = export_tree(
-        tmp_path / "tree.csv", labels, [1, 1], [2, 7], [0.1, np.nan], [0.1, 0.5], [0, 12]
-    )
-    table = pd.read_csv(path)
+    tree = MergeTree(drawn().superpixels, np.array([1, 1]), np.array([2, 7]), np.array([0.1, 0.5]))
+    rows = rows_of(tree, [0.1, np.nan], [0, 12])
+    table = pd.read_csv(write("tree", tmp_path / "tree.csv", None, LUT, merges=rows))
     assert table["edit"].isna().tolist() == [True, False]
     assert table["edit"][1] == 12
     assert table["priority"].isna().tolist() == [False, True]
     assert table["loser"].tolist() == [20, 70]
-
-
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        (([1, 1], [2, 7], [0.1], [0.1, 0.2]), "each of 2 merges"),
-        (([1, 1], [2, 7], [0.1, 0.2], [0.2, 0.1]), "`heights` must not descend"),
-        (([2], [1], [0.1], [0.1]), "winner < loser"),
-    ],
-)
-def test_a_wrong_tree_is_refused(tmp_path, arguments, words):
-    with pytest.raises(InvalidInput, match=words):
-        export_tree(tmp_path / "tree.csv", drawn().superpixels, *arguments)
-    assert not any(tmp_path.iterdir())
+    assert table["height"].tolist() == [0.1, 0.5]
 
 
 # ------------------------------------------------------------------------------------- GraphML
@@ -194,8 +204,9 @@ def test_a_wrong_tree_is_refused(tmp_path, arguments, words):
 
 def test_graphml_is_the_graph_of_the_segments(tmp_path):
     graph = drawn()
-    path = export_graphml(
-        tmp_path / "g.graphml", graph, LUT, some_marks(), ([[5, 1], [3, 5]], [0.25, 0.75])
+    scores = np.array([[5, 1], [3, 5]], np.uint64), np.array([0.25, 0.75])
+    path = write(
+        "graphml", tmp_path / "g.graphml", graph, LUT, marks=some_marks(), boundary_scores=scores
     )
     read = nx.read_graphml(path, node_type=int)
     merged = region_graph(
@@ -224,15 +235,18 @@ def test_graphml_keeps_any_text(tmp_path, text):
     marks.apply(MarkChange(1, comment=text))
     cue = np.zeros(LABELS.shape)
     graph = region_graph(LABELS, {'a<b&"c': cue})
-    read = nx.read_graphml(export_graphml(tmp_path / "g.graphml", graph, LUT, marks), node_type=int)
+    read = nx.read_graphml(
+        write("graphml", tmp_path / "g.graphml", graph, LUT, marks=marks), node_type=int
+    )
     assert read.nodes[1]["comment"] == text
     assert read.nodes[1]['a<b&"c_mean'] == 0
 
 
 def test_graphml_is_what_networkx_would_have_written(tmp_path):
     graph = drawn()
-    ours = nx.read_graphml(export_graphml(tmp_path / "ours.graphml", graph, np.arange(8)))
-    theirs = nx.read_graphml(graph.to_graphml(tmp_path / "theirs.graphml"))
+    ours = nx.read_graphml(write("graphml", tmp_path / "ours.graphml", graph, np.arange(8)))
+    nx.write_graphml(graph.to_networkx(), tmp_path / "theirs.graphml")
+    theirs = nx.read_graphml(tmp_path / "theirs.graphml")
     numbers = {str(graph.ids[k]): str(k) for k in range(1, 8)}
     theirs = nx.relabel_nodes(theirs, numbers)
     assert set(ours.nodes) == set(theirs.nodes)
@@ -248,13 +262,8 @@ def test_graphml_can_be_cancelled(tmp_path):
         raise Cancelled
 
     with pytest.raises(Cancelled):
-        export_graphml(tmp_path / "g.graphml", drawn(), LUT, progress=cancel)
+        write("graphml", tmp_path / "g.graphml", drawn(), LUT, progress=cancel)
     assert not any(tmp_path.iterdir())
-
-
-def test_graphml_priorities_are_checked(tmp_path):
-    with pytest.raises(InvalidInput, match="`priorities` must be pairs"):
-        export_graphml(tmp_path / "g.graphml", drawn(), LUT, priorities=([1, 2], [0.5]))
 
 
 # ------------------------------------------------------------------------- agglomerate attachment
@@ -350,7 +359,7 @@ def test_readers_find_the_same_partition(data):
 def test_positions_in_three_dimensions_are_x_y_z(tmp_path):
     graph = blocks()
     lut = np.array([0, *[1, 2] * 20])[: graph.n_regions + 1]
-    read = read_as_webknossos_does(export_agglomerate(tmp_path / "mapping", graph, lut))
+    read = read_as_webknossos_does(write("agglomerate", tmp_path / "mapping", graph, lut))
     for segment, said in read.nodes(data=True):
         assert graph.superpixels.image[said["position"][::-1]] == segment
 
@@ -366,7 +375,7 @@ def test_a_representative_is_the_nearest_to_the_centroid():
 
 def test_layout_is_that_of_the_specification(tmp_path):
     graph = blocks((4, 9, 9))
-    path = export_agglomerate(tmp_path / "agglomerate_view_50", graph, (np.arange(11) + 1) // 2)
+    path = write("agglomerate", tmp_path / "agglomerate_view_50", graph, (np.arange(11) + 1) // 2)
     said = json.loads((path / "zarr.json").read_text())
     assert (said["zarr_format"], said["node_type"]) == (3, "group")
     assert said["attributes"]["voxelytics"] == {
@@ -389,24 +398,26 @@ def test_layout_is_that_of_the_specification(tmp_path):
 def test_affinities_are_those_given_or_one_less_the_cue(tmp_path):
     graph = blocks()
     whole = np.minimum(np.arange(graph.n_regions + 1), 1)
-    read = read_as_webknossos_does(export_agglomerate(tmp_path / "a", graph, whole))
+    read = read_as_webknossos_does(write("agglomerate", tmp_path / "a", graph, whole))
     for (u, v), mean in zip(graph.edges.tolist(), graph.boundary_mean(), strict=True):
         assert read.edges[u, v]["affinity"] == pytest.approx(1 - mean, abs=1e-6)
     given_ones = np.arange(graph.n_boundaries) / 4
-    read = read_as_webknossos_does(export_agglomerate(tmp_path / "b", graph, whole, given_ones))
+    read = read_as_webknossos_does(
+        write("agglomerate", tmp_path / "b", graph, whole, affinities=given_ones)
+    )
     values = [read.edges[u, v]["affinity"] for u, v in graph.edges.tolist()]
     assert values == given_ones.tolist()
     with pytest.raises(InvalidInput, match="`affinities` must be a finite number for each of"):
-        export_agglomerate(tmp_path / "c", graph, whole, given_ones[1:])
+        write("agglomerate", tmp_path / "c", graph, whole, affinities=given_ones[1:])
 
 
 def test_superpixels_with_gaps_are_renumbered_or_refused(tmp_path):
     graph = drawn()
     with pytest.raises(InvalidInput, match=r"1 to 7 without gaps.*up to 70.*superpixels="):
-        export_agglomerate(tmp_path / "mapping", graph, LUT)
+        write("agglomerate", tmp_path / "mapping", graph, LUT)
     assert not any(tmp_path.iterdir())
     layer = tmp_path / "superpixels.ome.zarr"
-    path = export_agglomerate(tmp_path / "mapping", graph, LUT, superpixels=layer)
+    path = write("agglomerate", tmp_path / "mapping", graph, LUT, superpixels=layer)
     labels = open_volume(layer).load()
     mapping = zarr.open_group(path, mode="r")["segment_to_agglomerate"][...]
     assert labels.dtype == np.uint32
@@ -417,31 +428,37 @@ def test_superpixels_with_gaps_are_renumbered_or_refused(tmp_path):
 
 def test_an_image_without_regions(tmp_path):
     graph = drawn(np.zeros((2, 3), int), None)
-    read = read_as_webknossos_does(export_agglomerate(tmp_path / "mapping", graph, [0]))
+    read = read_as_webknossos_does(write("agglomerate", tmp_path / "mapping", graph, [0]))
     assert len(read) == 0
     assert len(segment_table(graph, [0])) == 0
-    assert len(nx.read_graphml(export_graphml(tmp_path / "g.graphml", graph, [0]))) == 0
+    assert len(nx.read_graphml(write("graphml", tmp_path / "g.graphml", graph, [0]))) == 0
 
 
 def test_four_axes_are_refused(tmp_path):
     graph = drawn(np.arange(1, 17).reshape(2, 2, 2, 2), None)
     with pytest.raises(InvalidInput, match="up to 3 axes"):
-        export_agglomerate(tmp_path / "mapping", graph, np.arange(17))
+        write("agglomerate", tmp_path / "mapping", graph, np.arange(17))
 
 
 # ------------------------------------------------------------------------ what all have in common
 
+TREE = rows_of(MergeTree(drawn().superpixels, np.array([1]), np.array([2]), np.array([0.5])))
 EXPORTS = {
-    "labels.tif": lambda path, **more: export_labels(path, drawn(), LUT, **more),
-    "labels.ome.zarr": lambda path, **more: export_labels(path, drawn(), LUT, **more),
-    "regions.csv": lambda path, **more: export_regions(path, drawn(), LUT, **more),
-    "edits.csv": lambda path, **more: export_edits(path, [], **more),
-    "tree.csv": lambda path, **more: export_tree(
-        path, drawn().superpixels, [1], [2], [0.5], [0.5], **more
-    ),
-    "g.graphml": lambda path, **more: export_graphml(path, drawn(), LUT, **more),
-    "mapping": lambda path, **more: export_agglomerate(path, blocks(), np.arange(6), **more),
+    "labels.tif": lambda path, **more: write("labels", path, drawn(), LUT, **more),
+    "labels.ome.zarr": lambda path, **more: write("labels", path, drawn(), LUT, **more),
+    "regions.csv": lambda path, **more: write("regions", path, drawn(), LUT, **more),
+    "edits.csv": lambda path, **more: write("edits", path, None, LUT, **more),
+    "tree.csv": lambda path, **more: write("tree", path, None, LUT, merges=TREE, **more),
+    "g.graphml": lambda path, **more: write("graphml", path, drawn(), LUT, **more),
+    "mapping": lambda path, **more: write("agglomerate", path, blocks(), np.arange(6), **more),
 }
+
+
+def test_every_kind_is_tried_here():
+    kinds = {"mapping": "agglomerate", "g": "graphml"}
+    tried = {kinds.get(name.split(".")[0], name.split(".")[0]) for name in EXPORTS}
+    ours = {k.name for k in export_kinds() if k.write.__module__.startswith("napari_agglo.")}
+    assert tried == ours
 
 
 @pytest.mark.parametrize("name", EXPORTS)
@@ -478,26 +495,9 @@ def test_a_folder_with_other_things_in_it_stays(tmp_path):
     assert (path / "notes.txt").read_text() == "mine"
 
 
-@pytest.mark.parametrize(
-    ("lut", "words"),
-    [
-        ([0, 1], r"each of 7 superpixels.*shape \(2,\)"),
-        ([0.0] * 8, "whole number.*float64"),
-        ([0, 1, 1, 0, 3, 5, 5, 7], "no superpixel may become no region"),
-        ([0, 1, 1, -3, 3, 5, 5, 7], "segment ids of 1 or more"),
-        ([1, 1, 1, 3, 3, 5, 5, 7], "0 for 0"),
-    ],
-)
-def test_a_table_that_is_none_is_refused(tmp_path, lut, words):
-    for export in (export_labels, export_regions, export_graphml, export_agglomerate):
-        with pytest.raises(InvalidInput, match=words):
-            export(tmp_path / "a.tif", drawn(), lut)
-    assert not any(tmp_path.iterdir())
-
-
 def test_a_volume_can_be_opened_from_an_h5_with_a_key(tmp_path):
-    export_labels(f"{tmp_path / 'a.h5'}:one", drawn(), LUT)
+    write("labels", f"{tmp_path / 'a.h5'}:one", drawn(), LUT)
     with pytest.raises(InvalidInput, match="is there already"):
-        export_labels(f"{tmp_path / 'a.h5'}:one", drawn(), LUT)
-    export_labels(f"{tmp_path / 'a.h5'}:two", drawn(), LUT)
+        write("labels", f"{tmp_path / 'a.h5'}:one", drawn(), LUT)
+    write("labels", f"{tmp_path / 'a.h5'}:two", drawn(), LUT)
     assert isinstance(open_volume(f"{tmp_path / 'a.h5'}:one"), Volume)

@@ -196,7 +196,7 @@ REFUSALS = [
     (lambda s: setattr(s, "threshold", float("nan")), "finite"),
     (lambda s: setattr(s, "threshold", np.inf), "finite"),
     (lambda s: s.segment_at((0, 99)), "within the shape"),
-    (lambda s: s.export("x.csv", "table"), "`kind` must be one of"),
+    (lambda s: s.export("x.csv", "table"), "no export kind 'table'; take one of"),
     (lambda s: s.export("x.csv", "edits", superpixels="y"), "no option"),
 ]
 

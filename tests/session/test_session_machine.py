@@ -239,7 +239,7 @@ class Proofreading(RuleBasedStateMachine):
             own = session.graph.ids[session._state.tree.record.names.of_superpixel].tolist()
             names = {own[k]: frozenset([k]) for k in range(1, len(own))}
             for row in table[table["height"] <= scale].itertuples():
-                names[row.winner] |= names.pop(row.loser)
+                names[row.kept] |= names.pop(row.dropped)
             assert names == seen
         session.threshold = at
 

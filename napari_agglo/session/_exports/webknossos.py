@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import json
+import os
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from napari_agglo._numba import kernel
 from napari_agglo._progress import ProgressCallback, report
-from napari_agglo.errors import InvalidInput
+from napari_agglo.errors import InvalidInput, SetOption
 from napari_agglo.graph import RegionGraph
-from napari_agglo.session._exports.labels import check_target, refuse_overlap, writing
-from napari_agglo.session._segments import check_lut
-from napari_agglo.volumes import write_labels
+from napari_agglo.session._exports.export_kinds import (
+    ExportView,
+    check_target,
+    exporter,
+    split_key,
+)
+from napari_agglo.volumes import replacing, write_labels
 
 # A pixel of each superpixel that stands for it: the one nearest to its centroid.
 #
@@ -194,78 +199,65 @@ _CHUNK = (1 << 16, 1 << 18)
 _SHARD = (1 << 28, 1 << 30)
 
 
+@exporter("agglomerate", label="webKnossos agglomerate")
 def export_agglomerate(
+    view: ExportView,
     path: str | PathLike[str],
-    graph: RegionGraph,
-    lut: ArrayLike,
-    affinities: ArrayLike | None = None,
     *,
-    superpixels: str | PathLike[str] | None = None,
+    affinities: Annotated[
+        NDArray[np.float64] | None,
+        "Affinity of each boundary (default: 1 less the mean of the first cue)",
+    ] = None,
+    superpixels: Annotated[
+        Path | str | None, "Label image to write, renumbered 1, 2, ... without gaps"
+    ] = None,
     overwrite: bool = False,
     progress: ProgressCallback | None = None,
-) -> Path:
-    """Write a partition for webKnossos, whole or not at all.
+) -> None:
+    """Write a partition for webKnossos: a folder, whose name is the name of the mapping.
+
+    Segments are numbered anew, in the order of their smallest superpixel.
 
     Parameters
     ----------
+    view : ExportView
+        The session; the superpixels in 2-D or 3-D.
     path
-        The folder to make; its name is the name of the mapping.
-    graph : RegionGraph
-        The superpixels, in 2-D or 3-D, and their boundaries.
-    lut : array of int, shape (n + 1,)
-        The segment of each superpixel. The file numbers segments anew, in the order of their
-        smallest superpixel.
+        The folder to make.
     affinities : array of float, shape (number of boundaries,), optional
-        How much speaks for merging, for each boundary of the graph, which webKnossos splits by: 1
+        Evidence for merging across each boundary of the graph, which webKnossos splits by: 1
         less the probability of a boundary, say. By default 1 less the mean of the first cue.
     superpixels
-        Where to write the label image that the mapping is made for. It must be given if the
-        superpixels are not numbered 1, 2, ... without gaps, which webKnossos asks for: the mapping
+        The file to write the label image to that the mapping is made for. Required if the
+        superpixels are not numbered 1, 2, ... without gaps, as webKnossos expects: the mapping
         would be of other ids than those of the layer.
     overwrite : bool
         Whether an earlier attachment at `path`, or image at `superpixels`, may be replaced.
     progress : callable, optional
         Called with a `Progress` now and then; it may raise `Cancelled`.
-
-    Returns
-    -------
-    Path
-        The folder written.
-
-    Examples
-    --------
-    >>> import tempfile, numpy as np, zarr
-    >>> from pathlib import Path
-    >>> from napari_agglo.graph import region_graph
-    >>> graph = region_graph(np.array([[1, 2, 3]]), np.zeros((1, 3)))
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = export_agglomerate(Path(folder) / "proofread", graph, [0, 1, 3, 3])
-    ...     zarr.open_group(path, mode="r")["segment_to_agglomerate"][:]
-    array([0, 1, 2, 2], dtype=uint64)
     """
-    table = check_lut(graph, lut)
+    target = check_target(path, overwrite)
+    _refuse_other(target)
+    graph = view.graph
     _refuse_unfit(graph, superpixels)
     weights = _affinities(graph, affinities)
-    _refuse_other(check_target(path, overwrite))
     layer = None
     if superpixels is not None:
         layer = check_target(superpixels, overwrite, "superpixels", with_key=True)
-        refuse_overlap(path, superpixels)
+        _refuse_overlap(path, superpixels)
     pixels = representative_pixels(graph, progress=progress)
-    arrays = agglomerate_arrays(graph, table, weights, pixels)
-    target = Path(path)
-    with writing(target, overwrite, may_replace=is_attachment) as temporary:
+    arrays = agglomerate_arrays(graph, view.lut, weights, pixels)
+    with replacing(target, may_replace=is_attachment) as temporary:
         _write(temporary, arrays)
         if layer is not None:
             write_labels(layer, graph.superpixels.image, spacing=graph.spacing)
-    return target
 
 
 def is_attachment(folder: Path) -> bool:
-    """Whether a folder is an AgglomerateAttachment and nothing else, so that it may be replaced."""
+    """Return whether a folder is an AgglomerateAttachment and nothing else, so that it may go."""
     try:
-        said = json.loads((folder / "zarr.json").read_text(encoding="utf-8"))
-        ours = said["attributes"]["voxelytics"]["artifact_class"] == _CLASS
+        group = json.loads((folder / "zarr.json").read_text(encoding="utf-8"))
+        ours = group["attributes"]["voxelytics"]["artifact_class"] == _CLASS
     except (OSError, ValueError, LookupError, TypeError):
         return False
     return bool(ours) and {entry.name for entry in folder.iterdir()} == {"zarr.json", *NAMES}
@@ -275,35 +267,55 @@ def _refuse_other(target: Path) -> None:
     if target.is_dir() and any(target.iterdir()) and not is_attachment(target):
         raise InvalidInput(
             f"{target} is a folder that holds other things than an agglomerate attachment, which "
-            "would be lost; choose another name, or remove it first."
+            "would be lost",
+            argument="path",
+            remedy="choose another name, or remove it first",
+        )
+
+
+def _refuse_overlap(path: str | PathLike[str], superpixels: str | PathLike[str]) -> None:
+    """Refuse two targets of which one would be written over the other."""
+    layer, _ = split_key(superpixels, "superpixels", True)
+    ours, theirs = (
+        Path(os.path.normcase(os.path.realpath(one))) for one in (os.fspath(path), layer)
+    )
+    if ours == theirs or ours in theirs.parents or theirs in ours.parents:
+        raise InvalidInput(
+            f"`superpixels` must be another place than `path`, got {os.fspath(superpixels)} and "
+            f"{os.fspath(path)}, one of which would be lost",
+            argument="superpixels",
+            remedy="choose a name beside it",
         )
 
 
 def _refuse_unfit(graph: RegionGraph, superpixels: object) -> None:
     if graph.layout.ndim > 3:
         raise InvalidInput(
-            f"webKnossos holds up to 3 axes, and these superpixels have {graph.layout.ndim}; "
-            "export the labels instead."
+            f"webKnossos holds up to 3 axes, and these superpixels have {graph.layout.ndim}",
+            argument="kind",
+            remedy="export the labels instead",
         )
     n = graph.n_regions
     if superpixels is None and int(graph.ids[-1]) != n:
         raise InvalidInput(
             f"webKnossos needs superpixels numbered 1 to {n} without gaps, and these {n} have ids "
-            f"up to {int(graph.ids[-1])}; say superpixels=FILE.ome.zarr, and they are written "
-            "there, renumbered, for use with the mapping."
+            f"up to {int(graph.ids[-1])}: they can be written anew for use with the mapping",
+            argument="superpixels",
+            remedy=SetOption("superpixels", "FILE.ome.zarr"),
         )
 
 
-def _affinities(graph: RegionGraph, given: ArrayLike | None) -> NDArray[np.float64]:
-    if given is None:
+def _affinities(graph: RegionGraph, affinities: ArrayLike | None) -> NDArray[np.float64]:
+    if affinities is None:
         if not graph.cue_names:
             return np.ones(graph.n_boundaries)
         return 1.0 - graph.boundary_mean(graph.cue_names[0])
-    values = np.asarray(given, np.float64)
+    values = np.asarray(affinities, np.float64)
     if values.shape != (graph.n_boundaries,) or not np.isfinite(values).all():
         raise InvalidInput(
             f"`affinities` must be a finite number for each of {graph.n_boundaries} boundaries, "
-            f"got shape {values.shape}."
+            f"got shape {values.shape}",
+            argument="affinities",
         )
     return values
 
@@ -312,18 +324,18 @@ def _write(folder: Path, arrays: dict[str, NDArray[Any]]) -> None:
     import zarr
     from zarr.codecs import ZstdCodec
 
-    said = {"artifact_schema_version": _VERSION, "artifact_class": _CLASS}
-    group = zarr.create_group(str(folder), zarr_format=3, attributes={"voxelytics": said})
+    kind = {"artifact_schema_version": _VERSION, "artifact_class": _CLASS}
+    group = zarr.create_group(str(folder), zarr_format=3, attributes={"voxelytics": kind})
     for name, array in arrays.items():
         other = 0 if name.endswith("_offsets") else 1
         row_bytes = array.dtype.itemsize * int(np.prod(array.shape[1:], dtype=np.int64))
         n_rows = max(1, len(array))
         chunk = min(n_rows, _CHUNK[other] // row_bytes)
         shard = -(-min(n_rows, _SHARD[other] // row_bytes) // chunk) * chunk
-        made = group.create_array(
+        stored = group.create_array(
             name, shape=array.shape, dtype=array.dtype, chunks=(chunk, *array.shape[1:]),
             shards=(shard, *array.shape[1:]), compressors=ZstdCodec(level=5, checksum=True),
             fill_value=0, config={"write_empty_chunks": True},
         )  # fmt: skip
         if array.size:
-            made[...] = array
+            stored[...] = array

@@ -5,7 +5,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from qtpy.QtCore import Qt
 from qtpy.QtWidgets import (
@@ -14,6 +14,7 @@ from qtpy.QtWidgets import (
     QGridLayout,
     QHBoxLayout,
     QLabel,
+    QMenu,
     QMessageBox,
     QPushButton,
     QSlider,
@@ -22,6 +23,8 @@ from qtpy.QtWidgets import (
 
 from napari_agglo._progress import ProgressCallback, report
 from napari_agglo.policy import MeanPolicy
+from napari_agglo.session import export_kinds
+from napari_agglo.session._exports import Exporter, ExportOption
 from napari_agglo.volumes import write_labels
 from napari_agglo.widgets._jobs import RunRow
 from napari_agglo.widgets._project import LOOK, Project
@@ -54,10 +57,17 @@ class Export(QWidget):
         self.tree.setObjectName("save merges")
         self.tree.setToolTip("Write all merges, in order and with their priorities, as a table")
         self.tree.clicked.connect(self._on_tree)
+        self.more = QPushButton("Export…")
+        self.more.setObjectName("export")
+        self.more.setToolTip("Write any kind of export of the open session")
+        self.menu = QMenu(self.more)
+        self.menu.aboutToShow.connect(self.list_kinds)
+        self.more.setMenu(self.menu)
         row = QHBoxLayout(self)
         row.setContentsMargins(0, 0, 0, 0)
         row.addWidget(self.labels)
         row.addWidget(self.tree)
+        row.addWidget(self.more)
         link(self, project.hierarchy_changed, self._follow)
         link(self, project.jobs.changed, self._follow)
         self._follow()
@@ -94,6 +104,33 @@ class Export(QWidget):
 
         self._start("Saving merges", work)
 
+    def list_kinds(self) -> None:
+        """Fill the menu with every export kind, those of other packages too."""
+        self.menu.clear()
+        for kind in export_kinds():
+            action = self.menu.addAction(f"{kind.label}…")
+            action.setObjectName(f"export {kind.name}")
+            action.triggered.connect(lambda _=False, kind=kind: self._on_kind(kind))
+
+    def write_kind(self, kind: Exporter, path: str, **options: Any) -> None:
+        """Write one kind of export of the session in a worker."""
+        session = self._project.session
+        assert session is not None
+
+        def work(progress: ProgressCallback) -> Path:
+            return session.export(path, kind.name, overwrite=True, progress=progress, **options)
+
+        self._start(f"Exporting: {kind.label}", work)
+
+    def _on_kind(self, kind: Exporter) -> None:
+        suffix = kind.suffixes[0] if kind.suffixes else ""
+        patterns = f"{kind.label} ({' '.join(f'*{s}' for s in kind.suffixes) or '*'})"
+        name = f"{kind.name}{suffix}"
+        path, _ = QFileDialog.getSaveFileName(self, kind.label, name, patterns)
+        options = ask_options(self, kind) if path else None
+        if options is not None:
+            self.write_kind(kind, path, **options)
+
     def _start(self, title: str, work: Callable[[ProgressCallback], Path]) -> None:
         """Start a job; meanwhile nobody else asks anything of the session, or the window waits."""
         project = self._project
@@ -116,6 +153,38 @@ class Export(QWidget):
         ready = self._project.has_hierarchy and self._project.jobs[JOB] is None
         self.labels.setEnabled(ready)
         self.tree.setEnabled(ready)
+        self.more.setEnabled(ready and self._project.session is not None)
+
+
+def ask_options(parent: QWidget, kind: Exporter) -> dict[str, Any] | None:
+    """Ask for the options of an export kind; return those that were set, None if cancelled.
+
+    Arrays cannot be typed, so they keep their defaults.
+    """
+    from magicgui.widgets import Dialog, create_widget
+
+    fields = [
+        create_widget(
+            value=option.default, annotation=_field_type(option), name=option.name,
+            options={"tooltip": option.help, "nullable": option.default is None},
+        )
+        for option in kind.options
+        if _field_type(option) is not None
+    ]  # fmt: skip
+    if not fields:
+        return {}
+    dialog = Dialog(widgets=fields, labels=True)
+    dialog.native.setWindowTitle(kind.label)
+    if not dialog.exec():
+        return None
+    values: dict[str, Any] = dialog.asdict()
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def _field_type(option: ExportOption) -> type | None:
+    """Return the type of the control for an option; None if there is none."""
+    kinds = (option.type, *get_args(option.type))
+    return next((kind for kind in (bool, int, float, Path, str) if kind in kinds), None)
 
 
 def _told(path: Path) -> None:

@@ -13,6 +13,7 @@ from windows import settle, show
 
 import napari_agglo as agglo
 from napari_agglo.evaluate import minimum
+from napari_agglo.session import export_kinds
 from napari_agglo.widgets import DataWidget
 from napari_agglo.widgets._project import LOOK, Project, Regions, Trained
 from napari_agglo.widgets._qt import per_viewer
@@ -299,6 +300,31 @@ def test_saving_what_a_session_shows(built, project, tmp_path):
     assert session.threshold == 0.2
     session.threshold = 0.3
     assert (np.asarray(agglo.open_volume(tmp_path / "a.tif")) == session.labels()).all()
+
+
+def test_every_export_kind_is_in_the_menu(built, project, tmp_path, monkeypatch):
+    assert not built.export.more.isEnabled(), "there is no session"
+    session = agglo.Session.create(tmp_path / "a.agglo", project.graph)
+    project.set_session(session, project.tree, project.placement)
+    assert built.export.more.isEnabled()
+    built.export.list_kinds()
+    kinds = {f"export {kind.name}": kind for kind in export_kinds()}
+    actions = {action.objectName(): action for action in built.export.menu.actions()}
+    assert actions.keys() == kinds.keys()
+    filters = []
+
+    def choose(parent, title, name, patterns):
+        filters.append(patterns)
+        return str(tmp_path / name), ""
+
+    monkeypatch.setattr("qtpy.QtWidgets.QFileDialog.getSaveFileName", choose)
+    monkeypatch.setattr("magicgui.widgets.Dialog.exec", lambda self: True)
+    for name, kind in kinds.items():
+        actions[name].trigger()
+        settle(project)
+        suffix = kind.suffixes[0] if kind.suffixes else ""
+        assert (tmp_path / f"{kind.name}{suffix}").exists()
+        assert all(f"*{suffix}" in filters[-1] for suffix in kind.suffixes)
 
 
 def test_a_file_that_cannot_be_written_is_told(built, project, tmp_path, notices):

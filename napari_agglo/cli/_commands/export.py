@@ -1,0 +1,125 @@
+"""`napari-agglo export`: a session as files for people and other programs."""
+
+from __future__ import annotations
+
+import argparse
+import types
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, get_args, get_origin
+
+from napari_agglo.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from napari_agglo.session._exports import Exporter, ExportOption
+
+NAME = "export"
+SUMMARY = "write a session's labels, tables, graph or mapping"
+DESCRIPTION = (
+    "Write one kind of export of a session: the segments at a threshold, the edits, or all\n"
+    "merges. --kinds lists every kind with its suffixes and options; other packages can add kinds."
+)
+EXAMPLE = "napari-agglo export cells.agglo regions -o regions.csv"
+
+
+class _ListKinds(argparse.Action):
+    """Print the registry of export kinds, and stop."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(nargs=0, **options)
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> None:
+        from napari_agglo.session import export_kinds
+
+        for kind in export_kinds():
+            print(f"{kind.name:12} {kind.label} ({' '.join(kind.suffixes) or 'a folder'})")
+            for option in kind.options:
+                print(f"{'':12} --option {option.name}=...  {option.help}")
+        parser.exit()
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    from napari_agglo.cli._arguments import add_threshold
+
+    parser.add_argument("session", metavar="SESSION", help="folder NAME.agglo")
+    parser.add_argument("kind", metavar="KIND", help="labels, regions, ...: see --kinds")
+    parser.add_argument("-o", "--output", required=True, metavar="FILE", help="file to write")
+    add_threshold(parser, "the scale of the segments", "that of the session")
+    parser.add_argument(
+        "--option",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="an option of the kind; an array is a FILE; may be given again",
+    )
+    parser.add_argument(
+        "--superpixels", metavar="FILE",
+        help="needed only if they are no longer where the session looks for them",
+    )  # fmt: skip
+    parser.add_argument("--kinds", action=_ListKinds, help="list the kinds, and stop")
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Open the session, and write the export."""
+    from napari_agglo.cli._files import refuse_clash
+    from napari_agglo.cli._source import open_session
+    from napari_agglo.cli._terminal import progress_line
+    from napari_agglo.session._exports import exports
+
+    kind = exports[arguments.kind]
+    options = parse_options(kind, arguments.option)
+    refuse_clash({"-o": arguments.output}, {"SESSION": arguments.session})
+    with (
+        progress_line() as progress,
+        open_session(arguments.session, arguments.superpixels, progress) as session,
+    ):
+        if arguments.threshold is not None:
+            session.threshold = arguments.threshold
+        path = session.export(
+            arguments.output, kind.name, overwrite=True, progress=progress, **options
+        )
+    print(f"{path}: {kind.label.lower()} of {arguments.session}")
+
+
+def parse_options(kind: Exporter, texts: list[str]) -> dict[str, Any]:
+    """Return the options of a kind, each NAME=VALUE read by the type of its parameter."""
+    known = {option.name: option for option in kind.options}
+    options = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not equals or name not in known:
+            raise InvalidInput(
+                f"--option {text}: {kind.name} has no such option",
+                argument="options",
+                remedy=f"give one of {', '.join(f'{n}=VALUE' for n in known)}" if known
+                else "leave it out",
+            )  # fmt: skip
+        options[name] = _parse(known[name], value)
+    return options
+
+
+def _parse(option: ExportOption, text: str) -> Any:
+    """Return the value that a text is for an option: a number, a flag, a text, or an array."""
+    is_union = get_origin(option.type) is types.UnionType
+    choices = (
+        [c for c in get_args(option.type) if c is not type(None)] if is_union else [option.type]
+    )
+    if bool in choices:
+        if text not in ("true", "false"):
+            raise InvalidInput(
+                f"--option {option.name}={text}: a flag is 'true' or 'false'", argument=option.name
+            )
+        return text == "true"
+    for number in (int, float):
+        if number in choices:
+            try:
+                return number(text)
+            except ValueError:
+                raise InvalidInput(
+                    f"--option {option.name}={text}: not a number", argument=option.name
+                ) from None
+    if str in choices or Path in choices:
+        return text
+    from napari_agglo.volumes import open_volume
+
+    return open_volume(text).load()

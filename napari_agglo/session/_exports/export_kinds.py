@@ -1,0 +1,254 @@
+"""Registry of export kinds, and the targets that an export may be written to.
+
+A kind is a function made an `Exporter` by the decorator `exporter`. Those of this folder are
+registered by the folder's ``__init__``; another package names its own in the entry point group
+``napari_agglo.exports``. `Session.export`, the dock's menu and ``napari-agglo export`` read the
+registry.
+"""
+
+from __future__ import annotations
+
+import inspect
+import os
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Protocol, get_args, get_origin, get_type_hints
+
+import numpy as np
+from numpy.typing import NDArray
+
+from napari_agglo._progress import ProgressCallback
+from napari_agglo._registry import Registry
+from napari_agglo.errors import InvalidInput
+from napari_agglo.graph import RegionGraph
+from napari_agglo.session._annotations import Marks
+from napari_agglo.session._store import check_path, holding_session
+from napari_agglo.volumes import replacing
+from napari_agglo.volumes._hdf5 import datasets
+
+if TYPE_CHECKING:
+    from napari_agglo.session._exports.csv_tables import EditRow, MergeRows
+
+
+class ExportView(Protocol):
+    """A session as an export sees it: the segments at the threshold, the edits, the merges.
+
+    Each value is computed when it is first used.
+    """
+
+    @property
+    def graph(self) -> RegionGraph:
+        """The superpixels as they are divided now, and their boundaries."""
+
+    @property
+    def lut(self) -> NDArray[np.uint64]:
+        """The segment of each superpixel in the user's ids, shape (n + 1,); 0 for 0."""
+
+    @property
+    def threshold(self) -> float:
+        """The scale of the segments."""
+
+    @property
+    def marks(self) -> Marks:
+        """Names, comments and reviewed flags, by segment id."""
+
+    @property
+    def boundary_scores(self) -> tuple[NDArray[np.uint64], NDArray[np.float64]]:
+        """Pairs of segment ids that touch, shape (k, 2), and the policy's priority of each."""
+
+    @property
+    def edits(self) -> list[EditRow]:
+        """All edits of the journal, oldest first."""
+
+    @property
+    def merges(self) -> MergeRows:
+        """All merges at every scale, edits included."""
+
+
+@dataclass(frozen=True)
+class ExportOption:
+    """An option of an export kind: a keyword-only parameter of its function."""
+
+    name: str
+    type: Any
+    default: Any
+    help: str = ""
+
+
+@dataclass(frozen=True)
+class Exporter:
+    """A kind of export; made by `exporter`.
+
+    Attributes
+    ----------
+    name : str
+        The kind, as in ``session.export(path, name)``.
+    label : str
+        Text for menus.
+    suffixes : tuple of str
+        Suffixes of file names, the usual one first; none if a folder is written.
+    write : callable
+        The function that writes the file; see `exporter`.
+    options : tuple of ExportOption
+        Options of this kind.
+    """
+
+    name: str
+    label: str
+    suffixes: tuple[str, ...]
+    write: Callable[..., object]
+    options: tuple[ExportOption, ...]
+
+
+exports: Registry[Exporter] = Registry("napari_agglo.exports", "export kind")
+_SHARED = ("overwrite", "progress")  # parameters of a function that are no options
+
+
+def exporter(
+    name: str, *, label: str, suffixes: tuple[str, ...] = ()
+) -> Callable[[Callable[..., object]], Exporter]:
+    """Return a decorator that makes a function an export kind.
+
+    The function is called as ``write(view, path, **options)`` with an `ExportView` and a temporary
+    path, which is put in place once the function returns: the target is whole or absent. If it has
+    a parameter `progress`, it gets the callback. If it has a parameter `overwrite`, it gets the
+    target itself, and must write it whole or not at all. Its other keyword-only parameters are the
+    options of the kind; ``Annotated[type, "help"]`` gives an option its help text.
+
+    Parameters
+    ----------
+    name : str
+        The kind.
+    label : str
+        Text for menus.
+    suffixes : tuple of str
+        Suffixes of file names, the usual one first.
+
+    Examples
+    --------
+    >>> @exporter("sizes", label="Sizes of segments", suffixes=(".txt",))
+    ... def export_sizes(view, path, *, least: Annotated[int, "Smallest size to list"] = 0):
+    ...     sizes = np.bincount(view.lut[view.graph.superpixels.image].ravel())
+    ...     path.write_text(" ".join(str(n) for n in sizes[1:] if n >= least))
+    >>> export_sizes.options
+    (ExportOption(name='least', type=<class 'int'>, default=0, help='Smallest size to list'),)
+    """
+
+    def decorate(write: Callable[..., object]) -> Exporter:
+        return Exporter(name, label, suffixes, write, _options(write))
+
+    return decorate
+
+
+def _options(write: Callable[..., object]) -> tuple[ExportOption, ...]:
+    parameters = inspect.signature(write).parameters.values()
+    named = [p for p in parameters if p.kind is p.KEYWORD_ONLY and p.name not in _SHARED]
+    # Only options are resolved: other annotations may name types that are imported for checks only.
+    namespace = {**getattr(write, "__globals__", {})}
+    hints = get_type_hints(
+        type("Options", (), {"__annotations__": {p.name: p.annotation for p in named}}),
+        namespace,
+        include_extras=True,
+    )
+    options = []
+    for parameter in named:
+        kind, help_ = hints[parameter.name], ""
+        if get_origin(kind) is Annotated:
+            kind, help_ = get_args(kind)[:2]
+        options.append(ExportOption(parameter.name, kind, parameter.default, help_))
+    return tuple(options)
+
+
+def export_kinds() -> list[Exporter]:
+    """Return every export kind, those of this package first.
+
+    Examples
+    --------
+    >>> from napari_agglo.session import export_kinds
+    >>> [kind.name for kind in export_kinds()][:2]
+    ['labels', 'tree']
+    """
+    return [exports[name] for name in exports]
+
+
+def write_export(
+    view: ExportView,
+    path: str | PathLike[str],
+    kind: str,
+    *,
+    overwrite: bool = False,
+    progress: ProgressCallback | None = None,
+    options: Mapping[str, Any],
+) -> Path:
+    """Write one kind of export, whole or not at all; see `Session.export`."""
+    exporter = exports[kind]
+    known = [option.name for option in exporter.options]
+    for name in options:
+        if name not in known:
+            raise InvalidInput(
+                f"An export of {kind} has no option {name!r}",
+                argument=name,
+                remedy=f"it has {' and '.join(known)}" if known else "leave it out",
+            )
+    shared = {"overwrite": overwrite, "progress": progress}
+    wanted = inspect.signature(exporter.write).parameters
+    passed = {**options, **{name: shared[name] for name in _SHARED if name in wanted}}
+    if "overwrite" in wanted:
+        exporter.write(view, path, **passed)
+    else:
+        with replacing(check_target(path, overwrite)) as temporary:
+            exporter.write(view, temporary, **passed)
+    return Path(path)
+
+
+# Targets: a new name, or one that the user allows to be replaced; never a session.
+
+
+_DATASET = re.compile(r"(?P<path>.+?\.(?:h5|hdf5)):(?P<key>.*)", re.IGNORECASE | re.DOTALL)
+
+
+def check_target(
+    path: str | PathLike[str], overwrite: bool, argument: str = "path", *, with_key: bool = False
+) -> Path:
+    """Return `path` if it may be written to.
+
+    An existing file is refused unless `overwrite`. `with_key`, the path may name a dataset of an
+    HDF5 file, whose other datasets stay. Any path in a session folder is refused: the folder holds
+    a person's work.
+    """
+    target, key = split_key(path, argument, with_key)
+    session = holding_session(target)
+    if session is not None:
+        raise InvalidInput(
+            f"`{argument}` must not be in a session folder, got {target}, and {session} is one, "
+            "whose edits might be lost",
+            argument=argument,
+            remedy="choose another folder",
+        )
+    if not overwrite and os.path.lexists(target) and not (key and _is_new(target, key)):
+        existing = f"{target}:{key}" if key and datasets(target) else f"{target}"
+        raise InvalidInput(
+            f"{existing} is there already",
+            argument=argument,
+            remedy="choose another name, or say overwrite=True",
+        )
+    return Path(os.fspath(path))
+
+
+def split_key(path: str | PathLike[str], argument: str, with_key: bool) -> tuple[Path, str]:
+    """Return the file, and the key of a dataset in it, if one is named."""
+    text = check_path(path, "a file or folder to write", argument)
+    match = _DATASET.fullmatch(text) if with_key else None
+    if match is None:
+        return Path(text), ""
+    parts = [part for part in match["key"].split("/") if part not in ("", ".")]
+    return Path(match["path"]), "/".join(parts)
+
+
+def _is_new(target: Path, key: str) -> bool:
+    """Return whether an HDF5 file lacks a dataset, so that nothing is lost by adding it."""
+    keys = datasets(target)
+    return bool(keys) and key not in keys

@@ -1,0 +1,87 @@
+"""The command that writes exports of a session: every kind, its options, what it refuses."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+import tifffile
+import zarr
+
+import napari_agglo as agglo
+from napari_agglo.cli._commands.export import parse_options
+from napari_agglo.errors import InvalidInput
+from napari_agglo.session import export_kinds, exporter
+
+
+@pytest.fixture
+def session(files):
+    """Write a session with one merge, and return its labels."""
+    graph = agglo.region_graph(tifffile.imread("superpixels.tif"), tifffile.imread("boundary.tif"))
+    with agglo.Session.create("cells.agglo", graph) as session:
+        session.threshold = 0.0
+        first = int(session.segments()[0])
+        session.merge(first, int(session.neighbours(first)[0]))
+        return session.labels()
+
+
+def test_kinds_are_listed(run, files):
+    status, text, _ = run("export", "--kinds")
+    assert status == 0
+    for kind in export_kinds():
+        assert kind.name in text
+        assert all(f"--option {option.name}=" in text for option in kind.options)
+
+
+def test_every_kind_is_written(run, session, tmp_path):
+    for kind in export_kinds():
+        name = f"{kind.name}{kind.suffixes[0] if kind.suffixes else ''}"
+        for _ in ("new", "replaced"):
+            status, text, error = run("export", "cells.agglo", kind.name, "-o", name)
+            assert (status, error) == (0, "")
+            assert text.startswith(f"{name}: ")
+    np.testing.assert_array_equal(tifffile.imread("labels.tif"), session)
+    assert len(pd.read_csv("regions.csv")) == len(np.unique(session))
+    assert pd.read_csv("edits.csv")["kind"].tolist() == ["merge"]
+
+
+def test_threshold_and_options(run, session):
+    assert run("export", "cells.agglo", "labels", "-o", "all.tif", "--threshold", 1)[0] == 0
+    assert len(np.unique(tifffile.imread("all.tif"))) < len(np.unique(session))
+    with agglo.Session.open("cells.agglo", read_only=True) as opened:
+        affinities = np.linspace(0, 1, opened.graph.n_boundaries)
+    np.save("affinities.npy", affinities)
+    options = ["--option", "affinities=affinities.npy", "--option", "superpixels=layer.tif"]
+    assert run("export", "cells.agglo", "agglomerate", "-o", "map", *options)[0] == 0
+    stored = zarr.open_group("map", mode="r")["agglomerate_to_affinities"][:]
+    assert set(stored.tolist()) <= set(affinities.astype(np.float32).tolist())
+    assert tifffile.imread("layer.tif").max() == len(np.unique(tifffile.imread("superpixels.tif")))
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["table", "-o", "x.csv"], "no export kind 'table'; take one of 'labels'"),
+        (["labels", "-o", "x.tif", "--option", "a=1"], "labels has no such option; leave it out"),
+        (["agglomerate", "-o", "x", "--option", "superpixels"], "give one of affinities=VALUE"),
+        (["labels", "-o", "cells.agglo/x.tif"], "-o cells.agglo/x.tif would replace SESSION"),
+        (["labels"], "-o/--output"),
+    ],
+)
+def test_refusals(run, session, words, message):
+    status, _, error = run("export", "cells.agglo", *words)
+    assert status == 2
+    assert message in error
+
+
+def test_options_are_read_by_their_type():
+    @exporter("x", label="x")
+    def kind(view, path, *, n: int = 1, size: float | None = None, flag: bool = False, name: str):
+        pass
+
+    texts = ["n=3", "size=0.5", "flag=true", "name=a=b"]
+    assert parse_options(kind, texts) == {"n": 3, "size": 0.5, "flag": True, "name": "a=b"}
+    for text, argument in [("n=x", "n"), ("flag=1", "flag"), ("size=", "size"), ("m=1", "options")]:
+        with pytest.raises(InvalidInput) as caught:
+            parse_options(kind, [text])
+        assert caught.value.argument == argument

@@ -100,7 +100,7 @@ def cutting(table: Table, session: agglo.Session, what: str) -> None:
     for _ in range(23):
         seeds = [[int(s)] for s in rng.choice(members, 2, replace=False)]
         try:
-            times.append(timed(lambda seeds=seeds: session.preview_cut(segment, seeds))[0])
+            times.append(timed(lambda seeds=seeds: session.preview(segment, seeds))[0])
         except agglo.InvalidInput:
             continue
     add(table, f"minimum cut of {n:,} superpixels with preview, {what}", times[3:], "< 100 ms")
@@ -153,10 +153,10 @@ def scrubbing(table: Table, session: agglo.Session, what: str) -> None:
     session.look()
     times = {"suggestions": [], "effort": []}
     for _ in range(6):
-        one = session.suggestions(1, kind="false_split")[0]
-        session.accept(one)
-        times["suggestions"].append(timed(lambda: session.suggestions(10))[0])
-        times["effort"].append(timed(session.effort)[0])
+        one = session.queue.next(1, kind="false_split")[0]
+        session.queue.accept(one)
+        times["suggestions"].append(timed(lambda: session.queue.next(10))[0])
+        times["effort"].append(timed(session.queue.effort)[0])
     for name, found in times.items():
         add(table, f"{name} after an answer, {what}", found[1:], "< 500 ms")
 

@@ -60,14 +60,14 @@ def answer(session: agglo.Session, truth: Truth, asked: Suggestion) -> bool:
         sides = sides_of(session, asked)
         first, second = (truth.object_of(side) for side in sides)
         if 0 in (first, second):
-            session.skip(asked)
+            session.queue.skip(asked)
         elif (first == second) == (asked.kind == "false_split"):
-            session.accept(asked)
+            session.queue.accept(asked)
         else:
-            session.reject(asked)
+            session.queue.reject(asked)
     except agglo.InvalidInput:  # what it was about has changed, or it cannot be cut
         with suppress(agglo.InvalidInput):
-            session.skip(asked)  # if it still is a question, it is not to come again
+            session.queue.skip(asked)  # if it still is a question, it is not to come again
         return False
     return True
 
@@ -77,7 +77,7 @@ def sides_of(session: agglo.Session, asked: Suggestion) -> list[NDArray[np.uint6
     a, b = asked.superpixels
     if asked.kind == "false_split":
         return [session.members(segment_of(session, one)) for one in (a, b)]
-    parts = session.preview_cut(segment_of(session, a), [[a], [b]], method="tree")
+    parts = session.preview(segment_of(session, a), [[a], [b]], method="tree").parts
     return [next(part for part in parts if one in part) for one in (a, b)]
 
 
@@ -86,10 +86,10 @@ def questions(
 ) -> Iterator[Suggestion]:
     """Give what to ask, one after the other."""
     if order == "queue":
-        while found := session.suggestions(1):
+        while found := session.queue.next(1):
             yield found[0]
         return
-    while found := session.suggestions(ALL):
+    while found := session.queue.next(ALL):
         if order == "random":
             chosen = rng.permutation(len(found))
         else:

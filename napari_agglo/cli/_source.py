@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -114,8 +115,9 @@ def session_trees(
     """Return the hierarchy before all edits, if asked, and with them, of the same superpixels."""
     from napari_agglo.compare import refined
 
-    edited = session.edited_tree(progress)
-    first = {BEFORE: refined(session.tree, edited.superpixels)} if before else {}
+    session.look(progress, threshold=math.inf)
+    edited = session.tree
+    first = {BEFORE: refined(session.unedited_tree, edited.superpixels)} if before else {}
     return {**first, WITH: edited}
 
 

@@ -8,12 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from napari_agglo.errors import InvalidInput, is_whole
+
+if TYPE_CHECKING:
+    from napari_agglo.session._core import Change
+    from napari_agglo.session._session import Session
 
 # A name goes into a table's cell and a list on the screen; a comment may be as long as a page.
 _LONGEST = {"name": 200, "comment": 10_000}
@@ -139,6 +143,51 @@ class Marks:
         reviewed = [segment for segment, mark in self._marks.items() if mark.reviewed]
         done = int(np.isin(np.array(reviewed, np.int64), present).sum())
         return Reviewed(done, len(present) - done)
+
+
+class Annotations:
+    """The marks of a session, `session.marks`: names, comments, and what is reviewed.
+
+    Every change is an action that can be undone.
+    """
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    def rename(self, segment: int, name: str) -> Change:
+        """Name a segment; an empty name removes it."""
+        return self._session._mark(segment, name=name)
+
+    def comment(self, segment: int, comment: str) -> Change:
+        """Comment on a segment; an empty comment removes it."""
+        return self._session._mark(segment, comment=comment)
+
+    def review(self, segment: int, reviewed: bool = True) -> Change:
+        """Mark a segment as reviewed, or as not reviewed."""
+        return self._session._mark(segment, reviewed=reviewed)
+
+    def of(self, segment: int) -> Mark:
+        """Return the mark of a segment that is there at the threshold."""
+        with self._session._lock:
+            return self._session._state.marks[self._session._find(segment).id]
+
+    def all(self) -> dict[int, Mark]:
+        """Return all marks by segment, also of segments that are not there at this threshold."""
+        with self._session._lock:
+            marks = self._session._state.marks
+            return {segment: marks[segment] for segment in marks}
+
+    def named(self, name: str) -> list[int]:
+        """Return the segments of that name that are there at the threshold, ascending."""
+        with self._session._lock:
+            there = set(self._session.segments().tolist())
+            return [one for one in self._session._state.marks.named(name) if one in there]
+
+    @property
+    def progress(self) -> Reviewed:
+        """Number of segments at the threshold that are reviewed, and of those that are left."""
+        with self._session._lock:
+            return self._session._state.marks.progress(self._session.segments())
 
 
 def _check_text(argument: str, text: str | None) -> None:

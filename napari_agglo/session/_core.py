@@ -18,7 +18,7 @@ from napari_agglo.errors import InvalidInput
 from napari_agglo.graph import Division, RegionGraph
 from napari_agglo.policy import Policy
 from napari_agglo.session._actions import Action
-from napari_agglo.session._history import History, HistoryItem
+from napari_agglo.session._history import History
 from napari_agglo.session._resuming import NAME as SNAPSHOT
 from napari_agglo.session._resuming import state_arrays
 from napari_agglo.session._rules import Refused
@@ -95,24 +95,9 @@ class Core:
         return self._state.policy
 
     @property
-    def history(self) -> list[HistoryItem]:
-        """All actions in words, oldest first, with what is undone."""
-        return self._history.items()
-
-    @property
-    def redoable(self) -> list[HistoryItem]:
-        """What can be redone, in words: what comes next is first."""
-        return self._history.redoable()
-
-    @property
-    def can_undo(self) -> bool:
-        """Whether there is something to undo."""
-        return bool(self._history.done)
-
-    @property
-    def can_redo(self) -> bool:
-        """Whether there is something to redo."""
-        return bool(self._history.undone)
+    def history(self) -> History:
+        """All actions in words, oldest first; `can_undo`, `can_redo` and `redoable` beside them."""
+        return self._history
 
     # Doing.
 

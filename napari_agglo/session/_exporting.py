@@ -90,7 +90,7 @@ class SessionExport:
 
 
 def all_merges(
-    state: State, progress: ProgressCallback | None
+    state: State, progress: ProgressCallback | None = None
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int32]]:
     """Return all merges as nodes, in order, with the regions of each, the smaller id first.
 
@@ -103,9 +103,9 @@ def all_merges(
     return inner, np.sort(lows, axis=1).astype(np.int64), lows
 
 
-def edited_tree(state: State, progress: ProgressCallback | None) -> MergeTree:
-    """Return the hierarchy with all edits; see `Session.edited_tree`."""
-    inner, ends, _ = all_merges(state, progress)
+def edited_tree(state: State) -> MergeTree:
+    """Return the hierarchy with all edits; see `Session.tree`."""
+    inner, ends, _ = all_merges(state)
     record = state.tree.record
     births = record.nodes.scales[inner, BIRTH].copy()
     locked = record.constraints.lock_of[ends[:, 0]] > 0
@@ -118,6 +118,8 @@ def edited_tree(state: State, progress: ProgressCallback | None) -> MergeTree:
 
 class Exporting(Noting):
     """Files for people and other programs."""
+
+    _tree: tuple[int, MergeTree] | None = None  # with the version of the state that it is of
 
     def export(
         self,
@@ -154,17 +156,16 @@ class Exporting(Noting):
                 view, path, kind, overwrite=overwrite, progress=progress, options=options
             )
 
-    def edited_tree(self, progress: ProgressCallback | None = None) -> MergeTree:
-        """Return the hierarchy with all edits, as it is at every scale: for plots, films, reports.
+    @property
+    def tree(self) -> MergeTree:
+        """The hierarchy with all edits, at every scale: for plots, films, reports.
 
         Moves up or down a branch are not in it, since they only change the view. Regions are named
         as in any tree, after the larger one, whatever was active when they were merged. A locked
-        segment is whole from 0 on.
-
-        Parameters
-        ----------
-        progress : callable, optional
-            Called while the highest scales are computed; raise `Cancelled` in it to stop.
+        segment is whole from 0 on. Computed up to the highest scales on first use after an edit;
+        ``look(progress, threshold=inf)`` does that with progress.
         """
         with self._lock:
-            return edited_tree(self._state, progress)
+            if self._tree is None or self._tree[0] != self._state.version:
+                self._tree = self._state.version, edited_tree(self._state)
+            return self._tree[1]

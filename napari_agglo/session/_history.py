@@ -1,10 +1,10 @@
-"""The journal read as a history: which actions count, which are undone, and what comes next."""
+"""History of a session: the actions in its journal, those undone, and those that can be redone."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, overload
 
 from napari_agglo.errors import InvalidInput
 from napari_agglo.session._actions import Action
@@ -45,29 +45,62 @@ class HistoryItem:
 
 
 class History:
-    """All actions, of which `done` count and `undone` can be done again.
+    """The actions of a session as a sequence, oldest first, with those that are undone.
 
-    Undoing and redoing are entries of the journal too, and so a session that is opened again goes
-    on where it was, with all that can be undone and redone.
+    Undo and redo are entries of the journal too, so a reopened session continues where it was, with
+    everything that can be undone and redone.
+
+    Attributes
+    ----------
+    entries : list of Entry
+        All actions, oldest first.
+    done : list of Entry
+        The live actions, oldest first.
+    undone : list of Entry
+        The actions that can be redone; the next one is last.
     """
 
     def __init__(self) -> None:
         self.entries: list[Entry] = []
-        self.done: list[Entry] = []  # oldest first
-        self.undone: list[Entry] = []  # what to redo next is last
+        self.done: list[Entry] = []
+        self.undone: list[Entry] = []
 
-    @classmethod
-    def of(cls, records: Iterable[Any]) -> History:
-        """Read the records of a journal."""
-        history = cls()
-        for record in records:
-            history.read(record.seq, record.time, record.entry)
-        return history
+    def __len__(self) -> int:
+        return len(self.entries)
+
+    def __iter__(self) -> Iterator[HistoryItem]:
+        live = {entry.number for entry in self.done}
+        return iter([_item(entry, entry.number not in live) for entry in self.entries])
+
+    @overload
+    def __getitem__(self, index: int) -> HistoryItem: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[HistoryItem]: ...
+    def __getitem__(self, index: int | slice) -> HistoryItem | list[HistoryItem]:
+        return list(self)[index]
+
+    @property
+    def can_undo(self) -> bool:
+        """Whether there is an action to undo."""
+        return bool(self.done)
+
+    @property
+    def can_redo(self) -> bool:
+        """Whether there is an action to redo."""
+        return bool(self.undone)
+
+    @property
+    def redoable(self) -> list[HistoryItem]:
+        """The actions that can be redone, the next one first."""
+        return [_item(entry, True) for entry in reversed(self.undone)]
+
+    def __repr__(self) -> str:
+        return f"History({len(self.done)} actions, {len(self.undone)} to redo)"
 
     def read(
         self, number: int, time: str, plain: dict[str, Any], action: Action | None = None
     ) -> None:
-        """Take over one entry of the journal, and the action that it is, if that is known."""
+        """Add one entry of the journal; `action` is its action, if known."""
         kind = plain.get("action")
         if kind in ("undo", "redo"):
             source = self.done if kind == "undo" else self.undone
@@ -82,17 +115,6 @@ class History:
         self.done.append(entry)
         self.undone.clear()
 
-    def items(self) -> list[HistoryItem]:
-        """Return all actions in words, oldest first."""
-        live = {entry.number for entry in self.done}
-        return [
-            HistoryItem(entry.number, entry.time, entry.action.words, entry.number not in live)
-            for entry in self.entries
-        ]
 
-    def redoable(self) -> list[HistoryItem]:
-        """Return what can be redone, the next first."""
-        return [
-            HistoryItem(entry.number, entry.time, entry.action.words, True)
-            for entry in reversed(self.undone)
-        ]
+def _item(entry: Entry, undone: bool) -> HistoryItem:
+    return HistoryItem(entry.number, entry.time, entry.action.words, undone)

@@ -13,7 +13,6 @@ from napari_agglo._progress import ProgressCallback
 from napari_agglo.agglomeration import merge_greedily
 from napari_agglo.policy import Policy
 from napari_agglo.session._actions import Action, Step
-from napari_agglo.session._answered import overruled
 from napari_agglo.session._core import Change
 from napari_agglo.session._edits import Cut, Edit
 from napari_agglo.session._examples import features_of, rows_of
@@ -22,6 +21,7 @@ from napari_agglo.session._hierarchy.hierarchy import Hierarchy
 from napari_agglo.session._relearn import FEW, WEIGHT, check_options, check_volumes, refit, replayed
 from napari_agglo.session._relearn.refit import Volumes
 from napari_agglo.session._rules import Refused
+from napari_agglo.session._suggestions import overruled
 
 
 class LearningFrom(Exporting):

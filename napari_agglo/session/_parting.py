@@ -8,7 +8,6 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from napari_agglo._progress import ProgressCallback
 from napari_agglo.graph import Division
@@ -17,6 +16,7 @@ from napari_agglo.session._core import Change
 from napari_agglo.session._cutting import Plan
 from napari_agglo.session._editing import Editing
 from napari_agglo.session._examples import noted
+from napari_agglo.session._previewing import CutPreview, preview_of
 from napari_agglo.session._rules import (
     Found,
     Refused,
@@ -26,6 +26,9 @@ from napari_agglo.session._rules import (
     require_unlocked,
 )
 
+Groups = Sequence[Sequence[int]]  # of superpixels
+Points = Sequence[Sequence[Sequence[int]]]  # groups of pixel indices
+
 
 class Parting(Editing):
     """The ways in which a user may cut a segment."""
@@ -33,20 +36,21 @@ class Parting(Editing):
     def cut(
         self,
         segment: int,
-        seeds: Sequence[Sequence[int]] | None = None,
+        seeds: Groups | None = None,
         method: str = "min_cut",
         *,
-        parts: Sequence[Sequence[int]] | None = None,
+        parts: Groups | None = None,
+        points: Points | None = None,
         progress: ProgressCallback | None = None,
     ) -> Change:
-        """Cut a segment between groups of superpixels, or into given parts.
+        """Cut a segment between groups of superpixels or of pixels, or into given parts.
 
         The largest part keeps the id. A cut holds at every scale until a later merge crosses it.
 
         Parameters
         ----------
         segment : int
-            What to cut.
+            The segment to cut.
         seeds : list of groups of superpixels
             Two groups or more, ``[[a], [b, c]]``.
         method : {"min_cut", "seeded", "tree"}
@@ -54,12 +58,17 @@ class Parting(Editing):
             undoing the merges that brought the groups together.
         parts : list of groups of superpixels
             Instead of seeds: all superpixels of the segment, each once.
+        points : list of groups of pixels
+            Instead of seeds: two groups or more of indices, ``[[(3, 10, 12)], [(3, 10, 40)]]``. A
+            superpixel with points of different groups is divided first, by flooding the boundary
+            cue from them: its largest piece keeps its id, the others get new ones. If it was in
+            pieces that do not touch, a piece without points goes with the largest part.
         progress : callable, optional
             Told how far the repair of a large segment is.
         """
         with self._lock:
             self._require_writing()
-            found, plan = self._cut_plan(segment, seeds, method, parts)
+            found, plan = self._cut_plan(segment, seeds, method, parts, points)
             return self._cut(found, plan, progress)
 
     def cut_children(self, segment: int, *, progress: ProgressCallback | None = None) -> Change:
@@ -83,74 +92,53 @@ class Parting(Editing):
             leaving = dense_list(self._state.graph, superpixels, "superpixels")
             return self._cut(found, _cutting.without(self._state, found, leaving), progress)
 
-    def cut_points(
+    def preview(
         self,
         segment: int,
-        points: Sequence[Sequence[Sequence[int]]],
+        seeds: Groups | None = None,
         method: str = "min_cut",
         *,
-        progress: ProgressCallback | None = None,
-    ) -> Change:
-        """Cut a segment between groups of pixels, through superpixels where that is needed.
+        parts: Groups | None = None,
+        points: Points | None = None,
+    ) -> CutPreview:
+        """Return the parts that a cut would make, and change nothing.
 
-        A superpixel in which points of different groups lie is divided first, by flooding the
-        boundary cue from them: its largest piece keeps its id, the others get new ones. If it was
-        in pieces that do not touch, a piece without points goes with the largest part.
+        Takes the arguments of `cut`. Only superpixels that would be divided are given by their
+        pixels, so that a preview of a large segment costs as little as that of a small one.
 
-        Parameters
-        ----------
-        segment : int
-            What to cut.
-        points : list of groups of pixels
-            Two groups or more of indices, ``[[(3, 10, 12)], [(3, 10, 40), (4, 9, 41)]]``.
-        method, progress
-            As for `cut`.
+        Examples
+        --------
+        >>> import tempfile, numpy as np, napari_agglo as agglo
+        >>> superpixels = np.array([[7, 7, 7, 7, 9]])
+        >>> graph = agglo.region_graph(superpixels, np.array([[0.0, 0.1, 0.6, 0.1, 0.9]]))
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     with agglo.Session.create(f"{folder}/cells.agglo", graph) as session:
+        ...         session.threshold = 0.3
+        ...         preview = session.preview(7, points=[[(0, 0)], [(0, 3)]])
+        ...         preview.sizes, preview.paint(superpixels)
+        ((2, 2), array([[1, 1, 2, 2, 0]]))
         """
         with self._lock:
-            self._require_writing()
-            found = self._cuttable(segment)
-            plan = _cutting.by_points(self._state, found, points, check_method(method))
-            return self._cut(found, plan, progress)
-
-    def preview_cut(
-        self,
-        segment: int,
-        seeds: Sequence[Sequence[int]] | None = None,
-        method: str = "min_cut",
-        *,
-        parts: Sequence[Sequence[int]] | None = None,
-        points: Sequence[Sequence[Sequence[int]]] | None = None,
-    ) -> list[NDArray[np.uint64]]:
-        """Return the parts that a cut would make, as superpixels, and change nothing.
-
-        Takes the arguments of `cut`, or the points of `cut_points`. Superpixels that would only
-        come to be by the cut have the ids that they would get.
-        """
-        with self._lock:
-            if sum(given is not None for given in (seeds, parts, points)) != 1:
-                raise Refused(
-                    "Give `seeds` or `parts`, groups of superpixels, [[a], [b, c]], or `points`, "
-                    "groups of pixels, [[(3, 4)], [(9, 9), (9, 12)]]; one, and not two of them."
-                )
-            if points is None:
-                _, plan = self._cut_plan(segment, seeds, method, parts)
-            else:
-                found = self._cuttable(segment)
-                plan = _cutting.by_points(self._state, found, points, check_method(method))
-            ids = self._state.graph.ids
-            ids = np.concatenate([ids, *(division.ids for division in plan.divisions)])
-            return [ids[part] for part in plan.parts]
+            _, plan = self._cut_plan(segment, seeds, method, parts, points)
+            return preview_of(self._state.graph, plan)
 
     def _cuttable(self, segment: Any) -> Found:
         found = self._find(segment)
         require_unlocked(self._seen, found, "cut")
         return found
 
-    def _cut_plan(self, segment: Any, seeds: Any, method: str, parts: Any) -> tuple[Found, Plan]:
+    def _cut_plan(
+        self, segment: Any, seeds: Any, method: str, parts: Any, points: Any
+    ) -> tuple[Found, Plan]:
         found = self._cuttable(segment)
         check_method(method)
-        if (seeds is None) == (parts is None):
-            raise Refused("Give `seeds` or `parts`: groups of superpixels, [[a], [b, c]].")
+        if sum(groups is not None for groups in (seeds, parts, points)) != 1:
+            raise Refused(
+                "Give `seeds` or `parts`, groups of superpixels, [[a], [b, c]], or `points`, "
+                "groups of pixels, [[(3, 4)], [(9, 9), (9, 12)]]; one, and not two of them."
+            )
+        if points is not None:
+            return found, _cutting.by_points(self._state, found, points, method)
         if parts is not None:
             groups = dense_groups(self._state.graph, parts, "parts")
             return found, _cutting.into_parts(self._state, found, groups)

@@ -43,14 +43,26 @@ class Seeing(Core):
         """Whether what is seen at the threshold is known; if not, `look` first, in a worker."""
         return self._state.tree.horizon >= self._seen.threshold
 
-    def look(self, progress: ProgressCallback | None = None) -> None:
-        """Bring what is seen at the threshold up to date, which may take a second after an edit.
+    def look(
+        self, progress: ProgressCallback | None = None, *, threshold: float | None = None
+    ) -> None:
+        """Bring the segments at a threshold up to date, which may take a second after an edit.
 
-        All that is asked of a session does so itself; call this first, in a worker, where progress
-        is to be shown, or where it is to be cancelled (raise `Cancelled` in `progress`).
+        Every method that needs this does it itself; call this first, in a worker, to show progress,
+        or to be able to cancel (raise `Cancelled` in `progress`).
+
+        Parameters
+        ----------
+        progress : callable, optional
+            Called with the progress so far.
+        threshold : float, optional
+            The highest scale that is needed: infinity before `tree`. By default the session's.
         """
         with self._lock:
-            self._seen.names(progress)
+            if threshold is None:
+                self._seen.names(progress)
+            else:
+                self._state.tree.look(threshold, progress)
 
     def labels(self, index: Any = ...) -> NDArray[Any]:
         """Return the segments as a label image, or a part of it.

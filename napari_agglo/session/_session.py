@@ -17,7 +17,7 @@ from napari_agglo.policy import Policy, as_policy
 from napari_agglo.session._core import last_threshold
 from napari_agglo.session._hierarchy.hierarchy import Hierarchy
 from napari_agglo.session._history import Entry, History
-from napari_agglo.session._previewing import Previewing
+from napari_agglo.session._learning_from import LearningFrom
 from napari_agglo.session._resuming import NAME as SNAPSHOT
 from napari_agglo.session._resuming import resume
 from napari_agglo.session._state import State
@@ -25,7 +25,7 @@ from napari_agglo.session._store import Report, SessionDamaged, Store, check_pat
 from napari_agglo.session._tree_check import check_tree
 
 
-class Session(Previewing):
+class Session(LearningFrom):
     """Proofread a segmentation at any scale; use `Session.create` or `Session.open`.
 
     Every edit is on the disk when its method returns, and can be undone, without limit, also after
@@ -55,7 +55,7 @@ class Session(Previewing):
     >>> folder.cleanup()
     """
 
-    _tree: MergeTree | None = None
+    _unedited: MergeTree | None = None
 
     @classmethod
     def create(
@@ -161,16 +161,13 @@ class Session(Previewing):
         return cls(store, state, history, threshold, kept)
 
     @property
-    def tree(self) -> MergeTree:
-        """The hierarchy before any edit; it is read, or made, when it is first asked for."""
-        if self._tree is None:
-            stored = self._store.data.tree
-            self._tree = (
-                agglomerate(self._store.data.graph, self._store.data.policy)
-                if stored is None
-                else stored
-            )
-        return self._tree
+    def unedited_tree(self) -> MergeTree:
+        """The hierarchy before any edit; it is read, or computed, on first use."""
+        if self._unedited is None:
+            data = self._store.data
+            stored = data.tree
+            self._unedited = agglomerate(data.graph, data.policy) if stored is None else stored
+        return self._unedited
 
     @property
     def gold(self) -> NDArray[Any] | None:

@@ -44,7 +44,7 @@ def _edit(path: Path, progress: ProgressCallback | None) -> None:
         session.threshold = -1.0
 
         def cut(method: str) -> None:
-            session.preview_cut(1, [[1], [3]], method)
+            session.preview(1, [[1], [3]], method)
             session.cut(1, [[1], [3]], method)
             session.undo()
 
@@ -57,9 +57,14 @@ def _edit(path: Path, progress: ProgressCallback | None) -> None:
             lambda: cut("min_cut"),
             lambda: cut("seeded"),
             lambda: cut("tree"),
-            lambda: session.cut_points(1, [[(0, 0)], [(2, 2)]]),
+            lambda: session.cut(1, points=[[(0, 0)], [(2, 2)]]),
             lambda: (session.errors, session.undo(), session.redo(), session.undo()),
-            lambda: (session.lock(1), session.unlock(1), session.review(1), session.reviewed),
+            lambda: (
+                session.lock(1),
+                session.unlock(1),
+                session.marks.review(1),
+                session.marks.progress,
+            ),
             lambda: (session.up(5), session.undo(), session.down(1), session.cut_children(1)),
             look,
         )

@@ -29,7 +29,7 @@ def edited(graph):
     gold = tifffile.imread("gold.tif")
     with agglo.Session.create("cells.agglo", graph, gold=gold) as session:
         session.threshold = 0.3
-        session.cut_points(4, [[(3, 3)], [(3, 5)]])
+        session.cut(4, points=[[(3, 3)], [(3, 5)]])
         session.merge(int(session.labels()[3, 5]), 1)
         assert session.graph.n_regions == 5
         labels = session.labels()
@@ -72,8 +72,8 @@ def test_curve(run, edited, gold):
     status, out, _ = run("curve", "cells.agglo", *gold, "--json", "-o", "c.csv")
     assert status == 0
     with reopened() as session:
-        expected = agglo.vi_curve(session.edited_tree(), tifffile.imread("gold.tif"))
-        plain = agglo.vi_curve(session.tree, tifffile.imread("gold.tif"))
+        expected = agglo.vi_curve(session.tree, tifffile.imread("gold.tif"))
+        plain = agglo.vi_curve(session.unedited_tree, tifffile.imread("gold.tif"))
     pd.testing.assert_frame_equal(pd.read_csv("c.csv"), expected, check_dtype=False)
     assert not plain.equals(expected), "test invalid"
     assert json.loads(out)["voxels"] == 21
@@ -86,7 +86,7 @@ def test_report(run, edited):
     summary = pd.read_csv("page/summary.csv").set_index("policy")
     gold = tifffile.imread("gold.tif")
     with reopened() as session:
-        before = session.tree.segment(0.3)
+        before = session.unedited_tree.segment(0.3)
     for when, labels in (("before edits", before), ("with edits", edited)):
         assert summary.loc[when, "vi"] == pytest.approx(sum(agglo.split_vi(labels, gold)))
     assert "cells" in Path("page/report.html").read_text(encoding="utf-8")
@@ -98,7 +98,7 @@ def test_movie(run, edited):
     assert (status, out) == (0, "frames: 3 frames of before edits, with edits, gold\n")
     gold = tifffile.imread("gold.tif")
     with reopened() as session:
-        tree = session.edited_tree()
+        tree = session.tree
         options = {"gold": gold, "by": "threshold", "frames": 3, "size": 64, "spacing": (1, 2)}
         alone = list(movie({"with edits": tree, "gold": gold}, **options))
     assert run("movie", "cells.agglo", *words, *GOLD, "-o", "alone")[0] == 0

@@ -135,13 +135,13 @@ def busy_session(path, n_edits=40, seed=0, after=lambda session: None):
                 case "points":
                     pixels = np.argwhere(session.labels() == a)
                     chosen = pixels[rng.choice(len(pixels), 2, replace=False)].tolist()
-                    session.cut_points(a, [[chosen[0]], [chosen[1]]], "seeded")
+                    session.cut(a, points=[[chosen[0]], [chosen[1]]], method="seeded")
                 case "lock":
                     session.lock(a)
                 case "unlock":
                     session.unlock(int(rng.choice(session.locked())))
                 case "mark":
-                    session.rename(a, f"cell {a}")
+                    session.marks.rename(a, f"cell {a}")
                 case "undo":
                     session.undo()
                 case way:

@@ -31,42 +31,42 @@ def holder(session, superpixel):
 @pytest.mark.parametrize("kind", ["false_split", "false_merge"])
 @pytest.mark.parametrize("way", ["reject", "skip"])
 def test_the_same_answer_again_is_refused(session, kind, way):
-    (asked,) = session.suggestions(1, kind=kind)
-    getattr(session, way)(asked)
+    (asked,) = session.queue.next(1, kind=kind)
+    getattr(session.queue, way)(asked)
     examples = session.examples()[1].tolist()
     with pytest.raises(Refused, match=r"This suggestion on .* was answered already; accept\(\)"):
-        getattr(session, way)(asked)
+        getattr(session.queue, way)(asked)
     assert len(session.history) == 1
     assert session.examples()[1].tolist() == examples
     session.undo()
-    getattr(session, way)(asked)  # as if it had never been answered
+    getattr(session.queue, way)(asked)  # as if it had never been answered
 
 
 def test_an_answer_after_a_skip_but_no_skip_after_an_answer(session):
-    (asked,) = session.suggestions(1, kind="false_split")
-    session.skip(asked)
-    session.reject(asked)
+    (asked,) = session.queue.next(1, kind="false_split")
+    session.queue.skip(asked)
+    session.queue.reject(asked)
     with pytest.raises(Refused, match="answered already"):
-        session.skip(asked)
+        session.queue.skip(asked)
     assert session.examples()[1].tolist() == [1]
 
 
 def test_the_same_two_segments_by_other_superpixels(session):
-    asked = next(one for one in session.suggestions(9, kind="false_split") if 1 in one.segments)
-    session.reject(asked)
+    asked = next(one for one in session.queue.next(9, kind="false_split") if 1 in one.segments)
+    session.queue.reject(asked)
     a, b = ([int(k) for k in session.members(s)] for s in asked.segments)
     assert len(a) * len(b) > 1, "test invalid: there are no others"
     for pair in [(s, t) for s in a for t in b]:
         with pytest.raises(Refused, match="answered already"):
-            session.reject(replace(asked, superpixels=pair))
+            session.queue.reject(replace(asked, superpixels=pair))
 
 
 @pytest.mark.parametrize(("kind", "label"), [("false_split", 1), ("false_merge", -1)])
 def test_accepting_after_all_makes_the_rejection_teach_no_more(session, kind, label):
-    (asked,) = session.suggestions(1, kind=kind)
-    session.reject(asked)
+    (asked,) = session.queue.next(1, kind=kind)
+    session.queue.reject(asked)
     assert session.examples()[1].tolist() == [label]
-    session.accept(asked)
+    session.queue.accept(asked)
     assert session.examples()[1].tolist() == [-label]
     path = session.path
     session.close()
@@ -77,8 +77,8 @@ def test_accepting_after_all_makes_the_rejection_teach_no_more(session, kind, la
 
 
 def test_an_edit_by_hand_overrules_and_the_policy_does_not(session):
-    (asked,) = session.suggestions(1, kind="false_split")
-    session.reject(asked)
+    (asked,) = session.queue.next(1, kind="false_split")
+    session.queue.reject(asked)
     session.threshold = 2.0  # the policy merges them up there, which is no person's word
     assert session.n_segments == 1
     assert session.examples()[1].tolist() == [1]
@@ -90,9 +90,9 @@ def test_an_edit_by_hand_overrules_and_the_policy_does_not(session):
 
 
 def test_the_newer_of_two_answers(session):
-    (asked,) = session.suggestions(1, kind="false_split")
-    session.reject(asked)
+    (asked,) = session.queue.next(1, kind="false_split")
+    session.queue.reject(asked)
     session.threshold = 2.0
     one = holder(session, asked.superpixels[0])
-    session.reject(replace(asked, kind="false_merge", segments=(one,)))
+    session.queue.reject(replace(asked, kind="false_merge", segments=(one,)))
     assert session.examples()[1].tolist() == [-1]

@@ -25,9 +25,9 @@ def made(folder, labels, cue):
 def test_each_island_goes_to_its_points(tmp_path, method):
     with made(tmp_path, [[1, 1, 2, 1, 1]], np.full((1, 5), 0.5)) as session:
         session.threshold = 0.1
-        parts = session.preview_cut(1, points=[[(0, 0)], [(0, 4)]], method=method)
+        parts = session.preview(1, points=[[(0, 0)], [(0, 4)]], method=method).parts
         assert [part.tolist() for part in parts] == [[1], [3]]
-        change = session.cut_points(1, [[(0, 0)], [(0, 4)]], method)
+        change = session.cut(1, points=[[(0, 0)], [(0, 4)]], method=method)
         assert session.labels().tolist() == [[1, 1, 2, 3, 3]]
         assert "cut 1 into 2 parts through a superpixel" in str(change)
 
@@ -37,7 +37,7 @@ def test_what_nobody_pointed_at_stays_with_the_largest(tmp_path, method):
     labels = [[1, 1, 2, 1, 1, 1, 2, 1]]
     with made(tmp_path, labels, np.full((1, 8), 0.5)) as session:
         session.threshold = 0.1
-        session.cut_points(1, [[(0, 0)], [(0, 4)]], method)
+        session.cut(1, points=[[(0, 0)], [(0, 4)]], method=method)
         (row,) = session.labels().tolist()
         assert row[3:6] == [row[7]] * 3
         assert row[0] == row[1] != row[3]
@@ -48,7 +48,7 @@ def test_an_island_with_points_of_two_groups_is_flooded(tmp_path, method):
     cue = np.array([[0.0, 0.1, 0.9, 0.1, 0.0, 0.0, 1.0, 0.0, 0.0]])
     with made(tmp_path, [[1, 1, 1, 1, 1, 1, 2, 1, 1]], cue) as session:
         session.threshold = -1.0
-        session.cut_points(1, [[(0, 0), (0, 8)], [(0, 5)]], method)
+        session.cut(1, points=[[(0, 0), (0, 8)], [(0, 5)]], method=method)
         (row,) = session.labels().tolist()
         assert row[0] == row[1] == row[7] == row[8], "of one group, and in two pieces"
         assert row[3] == row[4] == row[5] != row[0]
@@ -77,7 +77,7 @@ def test_groups_come_apart_and_stay_together(case, data):
         before, picture = observed(session), session.labels()
         refused = ""
         try:
-            session.cut_points(segment, points, method)
+            session.cut(segment, points=points, method=method)
         except InvalidInput as refusal:
             refused = str(refusal)
         assert "do not touch" not in refused

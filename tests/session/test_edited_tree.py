@@ -13,11 +13,11 @@ def test_later_divisions_do_not_change_it(tmp_path):
     graph = agglo.region_graph(superpixels, np.tile(np.linspace(0, 1, 8), (3, 1)))
     with Session.create(tmp_path / "a.agglo", graph) as session:
         session.threshold = 0.1
-        session.cut_points(5, [[(0, 0)], [(0, 3)]])
-        tree = session.edited_tree()
+        session.cut(5, points=[[(0, 0)], [(0, 3)]])
+        tree = session.tree
         seen = session.labels()
         np.testing.assert_array_equal(tree.segment(0.1), seen)
-        session.cut_points(9, [[(0, 4)], [(0, 7)]])
+        session.cut(9, points=[[(0, 4)], [(0, 7)]])
         assert (session.labels() != seen).any(), "test invalid"
         np.testing.assert_array_equal(tree.segment(0.1), seen)
         session.undo()

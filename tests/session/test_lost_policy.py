@@ -48,7 +48,7 @@ def learned(session, graph):
 @pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
 def test_the_entries_before_it_are_kept_and_the_rest_moved_aside(session, graph, damage):
     before, file = learned(session, graph)
-    session.rename(1, "later")
+    session.marks.rename(1, "later")
     session.close()
     journal = (session.path / "journal.jsonl").read_bytes()
     whole = file.read_bytes()
@@ -70,7 +70,7 @@ def test_the_entries_before_it_are_kept_and_the_rest_moved_aside(session, graph,
     file.write_bytes(whole)
     (session.path / "journal.jsonl").write_bytes(first + aside.read_bytes())
     with Session.open(session.path) as again:
-        assert again.mark(1).name == "later"
+        assert again.marks.of(1).name == "later"
 
 
 def test_what_was_undone_costs_nothing_but_redoing(session, graph):
@@ -88,7 +88,7 @@ def test_what_was_undone_costs_nothing_but_redoing(session, graph):
         with pytest.raises(SessionDamaged, match="put back the file"):
             again.redo()
         assert observed(again) == before
-        again.rename(1, "new")  # now it cannot be redone anyway
+        again.marks.rename(1, "new")  # now it cannot be redone anyway
     assert str(Session.recover(session.path)) == "All is well: 4 entries."
 
 

@@ -42,7 +42,7 @@ def test_old_session_shows_the_same_labels(folder):
 def test_old_session_has_the_same_tree(folder):
     expected = np.load(DATA / "expected.npz")
     with Session.open(folder) as session:
-        tree = session.edited_tree()
+        tree = session.tree
         np.testing.assert_array_equal(tree.winners, expected["winners"])
         np.testing.assert_array_equal(tree.losers, expected["losers"])
         np.testing.assert_array_equal(tree.priorities, expected["priorities"])
@@ -52,14 +52,14 @@ def test_old_session_has_the_same_history_and_marks(folder):
     expected = json.loads((DATA / "expected.json").read_text())
     with Session.open(folder) as session:
         assert [str(entry) for entry in session.history] == expected["history"]
-        marks = {str(k): [m.name, m.comment, m.reviewed] for k, m in session.marks().items()}
+        marks = {str(k): [m.name, m.comment, m.reviewed] for k, m in session.marks.all().items()}
         assert marks == expected["marks"]
 
 
 def test_every_edit_of_an_old_session_can_be_undone(folder):
     with Session.open(folder) as session:
-        first = session.tree
-        while session.can_undo:
+        first = session.unedited_tree
+        while session.history.can_undo:
             session.undo()
         for scale in SCALES:
             session.threshold = scale

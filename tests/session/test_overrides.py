@@ -55,10 +55,10 @@ def test_a_move_is_of_the_segment_that_was_there(make):
     session.merge(1, 3)
     session.threshold = 0.6
     assert row(session) == [1] * 9, "the merge is seen above"
-    session.rename(1, "axon")
+    session.marks.rename(1, "axon")
     session.cut_children(1)
     assert [said.split(" at ")[0] for said in session.asleep()] == ["2. merged 3 into 1"]
-    named = session.named("axon")
+    named = session.marks.named("axon")
     assert len(named) == 1
     assert row(session).count(int(named[0])) == 5, "the largest part keeps the id"
     session.undo()

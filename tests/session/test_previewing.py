@@ -48,12 +48,12 @@ def test_the_cut_makes_exactly_the_pixels_of_the_preview(data, volume, method):
                 was, seen = observed(session), session.labels()
                 image = session.graph.ids[session.graph.superpixels.image]
                 try:
-                    found = session.preview_pixels(segment, points, method)
+                    found = session.preview(segment, points=points, method=method)
                 except InvalidInput:
                     assert observed(session) == was
                     continue
                 assert observed(session) == was
-                session.cut_points(segment, points, method)
+                session.cut(segment, points=points, method=method)
                 made = session.labels()
                 painted = found.paint(image)
                 np.testing.assert_array_equal(painted > 0, seen == segment)
@@ -74,9 +74,9 @@ def test_only_what_is_divided_is_given_by_its_pixels(tmp_path):
     with Session.create(tmp_path / "a.agglo", graph) as session:
         session.threshold = 0.5
         (segment,) = session.segments().tolist()
-        apart = session.preview_pixels(segment, [[(0, 0)], [(0, 7)]], "seeded")
+        apart = session.preview(segment, points=[[(0, 0)], [(0, 7)]], method="seeded")
         assert apart.divided == ()
-        through = session.preview_pixels(segment, [[(0, 2)], [(0, 5)]], "seeded")
+        through = session.preview(segment, points=[[(0, 2)], [(0, 5)]], method="seeded")
         (one,) = through.divided
         assert one.superpixel == 6
         assert one.box == (slice(0, 3), slice(2, 6))

@@ -58,10 +58,10 @@ def test_truthful_answers_lower_the_error_and_end(tmp_path, lessons, policy):
         truth = Truth.of(graph, gold)
         rng = np.random.default_rng(0)
         for _, asked in zip(range(20), questions(session, "queue", rng), strict=False):
-            before = session.suggestions(1)[0]
+            before = session.queue.next(1)[0]
             assert asked == before
             answer(session, truth, asked)
-            now = session.suggestions(1)
+            now = session.queue.next(1)
             assert not now or now[0].superpixels != asked.superpixels
 
 

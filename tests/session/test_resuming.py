@@ -46,11 +46,11 @@ def test_a_session_goes_on_from_a_snapshot_as_if_replayed(tmp_path, seed):
         assert not uses_snapshot(other), "test invalid"
         while True:
             assert observed(again) == observed(other)
-            if not other.can_undo:
+            if not other.history.can_undo:
                 break
             again.undo()
             other.undo()
-        while other.can_redo:
+        while other.history.can_redo:
             again.redo()
             other.redo()
         assert observed(again) == observed(other)
@@ -79,7 +79,7 @@ def test_a_snapshot_that_is_behind_or_of_what_was_undone_is_a_start(tmp_path):
         session.undo()
     session.threshold = 0.4
     a = int(session.segments()[0])
-    session.rename(a, "other")
+    session.marks.rename(a, "other")
     session.lock(a)
     was = observed(session)
     with replayed(session.path, tmp_path) as other:
@@ -90,7 +90,7 @@ def test_a_snapshot_that_is_behind_or_of_what_was_undone_is_a_start(tmp_path):
     with Session.open(copy, steal_lock=True) as again:
         assert uses_snapshot(again), "test invalid"
         assert observed(again) == was
-        while again.can_undo:
+        while again.history.can_undo:
             again.undo()
 
 

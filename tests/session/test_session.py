@@ -88,7 +88,7 @@ def test_the_version_is_another_whenever_what_is_seen_may_be(session):
     assert changed(lambda: setattr(session, "threshold", 0.05))
     assert changed(lambda: session.up(5))
     assert changed(lambda: session.cut_children(5))
-    assert not changed(lambda: session.rename(5, "axon")), "a mark is not seen"
+    assert not changed(lambda: session.marks.rename(5, "axon")), "a mark is not seen"
     assert not changed(session.labels)
 
 
@@ -110,7 +110,7 @@ def test_merge_cut_undo_redo(session):
 
 
 def test_a_cut_through_a_superpixel(session):
-    change = session.cut_points(900, [[(0, 6)], [(2, 7)]])
+    change = session.cut(900, points=[[(0, 6)], [(2, 7)]])
     assert sorted(change.segments) == [900, 901]
     assert session.superpixel_at((2, 7)) != session.superpixel_at((0, 6))
     assert session.members(901).tolist() == [901]
@@ -126,9 +126,9 @@ def test_a_cut_through_two_superpixels(session):
     seen = observed(session)
     points = [[(0, 4), (0, 6)], [(2, 4), (2, 7)]]
     for method in ("min_cut", "seeded", "tree"):
-        parts = session.preview_cut(7, points=points, method=method)
+        parts = session.preview(7, points=points, method=method).parts
         assert observed(session) == seen
-        change = session.cut_points(7, points, method)
+        change = session.cut(7, points=points, method=method)
         assert "into 2 parts through 2 superpixels" in str(change)
         table = session.labels()
         assert table[0, 4] == table[0, 6] != table[2, 4] == table[2, 7]
@@ -151,8 +151,8 @@ def test_a_cut_between_superpixels_by_points(session):
     session.merge(5, 7)
     seen = observed(session)
     for method in ("min_cut", "seeded", "tree"):
-        parts = session.preview_cut(5, points=[[(0, 0)], [(0, 4)]], method=method)
-        session.cut_points(5, [[(0, 0)], [(0, 4)]], method)
+        parts = session.preview(5, points=[[(0, 0)], [(0, 4)]], method=method).parts
+        session.cut(5, points=[[(0, 0)], [(0, 4)]], method=method)
         held = {frozenset(session.members(k).tolist()) for k in session.segments()}
         assert {frozenset(part.tolist()) for part in parts} <= held
         session.undo()
@@ -180,19 +180,19 @@ REFUSALS = [
     (lambda s: s.detach(5, [7]), "not in the segment"),
     (lambda s: s.detach(5, [5, 6]), "All superpixels"),
     (lambda s: s.detach(5, []), "empty"),
-    (lambda s: s.cut_points(7, [[(0, 4)]]), "two groups"),
-    (lambda s: s.cut_points(7, [[(0, 4)], [(0, 0)]]), "not in segment 7"),
-    (lambda s: s.cut_points(7, [[(0, 4)], [(9, 9)]]), "within the shape"),
-    (lambda s: s.cut_points(7, [[(0, 4)], []]), "is empty"),
-    (lambda s: s.cut_points(7, [[(0, 4)], [(0, 4)]]), "share the pixel"),
-    (lambda s: s.preview_cut(7, [[7]], points=[[(0, 4)], [(0, 5)]]), "not two of them"),
+    (lambda s: s.cut(7, points=[[(0, 4)]]), "two groups"),
+    (lambda s: s.cut(7, points=[[(0, 4)], [(0, 0)]]), "not in segment 7"),
+    (lambda s: s.cut(7, points=[[(0, 4)], [(9, 9)]]), "within the shape"),
+    (lambda s: s.cut(7, points=[[(0, 4)], []]), "is empty"),
+    (lambda s: s.cut(7, points=[[(0, 4)], [(0, 4)]]), "share the pixel"),
+    (lambda s: s.preview(7, [[7]], points=[[(0, 4)], [(0, 5)]]), "not two of them"),
     (lambda s: s.unlock(5), "is not locked"),
     (lambda s: s.down(7), "single superpixel"),
     (lambda s: s.undo(), "nothing to undo"),
     (lambda s: s.redo(), "nothing to redo"),
-    (lambda s: s.rename(5, "a\nb"), "plain text"),
-    (lambda s: s.review(17), "none of that id"),
-    (lambda s: s.accept("yes"), "suggestions()"),
+    (lambda s: s.marks.rename(5, "a\nb"), "plain text"),
+    (lambda s: s.marks.review(17), "none of that id"),
+    (lambda s: s.queue.accept("yes"), "queue.next()"),
     (lambda s: setattr(s, "threshold", float("nan")), "finite"),
     (lambda s: setattr(s, "threshold", np.inf), "finite"),
     (lambda s: s.segment_at((0, 99)), "within the shape"),
@@ -227,7 +227,7 @@ def test_a_locked_segment_is_whole_and_alone(session):
     assert session.locked().tolist() == [7]
     for work in (
         lambda: session.merge(5, 7),
-        lambda: session.cut_points(7, [[(0, 4)], [(0, 5)]]),
+        lambda: session.cut(7, points=[[(0, 4)], [(0, 5)]]),
         lambda: session.up(7),
         lambda: session.lock(7),
     ):
@@ -260,23 +260,23 @@ def test_up_and_down_are_seen_and_an_edit_makes_them_real(session):
 
 
 def test_marks_survive_as_ids_do(session):
-    session.rename(7, "axon")
-    session.review(5)
-    session.comment(5, "odd")
-    assert (session.reviewed.reviewed, session.reviewed.left) == (1, 2)
+    session.marks.rename(7, "axon")
+    session.marks.review(5)
+    session.marks.comment(5, "odd")
+    assert (session.marks.progress.reviewed, session.marks.progress.left) == (1, 2)
     session.merge(7, 5)
-    assert session.mark(7).name == "axon"
-    assert session.named("axon") == [7]
-    assert (session.reviewed.reviewed, session.reviewed.left) == (0, 2)
+    assert session.marks.of(7).name == "axon"
+    assert session.marks.named("axon") == [7]
+    assert (session.marks.progress.reviewed, session.marks.progress.left) == (0, 2)
     session.undo()
-    assert session.mark(5).comment == "odd"
+    assert session.marks.of(5).comment == "odd"
     session.undo()
-    assert session.mark(5).comment == ""
+    assert session.marks.of(5).comment == ""
     path = session.path
     session.close()
     with Session.open(path) as again:
-        assert again.mark(7).name == "axon"
-        assert again.mark(5).reviewed
+        assert again.marks.of(7).name == "axon"
+        assert again.marks.of(5).reviewed
 
 
 def test_errors_follow_edits(session):
@@ -288,7 +288,7 @@ def test_errors_follow_edits(session):
     check()
     session.merge(5, 7)
     check()
-    session.cut_points(5, [[(0, 4)], [(0, 5)]], "seeded")
+    session.cut(5, points=[[(0, 4)], [(0, 5)]], method="seeded")
     check()
     session.threshold = 0.0
     check()
@@ -313,7 +313,7 @@ def test_errors_after_an_edit_look_at_what_moved_alone(session, monkeypatch):
     monkeypatch.setattr(LiveVI, "_checked", whole_table)
     session.merge(5, 7, force=True)
     assert session.errors != before
-    session.cut_points(900, [[(0, 6)], [(2, 7)]])
+    session.cut(900, points=[[(0, 6)], [(2, 7)]])
     expected = split_vi(session.labels(), GOLD)
     assert (session.errors.false_merge, session.errors.false_split) == pytest.approx(expected)
     session.undo()
@@ -345,7 +345,7 @@ def test_a_suggestion_to_cut_is_about_the_two_regions_that_were_merged(tmp_path)
             session.merge(a, int(rng.choice(session.neighbours(a))))
             session.threshold = 0.45
             tree = session._state.tree
-            for one in session.suggestions(99, kind="false_merge"):
+            for one in session.queue.next(99, kind="false_merge"):
                 node = tree.region(one.superpixels[0], 0.45)
                 while True:
                     held = [tree.members(child) for child in tree.children(node)]
@@ -390,7 +390,7 @@ def test_asking_about_what_changed_is_as_asking_about_everything(tmp_path, learn
                     session.undo()
                 elif k % 5 == 3:
                     pixels = np.argwhere(session.labels() == a).tolist()
-                    session.cut_points(a, [[pixels[0]], [pixels[-1]]], "seeded")
+                    session.cut(a, points=[[pixels[0]], [pixels[-1]]], method="seeded")
                 elif k % 5 == 2:
                     session.cut_children(a)
                 elif len(near):
@@ -402,39 +402,39 @@ def test_asking_about_what_changed_is_as_asking_about_everything(tmp_path, learn
 
 
 def test_suggestions_are_answered_once(session):
-    asked = {(one.kind, one.superpixels) for one in session.suggestions(20)}
+    asked = {(one.kind, one.superpixels) for one in session.queue.next(20)}
     assert {kind for kind, _ in asked} == {"false_split", "false_merge"}
-    effort = session.effort().wrong_decisions
-    split = session.suggestions(1, kind="false_split")[0]
+    effort = session.queue.effort().wrong_decisions
+    split = session.queue.next(1, kind="false_split")[0]
     assert split.question == "Merge these two?"
-    session.reject(split)
+    session.queue.reject(split)
     assert (split.kind, split.superpixels) not in {
-        (one.kind, one.superpixels) for one in session.suggestions(20)
+        (one.kind, one.superpixels) for one in session.queue.next(20)
     }
-    assert session.effort().wrong_decisions < effort
-    merged = session.suggestions(1, kind="false_merge")[0]
-    session.skip(merged)
-    assert not session.suggestions(1, kind="false_merge")
+    assert session.queue.effort().wrong_decisions < effort
+    merged = session.queue.next(1, kind="false_merge")[0]
+    session.queue.skip(merged)
+    assert not session.queue.next(1, kind="false_merge")
     session.undo()
     before = row(session)
-    session.accept(merged)
+    session.queue.accept(merged)
     assert row(session) == [5, 5, 6, 6, 7, 7, 900, 900]
     with pytest.raises(Refused, match="has changed since"):
-        session.accept(merged)
+        session.queue.accept(merged)
     session.undo()
     assert row(session) == before
-    other = session.suggestions(1, kind="false_split")[0]
-    session.accept(other)
+    other = session.queue.next(1, kind="false_split")[0]
+    session.queue.accept(other)
     assert session.n_segments == 2
     session.close()
     with Session.open(session.path) as again:
         assert again.n_segments == 2
-        assert not again.suggestions(5, kind="false_split"), "the other was rejected"
+        assert not again.queue.next(5, kind="false_split"), "the other was rejected"
 
 
 def test_exports(session, tmp_path):
     session.merge(5, 7)
-    session.cut_points(5, [[(0, 4)], [(0, 5)]], "seeded")
+    session.cut(5, points=[[(0, 4)], [(0, 5)]], method="seeded")
     session.undo()
     for kind, name in (
         ("labels", "a.tif"), ("regions", "a.csv"), ("edits", "e.csv"), ("tree", "t.csv"),
@@ -476,14 +476,14 @@ def test_a_failing_disk_leaves_all_as_it_was(session, code, kind):
     work = {
         "merge": lambda: session.merge(5, 7),
         "cut": lambda: session.cut_children(5),
-        "points": lambda: session.cut_points(7, [[(0, 4)], [(0, 5)]]),
+        "points": lambda: session.cut(7, points=[[(0, 4)], [(0, 5)]]),
         "lock": lambda: session.lock(5),
         "up": lambda: session.up(5),
-        "mark": lambda: session.rename(5, "soma"),
+        "mark": lambda: session.marks.rename(5, "soma"),
         "undo": session.undo,
         "redo": session.redo,
     }[kind]
-    session.cut_points(900, [[(0, 6)], [(2, 7)]])
+    session.cut(900, points=[[(0, 6)], [(2, 7)]])
     session.lock(900)
     session.unlock(900)
     session.undo()

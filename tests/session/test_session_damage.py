@@ -129,8 +129,8 @@ def work_of(session, kind):
         case "relearn":
             return session.relearn
         case answer:
-            one = session.suggestions(1)[0]
-            return lambda: getattr(session, answer)(one)
+            one = session.queue.next(1)[0]
+            return lambda: getattr(session.queue, answer)(one)
 
 
 @pytest.mark.parametrize("code", [errno.ENOSPC, pytest.param(errno.EIO, marks=pytest.mark.slow)])

@@ -61,10 +61,10 @@ def test_examples_are_the_rows_at_the_time(session):
     session.merge(first, other)
     session.cut_children(first)
     assert session.examples()[1].tolist() == [-1, 1]
-    split = session.suggestions(1, kind="false_split")
-    made = session.suggestions(1, kind="false_merge")
-    session.reject(split[0])
-    session.reject(made[0])
+    split = session.queue.next(1, kind="false_split")
+    made = session.queue.next(1, kind="false_merge")
+    session.queue.reject(split[0])
+    session.queue.reject(made[0])
     assert session.examples()[1].tolist() == [-1, 1, 1, -1]
 
 

@@ -115,7 +115,7 @@ class Proofreading(RuleBasedStateMachine):
             seeds[0].append(members[2])
         said = (self.path / "journal.jsonl").read_bytes()
         try:
-            parts = session.preview_cut(segment, seeds, method)
+            parts = session.preview(segment, seeds, method).parts
         except InvalidInput:
             parts = None
         assert (self.path / "journal.jsonl").read_bytes() == said
@@ -158,11 +158,11 @@ class Proofreading(RuleBasedStateMachine):
             points[data.draw(st.integers(0, 1))].append(point)
         was = observed(session)
         try:
-            parts = session.preview_cut(segment, points=points, method=method)
+            parts = session.preview(segment, points=points, method=method).parts
         except InvalidInput:
             parts = None
         assert observed(session) == was
-        self.cut(segment, lambda: session.cut_points(segment, points, method))
+        self.cut(segment, lambda: session.cut(segment, points=points, method=method))
         if parts is not None:
             new = {
                 frozenset(session.graph.ids[list(s)].tolist()) for s in partition(session).values()
@@ -195,20 +195,22 @@ class Proofreading(RuleBasedStateMachine):
         segment = self.some(data)
         what, value = said
         others = {k: session._state.marks[k] for k in session._state.marks if k != segment}
-        self.act(lambda: getattr(session, what)(segment, value), expected=lambda _: frozenset())
+        self.act(
+            lambda: getattr(session.marks, what)(segment, value), expected=lambda _: frozenset()
+        )
         field = {"rename": "name", "comment": "comment", "review": "reviewed"}[what]
-        assert getattr(session.mark(segment), field) == value
+        assert getattr(session.marks.of(segment), field) == value
         assert all(session._state.marks[k] == mark for k, mark in others.items())
         there = session.segments().tolist()
-        assert session.reviewed.reviewed == sum(session.mark(k).reviewed for k in there)
+        assert session.marks.progress.reviewed == sum(session.marks.of(k).reviewed for k in there)
         if what == "rename" and value:
-            assert segment in session.named(value)
+            assert segment in session.marks.named(value)
 
     @rule(data=st.data(), answer=st.sampled_from(["accept", "reject", "skip"]))
     def answer(self, data, answer):
         """Answer what is suggested: an edit of these segments only, or none; never asked again."""
         session = self.session
-        found = session.suggestions(5)
+        found = session.queue.next(5)
         if not found:
             return
         one = found[data.draw(st.integers(0, len(found) - 1))]
@@ -216,9 +218,12 @@ class Proofreading(RuleBasedStateMachine):
         assert set(one.segments) <= where.keys()
         about = frozenset().union(*(where[segment] for segment in one.segments))
         touched = about if answer == "accept" else frozenset()
-        if self.act(lambda: getattr(session, answer)(one), expected=lambda _: touched) is None:
+        if (
+            self.act(lambda: getattr(session.queue, answer)(one), expected=lambda _: touched)
+            is None
+        ):
             return
-        asked = {(again.kind, again.superpixels) for again in session.suggestions(1000)}
+        asked = {(again.kind, again.superpixels) for again in session.queue.next(1000)}
         assert (one.kind, one.superpixels) not in asked
         if answer == "accept":
             table, ids = session.lut(), session.graph.ids.tolist()
@@ -233,7 +238,7 @@ class Proofreading(RuleBasedStateMachine):
         for scale in {*SCALES, 2.0} - {override.scale for override in session._state.overrides}:
             session.threshold = scale
             seen = partition(session)
-            assert sets_of(session.edited_tree().lut(scale)) == set(seen.values())
+            assert sets_of(session.tree.lut(scale)) == set(seen.values())
             if len(session.locked()):
                 continue  # a locked segment is whole already where the merges within it are not yet
             own = session.graph.ids[session._state.tree.record.names.of_superpixel].tolist()

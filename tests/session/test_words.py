@@ -30,17 +30,17 @@ def session(tmp_path):
         (lambda s: s.merge(1, "3"), "`others` must be the id of a segment, got '3'; ask segm"),
         (lambda s: s.merge(1, 0), "`others` must be the id of a segment, got 0: 0 is no region; "),
         (lambda s: s.lock(50), r"`segment` must be the id of a segment, got 50: .* segment_at\(in"),
-        (lambda s: s.preview_cut(1), "Give `seeds` or `parts`, .* or `points`, groups of"),
-        (lambda s: s.preview_cut(1, [[1], [2]], points=[[(0, 0)], [(0, 1)]]), "not two of them"),
-        (lambda s: s.cut(1), "Give `seeds` or `parts`: groups of superpixels"),
+        (lambda s: s.preview(1), "Give `seeds` or `parts`, .* or `points`, groups of"),
+        (lambda s: s.preview(1, [[1], [2]], points=[[(0, 0)], [(0, 1)]]), "not two of them"),
+        (lambda s: s.cut(1), "Give `seeds` or `parts`, .* or `points`, groups of"),
         (lambda s: s.cut(1, parts=[[1], [2]], method="bogus"), "`method` must be 'min_cut', "),
-        (lambda s: s.preview_cut(1, parts=[[1], [2]], method="bogus"), "`method` must be"),
+        (lambda s: s.preview(1, parts=[[1], [2]], method="bogus"), "`method` must be"),
     ],
 )  # fmt: skip
 def test_what_was_passed_is_named(session, work, words):
     with pytest.raises(InvalidInput, match=words):
         work(session)
-    assert session.history == []
+    assert list(session.history) == []
 
 
 @pytest.mark.parametrize("gone", ["superpixels", "ids", "cues", "edges", "gold"])

@@ -169,7 +169,7 @@ def test_a_divided_superpixel_is_shown_and_made_whole_again(viewer, shown, datas
     inside = np.argwhere(graph.superpixels.image == big)
     segment = session.segment_at(inside[0])
     points = [[tuple(inside[0].tolist())], [tuple(inside[-1].tolist())]]
-    shown.has_edited(session.cut_points(segment, points, method="seeded"))
+    shown.has_edited(session.cut(segment, points=points, method="seeded"))
     np.testing.assert_array_equal(session.graph.ids[on_screen(layer)], session.labels())
     assert (on_screen(layer) != before).any()
     shown.has_edited(session.undo())

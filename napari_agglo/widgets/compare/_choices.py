@@ -180,8 +180,9 @@ def _one(choice: Choice, shared: PanelData, progress: ProgressCallback) -> Prepa
 def _session_tree(choice: Choice, shared: PanelData, progress: ProgressCallback) -> MergeTree:
     session: Session = choice.value
     if choice.kind == "edited":
-        return session.edited_tree(progress)
-    return refined(session.tree, shared.graph.superpixels)  # some may be divided by now
+        session.look(progress, threshold=np.inf)
+        return session.tree
+    return refined(session.unedited_tree, shared.graph.superpixels)  # some may be divided by now
 
 
 def _curve(tree: MergeTree, gold: Any, progress: ProgressCallback) -> Any:

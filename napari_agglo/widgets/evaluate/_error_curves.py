@@ -43,13 +43,13 @@ class Edited:
     def there(self) -> bool:
         """Whether there are edits."""
         session = self._project.session
-        return session is not None and session.can_undo
+        return session is not None and session.history.can_undo
 
     @property
     def words(self) -> str:
         """Say which hierarchy it is."""
         session = self._project.session
-        if session is None or not session.can_undo:
+        if session is None or not session.history.can_undo:
             return _WITHOUT
         done = sum(not item.undone for item in session.history)
         return f"with the {done} {'edit' if done == 1 else 'edits'} of {session.path.name}"
@@ -77,7 +77,12 @@ class Edited:
             if project.tree is not None:
                 then(project.tree)
             return
-        job = project.jobs.start(EDITED, "Following the edits", session.edited_tree, then)
+
+        def work(progress: ProgressCallback) -> MergeTree:
+            session.look(progress, threshold=np.inf)
+            return session.tree
+
+        job = project.jobs.start(EDITED, "Following the edits", work, then)
         if job is not None:
             project.hold()  # meanwhile nobody asks anything of the session, or the window waits
             job.ended.connect(project.release)
@@ -207,7 +212,7 @@ class Curves:
     def _edited(self) -> tuple[float, float] | None:
         """Return the errors of a session, which may lie beside the curve."""
         session, numbers = self._project.session, self._comparison.numbers
-        if session is None or not session.can_undo or numbers is None:
+        if session is None or not session.history.can_undo or numbers is None:
             return None
         if self._comparison.threshold != self._project.threshold:
             return None  # until the numbers have followed, the curve without edits is a guess

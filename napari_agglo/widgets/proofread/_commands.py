@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from napari_agglo._progress import ProgressCallback
 from napari_agglo.session import Change, Session
@@ -52,8 +53,8 @@ class Acts:
         name = self.project.id_of(segment)
 
         def act(session: Session, progress: ProgressCallback | None) -> Change:
-            make = session.cut_points if points else session.cut
-            return make(name, groups, method, progress=progress)  # type: ignore[arg-type]
+            between: dict[str, Any] = {"points" if points else "seeds": groups}
+            return session.cut(name, method=method, progress=progress, **between)
 
         def then(change: Change) -> None:
             self._activate(change)
@@ -103,8 +104,8 @@ class Acts:
         if segment:
 
             def act(session: Session, _: ProgressCallback | None) -> Change:
-                wanted = not session.mark(segment).reviewed if reviewed is None else reviewed
-                return session.review(segment, wanted)
+                wanted = not session.marks.of(segment).reviewed if reviewed is None else reviewed
+                return session.marks.review(segment, wanted)
 
             self.editor.do(Task("Reviewing", act))
 
@@ -112,13 +113,15 @@ class Acts:
         """Name a segment, the active one if none is given."""
         wanted = self.project.id_of(segment) if segment else self._active("renamed")
         if wanted:
-            self.editor.do(Task("Renaming", lambda session, _: session.rename(wanted, name)))
+            self.editor.do(Task("Renaming", lambda session, _: session.marks.rename(wanted, name)))
 
     def comment(self, comment: str) -> None:
         """Comment on the active segment."""
         name = self._active("commented on")
         if name:
-            self.editor.do(Task("Commenting", lambda session, _: session.comment(name, comment)))
+            self.editor.do(
+                Task("Commenting", lambda session, _: session.marks.comment(name, comment))
+            )
 
     def undo(self) -> None:
         """Take back what was done last."""

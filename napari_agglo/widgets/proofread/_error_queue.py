@@ -108,15 +108,15 @@ class Queue:
 
     def yes(self) -> None:
         """Answer that it is wrong, and mend it."""
-        self._answer("Mending", lambda session, one: session.accept(one))
+        self._answer("Mending", lambda session, one: session.queue.accept(one))
 
     def no(self) -> None:
         """Answer that it is right as it is."""
-        self._answer("Noting", lambda session, one: session.reject(one))
+        self._answer("Noting", lambda session, one: session.queue.reject(one))
 
     def skip(self) -> None:
         """Do not ask this again."""
-        self._answer("Noting", lambda session, one: session.skip(one))
+        self._answer("Noting", lambda session, one: session.queue.skip(one))
 
     def _answer(self, title: str, act: Callable[[Session, Any], Change]) -> None:
         one, self.current = self.current, None
@@ -156,11 +156,11 @@ class Queue:
         wanted, box = self.filters, self._view() if self.filters.in_view else None
 
         def work(_: ProgressCallback) -> tuple[Any, Any, Any]:
-            found = session.suggestions(1, kind=wanted.kind, min_size=wanted.min_size, within=box)
+            found = session.queue.next(1, kind=wanted.kind, min_size=wanted.min_size, within=box)
             parts = None
             if found and found[0].kind == "false_merge":
                 parts = _sides(session, found[0])
-            return found[0] if found else None, session.effort(), parts
+            return found[0] if found else None, session.queue.effort(), parts
 
         project.hold()
         job = project.jobs.start(SUGGEST, "Looking for the next error", work, self._ask)
@@ -218,7 +218,7 @@ def _sides(session: Session, one: Any) -> Any:
     """Return both sides of a merge that may be wrong, as sets of dense superpixels."""
     a, b = one.superpixels
     try:
-        parts = session.preview_cut(one.segments[0], [[a], [b]], method="tree")
+        parts = session.preview(one.segments[0], [[a], [b]], method="tree").parts
     except InvalidInput:
         return None
     return [np.searchsorted(session.graph.ids, np.asarray(part)) for part in parts]

@@ -78,7 +78,11 @@ def open_session(
             state = read_state(session.path)
             dataset = Dataset(folder.stem, placement_of(state, session.graph.spacing))
             regions = Regions(dataset, session.graph)
-            return session, Built(session.tree, regions, session.policy, session.gold), state
+            return (
+                session,
+                Built(session.unedited_tree, regions, session.policy, session.gold),
+                state,
+            )
         except BaseException:
             session.close()
             raise
@@ -275,7 +279,7 @@ def start_from(session: Session, partition: NDArray[Any], progress: ProgressCall
 
     So at the lowest threshold exactly that partition is seen, and the policy goes on from there.
     """
-    heights = session.tree.heights
+    heights = session.unedited_tree.heights
     low = float(heights[0]) if len(heights) else 0.0
     session.threshold = min(0.0, float(np.nextafter(low, -np.inf)))
     groups = list(_groups(session.graph.ids, partition))

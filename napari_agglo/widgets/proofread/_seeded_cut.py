@@ -157,11 +157,10 @@ class Cutting:
         segment, method = self.project.id_of(self.segment), self.method
 
         def work() -> Preview:
-            if points:
-                found = session.preview_pixels(segment, seeds, method)
-                divided = [(one.box, one.parts) for one in found.divided]
-                return Preview(found.whole, colours, divided, found.sizes)
-            return Preview(session.preview_cut(segment, seeds, method), colours)
+            between: dict[str, Any] = {"points" if points else "seeds": seeds}
+            found = session.preview(segment, method=method, **between)
+            divided = [(one.box, one.parts) for one in found.divided]
+            return Preview(list(found.whole), colours, divided, found.sizes)
 
         if not self.words:
             self.words = "Computing the preview…"

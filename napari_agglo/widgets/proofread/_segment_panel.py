@@ -72,15 +72,15 @@ class HistoryList(QWidget):
 
     def _follow(self) -> None:
         session = self.project.session
-        self.undo.setEnabled(session is not None and session.can_undo)
-        self.redo.setEnabled(session is not None and session.can_redo)
+        self.undo.setEnabled(session is not None and session.history.can_undo)
+        self.redo.setEnabled(session is not None and session.history.can_redo)
         if not self.isVisible():
             return
         self.list.clear()
         if session is None:
             return
         done = [item for item in session.history if not item.undone]
-        undone = session.redoable
+        undone = session.history.redoable
         first = max(0, len(done) - _SHOWN)
         self._add("Start" if first == 0 else f"… {first} earlier", len(done) - first, False)
         for k, item in enumerate(done[first:], start=first + 1):
@@ -161,7 +161,7 @@ class Scores(QWidget):
             errors = session.errors if session.has_gold else None
             done = sum(not item.undone for item in session.history)
             pair = None if errors is None else (errors.false_merge, errors.false_split)
-            return done, str(session.reviewed), pair
+            return done, str(session.marks.progress), pair
 
         at = session.threshold
         self._latest.ask(work, lambda result: self._show(at, result), tell_error)
@@ -270,7 +270,7 @@ class Details(QWidget):
             return
         segment = project.id_of(active)
         try:
-            mark, locked = session.mark(segment), session.is_locked(segment)
+            mark, locked = session.marks.of(segment), session.is_locked(segment)
         except AggloError:  # it has just gone; what takes its place is selected next
             return
         table, sizes = project.table(), session.graph.sizes
@@ -295,7 +295,7 @@ class Details(QWidget):
         project, session = self.project, self.project.session
         if session is None or not project.active or field.property("of") != project.active:
             return
-        if project.settled and getattr(session.mark(project.id_of(project.active)), which) == (
+        if project.settled and getattr(session.marks.of(project.id_of(project.active)), which) == (
             field.text()
         ):
             return

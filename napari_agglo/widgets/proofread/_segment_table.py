@@ -377,7 +377,7 @@ class SegmentList(QWidget):
             self._soon.start()
             return
         table = project.table().copy()
-        marks = {one: (mark.name, mark.reviewed) for one, mark in session.marks().items()}
+        marks = {one: (mark.name, mark.reviewed) for one, mark in session.marks.all().items()}
         key = (graph.superpixels, graph.n_regions, project.gold)
         known = self._overlaps if _same(key, self._overlaps_of) else None
         self._latest.ask(

@@ -30,21 +30,23 @@ def session(project, dock, dataset, tmp_path):
     superpixel = int(np.argmax(made.graph.sizes))
     inside = np.argwhere(made.graph.superpixels.image == superpixel)
     whole = int(made.labels()[tuple(inside[0])])
-    made.cut_points(whole, [[tuple(inside[0])], [tuple(inside[-1])]])
+    made.cut(whole, points=[[tuple(inside[0])], [tuple(inside[-1])]])
     project.has_edited()
     draw()
     return made
 
 
 def test_before_and_with_edits(viewer, project, dock, choose, session, dataset, look):
-    assert session.graph.n_regions > session.tree.n_superpixels, "test invalid: nothing divided"
+    assert session.graph.n_regions > session.unedited_tree.n_superpixels, (
+        "test invalid: nothing divided"
+    )
     before = look(viewer)
     choose(dock, "before edits", "with edits", "gold")
     settle(project)
     director = dock.director
     director.set(position=0.3)
     first, second, _ = (np.asarray(cell.segments.data) for cell in director.stage.cells)
-    assert same_partition(first, session.tree.segment(0.3))
+    assert same_partition(first, session.unedited_tree.segment(0.3))
     assert same_partition(second, session.labels())
     assert not same_partition(first, second)
     numbers = [dock.numbers.item(row, 3).text() for row in (0, 1)]

@@ -215,7 +215,7 @@ def edited(compared, project, tmp_path):
     largest = int(np.argmax(session.graph.sizes * (np.arange(len(session.graph.sizes)) > 0)))
     inside = np.argwhere(image == largest)
     ends = [[tuple(inside[k].tolist())] for k in (0, -1)]
-    project.has_edited(session.cut_points(session.segment_at(ends[0][0]), ends, "seeded"))
+    project.has_edited(session.cut(session.segment_at(ends[0][0]), points=ends, method="seeded"))
     follow(compared)
     return compared
 
@@ -236,7 +236,7 @@ def save(step, entry, monkeypatch, path):
 def test_what_is_saved_of_a_session_has_its_edits(edited, project, tmp_path, monkeypatch, notices):
     session = project.session
     assert "before the edits" in edited.summary.text()
-    expected = vi_curve(session.edited_tree(), project.gold)
+    expected = vi_curve(session.tree, project.gold)
     save(edited, "Curve as CSV…", monkeypatch, tmp_path / "c.csv")
     written = pd.read_csv(tmp_path / "c.csv")
     np.testing.assert_allclose(written["vi"], expected["vi"])
@@ -270,7 +270,7 @@ def test_plots_of_a_session_have_a_curve_with_its_edits(edited, project, tmp_pat
     assert list(curves.split._curves) == ["mean", "mean, edited"]
     assert "A curve with the edits" in edited.summary.text()
     # What is seen lies on it.
-    at = state_at(vi_curve(project.session.edited_tree(), project.gold), project.threshold)
+    at = state_at(vi_curve(project.session.tree, project.gold), project.threshold)
     assert curves.errors() == pytest.approx((at["false_merge"], at["false_split"]))
     project.threshold = 0.31  # a look elsewhere is no edit
     follow(edited)

@@ -168,7 +168,7 @@ def test_a_name_and_a_review_are_entered_in_the_table(hands):
     hands.settle()
     QTest.qWait(250)
     hands.settle()
-    mark = hands.project.session.mark(hands.project.id_of(name))
+    mark = hands.project.session.marks.of(hands.project.id_of(name))
     assert (mark.name, mark.reviewed) == ("axon", True)
     assert model.data(model.index(model.row_of(name), NAME)) == "axon"
     segments.search.setText("axo")
@@ -221,7 +221,7 @@ def test_marks_of_the_active_segment(hands):
     QTest.keyClick(details.comment, Qt.Key.Key_Return)
     QTest.mouseClick(details.reviewed, LEFT, pos=details.reviewed.rect().center() * 0.2)
     hands.settle()
-    mark = hands.project.session.mark(segment)
+    mark = hands.project.session.marks.of(segment)
     assert (mark.name, mark.comment) == ("soma", "looks right")
     assert len(hands.project.session.history) == 2 + mark.reviewed
     hands.click(hands.pixel_of(hands.superpixels_of(hands.largest(2)[1])[0]))

@@ -38,7 +38,7 @@ def press(hands, letter):
 
 def test_the_first_question_is_the_first_suggestion_and_the_view_flies_there(hands, dock, asked):
     session = hands.project.session
-    first = session.suggestions(1)[0]
+    first = session.queue.next(1)[0]
     assert asked.current.superpixels == first.superpixels
     assert dock.queue.question.text() == first.question
     world = hands.project.placement.to_world(first.position)
@@ -88,7 +88,7 @@ def test_answers_survive_a_restart(hands, asked):
     hands.project.close_session()
     assert not asked.on
     with agglo.Session.open(path) as again:
-        assert first not in [one.superpixels for one in again.suggestions(20)]
+        assert first not in [one.superpixels for one in again.queue.next(20)]
 
 
 def test_filters(hands, dock, asked):

@@ -127,7 +127,7 @@ def test_opened_again_all_is_as_it_was(hands, make_napari_viewer):
     project.threshold = 0.3
     settle(project)
     np.testing.assert_array_equal(project.table(), table)
-    assert project.session.can_undo
+    assert project.session.history.can_undo
     assert project.gold is not None
     project.jobs.close()
     project.close()
@@ -246,7 +246,7 @@ def test_an_edit_that_is_not_saved_is_shown_in_red(hands, monkeypatch):
     monkeypatch.undo()
     hands.press("U")
     assert "NOT SAVED" not in hands.step.bar.saved.text()
-    assert session.mark(hands.project.id_of(hands.project.active)).reviewed
+    assert session.marks.of(hands.project.id_of(hands.project.active)).reviewed
 
 
 def test_the_dock_closed_and_opened_again(hands, viewer):

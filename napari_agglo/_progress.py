@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from napari_agglo.errors import InvalidInput
+
 
 @dataclass(frozen=True)
 class Progress:
@@ -31,7 +33,18 @@ ProgressCallback = Callable[[Progress], object]
 def report(progress: ProgressCallback | None, stage: str, done: int, total: int) -> None:
     """Tell `progress`, if there is one; it may raise `Cancelled`."""
     if progress is not None:
+        check_progress(progress)
         progress(Progress(stage, done, total))
+
+
+def check_progress(progress: object) -> None:
+    """Refuse what cannot be called; ``progress=True`` is an easy mistake."""
+    if progress is not None and not callable(progress):
+        raise InvalidInput(
+            f"`progress` must be a function that takes a Progress, got {progress!r}",
+            argument="progress",
+            remedy="pass a function such as print, or leave it out",
+        )
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,9 +14,9 @@ from napari_agglo.agglomeration._adjacency import edge_records, link
 from napari_agglo.agglomeration._mean import mean_queue, merge_by_mean
 from napari_agglo.agglomeration._merge_tree import MergeTree
 from napari_agglo.agglomeration._rescoring import edge_queue, fill_queue, merge_by_rescoring
-from napari_agglo.errors import InvalidInput, is_whole
+from napari_agglo.errors import InvalidInput, SetOption, is_whole
 from napari_agglo.features import FeatureState, feature_state
-from napari_agglo.graph import RegionGraph
+from napari_agglo.graph import RegionGraph, as_graph
 from napari_agglo.policy import (
     CHUNK,
     MEAN,
@@ -26,6 +26,9 @@ from napari_agglo.policy import (
     no_features,
     policy_features,
 )
+
+if TYPE_CHECKING:
+    import networkx as nx
 
 # Constraints as edges: what must not merge is a boundary that is never offered to the policy.
 #
@@ -45,7 +48,11 @@ def constrained_edges(
     if locked is not None:
         is_locked = np.zeros(graph.n_regions + 1, np.bool_)
         if not isinstance(locked, Iterable):
-            raise InvalidInput(f"`locked` must be a list of ids of superpixels, got {locked!r}.")
+            raise InvalidInput(
+                f"`locked` must be a list of ids of superpixels, got {locked!r}",
+                argument="locked",
+                remedy=SetOption("locked", [locked]),
+            )
         is_locked[_dense(graph, list(locked), "locked")] = True
         forbidden = is_locked[edges[:, 0]] | is_locked[edges[:, 1]]
     if cannot_link is not None:
@@ -64,13 +71,16 @@ def constrained_edges(
 
 def _pairs(graph: RegionGraph, cannot_link: Iterable[tuple[int, int]]) -> NDArray[np.int64]:
     wanted = "`cannot_link` must hold pairs of two different superpixels, such as [(3, 8)]"
+    advice = "leave out what is no pair"
     try:
         given = [tuple(pair) for pair in cannot_link]
     except TypeError:
-        raise InvalidInput(f"{wanted}; got {cannot_link!r}.") from None
+        raise InvalidInput(
+            f"{wanted}; got {cannot_link!r}", argument="cannot_link", remedy=advice
+        ) from None
     for pair in given:
         if len(pair) != 2 or pair[0] == pair[1]:
-            raise InvalidInput(f"{wanted}; got {pair!r}, leave that one out.")
+            raise InvalidInput(f"{wanted}; got {pair!r}", argument="cannot_link", remedy=advice)
     flat = [superpixel for pair in given for superpixel in pair]
     return np.sort(_dense(graph, flat, "cannot_link").reshape(-1, 2), axis=1)
 
@@ -79,14 +89,20 @@ def _dense(graph: RegionGraph, ids: list[int], name: str) -> NDArray[np.int64]:
     """Dense ids of the user's; refuse 0 and ids that the image does not have."""
     for superpixel in ids:
         if not (is_whole(superpixel) and 0 < superpixel < 2**64):
-            raise InvalidInput(f"`{name}` must hold ids of superpixels, got {superpixel!r}.")
+            raise InvalidInput(
+                f"`{name}` must hold ids of superpixels, got {superpixel!r}",
+                argument=name,
+                remedy="take ids from the label image",
+            )
     wanted = np.array(ids, np.uint64)
     at = np.minimum(np.searchsorted(graph.ids, wanted), graph.n_regions)
     missing = wanted[graph.ids[at] != wanted]
     if len(missing):
         raise InvalidInput(
             f"`{name}` names {len(missing)} superpixels that the image does not have, "
-            f"the first being {missing[0]}; take ids from the label image."
+            f"the first being {missing[0]}",
+            argument=name,
+            remedy="take ids from the label image",
         )
     return at.astype(np.int64)
 
@@ -239,7 +255,7 @@ def _run(
 
 
 def agglomerate(
-    graph: RegionGraph,
+    graph: RegionGraph | nx.Graph[Any] | tuple[Any, Any],
     policy: Policy | str = "mean",
     *,
     seed: int = 0,
@@ -255,8 +271,10 @@ def agglomerate(
 
     Parameters
     ----------
-    graph : RegionGraph
-        What to agglomerate; it is not changed.
+    graph : RegionGraph, networkx.Graph, or pair (edges, weights)
+        The regions and boundaries; it is not changed. Of a networkx graph the attribute "weight" is
+        taken (`RegionGraph.from_networkx`), and pairs of ids with a weight each make a graph too
+        (`RegionGraph.from_edges`).
     policy : Policy or str
         ``"mean"`` (of the cue "boundary"), ``"random"``, or a policy.
     seed : int
@@ -286,11 +304,7 @@ def agglomerate(
     >>> agglomerate(region_graph(superpixels, boundary), cannot_link=[(1, 4)]).segment(1.0)
     array([[1, 1, 1, 4]])
     """
-    if not isinstance(graph, RegionGraph):
-        raise InvalidInput(
-            f"`graph` must be a RegionGraph, got {type(graph).__name__}; make one with "
-            "region_graph(superpixels, cues)."
-        )
+    graph = as_graph(graph)
     merges = merge_greedily(
         graph,
         as_policy(policy, seed),
@@ -298,6 +312,6 @@ def agglomerate(
         locked=locked,
         progress=progress,
     )
-    return MergeTree(
+    return MergeTree._of(
         graph.superpixels, merges.winners, merges.losers, merges.priorities, graph.sizes
     )

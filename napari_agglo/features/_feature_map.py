@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from napari_agglo._numba import kernel
-from napari_agglo.errors import InvalidInput
+from napari_agglo.errors import InvalidInput, SetOption
 from napari_agglo.features._kernels import FeatureState, assemble, fill_edge, fill_node
 from napari_agglo.graph import RegionGraph
 
@@ -49,9 +49,11 @@ class FeatureMap:
     bins: int
 
     def __post_init__(self) -> None:
-        if self.preset not in PRESETS:
+        if not (isinstance(self.preset, str) and self.preset in PRESETS):
             raise InvalidInput(
-                f"`preset` must be one of {', '.join(PRESETS)}; got {self.preset!r}."
+                f"`preset` must be one of {', '.join(PRESETS)}; got {self.preset!r}",
+                argument="preset",
+                remedy=SetOption("preset", "em"),
             )
 
     @property
@@ -104,8 +106,9 @@ def feature_map(graph: RegionGraph, preset: str = "em") -> FeatureMap:
     """Return the feature map of a preset for the cues of `graph`."""
     if graph.layout.powers == 1:
         raise InvalidInput(
-            "`graph` has only the means of its cues, and features need all statistics; "
-            "build it with statistics='all'."
+            "`graph` has only the means of its cues, and features need all statistics",
+            argument="graph",
+            remedy=SetOption("statistics", "all"),
         )
     return FeatureMap(preset, graph.cue_names, graph.layout.bins)
 

@@ -5,12 +5,14 @@ from napari_agglo.graph._contract import contracted, merge_boundaries, merge_reg
 from napari_agglo.graph._divide import Division, divide, divided, pieces_to_runs, runs_to_pieces
 from napari_agglo.graph._pieces import Pieces, superpixel_pieces
 from napari_agglo.graph._region_graph import Layout, RegionGraph, edge_positions, edges_within
+from napari_agglo.graph._weighted_edges import as_graph
 
 __all__ = [
     "Division",
     "Layout",
     "Pieces",
     "RegionGraph",
+    "as_graph",
     "contracted",
     "divide",
     "divided",

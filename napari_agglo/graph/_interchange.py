@@ -72,7 +72,8 @@ def boundary_columns(
     cue_means: NDArray[np.float64],
 ) -> dict[str, NDArray[Any]]:
     """Return the columns of a table of boundaries between regions, or unions of regions."""
-    columns: dict[str, NDArray[Any]] = {"u": ids[:, 0], "v": ids[:, 1], "faces": faces.sum(axis=1)}
+    columns: dict[str, NDArray[Any]] = {"u": ids[:, 0], "v": ids[:, 1]}
+    columns["faces"] = faces.sum(axis=1) // graph.face_parts
     columns["area"] = faces @ graph.face_areas()
     return columns | {f"{n}_mean": cue_means[:, cue] for cue, n in enumerate(graph.cue_names)}
 

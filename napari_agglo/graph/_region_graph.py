@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from napari_agglo._numba import inlined, kernel
-from napari_agglo.errors import InvalidInput
+from napari_agglo.errors import InvalidInput, SetOption
 from napari_agglo.volumes import DenseLabels
 
 if TYPE_CHECKING:
@@ -244,6 +244,9 @@ class RegionGraph:
     cues : ndarray of uint8, shape (number of cues, number of pixels), optional
         The cues as they were added up, 0..255, in C order and read-only; None if the graph did not
         keep them. Only dividing a superpixel needs them.
+    face_parts : int
+        Number of parts that a face is counted in; 1 but for a graph of given weights, whose means
+        are as fine as these parts (`from_edges`).
     """
 
     superpixels: DenseLabels
@@ -257,6 +260,91 @@ class RegionGraph:
     boxes: NDArray[np.int32]
     dams: bool = False
     cues: NDArray[np.uint8] | None = None
+    face_parts: int = 1
+
+    @classmethod
+    def from_edges(
+        cls,
+        edges: Any,
+        weights: Any,
+        *,
+        contacts: Any = None,
+        superpixels: Any = None,
+        spacing: Any = None,
+    ) -> RegionGraph:
+        """Return a graph of given edges and weights, to be merged by the mean of the weights.
+
+        The weights are the cue "boundary", in their own units. Where regions merge, the weight of
+        a boundary between them is the mean of the weights of its edges, each counted as often as
+        its contact is large. Low merges first: for affinities, pass ``1 - affinities``.
+
+        Parameters
+        ----------
+        edges : array of int, shape (m, 2)
+            Ids of the two regions of each edge, 1 or more. Parallel edges become one.
+        weights : array of float, shape (m,)
+            Finite, 0 or more; kept to nine digits or so.
+        contacts : array of int, shape (m,), optional
+            Size of each boundary, such as its number of faces; 1 each by default.
+        superpixels : array of int, optional
+            The label image whose ids the edges name, for segmentations and sessions. Without it
+            each region is one pixel of a one-dimensional image, in the order of the ids.
+        spacing : sequence of float, optional
+            Size of a pixel along each axis of `superpixels`.
+
+        Examples
+        --------
+        >>> import napari_agglo as agglo
+        >>> graph = agglo.RegionGraph.from_edges([(1, 2), (2, 5), (1, 5)], [0.25, 4.0, 2.0])
+        >>> tree = agglo.agglomerate(graph)
+        >>> tree.thresholds()
+        array([0.25, 3.  ])
+        >>> tree.segment(1)
+        array([1, 1, 5])
+        """
+        from napari_agglo.graph._weighted_edges import from_edges
+
+        return from_edges(
+            edges, weights, contacts=contacts, superpixels=superpixels, spacing=spacing
+        )
+
+    @classmethod
+    def from_networkx(
+        cls,
+        graph: nx.Graph[Any],
+        weight: str = "weight",
+        *,
+        contact: str | None = None,
+        superpixels: Any = None,
+        spacing: Any = None,
+    ) -> RegionGraph:
+        """Return a graph of the edges of a networkx graph, as `from_edges` does.
+
+        Parameters
+        ----------
+        graph : networkx.Graph
+            Its nodes are ids of regions, whole numbers of 1 or more.
+        weight : str
+            The attribute of the edges that is their weight.
+        contact : str, optional
+            The attribute that is the size of the boundary; 1 each by default.
+        superpixels, spacing : optional
+            As for `from_edges`.
+
+        Examples
+        --------
+        >>> import networkx as nx
+        >>> import napari_agglo as agglo
+        >>> path = nx.Graph()
+        >>> path.add_weighted_edges_from([(1, 2, 0.1), (2, 3, 0.9)])
+        >>> agglo.agglomerate(agglo.RegionGraph.from_networkx(path)).segment(0.5)
+        array([1, 1, 3])
+        """
+        from napari_agglo.graph._weighted_edges import from_networkx
+
+        return from_networkx(
+            graph, weight, contact=contact, superpixels=superpixels, spacing=spacing
+        )
 
     def __repr__(self) -> str:
         cues = ", ".join(self.cue_names) or "none"
@@ -289,10 +377,9 @@ class RegionGraph:
         """Return the position of the cue `name`; refuse a name that the graph does not have."""
         if name not in self.cue_names:
             raise InvalidInput(
-                f"This graph has no cue {name!r}",
-                remedy=(
-                    f"it has {list(self.cue_names)}. Build it again with cues={{{name!r}: ...}}}}"
-                ),
+                f"This graph has no cue {name!r}; it has {list(self.cue_names)}",
+                argument="cue",
+                remedy=SetOption("cues", key=name),
             )
         return self.cue_names.index(name)
 
@@ -314,9 +401,10 @@ class RegionGraph:
         return self.boundaries[:, self.layout.faces] @ self.face_areas()
 
     def face_areas(self) -> NDArray[np.float64]:
-        """Area of one face perpendicular to each axis, from the spacing of the others."""
+        """Area of one part of a face perpendicular to each axis, from the spacing of the others."""
         spacing = np.asarray(self.spacing)
-        return np.array([np.delete(spacing, axis).prod() for axis in range(len(spacing))])
+        areas = np.array([np.delete(spacing, axis).prod() for axis in range(len(spacing))])
+        return areas / self.face_parts
 
     def centroids(self) -> NDArray[np.float64]:
         """Mean pixel index of each dense id, shape (n + 1, ndim); NaN for "no region"."""

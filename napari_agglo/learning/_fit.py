@@ -112,7 +112,9 @@ def fit(
         which = "none" if len(wrong) == 0 else "merges" if wrong[0] == 0 else "boundaries to keep"
         raise InvalidInput(
             "`gold` gives no examples of both kinds (pairs to merge and pairs to keep apart), only "
-            f"{which}. It must annotate at least two segments, one of them of several superpixels."
+            f"{which}",
+            argument="gold",
+            remedy="annotate at least two segments, one of them of several superpixels",
         )
     if classifier == "logistic":
         return _fit_logistic(examples.rows, wrong, progress, stage)

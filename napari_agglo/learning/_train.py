@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from napari_agglo._progress import ProgressCallback, TrainingProgress
-from napari_agglo.errors import InvalidInput
+from napari_agglo._progress import ProgressCallback, TrainingProgress, check_progress
+from napari_agglo.errors import InvalidInput, SetOption, is_whole
 from napari_agglo.features import FeatureMap, feature_map
 from napari_agglo.graph import RegionGraph
 from napari_agglo.learning._fit import (
@@ -25,13 +25,27 @@ from napari_agglo.learning._fit import (
 from napari_agglo.learning._training_volume import Lesson, lesson
 from napari_agglo.policy import LearnedPolicy, MeanPolicy, Policy, as_policy
 
-# What training is given: volumes with their gold standards, and further examples, all checked.
+# The arguments of a training, checked: volumes with their gold standards, and further examples.
 
 
 def choose(name: str, given: str, known: Sequence[str]) -> None:
     """Refuse a word that is not one of `known`."""
-    if given not in known:
-        raise InvalidInput(f"`{name}` must be one of {', '.join(known)}; got {given!r}.")
+    if not (isinstance(given, str) and given in known):
+        raise InvalidInput(
+            f"`{name}` must be one of {', '.join(known)}; got {given!r}",
+            argument=name,
+            remedy=SetOption(name, known[0]),
+        )
+
+
+def choose_count(name: str, given: object, most: int) -> None:
+    """Refuse what is not a whole number from 0 to `most`."""
+    if not (is_whole(given) and 0 <= given <= most):  # type: ignore[operator]
+        raise InvalidInput(
+            f"`{name}` must be a whole number from 0 to {most}, got {given!r}",
+            argument=name,
+            remedy=SetOption(name, min(5, most)),
+        )
 
 
 def extra_examples(given: tuple[Any, Any] | None, features: FeatureMap, first: int) -> Examples:
@@ -45,10 +59,16 @@ def extra_examples(given: tuple[Any, Any] | None, features: FeatureMap, first: i
     if rows.ndim != 2 or rows.shape[1] != features.width or len(rows) != len(labels):
         raise InvalidInput(
             f"`extra` must be rows of the {features.width} features of {features.preset!r} and a "
-            f"label for each, got arrays of shape {rows.shape} and {labels.shape}."
+            f"label for each, got arrays of shape {rows.shape} and {labels.shape}",
+            argument="extra",
+            remedy="pass rows of feature_matrix(graph, features) and -1 or +1 for each",
         )
     if not (np.isfinite(rows).all() and np.isin(labels, (-1, 1)).all()):
-        raise InvalidInput("`extra` must have finite features and labels of -1 (merge) or +1.")
+        raise InvalidInput(
+            "`extra` must have finite features and labels of -1 (merge) or +1",
+            argument="extra",
+            remedy="leave other rows out",
+        )
     owners = np.unique(rows, axis=0, return_inverse=True)[1].reshape(-1)
     return Examples(rows, labels.astype(np.int8), first + owners)
 
@@ -57,17 +77,34 @@ def lessons_of(graph: Any, gold: Any, mask: Any) -> list[Lesson]:
     """Return the volumes to learn from, compared with their gold standards."""
     if isinstance(graph, RegionGraph):
         if gold is None:
-            raise InvalidInput("`gold` is missing: train(graph, gold) needs a gold standard.")
+            raise InvalidInput(
+                "`gold` is missing: train(graph, gold) needs a gold standard",
+                argument="gold",
+                remedy=SetOption("gold"),
+            )
         given = [(graph, gold)]
     else:
-        given = [tuple(one) for one in graph]
-        if gold is not None or not given or any(len(one) != 2 for one in given):
+        given = list(graph) if isinstance(graph, Iterable) else []
+        pairs = all(
+            isinstance(one, (tuple, list)) and len(one) == 2 and isinstance(one[0], RegionGraph)
+            for one in given
+        )
+        if gold is not None or not given or not pairs:
+            one_pair = len(given) == 2 and isinstance(given[0], RegionGraph)
             raise InvalidInput(
                 "`graph` must be a RegionGraph with its `gold`, or a list of pairs "
-                "(graph, gold) and no `gold`."
+                f"(graph, gold) and no `gold`; got {type(graph).__name__}",
+                argument="graph",
+                remedy="pass the pair as two arguments, train(graph, gold), or in a list"
+                if one_pair
+                else "make a graph with region_graph(superpixels, cues)",
             )
         if mask is not None and len(given) > 1:
-            raise InvalidInput("`mask` is for one volume; set gold to 0 where it is not annotated.")
+            raise InvalidInput(
+                "`mask` is for one volume",
+                argument="mask",
+                remedy="set gold to 0 where it is not annotated",
+            )
     out: list[Lesson] = []
     owners = 0
     for one, truth in given:
@@ -75,7 +112,9 @@ def lessons_of(graph: Any, gold: Any, mask: Any) -> list[Lesson]:
         if one.cue_names != first.cue_names or one.layout != first.layout:
             raise InvalidInput(
                 "All graphs must have the same cues, bins and number of axes; got "
-                f"{first.cue_names}, {first.layout} and {one.cue_names}, {one.layout}."
+                f"{first.cue_names}, {first.layout} and {one.cue_names}, {one.layout}",
+                argument="graph",
+                remedy="build all graphs alike",
             )
         golds = list(truth) if isinstance(truth, (list, tuple)) else [truth]
         out.append(lesson(one, golds, mask, owners))
@@ -167,10 +206,9 @@ def train(
     choose("strategy", strategy, STRATEGIES)
     choose("start", start, _STARTS)
     choose("classifier", classifier, _CLASSIFIERS)
-    if not (isinstance(epochs, (int, np.integer)) and 0 <= epochs <= 1000):
-        raise InvalidInput(f"`epochs` must be a whole number from 0 to 1000, got {epochs!r}.")
-    if not (isinstance(seed, (int, np.integer)) and 0 <= seed < 2**32):
-        raise InvalidInput(f"`seed` must be a whole number from 0 to {2**32 - 1}, got {seed!r}.")
+    choose_count("epochs", epochs, 1000)
+    choose_count("seed", seed, 2**32 - 1)
+    check_progress(progress)
     lessons = lessons_of(graph, gold, mask)
     features = feature_map(lessons[0].graph, preset)
     training = _Training(
@@ -185,7 +223,6 @@ def train(
         each_epoch,
         progress,
     )
-    began = time.perf_counter()
     fitted, examples = training.run(strategy, start)
     record = {
         "strategy": strategy,
@@ -203,8 +240,6 @@ def train(
         "extra_examples": len(training.extra),
         "to_merge": int((examples.labels < 0).sum()),
         "history": training.history,
-        "seconds": round(time.perf_counter() - began, 3),
-        "seconds_fitting": round(training.fitting, 3),
         **judgement(fitted, examples, features, held_out_scores(fitted, examples)),
     }
     return LearnedPolicy(features, fitted.model, record)
@@ -238,7 +273,6 @@ class _Training:
         self.progress = progress
         self.history: list[dict[str, int]] = []
         self.n_owners = sum(one.n_owners for one in lessons) + len(extra)
-        self.fitting = 0.0
         self._began = time.perf_counter()
 
     def run(self, strategy: str, start: str) -> tuple[Fitted, Examples]:
@@ -296,8 +330,7 @@ class _Training:
         def tell(said: Any) -> None:
             self._tell("fit", epoch, said.done, said.total, len(examples))
 
-        began = time.perf_counter()
-        fitted = fit(
+        return fit(
             examples,
             self.classifier,
             self.settings,
@@ -306,8 +339,6 @@ class _Training:
             tell,
             "fit",
         )
-        self.fitting += time.perf_counter() - began
-        return fitted
 
     def _tell(self, stage: str, epoch: int, done: int, total: int, examples: int) -> None:
         if self.progress is None:

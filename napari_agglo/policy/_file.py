@@ -76,7 +76,11 @@ def load_policy(path: str | PathLike[str]) -> LearnedPolicy:
     """
     source = Path(path)
     if not source.is_file():
-        raise InvalidInput(f"There is no policy file {source}; train one, or correct the path.")
+        raise InvalidInput(
+            f"There is no policy file {source}",
+            argument="path",
+            remedy="train a policy, or correct the path",
+        )
     try:
         with zipfile.ZipFile(source) as archive:
             header = _header(_member(archive, "header", "|u1"))
@@ -86,8 +90,9 @@ def load_policy(path: str | PathLike[str]) -> LearnedPolicy:
         raise InvalidInput(f"{source} cannot be used as a policy: {error}") from error
     except Exception as error:  # zip and npy readers raise a dozen kinds of error on damage
         raise InvalidInput(
-            f"{source} is not a policy file, or is damaged ({type(error).__name__}: {error}); "
-            "train the policy again or take another copy."
+            f"{source} is not a policy file, or is damaged ({type(error).__name__}: {error})",
+            argument="path",
+            remedy="train the policy again or take another copy",
         ) from error
     try:
         features = FeatureMap(header["preset"], tuple(header["cues"]), header["bins"])

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from napari_agglo._numba.hash_tables import uniform
 from napari_agglo._registry import Registry
-from napari_agglo.errors import InvalidInput, is_whole
+from napari_agglo.errors import InvalidInput, SetOption, is_whole
 from napari_agglo.features import FeatureMap, feature_matrix
 from napari_agglo.graph import RegionGraph
 from napari_agglo.policy._model import FOREST, LOGISTIC, MEAN, RANDOM, Forest, Model
@@ -129,9 +129,9 @@ class LearnedPolicy:
             wrong.append(f"bins={graph.layout.bins} where the policy has {self.features.bins}")
         if wrong:
             raise InvalidInput(
-                "This policy was not trained for such a graph: it has "
-                + " and ".join(wrong)
-                + ". Build the graph as for the training."
+                f"This policy was not trained for such a graph: it has {' and '.join(wrong)}",
+                argument="policy",
+                remedy="build the graph as for the training",
             )
 
     def score(self, graph: RegionGraph) -> NDArray[np.float64]:
@@ -155,7 +155,16 @@ class LearnedPolicy:
         }
 
     def save(self, path: str | PathLike[str]) -> Path:
-        """Write the policy as one ``.npz`` file, whole or not at all; `load_policy` reads it."""
+        """Write the policy as one ``.npz`` file, whole or not at all; `load_policy` reads it.
+
+        The same training gives the same bytes.
+        """
+        if not str(path).endswith(".npz"):
+            raise InvalidInput(
+                f"`path` must end in .npz, got {str(path)!r}",
+                argument="path",
+                remedy=SetOption("path", str(Path(path).with_suffix(".npz"))),
+            )
         from napari_agglo.policy._file import save_policy
 
         return save_policy(self, path)
@@ -190,7 +199,7 @@ class MeanPolicy:
     def from_json(cls, words: dict[str, Any]) -> MeanPolicy:
         """Return the policy that `to_json` described."""
         if not isinstance(words.get("cue"), str):
-            raise InvalidInput(f"The policy 'mean' needs the name of a cue, got {words!r}")
+            raise InvalidInput(f"The policy 'mean' needs the name of a cue, got {words!r}.")
         return cls(words["cue"])
 
 

@@ -140,3 +140,11 @@ def test_pickles_are_not_opened(tmp_path):
         load_policy(tmp_path / "p.npz")
     with pytest.raises(InvalidInput, match="There is no policy file"):
         load_policy(tmp_path / "none.npz")
+
+
+def test_another_ending_is_refused(policy, tmp_path):
+    with pytest.raises(InvalidInput) as refusal:
+        policy.save(tmp_path / "p.pkl")
+    assert refusal.value.argument == "path"
+    assert refusal.value.remedy.value == str(tmp_path / "p.npz")
+    assert not list(tmp_path.iterdir())

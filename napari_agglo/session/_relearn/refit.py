@@ -15,7 +15,6 @@ exceptions. From the edits alone, without a training set, a policy learns nothin
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from typing import Any
@@ -225,7 +224,6 @@ def _alone(
     progress: ProgressCallback | None,
 ) -> LearnedPolicy:
     """Fit a policy to the edits and nothing else."""
-    began = time.perf_counter()
     fitted = fit(given, classifier, settings, len(given), seed, progress, "fit")
     record = {
         "strategy": "edits",
@@ -237,7 +235,6 @@ def _alone(
         "examples": len(given),
         "extra_examples": len(given),
         "to_merge": int((given.labels < 0).sum()),
-        "seconds": round(time.perf_counter() - began, 3),
         **judgement(fitted, given, features, held_out_scores(fitted, given)),
     }
     return LearnedPolicy(features, fitted.model, record)

@@ -39,6 +39,8 @@ def described(graph: RegionGraph) -> dict[str, Any]:
         "bins": graph.layout.bins,
         "powers": graph.layout.powers,
         "dams": graph.dams,
+        # Written only where it is not 1, so that the manifests of other graphs stay as they were.
+        **({"face_parts": graph.face_parts} if graph.face_parts != 1 else {}),
     }
 
 
@@ -73,6 +75,7 @@ def unpacked(superpixels: DenseLabels, graph: Mapping[str, Any], arrays: Arrays)
         layout=layout,
         **{name: arrays[name] for name in STATISTICS},
         dams=bool(graph["dams"]),
+        face_parts=graph.get("face_parts", 1),
         cues=cues,
     )
 

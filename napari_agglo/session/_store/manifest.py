@@ -243,6 +243,7 @@ def _checked_graph(said: Any) -> dict[str, Any]:
         and 0 <= _whole(graph["bins"]) <= 256
         and graph["powers"] in (1, 4)
         and isinstance(graph["dams"], bool)
+        and 1 <= _whole(graph.get("face_parts", 1)) <= 2**31
     )
     if not right:
         raise ValueError("`graph` does not describe one")

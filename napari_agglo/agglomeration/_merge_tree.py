@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from napari_agglo._numba import kernel
-from napari_agglo.errors import InvalidInput, is_number, is_whole
+from napari_agglo.errors import ConvertTo, InvalidInput, SetOption, is_number, is_whole
 from napari_agglo.volumes import DenseLabels, replacing
 
 if TYPE_CHECKING:
@@ -123,11 +123,16 @@ class Heritage(NamedTuple):
 class MergeTree:
     """A hierarchy of partitions of a label image.
 
-    In `winners` and `losers` a *region* goes by the dense id of its smallest superpixel. Its
-    *name*, by which it is seen in a label image, is handed down: of two regions that merge, the one
-    of more pixels passes its name on (of two equal ones the winner does), so that a large segment
-    keeps its name while it takes in small ones. A *node* is a region at one moment: nodes 1..n are
-    the superpixels, node n + 1 + k is what merge k made.
+    A *region* has the dense id of its smallest superpixel. Of the two regions of a merge the
+    *winner* has the smaller id, which becomes that of the merged region, and the *loser* the larger
+    one, whatever their sizes; winner and loser mean this everywhere.
+
+    A region also has a *name*, the label that a label image has there. The region of more pixels
+    (of equal ones the winner) hands its name down, so that a large segment keeps its name while it
+    takes in small ones.
+
+    A *node* is a region at one moment: nodes 1..n are the superpixels, node n + 1 + k is what merge
+    k made.
 
     Parameters
     ----------
@@ -161,35 +166,84 @@ class MergeTree:
     sizes: NDArray[np.int64] | None = None
 
     def __post_init__(self) -> None:
+        # The door for merges from elsewhere: the kernels trust all of this.
+        if not isinstance(self.superpixels, DenseLabels):
+            raise InvalidInput(
+                f"`superpixels` must be DenseLabels, got {type(self.superpixels).__name__}",
+                argument="superpixels",
+                remedy="pass graph.superpixels or napari_agglo.volumes.dense_labels(labels)",
+            )
+        for name in ("winners", "losers", "priorities"):
+            part, kinds = getattr(self, name), "iuf" if name == "priorities" else "iu"
+            if not (isinstance(part, np.ndarray) and part.ndim == 1 and part.dtype.kind in kinds):
+                raise InvalidInput(
+                    f"`{name}` must be a one-dimensional array of numbers, got "
+                    f"{type(part).__name__}",
+                    argument=name,
+                    remedy=ConvertTo("float64" if name == "priorities" else "int64"),
+                )
         m = len(self.winners)
         if not len(self.losers) == len(self.priorities) == m:
             raise InvalidInput(
                 "`winners`, `losers` and `priorities` must be of one length, got "
-                f"{m}, {len(self.losers)} and {len(self.priorities)}."
+                f"{m}, {len(self.losers)} and {len(self.priorities)}",
+                argument="priorities",
+                remedy="pass three values for each merge",
             )
         if self.sizes is not None and np.shape(self.sizes) != (self.n_superpixels + 1,):
             raise InvalidInput(
                 f"`sizes` must have a number for 0 and each of {self.n_superpixels} superpixels, "
-                f"got shape {np.shape(self.sizes)}."
+                f"got shape {np.shape(self.sizes)}",
+                argument="sizes",
+                remedy="leave it out, and pixels are counted",
             )
         if m == 0:
             return
-        # The kernels trust these.
         right = (self.winners >= 1) & (self.winners < self.losers)
         right &= self.losers <= self.n_superpixels
         if not right.all():
             k = int(np.argmin(right))
             raise InvalidInput(
                 f"Merge {k} must have 1 <= winner < loser <= {self.n_superpixels}, the number of "
-                f"superpixels; got winner {self.winners[k]} and loser {self.losers[k]}."
+                f"superpixels; got winner {self.winners[k]} and loser {self.losers[k]}",
+                argument="winners",
+                remedy="number regions by their smallest superpixel, the winner's being smaller",
             )
         order = np.arange(m)
         lost = np.full(self.n_superpixels + 1, m, np.int64)
         lost[self.losers] = order  # of a region that loses twice, the last time stands
         if (lost[self.losers] != order).any() or (lost[self.winners] < order).any():
-            raise InvalidInput("A region that has lost a merge must not appear in a later one.")
+            raise InvalidInput(
+                "A region that has lost a merge must not appear in a later one",
+                argument="losers",
+                remedy="name the winner of that merge instead",
+            )
         if np.isnan(self.priorities).any():
-            raise InvalidInput("`priorities` must be numbers; some are NaN.")
+            raise InvalidInput(
+                "`priorities` must be numbers, and some are NaN",
+                argument="priorities",
+                remedy="leave such merges out",
+            )
+
+    @classmethod
+    def _of(
+        cls,
+        superpixels: DenseLabels,
+        winners: NDArray[np.int64],
+        losers: NDArray[np.int64],
+        priorities: NDArray[np.float64],
+        sizes: NDArray[np.int64] | None = None,
+    ) -> MergeTree:
+        """Return the tree of merges that a loop of this package has just made, unchecked."""
+        tree = object.__new__(cls)
+        tree.__dict__.update(
+            superpixels=superpixels,
+            winners=winners,
+            losers=losers,
+            priorities=priorities,
+            sizes=sizes,
+        )
+        return tree
 
     def __repr__(self) -> str:
         span = ""
@@ -223,7 +277,9 @@ class MergeTree:
         """Return the number of merges that are done at `threshold`."""
         if not is_number(threshold):
             raise InvalidInput(
-                f"`threshold` must be a number, got {threshold!r}; choose one such as 0.5."
+                f"`threshold` must be a number, got {threshold!r}",
+                argument="threshold",
+                remedy="choose one such as 0.5",
             )
         return int(np.searchsorted(self.heights, threshold, side="right"))
 
@@ -275,7 +331,8 @@ class MergeTree:
         Parameters
         ----------
         threshold, merges : optional
-            As for `lut`.
+            As for `lut`. Of a tree whose priorities lie in [0, 1], a threshold outside is refused,
+            for it is not one; ``inf`` does all merges.
         index : optional
             Which part of the image to return, as in ``image[index]``; only that part is computed.
 
@@ -285,6 +342,8 @@ class MergeTree:
             Labels in the user's ids and type: each segment has the id of one of its superpixels,
             and while it takes in smaller ones keeps it.
         """
+        if threshold is not None and is_number(threshold):
+            self._check_range(threshold)
         table = self._ids[self.lut(threshold, merges=merges)]
         part = self.superpixels.image[index]
         out = np.empty(np.shape(part), table.dtype)
@@ -348,6 +407,18 @@ class MergeTree:
         merge = self._node(node) - self.n_superpixels - 1
         return float(self.heights[merge]) if merge >= 0 else -np.inf
 
+    def _check_range(self, threshold: float) -> None:
+        """Refuse a finite threshold outside [0, 1] where every priority is inside."""
+        outside = np.isfinite(threshold) and not 0 <= threshold <= 1
+        if outside and self.n_merges and self.priorities.min() >= 0 and self.heights[-1] <= 1:
+            count = float(threshold).is_integer() and 1 < threshold <= self.n_merges
+            raise InvalidInput(
+                f"`threshold` must be from 0 to 1, as the priorities of this tree are; got "
+                f"{threshold!r}",
+                argument="threshold",
+                remedy=SetOption("merges", int(threshold)) if count else "choose one such as 0.5",
+            )
+
     def to_csv(self, path: str | PathLike[str]) -> Path:
         """Write the merges as a table, in order and in the user's ids, whole or not at all.
 
@@ -373,10 +444,16 @@ class MergeTree:
         if merges is None:
             return self.n_merges_at(0.5 if threshold is None else threshold)
         if threshold is not None:
-            raise InvalidInput("Give `threshold` or `merges`, not both.")
+            raise InvalidInput(
+                "Give `threshold` or `merges`, not both",
+                argument="merges",
+                remedy="leave one of them out",
+            )
         if not (is_whole(merges) and 0 <= merges <= self.n_merges):
             raise InvalidInput(
-                f"`merges` must be 0 to {self.n_merges}, the merges of this tree; got {merges!r}."
+                f"`merges` must be 0 to {self.n_merges}, the merges of this tree; got {merges!r}",
+                argument="merges",
+                remedy=SetOption("merges", self.n_merges),
             )
         return int(merges)
 
@@ -384,7 +461,9 @@ class MergeTree:
         if not (is_whole(node) and 1 <= node <= self.n_superpixels + self.n_merges):
             raise InvalidInput(
                 f"`node` must be 1 to {self.n_superpixels + self.n_merges}: superpixels 1 to "
-                f"{self.n_superpixels}, then one for each merge; got {node!r}."
+                f"{self.n_superpixels}, then one for each merge; got {node!r}",
+                argument="node",
+                remedy="take a node of `children` or `ancestors`",
             )
         return int(node)
 

@@ -247,3 +247,37 @@ def test_merges_that_cannot_be_are_refused(merges, words):
     labels = DenseLabels(np.array([1, 2, 3], np.uint32), ids, np.dtype(int))
     with pytest.raises(InvalidInput, match=words):
         MergeTree(labels, *(np.array(part) for part in merges))
+
+
+@pytest.mark.parametrize(
+    ("parts", "argument"),
+    [
+        ((np.array([[1, 2]]), *(np.zeros(0, int),) * 2, np.zeros(0)), "superpixels"),
+        ((None, [], np.zeros(0, int), np.zeros(0)), "winners"),
+        ((None, np.zeros(0, int), np.zeros((0, 2), int), np.zeros(0)), "losers"),
+        ((None, np.zeros(0, int), np.zeros(0, int), np.array(["a"])), "priorities"),
+        ((None, np.zeros(0), np.zeros(0, int), np.zeros(0)), "winners"),
+    ],
+)
+def test_what_is_no_array_of_merges_is_refused(parts, argument):
+    labels, *rest = parts
+    if labels is None:
+        labels = DenseLabels(np.array([1], np.uint32), np.arange(2, dtype=np.uint64), np.dtype(int))
+    with pytest.raises(InvalidInput) as refusal:
+        MergeTree(labels, *rest)
+    assert refusal.value.argument == argument
+    assert refusal.value.remedy is not None
+
+
+def test_a_threshold_that_no_priority_can_reach_is_refused():
+    boundary = np.random.default_rng(0).random((8, 8))
+    tree = agglomerate(region_graph(np.arange(1, 65).reshape(8, 8), boundary))
+    for threshold, option in ((30, "merges"), (30.0, "merges"), (5.5, None), (-1, None)):
+        with pytest.raises(InvalidInput) as refusal:
+            tree.segment(threshold)
+        assert refusal.value.argument == "threshold"
+        assert getattr(refusal.value.remedy, "option", None) == option
+    assert len(np.unique(tree.segment(np.inf))) == 1
+    assert len(np.unique(tree.segment(-np.inf))) == 64
+    above = MergeTree(tree.superpixels, tree.winners, tree.losers, tree.priorities + 4)
+    assert len(np.unique(above.segment(30))) == 1, "other priorities, other thresholds"

@@ -164,9 +164,12 @@ def train(
     start : {"flat", "mean", "random"}
         The policy of the first epoch.
     preset : {"em", "minimal", "natural"}
-        Which features.
+        The features. *em*: moments, quantiles and histograms of every cue, shape and contact.
+        *minimal*: few of them, quick, and enough for a first look. *natural*: as em, with more
+        quantiles and the angles of regions, for natural images.
     classifier : {"forest", "logistic"}
-        What is fitted.
+        The classifier. *forest*: a random forest. *logistic*: logistic regression, small and quick,
+        without combinations of features.
     settings : ForestSettings, optional
         How the forest is grown.
     near_misses : bool

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from napari_agglo._progress import ProgressCallback, report
-from napari_agglo.errors import InvalidInput
+from napari_agglo.errors import InvalidInput, SetOption
 from napari_agglo.graph import RegionGraph, region_graph
 from napari_agglo.superpixels import oversegment
 from napari_agglo.volumes import check_same_shape, dense_labels, split_components, unwrap
@@ -92,20 +92,26 @@ def settled_ranges(
         low, high, odd = _look_over(data, name, progress)
         if odd and nan == "refuse":
             raise InvalidInput(
-                f"The cue “{name}” has {odd:,} values that are not numbers (NaN or infinite); "
-                "tick “NaN is boundary” in the Data step, or choose another cue."
+                f"The cue “{name}” has {odd:,} values that are not numbers (NaN or infinite)",
+                argument=f"cues[{name!r}]",
+                remedy=(SetOption("nan", "boundary"), "choose another cue"),
             )
         if dtype.kind == "f" and low >= -_SLACK and high <= 1 + _SLACK:
             low, high = 0.0, 1.0
         elif dtype.kind == "f":
+            whole = (float(math.floor(low)), float(math.ceil(high)))
+            if low >= 0 and 127 < high <= 255:  # bytes that were converted to floats
+                whole = (0.0, 255.0)
             raise InvalidInput(
-                f"The cue “{name}” has values from {low:g} to {high:g}, not from 0 to 1. Say which "
-                f"mean “no boundary” and “boundary” under Range in the Data step, for instance "
-                f"{math.floor(low):g}:{math.ceil(high):g}."
+                f"The cue “{name}” has values from {low:g} to {high:g}, not from 0 to 1",
+                argument=f"cues[{name!r}]",
+                remedy=SetOption("ranges", whole, name),
             )
         if low == high:
             raise InvalidInput(
-                f"The cue “{name}” is {low:g} everywhere, so it tells nothing; choose another."
+                f"The cue “{name}” is {low:g} everywhere, so it tells nothing",
+                argument=f"cues[{name!r}]",
+                remedy="choose another cue",
             )
         ranges[name] = (low, high)
     return ranges
@@ -205,12 +211,9 @@ class Dataset:
         The gold standard; 0 is not annotated.
     placement : Placement
         Where it lies.
-    per_plane : bool
-        Whether superpixels are computed in each plane by itself.
-    min_size : int, optional
-        Of superpixels that are computed.
-    nan : {"refuse", "boundary"}
-        What to do with values of a cue that are not numbers.
+    options : dict
+        Keyword arguments of `oversegment`, for superpixels that are computed; `nan` is for the
+        cues of the graph as well.
     start : array of int, optional
         A segmentation of another tool: no superpixel crosses its borders.
     partition : array of int, optional
@@ -226,9 +229,7 @@ class Dataset:
     image: Any = None
     superpixels: Any = None
     gold: Any = None
-    per_plane: bool = False
-    min_size: int | None = None
-    nan: Literal["refuse", "boundary"] = "refuse"
+    options: Mapping[str, Any] = field(default_factory=dict)
     start: Any = None
     partition: NDArray[np.uint64] | None = None
     origin: Dataset | None = field(default=None, repr=False, compare=False)
@@ -240,6 +241,11 @@ class Dataset:
             if one is not None:
                 return tuple(int(n) for n in one.shape)
         return ()
+
+    @property
+    def nan(self) -> Literal["refuse", "boundary"]:
+        """Treatment of values of a cue that are not numbers."""
+        return "boundary" if self.options.get("nan") == "boundary" else "refuse"
 
     @property
     def spacing(self) -> tuple[float, ...]:
@@ -261,11 +267,9 @@ class Dataset:
         found = oversegment(
             cue,
             spacing=self.spacing,
-            per_plane=self.per_plane,
-            min_size=self.min_size,
             value_range=ready.ranges[name],
-            nan=self.nan,
             progress=progress,
+            **self.options,
         )
         return replace(ready, superpixels=found, origin=self)
 
@@ -289,6 +293,7 @@ class Dataset:
         for name, cue in self.cues.items():
             return name, cue
         raise InvalidInput(
-            "There is no boundary cue yet; choose one in step 1, Data, or make one from the image "
-            "there."
+            "There is no boundary cue yet",
+            argument="cues",
+            remedy="choose one in step 1, Data, or make one from the image there",
         )

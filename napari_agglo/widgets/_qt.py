@@ -17,6 +17,7 @@ from qtpy.QtWidgets import QApplication, QMessageBox, QWidget
 from superqt import QCollapsible
 
 from napari_agglo.errors import AggloError, Cancelled
+from napari_agglo.widgets._remedies import window_sentence
 
 # One object of a class for each viewer. The viewer is held weakly: an object must not refer to it.
 
@@ -61,7 +62,7 @@ def tell_error(error: BaseException) -> None:
     if isinstance(error, Cancelled):
         return
     if isinstance(error, AggloError):
-        show_error(str(error))
+        show_error(window_sentence(error))
     elif isinstance(error, MemoryError):
         show_error("There is not enough memory for this. Crop the image, or close other programs.")
     elif isinstance(error, OSError):

@@ -48,14 +48,16 @@ def test_not_numbers_may_count_as_boundary():
     cue = np.full((6, 8), 0.1)
     cue[:, 4] = np.nan
     assert settled_ranges({"a": cue}, {}, "boundary") == {"a": (0, 1)}
-    graph = Dataset("a", PLAIN, cues={"boundary": cue}, nan="boundary", min_size=1).graph()
+    graph = Dataset(
+        "a", PLAIN, cues={"boundary": cue}, options={"nan": "boundary", "min_size": 1}
+    ).graph()
     assert graph.n_regions == 2
 
 
 def test_integers_go_from_the_cue_to_the_graph():
     cue = np.zeros((6, 8), np.uint16)
     cue[:, 4] = 4000
-    dataset = Dataset("a", PLAIN, cues={"boundary": cue}, min_size=1).oversegmented()
+    dataset = Dataset("a", PLAIN, cues={"boundary": cue}, options={"min_size": 1}).oversegmented()
     graph = dataset.graph()
     assert graph.cue_ranges == ((0, 4000),)
     assert graph.n_regions == 2

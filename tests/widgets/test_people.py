@@ -199,7 +199,7 @@ def test_the_viewer_is_closed_while_a_worker_runs(make_napari_viewer, crop, step
 
 def test_a_second_click_on_train_stops_it_and_a_third_trains(dock, project):
     before = state(project)
-    dock.steps["train"].options.epochs.setValue(40)
+    dock.steps["train"].options["epochs"].value = 40
     run = button(dock, "train")
     QTest.mouseClick(run, LEFT)
     assert run.text() == "Cancel"
@@ -208,7 +208,7 @@ def test_a_second_click_on_train_stops_it_and_a_third_trains(dock, project):
     QTest.mouseClick(run, LEFT)  # to no effect
     settle(project, LONG)
     assert state(project) == before
-    dock.steps["train"].options.epochs.setValue(1)
+    dock.steps["train"].options["epochs"].value = 1
     QTest.mouseClick(run, LEFT)
     settle(project, LONG)
     assert isinstance(project.policy, LearnedPolicy)
@@ -336,10 +336,10 @@ def no_range(viewer, choose):
 
 BAD = (
     (lambda viewer, choose: None, "There is no image yet", ""),
-    (colours, "Make one from the image", ""),
+    (colours, "make one from the image", ""),
     (other_shape, "must be of one shape", ""),
     (other_order, "axes seem to be in another order", ""),
-    (more_axes, "one has more axes", ""),
+    (more_axes, "one has more axes", "Take one plane of it"),
     (other_scale, "do not lie on top of each other", "Put all where “big” is"),
     (other_place, "do not lie on top of each other", "Put all where “prob” is"),
     (turned, "resample it first", ""),

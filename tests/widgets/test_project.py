@@ -57,7 +57,7 @@ def test_other_data_make_the_graph_stale_and_another_policy_the_hierarchy(datase
     project.trained = Trained(policy, project.regions)
     assert TrainWidget.status(project) is Status.DONE
     assert HierarchyWidget.status(project) is Status.STALE
-    project.set_dataset(replace(dataset, per_plane=True))
+    project.set_dataset(replace(dataset, options={"per_plane": True}))
     assert DataWidget.status(project) is Status.STALE
 
 

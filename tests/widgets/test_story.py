@@ -103,7 +103,7 @@ def test_from_open_sample_to_an_exported_segmentation(
 
         # Data, Train.
         train = person.open("train")
-        train.options.epochs.setValue(1)
+        train.options["epochs"].value = 1
         person.press(train.run.button)
         assert person.says("train") == "running"
         person.rest()

@@ -1,14 +1,25 @@
-"""From the chosen layers to a dataset: all that can be refused without reading a pixel."""
+"""Check of the chosen layers, without a look at their pixels, and buttons for the remedies."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from napari_agglo.errors import InvalidInput
+from napari_agglo.errors import (
+    ConvertTo,
+    InvalidInput,
+    LabelComponents,
+    PickIndex,
+    Remedy,
+    SetOption,
+    alternatives,
+    sentence,
+)
 from napari_agglo.widgets._dataset import Dataset, Placement
+from napari_agglo.widgets._remedies import value_text, window_remedy
 from napari_agglo.widgets.data._guess_roles import BOUNDARY
 from napari_agglo.widgets.data._layers import (
+    channel_axis,
     data_of,
     dtype_of,
     is_labels,
@@ -21,71 +32,62 @@ if TYPE_CHECKING:
     from napari_agglo.widgets.data._cue_table import CueRow
     from napari_agglo.widgets.data._selection import Selection
 
-
-# Why the chosen layers cannot be used together, and what one click could do about it.
-
-
-class Trouble(InvalidInput):
-    """What stands in the way.
-
-    Attributes
-    ----------
-    button : str
-        What the button says that mends it; empty if the user must.
-    mend : callable or None
-        What the button does.
-    """
-
-    def __init__(
-        self, message: str, button: str = "", mend: Callable[[], object] | None = None
-    ) -> None:
-        super().__init__(message)
-        self.button = button
-        self.mend = mend
+LABELS = {"gold": "gold", "superpixels": "superpixels", "start": "the segmentation to start from"}
 
 
-Placed = tuple[str, Any, tuple[int, ...], Placement]  # what it is called, layer, shape, place
+class Placed(NamedTuple):
+    """A chosen layer: the role it has, its name on the screen, and its place."""
+
+    role: str
+    name: str
+    layer: Any
+    shape: tuple[int, ...]
+    placement: Placement
 
 
 def dataset_of(chosen: Selection) -> Dataset:
-    """Return the chosen layers as a dataset, or raise the `Trouble` with it."""
+    """Return the chosen layers as a dataset; raise `InvalidInput` where they do not go together."""
     rows = [row for row in chosen.rows if row.used]
     if not rows:
         raise _no_cue(chosen)
     for row in rows:
         _check_cue(row)
     _check_names(rows)
-    roles = {"gold": chosen.gold, "superpixels": chosen.superpixels, "start from": chosen.start}
-    given = {what: layer for what, layer in roles.items() if layer is not None}
-    for what, layer in given.items():
-        _check_labels(what, layer, chosen)
-    first = rows[0]
-    placed: list[Placed] = [(row.source, row.layer, row.shape, row.placement) for row in rows]
-    placed += [
-        (layer.name, layer, shape_of(layer), placement_of(layer)) for layer in given.values()
+    placed = [
+        Placed(f"cues[{row.name!r}]", row.source, row.layer, row.shape, row.placement)
+        for row in rows
     ]
-    image = chosen.image
+    for role in LABELS:
+        layer = getattr(chosen, role)
+        if layer is not None:
+            _check_labels(role, layer)
+            placed.append(_placed(role, layer))
+    first, image = rows[0], chosen.image
     used = image is not None and shape_of(image) == first.shape
     if used:
-        placed.append((image.name, image, first.shape, placement_of(image)))
+        placed.append(_placed("image", image))
     _check_together(placed)
+    options = dict(chosen.options)
+    options["per_plane"] = options["per_plane"] and len(first.shape) > 2
     return Dataset(
         name=str(image.name if used else first.layer.name),
         placement=first.placement,
-        cues={row.name: row.data for row in sorted(rows, key=_in_order)},
+        cues={row.name: row.data for row in sorted(rows, key=_order)},
         ranges={row.name: limits for row in rows if (limits := row.limits) is not None},
         image=data_of(image) if used else None,
         superpixels=_data(chosen.superpixels),
         gold=_data(chosen.gold),
-        per_plane=chosen.per_plane and len(first.shape) > 2,
-        min_size=chosen.min_size,
-        nan="boundary" if chosen.nan_is_boundary else "refuse",
+        options=options,
         start=_data(chosen.start),
     )
 
 
-def _in_order(row: CueRow) -> tuple[bool, str]:
-    """Return the place of a cue: the same in all volumes, as a policy wants it."""
+def _placed(role: str, layer: Any) -> Placed:
+    return Placed(role, str(layer.name), layer, shape_of(layer), placement_of(layer))
+
+
+def _order(row: CueRow) -> tuple[bool, str]:
+    """Return the order of a cue, the same in all volumes: policies depend on it."""
     return row.name != BOUNDARY, row.name
 
 
@@ -93,94 +95,159 @@ def _data(layer: Any) -> Any:
     return None if layer is None else data_of(layer)
 
 
-def _no_cue(chosen: Selection) -> Trouble:
-    if chosen.image is not None:
-        do = "Tick one below, or make" if chosen.rows else "Make"
-        return Trouble(
-            f"No boundary cue is chosen. {do} one from the image: one click on “Make a boundary "
-            "cue”."
+def _no_cue(chosen: Selection) -> InvalidInput:
+    make = "make one from the image with the button “Make a boundary cue”"
+    tick = "tick the map that is high on boundaries"
+    if chosen.image is None and not chosen.rows:
+        return InvalidInput(
+            "There is no image yet",
+            argument="image",
+            remedy="open one with File > Open, or a sample with File > Open Sample > Agglo",
         )
-    if chosen.rows:
-        return Trouble("No boundary cue is chosen. Tick the map that is high on boundaries.")
-    return Trouble(
-        "There is no image yet. Open one (File > Open), or a sample: File > Open Sample > Agglo."
-    )
+    ways = ([tick] if chosen.rows else []) + ([make] if chosen.image is not None else [])
+    return InvalidInput("No boundary cue is chosen", argument="cues", remedy=tuple(ways))
 
 
 def _check_cue(row: CueRow) -> None:
     dtype = dtype_of(row.layer)
     if dtype.kind not in "iuf":
-        raise Trouble(
-            f"“{row.source}” holds {dtype}, and a cue must hold numbers; choose another layer."
+        raise InvalidInput(
+            f"“{row.source}” holds {dtype}, and a cue must hold numbers",
+            argument=f"cues[{row.name!r}]",
+            remedy="choose another layer",
         )
-    row.limits  # noqa: B018 - refuses what is no range
+    row.limits  # noqa: B018 - raises for a text that is no range
 
 
 def _check_names(rows: list[CueRow]) -> None:
     names = [row.name for row in rows]
+    problem = ""
+    if not all(name.strip() for name in names):
+        problem = "A cue has no name"
     for name in names:
-        if not name.strip():
-            raise Trouble("A cue has no name; double-click its name to give it one.")
-        if names.count(name) > 1:
-            raise Trouble(f"Two cues are called “{name}”; double-click a name to change it.")
-    if BOUNDARY not in names:
-        raise Trouble(
-            "One cue must be called “boundary”: the one that is high on boundaries. Double-click "
-            "its name to change it."
-        )
+        if name.strip() and names.count(name) > 1:
+            problem = f"Two cues are called “{name}”"
+    if not problem and BOUNDARY not in names:
+        problem = "One cue must be called “boundary”: the one that is high on boundaries"
+    if problem:
+        raise InvalidInput(problem, argument="cues", remedy="double-click a name to change it")
 
 
-def _check_labels(what: str, layer: Any, chosen: Selection) -> None:
+def _check_labels(role: str, layer: Any) -> None:
     if not is_labels(layer):
-        raise Trouble(
-            f"“{layer.name}” is an image, and {what} must be labels: whole numbers, an id each.",
-            "Convert it to labels",
-            lambda: chosen.convert(what, layer),
+        raise InvalidInput(
+            f"“{layer.name}” is an image, and {LABELS[role]} must be labels: whole numbers, one id "
+            "for each object",
+            argument=role,
+            remedy=ConvertTo("uint32"),
         )
 
 
 def _check_together(placed: list[Placed]) -> None:
     """Refuse layers that do not lie on top of each other."""
-    first, _, shape, _ = placed[0]
-    name, _, _, place = _home(placed)
-    for other, layer, other_shape, other_place in placed:
-        if is_turned(layer):
-            raise Trouble(
-                f"“{other}” is rotated, sheared or has an affine transform, which a segmentation "
-                "cannot follow; resample it first."
+    first, home = placed[0], _home(placed)
+    for other in placed:
+        if is_turned(other.layer):
+            raise InvalidInput(
+                f"“{other.name}” is rotated, sheared or has an affine transform, which a "
+                "segmentation cannot follow",
+                argument=other.role,
+                remedy="resample it first",
             )
-        if other_shape != shape:
-            raise Trouble(_shapes(first, shape, other, other_shape))
-        if not place.matches(other_place):
-            raise Trouble(
-                f"“{name}” and “{other}” have the same shape, but do not lie on top of each other: "
-                f"scale {_list(place.scale)} and {_list(other_place.scale)}, translate "
-                f"{_list(place.translate)} and {_list(other_place.translate)}.",
-                f"Put all where “{name}” is",
-                lambda: _align(placed, place),
+        if other.shape != first.shape:
+            raise _shapes_differ(first, other)
+        if not home.placement.matches(other.placement):
+            here, there = home.placement, other.placement
+            raise InvalidInput(
+                f"“{home.name}” and “{other.name}” have the same shape, but do not lie on top of "
+                f"each other: scale {_list(here.scale)} and {_list(there.scale)}, translate "
+                f"{_list(here.translate)} and {_list(there.translate)}",
+                argument=other.role,
+                remedy=SetOption("placement", here, home.name),
             )
 
 
-def _shapes(name: str, shape: tuple[int, ...], other: str, other_shape: tuple[int, ...]) -> str:
-    said = f"“{name}” has the shape {_list(shape)} and “{other}” {_list(other_shape)}"
-    if sorted(shape) == sorted(other_shape):
-        return f"{said}: the axes seem to be in another order. Transpose one of them."
-    if len(shape) != len(other_shape):
-        return f"{said}: one has more axes. Choose another layer, or take one plane of it."
-    return f"{said}: they must be of one shape. Choose another layer, or crop both alike."
+def _shapes_differ(first: Placed, other: Placed) -> InvalidInput:
+    problem = (
+        f"“{first.name}” has the shape {_list(first.shape)} and “{other.name}” {_list(other.shape)}"
+    )
+    remedy: Remedy | str = "choose another layer, or crop both alike"
+    if sorted(first.shape) == sorted(other.shape):
+        problem, remedy = f"{problem}: the axes seem to be in another order", "transpose one layer"
+    elif len(first.shape) != len(other.shape):
+        axis = channel_axis(other.layer, first.shape)
+        problem, remedy = f"{problem}: one has more axes", "choose another layer"
+        if axis is not None and other.role in LABELS:
+            remedy = PickIndex((axis,), len(other.shape))
+    else:
+        problem = f"{problem}: they must be of one shape"
+    return InvalidInput(problem, argument=other.role, remedy=remedy)
 
 
 def _home(placed: list[Placed]) -> Placed:
-    """Return the one to which the others go: the first that knows the size of its pixels."""
-    return next((one for one in placed if any(s != 1 for s in one[3].scale)), placed[0])
-
-
-def _align(placed: list[Placed], place: Placement) -> None:
-    """Move all layers to one place."""
-    for _, layer, _, _ in placed:
-        if layer.ndim == len(place.scale):
-            layer.scale, layer.translate = place.scale, place.translate
+    """Return the layer to which the others go: the first that knows the size of its pixels."""
+    return next((one for one in placed if any(s != 1 for s in one.placement.scale)), placed[0])
 
 
 def _list(values: Iterable[Any]) -> str:
     return "(" + ", ".join(f"{value:g}" for value in values) + ")"
+
+
+# Remedies as buttons.
+
+
+class Fix(NamedTuple):
+    """A remedy that a click carries out: the text of its button, and the action."""
+
+    text: str
+    act: Callable[[], object]
+
+
+def fixes(error: InvalidInput, chosen: Selection) -> list[Fix]:
+    """Return a button for each remedy of an error that a click can carry out."""
+    made = (_fix(remedy, error.argument or "", chosen) for remedy in alternatives(error.remedy))
+    return [one for one in made if one is not None]
+
+
+def message(error: InvalidInput, chosen: Selection) -> str:
+    """Return the problem, with the remedies that have no button as a sentence."""
+    argument = error.argument or ""
+    rest = [one for one in alternatives(error.remedy) if _fix(one, argument, chosen) is None]
+    clauses = ", or ".join(window_remedy(one) for one in rest)
+    return sentence(error.problem, clauses) if clauses else f"{error.problem.rstrip('.')}."
+
+
+def _fix(remedy: Remedy, argument: str, chosen: Selection) -> Fix | None:
+    if isinstance(remedy, SetOption) and remedy.value is not None:
+        return _fix_option(remedy, chosen)
+    if argument not in LABELS or getattr(chosen, argument) is None:
+        return None
+    if isinstance(remedy, ConvertTo):
+        return Fix("Convert it to labels", lambda: chosen.convert(argument))
+    if isinstance(remedy, LabelComponents):
+        return Fix(
+            "Label its connected components", lambda: chosen.convert(argument, components=True)
+        )
+    if isinstance(remedy, PickIndex):
+        return Fix("Take one plane of it", lambda: chosen.pick_plane(argument, remedy.axes))
+    return None
+
+
+def _fix_option(remedy: SetOption, chosen: Selection) -> Fix | None:
+    if remedy.option == "placement":
+        return Fix(f"Put all where “{remedy.key}” is", lambda: chosen.align(remedy.value))
+    if remedy.option in ("ranges", "value_range"):
+        name = remedy.key or BOUNDARY
+        rows = [row for row in chosen.rows if row.used and row.name == name]
+        text = value_text(remedy.value)
+        if rows:
+            return Fix(
+                f"Set the range of “{name}” to {text}",
+                lambda: chosen.set_cue(rows[0], range_text=text),
+            )
+    if remedy.option == "nan" and remedy.value == "boundary":
+        return Fix("Take NaN for boundary", lambda: chosen.set_option("nan", "boundary"))
+    if remedy.option in chosen.options:
+        text = f"Set {remedy.option.replace('_', ' ')} to {value_text(remedy.value)}"
+        return Fix(text, lambda: chosen.set_option(remedy.option, remedy.value))
+    return None

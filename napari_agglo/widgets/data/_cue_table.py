@@ -1,4 +1,4 @@
-"""The list of cues: which are used, what they are called, and their range."""
+"""The table of cues: a tick, a name, a layer and a range for each."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from qtpy.QtCore import QSize, Qt
+from qtpy.QtGui import QShowEvent
 from qtpy.QtWidgets import QAbstractItemView, QHeaderView, QTableWidget, QTableWidgetItem
 
 from napari_agglo.errors import InvalidInput
@@ -17,10 +18,10 @@ if TYPE_CHECKING:
     from napari_agglo.widgets.data._selection import Selection
 
 
-# A cue that could be used: a layer, or one channel of it, with a name and a range.
+# A candidate for a cue: a layer, or one channel of it, with a name and a range.
 
 
-AUTOMATIC = "auto"  # what stands for the range of the type or the values
+AUTOMATIC = "auto"  # stands for the range of the type or of the values
 
 
 @dataclass
@@ -30,17 +31,17 @@ class CueRow:
     Attributes
     ----------
     layer : Image
-        Where it comes from.
+        The layer of the cue.
     channel : (int, int) or None
         Axis and index, of a layer with channels.
     name : str
-        What the graph and the policy call it.
+        Its name in the graph and the policy.
     used : bool
         Whether it is used.
     range_text : str
         ``LOW:HIGH`` as typed; empty for the range of its type or values.
     chosen, named : bool
-        Whether the user said to use it or not, and how to call it.
+        Whether the user has ticked or unticked it, and has named it.
     """
 
     layer: Any
@@ -53,12 +54,12 @@ class CueRow:
 
     @property
     def key(self) -> tuple[int, tuple[int, int] | None]:
-        """What stays the same when the layers are listed anew."""
+        """Identity of the row when the layers are listed anew."""
         return id(self.layer), self.channel
 
     @property
     def source(self) -> str:
-        """What the user knows it as."""
+        """Name of the layer, with the channel."""
         return str(self.layer.name) + (f" [{self.channel[1]}]" if self.channel else "")
 
     @property
@@ -70,7 +71,7 @@ class CueRow:
 
     @property
     def placement(self) -> Placement:
-        """Where it lies."""
+        """Place of the cue in the world."""
         return placement_of(self.layer, None if self.channel is None else self.channel[0])
 
     @property
@@ -82,7 +83,7 @@ class CueRow:
 
     @property
     def limits(self) -> tuple[float, float] | None:
-        """The values that mean 0 and 1; None where the user did not say."""
+        """The values that mean 0 and 1; None for the automatic range."""
         text = self.range_text.strip()
         if text in ("", AUTOMATIC):
             return None
@@ -93,8 +94,9 @@ class CueRow:
         if not math.isfinite(low + high) or low == high:
             raise InvalidInput(
                 f"The range of “{self.name}” must be two numbers with a colon between, such as "
-                f"0:255 (255:0 if dark is boundary), not “{text}”; clear it for the range of its "
-                "type."
+                f"0:255 (255:0 if dark is boundary), not “{text}”",
+                argument=f"ranges[{self.name!r}]",
+                remedy="clear it for the range of its type",
             )
         return low, high
 
@@ -112,7 +114,7 @@ _MOST_ROWS = 5  # that are seen without scrolling
 
 
 class CueTable(QTableWidget):
-    """Shows the rows of a selection, and lets them be changed."""
+    """The rows of a selection, to be changed."""
 
     def __init__(self, selection: Selection) -> None:
         super().__init__(0, len(_TITLES))
@@ -147,8 +149,13 @@ class CueTable(QTableWidget):
         rows = min(max(1, self.rowCount()), _MOST_ROWS)
         return QSize(300, top + 24 * rows + 4)
 
+    def showEvent(self, event: QShowEvent | None) -> None:
+        """Take the height of the rows again: the header has its style only now."""
+        super().showEvent(event)
+        self.setFixedHeight(self.sizeHint().height())
+
     def follow(self) -> None:
-        """Show what the selection holds."""
+        """Show the rows of the selection."""
         if self.state() == QAbstractItemView.State.EditingState:
             return  # somebody is typing; it comes when that is done
         self._rows = list(self._selection.rows)

@@ -1,4 +1,4 @@
-"""What a layer is for, by what is written on it or by its name."""
+"""Guess the role of a layer from its metadata or its name."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def looks_boundary(layer: Any) -> bool:
 
 
 def cue_name(layer: Any) -> str:
-    """Return what to call a layer as a cue, for the columns of features.
+    """Return the name of a layer as a cue, for the columns of features.
 
     Examples
     --------
@@ -59,11 +59,11 @@ def cue_name(layer: Any) -> str:
 
 
 def guess_image(images: Sequence[Any]) -> Any:
-    """Return the picture among images: one that says so, or else no cue; the latest of several."""
-    said = [layer for layer in images if role_of(layer)[0] == "image"]
+    """Return the picture among images: one marked as such, or else no cue; the latest."""
+    marked = [layer for layer in images if role_of(layer)[0] == "image"]
     plain = [layer for layer in images if not looks_evidence(layer)]
-    found = said or plain
-    return found[-1] if found else None
+    candidates = marked or plain
+    return candidates[-1] if candidates else None
 
 
 def latest(layers: Sequence[Any], shape: tuple[int, ...] | None) -> Any:

@@ -1,13 +1,14 @@
-"""What can be read off a layer without reading its pixels."""
+"""Layers as data: properties that need no pixels, and conversions to labels."""
 
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 from napari.layers import Image, Labels
+from scipy import ndimage
 
 from napari_agglo._progress import ProgressCallback
 from napari_agglo.errors import InvalidInput
@@ -36,7 +37,7 @@ def is_rgb(layer: Any) -> bool:
 
 
 def is_ours(layer: Any, scene: Scene) -> bool:
-    """Return whether a layer only shows what we made, so that it is no choice for data."""
+    """Return whether the plugin made a layer only to show something; it is no choice for data."""
     return scene.owns(layer) or role_of(layer)[0] == "preview"
 
 
@@ -104,32 +105,55 @@ def is_turned(layer: Any) -> bool:
     )
 
 
-# An image that holds whole numbers, as a Labels layer.
+# An image, a mask or a plane as a Labels layer.
 
 
 CONVERT = "convert"  # the name of the job
 
 
 def convert_to_labels(
-    viewer: Any, project: Project, layer: Any, done: Callable[[Labels], object]
+    viewer: Any,
+    project: Project,
+    layer: Any,
+    done: Callable[[Labels], object],
+    components: bool = False,
 ) -> None:
-    """Add a Labels layer with the pixels of an image, in the background."""
+    """Add a Labels layer with the pixels of a layer, or with its components, in the background."""
     data, name, placement = data_of(layer), str(layer.name), placement_of(layer)
-    held = weakref.ref(viewer)
+    target = weakref.ref(viewer)
 
     def add(labels: Any) -> None:
-        live = held()
+        live = target()
         if live is not None:
             made = Labels(labels, name=f"{name} labels", **placement.keywords())
             live.add_layer(made)
             done(made)
 
-    title = "Converting to labels"
-    project.jobs.start(CONVERT, title, lambda progress: as_labels(data, name, progress), add)
+    def work(progress: ProgressCallback) -> Any:
+        labels = as_labels(data, name, progress)
+        return ndimage.label(labels)[0] if components else labels
+
+    project.jobs.start(CONVERT, "Converting to labels", work, add)
+
+
+def add_plane(viewer: Any, layer: Any, axes: Sequence[int]) -> Labels:
+    """Add a Labels layer with the plane of a layer that is in view; `axes` are dropped."""
+    data, name, whole = data_of(layer), str(layer.name), Placement.of(layer)
+    rest = [axis for axis in range(data.ndim) if axis not in axes]
+    steps = viewer.dims.current_step[-data.ndim :]
+    index = tuple(
+        slice(None) if axis in rest else min(int(steps[axis]), data.shape[axis] - 1)
+        for axis in range(data.ndim)
+    )
+    scale = tuple(whole.scale[axis] for axis in rest)
+    translate = tuple(whole.translate[axis] for axis in rest)
+    made = Labels(np.asarray(data[index]), name=f"{name} plane", scale=scale, translate=translate)
+    viewer.add_layer(made)
+    return made
 
 
 def as_labels(data: Any, name: str, progress: ProgressCallback | None = None) -> Any:
-    """Return whole numbers as unsigned integers, or say why they are no labels.
+    """Return whole numbers as unsigned integers; raise `InvalidInput` if they are no labels.
 
     Examples
     --------
@@ -138,7 +162,9 @@ def as_labels(data: Any, name: str, progress: ProgressCallback | None = None) ->
     """
     values = in_memory(data, name, progress)
     if values.dtype.kind not in "biuf":
-        raise InvalidInput(f"“{name}” holds {values.dtype}, which are no labels; choose another.")
+        raise InvalidInput(
+            f"“{name}” holds {values.dtype}, which are no labels", remedy="choose another layer"
+        )
     if values.size == 0:
         return values.astype(np.uint32)
     low, high = values.min(), values.max()
@@ -147,8 +173,8 @@ def as_labels(data: Any, name: str, progress: ProgressCallback | None = None) ->
         whole = bool(whole and (values == np.rint(values)).all())
     if not whole:
         raise InvalidInput(
-            f"“{name}” holds fractions or NaN, so it is a map of values and no label image; choose "
-            "a layer with an id for each object."
+            f"“{name}” holds fractions or NaN, so it is a map of values and no label image",
+            remedy="choose a layer with an id for each object",
         )
     if low < 0 or high >= 2**53:
         raise InvalidInput(

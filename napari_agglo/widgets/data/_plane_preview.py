@@ -1,4 +1,4 @@
-"""The superpixels of the plane that is seen, before they are computed everywhere."""
+"""Preview of the superpixels of the plane in view."""
 
 from __future__ import annotations
 
@@ -22,10 +22,11 @@ def preview_plane(viewer: Any, selection: Selection) -> None:
     if dataset is None:
         return
     plane, placement = _plane_of(viewer, dataset)
-    held = weakref.ref(viewer)
-    # The regions that were built have superpixels already: what is wanted is how they would be.
+    target = weakref.ref(viewer)
+    # A dataset that was built has superpixels already; the preview computes them anew.
     bare = replace(dataset, superpixels=None, partition=None, start=None, gold=None)
-    flat = replace(bare, per_plane=False, placement=Placement.plain(2))
+    options = {**bare.options, "per_plane": False}
+    flat = replace(bare, options=options, placement=Placement.plain(2))
 
     def work(progress: Any) -> Any:
         name, cue = next(iter(flat.cues.items()))
@@ -36,7 +37,7 @@ def preview_plane(viewer: Any, selection: Selection) -> None:
         return found.reshape((1,) * (len(placement.scale) - 2) + found.shape)
 
     def done(labels: Any) -> None:
-        live = held()
+        live = target()
         if live is None:
             return
         remove_preview(live)
@@ -62,7 +63,7 @@ def remove_preview(viewer: Any) -> None:
 
 
 def _plane_of(viewer: Any, dataset: Dataset) -> tuple[tuple[Any, ...], Placement]:
-    """Return the index of the plane that is seen, and where it lies."""
+    """Return the index of the plane in view, and its place in the world."""
     place, shape = dataset.placement, dataset.shape
     extra = viewer.dims.ndim - len(shape)
     index: list[Any] = []

@@ -1,4 +1,4 @@
-"""Which layers are used for what: guessed when they come, chosen by the user, one for a viewer.
+"""Roles of the layers: guessed when a layer comes, chosen by the user; one selection a viewer.
 
 The widgets of the Data step show a selection and change it; it outlives them.
 """
@@ -6,15 +6,19 @@ The widgets of the Data step show a selection and change it; it outlives them.
 from __future__ import annotations
 
 import weakref
+from collections.abc import Sequence
 from typing import Any
 
 from psygnal import Signal
 
 from napari_agglo.errors import InvalidInput
+from napari_agglo.superpixels import oversegment
+from napari_agglo.widgets._dataset import Dataset
+from napari_agglo.widgets._forms import defaults
 from napari_agglo.widgets._project import Project
 from napari_agglo.widgets._qt import per_viewer
 from napari_agglo.widgets._scene import Scene
-from napari_agglo.widgets.data._check import Trouble, dataset_of
+from napari_agglo.widgets.data._check import dataset_of, message
 from napari_agglo.widgets.data._cue_table import CueRow
 from napari_agglo.widgets.data._guess_roles import (
     BOUNDARY,
@@ -27,7 +31,9 @@ from napari_agglo.widgets.data._guess_roles import (
     looks_superpixels,
 )
 from napari_agglo.widgets.data._layers import (
+    add_plane,
     channel_axis,
+    convert_to_labels,
     data_of,
     is_image,
     is_labels,
@@ -42,7 +48,7 @@ _THICK = 2.5  # times: planes so much thicker than their pixels are taken one by
 
 
 class Selection:
-    """The layers of a viewer by what they are used for.
+    """The layers of a viewer by their role.
 
     Attributes
     ----------
@@ -51,10 +57,10 @@ class Selection:
         start from.
     rows : list of CueRow
         All cues that could be used: those in use first, the boundary before all.
-    per_plane, min_size, nan_is_boundary
-        How superpixels are computed.
-    trouble : Trouble or None
-        Why it makes no dataset.
+    options : dict
+        Keyword arguments of `oversegment`.
+    problem : InvalidInput or None
+        The reason why the layers make no dataset, or why the last build failed.
     """
 
     changed = Signal()
@@ -68,20 +74,19 @@ class Selection:
         self.superpixels: Any = None
         self.start: Any = None
         self.rows: list[CueRow] = []
-        self.per_plane = False
-        self.min_size: int | None = None
-        self.nan_is_boundary = False
-        self.trouble: Trouble | None = None
-        self._by_hand: set[str] = set()  # what the user chose, and is not guessed any more
+        self.options = defaults(oversegment)
+        self.problem: InvalidInput | None = None
+        self._by_hand: set[str] = set()  # roles and options that the user chose: not guessed
         self._key: Any = None
         self._known: list[Any] = []
         viewer.layers.events.inserted.connect(self._on_layers)
         viewer.layers.events.removed.connect(self._on_layers)
         self._on_layers()
 
-    # What there is to choose from.
+    # Layers to choose from.
 
-    def _layers(self) -> list[Any]:
+    def layers(self) -> list[Any]:
+        """Return the layers that may be data: all but the plugin's own."""
         viewer = self._viewer()
         if viewer is None:
             return []
@@ -89,15 +94,9 @@ class Selection:
 
     def images(self) -> list[Any]:
         """Return the images."""
-        return [layer for layer in self._layers() if is_image(layer)]
+        return [layer for layer in self.layers() if is_image(layer)]
 
-    def label_images(self) -> list[Any]:
-        """Return what may hold labels: Labels layers, then images of one channel."""
-        layers = self._layers()
-        pictures = [layer for layer in layers if is_image(layer) and not is_rgb(layer)]
-        return [layer for layer in layers if is_labels(layer)] + pictures
-
-    # What the user does.
+    # Choices of the user.
 
     def choose(self, what: str, layer: Any) -> None:
         """Use a layer as image, gold, superpixels or start; None for none."""
@@ -139,24 +138,43 @@ class Selection:
         self._update()
 
     def set_option(self, name: str, value: Any) -> None:
-        """Set `per_plane`, `min_size` or `nan_is_boundary`."""
+        """Set an option of `oversegment`."""
         self._by_hand.add(name)
-        setattr(self, name, value)
+        self.options[name] = value
         self._update()
 
-    def convert(self, what: str, layer: Any) -> None:
-        """Add a Labels layer with the whole numbers of an image, and use that."""
-        from napari_agglo.widgets.data._layers import convert_to_labels
+    # Remedies.
 
-        role = {"start from": "start"}.get(what, what)
-        viewer = self._viewer()
-        if viewer is not None:
-            convert_to_labels(viewer, self.project, layer, lambda made: self.choose(role, made))
+    def convert(self, role: str, components: bool = False) -> None:
+        """Add a Labels layer made from the layer of a role, and use that."""
+        viewer, layer = self._viewer(), getattr(self, role)
+        if viewer is not None and layer is not None:
+            convert_to_labels(
+                viewer, self.project, layer, lambda made: self.choose(role, made), components
+            )
 
-    # Keeping up with the viewer.
+    def pick_plane(self, role: str, axes: Sequence[int]) -> None:
+        """Add a Labels layer with the plane in view of the layer of a role, and use that."""
+        viewer, layer = self._viewer(), getattr(self, role)
+        if viewer is not None and layer is not None:
+            self.choose(role, add_plane(viewer, layer, axes))
+
+    def align(self, placement: Any) -> None:
+        """Move all layers in use to one place."""
+        used = [row.layer for row in self.rows if row.used]
+        for layer in [*used, *(getattr(self, role) for role in ROLES)]:
+            if layer is not None and layer.ndim == len(placement.scale):
+                layer.scale, layer.translate = placement.scale, placement.translate
+
+    def refuse(self, error: InvalidInput) -> None:
+        """Show why a build failed, until the choice changes."""
+        self.problem = error
+        self.changed.emit()
+
+    # Events of the viewer.
 
     def _on_layers(self, _: object = None) -> None:
-        layers = self._layers()
+        layers = self.layers()
         for layer in layers:
             if not any(layer is one for one in self._known):
                 for event in (layer.events.name, layer.events.scale, layer.events.translate,
@@ -183,11 +201,11 @@ class Selection:
         self._update()
 
     def _guess(self, anew: bool) -> None:
-        """Choose what the user has not chosen."""
+        """Guess the roles that the user has not chosen."""
         if "image" not in self._by_hand and (anew or self.image is None):
             self.image = guess_image(self.images())
         shape = None if self.image is None else shape_of(self.image)
-        labels = [layer for layer in self._layers() if is_labels(layer)]
+        labels = [layer for layer in self.layers() if is_labels(layer)]
         guesses = {"gold": looks_gold, "superpixels": looks_superpixels}
         for what, looks in guesses.items():
             if what not in self._by_hand and (anew or getattr(self, what) is None):
@@ -199,10 +217,10 @@ class Selection:
 
     def _guess_planes(self, anew: bool) -> None:
         if "per_plane" not in self._by_hand and anew:
-            self.per_plane = self._is_thick()
+            self.options["per_plane"] = self._is_thick()
 
     def _list_rows(self) -> None:
-        """List the cues there are; what was said of one stays with it."""
+        """List the cues there are; name, range and tick of each stay with it."""
         before = {row.key: row for row in self.rows}
         shape = next((shape_of(one) for one in (self.image, self.gold, self.superpixels)
                       if one is not None), None)  # fmt: skip
@@ -220,14 +238,14 @@ class Selection:
         self._sort()
 
     def _guess_cues(self, shape: tuple[int, ...] | None) -> None:
-        said = {id(one.layer) for one in self.rows if looks_evidence(one.layer)}
+        evidence = {id(one.layer) for one in self.rows if looks_evidence(one.layer)}
         taken: set[str] = set()
         for row in reversed(self.rows):  # the latest of several of one name
             if row.chosen:
                 taken |= {row.name} if row.used else set()
                 continue
             fits = shape is None or row.shape == shape
-            row.used = id(row.layer) in said and fits and row.name not in taken
+            row.used = id(row.layer) in evidence and fits and row.name not in taken
             taken |= {row.name} if row.used else set()
         self._name_boundary()
 
@@ -251,21 +269,19 @@ class Selection:
         spacing = placement_of(layer).scale
         return abs(spacing[-3]) > _THICK * max(abs(spacing[-2]), abs(spacing[-1]))
 
-    # What follows.
-
     def _update(self) -> None:
-        """Tell the project, if what is chosen makes another dataset than before."""
+        """Tell the project, if the choice makes another dataset than before."""
+        dataset: Dataset | None = None
+        problem: InvalidInput | None = None
         try:
-            dataset, trouble = dataset_of(self), None
-        except Trouble as found:
-            dataset, trouble = None, found
-        except InvalidInput as found:
-            dataset, trouble = None, Trouble(str(found))
-        key = str(trouble) if dataset is None else _key_of(dataset)
-        self.trouble = trouble
+            dataset = dataset_of(self)
+        except InvalidInput as error:
+            problem = error
+        text = "" if problem is None else message(problem, self)
+        key = text if dataset is None else _key_of(dataset)
         if key != self._key:
-            self._key = key
-            self.project.set_dataset(dataset, "" if trouble is None else str(trouble))
+            self._key, self.problem = key, problem
+            self.project.set_dataset(dataset, text)
         self.changed.emit()
 
 
@@ -274,17 +290,17 @@ def _length(layer: Any, axis: int) -> int:
 
 
 def _key_of(dataset: Any) -> Any:
-    """Return what must change for a dataset to be another one; arrays go by their identity."""
+    """Return the identity of a dataset; arrays go by theirs."""
     arrays = (dataset.image, dataset.superpixels, dataset.gold, dataset.start)
     return (
         dataset.name, dataset.placement, tuple(id(one) for one in arrays),
         tuple((name, _identity(cue)) for name, cue in dataset.cues.items()),
-        tuple(dataset.ranges.items()), dataset.per_plane, dataset.min_size, dataset.nan,
+        tuple(dataset.ranges.items()), tuple(dataset.options.items()),
     )  # fmt: skip
 
 
 def _identity(data: Any) -> Any:
-    """Return what stays the same while the pixels do: a channel is sliced anew each time."""
+    """Return the identity of pixels: a channel is sliced anew each time."""
     if hasattr(data, "dask"):
         return data.name
     if hasattr(data, "__array_interface__"):

@@ -1,4 +1,4 @@
-"""Several volumes to learn from: what is chosen now can be kept, and the next one opened."""
+"""Volumes kept for training: the chosen one can be kept, and the next one opened."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from napari_agglo.widgets._project import Project
 from napari_agglo.widgets._qt import tell, warn
 
 
-class TrainingPart(QGroupBox):
+class TrainingVolumes(QGroupBox):
     """The volumes that are kept for training."""
 
     def __init__(self, project: Project) -> None:
@@ -52,7 +52,7 @@ class TrainingPart(QGroupBox):
         layout.addLayout(row)
 
     def follow(self) -> None:
-        """Show what the project holds."""
+        """Show the volumes of the project."""
         kept = self._project.training
         names = [f"{one.name} {'x'.join(str(n) for n in one.shape)}" for one in kept]
         if names != [self.list.item(k).text() for k in range(self.list.count())]:

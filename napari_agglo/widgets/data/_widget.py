@@ -1,137 +1,164 @@
-"""The Data step as a widget: what is there, what it is used for, and the regions made of it."""
+"""Widget of the Data step: the layers and their roles, options, and the regions made from them."""
 
 from __future__ import annotations
 
 import weakref
-from collections.abc import Sequence
-from typing import Any
+from typing import Annotated, Any
 
-from napari.layers import Image
-from qtpy.QtCore import Signal
-from qtpy.QtWidgets import (
-    QCheckBox,
-    QComboBox,
-    QFormLayout,
-    QFrame,
-    QLabel,
-    QPushButton,
-    QSizePolicy,
-    QSpinBox,
-    QVBoxLayout,
-    QWidget,
-)
-from superqt import QCollapsible
+from napari.layers import Image, Labels
+from qtpy.QtWidgets import QFrame, QLabel, QPushButton, QVBoxLayout, QWidget
 
-from napari_agglo.superpixels import CueKind, boundary_cue
+from napari_agglo.errors import InvalidInput
+from napari_agglo.superpixels import boundary_cue, oversegment
+from napari_agglo.widgets._forms import Form, fold
 from napari_agglo.widgets._jobs import RunRow
 from napari_agglo.widgets._napari import role
 from napari_agglo.widgets._project import Project, Regions
-from napari_agglo.widgets._qt import close_up, link, per_viewer, tell_error
+from napari_agglo.widgets._qt import link, per_viewer, tell_error
 from napari_agglo.widgets._steps import Status, StepWidget
-from napari_agglo.widgets.data._check import Trouble
+from napari_agglo.widgets.data._check import Fix, fixes, message
 from napari_agglo.widgets.data._cue_table import CueTable
 from napari_agglo.widgets.data._guess_roles import BOUNDARY
 from napari_agglo.widgets.data._layers import data_of, is_rgb, placement_of
 from napari_agglo.widgets.data._plane_preview import PREVIEW, preview_plane, remove_preview
 from napari_agglo.widgets.data._selection import Selection
-from napari_agglo.widgets.data._training_set import TrainingPart
+from napari_agglo.widgets.data._training_set import TrainingVolumes
 
-# A box to choose a layer from, or none.
-
-
-class LayerBox(QComboBox):
-    """Choose one of some layers; what it shows is set from outside."""
-
-    picked = Signal(object)  # the layer that the user chose, or None
-
-    def __init__(self, name: str, none: str, tooltip: str) -> None:
-        super().__init__()
-        self.setObjectName(name)
-        self.setAccessibleName(name)
-        self.setToolTip(tooltip)
-        self.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
-        self.setMinimumContentsLength(12)  # long names of layers do not widen the dock
-        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
-        self._none = none
-        self._layers: list[Any] = [None]
-        self.activated.connect(lambda index: self.picked.emit(self._layers[index]))
-        self.show_layers([], None)
-
-    def show_layers(self, layers: Sequence[Any], chosen: Any) -> None:
-        """Offer these layers, and none; show the chosen one."""
-        self._layers = [None, *layers]
-        names = [self._none, *(str(layer.name) for layer in layers)]
-        if names != [self.itemText(k) for k in range(self.count())]:
-            self.clear()
-            self.addItems(names)
-        at = next((k for k, layer in enumerate(self._layers) if layer is chosen), 0)
-        self.setCurrentIndex(at)
-
-    def pick(self, layer: Any) -> None:
-        """Choose a layer, as the user would."""
-        index = next(k for k, one in enumerate(self._layers) if one is layer)
-        self.setCurrentIndex(index)
-        self.activated.emit(index)
+# Roles of layers.
 
 
-# What stands in the way, in the widget, with a button that mends it where one can.
+_ROLES: dict[str, tuple[Any, str, str]] = {
+    "image": (
+        Image | None,
+        "none",
+        "The picture. A boundary cue can be made from it if you have none.",
+    ),
+    "gold": (
+        Labels | Image | None,
+        "none",
+        "Labels that are right, to learn from and to measure against. They may cover a part only: "
+        "0 is “not annotated”. Not needed to segment by the mean.",
+    ),
+    "superpixels": (
+        Labels | Image | None,
+        "compute them",
+        "Small pieces that are merged: computed from the boundary cue, or labels that you have, "
+        "also a segmentation of another tool that is split too finely.",
+    ),
+    "start": (
+        Labels | Image | None,
+        "single superpixels",
+        "Proofread the segmentation of another tool: no superpixel crosses its borders, and a "
+        "session begins with its segments.",
+    ),
+}
 
 
-class TroublePart(QFrame):
-    """A box with the trouble; not there if there is none."""
+class RoleForm(Form):
+    """Choices of a layer for some roles; they follow the layers of the viewer."""
 
-    def __init__(self) -> None:
+    def __init__(self, selection: Selection, *roles: str) -> None:
+        def layers() -> list[Any]:
+            return [one for one in selection.layers() if not (is_rgb(one) and "image" not in roles)]
+
+        table = {}
+        for name in roles:
+            kind, nothing, tooltip = _ROLES[name]
+            label = "Start from" if name == "start" else name.capitalize()
+            options = {"label": label, "tooltip": tooltip, "automatic": nothing, "layers": layers}
+            table[name] = Annotated[kind, options]
+        super().__init__(table=table)
+        self._selection = selection
+        self.changed.connect(lambda name: selection.choose(name, self[name].value))
+
+    def follow(self) -> None:
+        """Show the layers of the selection."""
+        self.show_values({name: getattr(self._selection, name) for name in self.fields})
+
+
+class OptionForm(Form):
+    """Some of the options of `oversegment`, as the selection has them."""
+
+    def __init__(self, selection: Selection, **parts: Any) -> None:
+        super().__init__(
+            oversegment,
+            table={
+                "per_plane": {"label": "each plane by itself", "name": "per plane"},
+                "min_size": {"label": "Least size", "min": 1, "max": 10**7},
+                "sigma": {"label": "Smoothing", "max": 1000.0},
+                "nan": {"label": "NaN", "names": {"boundary": "take for boundary"}},
+            },
+            **parts,
+        )
+        self._selection = selection
+        self.changed.connect(lambda name: selection.set_option(name, self.values()[name]))
+
+    def follow(self) -> None:
+        """Show the options of the selection."""
+        self.show_values(self._selection.options)
+
+
+# Problems.
+
+
+class ProblemBox(QFrame):
+    """A box with the problem of the chosen layers, and a button for each remedy by click."""
+
+    def __init__(self, selection: Selection) -> None:
         super().__init__()
         self.setObjectName("trouble")
         self.setStyleSheet("QFrame#trouble { border: 1px solid #d97706; border-radius: 4px; }")
-        self._trouble: Trouble | None = None
+        self._selection = selection
+        self._fixes: list[Fix] = []
         self.words = QLabel()
         self.words.setWordWrap(True)
         self.words.setObjectName("trouble words")
-        self.button = QPushButton()
-        self.button.setObjectName("mend")
-        self.button.setToolTip("Do this, so that the layers can be used together")
-        self.button.clicked.connect(self._mend)
+        self.button, self.second = QPushButton(), QPushButton()
         layout = QVBoxLayout(self)
         layout.setContentsMargins(6, 4, 6, 4)
         layout.addWidget(self.words)
-        layout.addWidget(self.button)
+        for k, button in enumerate((self.button, self.second)):
+            button.setObjectName("mend" if k == 0 else "mend otherwise")
+            button.setToolTip("Do this, so that the layers can be used together")
+            button.clicked.connect(lambda _, k=k: self._act(k))
+            layout.addWidget(button)
 
-    def show_trouble(self, trouble: Trouble | None) -> None:
-        """Show it, or go away."""
-        self._trouble = trouble
-        self.setVisible(trouble is not None)
-        if trouble is not None:
-            self.words.setText(str(trouble))
-            self.button.setText(trouble.button)
-            self.button.setVisible(bool(trouble.button))
+    def follow(self) -> None:
+        """Show the problem of the selection, if it has one."""
+        problem = self._selection.problem
+        self.setVisible(problem is not None)
+        self._fixes = [] if problem is None else fixes(problem, self._selection)
+        if problem is not None:
+            self.words.setText(message(problem, self._selection))
+        for k, button in enumerate((self.button, self.second)):
+            button.setVisible(k < len(self._fixes))
+            if k < len(self._fixes):
+                button.setText(self._fixes[k].text)
 
-    def _mend(self) -> None:
-        trouble = self._trouble
-        if trouble is not None and trouble.mend is not None:
-            try:
-                trouble.mend()
-            except Exception as error:
-                tell_error(error)
+    def _act(self, k: int) -> None:
+        try:
+            self._fixes[k].act()
+        except Exception as error:
+            tell_error(error)
 
 
-# One click: a boundary cue from the bare image.
+# A boundary cue from the bare image.
 
 
 CUE = "cue"  # the name of the job
-_KINDS: tuple[tuple[str, CueKind, str], ...] = (
-    ("automatic", "auto", "Colour edges if the image is in colours, else the lines that stand out"),
-    ("dark lines", "dark_ridges", "Thin and dark, as membranes in electron microscopy"),
-    ("bright lines", "bright_ridges", "Thin and bright, as a sharp membrane stain"),
-    ("dark walls", "dark", "Dark and thick, or out of focus"),
-    ("bright walls", "bright", "Bright and thick, or out of focus"),
-    ("edges", "gradient", "Where the grey level changes"),
-    ("colour edges", "colour", "Where the colour changes; for images in colours"),
-)
+_KINDS = {
+    "auto": ("automatic", "Colour edges if the image is in colours, else the clearest lines"),
+    "dark_ridges": ("dark lines", "Thin and dark, as membranes in electron microscopy"),
+    "bright_ridges": ("bright lines", "Thin and bright, as a sharp membrane stain"),
+    "dark": ("dark walls", "Dark and thick, or out of focus"),
+    "bright": ("bright walls", "Bright and thick, or out of focus"),
+    "gradient": ("edges", "Where the grey level changes"),
+    "colour": ("colour edges", "Where the colour changes; for images in colours"),
+}
 
 
 class MakeCue(RunRow):
-    """The button, and what a boundary looks like."""
+    """A button that makes a boundary cue, with the look of a boundary."""
 
     def __init__(self, viewer: Any, selection: Selection) -> None:
         super().__init__(
@@ -144,20 +171,33 @@ class MakeCue(RunRow):
         )
         self._viewer = weakref.ref(viewer)
         self._selection = selection
-        self.kind = QComboBox()
-        self.kind.setObjectName("cue kind")
-        self.kind.setAccessibleName("what a boundary looks like")
-        self.kind.setToolTip("What a boundary looks like in the image")
-        for at, (text, _, tip) in enumerate(_KINDS):
-            self.kind.addItem(text)
-            self.kind.setItemData(at, tip, 3)  # the role of tooltips
-        self.row.addWidget(self.kind)
+        self.form = Form(
+            boundary_cue,
+            only=("kind",),
+            table={
+                "kind": {
+                    "name": "cue kind",
+                    "label": "look of a boundary",
+                    "tooltip": "The look of a boundary in the image",
+                    "names": {kind: name for kind, (name, _) in _KINDS.items()},
+                    "tips": {kind: tip for kind, (_, tip) in _KINDS.items()},
+                }
+            },
+            labels=False,
+        )
+        # The other options of `boundary_cue`; they stand in the part that is folded away.
+        self.rest = Form(
+            boundary_cue,
+            without=("kind", "channel_axis"),
+            table={"scale": {"label": "Cue scale", "min": 0.5, "max": 100.0, "step": 0.5}},
+        )
+        self.row.addWidget(self.form)
 
     def follow(self) -> None:
-        """Be there to click on, if there is an image."""
+        """Enable the button if there is an image."""
         there = self._selection.image is not None
         self.set_ready(there, "Choose the image first.")
-        self.kind.setEnabled(there)
+        self.form.setEnabled(there)
 
     def _make(self) -> None:
         layer = self._selection.image
@@ -165,15 +205,15 @@ class MakeCue(RunRow):
             return
         data, placement, name = data_of(layer), placement_of(layer), str(layer.name)
         axis = -1 if is_rgb(layer) else None
-        kind = _KINDS[self.kind.currentIndex()][1]
+        options = {**self.form.values(), **self.rest.values()}
 
         def work(progress: Any) -> Any:
             return boundary_cue(
                 data,
-                kind,
                 spacing=tuple(abs(one) for one in placement.scale),
                 channel_axis=axis,
                 progress=progress,
+                **options,
             )
 
         viewer, selection = self._viewer, self._selection
@@ -197,90 +237,17 @@ class MakeCue(RunRow):
         self._selection.project.jobs.start(CUE, "Making a boundary cue", work, done, tell_error)
 
 
-# What is seldom needed, folded away: NaN, a segmentation to start from, further volumes.
-
-
-class More(QCollapsible):
-    """Folded until somebody opens it, or something in it is set."""
-
-    def __init__(self, selection: Selection) -> None:
-        super().__init__("More")
-        self.setObjectName("more data")
-        self.setToolTip("Segments of other tools to start from, NaN, several volumes to train on")
-        self.setDuration(0)
-        self._selection = selection
-        self.start = LayerBox(
-            "start from",
-            "single superpixels",
-            "Proofread the segmentation of another tool: no superpixel crosses its borders, and a "
-            "session begins with its segments.",
-        )
-        self.start.picked.connect(lambda layer: selection.choose("start", layer))
-        self.nan = QCheckBox("NaN is boundary")
-        self.nan.setObjectName("nan is boundary")
-        self.nan.setToolTip(
-            "Take values of a cue that are not numbers for boundary, as outside of a specimen; "
-            "otherwise they are refused."
-        )
-        self.nan.clicked.connect(lambda on: selection.set_option("nan_is_boundary", bool(on)))
-        self.training = TrainingPart(selection.project)
-        inner = QWidget()
-        column = QVBoxLayout(inner)
-        column.setContentsMargins(0, 0, 0, 0)
-        form = QFormLayout()
-        form.addRow("Start from", self.start)
-        form.addRow("", self.nan)
-        column.addLayout(form)
-        column.addWidget(self.training)
-        self.setContent(inner)
-        close_up(self)
-        used = selection.start is not None or bool(selection.project.training)
-        (self.expand if used else self.collapse)(animate=False)
-
-    def follow(self) -> None:
-        """Show what the selection and the project hold."""
-        chosen = self._selection
-        self.start.show_layers(chosen.label_images(), chosen.start)
-        self.nan.setChecked(chosen.nan_is_boundary)
-        self.training.follow()
-
-
-# Superpixels: computed, with a preview of the plane that is seen, or a layer.
-
-
-_LARGEST = 10**7
+# Superpixels.
 
 
 class SuperpixelPart(QWidget):
-    """What superpixels there are to be."""
+    """Superpixels: a layer, or computed, with a preview of the plane in view."""
 
     def __init__(self, viewer: Any, selection: Selection) -> None:
         super().__init__()
         self._selection = selection
-        self.box = LayerBox(
-            "superpixels",
-            "compute them",
-            "Small pieces that are merged: computed from the boundary cue, or labels that you "
-            "have, also a segmentation of another tool that is split too finely.",
-        )
-        self.box.picked.connect(lambda layer: selection.choose("superpixels", layer))
-        self.per_plane = QCheckBox("each plane by itself")
-        self.per_plane.setObjectName("per plane")
-        self.per_plane.setToolTip(
-            "For stacks whose planes are much thicker than their pixels: a superpixel that "
-            "followed a thin process from plane to plane would leak."
-        )
-        self.per_plane.clicked.connect(lambda on: selection.set_option("per_plane", bool(on)))
-        self.least = QSpinBox()
-        self.least.setObjectName("least size")
-        self.least.setRange(0, _LARGEST)
-        self.least.setSpecialValueText("automatic")
-        self.least.setToolTip(
-            "Superpixels of fewer pixels are dissolved; automatic: 25 in a plane, 125 in a volume. "
-            "Larger ones are fewer and quicker, and lose thin things."
-        )
-        self.least.setKeyboardTracking(False)
-        self.least.valueChanged.connect(lambda n: selection.set_option("min_size", n or None))
+        self.role = RoleForm(selection, "superpixels")
+        self.options = OptionForm(selection, only=("min_size", "per_plane"))
         self.preview = RunRow(
             selection.project,
             PREVIEW,
@@ -291,30 +258,21 @@ class SuperpixelPart(QWidget):
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(4)
-        self.form = QFormLayout()
-        self.form.setContentsMargins(0, 0, 0, 0)
-        self.form.addRow("Superpixels", self.box)
-        self.form.addRow("Least size", self.least)
-        self.form.addRow("", self.per_plane)
-        layout.addLayout(self.form)
-        layout.addWidget(self.preview)
+        for part in (self.role, self.options, self.preview):
+            layout.addWidget(part)
 
     def follow(self) -> None:
-        """Show what the selection holds."""
+        """Show the choice and the options of the selection."""
         chosen = self._selection
-        self.box.show_layers(chosen.label_images(), chosen.superpixels)
+        self.role.follow()
+        self.options.follow()
         computed = chosen.superpixels is None
-        for part in (self.least, self.preview):
+        for part in (self.options, self.preview):
             part.setVisible(computed)
-        self.form.labelForField(self.least).setVisible(computed)
         ndim = next((len(row.shape) for row in chosen.rows if row.used), 2)
-        self.per_plane.setVisible(computed and ndim > 2)
-        self.per_plane.setChecked(chosen.per_plane)
-        self.least.blockSignals(True)
-        self.least.setValue(chosen.min_size or 0)
-        self.least.blockSignals(False)
-        ready = chosen.trouble is None
-        self.preview.set_ready(ready, "" if ready else str(chosen.trouble))
+        self.options["per_plane"].visible = ndim > 2
+        ready = self._selection.project.dataset is not None
+        self.preview.set_ready(ready, "" if ready else self._selection.project.trouble)
 
 
 class DataWidget(StepWidget):
@@ -323,7 +281,7 @@ class DataWidget(StepWidget):
     key = "data"
     title = "Data"
     purpose = "choose the image, its boundary cues, and gold labels if you have some."
-    hints = {  # noqa: RUF012 - what to do next
+    hints = {  # noqa: RUF012 - the next thing to do
         Status.EMPTY: "Open an image, or a sample: File > Open Sample > Agglo.",
         Status.READY: "Ready. Build the regions here, or go on to step 2 or 3, which do it too.",
         Status.RUNNING: "Building the regions.",
@@ -331,39 +289,47 @@ class DataWidget(StepWidget):
     }
 
     def __init__(self, napari_viewer: Any) -> None:
-        selection = per_viewer(
-            napari_viewer, Selection
-        )  # the first one tells the project what is there
+        selection = per_viewer(napari_viewer, Selection)  # before the project is asked
         super().__init__(napari_viewer)
         self.selection = selection
-        self.image = LayerBox(
-            "image", "none", "The picture. A boundary cue can be made from it if you have none."
-        )
-        self.image.picked.connect(lambda layer: self.selection.choose("image", layer))
-        self.cues = CueTable(self.selection)
-        self.make = MakeCue(self.viewer, self.selection)
-        self.gold = LayerBox(
-            "gold",
-            "none",
-            "Labels that are right, to learn from and to measure against. They may cover a part "
-            "only: 0 is “not annotated”. Not needed to segment by the mean.",
-        )
-        self.gold.picked.connect(lambda layer: self.selection.choose("gold", layer))
-        self.superpixels = SuperpixelPart(self.viewer, self.selection)
-        self.trouble = TroublePart()
+        self.roles = RoleForm(selection, "image", "gold")
+        self.cues = CueTable(selection)
+        self.make = MakeCue(self.viewer, selection)
+        self.superpixels = SuperpixelPart(self.viewer, selection)
+        self.trouble = ProblemBox(selection)
         self.run = RunRow(
             self.project,
             self.key,
             "Build regions",
-            "Compute superpixels and what is known of each and of the boundaries between them.",
+            "Compute superpixels, and statistics of each and of the boundaries between them.",
             self._build,
         )
         self.found = QLabel()
         self.found.setObjectName("found")
         self.found.setWordWrap(True)
-        self.more = More(self.selection)
-        self._lay_out()
-        link(self, self.selection.changed, self._follow)
+        self.start_from = RoleForm(selection, "start")
+        self.options = OptionForm(selection, without=("min_size", "per_plane"))
+        self.training = TrainingVolumes(self.project)
+        inner = QWidget()
+        column = QVBoxLayout(inner)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(3)
+        for seldom in (self.start_from, self.options, self.make.rest, self.training):
+            column.addWidget(seldom)
+        self.more = fold(
+            "More",
+            inner,
+            "Segments of other tools to start from, smoothing, NaN, several volumes to train on",
+        )
+        self.more.setObjectName("more data")
+        if selection.start is not None or self.project.training:
+            self.more.expand(animate=False)
+        for part in (
+            self.trouble, self.roles, self.cues, self.make, self.superpixels, self.run, self.found,
+            self.more,
+        ):  # fmt: skip
+            self.body.addWidget(part)
+        link(self, selection.changed, self._follow)
         self.start()
         self._follow()
 
@@ -377,23 +343,10 @@ class DataWidget(StepWidget):
         current = dataset is None or dataset is regions.dataset
         return Status.DONE if current else Status.STALE
 
-    def _lay_out(self) -> None:
-        top = QFormLayout()
-        top.addRow("Image", self.image)
-        top.addRow("Gold", self.gold)
-        self.body.addWidget(self.trouble)
-        self.body.addLayout(top)
-        self.body.addWidget(self.cues)
-        self.body.addWidget(self.make)
-        self.body.addWidget(self.superpixels)
-        self.body.addWidget(self.run)
-        self.body.addWidget(self.found)
-        self.body.addWidget(self.more)
-
     def hint_for(self, status: Status) -> str:
-        """Say what to do next."""
+        """Return the next thing to do."""
         if status is Status.EMPTY and self.project.trouble:
-            return ""  # the box of the trouble says it
+            return ""  # the box of the problem says it
         if status is Status.DONE:
             gold = self.project.dataset is not None and self.project.dataset.gold is not None
             return "Done. Next: " + ("step 2, Train." if gold else "step 3, Hierarchy.")
@@ -409,24 +362,19 @@ class DataWidget(StepWidget):
         )  # fmt: skip
         self.found.setText(words)
         self.found.setVisible(bool(words))
-        self.more.follow()
+        self.training.follow()
 
     def _follow(self) -> None:
-        chosen = self.selection
-        self.image.show_layers(chosen.images(), chosen.image)
-        self.gold.show_layers(chosen.label_images(), chosen.gold)
-        self.cues.follow()
-        self.make.follow()
-        self.superpixels.follow()
-        self.more.follow()
-        self.trouble.show_trouble(chosen.trouble)
-        self.cues.setVisible(bool(chosen.rows))
+        for part in (self.trouble, self.roles, self.cues, self.make, self.superpixels,
+                     self.start_from, self.options, self.training):  # fmt: skip
+            part.follow()
+        self.cues.setVisible(bool(self.selection.rows))
 
     def _build(self) -> None:
         dataset = self.project.dataset
         if dataset is None:
             return
-        project, viewer = self.project, self.viewer
+        project, viewer, selection = self.project, self.viewer, self.selection
 
         def work(progress: Any) -> Regions:
             whole = dataset.oversegmented(progress)
@@ -436,4 +384,9 @@ class DataWidget(StepWidget):
             remove_preview(viewer)
             project.regions = regions
 
-        project.jobs.start(self.key, "Building regions", work, done, tell_error)
+        def failed(error: Exception) -> None:
+            if isinstance(error, InvalidInput) and project.dataset is dataset:
+                selection.refuse(error)
+            tell_error(error)
+
+        project.jobs.start(self.key, "Building regions", work, done, failed)

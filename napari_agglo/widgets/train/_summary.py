@@ -1,4 +1,4 @@
-"""What came of a training, in words and plots."""
+"""Summary of a training: a few sentences, and plots."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ class Summary(QWidget):
         self.tabs = QTabWidget()
         self.tabs.setObjectName("training plots")
         tabs = (
-            (self.epochs, "VI by epoch", "How wrong the policy is, at 0.5, where it was trained"),
-            (self.reliability, "Calibration", "Whether its probabilities can be believed"),
-            (self.importances, "Features", "What the policy looks at most"),
+            (self.epochs, "VI by epoch", "Error at 0.5, on the volumes of the training"),
+            (self.reliability, "Calibration", "Predicted against observed probability of a merge"),
+            (self.importances, "Features", "The features with most influence on the policy"),
         )
         for at, (plot, title, tip) in enumerate(tabs):
             self.tabs.addTab(plot, title)
@@ -42,7 +42,7 @@ class Summary(QWidget):
         layout.addWidget(self.tabs)
 
     def follow(self, policy: Any, running: bool) -> None:
-        """Show how far it is, or what came of it."""
+        """Show the errors so far, or the summary of the policy."""
         errors = self._trainer.errors
         if errors[: len(self._drawn)] != self._drawn or len(errors) < len(self._drawn):
             self.epochs.clear()
@@ -66,7 +66,7 @@ class Summary(QWidget):
 
 
 def describe(policy: LearnedPolicy, errors: list[EpochError]) -> str:
-    """Say what a policy is, how it was trained, and how well that went.
+    """Return sentences on a policy: its training, its features, its accuracy.
 
     Examples
     --------

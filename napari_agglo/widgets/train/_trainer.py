@@ -1,8 +1,8 @@
-"""The training of a project: its options, and what came of it. Outlives the widgets."""
+"""Training of a project's policy: its options, its worker, its errors; it outlives the widgets."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -21,22 +21,11 @@ from napari_agglo.widgets._napari import setting
 from napari_agglo.widgets._project import Project, Regions, Trained
 from napari_agglo.widgets._qt import per_viewer, tell_error
 
-# What a training works on: arrays, graphs and options, and never a layer; runs in a worker.
+# The worker's part: arrays, graphs and options, never a layer.
 
 
 TRAIN = "train"  # the name of the job
-SCALE = 0.5  # where the error of an epoch is measured: the natural stop of a learned policy
-
-
-@dataclass(frozen=True)
-class Options:
-    """How to learn, as `train` takes it."""
-
-    strategy: str = "agglo"
-    epochs: int = 5
-    preset: str = "em"
-    classifier: str = "forest"
-    seed: int = 0
+SCALE = 0.5  # threshold at which the error of an epoch is measured: that of a learned policy
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,8 +35,8 @@ class Volume:
     dataset: Dataset
     graph: RegionGraph | None = None
 
-    def ready(self, progress: ProgressCallback) -> Volume:
-        """Return it with its graph."""
+    def with_graph(self, progress: ProgressCallback) -> Volume:
+        """Return the volume with its graph."""
         if self.graph is not None:
             return self
         whole = self.dataset.oversegmented(progress)
@@ -55,8 +44,8 @@ class Volume:
 
 
 @dataclass(frozen=True, eq=False)
-class Learned:
-    """What a training gives."""
+class TrainingResult:
+    """The policy of a training, and the volumes with their graphs."""
 
     policy: LearnedPolicy
     volumes: list[Volume]
@@ -64,52 +53,48 @@ class Learned:
 
 @dataclass(frozen=True)
 class EpochError:
-    """How wrong the policy of an epoch is, where it was trained: bits at the threshold 0.5."""
+    """Errors of an epoch's policy on its training volumes: bits at the threshold 0.5."""
 
     epoch: int
     false_merge: float
     false_split: float
 
 
-def learn(
+def train_policy(
     volumes: list[Volume],
-    options: Options,
-    tell: Callable[[EpochError], object],
+    options: Mapping[str, Any],
+    report_error: Callable[[EpochError], object],
     progress: ProgressCallback,
-) -> Learned:
-    """Build the graphs that are missing, and train; `tell` hears how wrong each epoch is."""
+) -> TrainingResult:
+    """Build the graphs that are missing, and train; the error of each epoch is reported."""
     if not volumes:
         raise AggloError("There are no gold labels to learn from; choose them in step 1, Data.")
-    ready = [volume.ready(progress) for volume in volumes]
-    lessons = [(one.graph, np.asarray(one.dataset.gold)) for one in ready]
+    whole = [volume.with_graph(progress) for volume in volumes]
+    pairs = [(one.graph, np.asarray(one.dataset.gold)) for one in whole]
     latest: list[Progress] = []
 
     def note(one: Progress) -> None:
         latest[:] = [one]
         progress(one)
 
-    def measuring(_: Progress) -> None:
-        """Hear a cancel while the error is measured; the bar stays where it is."""
+    def hold_bar(_: Progress) -> None:
+        """Let a cancel through while the error is measured; the bar stays where it is."""
         for one in latest:
             if isinstance(one, TrainingProgress):
                 progress(replace(one, stage="measuring the error"))
 
     def each_epoch(epoch: int, policy: LearnedPolicy) -> None:
-        errors = np.array([_error(graph, gold, policy, measuring) for graph, gold in lessons])
+        errors = np.array([_error(graph, gold, policy, hold_bar) for graph, gold in pairs])
         merge, split = errors.mean(axis=0)
-        tell(EpochError(epoch, float(merge), float(split)))
+        report_error(EpochError(epoch, float(merge), float(split)))
 
     policy = train(
-        lessons,  # type: ignore[arg-type]
-        strategy=options.strategy,
-        epochs=options.epochs,
-        preset=options.preset,
-        classifier=options.classifier,
-        seed=options.seed,
+        pairs,  # type: ignore[arg-type]
+        **options,
         each_epoch=each_epoch,
         progress=note,
     )
-    return Learned(policy, ready)
+    return TrainingResult(policy, whole)
 
 
 def _error(
@@ -124,49 +109,49 @@ class Trainer:
 
     Attributes
     ----------
-    options : Options
-        How to learn.
+    options : dict
+        Keyword arguments of `train`.
     errors : list of EpochError
-        How wrong each epoch was, of the training that runs or ran last.
+        Errors of each epoch, of the training that runs or ran last.
     """
 
     changed = Signal()
 
     def __init__(self, viewer: Any) -> None:
         self._project = per_viewer(viewer, Project)
-        self.options = Options(epochs=int(setting("training", "epochs")))
+        self.options: dict[str, Any] = {"epochs": int(setting("training", "epochs"))}
         self.errors: list[EpochError] = []
-        self._heard: list[EpochError] = []  # the worker adds, the main thread takes
+        self._reported: list[EpochError] = []  # the worker adds, the main thread copies
         self._graphs: list[Volume] = []  # of further volumes, which are not built twice
 
     def start(self) -> None:
-        """Train, in a worker."""
+        """Train in a worker."""
         project = self._project
         current, volumes, strokes = project.dataset, self._volumes(project), project.strokes
-        heard: list[EpochError] = []
-        options = self.options
+        reported: list[EpochError] = []
+        options = dict(self.options)
 
-        def work(progress: Any) -> Learned:
-            return learn(volumes, options, heard.append, progress)
+        def work(progress: Any) -> TrainingResult:
+            return train_policy(volumes, options, reported.append, progress)
 
-        def done(learned: Learned) -> None:
-            self._take()
-            self._keep(current, learned, strokes)
+        def done(result: TrainingResult) -> None:
+            self._copy_errors()
+            self._adopt(current, result, strokes)
 
         job = project.jobs.start(TRAIN, "Training", work, done, tell_error)
         if job is not None:
-            self._heard, self.errors = heard, []
-            job.progressed.connect(lambda _: self._take())
+            self._reported, self.errors = reported, []
+            job.progressed.connect(lambda _: self._copy_errors())
             self.changed.emit()
 
     def _volumes(self, project: Project) -> list[Volume]:
-        """Return what to learn from: what is chosen now, if it has gold, and what was kept."""
+        """Return the chosen volume, if it has gold, and those that were kept."""
         current = project.dataset
         datasets = [] if current is None or current.gold is None else [current]
-        datasets += [one for one in project.training if not _among(one, datasets)]
-        return [self._known(project, one) for one in datasets]
+        datasets += [one for one in project.training if not _is_listed(one, datasets)]
+        return [self._volume(project, one) for one in datasets]
 
-    def _known(self, project: Project, dataset: Dataset) -> Volume:
+    def _volume(self, project: Project, dataset: Dataset) -> Volume:
         """Return a volume with the graph that it has already, if any."""
         regions = project.regions
         if regions is not None and dataset is regions.dataset:
@@ -176,28 +161,29 @@ class Trainer:
                 return one
         return Volume(dataset)
 
-    def _keep(self, current: Dataset | None, learned: Learned, strokes: int) -> None:
+    def _adopt(self, current: Dataset | None, result: TrainingResult, strokes: int) -> None:
+        """Give the project the policy, and the graph of the chosen volume."""
         project, on = self._project, None
-        self._graphs = learned.volumes
-        for volume in learned.volumes:
+        self._graphs = result.volumes
+        for volume in result.volumes:
             chosen = volume.dataset is current or volume.dataset.origin is current
             if current is not None and chosen and volume.graph is not None:
                 if project.regions is None or project.regions.graph is not volume.graph:
                     project.regions = Regions(volume.dataset, volume.graph)
                 on = project.regions
-        project.trained = Trained(learned.policy, on, strokes)
+        project.trained = Trained(result.policy, on, strokes)
 
-    def _take(self) -> None:
-        """Take over what the worker has told since."""
-        if len(self._heard) > len(self.errors):
-            self.errors = list(self._heard)
+    def _copy_errors(self) -> None:
+        """Copy the errors that the worker has reported since."""
+        if len(self._reported) > len(self.errors):
+            self.errors = list(self._reported)
             self.changed.emit()
 
-    def forget(self) -> None:
-        """Another policy has come: what was learned here says nothing of it."""
+    def clear_errors(self) -> None:
+        """Forget the errors: another policy has come."""
         self.errors = []
         self.changed.emit()
 
 
-def _among(dataset: Dataset, others: list[Dataset]) -> bool:
+def _is_listed(dataset: Dataset, others: list[Dataset]) -> bool:
     return any(dataset.gold is one.gold for one in others)

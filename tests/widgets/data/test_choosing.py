@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 from napari.layers import Layer
 from qtpy.QtCore import Qt
+from scipy import ndimage
 from windows import draw, settle
 
+from napari_agglo.errors import InvalidInput, LabelComponents, PickIndex, SetOption
 from napari_agglo.widgets._qt import per_viewer
 from napari_agglo.widgets._samples import layers_of
 from napari_agglo.widgets._steps import Status
@@ -46,8 +48,8 @@ def test_a_sample_needs_no_choice(opened, project, crop):
     assert dataset.gold is crop.gold
     assert dataset.image is crop.image
     assert dataset.spacing == pytest.approx(crop.spacing)
-    assert opened.image.currentText() == "neuropil2d image"
-    assert opened.gold.currentText() == "neuropil2d gold"
+    assert opened.roles["image"].current_choice == "neuropil2d image"
+    assert opened.roles["gold"].current_choice == "neuropil2d gold"
     assert said(opened) == ""
 
 
@@ -67,7 +69,7 @@ def test_build(opened, project):
     assert DataWidget.status(project) is Status.DONE
     assert f"{project.graph.n_regions:,} superpixels" in opened.found.text()
     assert project.graph.cue_names == ("boundary", "cytoplasm", "mitochondria")
-    opened.superpixels.least.setValue(60)
+    opened.superpixels.options["min_size"].value = 60
     assert DataWidget.status(project) is Status.STALE
     before = project.graph.n_regions
     opened.run.button.click()
@@ -77,9 +79,9 @@ def test_build(opened, project):
 
 def test_what_was_chosen_during_a_run_is_not_lost(opened, project):
     opened.run.button.click()
-    opened.superpixels.least.setValue(200)
+    opened.superpixels.options["min_size"].value = 200
     settle(project, 240)
-    assert project.dataset.min_size == 200
+    assert project.dataset.options["min_size"] == 200
     assert DataWidget.status(project) is Status.STALE
 
 
@@ -116,7 +118,7 @@ def test_a_picture_in_colours(viewer, step, project, crop):
 
 
 def test_a_made_cue_takes_the_place_of_the_one_before(viewer, opened, project):
-    opened.make.kind.setCurrentText("edges")
+    opened.make.form["kind"].native.setCurrentText("edges")
     opened.make.button.click()
     settle(project, 240)
     assert project.dataset.cues["boundary"] is viewer.layers["neuropil2d image boundary"].data
@@ -159,7 +161,7 @@ def test_channels_are_cues_of_their_own(viewer, step, project, crop):
     ("options", "words"),
     [
         ({"data": np.zeros((9, 8), int)}, ["(120, 140)", "(9, 8)", "of one shape"]),
-        ({"data": np.zeros((140, 120), int)}, ["another order", "Transpose"]),
+        ({"data": np.zeros((140, 120), int)}, ["another order", "transpose"]),
         ({"data": np.zeros((2, 120, 140), int)}, ["more axes"]),
         ({"rotate": 10}, ["rotated"]),
     ],
@@ -169,13 +171,13 @@ def test_gold_that_does_not_fit(viewer, opened, project, crop, options, words):
     if "data" not in options:
         given["scale"] = crop.spacing
     layer = viewer.add_labels(**given)
-    opened.gold.pick(layer)
+    opened.roles["gold"].value = layer
     assert project.dataset is None
     assert "“mine”" in said(opened)
     for word in words:
         assert word in said(opened)
     assert not opened.run.button.isEnabled()
-    opened.gold.pick(None)
+    opened.roles["gold"].value = None
     assert project.dataset is not None
     assert project.dataset.gold is None
 
@@ -195,7 +197,9 @@ def test_layers_go_to_the_one_that_knows_its_scale(viewer, step, project, block)
     assert step.trouble.button.text() == "Put all where “stack” is"
     step.trouble.button.click()
     assert project.dataset.spacing == (4, 1, 1)
-    assert project.dataset.per_plane  # planes that are now known to be thick are taken one by one
+    assert project.dataset.options[
+        "per_plane"
+    ]  # planes that are now known to be thick are taken one by one
 
 
 def test_regions_built_are_not_stale_because_they_are_shown(viewer, step, project, block):
@@ -206,26 +210,26 @@ def test_regions_built_are_not_stale_because_they_are_shown(viewer, step, projec
     dataset = project.dataset
     viewer.add_labels(block.gold, name="others")  # as any layer that comes, ours too
     assert project.dataset is dataset
-    assert not dataset.per_plane
+    assert not dataset.options["per_plane"]
 
 
 def test_where_to_tick_is_said_only_where_there_is_something(viewer, step):
     colours = viewer.add_image(np.zeros((20, 24, 3), np.uint8), name="photo", rgb=True)
-    assert "Tick" not in said(step)
+    assert "tick" not in said(step)
     assert "Make a boundary cue" in said(step)
     viewer.layers.remove(colours)
     viewer.add_image(np.zeros((20, 24), np.uint8), name="grey")
-    assert "Tick one below" in said(step)
+    assert "tick the map" in said(step)
 
 
 def test_gold_that_came_as_floats_is_converted_by_a_click(viewer, opened, project, crop):
     layer = viewer.add_image(crop.gold.astype(float), name="floats", scale=crop.spacing)
-    opened.gold.pick(layer)
+    opened.roles["gold"].value = layer
     assert "must be labels" in said(opened)
     opened.trouble.button.click()
     settle(project, 240)
     np.testing.assert_array_equal(project.dataset.gold, crop.gold)
-    assert opened.gold.currentText() == "floats labels"
+    assert opened.roles["gold"].current_choice == "floats labels"
 
 
 def test_lazy_and_multiscale_layers(viewer, step, project, crop):
@@ -247,7 +251,7 @@ def test_not_a_number_is_refused_until_it_is_said_to_be_boundary(viewer, step, p
     step.run.button.click()
     settle(project, 240)
     assert project.graph is None
-    step.more.nan.click()
+    step.options["nan"].value = "boundary"
     step.run.button.click()
     settle(project, 240)
     assert project.graph is not None
@@ -257,12 +261,12 @@ def test_superpixels_of_ones_own(viewer, opened, project, dataset):
     own = dataset.superpixels.astype(np.int64) * 1000
     layer = viewer.add_labels(own, name="ws", scale=dataset.spacing)
     assert project.dataset.superpixels is own, "it is called like one"
-    assert not opened.superpixels.least.isVisibleTo(opened)
+    assert not opened.superpixels.options.isVisibleTo(opened)
     opened.run.button.click()
     settle(project, 240)
     assert project.graph.ids[1] == 1000
     assert DataWidget.status(project) is Status.DONE
-    opened.superpixels.box.pick(None)
+    opened.superpixels.role["superpixels"].value = None
     assert project.dataset.superpixels is None
     viewer.layers.remove(layer)
 
@@ -270,7 +274,7 @@ def test_superpixels_of_ones_own(viewer, opened, project, dataset):
 def test_starting_from_another_segmentation(viewer, opened, project, crop):
     other = np.kron(np.arange(1, 13).reshape(3, 4), np.ones((40, 35), int))
     layer = viewer.add_labels(other, name="tool", scale=crop.spacing)
-    opened.more.start.pick(layer)
+    opened.start_from["start"].value = layer
     opened.run.button.click()
     settle(project, 240)
     assert DataWidget.status(project) is Status.DONE
@@ -284,7 +288,7 @@ def test_preview(viewer, opened, project):
     shown = [layer for layer in viewer.layers if "preview" in layer.name]
     assert len(shown) == 1
     assert shown[0].contour == 1
-    assert "preview" not in " ".join(opened.gold.itemText(k) for k in range(opened.gold.count()))
+    assert "preview" not in " ".join(str(one) for one in opened.roles["gold"].choices)
     opened.superpixels.preview.button.click()
     settle(project, 240)
     assert len([layer for layer in viewer.layers if "preview" in layer.name]) == 1
@@ -308,19 +312,19 @@ def test_preview_of_a_volume_lies_on_its_plane(viewer, step, project, block):
 def test_thick_planes_are_taken_one_by_one(viewer, step, project, block):
     cue = block.cues["boundary"]
     layer = viewer.add_image(cue, name="boundary", scale=(4, 1, 1))
-    assert project.dataset.per_plane
-    step.superpixels.per_plane.click()
-    assert not project.dataset.per_plane
+    assert project.dataset.options["per_plane"]
+    step.superpixels.options["per_plane"].native.click()
+    assert not project.dataset.options["per_plane"]
     layer.scale = (5, 1, 1)
-    assert not project.dataset.per_plane, "what was chosen by hand stays"
+    assert not project.dataset.options["per_plane"], "what was chosen by hand stays"
 
 
 def test_layers_come_go_and_are_renamed(viewer, opened, project, crop):
     viewer.layers["neuropil2d gold"].name = "truth"
-    assert opened.gold.currentText() == "truth"
+    assert opened.roles["gold"].current_choice == "truth"
     viewer.layers.remove("truth")
     assert project.dataset.gold is None
-    assert opened.gold.currentText() == "none"
+    assert opened.roles["gold"].current_choice == "none"
     viewer.layers["neuropil2d boundary"].visible = True
     viewer.layers.move(1, 3)
     assert "boundary" in project.dataset.cues
@@ -350,33 +354,33 @@ def test_choosing_another_image_brings_its_cues(viewer, opened, project, crop):
     layer = viewer.add_image(crop.image[:60], name="half", scale=crop.spacing)
     viewer.add_image(half["boundary"], name="half boundary", scale=crop.spacing)
     viewer.add_labels(crop.gold[:60], name="half gold", scale=crop.spacing)
-    opened.image.pick(layer)
+    opened.roles["image"].value = layer
     assert project.dataset.shape == (60, 140)
     assert project.dataset.cues["boundary"] is half["boundary"]
-    assert opened.gold.currentText() == "half gold"
+    assert opened.roles["gold"].current_choice == "half gold"
 
 
 def test_the_dock_closed_and_opened_again_shows_the_same(viewer, opened, project):
     tick(opened, "neuropil2d cytoplasm", on=False)
-    opened.superpixels.least.setValue(33)
+    opened.superpixels.options["min_size"].value = 33
     dataset = project.dataset
     again = DataWidget(viewer)
     viewer.window.add_dock_widget(again, name="Data 2")
     assert project.dataset is dataset
-    assert again.superpixels.least.value() == 33
+    assert again.superpixels.options["min_size"].value == 33
     assert again.selection is opened.selection
-    again.superpixels.least.setValue(44)
-    assert opened.superpixels.least.value() == 44
+    again.superpixels.options["min_size"].value = 44
+    assert opened.superpixels.options["min_size"].value == 44
 
 
 def test_volumes_kept_for_training(viewer, opened, project):
-    opened.more.training.add.click()
+    opened.training.add.click()
     assert [one.name for one in project.training] == ["neuropil2d image"]
-    opened.more.training.add.click()
+    opened.training.add.click()
     assert len(project.training) == 1
-    opened.gold.pick(None)
-    assert not opened.more.training.add.isEnabled()
-    opened.more.training.remove.click()
+    opened.roles["gold"].value = None
+    assert not opened.training.add.isEnabled()
+    opened.training.remove.click()
     assert project.training == []
 
 
@@ -392,3 +396,59 @@ def test_all_controls_have_a_tooltip(opened):
     for kind in (QPushButton, QCheckBox, QSpinBox, QComboBox):
         for control in opened.findChildren(kind):
             assert control.toolTip(), control.objectName() or control.text()
+
+
+def test_a_range_is_declared_by_a_click(viewer, step, project, crop):
+    viewer.add_image(crop.cues["boundary"] * 254.5, name="boundary")
+    step.run.button.click()
+    settle(project, 240)
+    assert project.graph is None
+    error = step.selection.problem
+    assert error.argument == "cues['boundary']"
+    assert error.remedy == SetOption("ranges", (0, 255), "boundary")
+    assert step.trouble.button.text() == "Set the range of “boundary” to 0:255"
+    step.trouble.button.click()
+    assert project.dataset.ranges == {"boundary": (0, 255)}
+    assert said(step) == ""
+    step.run.button.click()
+    settle(project, 240)
+    assert DataWidget.status(project) is Status.DONE
+
+
+def test_nan_is_taken_for_boundary_by_a_click(viewer, step, project, crop):
+    cue = crop.cues["boundary"].copy()
+    cue[:5] = np.nan
+    viewer.add_image(cue, name="boundary", contrast_limits=(0, 1))
+    step.run.button.click()
+    settle(project, 240)
+    assert step.trouble.button.text() == "Take NaN for boundary"
+    assert "choose another cue" in said(step)
+    step.trouble.button.click()
+    assert project.dataset.nan == "boundary"
+    assert step.options["nan"].value == "boundary"
+
+
+def test_a_plane_is_taken_by_a_click(viewer, opened, project, crop):
+    stack = np.stack([np.zeros_like(crop.gold), crop.gold, crop.gold])
+    layer = viewer.add_labels(stack, name="stack", scale=(1, *crop.spacing))
+    viewer.dims.set_current_step(0, 1)
+    opened.roles["gold"].value = layer
+    assert opened.selection.problem.remedy == PickIndex((0,), 3)
+    opened.trouble.button.click()
+    np.testing.assert_array_equal(project.dataset.gold, crop.gold)
+
+
+def test_remedies_of_the_library_have_buttons(opened, project, crop):
+    error = InvalidInput("`gold` is a mask", argument="gold", remedy=LabelComponents())
+    opened.selection.refuse(error)
+    assert said(opened) == "`gold` is a mask."
+    opened.trouble.button.click()
+    settle(project, 240)
+    assert opened.roles["gold"].current_choice == "neuropil2d gold labels"
+    np.testing.assert_array_equal(project.dataset.gold, ndimage.label(crop.gold)[0])
+    opened.selection.refuse(InvalidInput("Too small", remedy=SetOption("min_size", 7)))
+    opened.trouble.button.click()
+    assert opened.superpixels.options["min_size"].value == 7
+    opened.selection.refuse(InvalidInput("Not there", remedy="look elsewhere"))
+    assert said(opened) == "Not there; look elsewhere."
+    assert not opened.trouble.button.isVisible()

@@ -21,7 +21,7 @@ def test_what_is_seen_stays_until_it_is_merged_anew(viewer, opened, project):
     layer = per_viewer(viewer, Scene).segmentation
     before = np.asarray(layer.data).copy()
     first = project.graph
-    opened.superpixels.least.setValue(80)
+    opened.superpixels.options["min_size"].value = 80
     opened.run.button.click()
     settle(project)
     assert project.regions.graph is not first

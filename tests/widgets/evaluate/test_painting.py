@@ -40,9 +40,9 @@ def worked(viewer, project, crop):
     gold = selection.gold
     gold.data = gold.data.copy()  # the sample is shared
     train, build, evaluate = TrainWidget(viewer), HierarchyWidget(viewer), EvaluateWidget(viewer)
-    train.options.preset.setCurrentText("minimal")
-    train.options.classifier.setCurrentText("logistic")
-    train.options.epochs.setValue(1)
+    train.options["preset"].value = "minimal"
+    train.options["classifier"].value = "logistic"
+    train.options["epochs"].value = 1
     docks = [viewer.window.add_dock_widget(one, area="right", tabify=True)
              for one in (train, build, evaluate)]  # fmt: skip
     for dock, widget in zip(docks, (train, build), strict=False):

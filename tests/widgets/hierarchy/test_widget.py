@@ -109,7 +109,7 @@ def test_gold_of_another_shape_is_told_and_the_hierarchy_shown(step, project, da
 
 def test_cancel_leaves_everything_as_it_was(built, project, dataset):
     before = project.tree, project.threshold
-    project.set_dataset(replace(dataset, superpixels=None, min_size=3))
+    project.set_dataset(replace(dataset, superpixels=None, options={"min_size": 3}))
     press(built.run.button)
     assert built.run.button.text() == "Cancel"
     press(built.run.button)

@@ -22,9 +22,9 @@ from napari_agglo.widgets.train import TrainWidget
 def step(viewer, project):
     widget = TrainWidget(viewer)
     viewer.window.add_dock_widget(widget, name="Train", area="right")
-    widget.options.preset.setCurrentText("minimal")
-    widget.options.classifier.setCurrentText("logistic")  # a tenth of the time
-    widget.options.epochs.setValue(2)
+    widget.options["preset"].value = "minimal"
+    widget.options["classifier"].value = "logistic"  # a tenth of the time
+    widget.options["epochs"].value = 2
     draw()
     return widget
 
@@ -55,7 +55,7 @@ def test_without_gold_it_says_what_to_do(step, project, dataset):
 
 def test_one_click_trains_and_builds_what_is_missing(taught, project, dataset):
     assert TrainWidget.status(project) is Status.READY
-    taught.options.classifier.setCurrentText("forest")
+    taught.options["classifier"].value = "forest"
     taught.run.button.click()
     assert TrainWidget.status(project) is Status.RUNNING
     assert taught.run.button.text() == "Cancel"
@@ -73,7 +73,7 @@ def test_one_click_trains_and_builds_what_is_missing(taught, project, dataset):
 
 
 def test_the_error_of_an_epoch_is_that_of_its_policy(taught, project):
-    taught.options.epochs.setValue(1)
+    taught.options["epochs"].value = 1
     taught.run.button.click()
     settle(project, 240)
     last = taught.trainer.errors[-1]
@@ -83,7 +83,7 @@ def test_the_error_of_an_epoch_is_that_of_its_policy(taught, project):
 
 
 def test_the_curve_grows_while_it_runs(taught, project):
-    taught.options.epochs.setValue(50)
+    taught.options["epochs"].value = 50
     taught.run.button.click()
     wait_for(lambda: len(taught.trainer.errors) >= 2)
     assert TrainWidget.status(project) is Status.RUNNING
@@ -96,10 +96,10 @@ def test_the_curve_grows_while_it_runs(taught, project):
 
 
 def test_flat_has_no_epochs(taught, project):
-    taught.options.strategy.setCurrentText("flat")
-    assert not taught.options.epochs.isEnabled()
-    taught.options.classifier.setCurrentText("logistic")
-    taught.options.seed.setValue(3)
+    taught.options["strategy"].value = "flat"
+    assert not taught.options["epochs"].enabled
+    taught.options["classifier"].value = "logistic"
+    taught.options["seed"].value = 3
     taught.run.button.click()
     settle(project, 240)
     record = project.policy.record
@@ -115,7 +115,7 @@ def test_several_volumes(step, project, dataset):
     project.training = [kept]
     project.set_dataset(None, "nothing chosen")
     assert TrainWidget.status(project) is Status.READY
-    step.options.strategy.setCurrentText("flat")
+    step.options["strategy"].value = "flat"
     step.run.button.click()
     settle(project, 240)
     assert len(project.policy.record["volumes"]) == 1
@@ -127,7 +127,7 @@ def test_several_volumes(step, project, dataset):
 
 
 def test_save_load_and_the_mean(taught, project, tmp_path, monkeypatch):
-    taught.options.strategy.setCurrentText("flat")
+    taught.options["strategy"].value = "flat"
     taught.run.button.click()
     settle(project, 240)
     trained = project.policy
@@ -167,10 +167,10 @@ def test_a_file_that_is_no_policy_is_said_and_changes_nothing(
 
 
 def test_other_data_make_it_stale_but_usable(taught, project, dataset):
-    taught.options.strategy.setCurrentText("flat")
+    taught.options["strategy"].value = "flat"
     taught.run.button.click()
     settle(project, 240)
-    other = replace(dataset, min_size=70, superpixels=None)
+    other = replace(dataset, options={"min_size": 70}, superpixels=None)
     project.set_dataset(other)
     whole = other.oversegmented()
     project.regions = Regions(whole, whole.graph())
@@ -191,12 +191,12 @@ def test_gold_that_teaches_nothing_is_said(taught, project, dataset):
 
 
 def test_closed_and_opened_again_it_goes_on(viewer, taught, project):
-    taught.options.epochs.setValue(3)
+    taught.options["epochs"].value = 3
     taught.run.button.click()
     again = TrainWidget(viewer)
     viewer.window.add_dock_widget(again, name="Train 2")
     assert again.run.button.text() == "Cancel"
-    assert again.options.epochs.value() == 3
+    assert again.options["epochs"].value == 3
     settle(project, 240)
     assert isinstance(project.policy, LearnedPolicy)
     assert again.summary.words.text() == taught.summary.words.text() != ""
@@ -210,8 +210,8 @@ def test_the_data_go_while_it_runs(taught, project):
 
 
 def test_all_controls_have_a_tooltip(taught):
-    from qtpy.QtWidgets import QComboBox, QPushButton, QSpinBox
+    from qtpy.QtWidgets import QAbstractSpinBox, QComboBox, QPushButton
 
-    for kind in (QPushButton, QSpinBox, QComboBox):
+    for kind in (QPushButton, QAbstractSpinBox, QComboBox):
         for control in taught.findChildren(kind):
             assert control.toolTip(), control.objectName()

@@ -1,0 +1,55 @@
+"""Sentences of the window for errors: a remedy as something to click, not as something to type."""
+
+from __future__ import annotations
+
+from napari_agglo.errors import (
+    ConvertTo,
+    InvalidInput,
+    LabelComponents,
+    OneOf,
+    PickIndex,
+    Remedy,
+    SetOption,
+    sentence,
+)
+
+_OPTIONS = {"ranges": "the range", "nan": "NaN", "per_plane": "Per plane", "min_size": "Min size"}
+
+
+def window_sentence(error: BaseException) -> str:
+    """Return the message of an error as a person at the window can act on it.
+
+    Examples
+    --------
+    >>> print(window_sentence(InvalidInput("The cue has values up to 255",
+    ...                                    remedy=SetOption("ranges", (0.0, 255.0), "boundary"))))
+    The cue has values up to 255; set the range of “boundary” to 0:255 in step 1, Data.
+    """
+    if not isinstance(error, InvalidInput):
+        return str(error)
+    return sentence(error.problem, None if error.remedy is None else window_remedy(error.remedy))
+
+
+def window_remedy(remedy: Remedy) -> str:
+    """Return a remedy as a clause."""
+    if isinstance(remedy, OneOf):
+        return ", or ".join(window_remedy(one) for one in remedy.remedies)
+    if isinstance(remedy, SetOption):
+        option = _OPTIONS.get(remedy.option, remedy.option.replace("_", " "))
+        whose = f" of “{remedy.key}”" if remedy.key else ""
+        to = "" if remedy.value is None else f" to {value_text(remedy.value)}"
+        return f"set {option}{whose}{to} in step 1, Data {remedy.when}".rstrip()
+    if isinstance(remedy, PickIndex):
+        return "take one plane of it"
+    if isinstance(remedy, ConvertTo):
+        return f"convert it to {remedy.dtype} {remedy.when}".rstrip()
+    if isinstance(remedy, LabelComponents):
+        return "label its connected components first"
+    return str(remedy)
+
+
+def value_text(value: object) -> str:
+    """Return a value as it is typed in the window: a range as ``LOW:HIGH``."""
+    if isinstance(value, tuple):
+        return ":".join(f"{one:g}" for one in value)
+    return str(value)

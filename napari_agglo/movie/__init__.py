@@ -1,4 +1,4 @@
-"""Agglomerations in motion: frames of one or several merge trees side by side, and their files."""
+"""Movies of agglomeration: frames of one or several merge trees side by side, and files."""
 
 from __future__ import annotations
 

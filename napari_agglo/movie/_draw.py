@@ -1,4 +1,7 @@
-"""One panel, pixel by pixel: colours over the image, thin outlines, and what flashes."""
+"""Drawing of frames: panels with colours and outlines, captions, a time line.
+
+In its own file because it draws arrays alone: states of trees are chosen in `_frames.py`.
+"""
 
 from __future__ import annotations
 
@@ -10,17 +13,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from napari_agglo.plots import DARK, shown
+from napari_agglo.plots import DARK, label_colours, shown
+from napari_agglo.plots._pixels import NEXT, borders
 
 if TYPE_CHECKING:
     from PIL.ImageFont import FreeTypeFont
 
 
-# Panels, their captions and a time line, put together to one frame.
-
-
 _GAP, _CAPTION, _LINE = 8, 46, 4  # pixels
-_NAME, _SAID, _LEAST = 17, 14, 8  # sizes of type
+_NAME, _DETAILS, _LEAST = 17, 14, 8  # sizes of type
+_COLOURS = 4096  # labels are coloured modulo this number
+_FLASH = np.array([1.0, 0.95, 0.45], np.float32)
+_TINT, _LIT = 0.42, 0.25  # strength of a colour, and the addition of a flash to it
 
 
 def compose(
@@ -28,16 +32,16 @@ def compose(
     captions: Sequence[tuple[str, str]],
     share: float,
 ) -> NDArray[np.uint8]:
-    """Return one frame.
+    """Put panels, captions and the time line together to one frame.
 
     Parameters
     ----------
     pictures : sequence of ndarray of uint8, shape (rows, columns, 3)
         One to four panels of one size: side by side; four of them two by two.
     captions : sequence of (str, str)
-        The name of each, and what there is to say.
+        Name and details of each panel.
     share : float
-        How much of the movie is over, 0 to 1, for the line below.
+        Position in the movie, 0 to 1, for the time line.
 
     Returns
     -------
@@ -58,11 +62,11 @@ def compose(
     height = down * (rows + _CAPTION + _GAP) + _GAP + _LINE
     canvas = Image.new("RGB", (width + width % 2, height + height % 2), DARK.paper)
     pen = ImageDraw.Draw(canvas)
-    for k, (picture, (name, said)) in enumerate(zip(pictures, captions, strict=True)):
+    for k, (picture, (name, details)) in enumerate(zip(pictures, captions, strict=True)):
         left = _GAP + k % across * (columns + _GAP)
         top = k // across * (rows + _CAPTION + _GAP)
         _write(pen, (left, top + 4), shown(name, 40), _NAME, columns, DARK.ink)
-        _write(pen, (left, top + 25), said, _SAID, columns, DARK.muted)
+        _write(pen, (left, top + 25), details, _DETAILS, columns, DARK.muted)
         canvas.paste(Image.fromarray(picture), (left, top + _CAPTION))
     end = _GAP + round(share * (width - 2 * _GAP))
     pen.rectangle((_GAP, height - _LINE - 2, width - _GAP, height - 3), fill="#2a3038")
@@ -74,7 +78,7 @@ def compose(
 def _write(
     pen: Any, place: tuple[int, int], words: str, size: int, width: int, colour: str
 ) -> None:
-    """Write a line, in smaller type where it would not fit, cut off where it never does."""
+    """Write a line in the largest type that fits, or cut it off."""
     while size > _LEAST and _font(size).getlength(words) > width:
         size -= 1
     while words and _font(size).getlength(words) > width:
@@ -84,7 +88,7 @@ def _write(
 
 @cache
 def _font(size: int) -> FreeTypeFont:
-    """Return the font that comes with matplotlib: the same everywhere."""
+    """Return the font of matplotlib, which is the same on every machine."""
     import matplotlib
     from PIL import ImageFont
 
@@ -92,20 +96,9 @@ def _font(size: int) -> FreeTypeFont:
     return ImageFont.truetype(str(path), size)
 
 
-_COLOURS = 4096
-_FLASH = np.array([1.0, 0.95, 0.45], np.float32)
-_TINT, _LIT = 0.42, 0.25  # strength of a colour, and what a flash adds to it
-
-
 @cache
-def palette() -> NDArray[np.float32]:
-    """Return colours for labels, modulo their number; close labels are far apart in hue."""
-    from matplotlib.colors import hsv_to_rgb
-
-    i = np.arange(_COLOURS)
-    # The golden ratio spreads hues evenly; the other two vary to tell close hues apart.
-    hsv = np.stack([i * 0.618034 % 1, 0.55 + 0.4 * (i * 0.4142 % 1), 0.75 + 0.25 * (i * 0.732 % 1)])
-    return np.asarray(hsv_to_rgb(hsv.T), np.float32)
+def _palette() -> NDArray[np.float32]:
+    return label_colours(_COLOURS).astype(np.float32)
 
 
 def draw_panel(
@@ -118,9 +111,9 @@ def draw_panel(
     backdrop : ndarray of float32, shape (rows, columns, 3)
         0 to 1.
     labels : ndarray of int, shape (rows, columns)
-        Where it is 0 the image stays bare.
+        Labels; pixels of 0 show the image alone.
     flashing : ndarray of float32, shape (rows, columns), optional
-        How brightly each pixel flashes, 0 to 1.
+        Brightness of the flash at each pixel, 0 to 1.
 
     Examples
     --------
@@ -129,30 +122,21 @@ def draw_panel(
     """
     lit = np.zeros(labels.shape, np.float32) if flashing is None else flashing
     alpha = np.where(labels > 0, _TINT + _LIT * lit, 0).astype(np.float32)[..., None]
-    picture = backdrop * (1 - alpha) + palette()[labels % _COLOURS] * alpha
-    edge, bright = _edges(labels, lit)
-    picture[edge] *= 0.3
-    strength = bright[..., None]
+    picture = backdrop * (1 - alpha) + _palette()[labels % _COLOURS] * alpha
+    picture[borders(labels)] *= 0.3
+    strength = _flash_outlines(labels, lit)[..., None]
     picture = picture * (1 - strength) + _FLASH * strength
     return np.asarray(np.rint(np.clip(picture, 0, 1) * 255), np.uint8)
 
 
-def _edges(
-    labels: NDArray[Any], lit: NDArray[np.float32]
-) -> tuple[NDArray[np.bool_], NDArray[np.float32]]:
-    """Return where labels border on each other, and how brightly the outlines of flashes shine."""
+def _flash_outlines(labels: NDArray[Any], lit: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return the brightness of the outlines of flashing segments."""
     from scipy.ndimage import maximum_filter
 
-    edge = np.zeros(labels.shape, np.bool_)
     bright = np.zeros(labels.shape, np.float32)
-    for one, two in (
-        (np.s_[:-1], np.s_[1:]),
-        (np.s_[:, :-1], np.s_[:, 1:]),
-    ):
-        border = labels[one] != labels[two]
-        edge[one] |= border
-        shining = np.where(border, np.maximum(lit[one], lit[two]), 0)
-        bright[one] = np.maximum(bright[one], shining)
-    if bright.any():
-        bright = maximum_filter(bright, 3)  # three pixels wide, to be seen beside thin outlines
-    return edge, bright
+    for here, there in NEXT:
+        border = labels[here] != labels[there]
+        outline = np.where(border, np.maximum(lit[here], lit[there]), 0)
+        bright[here] = np.maximum(bright[here], outline)
+    # Three pixels wide, to stand out from thin outlines.
+    return np.asarray(maximum_filter(bright, 3) if bright.any() else bright)

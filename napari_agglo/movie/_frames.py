@@ -1,4 +1,4 @@
-"""The frames of a movie, one after the other."""
+"""Frames of a movie: the states of all trees, in step."""
 
 from __future__ import annotations
 
@@ -16,9 +16,6 @@ from napari_agglo.evaluate import merge_curve
 from napari_agglo.movie._draw import compose, draw_panel
 from napari_agglo.movie._panels import Scene, StillPanel, TreePanel, scene, split_panels
 from napari_agglo.volumes import DenseLabels
-
-# Which state of each merge tree a frame shows, all of them in step.
-
 
 By = Literal["merges", "threshold"]
 
@@ -50,7 +47,7 @@ def steps(
     start: float | None = None,
     stop: float | None = None,
 ) -> Steps:
-    """Choose the states of so many frames.
+    """Choose the states of the frames.
 
     Parameters
     ----------
@@ -59,7 +56,7 @@ def steps(
     by : {"merges", "threshold"}
         The same number of merges in all trees, or the same threshold.
     frames : int
-        How many, 2 or more.
+        Number of frames, 2 or more.
     start, stop : float, optional
         First and last number of merges, or threshold. By default from the superpixels to the end.
 
@@ -67,8 +64,8 @@ def steps(
     --------
     >>> import napari_agglo as agglo
     >>> graph = agglo.region_graph(np.array([[1, 2, 3]]), np.array([[0.0, 0.2, 0.6]]))
-    >>> found = steps([agglo.agglomerate(graph)], frames=3)
-    >>> found.merges.tolist(), found.thresholds.round(3).tolist()
+    >>> states = steps([agglo.agglomerate(graph)], frames=3)
+    >>> states.merges.tolist(), states.thresholds.round(3).tolist()
     ([[0], [1], [2]], [[-inf], [0.1], [0.4]])
     """
     _check(by, frames, start, stop)
@@ -113,7 +110,7 @@ def _check(by: Any, frames: Any, start: Any, stop: Any) -> None:
 
 @dataclass(frozen=True, eq=False)
 class Movie:
-    """What is to be seen; iterate over it for the frames, as often as you like."""
+    """Contents of a movie; each iteration over it yields the frames from the first on."""
 
     trees: Mapping[str, MergeTree]
     stills: Mapping[str, DenseLabels]
@@ -129,7 +126,7 @@ class Movie:
         return self.frames()
 
     def frames(self, progress: ProgressCallback | None = None) -> Iterator[NDArray[np.uint8]]:
-        """Give one frame after the other, RGB; `progress` is told of each, and may cancel."""
+        """Yield the frames as RGB; `progress` is called for each, and may cancel."""
         first = next(iter(self.trees.values()))
         sizes = _sizes(first)
         moving = {name: TreePanel(tree, self.scene, sizes) for name, tree in self.trees.items()}
@@ -157,16 +154,16 @@ class Movie:
         for name in self.order:
             if name in still:
                 labels, lit = still[name].labels(reference, beside), None
-                said = _count(still[name].n_segments)
+                details = _count(still[name].n_segments)
             else:
                 labels = moving[name].labels(matched[name])
                 lit = moving[name].flashing(at[name], tables[name])
-                said = self._said(name, at[name], shown_at[name])
+                details = self._details(name, at[name], shown_at[name])
             pictures.append(draw_panel(self.scene.backdrop, labels, lit))
-            captions.append((name, said))
+            captions.append((name, details))
         return compose(pictures, captions, k / max(len(self) - 1, 1))
 
-    def _said(self, name: str, merges: int, threshold: float) -> str:
+    def _details(self, name: str, merges: int, threshold: float) -> str:
         words = [f"threshold {threshold:.3f}"] if np.isfinite(threshold) else ["superpixels"]
         words.append(_count(self.trees[name].n_superpixels - merges))
         if name in self.errors:
@@ -190,8 +187,8 @@ def movie(
 ) -> Movie:
     """Make a movie of agglomerations, side by side and in step.
 
-    Segments that overlap most have one colour in all panels, and keep it while they grow. What has
-    just been merged flashes.
+    Segments that overlap most have one colour in all panels, and keep it while they grow. Merged
+    segments flash.
 
     Parameters
     ----------
@@ -199,21 +196,21 @@ def movie(
         Name of each of one to four panels, of the same superpixels; colours are those of the first
         tree. A label image, such as the gold standard, stays as it is.
     image : array, optional
-        What to draw on, of the shape of the superpixels, in grey or colours.
+        Image to draw on, of the shape of the superpixels, in grey or colours.
     gold : array of int, optional
-        A gold standard: the VI of each frame is then told.
+        A gold standard: captions then have the VI of each frame.
     plane : sequence of int, optional
-        Of a volume, the index along all axes but the last two; the middle by default.
+        Index of a plane of a volume along all axes but the last two; by default the middle.
     by : {"merges", "threshold"}
-        Whether all trees have the same number of merges in a frame, or the same threshold.
+        All trees have the same number of merges in a frame, or the same threshold.
     frames : int
-        How many, 2 or more.
+        Number of frames, 2 or more.
     start, stop : float, optional
         First and last number of merges, or threshold; by default all.
     spacing : sequence of float, optional
-        Of the superpixels: rows and columns are drawn in proportion.
+        Spacing of the superpixels: rows and columns are drawn in proportion.
     size : int
-        About how many pixels the longer side of a panel should have.
+        Approximate number of pixels of the longer side of a panel.
     progress : callable, optional
         Called with a `Progress` now and then; it may raise `Cancelled`.
 

@@ -1,4 +1,7 @@
-"""The panels of a movie: merge trees, which change, and label images, which do not."""
+"""Panels of a movie: merge trees, which change, and label images, which do not.
+
+In its own file because a panel knows one tree or image; `_frames.py` keeps all of them in step.
+"""
 
 from __future__ import annotations
 
@@ -17,11 +20,9 @@ from napari_agglo.plots import check_plane, grey
 from napari_agglo.plots._pixels import enlarged, factors
 from napari_agglo.volumes import DenseLabels, check_same_shape, contingency, dense_labels, unwrap
 
-# What has just been merged flashes, and fades within a few frames.
-
-
-LASTS = 4  # frames until a flash is gone
-_MOST = 8  # flashes that begin in one frame: the largest; more of them tell nothing
+MOST = 4  # panels
+LASTS = 4  # frames until the flash of a merge is gone
+_FLASHES = 8  # flashes that begin in one frame, of the largest merges
 
 
 class Flashes:
@@ -29,17 +30,17 @@ class Flashes:
 
     def __init__(self, tree: MergeTree, areas: NDArray[np.int64]) -> None:
         self._kept, given_up, _ = tree.heritage
-        self._seen = _seen_merges(self._kept, given_up, areas)
+        self._visible = _visible_areas(self._kept, given_up, areas)
         self._left = np.zeros(len(areas), np.int64)
         self._merges: int | None = None
 
     def after(self, merges: int, table: NDArray[np.uint32]) -> NDArray[np.float32]:
-        """Return how brightly each superpixel flashes now, 0 to 1.
+        """Return the brightness of each superpixel's flash, 0 to 1.
 
         Parameters
         ----------
         merges : int
-            Done in this frame; in the first one nothing flashes.
+            Merges done in this frame; in the first one nothing flashes.
         table : ndarray of uint32
             The segment of each superpixel in this frame.
         """
@@ -47,27 +48,24 @@ class Flashes:
         before = merges if self._merges is None else self._merges
         self._merges = merges
         new = np.arange(before, merges)
-        new = new[self._seen[new] > 0]
-        new = new[np.argsort(-self._seen[new], kind="stable")][:_MOST]
+        new = new[self._visible[new] > 0]
+        new = new[np.argsort(-self._visible[new], kind="stable")][:_FLASHES]
         flashing = np.zeros(len(table), np.bool_)
         flashing[table[self._kept[new]]] = True
         self._left[flashing[table]] = LASTS
         return (self._left / LASTS).astype(np.float32)
 
 
-def _seen_merges(
+def _visible_areas(
     kept: NDArray[np.uint32], given_up: NDArray[np.uint32], areas: NDArray[np.int64]
 ) -> NDArray[np.int64]:
-    """Return the pixels, in the plane, of the smaller side of each merge; 0 if it is not seen."""
+    """Return the pixels in the plane of the smaller side of each merge."""
     size = areas.tolist()
     out = []
     for one, two in zip(kept.tolist(), given_up.tolist(), strict=True):
         out.append(min(size[one], size[two]))
         size[one] += size[two]
     return np.array(out, np.int64)
-
-
-# What all frames have in common: the plane, the image below, the superpixels and their size.
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,7 +75,7 @@ class Scene:
     Attributes
     ----------
     index : tuple of int
-        Of the plane, along all axes but the last two.
+        Index of the plane along all axes but the last two.
     backdrop : ndarray of float32, shape (rows, columns, 3)
         The image below, 0 to 1.
     superpixels : ndarray of uint32, shape (rows, columns)
@@ -115,20 +113,23 @@ def scene(
     Parameters
     ----------
     tree : MergeTree
-        Of any of the panels: all have the same superpixels.
+        The tree of any panel: all have the same superpixels.
     image : array, optional
-        Of the shape of the superpixels, with an axis of colours after them or without; grey if
-        there is none.
+        Image of the shape of the superpixels, with or without an axis of colours after them; by
+        default plain grey.
     plane : sequence of int, optional
         Index along all axes but the last two; by default the middle.
     spacing : sequence of float, optional
-        Of the superpixels: rows and columns are drawn in proportion.
+        Spacing of the superpixels: rows and columns are drawn in proportion.
     size : int
-        About how many pixels the longer side of a panel should have.
+        Approximate number of pixels of the longer side of a panel.
     """
     dense = tree.superpixels.image
     if dense.ndim < 2:
-        raise InvalidInput(f"A movie needs an image of two axes or more, got {dense.ndim}")
+        raise InvalidInput(
+            f"`panels` must have superpixels of two axes or more, got {dense.ndim}",
+            argument="panels",
+        )
     leading = dense.shape[:-2]
     index = tuple(n // 2 for n in leading) if plane is None else check_plane(plane, dense.shape)
     stride = max(1, -(-max(dense.shape[-2:]) // (2 * size)))
@@ -161,11 +162,8 @@ def _checked(image: Any, dense: NDArray[Any]) -> Any:
     return image
 
 
-MOST = 4
-
-
 class TreePanel:
-    """A merge tree: labels and flashes after so many merges, in colours like the first panel's."""
+    """Panel of a merge tree: labels matched with the first panel, and flashes."""
 
     def __init__(self, tree: MergeTree, scene: Scene, sizes: NDArray[np.int64]) -> None:
         self.tree = tree
@@ -184,7 +182,7 @@ class TreePanel:
         reference: NDArray[np.uint32],
         beside: Sequence[NDArray[np.uint32]],
     ) -> NDArray[np.uint32]:
-        """Return the labels of superpixels, matched with the first panel's and those before it."""
+        """Return the labels of superpixels, matched with the first panel and those before this."""
         if reference is table:
             return table
         self._matching = match_tables(reference, table, self._sizes, self._matching, beside)
@@ -195,12 +193,12 @@ class TreePanel:
         return np.asarray(matched[self._scene.superpixels])
 
     def flashing(self, merges: int, table: NDArray[np.uint32]) -> NDArray[np.float32]:
-        """Return how brightly each pixel of the plane flashes, 0 to 1; one call a frame."""
+        """Return the brightness of the flash at each pixel, 0 to 1; call it once a frame."""
         return np.asarray(self._flashes.after(merges, table)[self._scene.superpixels])
 
 
 class StillPanel:
-    """A label image, such as the gold standard."""
+    """Panel of a label image, such as the gold standard."""
 
     def __init__(
         self, labels: DenseLabels, tree: MergeTree, scene: Scene, progress: ProgressCallback | None
@@ -221,18 +219,17 @@ class StillPanel:
         )  # fmt: skip
         names = np.zeros(self.n_segments + 1, np.uint32)
         names[: len(self._matching.labels)] = self._matching.labels
-        # Those that share no pixel with a superpixel have no label: any other will do.
+        # A segment that shares no pixel with a superpixel has no label: any free one will do.
         names[1:][names[1:] == 0] = 1 + int(max(names.max(), reference.max()))
         return np.asarray(names[self._plane])
 
 
 def split_panels(panels: Any) -> tuple[dict[str, MergeTree], dict[str, DenseLabels]]:
-    """Check the panels, and tell merge trees from label images; the keys keep their order."""
+    """Return the merge trees and the label images of checked panels, in their order."""
     if not isinstance(panels, Mapping) or not 1 <= len(panels) <= MOST:
         raise InvalidInput(
-            f"`panels` must map 1 to {MOST} names to merge trees, or to label images beside "
-            "them, got "
-            f"{len(panels) if isinstance(panels, Mapping) else type(panels).__name__}",
+            f"`panels` must map 1 to {MOST} names to merge trees, or to label images beside them, "
+            f"got {len(panels) if isinstance(panels, Mapping) else type(panels).__name__}",
             argument="panels",
         )
     trees = {str(name): one for name, one in panels.items() if isinstance(one, MergeTree)}
@@ -240,7 +237,7 @@ def split_panels(panels: Any) -> tuple[dict[str, MergeTree], dict[str, DenseLabe
         raise InvalidInput(
             "`panels` must hold a merge tree",
             argument="panels",
-            remedy="agglomerate(graph, policy) makes one",
+            remedy="make one with agglomerate(graph, policy)",
         )
     first = next(iter(trees.values()))
     for name, tree in trees.items():

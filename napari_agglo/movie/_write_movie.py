@@ -1,4 +1,4 @@
-"""A movie as a file: MP4, GIF, or a folder of PNG, whole or not at all."""
+"""Movie files: MP4, GIF, or a folder of PNG, each written completely or not at all."""
 
 from __future__ import annotations
 
@@ -34,15 +34,15 @@ def write_movie(
     ----------
     path : path-like
         ``NAME.mp4`` or ``NAME.gif``; a name without a suffix is a folder, for ``frame_0000.png``
-        and so on. What is there is replaced, once all has been written.
+        and so on. An existing movie is replaced, once all has been written.
     panels : mapping of str to MergeTree or label image
-        As of `napari_agglo.movie.movie`.
+        As for `napari_agglo.movie.movie`.
     fps : float
-        Frames a second, above 0 and up to 120; in a folder there are none.
+        Frames a second, above 0 and up to 120; unused for a folder.
     progress : callable, optional
         Called with a `Progress` at each frame; if it raises `Cancelled` nothing is written.
     **options
-        Of `napari_agglo.movie.movie`: ``image``, ``gold``, ``plane``, ``by``, ``frames``,
+        Options of `napari_agglo.movie.movie`: ``image``, ``gold``, ``plane``, ``by``, ``frames``,
         ``start``, ``stop``, ``spacing``, ``size``.
 
     Returns
@@ -79,7 +79,7 @@ def write_movie(
 
 
 def check_movie_path(path: str | PathLike[str]) -> Path:
-    """Return where a movie goes, or say why it cannot be written there."""
+    """Return the path of a movie, or refuse it if no movie can be written there."""
     target = Path(path)
     if target.suffix.lower() not in (".mp4", ".gif", ""):
         raise InvalidInput(
@@ -88,14 +88,15 @@ def check_movie_path(path: str | PathLike[str]) -> Path:
         )
     if not target.suffix and target.is_dir() and not _only_frames(target):
         raise InvalidInput(
-            f"{target} is a folder with other things than frames of a movie",
+            f"`path` {target} is a folder with other things than frames of a movie",
+            argument="path",
             remedy="choose another name",
         )
     return target
 
 
 def _only_frames(folder: Path) -> bool:
-    """Return whether a folder is empty, or a movie that was written before."""
+    """Return whether a folder holds nothing but frames of a movie."""
     return all(_FRAME.fullmatch(item.name) for item in folder.iterdir())
 
 

@@ -1,6 +1,6 @@
-"""Plots of how good a segmentation is, for files: each draws a table on matplotlib axes.
+"""Plots of the quality of a segmentation, for files: each draws a table on matplotlib axes.
 
-Every function takes tables of `napari_agglo.evaluate` and, if wanted, the axes to draw on, and
+Every function takes tables of `napari_agglo.evaluate` and optionally the axes to draw on, and
 returns the axes. None touches the state of pyplot or the settings of matplotlib.
 """
 
@@ -13,6 +13,7 @@ from napari_agglo.plots._error_map import (
     MERGE,
     SPLIT,
     check_plane,
+    error_borders,
     error_picture,
     plot_error_map,
     worst_plane,
@@ -20,7 +21,7 @@ from napari_agglo.plots._error_map import (
 )
 from napari_agglo.plots._figure_style import DARK, LIGHT, Colours, new_axes, shown
 from napari_agglo.plots._paired_figure import plot_paired_vi, plot_vi_rows
-from napari_agglo.plots._pixels import grey, tinted
+from napari_agglo.plots._pixels import grey, label_colours, tinted
 from napari_agglo.plots._policy_figures import plot_importances, plot_reliability
 
 __all__ = [
@@ -35,6 +36,7 @@ __all__ = [
     "plot_importances",
     "plot_error_map",
     "error_picture",
+    "error_borders",
     "check_plane",
     "worst_plane",
     "wrong_shares",
@@ -42,6 +44,7 @@ __all__ = [
     "SPLIT",
     "grey",
     "tinted",
+    "label_colours",
     "new_axes",
     "Colours",
     "LIGHT",

@@ -1,4 +1,4 @@
-"""Boundary precision against recall, with lines of equal F."""
+"""Plot of boundary precision against recall, with lines of equal F."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from napari_agglo.errors import InvalidInput
-from napari_agglo.plots._figure_style import SMALL, colours_of, need, new_axes, plain
+from napari_agglo.plots._curve_figures import check_curves
+from napari_agglo.plots._figure_style import SMALL, colours_of, mark, new_axes, plain
 from napari_agglo.plots._line_labels import Named, label_lines
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def plot_boundaries(
     human : mapping, optional
         ``precision`` and ``recall`` of gold standards against each other.
     axes : matplotlib Axes, optional
-        Where to draw; by default on a new figure.
+        Axes to draw on; by default on a new figure.
 
     Returns
     -------
@@ -46,15 +46,9 @@ def plot_boundaries(
     >>> plot_boundaries({"mean": curve}).get_xlabel()
     'recall'
     """
-    if not isinstance(curves, Mapping) or not curves:
-        raise InvalidInput(
-            "`curves` must map the name of each policy to its boundary_curve; got "
-            f"{type(curves).__name__}" + (" without entries." if not curves else ".")
-        )
+    check_curves(curves, ("precision", "recall", "f"), "boundary_curve(tree, gold)")
     axes = new_axes(5.2, 4.9) if axes is None else axes
     colours = colours_of(axes)
-    for name, curve in curves.items():
-        need(curve, ("precision", "recall", "f"), f"curves[{name!r}]")
     low = _lowest(curves.values(), human)
     axes.set(xlim=(low, 1), ylim=(low, 1), aspect="equal", xlabel="recall", ylabel="precision")
     _isolines(axes, low)
@@ -66,10 +60,7 @@ def plot_boundaries(
         axes.plot(x, y, color=colour, ls=dashes, lw=1.8, marker=".", ms=4, label=name, gid="curve")
         if len(ordered):
             at = int(np.nanargmax(ordered["f"].fillna(0.0).to_numpy(float)))
-            axes.plot(
-                x[at], y[at], "*", ms=13, color=colour, mec=colours.paper, mew=0.7, zorder=5,
-                gid="greatest", clip_on=False,
-            )  # fmt: skip
+            mark(axes, (x[at], y[at]), "*", 13, colour, "greatest")
             avoid.append((float(x[at]), float(y[at])))
         named.append(Named(name, x, y, text))
     key = "★ greatest F"
@@ -84,7 +75,7 @@ def plot_boundaries(
 
 
 def _lowest(curves: Iterable[pd.DataFrame], human: Mapping[str, float] | None) -> float:
-    """Return where both axes begin: well below every point of greatest F, as a tenth."""
+    """Return the begin of both axes: a tenth well below every point of greatest F."""
     points = [float(human[key]) for key in ("precision", "recall")] if human is not None else []
     for curve in curves:
         if curve["f"].notna().any():

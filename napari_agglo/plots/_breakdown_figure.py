@@ -1,4 +1,4 @@
-"""The VI breakdown: which segments are to blame, by how large and by how wrong they are."""
+"""Plot of the VI breakdown: the error of each segment against its size."""
 
 from __future__ import annotations
 
@@ -23,20 +23,19 @@ def plot_breakdown(
 ) -> Axes:
     """Draw the error of each segment against its size; the product is its part of the VI.
 
-    Lines join points of equal contribution: what lies beyond a line costs more. The worst have
-    their ids beside them.
+    Lines join points of equal contribution. The worst segments have their ids beside them.
 
     Parameters
     ----------
     table : DataFrame
-        ``Breakdown.gold`` (how gold segments are split) or ``Breakdown.segments`` (what segments
-        merge): columns ``share``, ``entropy`` and ``contribution``, by id.
+        ``Breakdown.gold`` (false splits) or ``Breakdown.segments`` (false merges): columns
+        ``share``, ``entropy`` and ``contribution``, by id.
     kind : {"false split", "false merge"}
-        Which of both it is.
+        Kind of errors in the table.
     worst : int
-        How many to name.
+        Number of segments to name.
     axes : matplotlib Axes, optional
-        Where to draw; by default on a new figure.
+        Axes to draw on; by default on a new figure.
 
     Returns
     -------
@@ -45,14 +44,18 @@ def plot_breakdown(
     Examples
     --------
     >>> from napari_agglo.evaluate import breakdown
-    >>> found = breakdown(np.array([3, 3, 4, 4, 5, 5]), np.array([1, 1, 1, 1, 2, 2]))
-    >>> plot_breakdown(found.gold, kind="false split").get_ylabel()
+    >>> parts = breakdown(np.array([3, 3, 4, 4, 5, 5]), np.array([1, 1, 1, 1, 2, 2]))
+    >>> plot_breakdown(parts.gold, kind="false split").get_ylabel()
     'H(S|U=u) (bits)'
     """
     if kind not in ("false split", "false merge"):
-        raise InvalidInput(f"`kind` must be 'false split' or 'false merge', got {kind!r}.")
+        raise InvalidInput(
+            f"`kind` must be 'false split' or 'false merge', got {kind!r}", argument="kind"
+        )
     if not (is_whole(worst) and worst >= 0):
-        raise InvalidInput(f"`worst` must be a whole number, 0 or more, got {worst!r}.")
+        raise InvalidInput(
+            f"`worst` must be a whole number, 0 or more, got {worst!r}", argument="worst"
+        )
     need(table, ("share", "entropy", "contribution"), "table")
     split = kind == "false split"
     axes = new_axes() if axes is None else axes
@@ -97,7 +100,7 @@ def _decades(share: NDArray[np.float64]) -> tuple[float, float]:
 
 
 def _ticks(axes: Axes, low: float, high: float) -> None:
-    """Write plain numbers: powers of ten as formulas take a tenth of a second each."""
+    """Write plain numbers: powers of ten as formulas take 0.1 s each."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
     subs = (1.0,) if high / low > 100 else (1.0, 2.0, 5.0)

@@ -1,4 +1,4 @@
-"""The split-VI plot: false splits against false merges, a curve for each policy."""
+"""Plots of VI curves: split VI, VI by threshold, VI by epoch of training."""
 
 from __future__ import annotations
 
@@ -9,8 +9,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from napari_agglo.errors import InvalidInput
-from napari_agglo.evaluate import minimum, state_at
-from napari_agglo.plots._figure_style import SMALL, colours_of, need, new_axes, nothing, plain
+from napari_agglo.evaluate import minimum, state_at, tangent_point
+from napari_agglo.plots._figure_style import (
+    SMALL,
+    colours_of,
+    mark,
+    need,
+    new_axes,
+    nothing,
+    plain,
+)
 from napari_agglo.plots._line_labels import Named, label_lines
 
 if TYPE_CHECKING:
@@ -18,31 +26,35 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-# What plots of `vi_curve` tables share: their points, and lines that end where the plot does.
-
-
 _NOTHING = 1e-9  # bits; what rounding leaves of an error of 0
 COLUMNS = ("threshold", "false_merge", "false_split", "vi")
 
 
-def check_curves(curves: Mapping[str, pd.DataFrame]) -> None:
-    """Refuse what is no mapping of names to tables of a `vi_curve` or `mean_curve`."""
+def check_curves(
+    curves: Mapping[str, pd.DataFrame],
+    columns: Iterable[str] = COLUMNS,
+    example: str = "vi_curve(tree, gold)",
+) -> None:
+    """Refuse curves that are not a mapping of names to tables with rows and these columns."""
     if not isinstance(curves, Mapping) or not curves:
         raise InvalidInput(
-            "`curves` must map the name of each policy to its curve, e.g. "
-            f'{{"mean": vi_curve(tree, gold)}}; got {type(curves).__name__}'
-            + (" without entries." if isinstance(curves, Mapping) else ".")
+            f"`curves` must map the name of each policy to its curve, got {type(curves).__name__}"
+            + (" without entries" if isinstance(curves, Mapping) else ""),
+            argument="curves",
+            remedy=f'pass {{"mean": {example}}}',
         )
     for name, curve in curves.items():
-        need(curve, COLUMNS, f"curves[{name!r}]")
+        need(curve, columns, f"curves[{name!r}]")
         if len(curve) == 0:
-            raise InvalidInput(f"`curves[{name!r}]` must have a row at least, got none.")
+            raise InvalidInput(
+                f"`curves[{name!r}]` must have one row or more", argument=f"curves[{name!r}]"
+            )
 
 
 def marked(
     curve: pd.DataFrame, threshold: float
 ) -> tuple[tuple[float, float], tuple[float, float]]:
-    """Return (false merge, false split) of least VI, and at a threshold."""
+    """Return (false merge, false split) at the least VI, and at a threshold."""
     least, at = minimum(curve), state_at(curve, threshold)
     return (least["false_merge"], least["false_split"]), (at["false_merge"], at["false_split"])
 
@@ -63,7 +75,7 @@ def rounded_up(value: float) -> float:
 
 
 def focus(wanted: Iterable[float], optional: Iterable[float] = ()) -> float:
-    """Return where an axis from 0 should end: all that is wanted, and what is not far beyond it.
+    """Return the end of an axis from 0 that shows all of `wanted`, and `optional` if it is near.
 
     Examples
     --------
@@ -76,7 +88,7 @@ def focus(wanted: Iterable[float], optional: Iterable[float] = ()) -> float:
 
 
 def thinned(curve: pd.DataFrame, most: int = 1500) -> pd.DataFrame:
-    """Return so many rows of a curve, the last among them: matplotlib thins lines, not areas.
+    """Return at most `most` rows of a curve, the last included: matplotlib does not thin areas.
 
     Examples
     --------
@@ -91,7 +103,7 @@ def thinned(curve: pd.DataFrame, most: int = 1500) -> pd.DataFrame:
 def steps(
     threshold: NDArray[np.float64], values: NDArray[np.float64], low: float, high: float
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the corners of a step line from `low` to `high`; a state holds until the next begins.
+    """Return the corners of a step line from `low` to `high`.
 
     Examples
     --------
@@ -104,13 +116,10 @@ def steps(
     return x, np.repeat(values, 2)
 
 
-# VI against the number of epochs of agglomerative learning.
-
-
 def plot_vi_by_epoch(epochs: pd.DataFrame, *, axes: Axes | None = None) -> Axes:
     """Draw the least VI, and that at threshold 0.5, after each epoch of training.
 
-    Where both meet, the probabilities that the policy gives can be believed.
+    Where both meet, the probabilities of the policy are calibrated.
 
     Parameters
     ----------
@@ -118,7 +127,7 @@ def plot_vi_by_epoch(epochs: pd.DataFrame, *, axes: Axes | None = None) -> Axes:
         Columns ``epoch`` (0 is flat learning), ``vi_at_half`` and ``vi_min``, in bits. Several rows
         of one epoch are averaged, and their standard error is shaded.
     axes : matplotlib Axes, optional
-        Where to draw; by default on a new figure.
+        Axes to draw on; by default on a new figure.
 
     Returns
     -------
@@ -167,9 +176,6 @@ def plot_vi_by_epoch(epochs: pd.DataFrame, *, axes: Axes | None = None) -> Axes:
     return axes
 
 
-# VI against the threshold.
-
-
 def plot_vi_by_threshold(
     curves: Mapping[str, pd.DataFrame], *, threshold: float = 0.5, axes: Axes | None = None
 ) -> Axes:
@@ -181,9 +187,9 @@ def plot_vi_by_threshold(
         Name of the policy to its `vi_curve`, or to the `mean_curve` of several volumes, whose
         standard error is shaded.
     threshold : float
-        Where the circle is.
+        Threshold of the circle.
     axes : matplotlib Axes, optional
-        Where to draw; by default on a new figure.
+        Axes to draw on; by default on a new figure.
 
     Returns
     -------
@@ -197,8 +203,6 @@ def plot_vi_by_threshold(
     >>> plot_vi_by_threshold({"mean": curve}).get_ylabel()
     'VI (bits)'
     """
-    from napari_agglo.evaluate import minimum, state_at
-
     check_curves(curves)
     axes = new_axes() if axes is None else axes
     colours = colours_of(axes)
@@ -217,18 +221,11 @@ def plot_vi_by_threshold(
         axes.plot(x, y, color=colour, ls=dashes, lw=1.8, label=name, gid="curve")
         least, half = marks[name]
         star = (max(least["threshold"], low), least["vi"])
-        beyond = half > top  # an open triangle at the edge points to it
-        axes.plot(
-            threshold, min(half, top), "^" if beyond else "o", ms=7, color=colour, zorder=5,
-            mfc=colours.paper if beyond else colour, mec=colour if beyond else colours.paper,
-            mew=1.4 if beyond else 0.7, clip_on=False, gid="at threshold",
-        )  # fmt: skip
-        axes.plot(
-            *star, "*", ms=13, color=colour, mec=colours.paper, mew=0.7, zorder=5, clip_on=False,
-            gid="least",
-        )  # fmt: skip
+        circle = (threshold, min(half, top))
+        mark(axes, circle, "o", 7, colour, "at threshold", beyond="^" if half > top else "")
+        mark(axes, star, "*", 13, colour, "least")
         named.append(Named(name, x, y, text))
-        avoid += [star, (threshold, min(half, top))]
+        avoid += [star, circle]
     axes.axvline(threshold, color=colours.muted, lw=0.8, ls=":", zorder=0)
     axes.set(xlim=(low, high), ylim=(0, top), xlabel="threshold", ylabel="VI (bits)")
     plain(axes, key=f"★ least    ● at {threshold:g}")
@@ -257,9 +254,9 @@ def plot_split_vi(
 ) -> Axes:
     """Draw false splits H(S|U) against false merges H(U|S), along the merging.
 
-    A true merge moves down, a false one to the right. Diagonals are of equal VI. A star marks the
+    A true merge moves down, a false one to the right. Diagonals have equal VI. A star marks the
     least VI of each curve, a circle the state at `threshold`; an open triangle at the edge stands
-    for one that lies beyond it.
+    for a marker that lies beyond it.
 
     Parameters
     ----------
@@ -267,20 +264,19 @@ def plot_split_vi(
         Name of the policy to its `vi_curve`, or to the `mean_curve` of several volumes, whose
         standard error is shaded.
     best : mapping, optional
-        ``false_merge`` and ``false_split`` of the best that the superpixels allow, from
-        `best_point`.
+        ``false_merge`` and ``false_split`` of the optimal agglomeration, from `best_point`.
     human : DataFrame, optional
         ``false_merge`` and ``false_split`` of gold standards against each other, from
         `human_agreement`.
     threshold : float
-        Where the circle is.
+        Threshold of the circle.
     weight : float, optional
-        How many bits of false split a bit of false merge is worth: lines then have the slope
-        -weight, and a diamond marks where one touches each curve.
+        Bits of false split that are as bad as one bit of false merge: lines then have the slope
+        -weight, and a diamond marks the point where one touches each curve.
     limit : float, optional
-        Where both axes end; by default around what is marked.
+        End of both axes; by default around the markers.
     axes : matplotlib Axes, optional
-        Where to draw; by default on a new figure.
+        Axes to draw on; by default on a new figure.
 
     Returns
     -------
@@ -295,8 +291,6 @@ def plot_split_vi(
     >>> axes.get_xlabel()
     'false merge H(U|S) (bits)'
     """
-    from napari_agglo.evaluate import tangent_point
-
     check_curves(curves)
     axes = new_axes(5.2, 4.9) if axes is None else axes
     colours = colours_of(axes)
@@ -351,16 +345,10 @@ def plot_split_vi(
 def _mark(
     axes: Axes, point: tuple[float, float], marker: str, size: float, colour: str, gid: str
 ) -> None:
-    """Draw a marker, or at the edge an open triangle that points to where it is."""
-    limit, paper = axes.get_xlim()[1], colours_of(axes).paper
-    beyond = max(point) > limit
-    if beyond:
-        marker, size = (">" if point[0] > limit else "^"), 7
-    axes.plot(
-        *_within(point, limit), marker, ms=size, color=colour, mfc=paper if beyond else colour,
-        mec=colour if beyond else paper, mew=1.4 if beyond else 0.7, zorder=5, clip_on=False,
-        gid=gid,
-    )  # fmt: skip
+    """Draw a marker, or at the edge an open triangle that points to where it lies."""
+    limit = axes.get_xlim()[1]
+    beyond = "" if max(point) <= limit else ">" if point[0] > limit else "^"
+    mark(axes, _within(point, limit), marker, size, colour, gid, beyond)
 
 
 def _within(point: tuple[float, float], limit: float) -> tuple[float, float]:
@@ -390,7 +378,7 @@ def _isoclines(axes: Axes, limit: float, weight: float) -> None:
 
 
 def _band(axes: Axes, curve: pd.DataFrame, colour: str) -> None:
-    """Shade the standard error, towards fewer and towards more errors of both kinds."""
+    """Shade the standard error of both errors."""
     if "false_merge_sem" not in curve.columns or "false_split_sem" not in curve.columns:
         return
     x, y = curve["false_merge"].to_numpy(float), curve["false_split"].to_numpy(float)

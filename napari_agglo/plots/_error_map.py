@@ -1,7 +1,9 @@
-"""The error map: where an image has false merges and false splits.
+"""Error map: an image with its false merges and false splits painted.
 
-A pixel is painted by the share of its segment, and of its gold segment, that is elsewhere. Where
-labels part and gold does not, and the other way round, there is a line too.
+A voxel of segment s and gold segment u is wrong by 1 - p(u|s), the share of its segment that
+belongs to other gold segments (false merge), and by 1 - p(s|u), the share of its gold segment that
+lies in other segments (false split). The mean of -log2 of both p over all voxels is the VI. Lines
+mark borders of the segmentation that the gold standard does not have, and the reverse.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ from napari_agglo.errors import InvalidInput, is_whole
 from napari_agglo.evaluate import Contingency, contingency
 from napari_agglo.plots._figure_style import SMALL, colours_of, new_axes
 from napari_agglo.plots._pixels import (
+    NEXT,
     RGB,
     enlarged,
     factors,
@@ -29,28 +32,22 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-# How wrong each pixel is, and which plane of a volume shows most of it.
-#
-# A voxel of segment s and gold segment u is wrong by 1 - p(u|s), the share of its segment that
-# belongs to other gold segments (false merge), and by 1 - p(s|u), the share of its gold segment
-# that lies in other segments (false split). The mean of -log2 of both p over all voxels is the VI:
-# where these shares are large is what counts.
-
-
-_LOOKED_AT = 40  # planes among which the worst is sought
+_SAMPLED = 40  # planes among which the worst is chosen
+MERGE: RGB = (1.0, 0.62, 0.0)  # brighter than in plots: they lie on dark images
+SPLIT: RGB = (0.25, 0.72, 1.0)
 
 
 def wrong_shares(
     table: Contingency, labels: NDArray[Any], gold: NDArray[Any]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return for each pixel the share of its segment, and of its gold segment, that is elsewhere.
+    """Return the share of each pixel's segment, and of its gold segment, that is elsewhere.
 
     Parameters
     ----------
     table : Contingency
-        Of the whole images.
+        Overlaps of the whole images.
     labels, gold : ndarray of int, same shape
-        A part of them. Where gold is 0, both shares are 0.
+        A part of the images. Where gold is 0, both shares are 0.
 
     Returns
     -------
@@ -77,7 +74,7 @@ def wrong_shares(
 
 
 def worst_plane(table: Contingency, labels: NDArray[Any], gold: NDArray[Any]) -> tuple[int, ...]:
-    """Return the index, along all axes but the last two, of a plane with much error.
+    """Return the index of a plane with much error, along all axes but the last two.
 
     Examples
     --------
@@ -91,7 +88,7 @@ def worst_plane(table: Contingency, labels: NDArray[Any], gold: NDArray[Any]) ->
     leading = labels.shape[:-2]
     planes = int(np.prod(leading))
     best, most = np.unravel_index(planes // 2, leading) if leading else (), 0.0
-    n = min(planes, _LOOKED_AT)
+    n = min(planes, _SAMPLED)
     for k in ((np.arange(n) + 0.5) * planes / n).astype(int):
         index = np.unravel_index(k, leading) if leading else ()
         step = max(1, max(labels.shape[-2:]) // 256)
@@ -104,7 +101,7 @@ def worst_plane(table: Contingency, labels: NDArray[Any], gold: NDArray[Any]) ->
 
 
 def check_plane(plane: Sequence[int], shape: Sequence[int]) -> tuple[int, ...]:
-    """Return the index of a plane along all axes but the last two, or say what is wrong with it.
+    """Return the index of a plane along all axes but the last two, or refuse it.
 
     Examples
     --------
@@ -116,16 +113,13 @@ def check_plane(plane: Sequence[int], shape: Sequence[int]) -> tuple[int, ...]:
     if len(index) != len(leading) or not all(
         is_whole(i) and 0 <= i < n for i, n in zip(index, leading, strict=True)
     ):
-        expected = "; ".join(f"0 to {n - 1} along axis {axis}" for axis, n in enumerate(leading))
+        ranges = "; ".join(f"0 to {n - 1} along axis {axis}" for axis, n in enumerate(leading))
         raise InvalidInput(
             f"`plane` must have {len(leading)} indices, one for each axis but the last two"
-            f"{f' ({expected})' if expected else ''}, got {index}."
+            f"{f' ({ranges})' if ranges else ''}, got {index}",
+            argument="plane",
         )
     return tuple(int(i) for i in index)
-
-
-MERGE: RGB = (1.0, 0.62, 0.0)  # brighter than in plots: they lie on dark images
-SPLIT: RGB = (0.25, 0.72, 1.0)
 
 
 def error_picture(
@@ -152,21 +146,30 @@ def error_picture(
     picture = tinted(picture, MERGE, 0.55 * merge)
     picture = enlarged(picture, times)
     for cut, joined, colour in ((labels, gold, SPLIT), (gold, labels, MERGE)):
-        edge = _between(enlarged(cut, times), enlarged(joined, times), enlarged(gold != 0, times))
+        edge = np.zeros(picture.shape[:2], bool)
+        large = [enlarged(one, times) for one in (cut, joined, gold)]
+        for axis, (here, _) in enumerate(NEXT):
+            edge[here] |= error_borders(*large, axis)
         picture = outlined(picture, thickened(edge, 2), colour)
     return picture
 
 
-def _between(
-    cut: NDArray[Any], joined: NDArray[Any], known: NDArray[np.bool_]
+def error_borders(
+    cut: NDArray[Any], joined: NDArray[Any], gold: NDArray[Any], axis: int
 ) -> NDArray[np.bool_]:
-    """Return where `cut` has a border within a segment of `joined`, both sides being annotated."""
-    edge = np.zeros(cut.shape, bool)
-    for here, there in ((np.s_[:-1], np.s_[1:]), (np.s_[:, :-1], np.s_[:, 1:])):
-        edge[here] |= (
-            (cut[here] != cut[there]) & (joined[here] == joined[there]) & known[here] & known[there]
-        )
-    return edge
+    """Return borders of `cut` within a segment of `joined`, both sides annotated.
+
+    A border lies between a pixel and the next one: the result is one shorter along `axis`.
+
+    Examples
+    --------
+    >>> labels, gold = np.array([[1, 2, 3]]), np.array([[7, 7, 8]])
+    >>> error_borders(labels, gold, gold, 1)
+    array([[ True, False]])
+    """
+    here, there = NEXT[axis]
+    annotated = (gold[here] != 0) & (gold[there] != 0)
+    return np.asarray((cut[here] != cut[there]) & (joined[here] == joined[there]) & annotated)
 
 
 def plot_error_map(
@@ -183,7 +186,7 @@ def plot_error_map(
     Parameters
     ----------
     image : array
-        What lies under the errors; an axis more than `labels` has is that of colours.
+        The image under the errors; an axis more than `labels` has is that of colours.
     labels, gold : array of int, same shape
         Any number of axes, two at least. Where gold is 0 nothing is painted.
     plane : sequence of int, optional
@@ -191,7 +194,7 @@ def plot_error_map(
     spacing : sequence of float, optional
         Distance between pixels along each axis.
     axes : matplotlib Axes, optional
-        Where to draw; by default on a new figure.
+        Axes to draw on; by default on a new figure.
 
     Returns
     -------
@@ -212,7 +215,9 @@ def plot_error_map(
     if one.ndim < 2 or backdrop.shape[: one.ndim] != one.shape:
         raise InvalidInput(
             f"`image` (shape {backdrop.shape}) must match `labels` (shape {one.shape}), which must "
-            "have two axes at least; pass the same crop of both."
+            "have two axes or more",
+            argument="image",
+            remedy="pass the same crop of both",
         )
     table = contingency(one, two)
     index = worst_plane(table, one, two) if plane is None else check_plane(plane, one.shape)

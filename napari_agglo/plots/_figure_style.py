@@ -1,7 +1,7 @@
-"""What all plots share: colours that everybody can tell apart, and plain axes.
+"""Style of all plots: colours that everybody can tell apart, plain axes, markers.
 
-The colours are those of Okabe and Ito, less yellow and black. Those of text are darker (on light
-paper) or lighter (on dark paper), for a line may be fainter than a word.
+The colours are those of Okabe and Ito without yellow and black. Text has darker ones (on light
+paper) or lighter ones (on dark paper): a line may be fainter than a word.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
-SMALL = 8.5  # points, of words within a plot
+SMALL = 8.5  # points: the type within a plot
 _DASHES = ("-", "--", ":", "-.")
 
 
@@ -40,7 +40,7 @@ class Colours:
         --------
         >>> LIGHT.line(0)
         ('#0072b2', '#00629b', '-')
-        >>> LIGHT.line(6)  # the colours come again, with dashes
+        >>> LIGHT.line(6)  # colours repeat with dashes
         ('#0072b2', '#00629b', '--')
         """
         n = len(self.series)
@@ -68,7 +68,7 @@ DARK = Colours(
 
 
 def new_axes(width: float = 5.4, height: float = 4.2, *, colours: Colours = LIGHT) -> Axes:
-    """Return axes on a figure of their own, in inches, that no state of pyplot knows.
+    """Return axes on a new figure of this size in inches, without the state of pyplot.
 
     Examples
     --------
@@ -90,7 +90,7 @@ def new_axes(width: float = 5.4, height: float = 4.2, *, colours: Colours = LIGH
 
 
 def colours_of(axes: Axes) -> Colours:
-    """Return the colours that can be read on given axes: their words tell light from dark."""
+    """Return the colours for some axes: the colour of their labels tells light from dark."""
     from matplotlib.colors import to_rgb
 
     red, green, blue = to_rgb(axes.xaxis.label.get_color())
@@ -98,7 +98,7 @@ def colours_of(axes: Axes) -> Colours:
 
 
 def plain(axes: Axes, *, key: str = "") -> None:
-    """Leave out what carries no data; `key` says what the symbols mean, above the plot."""
+    """Remove spines that carry no data; write `key`, the legend of symbols, above the plot."""
     colours = colours_of(axes)
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(color=colours.muted, alpha=0.22, lw=0.6)
@@ -108,7 +108,7 @@ def plain(axes: Axes, *, key: str = "") -> None:
 
 
 def shown(name: object, most: int = 28) -> str:
-    """Return a name as it can be drawn: on one line, printable, and not too long.
+    """Return a name on one line, printable, shortened to `most` characters.
 
     Examples
     --------
@@ -121,17 +121,36 @@ def shown(name: object, most: int = 28) -> str:
 
 
 def need(table: pd.DataFrame, columns: Iterable[str], name: str) -> None:
-    """Refuse a table that has not the columns, or no row."""
+    """Refuse a table that lacks one of the columns."""
     lacking = [column for column in columns if column not in table.columns]
     if lacking:
         raise InvalidInput(
             f"`{name}` must be a table with the columns {', '.join(columns)}; it has no "
-            f"{', '.join(lacking)} (it has {', '.join(map(str, table.columns)) or 'none'})."
+            f"{', '.join(lacking)} (it has {', '.join(map(str, table.columns)) or 'none'})",
+            argument=name,
         )
 
 
+def mark(
+    axes: Axes,
+    point: tuple[float, float],
+    marker: str,
+    size: float,
+    colour: str,
+    gid: str,
+    beyond: str = "",
+) -> None:
+    """Draw a marker, or at the edge the open marker `beyond`, which points to where it lies."""
+    paper = colours_of(axes).paper
+    axes.plot(
+        *point, beyond or marker, ms=7 if beyond else size, color=colour,
+        mfc=paper if beyond else colour, mec=colour if beyond else paper,
+        mew=1.4 if beyond else 0.7, zorder=5, clip_on=False, gid=gid,
+    )  # fmt: skip
+
+
 def nothing(axes: Axes, why: str) -> Axes:
-    """Say on empty axes why they are empty."""
+    """Write on empty axes why they are empty."""
     axes.set_axis_off()
     axes.text(
         0.5, 0.5, why, transform=axes.transAxes, ha="center", va="center", wrap=True,

@@ -1,9 +1,8 @@
-"""Names written beside the lines they belong to, so that no legend need be looked up.
+"""Names beside lines and dots, in the place of a legend.
 
-Strategy: each name may stand beside any visible point of its line, at some sides of it. Of the
-places where it covers nothing, the one farthest from the other lines is taken. All is reckoned in
-points of type, on the limits that the axes have when this is called. The name of a dot is placed in
-the same way.
+Strategy: candidates are the places on eight sides of every visible point of a line. Of those where
+the name covers nothing, the one farthest from other lines is taken. Distances are in points of type
+at the present limits of the axes. Names of dots are placed in the same way.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ _SIDES = ((1, 1), (1, -1), (-1, 1), (-1, -1), (1, 0), (-1, 0), (0, 1), (0, -1))
 
 @dataclass(frozen=True)
 class Named:
-    """A line to be named: its points in data coordinates, and the colour of the name."""
+    """Line with a name: its points in data coordinates, and the colour of the name."""
 
     name: str
     x: NDArray[np.float64]
@@ -111,7 +110,7 @@ def _write(axes: Axes, name: str, place: NDArray[np.float64], colour: str) -> No
 
 
 def _size(axes: Axes) -> NDArray[np.float64]:
-    """Return the width and height of the axes in points, near enough before they are drawn."""
+    """Return the approximate width and height of the axes in points, before they are drawn."""
     figure = axes.get_figure(root=True)
     assert figure is not None
     box = axes.get_position(original=True)
@@ -130,12 +129,12 @@ def _in_points(
 
 
 def _resampled(path: NDArray[np.float64], size: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return points at equal distances along the part of a path that is within the axes."""
+    """Return points at equal distances along the part of a path within the axes."""
     path = path[np.isfinite(path).all(axis=1)]
     if len(path) == 0:
         return path
     along = np.concatenate([[0], np.cumsum(np.hypot(*np.diff(path, axis=0).T))])
-    # Most of a path may lie outside: sample finely, then thin out what is seen.
+    # Most of a path may lie outside: sample finely, then thin out the visible part.
     at = np.linspace(0, along[-1], 4000)
     dense = np.column_stack([np.interp(at, along, path[:, k]) for k in (0, 1)])
     dense = dense[((dense >= 0) & (dense <= size)).all(axis=1)]
@@ -151,7 +150,7 @@ def _best_place(
     size: NDArray[np.float64],
     gap: float,
 ) -> NDArray[np.float64] | None:
-    """Return the middle of the box where the name stands best; None if the line is not seen."""
+    """Return the middle of the best box for a name; None if the line is not visible."""
     if len(own) == 0:
         return None
     sides = np.array(_SIDES, float)
@@ -173,7 +172,7 @@ def _best_place(
 def _clearance(
     centres: NDArray[np.float64], box: NDArray[np.float64], points: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Return how far the nearest of some points is from a box around each centre."""
+    """Return the distance of the nearest of some points from a box around each centre."""
     points = points[np.isfinite(points).all(axis=1)]
     if len(points) == 0:
         return np.full(len(centres), _FAR)

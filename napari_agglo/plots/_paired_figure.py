@@ -1,4 +1,4 @@
-"""One policy against another, image by image, and each policy beside people."""
+"""Plots over many images: one policy against another, and each policy beside people."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ def plot_paired_vi(
     names : (str, str)
         The names of the policies.
     label : int
-        How many images to name: those with the greatest difference.
+        Number of images to name: those with the greatest difference.
     axes : matplotlib Axes, optional
-        Where to draw; by default on a new figure.
+        Axes to draw on; by default on a new figure.
 
     Returns
     -------
@@ -85,14 +85,14 @@ def plot_paired_vi(
 def plot_vi_rows(rows: Mapping[str, Sequence[float]], *, axes: Axes | None = None) -> Axes:
     """Draw a row of dots for each policy, a dot for each image, and a line at their mean.
 
-    Give people a row too: the VI of gold standards of one image against each other.
+    A row for people has the VI of gold standards of one image against each other.
 
     Parameters
     ----------
     rows : mapping of str to sequence of float
         Name of the row to VI values in bits, e.g. ``{"agglo": [...], "human": [...]}``.
     axes : matplotlib Axes, optional
-        Where to draw; by default on a new figure.
+        Axes to draw on; by default on a new figure.
 
     Returns
     -------
@@ -105,7 +105,7 @@ def plot_vi_rows(rows: Mapping[str, Sequence[float]], *, axes: Axes | None = Non
     ['agglo', 'human']
     """
     if not rows:
-        raise InvalidInput("`rows` must have an entry at least, got none.")
+        raise InvalidInput("`rows` is empty", argument="rows", remedy="pass one row or more")
     axes = new_axes(5.4, 1.2 + 0.42 * len(rows)) if axes is None else axes
     colours = colours_of(axes)
     most = 0.0

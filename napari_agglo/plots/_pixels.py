@@ -1,4 +1,4 @@
-"""Pictures made of pixels: a grey image, enlarged, with the borders of labels on it."""
+"""Pictures made of pixels: grey, enlarged, tinted, with borders of labels; colours of labels."""
 
 from __future__ import annotations
 
@@ -10,9 +10,12 @@ from numpy.typing import NDArray
 
 RGB = tuple[float, float, float]
 
+# Pixels and their next ones, along rows and along columns.
+NEXT = ((np.s_[:-1], np.s_[1:]), (np.s_[:, :-1], np.s_[:, 1:]))
+
 
 def grey(plane: NDArray[Any]) -> NDArray[np.float64]:
-    """Return a plane, grey or coloured, as RGB from 0 to 1; values that are no numbers are black.
+    """Return a plane, grey or coloured, as RGB from 0 to 1; NaN is black.
 
     Examples
     --------
@@ -35,7 +38,7 @@ def grey(plane: NDArray[Any]) -> NDArray[np.float64]:
 def factors(
     shape: Sequence[int], wanted: int = 480, spacing: Sequence[float] = (1.0, 1.0)
 ) -> tuple[int, int]:
-    """Return how often to repeat rows and columns, so that the longer side is about `wanted`.
+    """Return the repeats of rows and columns that make the longer side about `wanted` pixels.
 
     Examples
     --------
@@ -52,7 +55,7 @@ def enlarged(plane: NDArray[Any], times: tuple[int, int]) -> NDArray[Any]:
     return plane.repeat(times[0], axis=0).repeat(times[1], axis=1)
 
 
-def borders(labels: NDArray[Any], *, width: int = 1) -> NDArray[np.bool_]:
+def borders(labels: NDArray[Any]) -> NDArray[np.bool_]:
     """Return the pixels at which the label of the next in row or column differs.
 
     Examples
@@ -61,15 +64,13 @@ def borders(labels: NDArray[Any], *, width: int = 1) -> NDArray[np.bool_]:
     [[False, True, False, False]]
     """
     edge = np.zeros(labels.shape, bool)
-    edge[:-1] |= labels[:-1] != labels[1:]
-    edge[:, :-1] |= labels[:, :-1] != labels[:, 1:]
-    return thickened(edge, width)
+    for here, there in NEXT:
+        edge[here] |= labels[here] != labels[there]
+    return edge
 
 
 def thickened(edge: NDArray[np.bool_], width: int) -> NDArray[np.bool_]:
-    """Return a line `width` pixels wide where there was one of one pixel."""
-    if width <= 1:
-        return edge
+    """Return a line of `width` pixels in the place of one of one pixel."""
     from scipy.ndimage import binary_dilation
 
     return np.asarray(binary_dilation(edge, np.ones((width, width), bool)))
@@ -78,14 +79,30 @@ def thickened(edge: NDArray[np.bool_], width: int) -> NDArray[np.bool_]:
 def outlined(
     picture: NDArray[np.float64], edge: NDArray[np.bool_], colour: RGB
 ) -> NDArray[np.float64]:
-    """Return a picture with some of its pixels in one colour."""
+    """Return a picture with the pixels of `edge` in one colour."""
     result = picture.copy()
     result[edge] = colour
     return result
 
 
 def tinted(
-    picture: NDArray[np.float64], colour: RGB, strength: NDArray[np.float64]
+    picture: NDArray[np.float64], colour: RGB | NDArray[np.float64], strength: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Lay a colour over a picture, from 0, not at all, to 1."""
+    """Blend a colour, or one for each pixel, into a picture with a strength from 0 to 1."""
     return np.asarray(picture * (1 - strength[..., None]) + np.array(colour) * strength[..., None])
+
+
+def label_colours(n: int) -> NDArray[np.float64]:
+    """Return RGB colours of labels 0 to n - 1, close labels far apart in hue.
+
+    Examples
+    --------
+    >>> label_colours(3).shape
+    (3, 3)
+    """
+    from matplotlib.colors import hsv_to_rgb
+
+    i = np.arange(n)
+    # The golden ratio spreads hues evenly for any n; saturation and value vary to tell close hues.
+    hsv = np.stack([i * 0.618034 % 1, 0.55 + 0.4 * (i * 0.4142 % 1), 0.75 + 0.25 * (i * 0.732 % 1)])
+    return np.asarray(hsv_to_rgb(hsv.T), float)

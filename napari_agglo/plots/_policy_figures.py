@@ -1,4 +1,4 @@
-"""What a learned policy says of itself: whether to believe it, and what it looks at."""
+"""Plots of a learned policy: its calibration, and the importance of its features."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ if TYPE_CHECKING:
 
 
 def plot_reliability(record: Mapping[str, Any], *, axes: Axes | None = None) -> Axes:
-    """Draw how often merges were wrong against the probability that the policy gave.
+    """Draw the share of wrong merges against the probability of the policy.
 
-    On the diagonal the probabilities are right. The area of a dot is the number of examples.
+    On the diagonal the probabilities are calibrated. The area of a dot is the number of examples.
 
     Parameters
     ----------
     record : mapping
-        ``LearnedPolicy.record``: its ``calibration`` lists mean probability, share that was wrong
+        ``LearnedPolicy.record``: its ``calibration`` lists mean probability, share of wrong merges
         and number of examples.
     axes : matplotlib Axes, optional
-        Where to draw; by default on a new figure.
+        Axes to draw on; by default on a new figure.
 
     Returns
     -------
@@ -35,29 +35,30 @@ def plot_reliability(record: Mapping[str, Any], *, axes: Axes | None = None) -> 
     --------
     >>> axes = plot_reliability({"calibration": [[0.1, 0.12, 90], [0.9, 0.8, 10]]})
     >>> axes.get_xlabel()
-    'probability that a merge is wrong, as said'
+    'predicted probability that a merge is wrong'
     """
     axes = new_axes(5.2, 4.9) if axes is None else axes
     bins = np.array(record.get("calibration") or np.zeros((0, 3)), float)
     if bins.ndim != 2 or bins.shape[1:] != (3,):
         raise InvalidInput(
             "`record['calibration']` must list [mean probability, share wrong, examples], got "
-            f"an array of shape {bins.shape}."
+            f"an array of shape {bins.shape}",
+            argument="record['calibration']",
         )
     if len(bins) == 0:
         return nothing(axes, "this policy has no record of its calibration")
     colours = colours_of(axes)
-    said, was, n = bins.T
+    predicted, wrong, n = bins.T
     axes.plot([0, 1], [0, 1], color=colours.muted, lw=0.9, zorder=1, gid="diagonal")
-    axes.plot(said, was, color=colours.series[0], lw=1.4, zorder=2, gid="curve")
+    axes.plot(predicted, wrong, color=colours.series[0], lw=1.4, zorder=2, gid="curve")
     axes.scatter(
-        said, was, s=18 + 380 * n / n.max(), color=colours.series[0], alpha=0.75, lw=0.6,
+        predicted, wrong, s=18 + 380 * n / n.max(), color=colours.series[0], alpha=0.75, lw=0.6,
         edgecolor=colours.paper, zorder=3, clip_on=False, gid="reliability",
     )  # fmt: skip
-    error = float((n * np.abs(said - was)).sum() / n.sum())
+    error = float((n * np.abs(predicted - wrong)).sum() / n.sum())
     whose = "held-out" if record.get("held_out") else "training"
     axes.set(xlim=(0, 1), ylim=(0, 1), aspect="equal")
-    axes.set(xlabel="probability that a merge is wrong, as said", ylabel="share that was wrong")
+    axes.set(xlabel="predicted probability that a merge is wrong", ylabel="share of wrong merges")
     plain(
         axes,
         key=f"{int(n.sum())} {whose} examples, off by {100 * error:.1f} % on average",
@@ -68,16 +69,16 @@ def plot_reliability(record: Mapping[str, Any], *, axes: Axes | None = None) -> 
 def plot_importances(
     record: Mapping[str, Any], *, most: int = 15, axes: Axes | None = None
 ) -> Axes:
-    """Draw how much each feature counts in the policy, the greatest above.
+    """Draw the importance of each feature of the policy, the greatest at the top.
 
     Parameters
     ----------
     record : mapping
         ``LearnedPolicy.record``: its ``importances`` map features to numbers.
     most : int
-        How many to draw.
+        Number of features to draw, at most.
     axes : matplotlib Axes, optional
-        Where to draw; by default on a new figure.
+        Axes to draw on; by default on a new figure.
 
     Returns
     -------
@@ -90,14 +91,16 @@ def plot_importances(
     ['boundary/edge/mean', 'size']
     """
     if not (is_whole(most) and most >= 1):
-        raise InvalidInput(f"`most` must be a whole number, 1 or more, got {most!r}.")
-    found = dict(record.get("importances") or {})
-    names = sorted(found, key=lambda name: -found[name])[:most]
+        raise InvalidInput(
+            f"`most` must be a whole number, 1 or more, got {most!r}", argument="most"
+        )
+    importances = dict(record.get("importances") or {})
+    names = sorted(importances, key=lambda name: -importances[name])[:most]
     axes = new_axes(5.4, max(2.0, 1.0 + 0.27 * len(names))) if axes is None else axes
     if not names:
         return nothing(axes, "this policy has no record of its features")
     colours = colours_of(axes)
-    values = [float(found[name]) for name in names]
+    values = [float(importances[name]) for name in names]
     axes.barh(range(len(names)), values, height=0.66, color=colours.series[0], gid="importance")
     for at, value in enumerate(values):
         axes.annotate(

@@ -1,4 +1,4 @@
-"""A report: one HTML page with tables, plots and pictures of the errors, to send to a colleague."""
+"""Reports: one HTML page with tables, plots and pictures of the errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One policy on one image, examined: all that a page shows of it, without the arrays."""
+"""Examination of one policy on one image: all that a page shows of it, without the arrays."""
 
 from __future__ import annotations
 
@@ -13,15 +13,10 @@ from numpy.typing import NDArray
 from napari_agglo._progress import ProgressCallback, report
 from napari_agglo.errors import InvalidInput, is_number, is_whole
 from napari_agglo.evaluate import boundary_curve, breakdown, contingency, table_metrics, vi_curve
+from napari_agglo.evaluate._metrics import dense_golds
 from napari_agglo.plots import check_plane, worst_plane
 from napari_agglo.report._pictures import boxes, cut_out, error_map
-from napari_agglo.volumes import (
-    DenseLabels,
-    check_labels,
-    check_same_shape,
-    check_spacing,
-    dense_labels,
-)
+from napari_agglo.volumes import DenseLabels, check_labels, check_spacing, dense_labels
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -29,14 +24,16 @@ if TYPE_CHECKING:
     from napari_agglo.agglomeration import MergeTree
 
 
-# The record of a policy's training, as a page may show it.
-#
-# A record comes out of a file. What is in it must not break the page: only entries of the expected
-# kind are kept.
+THRESHOLDS = (-np.inf, *(k / 20 for k in range(20)))  # the same for all images, so that they add
+_COUNTS = ["drawn", "right", "true", "found"]
+_PLANES = 5
+_SIDE = 640  # pixels of a plane along each axis, from its middle
 
 
 def clean_record(record: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the entries of a record that are what they should be.
+    """Return the entries of a training record that have the expected type.
+
+    A record comes from a file, and must not break the page.
 
     Examples
     --------
@@ -58,9 +55,9 @@ def clean_record(record: Mapping[str, Any]) -> dict[str, Any]:
     bins = record.get("calibration")
     if isinstance(bins, (list, tuple)):
         out["calibration"] = [[float(v) for v in one] for one in bins if _is_bin(one)]
-    found = record.get("importances")
-    if isinstance(found, Mapping):
-        out["importances"] = {str(k): float(v) for k, v in found.items() if _finite(v)}
+    importances = record.get("importances")
+    if isinstance(importances, Mapping):
+        out["importances"] = {str(k): float(v) for k, v in importances.items() if _finite(v)}
     return out
 
 
@@ -75,7 +72,7 @@ def _finite(value: Any) -> bool:
 
 
 def trained(record: Mapping[str, Any]) -> str:
-    """Return how a policy was trained, in a line.
+    """Return a line about the training of a policy.
 
     Examples
     --------
@@ -84,29 +81,22 @@ def trained(record: Mapping[str, Any]) -> str:
     >>> trained({"strategy": "agglo", "epochs": 1})
     'agglo, 1 epoch'
     """
-    said = [str(record.get("strategy", "trained"))]
+    words = [str(record.get("strategy", "trained"))]
     for many in ("epochs", "examples"):
         if record.get(many):
-            said.append(f"{record[many]} {many if record[many] != 1 else many[:-1]}")
+            words.append(f"{record[many]} {many if record[many] != 1 else many[:-1]}")
     if "accuracy" in record:
         whose = "held-out" if record.get("held_out") else "training"
-        said.append(f"{100 * record['accuracy']:.1f} % of {whose} ones right")
-    return ", ".join(said)
-
-
-# Boundaries along the thresholds, from as much of an image as can be matched in seconds.
-
-
-THRESHOLDS = (-np.inf, *(k / 20 for k in range(20)))  # the same for all images, so that they add
-_COUNTS = ["drawn", "right", "true", "found"]
-_PLANES = 5
-_SIDE = 640  # pixels of a plane along each axis, from its middle
+        words.append(f"{100 * record['accuracy']:.1f} % of {whose} ones right")
+    return ", ".join(words)
 
 
 def sampled_boundaries(
     tree: MergeTree, golds: Sequence[NDArray[Any]], progress: ProgressCallback | None = None
 ) -> pd.DataFrame | None:
     """Return the boundary curve of some planes of an image; None if they are not annotated.
+
+    Some planes are matched in seconds, a volume is not.
 
     Parameters
     ----------
@@ -122,7 +112,7 @@ def sampled_boundaries(
     curves: list[pd.DataFrame | None] = []
     for plane in _planes(image.shape):
         truth = [np.asarray(one[plane]) for one in golds]
-        if all(one.any() for one in truth):
+        if all(one.any() for one in truth):  # a gold without annotations is refused
             states = dict(zip(THRESHOLDS, (t[image[plane]] for t in tables), strict=True))
             gold = truth[0] if len(truth) == 1 else truth
             curves.append(boundary_curve(states, gold, progress=progress))
@@ -130,7 +120,7 @@ def sampled_boundaries(
 
 
 def _planes(shape: Sequence[int]) -> list[tuple[Any, ...]]:
-    """Return a few planes of the last two axes, evenly apart, and their middles."""
+    """Return the middles of a few planes of the last two axes, evenly apart."""
     middle = [
         slice(max(0, (n - _SIDE) // 2), max(0, (n - _SIDE) // 2) + min(n, _SIDE))
         for n in shape[-2:]
@@ -145,7 +135,7 @@ def _planes(shape: Sequence[int]) -> list[tuple[Any, ...]]:
 
 
 def summed(curves: Sequence[pd.DataFrame | None]) -> pd.DataFrame | None:
-    """Return the curve of several images or planes together: their boundary pixels are added.
+    """Return the curve of several images or planes together, by adding their boundary pixels.
 
     Examples
     --------
@@ -168,12 +158,9 @@ def summed(curves: Sequence[pd.DataFrame | None]) -> pd.DataFrame | None:
     return out
 
 
-# What was found: all that a page shows of one policy on one image, without the arrays.
-
-
 @dataclass(frozen=True)
 class PicturedError:
-    """One error: what it is, how much it costs, where it is and how it looks (SVG)."""
+    """Error with its cost in bits, its place, and its picture (SVG)."""
 
     kind: str
     id: int
@@ -187,14 +174,14 @@ class PicturedError:
 
 @dataclass(frozen=True, eq=False)
 class Finding:
-    """What there is to say of one policy on one image.
+    """Results of one policy on one image.
 
     Attributes
     ----------
     policy, image : str
         Their names.
     threshold : float
-        Where the tree was cut.
+        Threshold at which the tree was cut.
     curve : DataFrame
         The `vi_curve`; of several gold standards, the mean over them.
     scores : dict
@@ -204,7 +191,7 @@ class Finding:
     errors : tuple of PicturedError
         The worst, the worst first.
     error_map : str
-        SVG of a plane with its errors painted; `plane` says which.
+        SVG of the plane `plane` with its errors painted.
     boundaries : DataFrame, optional
         The `boundary_curve`.
     shape : tuple of int
@@ -249,18 +236,18 @@ def examine(
     policy, image : str
         Names for the page.
     backdrop : array, optional
-        What lies under the errors in pictures, with an axis of colours or without.
+        Image under the errors in pictures, with or without an axis of colours.
     threshold : float
-        Where the tree is cut.
+        Threshold at which the tree is cut.
     spacing : sequence of float, optional
         Distance between pixels along each axis.
     plane : sequence of int, optional
-        Which plane to draw the error map of, by its index along all axes but the last two; by
-        default one with much error. Give all policies the same.
+        Index of the plane of the error map along all axes but the last two; by default one with
+        much error. Pass the same for all policies.
     worst : int
-        How many errors to draw.
+        Number of errors to draw.
     boundaries : bool
-        Whether to compare boundaries too, which takes longest.
+        Compare boundaries too, which takes longest.
     progress : callable, optional
         Called with a `Progress` now and then; it may raise `Cancelled`.
 
@@ -274,23 +261,24 @@ def examine(
     >>> superpixels = np.array([[1, 1, 2, 2, 3, 3]] * 4)
     >>> graph = agglo.region_graph(superpixels, np.zeros((4, 6)))
     >>> tree = agglo.agglomerate(graph, "mean")
-    >>> found = examine(tree, np.array([[4, 4, 4, 4, 5, 5]] * 4))
-    >>> [(error.kind, error.id) for error in found.errors]
+    >>> finding = examine(tree, np.array([[4, 4, 4, 4, 5, 5]] * 4))
+    >>> [(error.kind, error.id) for error in finding.errors]
     [('false merge', 1)]
     """
-    golds = _golds(gold, tree)
+    truths = dense_golds(gold, tree.superpixels.image, "the superpixels of the tree")
+    golds = [check_labels(one) for one in (gold if isinstance(gold, (list, tuple)) else [gold])]
     first = golds[0]
     labels = tree.segment(threshold)
     picture = np.zeros(first.shape) if backdrop is None else np.asarray(backdrop)
     if picture.shape[: first.ndim] != first.shape or picture.ndim > first.ndim + 1:
         raise InvalidInput(
-            f"`backdrop` (shape {picture.shape}) must match `gold` (shape {first.shape}), with an "
-            "axis of colours after the others or without; pass the same crop of both."
+            f"`backdrop` (shape {picture.shape}) must match `gold` (shape {first.shape}), with or "
+            "without an axis of colours after the others",
+            argument="backdrop",
+            remedy="pass the same crop of both",
         )
     spacing = None if spacing is None else check_spacing(spacing, first.ndim)
-    # Numbered once: every table and the boxes of the errors are counted from these.
     segments = dense_labels(labels, "labels", progress=progress)
-    truths = [dense_labels(one, "gold", progress=progress) for one in golds]
     tables = [contingency(segments, one, progress=progress) for one in truths]
     scores = [table_metrics(table) for table in tables]
     parts = breakdown(segments, truths[0], progress=progress)
@@ -320,29 +308,13 @@ def examine(
     )
 
 
-def _golds(gold: Any, tree: MergeTree) -> list[NDArray[Any]]:
-    golds = []
-    for k, one in enumerate(gold if isinstance(gold, (list, tuple)) else [gold]):
-        name = f"gold[{k}]" if k else "gold"
-        golds.append(check_labels(one, name))
-        check_same_shape(golds[-1], tree.superpixels.image, name, "the superpixels of the tree")
-        if not golds[-1].any():
-            raise InvalidInput(
-                f"`{name}` is 0 everywhere, which is not annotated: there is nothing to compare; "
-                "give a gold standard."
-            )
-    if not golds:
-        raise InvalidInput("`gold` must hold a gold standard at least, got an empty list.")
-    return golds
-
-
 def _boxes(worst: pd.DataFrame, labels: DenseLabels, gold: DenseLabels) -> list[tuple[slice, ...]]:
-    """Return the part of the image that each error lies in."""
-    found = {
+    """Return the bounding box of each error."""
+    by_kind = {
         kind: boxes(dense, worst.loc[worst["kind"] == kind, "id"].tolist())
         for kind, dense in (("false split", gold), ("false merge", labels))
     }
-    return [found[kind][one] for kind, one in zip(worst["kind"], worst["id"], strict=True)]
+    return [by_kind[kind][one] for kind, one in zip(worst["kind"], worst["id"], strict=True)]
 
 
 def _errors(
@@ -354,7 +326,7 @@ def _errors(
     spacing: Sequence[float] | None,
     progress: ProgressCallback | None,
 ) -> tuple[PicturedError, ...]:
-    found = []
+    errors = []
     for done, (row, box) in enumerate(zip(worst.to_dict("records"), places, strict=True)):
         report(progress, "pictures", done, len(places))
         drawn, plane = cut_out(
@@ -362,10 +334,10 @@ def _errors(
             spacing=spacing, box=box,
         )  # fmt: skip
         voxel = tuple(int(row[name]) for name in row if str(name).startswith("voxel_"))
-        found.append(
+        errors.append(
             PicturedError(
                 row["kind"], int(row["id"]), float(row["contribution"]), int(row["voxels"]),
                 tuple(int(one) for one in row["partners"]), voxel, str(plane), drawn,
             )
         )  # fmt: skip
-    return tuple(found)
+    return tuple(errors)

@@ -1,4 +1,4 @@
-"""The figures of the page, each with a title and a sentence that says how to read it."""
+"""Figures of the page, each with a title and a sentence that explains it."""
 
 from __future__ import annotations
 
@@ -31,9 +31,6 @@ if TYPE_CHECKING:
     from napari_agglo.report._examine import Finding, PicturedError
 
 
-# Figures as SVG that stands within a page: it follows the page's colours and fetches nothing.
-
-
 _SINGLE = ("ink", "muted", "paper", "merge", "split")
 
 
@@ -45,28 +42,28 @@ def colour_variables() -> dict[str, tuple[str, str, str]]:
     >>> colour_variables()["#0072b2"]
     ('--series-1', '#0072b2', '#4ba6e8')
     """
-    found = {
+    variables = {
         getattr(LIGHT, name): (f"--{name}", getattr(LIGHT, name), getattr(DARK, name))
         for name in _SINGLE
     }
     for kind in ("series", "text"):
         pairs = zip(getattr(LIGHT, kind), getattr(DARK, kind), strict=True)
         for k, (light, dark) in enumerate(pairs, start=1):
-            found[light] = (f"--{kind}-{k}", light, dark)
-    return found
+            variables[light] = (f"--{kind}-{k}", light, dark)
+    return variables
 
 
-def inline_svg(axes: Axes, prefix: str, said: str) -> str:
-    """Return the figure of `axes` as an element for a page.
+def inline_svg(axes: Axes, prefix: str, caption: str) -> str:
+    """Return the figure of `axes` as an SVG element that follows the page's colours.
 
     Parameters
     ----------
     axes : Axes
         Drawn in the colours of `LIGHT`; they become variables of the page.
     prefix : str
-        What the ids within begin with, different for each figure of a page.
-    said : str
-        What it shows, for those who do not see it.
+        Begin of the ids within, different for each figure of a page.
+    caption : str
+        Description for readers who do not see it.
     """
     figure = axes.get_figure(root=True)
     assert figure is not None
@@ -74,17 +71,17 @@ def inline_svg(axes: Axes, prefix: str, said: str) -> str:
     with warnings.catch_warnings():  # a name may have letters that the font lacks: boxes are drawn
         warnings.filterwarnings("ignore", message="Glyph .* missing from font")
         figure.savefig(out, format="svg", facecolor="none", metadata={"Date": None})
-    return _cleaned(out.getvalue(), prefix, said)
+    return _cleaned(out.getvalue(), prefix, caption)
 
 
-def _cleaned(text: str, prefix: str, said: str) -> str:
-    """Strip what only a file of its own needs, number the ids, and name the colours."""
+def _cleaned(text: str, prefix: str, caption: str) -> str:
+    """Remove the header of a file, number the ids, and replace colours by variables."""
     text = text[text.index("<svg") :]
     text = re.sub(r"<!--.*?-->|<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
     text = text.replace("xlink:href", "href")
-    numbers: dict[str, str] = {}  # those of matplotlib are drawn at random, and may come twice
-    for found in re.finditer(r'\bid="([^"]*)"', text):
-        numbers.setdefault(found[1], f"{prefix}-{len(numbers)}")
+    numbers: dict[str, str] = {}  # those of matplotlib are random, and may occur twice
+    for match in re.finditer(r'\bid="([^"]*)"', text):
+        numbers.setdefault(match[1], f"{prefix}-{len(numbers)}")
     used = set(re.findall(r'(?:href="#|url\(#)([^")]+)', text))
     text = re.sub(
         r'\s*\bid="([^"]*)"', lambda m: f' id="{numbers[m[1]]}"' if m[1] in used else "", text
@@ -94,7 +91,7 @@ def _cleaned(text: str, prefix: str, said: str) -> str:
         text = text.replace(light, f"var({name})")
     box = re.search(r'viewBox="[^"]*"', text)
     assert box is not None
-    opened = f'<svg {box[0]} role="img" aria-label="{escape(said)}" class="plot">'
+    opened = f'<svg {box[0]} role="img" aria-label="{escape(caption)}" class="plot">'
     text = opened + text[text.index(">") + 1 :]
     return re.sub(r"\n\s*", "\n", text)
 
@@ -104,19 +101,19 @@ _WIDE = (4.9, 3.9)
 
 
 class Figures:
-    """Makes figures whose ids differ within one page."""
+    """Maker of figures whose ids differ within one page."""
 
     def __init__(self) -> None:
-        self._made = 0
+        self._count = 0
 
-    def figure(self, title: str, said: str, draw: Callable[[Axes], object], size: Any) -> str:
+    def figure(self, title: str, caption: str, draw: Callable[[Axes], object], size: Any) -> str:
         """Return a plot with its caption as HTML."""
-        self._made += 1
+        self._count += 1
         axes = new_axes(*size)
         draw(axes)
         return (
-            f"<figure><figcaption><b>{escape(title)}</b>{escape(said)}</figcaption>"
-            f"{inline_svg(axes, f'f{self._made}', title)}</figure>"
+            f"<figure><figcaption><b>{escape(title)}</b>{escape(caption)}</figcaption>"
+            f"{inline_svg(axes, f'f{self._count}', title)}</figure>"
         )
 
     def curves(
@@ -139,7 +136,7 @@ class Figures:
             ),
             self.figure(
                 "VI by threshold",
-                "A policy whose least VI lies near 0.5 gives probabilities that can be believed.",
+                "A policy whose least VI lies near 0.5 is well calibrated.",
                 lambda axes: plot_vi_by_threshold(curves, threshold=threshold, axes=axes),
                 _SQUARE,
             ),
@@ -163,11 +160,11 @@ class Figures:
             _SQUARE,
         )
 
-    def rows(self, rows: Mapping[str, Sequence[float]], said: str) -> str:
+    def rows(self, rows: Mapping[str, Sequence[float]], caption: str) -> str:
         """Return a row of dots for each policy, and for people."""
         return self.figure(
             "VI of each",
-            said,
+            caption,
             lambda axes: plot_vi_rows(rows, axes=axes),
             (4.9, 1.2 + 0.45 * len(rows)),
         )
@@ -186,7 +183,7 @@ class Figures:
     def breakdown(self, finding: Finding) -> list[str]:
         """Return both breakdowns of one finding."""
         drawn = []
-        for kind, table, said in (
+        for kind, table, caption in (
             ("false split", finding.gold, "Gold segments that are split"),
             ("false merge", finding.segments, "Segments that merge several of the gold standard"),
         ):
@@ -194,8 +191,10 @@ class Figures:
             def draw(axes: Axes, table: pd.DataFrame = table, kind: str = kind) -> object:
                 return plot_breakdown(table, kind=kind, axes=axes)
 
-            said = f"{said}: size against error. Lines of equal cost; the worst have their ids."
-            drawn.append(self.figure(f"{kind.capitalize()}s", said, draw, _WIDE))
+            caption = (
+                f"{caption}: size against error. Lines of equal cost; the worst have their ids."
+            )
+            drawn.append(self.figure(f"{kind.capitalize()}s", caption, draw, _WIDE))
         return drawn
 
     def policy(self, name: str, record: Mapping[str, Any]) -> list[str]:
@@ -204,12 +203,12 @@ class Figures:
         return [
             self.figure(
                 f"Reliability of {name}",
-                "How often merges were wrong, against the probability that the policy gave.",
+                "Share of wrong merges against the probability of the policy.",
                 lambda axes: plot_reliability(record, axes=axes),
                 _SQUARE,
             ),
             self.figure(
-                f"What counts for {name}",
+                f"Features of {name}",
                 "Importance of the features, the greatest above.",
                 lambda axes: plot_importances(record, axes=axes),
                 (4.9, max(2.0, 1.0 + 0.26 * count)),
@@ -221,9 +220,9 @@ def map_figure(finding: Finding, several: bool) -> str:
     """Return the error map of one finding."""
     where = f"image {finding.image}, " if several else ""
     plane = f"plane {', '.join(map(str, finding.plane))}, " if finding.plane else ""
-    said = f"{where}{plane}at {finding.threshold:g}: VI {finding.scores['vi']:.3f} bits"
+    caption = f"{where}{plane}at {finding.threshold:g}: VI {finding.scores['vi']:.3f} bits"
     return (
-        f"<figure><figcaption><b>{escape(finding.policy)}</b>{escape(said)}</figcaption>"
+        f"<figure><figcaption><b>{escape(finding.policy)}</b>{escape(caption)}</figcaption>"
         f"{finding.error_map}</figure>"
     )
 

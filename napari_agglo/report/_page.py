@@ -1,4 +1,4 @@
-"""The report: one HTML page that needs nothing beside it."""
+"""HTML page of a report: its sections and tables, in one file without links."""
 
 from __future__ import annotations
 
@@ -23,83 +23,18 @@ if TYPE_CHECKING:
     from napari_agglo.report._examine import Finding
 
 
-# Several findings side by side: which policies, which images, which of them leads.
-
-
-class Compared:
-    """One set of findings, by policy and by image."""
-
-    def __init__(
-        self,
-        findings: Sequence[Finding],
-        best: Mapping[str, Mapping[str, float]],
-        human: pd.DataFrame | None,
-        records: Mapping[str, Mapping[str, Any]],
-    ) -> None:
-        self.human = human if human is not None and len(human) else None
-        self.records = {name: clean_record(record) for name, record in records.items()}
-        self.policies_found: dict[str, list[Finding]] = {}
-        for one in findings:
-            self.policies_found.setdefault(one.policy, []).append(one)
-        self.images = list(dict.fromkeys(one.image for one in findings))
-        self.threshold = findings[0].threshold
-        self.best = [best[image] for image in self.images if image in best]
-        self.vi = {
-            name: float(np.mean([one.scores["vi"] for one in found]))
-            for name, found in self.policies_found.items()
-        }
-        self.leader = min(self.vi, key=lambda name: self.vi[name])
-
-    @property
-    def several(self) -> bool:
-        """Whether there is more than one image."""
-        return len(self.images) > 1
-
-    def ordered(self) -> list[str]:
-        """Return the policies, the one with the least VI first."""
-        return sorted(self.vi, key=lambda name: (name != self.leader, self.vi[name]))
-
-    def mean_curves(self) -> dict[str, pd.DataFrame]:
-        """Return the curve of each policy, over all images."""
-        return {
-            name: found[0].curve
-            if len(found) == 1
-            else mean_curve({one.image: one.curve for one in found})
-            for name, found in self.policies_found.items()
-        }
-
-    def people(self, measure: str) -> list[float]:
-        """Return how far people are from each other: a mean for each image.
-
-        Pairs of people are no independent samples, and an image that more of them drew must not
-        count more.
-        """
-        if self.human is None or measure not in self.human:
-            return []
-        if "image" not in self.human:
-            return [float(self.human[measure].mean())]
-        return [float(v) for v in self.human.groupby("image", sort=False)[measure].mean()]
-
-    def pairs_of_people(self) -> list[float]:
-        """Return the VI of each pair of people; it is the same both ways, so each pair is one."""
-        if self.human is None:
-            return []
-        once = self.human
-        if {"labels", "gold"} <= set(once.columns):
-            once = once[once["labels"] < once["gold"]]
-        return [float(v) for v in once["vi"]]
-
-
-# The tables of the page.
+_ERRORS = ("vi", "false_merge", "false_split")
+_MAPS = 12  # error maps at most
+_WORST = 10  # errors drawn of each policy
 
 
 @dataclass(frozen=True)
 class Column:
-    """A column of the summary: what it is called, in the table and in full, and what is better."""
+    """Column of the summary: its title, its description, and the better direction."""
 
     key: str
     title: str
-    said: str
+    description: str
     better: int  # -1: less, 1: more, 0: neither
     digits: int = 3
 
@@ -122,7 +57,7 @@ COLUMNS = (
 
 @dataclass(frozen=True)
 class Row:
-    """A row of the summary: values over images for each column; a reference does not compete."""
+    """Row of the summary: values over images for each column; a reference does not compete."""
 
     name: str
     values: Mapping[str, Sequence[float]]
@@ -131,7 +66,7 @@ class Row:
 
 
 def summary_table(rows: Sequence[Row]) -> str:
-    """Return the summary as HTML: the best value of each column among the policies is marked.
+    """Return the summary as HTML, with the best policy of each column marked.
 
     Examples
     --------
@@ -143,7 +78,7 @@ def summary_table(rows: Sequence[Row]) -> str:
     competing = [row for row in rows if not row.reference]
     best = {c.key: _best(c, competing) for c in columns}
     head = "".join(
-        f'<th scope="col" title="{escape(c.said)}">{escape(c.title)}'
+        f'<th scope="col" title="{escape(c.description)}">{escape(c.title)}'
         f"{'&nbsp;↓' if c.better < 0 else '&nbsp;↑' if c.better > 0 else ''}</th>"
         for c in columns
     )
@@ -167,7 +102,7 @@ def _shown(column: Column, value: float) -> str:
 
 
 def _best(column: Column, rows: Sequence[Row]) -> str | None:
-    """Return how the best value reads: equal to all digits shown is equal."""
+    """Return the best value as text: values with equal digits are equal."""
     means = [float(np.mean(row.values[column.key])) for row in rows if column.key in row.values]
     means = [value for value in means if math.isfinite(value)]
     if len(rows) < 2 or not means or column.better == 0:
@@ -188,7 +123,7 @@ def _cell(column: Column, row: Row, best: str | None) -> str:
 
 
 def facts_table(facts: Mapping[str, object]) -> str:
-    """Return settings as HTML, a row each.
+    """Return settings as an HTML table.
 
     Examples
     --------
@@ -203,17 +138,11 @@ def facts_table(facts: Mapping[str, object]) -> str:
     return f'<div class="card scroll"><table><tbody>{rows}</tbody></table></div>'
 
 
-# What the summary table says: a row for each policy, and rows that do not compete.
-
-
-_ERRORS = ("vi", "false_merge", "false_split")
-
-
-def summary_rows(compared: Compared) -> list[Row]:
-    """Return the rows of the summary, the policies first, in the order in which they came."""
+def summary_rows(page: Page) -> list[Row]:
+    """Return the rows of the summary: the policies in their order, then references."""
     names = {light: name for light, (name, _, _) in colour_variables().items()}
     rows = []
-    for k, (name, found) in enumerate(compared.policies_found.items()):
+    for k, (name, found) in enumerate(page.by_policy.items()):
         values: dict[str, list[float]] = {
             c.key: [f.scores[c.key] for f in found] for c in COLUMNS if c.key in found[0].scores
         }
@@ -226,41 +155,32 @@ def summary_rows(compared: Compared) -> list[Row]:
         if curve is not None:
             values["boundary_f"] = [float(curve["f"].max())]
         rows.append(Row(name, values, f"var({names[LIGHT.line(k)[0]]})"))
-    return rows + _references(compared)
+    return rows + _references(page)
 
 
-def _references(compared: Compared) -> list[Row]:
-    """Return what does not compete: the superpixels, the best they allow, people."""
-    first = next(iter(compared.policies_found.values()))
+def _references(page: Page) -> list[Row]:
+    """Return the rows of references: the superpixels, A*, people."""
+    first = next(iter(page.by_policy.values()))
     start = [state_at(f.curve, -math.inf) for f in first]
     rows = {
         "superpixels": {key: [s[key] for s in start] for key in (*_ERRORS, "covering", "segments")}
     }
-    if compared.best:
-        rows["best possible (A*)"] = {
-            key: [point[key] for point in compared.best] for key in _ERRORS
-        }
-    people = {key: compared.people(key) for key in (*_ERRORS, "covering")}
+    if page.best:
+        rows["best possible (A*)"] = {key: [point[key] for point in page.best] for key in _ERRORS}
+    people = {key: page.people(key) for key in (*_ERRORS, "covering")}
     if people["vi"]:
         rows["human against human"] = {key: values for key, values in people.items() if values}
     return [Row(name, values, reference=True) for name, values in rows.items()]
 
 
-# The sections of the report.
-
-
-_MAPS = 12  # error maps at most, and errors drawn of each policy
-_WORST = 10
-
-
 def section(title: str, note: str, *parts: str) -> str:
     """Return a section of the page; `note` is HTML."""
-    said = f'<p class="note">{note}</p>' if note else ""
-    return f"<section><h2>{escape(title)}</h2>{said}{''.join(parts)}</section>\n"
+    text = f'<p class="note">{note}</p>' if note else ""
+    return f"<section><h2>{escape(title)}</h2>{text}{''.join(parts)}</section>\n"
 
 
-class Page(Compared):
-    """The sections, from one set of findings."""
+class Page:
+    """Sections of the page, from findings by policy and by image."""
 
     def __init__(
         self,
@@ -269,28 +189,79 @@ class Page(Compared):
         human: pd.DataFrame | None,
         records: Mapping[str, Mapping[str, Any]],
     ) -> None:
-        super().__init__(findings, best, human, records)
+        self.human = human if human is not None and len(human) else None
+        self.records = {name: clean_record(record) for name, record in records.items()}
+        self.by_policy: dict[str, list[Finding]] = {}
+        for one in findings:
+            self.by_policy.setdefault(one.policy, []).append(one)
+        self.images = list(dict.fromkeys(one.image for one in findings))
+        self.threshold = findings[0].threshold
+        self.best = [best[image] for image in self.images if image in best]
+        self.vi = {
+            name: float(np.mean([one.scores["vi"] for one in found]))
+            for name, found in self.by_policy.items()
+        }
         self.figures = Figures()
+        self.leader = min(self.vi, key=lambda name: self.vi[name])
+
+    @property
+    def several(self) -> bool:
+        """True if there is more than one image."""
+        return len(self.images) > 1
+
+    def ordered(self) -> list[str]:
+        """Return the policies, the one with the least VI first."""
+        return sorted(self.vi, key=lambda name: (name != self.leader, self.vi[name]))
+
+    def mean_curves(self) -> dict[str, pd.DataFrame]:
+        """Return the curve of each policy, over all images."""
+        return {
+            name: found[0].curve
+            if len(found) == 1
+            else mean_curve({one.image: one.curve for one in found})
+            for name, found in self.by_policy.items()
+        }
+
+    def people(self, measure: str) -> list[float]:
+        """Return a measure of people against each other, as the mean of each image.
+
+        Pairs of people are not independent samples, and an image that more people annotated must
+        not count more.
+        """
+        if self.human is None or measure not in self.human:
+            return []
+        if "image" not in self.human:
+            return [float(self.human[measure].mean())]
+        return [float(v) for v in self.human.groupby("image", sort=False)[measure].mean()]
+
+    def pairs_of_people(self) -> list[float]:
+        """Return the VI of each pair of people, once: it is symmetric."""
+        if self.human is None:
+            return []
+        once = self.human
+        if {"labels", "gold"} <= set(once.columns):
+            once = once[once["labels"] < once["gold"]]
+        return [float(v) for v in once["vi"]]
 
     def lead(self) -> str:
-        first = self.policies_found[self.leader][0]
+        first = self.by_policy[self.leader][0]
         size = " × ".join(map(str, first.shape))
         n = len(self.images)
         what = f"{n} images" if n > 1 else f"{self.images[0]}, {size}"
-        least = float(np.mean([f.scores["vi"] for f in self.policies_found[self.leader]]))
+        least = float(np.mean([f.scores["vi"] for f in self.by_policy[self.leader]]))
         merge, split = (
-            float(np.mean([f.scores[key] for f in self.policies_found[self.leader]]))
+            float(np.mean([f.scores[key] for f in self.by_policy[self.leader]]))
             for key in ("false_merge", "false_split")
         )
         if least == 0:
-            said = f"<b>{escape(self.leader)}</b> has no error at {self.threshold:g}."
+            text = f"<b>{escape(self.leader)}</b> has no error at {self.threshold:g}."
         else:
             among = f", the least of {len(self.vi)} policies" if len(self.vi) > 1 else ""
-            said = (
+            text = (
                 f"<b>{escape(self.leader)}</b> at {self.threshold:g}: VI {least:.3f} bits{among} "
                 f"({merge:.3f} false merges, {split:.3f} false splits)."
             )
-        return f'<p class="note">{escape(what)}</p><p class="lead">{said}</p>'
+        return f'<p class="note">{escape(what)}</p><p class="lead">{text}</p>'
 
     def summary(self) -> str:
         rows = summary_rows(self)
@@ -300,7 +271,7 @@ class Page(Compared):
         if self.several:
             note += f" Means over {len(self.images)} images ± standard error."
         present = {key for row in rows for key in row.values}
-        legend = "; ".join(f"{c.title}: {c.said}" for c in COLUMNS if c.key in present)
+        legend = "; ".join(f"{c.title}: {c.description}" for c in COLUMNS if c.key in present)
         return section(
             "Summary", note, summary_table(rows), f'<p class="note facts">{escape(legend)}.</p>'
         )
@@ -313,7 +284,7 @@ class Page(Compared):
                 key: float(np.mean([point[key] for point in self.best])) for key in self.best[0]
             }
         drawn = self.figures.curves(curves, best, self.human, self.threshold)
-        known = {n: summed([f.boundaries for f in o]) for n, o in self.policies_found.items()}
+        known = {n: summed([f.boundaries for f in o]) for n, o in self.by_policy.items()}
         drawn_ones = {name: curve for name, curve in known.items() if curve is not None}
         if drawn_ones:
             drawn.append(self.figures.boundaries(drawn_ones))
@@ -333,7 +304,7 @@ class Page(Compared):
                 "vi_at_half": state_at(one.curve, 0.5)["vi"],
                 "vi_min": minimum(one.curve)["vi"],
             }
-            for name, found in self.policies_found.items()
+            for name, found in self.by_policy.items()
             if self.records.get(name, {}).get("strategy") in ("agglo", "flat")
             and "epochs" in self.records[name]
             for one in found
@@ -343,20 +314,20 @@ class Page(Compared):
         return pd.DataFrame(rows)
 
     def _many(self) -> list[str]:
-        """Return what several images, or several gold standards, have to show."""
-        rows = {n: [f.scores["vi"] for f in found] for n, found in self.policies_found.items()}
+        """Return the plots of several images, or of several gold standards."""
+        rows = {n: [f.scores["vi"] for f in found] for n, found in self.by_policy.items()}
         drawn = []
         if self.several or self.human is not None:
-            said = "A dot for each image, a bar at the mean"
+            text = "A dot for each image, a bar at the mean"
             if self.human is not None:
                 rows["human"] = self.people("vi") if self.several else self.pairs_of_people()
                 whom = "" if self.several else ", a dot for each pair"
-                said += f"; people against each other below{whom}"
-            drawn.append(self.figures.rows(rows, f"{said}."))
+                text += f"; people against each other below{whom}"
+            drawn.append(self.figures.rows(rows, f"{text}."))
         if self.several and len(self.vi) > 1:
             other, one = self.ordered()[-1], self.leader
             values = {
-                name: {f.image: f.scores["vi"] for f in self.policies_found[name]}
+                name: {f.image: f.scores["vi"] for f in self.by_policy[name]}
                 for name in (other, one)
             }
             drawn.append(self.figures.paired(values[other], values[one], (other, one)))
@@ -365,15 +336,15 @@ class Page(Compared):
     def breakdowns(self) -> str:
         parts = []
         for name in self.ordered():
-            worst = max(self.policies_found[name], key=lambda f: f.scores["vi"])
+            worst = max(self.by_policy[name], key=lambda f: f.scores["vi"])
             where = f", image {worst.image}" if self.several else ""
             plots = f'<div class="plots">{"".join(self.figures.breakdown(worst))}</div>'
             parts.append(_folded(f"{name}{where}", plots, name == self.leader))
-        note = "Which segments the error comes from: the cost of one is its size times its error."
+        note = "Segments that cause the error: the cost of a segment is its size times its error."
         return section("Breakdown", note, *parts)
 
     def maps(self) -> str:
-        found = [f for name in self.ordered() for f in self.policies_found[name]][:_MAPS]
+        found = [f for name in self.ordered() for f in self.by_policy[name]][:_MAPS]
         maps = "".join(map_figure(one, self.several) for one in found)
         key = (
             '<span class="key" style="background:#ff9e00"></span><span>false merge</span>'
@@ -381,12 +352,12 @@ class Page(Compared):
             "The stronger the colour, the larger the part of the segment (or gold segment) that "
             "is elsewhere."
         )
-        return section("Where the errors are", key, f'<div class="plots maps">{maps}</div>')
+        return section("Error maps", key, f'<div class="plots maps">{maps}</div>')
 
     def errors(self) -> str:
         parts = []
         for name in self.ordered():
-            worst = [(e, f.image) for f in self.policies_found[name] for e in f.errors]
+            worst = [(e, f.image) for f in self.by_policy[name] for e in f.errors]
             worst.sort(key=lambda one: -one[0].contribution)
             drawn = "".join(
                 error_figure(k, error, image if self.several else None)
@@ -408,7 +379,7 @@ class Page(Compared):
         return section("The worst errors", key, *parts)
 
     def policies(self) -> str:
-        known = [name for name in self.policies_found if self.records.get(name)]
+        known = [name for name in self.by_policy if self.records.get(name)]
         if not known:
             return ""
         parts: list[str] = []
@@ -448,12 +419,12 @@ def html_report(
     records : mapping, optional
         Name of the policy to the record of its training, for those that have one.
     settings : mapping, optional
-        What to list at the end.
+        Settings to list at the end.
 
     Returns
     -------
     str
-        HTML, light or dark as the reader's system is. It fetches nothing.
+        HTML, light or dark as the reader's system. It fetches nothing.
 
     Examples
     --------
@@ -462,12 +433,14 @@ def html_report(
     >>> from napari_agglo.report import examine
     >>> graph = agglo.region_graph(np.array([[1, 1, 2, 2, 3, 3]] * 4), np.zeros((4, 6)))
     >>> tree = agglo.agglomerate(graph, "mean")
-    >>> found = examine(tree, np.array([[4, 4, 4, 4, 5, 5]] * 4), policy="mean")
-    >>> html_report([found]).startswith("<!doctype html>")
+    >>> finding = examine(tree, np.array([[4, 4, 4, 4, 5, 5]] * 4), policy="mean")
+    >>> html_report([finding]).startswith("<!doctype html>")
     True
     """
     if not findings:
-        raise InvalidInput("`findings` must hold what `examine` gives, at least one; got none.")
+        raise InvalidInput(
+            "`findings` is empty", argument="findings", remedy="pass results of `examine`"
+        )
     page = Page(findings, best or {}, human, records or {})
     sections = [page.summary(), page.curves(), page.breakdowns(), page.maps(), page.errors()]
     sections += [page.policies(), _settings(settings or {})]

@@ -1,4 +1,7 @@
-"""A picture of one error: the plane that shows it best, cut out around it."""
+"""Pictures of errors for a page: error maps, and cut-outs of the plane that shows an error best.
+
+In its own file because it draws arrays alone: errors are chosen in `_examine.py`.
+"""
 
 from __future__ import annotations
 
@@ -14,15 +17,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from napari_agglo.evaluate import Contingency
-from napari_agglo.plots import LIGHT, MERGE, SPLIT, grey, tinted, wrong_shares
+from napari_agglo.plots import LIGHT, MERGE, SPLIT, error_borders, grey, tinted, wrong_shares
 from napari_agglo.volumes import DenseLabels
 
-# Which plane of a volume to show: the one that has most of an error.
+_LARGEST_MAP, _LARGEST_CUTOUT = 512, 240  # pixels along a side; larger ones are thinned
+_LEAST = 40  # pixels along a side of a cut-out
+_MEMBRANE = 3  # pixels: gold segments are grown this far into the zeros between them
+_TINTS = (*LIGHT.series[:4], "#f0e442", LIGHT.series[5])
 
 
 @dataclass(frozen=True)
 class Plane:
-    """Two axes that are shown, and the index along the others (None for the shown ones)."""
+    """Plane of a volume: its two axes, and the index along the others (None for these two)."""
 
     rows: int
     columns: int
@@ -33,33 +39,33 @@ class Plane:
         return np.asarray(array[tuple(slice(None) if i is None else i for i in self.index)])
 
     def moved(self, box: Sequence[slice]) -> Plane:
-        """Return the plane of the whole, if this is one of the part that `box` cuts out of it."""
+        """Return this plane of a part as a plane of the whole, from which `box` cuts the part."""
         index = tuple(
             None if i is None else s.start + i for i, s in zip(self.index, box, strict=True)
         )
         return Plane(self.rows, self.columns, index)
 
     def __str__(self) -> str:
-        """Say where it is: nothing for an image that is a plane."""
+        """Return its place in words, empty for an image of two axes."""
         fixed = [f"axis {axis} = {i}" for axis, i in enumerate(self.index) if i is not None]
         return ", ".join(fixed)
 
 
 def best_plane(
-    found: NDArray[np.bool_],
+    segment: NDArray[np.bool_],
     minor: NDArray[np.bool_],
     spacing: Sequence[float] | None = None,
 ) -> Plane:
-    """Return the plane with most of an error: of what is amiss, and of what it is amiss in.
+    """Return the plane that shows most of an error: of the minor parts and of the largest part.
 
     Parameters
     ----------
-    found : ndarray of bool
-        The voxels of a segment.
+    segment : ndarray of bool
+        Voxels of a segment.
     minor : ndarray of bool
-        Those of them that are not of its largest part.
+        Voxels of the segment outside of its largest part.
     spacing : sequence of float, optional
-        Axes that are more than twice as coarse as the finest are not shown.
+        Axes more than twice as coarse as the finest are not shown.
 
     Examples
     --------
@@ -69,10 +75,10 @@ def best_plane(
     Plane(rows=1, columns=2, index=(1, None, None))
     """
     best: tuple[int, Plane] | None = None
-    for shown in _pairs(found.ndim, spacing):
-        amiss = np.count_nonzero(minor, axis=shown, keepdims=True)
-        both = np.minimum(amiss, np.count_nonzero(found, axis=shown, keepdims=True) - amiss)
-        at = int(np.lexsort([amiss.ravel(), both.ravel()])[-1])
+    for shown in _pairs(segment.ndim, spacing):
+        parts = np.count_nonzero(minor, axis=shown, keepdims=True)
+        both = np.minimum(parts, np.count_nonzero(segment, axis=shown, keepdims=True) - parts)
+        at = int(np.lexsort([parts.ravel(), both.ravel()])[-1])
         most = int(both.ravel()[at])
         if best is None or most > best[0]:
             places = np.unravel_index(at, both.shape)
@@ -83,18 +89,15 @@ def best_plane(
 
 
 def _pairs(ndim: int, spacing: Sequence[float] | None) -> list[tuple[int, int]]:
-    """Return the pairs of axes that may be shown, the last two first, of the last three axes."""
+    """Return the pairs of the last three axes that may be shown, the last two first."""
     axes = range(max(0, ndim - 3), ndim)
     fine = [a for a in axes if spacing is None or spacing[a] <= 2 * min(spacing[b] for b in axes)]
     chosen = fine if len(fine) >= 2 else list(axes)
     return list(combinations(chosen, 2))[::-1]
 
 
-# A small picture in a page: pixels below, the borders of labels above as lines that stay sharp.
-
-
 def png_uri(picture: NDArray[np.float64]) -> str:
-    """Return RGB from 0 to 1 as a PNG within an address, in 256 colours: a third of the size.
+    """Return RGB from 0 to 1 as a data URI of a PNG of 256 colours, a third of the size of RGB.
 
     Examples
     --------
@@ -117,9 +120,9 @@ def border_path(upright: NDArray[np.bool_], level: NDArray[np.bool_]) -> str:
     Parameters
     ----------
     upright : ndarray of bool, shape (rows, columns - 1)
-        Whether there is a border between a pixel and the next in its row.
+        Borders between a pixel and the next in its row.
     level : ndarray of bool, shape (rows - 1, columns)
-        Whether there is one between a pixel and the next in its column.
+        Borders between a pixel and the next in its column.
 
     Examples
     --------
@@ -153,10 +156,10 @@ def label_path(labels: NDArray[Any]) -> str:
 def layered(
     picture: NDArray[np.float64],
     paths: Mapping[str, str],
-    said: str,
+    caption: str,
     spacing: Sequence[float] = (1.0, 1.0),
 ) -> str:
-    """Return an SVG element: the picture, and paths over it, each with a class for its style."""
+    """Return an SVG element: the picture, and paths over it that stay sharp, each with a class."""
     rows, columns = picture.shape[:2]
     height, width = rows * spacing[0], columns * spacing[1]
     lines = "".join(
@@ -166,16 +169,11 @@ def layered(
     )
     return (
         f'<svg viewBox="0 0 {columns} {rows}" preserveAspectRatio="none" role="img" '
-        f'aria-label="{escape(said)}" class="pixels" style="aspect-ratio:{width:.6g}/{height:.6g}">'
+        f'aria-label="{escape(caption)}" class="pixels" '
+        f'style="aspect-ratio:{width:.6g}/{height:.6g}">'
         f'<image href="{png_uri(picture)}" width="{columns}" height="{rows}" '
         f'preserveAspectRatio="none"/>{lines}</svg>'
     )
-
-
-# A plane with its errors painted, for a page.
-
-
-_LARGEST = 512  # pixels along a side
 
 
 def error_map(
@@ -186,51 +184,35 @@ def error_map(
     plane: tuple[int, ...],
     spacing: Sequence[float] | None,
 ) -> str:
-    """Return one plane as an SVG element: tinted by how wrong a pixel is, with lines between.
+    """Return one plane as an SVG element, tinted by error, with lines along wrong borders.
 
     Parameters
     ----------
     picture : ndarray
-        What lies below; grey, or with an axis of colours.
+        The image below; grey, or with an axis of colours.
     labels, gold : ndarray of int
     table : Contingency
-        Of the whole images.
+        Overlaps of the whole images.
     plane : tuple of int
         Index along all axes but the last two.
     spacing : sequence of float, optional
         Distance between pixels along each axis.
     """
-    step = max(1, -(-max(labels.shape[-2:]) // _LARGEST))
+    step = max(1, -(-max(labels.shape[-2:]) // _LARGEST_MAP))
     some: tuple[Any, ...] = (*plane, slice(None, None, step), slice(None, None, step))
     segments, truth = labels[some], gold[some]
     merge, split = wrong_shares(table, segments, truth)
     shown = tinted(tinted(grey(picture[some]), SPLIT, 0.55 * split), MERGE, 0.55 * merge)
     paths = {
-        name: border_path(_parted(cut, joined, truth, 1), _parted(cut, joined, truth, 0))
+        name: border_path(*(error_borders(cut, joined, truth, axis) for axis in (1, 0)))
         for name, cut, joined in (("split", segments, truth), ("merge", truth, segments))
     }
-    said = "where there are false merges and false splits"
-    return layered(shown, paths, said, tuple(spacing)[-2:] if spacing else (1.0, 1.0))
-
-
-def _parted(
-    cut: NDArray[Any], joined: NDArray[Any], gold: NDArray[Any], axis: int
-) -> NDArray[np.bool_]:
-    """Return where `cut` has a border and `joined` has none, both sides being annotated."""
-    here = (slice(None), slice(None, -1)) if axis else (slice(None, -1), slice(None))
-    there = (slice(None), slice(1, None)) if axis else (slice(1, None), slice(None))
-    both = (gold[here] != 0) & (gold[there] != 0)
-    return np.asarray((cut[here] != cut[there]) & (joined[here] == joined[there]) & both)
-
-
-_LARGEST_CUTOUT = 240  # pixels along a side; larger ones are thinned
-_LEAST = 40
-_MEMBRANE = 3  # pixels: so far are gold segments drawn into what is left at 0 between them
-_TINTS = (*LIGHT.series[:4], "#f0e442", LIGHT.series[5])
+    caption = "map of false merges and false splits"
+    return layered(shown, paths, caption, tuple(spacing)[-2:] if spacing else (1.0, 1.0))
 
 
 def boxes(labels: DenseLabels, ids: Sequence[int]) -> dict[int, tuple[slice, ...]]:
-    """Return the part of the image that holds each of some labels, from one pass over it.
+    """Return the bounding box of each of some labels, from one pass over the image.
 
     Examples
     --------
@@ -258,10 +240,10 @@ def cut_out(
     spacing: Sequence[float] | None = None,
     box: tuple[slice, ...] | None = None,
 ) -> tuple[str, Plane]:
-    """Return the picture of an error as an SVG element, and which plane it is.
+    """Return the picture of an error as an SVG element, and its plane.
 
-    The segment (or gold segment) is tinted by what it falls into; lines are the borders of the gold
-    standard and of the segmentation.
+    The segment (or gold segment) is tinted by its parts; lines are the borders of the gold standard
+    and of the segmentation.
 
     Parameters
     ----------
@@ -272,16 +254,16 @@ def cut_out(
     one : int
         Id of the gold segment that is split, or of the segment that merges.
     partners : sequence of int
-        What it falls into, the largest part first.
+        Ids of its parts, the largest first.
     spacing : sequence of float, optional
         Distance between pixels along each axis.
     box : tuple of slice, optional
-        A part of the image that holds all of `one`: of a volume only this need be looked at.
+        A part of the image that contains all of `one`; the rest is not searched.
     """
     whole, parts = (gold, labels) if kind == "false split" else (labels, gold)
     box = tuple(slice(0, n) for n in gold.shape) if box is None else box
-    found = (whole[box] == one) & (gold[box] != 0)
-    plane = best_plane(found, found & (parts[box] != partners[0]), spacing).moved(box)
+    segment = (whole[box] == one) & (gold[box] != 0)
+    plane = best_plane(segment, segment & (parts[box] != partners[0]), spacing).moved(box)
     shown = (plane.cut(whole) == one) & (plane.cut(gold) != 0)
     window = _window(shown)
     step = max(1, -(-max(s.stop - s.start for s in window) // _LARGEST_CUTOUT))
@@ -302,7 +284,7 @@ def cut_out(
 
 
 def _grown(gold: NDArray[Any], distance: float) -> NDArray[Any]:
-    """Give thin lines of 0 to the segments beside them: one border is seen then, and not two."""
+    """Give thin lines of 0 to the segments beside them, so that one border is drawn, not two."""
     from skimage.segmentation import expand_labels
 
     if gold.all() or not gold.any():
@@ -318,7 +300,7 @@ def _rgb(colour: str) -> tuple[float, float, float]:
 
 
 def _window(shown: NDArray[np.bool_]) -> tuple[slice, ...]:
-    """Return the part of a plane around a segment, with some of what lies beside it."""
+    """Return the part of a plane around a segment, with a margin."""
     window = []
     spans = [np.flatnonzero(shown.any(axis=1 - axis)) for axis in (0, 1)]
     side = max(_LEAST, *(int(1.25 * (s[-1] - s[0] + 1)) + 8 for s in spans))

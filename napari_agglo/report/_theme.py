@@ -1,4 +1,7 @@
-"""How the page looks: light or dark as the reader's system is, narrow or wide, nothing fetched."""
+"""Style sheet of the page: light or dark as the reader's system, narrow or wide, nothing fetched.
+
+In its own file because it is CSS.
+"""
 
 from __future__ import annotations
 

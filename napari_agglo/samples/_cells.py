@@ -1,7 +1,7 @@
-"""Cells under a fluorescence microscope: unlike in brightness and texture, lit unevenly.
+"""Cells under a fluorescence microscope: different in brightness and texture, lit unevenly.
 
-Where two cells touch, the border may be a bright line, a step in brightness, or hardly there;
-the nucleus has an outline too, which is no border.
+The border of two cells may be a bright line, a step in brightness, or hardly visible; the outline
+of a nucleus is not a border. In its own file because it is one kind of sample, as `_neuropil.py`.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def _photograph(
 
 
 def _nuclei(packing: Packing, depth: Floats, rng: np.random.Generator) -> Floats:
-    """Distance from the surface of a nucleus inside it, 0 elsewhere; most cells show one."""
+    """Return the depth within a nucleus, 0 outside; most cells have one."""
     inside = np.zeros(depth.shape, dtype=np.float32)
     for walk in packing.walks:
         middle = len(walk.points) // 2
@@ -81,7 +81,7 @@ def _nuclei(packing: Packing, depth: Floats, rng: np.random.Generator) -> Floats
 
 
 def cell_cues(image: NDArray[np.uint8]) -> dict[str, Floats]:
-    """Boundary and nucleus from the classifier, brightness and texture from plain filters."""
+    """Return boundary and nucleus from the classifier, brightness and texture from filters."""
     from scipy import ndimage
 
     picture = flattened(image)
@@ -98,7 +98,7 @@ def cell_cues(image: NDArray[np.uint8]) -> dict[str, Floats]:
 
 
 def flattened(image: NDArray[np.uint8]) -> Floats:
-    """Logarithm of the brightness relative to that around, so that the lamp does not count."""
+    """Return the logarithm of the brightness relative to its surroundings, without the lamp."""
     from scipy import ndimage
 
     value = image.astype(np.float32) / np.float32(255) + np.float32(0.1)

@@ -1,11 +1,10 @@
-"""Probabilities as a plausible, imperfect pixel classifier gives them.
+"""Pixel classifier of the samples: plausible, imperfect probabilities.
 
 Strategy: the classifier is a real one, a small neural network on a few filters of the image, the
-kind that pixel classification tools offer. It sees the image alone, so that its errors are those
-of such a tool: boundary at the rim of mitochondria, at vesicles and reticulum, and none where
-membrane is faint. Its weights were fitted once, on samples of another seed
-(`scripts/fit_sample_classifier.py` prints them), and are written below: to fit them in every call
-would cost seconds and tie the bits to the version of a solver.
+kind that pixel classification tools offer. It sees the image alone, so that it makes their errors:
+boundary at the rim of mitochondria, at vesicles and reticulum, and none where membrane is faint.
+Its weights were fitted once, on samples of another seed (`scripts/fit_sample_classifier.py` prints
+them): fitting in every call would cost seconds and tie the bits to the version of a solver.
 """
 
 from __future__ import annotations
@@ -17,11 +16,9 @@ import numpy as np
 
 from napari_agglo.samples._fields import Floats
 
-# Weights of the pixel classifiers of the samples.
-
 
 class Network(NamedTuple):
-    """A network with one hidden layer of rectified units.
+    """Weights of a network with one hidden layer of rectified units.
 
     `hidden` has a row for each feature and a column for each unit, `output` a row for each unit and
     a column for each class.
@@ -99,11 +96,11 @@ CELLS = Network(
 
 _SCALES = (1.0, 2.0, 4.0)
 _CLOSINGS = (5, 9)
-_CONFIDENCE = 1.2  # above 1: classifiers of this kind are surer than they have a right to be
+_CONFIDENCE = 1.2  # above 1: classifiers of this kind are overconfident
 
 
 def probabilities(picture: Floats, network: Network) -> list[Floats]:
-    """Return the probability of each class that `network` knows, float32; they sum to 1.
+    """Return the probability of each class of `network`, float32; they sum to 1.
 
     `picture` has grey values of about -0.5 to 0.5.
     """
@@ -154,5 +151,5 @@ def features(picture: Floats) -> Iterator[Floats]:
         yield 10 * np.float32(sigma**2) * (mean + spread)
         yield 10 * np.float32(sigma**2) * (mean - spread)
         if sigma == _SCALES[0]:
-            for size in _CLOSINGS:  # thin dark things vanish, mitochondria stay
+            for size in _CLOSINGS:  # thin dark lines vanish, mitochondria stay
                 yield 10 * ndimage.grey_closing(smooth, size=(size,) * picture.ndim)

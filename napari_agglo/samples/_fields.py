@@ -1,4 +1,4 @@
-"""Random numbers and smooth random fields, the same bits on every run."""
+"""Random fields and label images, the same bits on every run."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-# Turn a rough label image into a gold standard: everything labelled, every label connected.
-
-
 Labels = NDArray[np.int32]
+Floats = NDArray[np.float32]
+# Coarse samples in a correlation length: enough that linear interpolation leaves no facets.
+_SAMPLES_PER_SIGMA = 2
 
 
 def fill_unlabelled(labels: Labels, within: Labels | None = None) -> None:
-    """Let the labels grow over the zeros, in place, one face at a time.
+    """Grow the labels over the zeros, in place, one face at a time.
 
-    Growth through faces keeps each label connected, which taking the nearest label would not. With
-    `within`, a label grows only over pixels that have its own value there, and zeros may remain.
-    Both arrays are C-contiguous.
+    Growth through faces keeps each label connected; the nearest label would not. With `within`, a
+    label grows only over pixels of the same value there, and zeros may remain. Both arrays are
+    C-contiguous.
     """
     flat = labels.reshape(-1)
     bounds = None if within is None else within.reshape(-1)
@@ -26,26 +26,26 @@ def fill_unlabelled(labels: Labels, within: Labels | None = None) -> None:
     empty = np.flatnonzero(flat == 0)
     while empty.size:
         where = np.unravel_index(empty, labels.shape)
-        found = np.zeros(empty.size, dtype=labels.dtype)
+        new = np.zeros(empty.size, dtype=labels.dtype)
         for axis, stride in enumerate(strides):
             for step, inside in (
                 (-stride, where[axis] > 0),
                 (stride, where[axis] < labels.shape[axis] - 1),
             ):
-                take = np.flatnonzero(inside & (found == 0))
+                take = np.flatnonzero(inside & (new == 0))
                 there = empty[take] + step
                 if bounds is not None:
                     same = bounds[there] == bounds[empty[take]]
                     take, there = take[same], there[same]
-                found[take] = flat[there]
-        if not found.any():
+                new[take] = flat[there]
+        if not new.any():
             return
-        flat[empty] = found
-        empty = empty[found == 0]
+        flat[empty] = new
+        empty = empty[new == 0]
 
 
 def separate(labels: Labels, min_size: int) -> Labels:
-    """Give each connected piece a label of its own, 1..n; pieces under `min_size` are absorbed."""
+    """Label each connected piece, 1..n; pieces under `min_size` are absorbed by neighbours."""
     pieces = _pieces(labels)
     sizes = np.bincount(pieces.reshape(-1))
     keep = sizes >= min_size
@@ -58,7 +58,7 @@ def separate(labels: Labels, min_size: int) -> Labels:
 
 
 def edges(labels: Labels, within: Labels | None = None) -> NDArray[np.bool_]:
-    """Pixels with a face neighbour of another label (and, if given, of the same `within`)."""
+    """Return the pixels with a face neighbour of another label (and of the same `within`)."""
     result = np.zeros(labels.shape, dtype=bool)
     for axis in range(labels.ndim):
         along = np.moveaxis(labels, axis, 0)
@@ -73,11 +73,11 @@ def edges(labels: Labels, within: Labels | None = None) -> NDArray[np.bool_]:
 
 
 def without_edges(labels: Labels, *, neck: int = 3) -> Labels:
-    """Copy of `labels` with 0 (not annotated) at the edges, every label still connected.
+    """Return `labels` with 0 (not annotated) at the edges, every label still connected.
 
-    Where a label would fall apart without its edge, at a narrow neck, it keeps the edge within
-    `neck` pixels of there; if that is not enough, or nothing else is left of it, everywhere.
-    Specks of up to ``neck ** ndim`` pixels that come off are given up.
+    A label that would fall apart at a narrow neck keeps its edge within `neck` pixels of the neck;
+    if that is not enough, or nothing else is left of it, everywhere. Detached specks of up to
+    ``neck ** ndim`` pixels are dropped.
     """
     from scipy import ndimage
 
@@ -93,7 +93,7 @@ def without_edges(labels: Labels, *, neck: int = 3) -> Labels:
 
 
 def _large_pieces(labels: Labels, speck: int) -> tuple[Labels, NDArray[np.int32]]:
-    """Return the pieces of more than `speck` pixels (others 0), and the label of each of them."""
+    """Return the pieces of more than `speck` pixels (others 0), and the label of each."""
     pieces = _pieces(labels)
     sizes = np.bincount(pieces.reshape(-1))
     owner = np.zeros(sizes.size, dtype=np.int32)
@@ -111,18 +111,13 @@ def _pieces(labels: Labels) -> Labels:
     return np.ascontiguousarray(pieces, dtype=np.int32)
 
 
-Floats = NDArray[np.float32]
-# Coarse samples in a correlation length: enough that linear interpolation leaves no facets.
-_SAMPLES_PER_SIGMA = 2
-
-
 def generator(kind: int, seed: int) -> np.random.Generator:
-    """Return a generator that depends on `kind` and `seed` alone (the bit generator is named)."""
+    """Return a generator that depends on `kind` and `seed` alone (its algorithm is fixed)."""
     return np.random.Generator(np.random.PCG64([seed, kind]))
 
 
 def smooth_noise(shape: tuple[int, ...], sigma: float, rng: np.random.Generator) -> Floats:
-    """Gaussian random field of about zero mean, unit variance and correlation length `sigma`.
+    """Return a Gaussian random field of zero mean, unit variance, correlation length `sigma`.
 
     Strategy: draw and smooth on a coarse grid, then interpolate linearly; a wide Gaussian over the
     full grid would take most of the time of a sample.
@@ -141,7 +136,7 @@ def smooth_noise(shape: tuple[int, ...], sigma: float, rng: np.random.Generator)
 
 
 def _interpolate(field: Any, position: NDArray[np.float64], axis: int) -> Any:
-    """Linear interpolation of `field` at `position` along one axis."""
+    """Interpolate `field` linearly at `position` along one axis."""
     low = position.astype(np.int64)
     column = (-1,) + (1,) * (field.ndim - 1 - axis)
     weight = (position - low).astype(np.float32).reshape(column)

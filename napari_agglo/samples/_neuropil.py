@@ -1,4 +1,8 @@
-"""Neuropil: packed processes, their image, and their gold standard, in 2-D and 3-D alike."""
+"""Neuropil: packed processes, their image, and their gold standard, in 2-D and 3-D alike.
+
+The image has what makes real tissue hard: membrane of varying contrast, organelles as dark as
+membrane, and cytoplasm of a different darkness and grain in each process.
+"""
 
 from __future__ import annotations
 
@@ -18,11 +22,15 @@ from napari_agglo.samples._processes import (
     warped_distance,
 )
 
-# What is as dark as membrane and is none: mitochondria, vesicles, reticulum.
+# Grey values before the noise, 0 (black) to 1 (white).
+_CYTOPLASM, _MEMBRANE, _VESICLE, _SHEET, _MATRIX, _RIM = 0.66, 0.20, 0.26, 0.28, 0.44, 0.19
+_NOISE = 0.05
+
+# Dark organelles that mimic membrane.
 
 
 def reticulum(depth: Floats, rng: np.random.Generator) -> Floats:
-    """Cover (0 to 1) of thin sheets inside fat processes: level sets of a field, in patches."""
+    """Return the cover (0 to 1) of thin sheets inside fat processes: patches of level sets."""
     level = smooth_noise(depth.shape, 5.0, rng)
     patch = smooth_noise(depth.shape, 9.0, rng) - 0.9
     sheet = np.exp(-((level / 0.16) ** 2)) * np.clip(3 * patch, 0, 0.9)
@@ -30,10 +38,10 @@ def reticulum(depth: Floats, rng: np.random.Generator) -> Floats:
 
 
 def mitochondria(packing: Packing, depth: Floats, gap: float, rng: np.random.Generator) -> Floats:
-    """Distance from the surface of a mitochondrion inside it, 0 elsewhere.
+    """Return the depth within a mitochondrion, 0 outside.
 
-    A mitochondrion is a stretch of a walk with a radius of its own, `gap` pixels from the next one
-    on average; `depth` (distance from the membrane) keeps it within its process.
+    A mitochondrion is a stretch of a walk with its own radius, `gap` pixels from the next one on
+    average; `depth` (distance from the membrane) keeps it within its process.
     """
     inside = np.zeros(depth.shape, dtype=np.float32)
     for walk in packing.walks:
@@ -59,7 +67,7 @@ def mitochondria(packing: Packing, depth: Floats, gap: float, rng: np.random.Gen
 def vesicles(
     labels: NDArray[np.int32], free: NDArray[np.bool_], clusters: int, rng: np.random.Generator
 ) -> tuple[Floats, Floats]:
-    """Cover of clusters of small rings, and of the synapses there, where membrane is thick.
+    """Return the cover of clusters of small rings, and of the synapses there (thick membrane).
 
     Rings lie where `free` holds and in the process of their cluster's centre.
     """
@@ -82,7 +90,7 @@ def vesicles(
 
 
 def _stamp_shell(field: Floats, centre: NDArray[np.float64], radius: float, width: float) -> None:
-    """Maximum of `field` and a soft shell of `radius` and `width` around `centre`, in place."""
+    """Draw a soft shell of `radius` and `width` around `centre` into `field`, as a maximum."""
     box = box_around(centre, radius + 2 * width, field.shape)
     if box is None:
         return
@@ -94,21 +102,9 @@ def _stamp_shell(field: Floats, centre: NDArray[np.float64], radius: float, widt
     np.maximum(field[box], shell, out=field[box])
 
 
-# Paint processes as an electron microscope shows them.
-#
-# Everything that makes real tissue hard is here on purpose: membrane whose contrast comes and goes,
-# organelles that are as dark as membrane, and cytoplasm of a different darkness and grain in each
-# process.
-
-
-# Grey values before the noise, 0 (black) to 1 (white).
-_CYTOPLASM, _MEMBRANE, _VESICLE, _SHEET, _MATRIX, _RIM = 0.66, 0.20, 0.26, 0.28, 0.44, 0.19
-_NOISE = 0.05
-
-
 @dataclass(frozen=True)
 class Tissue:
-    """The image (uint8) and what is painted there: 0 cytoplasm, 1 membrane, 2 mitochondrion."""
+    """Image (uint8) and class of each pixel: 0 cytoplasm, 1 membrane, 2 mitochondrion."""
 
     image: NDArray[np.uint8]
     classes: NDArray[np.uint8]
@@ -122,7 +118,7 @@ def paint(
     vesicle_clusters: int,
     mitochondria_gap: float,
 ) -> Tissue:
-    """Draw the image of the processes in `labels`, whose walks are those of `packing`."""
+    """Paint the processes in `labels`, with the walks of `packing`, as electron micrograph."""
     from scipy import ndimage
 
     shape = labels.shape
@@ -137,7 +133,7 @@ def paint(
     _darken(scene, rings, _VESICLE)
     _darken(scene, _membrane(depth, synapses, rng), _MEMBRANE)
 
-    # The beam reaches a little deeper than it is wide.
+    # The beam is a little deeper than wide.
     scene = ndimage.gaussian_filter(scene, (0.7,) + (0.6,) * (len(shape) - 1))
     scene += _NOISE * rng.standard_normal(shape, dtype=np.float32)
     scene += 0.02 * smooth_noise(shape, 1.0, rng) + 0.02 * smooth_noise(shape, 40.0, rng)
@@ -147,7 +143,7 @@ def paint(
 
 
 def _cytoplasm(labels: NDArray[np.int32], rng: np.random.Generator) -> Floats:
-    """Grey of a darkness and a grain that belong to the process."""
+    """Return grey of a darkness and grain that each process has of its own."""
     count = int(labels.max()) + 1
     brightness = 1 + 0.07 * rng.standard_normal(count, dtype=np.float32)
     grain = 0.02 + 0.04 * rng.random(count, dtype=np.float32)
@@ -156,7 +152,7 @@ def _cytoplasm(labels: NDArray[np.int32], rng: np.random.Generator) -> Floats:
 
 
 def _membrane(depth: Floats, synapses: Floats, rng: np.random.Generator) -> Floats:
-    """Cover of membrane: its contrast wanders from clear to hardly there, and it has gaps."""
+    """Return the cover of membrane, of varying contrast and with gaps."""
     shape = depth.shape
     contrast = 1 / (1 + np.exp(-1.6 * smooth_noise(shape, 7.0, rng) - 3.0))
     contrast *= smooth_noise(shape, 2.5, rng) < 2.1  # the gaps
@@ -167,7 +163,7 @@ def _membrane(depth: Floats, synapses: Floats, rng: np.random.Generator) -> Floa
 
 
 def _paint_mitochondria(scene: Floats, inside: Floats, rng: np.random.Generator) -> None:
-    """Grey matrix, dark cristae across it, and a dark rim, in place."""
+    """Draw a grey matrix, dark cristae across it, and a dark rim, in place."""
     matrix = (inside > 0).astype(np.float32)
     _darken(scene, matrix, _MATRIX)
     scene -= 0.09 * np.cos(4.5 * smooth_noise(scene.shape, 4.0, rng)) * matrix
@@ -176,13 +172,13 @@ def _paint_mitochondria(scene: Floats, inside: Floats, rng: np.random.Generator)
 
 
 def _darken(scene: Floats, cover: Floats, grey: float) -> None:
-    """Blend `scene` towards `grey` where `cover` (0 to 1) says so, in place."""
+    """Blend `scene` towards `grey` by `cover` (0 to 1), in place."""
     scene += cover * (np.float32(grey) - scene)
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """What goes into a piece of neuropil; sizes in pixels, densities per million pixels."""
+    """Contents of a piece of neuropil; sizes in pixels, densities per million pixels."""
 
     calibres: tuple[Calibre, ...]
     sheaths: int
@@ -191,8 +187,8 @@ class Recipe:
     mitochondria_gap: float
 
 
-# A few fat processes, some of middling calibre, and thin ones in the room that is left. In the
-# plane a process is seen for a short stretch only, and shapes must be larger to be as many-sided.
+# A few fat processes, some of middling calibre, and thin ones in the remaining space. A plane shows
+# a short stretch of each process, so shapes are larger there to be as varied.
 RECIPES = {
     3: Recipe(
         calibres=(
@@ -220,7 +216,7 @@ RECIPES = {
 
 
 def neuropil(shape: tuple[int, ...], rng: np.random.Generator) -> tuple[Tissue, NDArray[np.int32]]:
-    """Tissue of the given shape, and the label (1..n, each connected) of every pixel."""
+    """Return tissue of a shape, and the label (1..n, each connected) of every pixel."""
     recipe = RECIPES[len(shape)]
     packing = pack(shape, recipe.calibres, rng)
     labels = packing.labels.copy()
@@ -244,7 +240,7 @@ def neuropil_cues(image: NDArray[np.uint8]) -> dict[str, Floats]:
 
 
 def centred(image: NDArray[np.uint8]) -> Floats:
-    """Grey values as the classifier takes them."""
+    """Return grey values in the range of the classifier."""
     return image.astype(np.float32) / np.float32(255) - np.float32(0.55)
 
 

@@ -1,10 +1,10 @@
-"""The geometry of neuropil: tortuous processes of very different calibres, packed densely.
+"""Geometry of neuropil: tortuous processes of very different calibres, packed densely.
 
 Strategy: a process is a random walk that carries a radius. Walks are grown from the fattest to the
-thinnest, each steering into the room that the earlier ones left, which packs them side by side as
-axons are. A pixel belongs to the process whose surface is nearest (distance to a point of the walk,
-less its radius), measured in smoothly warped coordinates and flattened by an axis of its own per
-process, so that no outline is a circle and no border a plane. Everything is n-D.
+thinnest, each steering into free space, which packs them side by side as axons are. A pixel belongs
+to the process whose surface is nearest (distance to a point of the walk, less its radius), measured
+in smoothly warped coordinates and flattened along one axis per process, so that no outline is a
+circle and no border a plane. Everything is n-D.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ Labels = NDArray[np.int32]
 
 @dataclass(frozen=True)
 class Calibre:
-    """A class of processes.
+    """Class of processes.
 
-    `share` is the part of the space to fill, `radius` and `length` ranges in pixels, `turn` how
-    much a walk bends at a step, `pinch` the number of necks in 100 pixels of length.
+    `share` is the part of the space to fill, `radius` and `length` ranges in pixels, `turn` the
+    bend of a walk at a step, `pinch` the number of necks in 100 pixels of length.
     """
 
     share: float
@@ -37,7 +37,7 @@ class Calibre:
 
 @dataclass(frozen=True)
 class Walk:
-    """One process: points (n, ndim) in warped coordinates, their radii, and the label.
+    """Process: points (n, ndim) in warped coordinates, their radii, and the label.
 
     `flatten` stretches distances along each axis, which makes the process oval.
     """
@@ -62,10 +62,10 @@ class Packing:
     coordinates: list[Floats]
 
 
-# How far beyond its surface a process claims room; what nobody claims goes to the neighbours.
+# Distance beyond its surface up to which a process claims pixels; neighbours grow into the rest.
 _REACH = 5.0
 _NECK = 1.7  # radius of a pinch: two or three pixels of cytoplasm between the membranes
-_DIRECTIONS = 6  # candidate steps, of which the one with most room is taken
+_DIRECTIONS = 6  # candidate steps, of which the one with most free space is taken
 SLACK = 6  # pixels by which the warp moves a coordinate at most, nearly always
 
 
@@ -102,7 +102,7 @@ def pack(
 
 
 def _walk(label: int, clearance: Floats, calibre: Calibre, rng: np.random.Generator) -> Walk | None:
-    """One random walk of the class, started where there is room; None when there is none."""
+    """Return a random walk of the class from a free place; None when there is none."""
     shape = np.array(clearance.shape)
     ndim = len(shape)
     radius = float(np.exp(rng.uniform(*np.log(calibre.radius))))
@@ -141,7 +141,7 @@ def _walk(label: int, clearance: Floats, calibre: Calibre, rng: np.random.Genera
 def _radii(
     count: int, radius: float, step: float, calibre: Calibre, rng: np.random.Generator
 ) -> NDArray[np.float64]:
-    """Radius along a walk: varicosities everywhere, and a neck at some places."""
+    """Return the radius along a walk: varicosities everywhere, and a neck at some places."""
     at = np.arange(count) * step
     swell = np.interp(at / (3 * radius + 6), np.arange(count + 2), rng.standard_normal(count + 2))
     radii = radius * np.exp(0.28 * swell)
@@ -154,7 +154,7 @@ def _radii(
 def _stamps(
     walk: Walk, coordinates: list[Floats], shape: tuple[int, ...]
 ) -> Iterator[tuple[Floats, tuple[slice, ...]]]:
-    """Distance to the surface of `walk` in a box around each of its points."""
+    """Yield the distance to the surface of `walk` in a box around each of its points."""
     for point, radius in zip(walk.points, walk.radii, strict=True):
         box = box_around(point, (radius + _REACH) / walk.flatten + SLACK, shape)
         if box is not None:
@@ -165,7 +165,7 @@ def _stamps(
 def box_around(
     centre: NDArray[np.float64], half: NDArray[np.float64] | float, shape: tuple[int, ...]
 ) -> tuple[slice, ...] | None:
-    """Slices of the pixels within `half` of `centre` along each axis; None when there are none."""
+    """Return the box of pixels within `half` of `centre` along each axis; None if it is empty."""
     low = np.maximum(np.floor(centre - half), 0).astype(int).tolist()
     high = np.minimum(np.ceil(centre + half) + 1, shape).astype(int).tolist()
     if any(a >= b for a, b in zip(low, high, strict=True)):
@@ -179,7 +179,7 @@ def warped_distance(
     box: tuple[slice, ...],
     flatten: NDArray[np.float64],
 ) -> Floats:
-    """Distance from `point` of the pixels in `box`, in warped coordinates."""
+    """Return the distance from `point` of the pixels in `box`, in warped coordinates."""
     squared: Floats | np.float32 = np.float32(0)
     for warped, centre, stretch in zip(coordinates, point, flatten, strict=True):
         offset = warped[box] - np.float32(centre)
@@ -189,7 +189,7 @@ def warped_distance(
 
 
 def _look_up(field: Floats, points: NDArray[np.float64]) -> Floats:
-    """Values of `field` at the nearest pixels, those at the border for points outside."""
+    """Return `field` at the nearest pixels, those at the border for points outside."""
     index = np.clip(np.rint(points).astype(np.int64), 0, np.array(field.shape) - 1)
     return np.asarray(field[tuple(index.T)])
 

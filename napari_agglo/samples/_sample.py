@@ -1,4 +1,4 @@
-"""The door: a sample by its name and a seed."""
+"""Samples by name and seed."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Sample:
     name : str
         The kind of sample.
     image : ndarray of uint8
-        What a microscope would give; axes are plane, row, column (3-D) or row, column (2-D).
+        Simulated micrograph; axes are plane, row, column (3-D) or row, column (2-D).
     cues : dict of str to ndarray of float32
         Evidence per pixel in [0, 1], each of the shape of `image`; the first is "boundary".
     gold : ndarray of uint16
@@ -86,19 +86,19 @@ def sample(kind: str = "neuropil3d", *, seed: int = 0) -> Sample:
 
 
 def neuropil_sample(name: str, shape: tuple[int, ...], seed: int) -> Sample:
-    """Neuropil of any 2-D or 3-D shape."""
+    """Return neuropil of any 2-D or 3-D shape."""
     from napari_agglo.samples._fields import generator, without_edges
     from napari_agglo.samples._neuropil import neuropil, neuropil_cues
 
     tissue, labels = neuropil(shape, generator(len(shape), seed))
-    # Where the membrane is, nobody can say whose pixel it is: not annotated.
+    # Pixels of membrane belong to no process: not annotated.
     gold = without_edges(labels).astype(np.uint16)
     spacing = (0.008,) * len(shape)  # micrometres, the unit of the files that we write
     return Sample(name, tissue.image, neuropil_cues(tissue.image), gold, spacing)
 
 
 def cells_sample(name: str, shape: tuple[int, ...], seed: int) -> Sample:
-    """Cells of any 2-D shape."""
+    """Return cells of any 2-D shape."""
     from napari_agglo.samples._cells import cell_cues, cells
     from napari_agglo.samples._fields import generator
 

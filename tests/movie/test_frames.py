@@ -13,7 +13,7 @@ import napari_agglo as agglo
 from napari_agglo import InvalidInput
 from napari_agglo.movie import movie, steps
 from napari_agglo.movie._draw import compose, draw_panel
-from napari_agglo.movie._panels import LASTS, Flashes, StillPanel, TreePanel, _seen_merges, scene
+from napari_agglo.movie._panels import LASTS, Flashes, StillPanel, TreePanel, _visible_areas, scene
 from napari_agglo.volumes import dense_labels
 
 
@@ -97,7 +97,7 @@ def test_only_merges_that_are_seen_count(areas, random):
         given_up.append(two)
         members[one] |= members.pop(two)
         names.remove(two)
-    found = _seen_merges(np.array(kept), np.array(given_up), np.array(areas))
+    found = _visible_areas(np.array(kept), np.array(given_up), np.array(areas))
     assert found.tolist() == expected
 
 

@@ -380,7 +380,7 @@ def test_curves_are_checked(bad):
 def test_tables_are_checked():
     with pytest.raises(InvalidInput, match="it has no vi"):
         plot_split_vi({"a": MEAN.drop(columns="vi")})
-    with pytest.raises(InvalidInput, match="a row at least"):
+    with pytest.raises(InvalidInput, match="one row or more"):
         plot_vi_by_threshold({"a": MEAN.head(0)})
     with pytest.raises(InvalidInput, match="'false split' or 'false merge'"):
         plot_breakdown(MEAN, kind="split")

@@ -126,8 +126,8 @@ def test_the_page_holds_everything(two, page):
     found, _, _ = two
     reader = read(page)
     for words in ("A title", "Summary", "Split VI", "VI by threshold", "Boundaries", "Breakdown",
-                  "Where the errors are", "The worst errors", "Reliability of good",
-                  "What counts for good", "best possible", "Settings", "g.tif"):  # fmt: skip
+                  "Error maps", "The worst errors", "Reliability of good",
+                  "Features of good", "best possible", "Settings", "g.tif"):  # fmt: skip
         assert words in reader.text, words
     rows = {row[0]: row for row in reader.rows}
     assert rows["noisy"][1] == f"{found[0].scores['vi']:.3f}"
@@ -328,8 +328,9 @@ def test_several_golds_are_averaged():
 def test_what_cannot_be_compared_is_refused():
     superpixels, gold, noise = rooms(8, 8)
     tree = tree_of(superpixels, noise)
-    with pytest.raises(InvalidInput, match="`gold` is 0 everywhere"):
+    with pytest.raises(InvalidInput, match="0 everywhere") as caught:
         examine(tree, np.zeros_like(gold))
+    assert caught.value.argument == "gold"
     with pytest.raises(InvalidInput, match=r"`gold\[1\]`"):
         examine(tree, [gold, gold[:4]])
     with pytest.raises(InvalidInput, match="empty list"):
@@ -342,8 +343,9 @@ def test_what_cannot_be_compared_is_refused():
     solid = tree_of(volume, cue)
     with pytest.raises(InvalidInput, match="0 to 3 along axis 0"):
         examine(solid, truth, plane=(4,), boundaries=False)
-    with pytest.raises(InvalidInput, match="at least one"):
+    with pytest.raises(InvalidInput) as caught:
         html_report([])
+    assert caught.value.argument == "findings"
 
 
 def test_pictures_can_be_cancelled():

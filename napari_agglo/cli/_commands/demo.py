@@ -22,15 +22,8 @@ from napari_agglo.samples import SAMPLES
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.axes import Axes
 
     from napari_agglo.samples import Sample
-
-
-# The picture of the demo: what went in, what came out, and how wrong it is.
-
-
-_MERGE, _SPLIT, _TOTAL, _MARK = "#c8553d", "#2f6690", "#222222", "#e0a030"
 
 
 def draw(
@@ -45,32 +38,39 @@ def draw(
     from matplotlib.figure import Figure
 
     from napari_agglo.cli._terminal import best_typed
-    from napari_agglo.plots import grey
+    from napari_agglo.compare import matched
+    from napari_agglo.plots import grey, label_colours, plot_split_vi, plot_vi_by_threshold, tinted
+    from napari_agglo.plots._pixels import RGB, borders, enlarged, factors, outlined
 
-    image, over, cut, gold = (
-        _enlarged(_middle(a, sample.gold.ndim))
-        for a in (sample.image, superpixels, labels, sample.gold)
-    )
-    colours = _colours(int(max(labels.max(), sample.gold.max())) + 1)
-    backdrop = grey(image)
+    ndim = sample.gold.ndim
+    planes = (sample.image, superpixels, matched(sample.gold, labels), sample.gold)
+    image, over, segments, gold = (_middle(one, ndim) for one in planes)
+    times = factors(gold.shape)
+    backdrop = enlarged(grey(image), times)
+    colours = label_colours(int(max(segments.max(), gold.max())) + 1)
+
+    def coloured(plane: NDArray[Any]) -> NDArray[np.float64]:
+        large = enlarged(plane, times)
+        return outline(tinted(backdrop, colours[large], np.where(large > 0, 0.55, 0.0)), plane)
+
+    def outline(
+        picture: NDArray[np.float64], plane: NDArray[Any], colour: RGB = (1.0, 1.0, 1.0)
+    ) -> NDArray[np.float64]:
+        return outlined(picture, borders(enlarged(plane, times)), colour)
 
     figure = Figure(figsize=(15, 8.6), layout="constrained")
     FigureCanvasAgg(figure)
     halves: Any = figure.subfigures(2, 1)  # an array of two, or one figure, says the stub
     pictures_row, curves_row = halves
-    panels = pictures_row.subplots(1, 4)
     best = int(curve["vi"].to_numpy().argmin())
-    pictures = [
-        ("image", backdrop),
-        (f"{int(superpixels.max())} superpixels", _outlined(backdrop, over, (1.0, 0.7, 0.1))),
-        (
-            f"mean agglomeration at {best_typed(curve)}: "
-            f"{int(curve['segments'].iloc[best])} segments",
-            _outlined(_tinted(backdrop, _matched(labels, sample.gold, colours)[cut], cut), cut),
-        ),
-        ("gold standard", _outlined(_tinted(backdrop, colours[gold], gold), gold)),
-    ]
-    for axes, (title, picture) in zip(panels, pictures, strict=True):
+    pictures = {
+        "image": backdrop,
+        f"{int(superpixels.max())} superpixels": outline(backdrop, over, (1.0, 0.7, 0.1)),
+        f"mean agglomeration at {best_typed(curve)}: "
+        f"{int(curve['segments'].iloc[best])} segments": coloured(segments),
+        "gold standard": coloured(gold),
+    }
+    for axes, (title, picture) in zip(pictures_row.subplots(1, 4), pictures.items(), strict=True):
         axes.imshow(picture, interpolation="antialiased")
         axes.set_title(title, fontsize=11)
         axes.set_axis_off()
@@ -79,9 +79,9 @@ def draw(
         fontsize=9,
         color="#555555",
     )
-    by_threshold, split_merge = curves_row.subplots(1, 2, width_ratios=[1.6, 1])
-    _plot_by_threshold(by_threshold, curve, best)
-    _plot_split_merge(split_merge, curve, best)
+    by_threshold, split = curves_row.subplots(1, 2, width_ratios=[1.6, 1])
+    plot_vi_by_threshold({"mean": curve}, axes=by_threshold)
+    plot_split_vi({"mean": curve}, axes=split)
     figure.savefig(path, dpi=110, format="png")
 
 
@@ -107,117 +107,6 @@ def _middle(array: NDArray[Any], ndim: int) -> NDArray[Any]:
     for _ in range(ndim - 2):
         array = array[array.shape[0] // 2]
     return array
-
-
-def _enlarged(plane: NDArray[Any], wanted: int = 480) -> NDArray[Any]:
-    """Repeat pixels, so that an outline one pixel wide is a thin line and hides nothing."""
-    factor = max(1, round(wanted / max(plane.shape[:2])))
-    return plane.repeat(factor, axis=0).repeat(factor, axis=1)
-
-
-def _colours(n: int) -> NDArray[np.float64]:
-    """Return n colours, neighbours far apart in hue; 0, no region, is black."""
-    from matplotlib.colors import hsv_to_rgb
-
-    i = np.arange(n)
-    # The golden ratio spreads hues evenly for any n; the other two vary to tell close hues apart.
-    hsv = np.stack([i * 0.618034 % 1, 0.55 + 0.4 * (i * 0.4142 % 1), 0.7 + 0.3 * (i * 0.732 % 1)])
-    rgb = np.asarray(hsv_to_rgb(hsv.T), float)
-    rgb[0] = 0
-    return rgb
-
-
-def _matched(
-    labels: NDArray[Any], gold: NDArray[Any], colours: NDArray[np.float64]
-) -> NDArray[np.float64]:
-    """Return the colours of the segments: that of the gold segment each covers better than others.
-
-    A gold segment gives its colour once, to the segment that shares most voxels with it; the rest
-    get colours of their own.
-    """
-    from napari_agglo.evaluate import contingency
-
-    table = contingency(labels, gold)
-    result = np.roll(colours, len(colours) // 2 + 1, axis=0)[::-1].copy()
-    taken: set[int] = set()
-    done: set[int] = set()
-    for entry in np.argsort(-table.counts, kind="stable"):
-        segment = int(table.row_ids[table.rows[entry]])
-        partner = int(table.column_ids[table.columns[entry]])
-        if segment not in done and partner not in taken:
-            result[segment] = colours[partner]
-            done.add(segment)
-            taken.add(partner)
-    result[0] = 0
-    return result
-
-
-def _tinted(
-    grey: NDArray[np.float64], colour: NDArray[np.float64], labels: NDArray[Any]
-) -> NDArray[np.float64]:
-    """Lay colours over the image, except where there is no label."""
-    alpha = np.where(labels > 0, 0.55, 0.0)[..., None]
-    return np.asarray(grey * (1 - alpha) + colour * alpha)
-
-
-def _outlined(
-    picture: NDArray[np.float64],
-    labels: NDArray[Any],
-    colour: tuple[float, float, float] = (1.0, 1.0, 1.0),
-) -> NDArray[np.float64]:
-    """Draw a line on the pixels whose label differs from that of the next in row or column."""
-    edge = np.zeros(labels.shape, bool)
-    edge[:-1] |= labels[:-1] != labels[1:]
-    edge[:, :-1] |= labels[:, :-1] != labels[:, 1:]
-    result = picture.copy()
-    result[edge] = colour
-    return result
-
-
-def _plot_by_threshold(axes: Axes, curve: pd.DataFrame, best: int) -> None:
-    from napari_agglo.cli._terminal import best_typed
-
-    threshold = curve["threshold"].to_numpy().copy()
-    threshold[0] = min(0.0, float(threshold[1:].min(initial=0.0)))  # -inf cannot be drawn
-    for column, colour, name in (
-        ("false_merge", _MERGE, "false merge H(U|S)"),
-        ("false_split", _SPLIT, "false split H(S|U)"),
-        ("vi", _TOTAL, "VI, their sum"),
-    ):
-        axes.step(threshold, curve[column], where="post", color=colour, label=name, lw=1.8)
-    axes.axvline(threshold[best], color=_MARK, lw=1.5, zorder=0)
-    axes.annotate(
-        f" best: {curve['vi'].iloc[best]:.2f} bits at {best_typed(curve)}",
-        (threshold[best], 1),
-        xycoords=("data", "axes fraction"),
-        xytext=(2, -12),
-        textcoords="offset points",
-        fontsize=9,
-        color="#8a5d00",
-        bbox={"facecolor": "white", "edgecolor": "none", "pad": 1},
-    )
-    axes.axvline(0.5, color="#999999", lw=1, ls=":", zorder=0)
-    axes.set(xlabel="threshold", ylabel="bits", xlim=(0, max(1.0, float(threshold.max()))))
-    axes.set_ylim(bottom=0)
-    axes.legend(frameon=False, fontsize=9)
-    _plain(axes)
-
-
-def _plot_split_merge(axes: Axes, curve: pd.DataFrame, best: int) -> None:
-    axes.plot(curve["false_merge"], curve["false_split"], color=_TOTAL, lw=1.8)
-    for row, name, colour in ((0, "superpixels", _SPLIT), (best, "best", _MARK)):
-        point = (float(curve["false_merge"].iloc[row]), float(curve["false_split"].iloc[row]))
-        axes.plot(*point, "o", color=colour, ms=7, zorder=3)
-        axes.annotate(name, point, xytext=(8, 4), textcoords="offset points", fontsize=9)
-    axes.set(xlabel="false merge H(U|S) (bits)", ylabel="false split H(S|U) (bits)")
-    axes.set_xlim(left=0)
-    axes.set_ylim(bottom=0)
-    _plain(axes)
-
-
-def _plain(axes: Axes) -> None:
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.grid(alpha=0.25, lw=0.6)
 
 
 NAME = "demo"

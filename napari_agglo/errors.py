@@ -7,6 +7,7 @@ function either does its work or raises one of these.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from numbers import Integral, Real
 
@@ -211,3 +212,35 @@ def is_whole(value: object) -> bool:
 def is_number(value: object) -> bool:
     """Return whether `value` is a real number, infinities included; NaN is not."""
     return isinstance(value, Real) and bool(value == value)
+
+
+def check_whole(name: str, value: object, least: int, most: int | None = None) -> int:
+    """Return `value` as int, or refuse one that is not a whole number from `least` to `most`.
+
+    Examples
+    --------
+    >>> check_whole("frames", 1, 2)
+    Traceback (most recent call last):
+    napari_agglo.errors.InvalidInput: `frames` must be a whole number of 2 or more, got 1
+    """
+    if is_whole(value):
+        number = int(value)  # type: ignore[call-overload]
+        if least <= number and (most is None or number <= most):
+            return int(number)
+    span = f"of {least} or more" if most is None else f"from {least} to {most}"
+    raise InvalidInput(f"`{name}` must be a whole number {span}, got {value!r}", argument=name)
+
+
+def check_choice(name: str, value: object, choices: Sequence[object]) -> None:
+    """Refuse a value that is not one of `choices`.
+
+    Examples
+    --------
+    >>> check_choice("by", "time", ("merges", "threshold"))
+    Traceback (most recent call last):
+    napari_agglo.errors.InvalidInput: `by` must be 'merges' or 'threshold', got 'time'
+    """
+    if value not in choices:
+        *others, last = map(repr, choices)
+        known = f"{', '.join(others)} or {last}" if others else last
+        raise InvalidInput(f"`{name}` must be {known}, got {value!r}", argument=name)

@@ -1,4 +1,4 @@
-"""Two segmentations of one image: which segments are the same, and where they differ."""
+"""Comparison of two segmentations: matched segments, and disagreements with their places."""
 
 from __future__ import annotations
 

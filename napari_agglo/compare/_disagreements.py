@@ -1,4 +1,4 @@
-"""Where two segmentations differ: codes to show, and the largest differences to go to."""
+"""Disagreements of two segmentations: a code for each pixel, and the largest differences."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from napari_agglo._numba import kernel
 from napari_agglo._progress import ProgressCallback
 from napari_agglo.agglomeration._merge_tree import map_labels
 from napari_agglo.compare._matching import Overlaps, match_largest, overlaps
-from napari_agglo.errors import InvalidInput, is_whole
+from napari_agglo.errors import InvalidInput, check_choice, check_whole
 from napari_agglo.evaluate._metrics import as_dense
 from napari_agglo.evaluate._runs import boxes_of, code_image, coordinate_sums, nearest_voxels
 from napari_agglo.graph import RegionGraph
@@ -24,40 +24,37 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-# Which overlaps are parts split off from their segments, and what they contribute to the VI.
-
-
 @dataclass(frozen=True, eq=False)
 class Side:
-    """What each overlap is to its segment on one side.
+    """Overlaps as parts of their segments on one side.
 
     Attributes
     ----------
     main : ndarray of int64, shape (k,)
-        The largest overlap of the same segment; an overlap that is not its own main one is a part
-        that the other segmentation has elsewhere. Of equals the first is the main one.
+        The largest overlap of the same segment, of ties the first; every other overlap is a part
+        that the other segmentation has elsewhere.
     bits : ndarray of float64, shape (k,)
-        What the overlap contributes to the conditional entropy of the other side, with its share
-        of what the main one does; that of main ones is 0, so that parts alone sum to the whole.
+        Contribution of the overlap to the conditional entropy of the other side, with its share of
+        the contribution of the main one; 0 for main ones, so that the parts sum to the whole.
     """
 
     main: NDArray[np.int64]
     bits: NDArray[np.float64]
 
     def parts(self) -> NDArray[np.bool_]:
-        """Return which overlaps are not the main ones of their segments."""
+        """Return a mask of the overlaps that are not the main ones of their segments."""
         return np.asarray(self.main != np.arange(len(self.main)))
 
 
 def side(names: NDArray[np.int64], n_names: int, sizes: NDArray[np.int64]) -> Side:
-    """Group overlaps by the segment they are of.
+    """Group overlaps by their segment.
 
     Examples
     --------
     Segment 1 is halved: one half is the main part, the other accounts for the whole bit.
 
-    >>> found = side(np.array([1, 1]), 2, np.array([8, 8]))
-    >>> found.main, found.bits
+    >>> halves = side(np.array([1, 1]), 2, np.array([8, 8]))
+    >>> halves.main, halves.bits
     (array([0, 0]), array([0., 1.]))
     """
     best = np.full(n_names, -1, np.int64)
@@ -105,7 +102,7 @@ Places = Callable[[NDArray[np.int64]], tuple[NDArray[np.int64], NDArray[np.int64
 
 @dataclass(frozen=True, eq=False)
 class Disagreements:
-    """Where segmentation a and segmentation b differ.
+    """Differences of segmentation a and segmentation b.
 
     A segment of a that b divides has a main part, the largest, on which both agree; its other parts
     are *merged* (with the main part) in a and split in b. Parts of a segment of b are *split* in a
@@ -114,8 +111,8 @@ class Disagreements:
     Attributes
     ----------
     codes : ndarray of uint8
-        For each pixel, or each superpixel: 0 agree, 1 merged in a, 2 split in a, 3 both at once.
-        Where either has no segment, 0.
+        Code of each pixel, or each superpixel: 0 agree, 1 merged in a, 2 split in a, 3 both. Pixels
+        without a segment in either have 0.
     overlaps : Overlaps
         The pairs of segments, by dense names.
     """
@@ -134,12 +131,12 @@ class Disagreements:
 
     @property
     def merged_bits(self) -> float:
-        """H(b|a): what a is wrong by through merging, were b right."""
+        """H(b|a): the false merges of a, if b is taken for gold."""
         return float(self._sides[0].bits.sum())
 
     @property
     def split_bits(self) -> float:
-        """H(a|b): what a is wrong by through splitting, were b right."""
+        """H(a|b): the false splits of a, if b is taken for gold."""
         return float(self._sides[1].bits.sum())
 
     def largest(self, n: int = 20, *, kind: Kind | None = None, min_size: int = 1) -> pd.DataFrame:
@@ -148,11 +145,11 @@ class Disagreements:
         Parameters
         ----------
         n : int
-            How many at most.
+            Number of rows, at most.
         kind : {"merged", "split"}, optional
-            Only what is merged in a, or only what is split in a.
+            Only parts merged in a, or only parts split in a.
         min_size : int
-            Only parts of so many pixels.
+            Least number of pixels of a part.
 
         Returns
         -------
@@ -165,7 +162,9 @@ class Disagreements:
         """
         import pandas as pd
 
-        _check(n, kind, min_size)
+        check_whole("n", n, 0)
+        check_choice("kind", kind, (*get_args(Kind), None))
+        check_whole("min_size", min_size, 0)
         rows, kinds = self._ranked(n, kind, min_size)
         columns: dict[str, Any] = {"kind": np.array(get_args(Kind))[kinds]}
         names = (self._ids[0][self.overlaps.first], self._ids[1][self.overlaps.second])
@@ -195,29 +194,16 @@ class Disagreements:
     def _ranked(
         self, n: int, kind: Kind | None, min_size: int
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return which overlaps to list, and whether each is merged (0) or split (1) in a."""
-        wanted = [kind in (None, one) for one in get_args(Kind)]
+        """Return the overlaps to list, and the kind of each: merged (0) or split (1) in a."""
         large = self.overlaps.sizes >= min_size
         rows = [
-            np.flatnonzero(one.parts() & large & asked)
-            for one, asked in zip(self._sides, wanted, strict=True)
+            np.flatnonzero(one.parts() & large & (kind in (None, name)))
+            for one, name in zip(self._sides, get_args(Kind), strict=True)
         ]
         kinds = np.repeat([0, 1], [len(part) for part in rows])
         bits = np.concatenate([one.bits[part] for one, part in zip(self._sides, rows, strict=True)])
         order = np.argsort(-bits, kind="stable")[:n]
         return np.concatenate(rows)[order], kinds[order]
-
-
-def _check(n: Any, kind: Any, min_size: Any) -> None:
-    if not (is_whole(n) and n >= 0):
-        raise InvalidInput(f"`n` must be a whole number, 0 or more, got {n!r}.")
-    if kind is not None and kind not in get_args(Kind):
-        raise InvalidInput(f"`kind` must be 'merged', 'split' or None for both, got {kind!r}.")
-    if not is_whole(min_size):
-        raise InvalidInput(f"`min_size` must be a whole number of pixels, got {min_size!r}.")
-
-
-# Two label images: one renumbered like the other, and where they differ.
 
 
 def matched(
@@ -235,10 +221,9 @@ def matched(
     Returns
     -------
     ndarray
-        The segments of `other`. One to one: of all pairs the one with the largest overlap is
-        matched, then the largest of the rest, and so on; of equals the smaller ids. A segment
-        without a partner gets the smallest label that neither a segment of the reference nor
-        another one has. Of the type of the reference, or a wider one if labels do not fit.
+        The segments of `other`. Pairs are matched one to one, the largest overlap first; of ties
+        the smaller ids. A segment without a partner gets the smallest label that no segment of the
+        reference and no other one has. Of the type of the reference, or a wider one.
 
     Examples
     --------
@@ -261,7 +246,7 @@ def matched(
 
 
 def disagreements(a: Any, b: Any, *, progress: ProgressCallback | None = None) -> Disagreements:
-    """Find where two segmentations differ: what one has merged and the other split.
+    """Find the parts that one segmentation has merged and the other has split.
 
     Parameters
     ----------
@@ -277,10 +262,10 @@ def disagreements(a: Any, b: Any, *, progress: ProgressCallback | None = None) -
 
     Examples
     --------
-    >>> found = disagreements(np.array([5, 5, 5, 8, 8]), np.array([1, 1, 2, 3, 3]))
-    >>> found.codes
+    >>> parts = disagreements(np.array([5, 5, 5, 8, 8]), np.array([1, 1, 2, 3, 3]))
+    >>> parts.codes
     array([0, 0, 1, 0, 0], dtype=uint8)
-    >>> found.largest()[["kind", "whole", "part", "main", "size", "voxel_0"]]
+    >>> parts.largest()[["kind", "whole", "part", "main", "size", "voxel_0"]]
          kind  whole  part  main  size  voxel_0
     0  merged      5     2     1     1        2
     """
@@ -290,12 +275,12 @@ def disagreements(a: Any, b: Any, *, progress: ProgressCallback | None = None) -
     codes = code_image(table, one, two, codes_of(pairs), progress)
 
     def places(rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        asked, back = np.unique(rows, return_inverse=True)
+        listed, back = np.unique(rows, return_inverse=True)
         some = Contingency(
-            table.rows[asked], table.columns[asked], table.counts[asked], one.ids, two.ids
+            table.rows[listed], table.columns[listed], table.counts[listed], one.ids, two.ids
         )
         middles = coordinate_sums(some, one, two) / some.counts[:, None]
-        voxels = nearest_voxels(some, one, two, np.arange(asked.size), middles)
+        voxels = nearest_voxels(some, one, two, np.arange(listed.size), middles)
         return voxels[back], boxes_of(some, one, two)[back]
 
     return Disagreements(codes, pairs, (one.ids, two.ids), places)
@@ -314,11 +299,8 @@ def _pairs(table: Contingency) -> Overlaps:
     )  # fmt: skip
 
 
-# Where two partitions of the same superpixels differ, from tables alone.
-
-
 def table_codes(a: ArrayLike, b: ArrayLike, sizes: ArrayLike) -> NDArray[np.uint8]:
-    """Return the codes of `table_disagreements` alone: milliseconds, to follow a slider.
+    """Return the codes of `table_disagreements` alone, in milliseconds.
 
     Parameters
     ----------
@@ -342,7 +324,7 @@ def table_codes(a: ArrayLike, b: ArrayLike, sizes: ArrayLike) -> NDArray[np.uint
 
 
 def table_disagreements(a: ArrayLike, b: ArrayLike, graph: RegionGraph) -> Disagreements:
-    """Find where two partitions of the superpixels of a graph differ.
+    """Find the disagreements of two partitions of the superpixels of a graph.
 
     Parameters
     ----------
@@ -360,10 +342,10 @@ def table_disagreements(a: ArrayLike, b: ArrayLike, graph: RegionGraph) -> Disag
     --------
     >>> import napari_agglo as agglo
     >>> graph = agglo.region_graph(np.array([[5, 5, 5, 6, 7]]), np.zeros((1, 5)))
-    >>> found = table_disagreements([0, 1, 1, 3], [0, 1, 2, 3], graph)
-    >>> found
+    >>> parts = table_disagreements([0, 1, 1, 3], [0, 1, 2, 3], graph)
+    >>> parts
     Disagreements(1 parts merged in a, 0.649 bits; 0 split in a, 0.000 bits)
-    >>> found.largest()[["kind", "whole", "part", "main", "size", "voxel_1"]]
+    >>> parts.largest()[["kind", "whole", "part", "main", "size", "voxel_1"]]
          kind  whole  part  main  size  voxel_1
     0  merged      5     6     5     1        3
     """
@@ -381,14 +363,14 @@ def table_disagreements(a: ArrayLike, b: ArrayLike, graph: RegionGraph) -> Disag
 
 
 def _spread(pairs: Overlaps) -> NDArray[np.uint8]:
-    """Return the code of each piece; the one appended is found at -1, where there is no pair."""
+    """Return the code of each piece; index -1, no pair, finds the 0 that is appended."""
     return np.append(codes_of(pairs), np.uint8(0))[pairs.of_piece]
 
 
 def _places(
     graph: RegionGraph, pairs: Overlaps, rows: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return a voxel and the box of each overlap asked for."""
+    """Return a voxel and the box of each of the overlaps `rows`."""
     ndim = graph.layout.ndim
     voxels = np.zeros((len(rows), ndim), np.int64)
     boxes = np.zeros((len(rows), 2, ndim), np.int64)

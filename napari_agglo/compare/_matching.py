@@ -1,4 +1,4 @@
-"""One label for two segments that are nearly the same, in tables, and steady while they change."""
+"""Matching of the segments of two tables, steady while a slider changes them."""
 
 from __future__ import annotations
 
@@ -12,16 +12,13 @@ from numpy.typing import ArrayLike, NDArray
 from napari_agglo._numba import kernel
 from napari_agglo.errors import InvalidInput
 
-# Which segments of two tables overlap, and by how much, in time proportional to the tables.
-
-
 # Arrays as long as the largest name are made; below this, sparse names cost nothing.
 _SMALL = 1 << 16
 
 
 @dataclass(frozen=True, eq=False)
 class Overlaps:
-    """The pairs of segments that overlap, in ascending order of (first, second).
+    """Pairs of segments that overlap, in ascending order of (first, second).
 
     Attributes
     ----------
@@ -47,15 +44,15 @@ class Overlaps:
 
 
 def overlaps(first: ArrayLike, second: ArrayLike, sizes: ArrayLike) -> Overlaps:
-    """Add up what the segments of two tables share.
+    """Sum the overlaps of the segments of two tables, in time proportional to the tables.
 
     Parameters
     ----------
     first, second : array of int, shape (n,)
         Name of the segment of each piece; 0 is no segment. The pieces are superpixels (`first` and
-        `second` are tables as of `MergeTree.lut`), or whatever lies within one segment of each.
+        `second` are tables as of `MergeTree.lut`), or any parts that lie in one segment of each.
     sizes : array of int, shape (n,)
-        Pixels of each piece. One of 0 is as if it were not there.
+        Pixels of each piece. Pieces of 0 pixels are left out.
 
     Returns
     -------
@@ -63,8 +60,8 @@ def overlaps(first: ArrayLike, second: ArrayLike, sizes: ArrayLike) -> Overlaps:
 
     Examples
     --------
-    >>> found = overlaps([0, 1, 1, 3], [0, 1, 2, 2], [9, 10, 20, 30])
-    >>> found.first, found.second, found.sizes
+    >>> pairs = overlaps([0, 1, 1, 3], [0, 1, 2, 2], [9, 10, 20, 30])
+    >>> pairs.first, pairs.second, pairs.sizes
     (array([1, 1, 3]), array([1, 2, 2]), array([10, 20, 30]))
     """
     a, b, n = checked(first, "first"), checked(second, "second"), checked(sizes, "sizes", False)
@@ -74,7 +71,7 @@ def overlaps(first: ArrayLike, second: ArrayLike, sizes: ArrayLike) -> Overlaps:
             f"{len(a)}, {len(b)} and {len(n)}; take all from one graph."
         )
     n_first, n_second = (int(names.max(initial=0)) + 1 for names in (a, b))
-    begin = np.zeros(max(n_first, n_second) + 1, np.int32)  # half the bytes: caches hold it longer
+    begin = np.zeros(max(n_first, n_second) + 1, np.int32)  # half the bytes of int64, in the cache
     order, scratch = (np.empty(len(a), np.int32) for _ in range(2))
     of_piece = np.empty(len(a), np.int64)
     pairs = np.empty((3, len(a)), np.int64)
@@ -83,22 +80,22 @@ def overlaps(first: ArrayLike, second: ArrayLike, sizes: ArrayLike) -> Overlaps:
 
 
 def checked(values: ArrayLike, name: str, names: bool = True) -> NDArray[Any]:
-    """Return a table as int64, one of names as int32, or say what is wrong; kernels trust it."""
-    given = np.asarray(values)
-    if given.ndim != 1 or (given.dtype.kind not in "iu" and given.size):
+    """Return a table as int64, one of names as int32, or refuse it; kernels check nothing."""
+    array = np.asarray(values)
+    if array.ndim != 1 or (array.dtype.kind not in "iu" and array.size):
         raise InvalidInput(
-            f"`{name}` must be a table of whole numbers, one for each piece, got {given.dtype} of "
-            f"shape {given.shape}; MergeTree.lut gives such a table."
+            f"`{name}` must be a table of whole numbers, one for each piece, got {array.dtype} of "
+            f"shape {array.shape}; MergeTree.lut gives such a table."
         )
-    if not given.size:
-        given = np.zeros(0, np.int64)
-    low, high = int(given.min(initial=0)), int(given.max(initial=0))
-    if low < 0 or (names and high > min(max(8 * given.size, _SMALL), 2**31 - 2)):
+    if not array.size:
+        array = np.zeros(0, np.int64)
+    low, high = int(array.min(initial=0)), int(array.max(initial=0))
+    if low < 0 or (names and high > min(max(8 * array.size, _SMALL), 2**31 - 2)):
         raise InvalidInput(
-            f"`{name}` must have names from 0 to about the number of pieces ({given.size}), got "
+            f"`{name}` must have names from 0 to about the number of pieces ({array.size}), got "
             f"{low if low < 0 else high}; take dense names, as MergeTree.lut has, not ids."
         )
-    return np.ascontiguousarray(given, np.int32 if names else np.int64)
+    return np.ascontiguousarray(array, np.int32 if names else np.int64)
 
 
 @kernel
@@ -137,27 +134,24 @@ def _by_counting(names: Any, n_names: Any, begin: Any, before: Any, order: Any, 
         begin[names[i]] += 1
 
 
-# Labels for the segments that have no partner: none that the reference has, and steady ones.
-
-
 def name_rest(
     others: Sequence[NDArray[Any]],
     table: NDArray[Any],
     labels: NDArray[np.int64],
     previous: NDArray[np.int64] | None = None,
 ) -> NDArray[np.int64]:
-    """Return the label of each segment of `table`: the one given, or one of its own.
+    """Return the label of each segment of `table`, with new ones for segments without a label.
 
-    One of its own is what it had before, or else its name, or else the smallest, whichever none of
-    the `others` has.
+    A new label is the previous one of the segment, or else its name, or else the smallest, of those
+    that none of `others` has.
 
     Examples
     --------
     >>> name_rest([np.array([1, 1])], np.array([1, 2]), np.array([0, 1, 0]))
     array([0, 1, 2])
     """
-    # No more labels are needed than there are pieces with a pixel: a match has a piece of its own,
-    # and so has each segment left alone, since two of these never overlap. The rest is to be safe.
+    # Labels never outnumber the pieces with a pixel: each match has a piece of its own, and so has
+    # each segment without a partner, since two of these never overlap.
     room = max(int(names.max(initial=0)) + 1 for names in others)
     limit = max(room, len(labels), len(table) + 1)
     taken = np.zeros(limit + room + len(labels), np.bool_)
@@ -176,7 +170,7 @@ def name_rest(
 
 @kernel
 def _name_kernel(alone: Any, known: Any, limit: Any, taken: Any, labels: Any) -> None:
-    """Give labels that are not taken: known ones first, then names, then any. Checks nothing."""
+    """Assign free labels: known ones first, then names, then any. Nothing is checked."""
     for name in alone:
         if name < known.size and known[name] < limit and not taken[known[name]]:
             labels[name] = known[name]
@@ -194,26 +188,22 @@ def _name_kernel(alone: Any, known: Any, limit: Any, taken: Any, labels: Any) ->
             taken[free] = True
 
 
-# Match pairs one to one, the largest overlap first, without sorting them all.
-#
-# Strategy: a pair that is the largest of both its segments is taken by the greedy order whatever
-# the others are. So all such pairs are taken at once, pairs with a segment that is taken are
-# dropped, and this is repeated. A few rounds leave nothing, nearly always; whatever is left then is
-# sorted.
-
-
+# Strategy of the greedy matching, largest overlap first, without a sort of all pairs: a pair that
+# is the largest of both its segments is taken in any case. All such pairs are taken at once, pairs
+# with a taken segment are dropped, and this repeats. A few rounds nearly always leave nothing; the
+# rest is sorted.
 _ROUNDS = 12
 
 
 def match_largest(pairs: Overlaps, previous: NDArray[np.int64] | None = None) -> NDArray[np.int64]:
-    """Return the partner of each second segment among the first ones; 0 for none.
+    """Return the partner of each second segment among the first ones, 0 for none.
 
     Parameters
     ----------
     pairs : Overlaps
         The pairs that may be matched.
     previous : ndarray of int64, optional
-        Partners to be kept, by the same names, where they still overlap.
+        Partners to keep, by the same names, if they still overlap.
 
     Examples
     --------
@@ -240,7 +230,7 @@ def match_largest(pairs: Overlaps, previous: NDArray[np.int64] | None = None) ->
 
 @kernel
 def _keep_kernel(first: Any, second: Any, hint: Any, of_first: Any, of_second: Any) -> None:
-    """Match the pairs that a hint names, each segment once. Nothing is checked."""
+    """Match the pairs of a hint, each segment once. Nothing is checked."""
     for i in range(first.size):
         f, s = first[i], second[i]
         if s < hint.size and hint[s] == f and of_first[f] == 0 and of_second[s] == 0:
@@ -253,9 +243,9 @@ def _rounds_kernel(
     first: Any, second: Any, sizes: Any, live: Any, best_first: Any, best_second: Any,
     of_first: Any, of_second: Any, rounds: Any,
 ) -> Any:  # fmt: skip
-    """Match pairs that are the best of both; return how many in `live` are left over.
+    """Match pairs that are the best of both; return the number left over in `live`.
 
-    Nothing is checked. Pairs come in ascending order of names, so that of equals the first is best.
+    Nothing is checked. Pairs ascend by names, so that of ties the first is best.
     """
     n = live.size
     for _ in range(rounds):
@@ -288,7 +278,7 @@ def _rounds_kernel(
 
 @kernel
 def _take_kernel(first: Any, second: Any, order: Any, of_first: Any, of_second: Any) -> None:
-    """Match pairs in the order given where both are free. Nothing is checked."""
+    """Match pairs in `order` if both are free. Nothing is checked."""
     for i in order:
         if of_first[first[i]] == 0 and of_second[second[i]] == 0:
             of_first[first[i]] = second[i]
@@ -297,21 +287,21 @@ def _take_kernel(first: Any, second: Any, order: Any, of_first: Any, of_second: 
 
 @dataclass(frozen=True, eq=False)
 class Matching:
-    """Which label each segment gets, so that matched segments share one.
+    """Label of each segment, such that matched segments share one.
 
     Attributes
     ----------
     labels : ndarray of uint32
         Label of each segment of the other segmentation, by its name; 0 where there is none.
     partners : ndarray of uint32
-        The segment of the reference that it is matched with, by the same names; 0 for none.
+        The matched segment of the reference, by the same names; 0 for none.
     """
 
     labels: NDArray[np.uint32]
     partners: NDArray[np.uint32]
 
     def renamed(self, table: ArrayLike) -> NDArray[np.uint32]:
-        """Return the labels of a table of names: what to show in place of `table`."""
+        """Return the labels of a table of names, to show in place of `table`."""
         return np.asarray(self.labels[np.asarray(table)])
 
 
@@ -322,7 +312,7 @@ def match_tables(
     previous: Matching | None = None,
     beside: Sequence[ArrayLike] = (),
 ) -> Matching:
-    """Match the segments of two tables over the same pieces, those that overlap most first.
+    """Match the segments of two tables over the same pieces, the largest overlap first.
 
     Parameters
     ----------
@@ -331,27 +321,25 @@ def match_tables(
     sizes : array of int, shape (n,)
         Pixels of each piece, such as ``graph.sizes``.
     previous : Matching, optional
-        What came out when the tables were a little different, at another threshold say. A pair
-        that was matched and still overlaps stays matched, and who was alone keeps its label if
-        that is free: colours hold still while a slider moves.
+        The matching of similar tables, such as those of another threshold. A matched pair that
+        still overlaps stays matched, and a segment without a partner keeps its label if that is
+        free, so that colours are steady while a slider moves.
     beside : sequence of array of int, shape (n,)
-        What is shown of the same pieces in other segmentations, which were matched with the
-        reference before, as of `Matching.renamed`. Two segments that have no partner in the
-        reference, one here and one there, share a label if they overlap most; else none is used
-        twice.
+        Labels of the same pieces in other segmentations that were matched with the reference
+        before, as of `Matching.renamed`. Two segments without a partner in the reference, one here
+        and one there, share a label if they overlap most; other labels are used once.
 
     Returns
     -------
     Matching
-        One to one: of all pairs the one with the largest overlap is matched, then the largest of
-        the rest, and so on; of equals the smaller names. A segment without a partner gets a label
-        that no segment of the reference has. No label is larger than the larger of the largest
-        name or label and the number of pieces.
+        Pairs are matched one to one, the largest overlap first; of ties the smaller names. A
+        segment without a partner gets a label that no segment of the reference has. No label
+        exceeds the largest name or label and the number of pieces.
 
     Notes
     -----
-    For a label image that is no union of superpixels, such as a gold standard, the pieces are its
-    overlaps with them: with ``table = contingency(superpixels, gold)``, the arguments are
+    For a label image that is not a union of superpixels, such as a gold standard, the pieces are
+    its overlaps with them: with ``table = contingency(superpixels, gold)``, the arguments are
     ``lut[table.rows]``, ``table.columns`` and ``table.counts``.
 
     Examples
@@ -363,10 +351,10 @@ def match_tables(
     array([0, 1, 3, 3, 3], dtype=uint32)
     """
     names, ours = np.asarray(reference), np.asarray(other)
-    found = overlaps(names, ours, sizes)
+    pairs = overlaps(names, ours, sizes)
     hint = None if previous is None else previous.partners.astype(np.int64)
     known = None if previous is None else previous.labels.astype(np.int64)
-    partners = match_largest(found, hint)
+    partners = match_largest(pairs, hint)
     labels = partners.copy()
     others = [np.asarray(one) for one in beside]
     for shown in others:
@@ -383,12 +371,12 @@ def _share(
     sizes: ArrayLike,
     known: NDArray[np.int64] | None,
 ) -> None:
-    """Give segments without a label the labels of those that stand alone in another one."""
+    """Give segments without a label the labels of unmatched segments in another table."""
     taken = np.zeros(1 + max(int(x.max(initial=0)) for x in (labels, reference, shown)), np.bool_)
     taken[reference] = True
     taken[labels] = True
     free = np.where(taken[shown], 0, shown)
     alone = np.where(labels[other] > 0, 0, other)
     if free.any() and alone.any():
-        found = match_largest(overlaps(free, alone, sizes), known)
-        labels[: len(found)] += found  # of the alone ones, which had 0
+        shared = match_largest(overlaps(free, alone, sizes), known)
+        labels[: len(shared)] += shared  # of segments without a partner, which had 0

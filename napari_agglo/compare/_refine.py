@@ -1,4 +1,4 @@
-"""A merge tree on finer superpixels, to stand beside one of these."""
+"""Refinement of a merge tree to finer superpixels, for comparison with a tree of these."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from napari_agglo.volumes import DenseLabels, check_same_shape
 
 
 def refined(tree: MergeTree, superpixels: DenseLabels) -> MergeTree:
-    """Return a tree as one of finer superpixels, whose pieces it joins before all else.
+    """Return a tree on finer superpixels, whose pieces it joins before all other merges.
 
-    A session may divide superpixels. This brings the hierarchy before the edits to the superpixels
-    after them, so that both can be compared, or be shown in one movie.
+    A session may divide superpixels. The hierarchy before the edits, refined to the superpixels
+    after them, can be compared with the edited one, or shown in one movie with it.
 
     Parameters
     ----------
     tree : MergeTree
         A hierarchy.
     superpixels : DenseLabels
-        Those of `tree`, some or all of them divided.
+        The superpixels of `tree`, some or all of them divided.
 
     Returns
     -------

@@ -12,7 +12,7 @@ import numpy as np
 
 from napari_agglo._progress import ProgressCallback, Watch, report
 from napari_agglo.agglomeration import agglomerate
-from napari_agglo.errors import InvalidInput
+from napari_agglo.errors import InvalidInput, check_choice
 from napari_agglo.evaluate._best import best_point
 from napari_agglo.evaluate._boundary import Matches
 from napari_agglo.evaluate._metrics import dense_gold, metrics
@@ -149,12 +149,7 @@ def over_set(
     """
     import pandas as pd
 
-    if quantity not in _LOWER + _HIGHER:
-        raise InvalidInput(
-            f"`quantity` must be a measure, got {quantity!r}",
-            argument="quantity",
-            remedy=f"pass one of {', '.join(_LOWER + _HIGHER)}",
-        )
+    check_choice("quantity", quantity, _LOWER + _HIGHER)
     check_curves(curves, quantity)
     if best is not None and set(best) != set(curves):
         raise InvalidInput(

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -149,13 +150,8 @@ def match_most(
 
 
 def _augment(
-    first: NDArray[np.int64],
-    partners: NDArray[np.int64],
-    active: NDArray[np.int64],
-    chosen: NDArray[np.int64],
-    taken: NDArray[np.int64],
-    progress: ProgressCallback | None,
-) -> None:
+    first: Any, partners: Any, active: Any, chosen: Any, taken: Any, progress: Any,
+) -> None:  # fmt: skip
     """Augment a matching until it is maximum."""
     level, edge = np.empty_like(chosen), np.empty_like(chosen)
     queue, stack = np.empty(active.size, np.int64), np.empty(active.size, np.int64)
@@ -170,12 +166,8 @@ def _augment(
 
 @kernel
 def _take_kernel(
-    first: NDArray[np.int64],
-    partners: NDArray[np.int64],
-    active: NDArray[np.int64],
-    chosen: NDArray[np.int64],
-    taken: NDArray[np.int64],
-) -> None:
+    first: Any, partners: Any, active: Any, chosen: Any, taken: Any,
+) -> None:  # fmt: skip
     """Match each pixel with its first free candidate. Nothing is checked."""
     for pixel in active:
         for way in range(first[pixel], first[pixel + 1]):
@@ -187,16 +179,9 @@ def _take_kernel(
 
 @kernel
 def _augment_kernel(
-    first: NDArray[np.int64],
-    partners: NDArray[np.int64],
-    active: NDArray[np.int64],
-    chosen: NDArray[np.int64],
-    taken: NDArray[np.int64],
-    level: NDArray[np.int64],
-    edge: NDArray[np.int64],
-    queue: NDArray[np.int64],
-    stack: NDArray[np.int64],
-) -> int:
+    first: Any, partners: Any, active: Any, chosen: Any, taken: Any, level: Any, edge: Any,
+    queue: Any, stack: Any,
+) -> int:  # fmt: skip
     """Do one phase: augment along disjoint shortest paths. Return the number of paths.
 
     `level` is the number of shifts between a pixel and an unmatched one, -1 if no path leads

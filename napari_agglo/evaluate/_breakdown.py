@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from napari_agglo._progress import ProgressCallback
-from napari_agglo.errors import InvalidInput, is_whole
+from napari_agglo.errors import InvalidInput, check_whole, is_whole
 from napari_agglo.evaluate._metrics import as_dense, dense_gold
 from napari_agglo.evaluate._runs import coordinate_sums, nearest_voxels
 from napari_agglo.volumes import contingency
@@ -72,8 +72,7 @@ class Breakdown:
         """
         import pandas as pd
 
-        if not (is_whole(n) and n >= 0):
-            raise InvalidInput(f"`n` must be a whole number, 0 or more, got {n!r}", argument="n")
+        check_whole("n", n, 0)
         errors = pd.concat(
             [
                 self.gold.assign(kind="false split").reset_index(),

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from napari_agglo._progress import ProgressCallback
-from napari_agglo.errors import InvalidInput, is_number, is_whole
+from napari_agglo.errors import InvalidInput, check_whole, is_number
 from napari_agglo.volumes import (
     Contingency,
     DenseLabels,
@@ -372,12 +372,7 @@ def _edits(table: Contingency, min_overlap: int) -> tuple[int, int]:
 
     Voxels without a segment (label 0) need no edit.
     """
-    if not (is_whole(min_overlap) and min_overlap >= 1):
-        raise InvalidInput(
-            f"`min_overlap` must be a number of voxels, 1 or more, got {min_overlap!r}",
-            argument="min_overlap",
-            remedy="pass 1 to count every overlap",
-        )
+    check_whole("min_overlap", min_overlap, 1)
     counted = (table.counts >= min_overlap) & (table.rows > 0)
     overlaps = int(counted.sum())
     cuts = overlaps - np.unique(table.rows[counted]).size

@@ -121,15 +121,7 @@ def _outer(labels: DenseLabels) -> NDArray[np.int64]:
 
 
 @kernel
-def _find_runs(
-    a: NDArray[np.uint32],
-    b: NDArray[np.uint32],
-    start: int,
-    stop: int,
-    first: NDArray[np.int64],
-    columns: NDArray[np.int64],
-    runs: NDArray[np.int64],
-) -> int:
+def _find_runs(a: Any, b: Any, start: int, stop: int, first: Any, columns: Any, runs: Any) -> int:
     """Write the runs of lines `start` to `stop` that the table lists; return their number.
 
     The columns ``columns[first[row]:first[row + 1]]`` of a row ascend. Nothing is checked.

@@ -1,4 +1,4 @@
-"""The region adjacency graph of a label image, with additive statistics."""
+"""Region adjacency graph of a label image, with additive statistics."""
 
 from napari_agglo.graph._build_graph import region_graph
 from napari_agglo.graph._contract import contracted, merge_boundaries, merge_regions

@@ -1,4 +1,4 @@
-"""From a label image and cues to a region graph: checks, memory and progress around the kernel."""
+"""Region graph of a label image and cues: checks, memory and progress around the kernel."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from napari_agglo._progress import ProgressCallback, report
-from napari_agglo.errors import InvalidInput
+from napari_agglo.errors import check_choice, check_whole
 from napari_agglo.graph._region_graph import Layout, RegionGraph
 from napari_agglo.graph._scan import enter_pairs, scan_rows
 from napari_agglo.volumes import check_cues, check_same_spacing, check_spacing, dense_labels
 
 # Pixels between two reports of progress: about a twentieth of a second.
 _SLICE = 2_000_000
-# Slots of the cache of pairs met lately: 64 KiB, so that it stays in the nearest memory.
+# Slots of the cache of recent pairs: 64 KiB, so that it stays in the processor's cache.
 _RECENT = 4096
-# Boundaries a region to make room for at first; volumes have five or six.
+# Boundaries a region to allocate at first; volumes have five or six.
 _ROOM = 8
 
 
@@ -47,22 +47,22 @@ def region_graph(
         Per-pixel evidence by name, each of the shape of `superpixels`; a single array is the cue
         "boundary". Floats are taken to lie in [0, 1]; anything else needs its range in `ranges`.
     spacing : sequence of float, optional
-        Size of a pixel along each axis; 1 by default, or what a `Volume` brings along.
+        Size of a pixel along each axis; 1 by default, or that of a `Volume`.
     ranges : pair of float, or dict of str to pair, optional
         The values that mean 0 and 1, for all cues or by name; ``(255, 0)`` inverts a cue.
     statistics : {"all", "mean"}
-        What to keep of each cue: sums of powers 1 to 4 and a histogram, or its sum alone, which is
-        all that the mean policy needs and takes half the time.
+        Statistics of each cue: sums of powers 1 to 4 and a histogram, or its sum alone, which
+        suffices for the mean policy and takes half the time.
     bins : int
         Bins of the histograms, 1 to 256.
     dams : bool
-        Whether regions on the two sides of a line of 0, one pixel thick, are adjacent. The values
-        on the line are then the evidence of that boundary.
+        Regions on the two sides of a line of 0, one pixel thick, are adjacent. The values on the
+        line are then the evidence of that boundary.
     nan : {"refuse", "boundary"}
-        What to do with values that are not numbers: refuse them, or take them for boundary, 1.
+        Treatment of NaN: refuse it, or take it for boundary, 1.
     keep_cues : bool
-        Whether the graph keeps the cues, a byte a pixel and cue, beside its label image, which has
-        four bytes a pixel. A superpixel can be divided only in a graph that has them.
+        Keep the cues in the graph, a byte a pixel and cue, beside its label image of four bytes a
+        pixel. A superpixel can be divided only in a graph that has them.
     progress : callable, optional
         Called with a `Progress` several times a second; raise `Cancelled` in it to stop.
 
@@ -82,14 +82,8 @@ def region_graph(
     1  1  3   2.0           0.25
     2  2  3   1.0           0.50
     """
-    if not (isinstance(bins, (int, np.integer)) and 1 <= bins <= 256):
-        raise InvalidInput(
-            f"`bins` must be a whole number from 1 to 256, got {bins!r}", argument="bins"
-        )
-    if statistics not in ("all", "mean"):
-        raise InvalidInput(
-            f"`statistics` must be 'all' or 'mean', got {statistics!r}", argument="statistics"
-        )
+    check_whole("bins", bins, 1, 256)
+    check_choice("statistics", statistics, ("all", "mean"))
     dense = dense_labels(superpixels, "superpixels", progress=progress)
     named = cues if isinstance(cues, Mapping) else {"boundary": cues}
     if spacing is None:
@@ -132,14 +126,14 @@ def scan(
     dams: bool,
     progress: ProgressCallback | None,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.int32]]:
-    """Run the kernel over all rows, growing its arrays between calls; sort the boundaries."""
+    """Run the kernel over all rows, grow its arrays between calls, and sort the boundaries."""
     labels = image.reshape(-1)
     shape = np.array(image.shape, np.int64)
     width = image.shape[-1]
     n_rows = labels.size // width if width else 0
     step = max(1, _SLICE // max(width, 1))
-    # Rows of zeros are not backed by memory until they are written: be generous. A row of pixels
-    # cannot meet more pairs of labels than there are.
+    # Zeros take no memory until they are written, so the arrays may be large. A row of pixels
+    # cannot have more pairs of labels than there are.
     room = _ROOM * n_labels + min(layout.ndim * width, n_labels * n_labels)
     regions = np.zeros((n_labels, layout.region_width), np.int64)
     boxes = np.zeros((n_labels, 2, layout.ndim), np.int32)
@@ -160,14 +154,14 @@ def scan(
             regions.reshape(-1), layout.region_width, boxes,
             boundaries.reshape(-1), layout.boundary_width, pairs, n_pairs, table, recent, at,
         )  # fmt: skip
-        if row < stop:  # there might not have been room for the next row
+        if row < stop:  # the next row might not have fitted
             room = 2 * room + min(layout.ndim * width, n_labels * n_labels)
             boundaries = _grown(boundaries, room, int(n_pairs[0]))
             pairs = _grown(pairs, room, int(n_pairs[0]))
             table = _empty_table(room)
             enter_pairs(pairs, n_pairs[0], n_labels, table)
-    found = int(n_pairs[0])
-    order = np.argsort(pairs[:found, 0] * n_labels + pairs[:found, 1])
+    n = int(n_pairs[0])
+    order = np.argsort(pairs[:n, 0] * n_labels + pairs[:n, 1])
     edges = pairs[order]
     boundaries = boundaries[order]
     for side in (0, 1):

@@ -1,4 +1,4 @@
-"""Merging rows of statistics: the sums that serve a merge step, a reduction and a repair alike."""
+"""Contraction: add the rows of statistics of merged regions and boundaries."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from napari_agglo.volumes import DenseLabels
 def merge_regions(
     regions: Any, boxes: Any, into: Any, other: Any, boundaries: Any, edge: Any, ndim: Any
 ) -> None:
-    """Add the row of region `other` to `into`; the faces of `edge`, theirs, are contact no more."""
+    """Add the row of region `other` to `into`, and drop the faces of `edge`, their boundary."""
     for column in range(regions.shape[1]):
         regions[into, column] += regions[other, column]
     for axis in range(ndim):
@@ -35,7 +35,7 @@ def merge_boundaries(boundaries: Any, into: Any, other: Any) -> None:
 
 @kernel
 def add_rows(rows: Any, into: Any, sums: Any) -> None:
-    """Add each row to that of `sums` which `into` says, -1 for none. No bounds checking."""
+    """Add row k to row ``into[k]`` of `sums`, unless it is -1. No bounds checking."""
     for k in range(rows.shape[0]):
         at = into[k]
         if at >= 0:
@@ -44,7 +44,7 @@ def add_rows(rows: Any, into: Any, sums: Any) -> None:
 
 
 def contracted(graph: RegionGraph, lut: NDArray[np.uint32]) -> RegionGraph:
-    """Return the graph of a coarser partition, by adding rows; no pixel is read but to relabel.
+    """Return the graph of a coarser partition, by adding rows.
 
     Parameters
     ----------
@@ -83,10 +83,10 @@ def contracted(graph: RegionGraph, lut: NDArray[np.uint32]) -> RegionGraph:
     np.subtract.at(
         regions[:, layout.contact], pairs[inside, 0], 2 * graph.boundaries[inside, layout.faces]
     )
-    # Both are below 2**31, or there would be no room for their rows.
+    # Both factors are below 2**31, since their rows fit in memory: no overflow.
     keys = pairs[:, 0] * len(kept) + pairs[:, 1]
-    found, which = np.unique(keys[~inside], return_inverse=True)
-    edges = np.stack(np.divmod(found, len(kept)), axis=1)
+    unique, which = np.unique(keys[~inside], return_inverse=True)
+    edges = np.stack(np.divmod(unique, len(kept)), axis=1)
     into = np.full(len(pairs), -1, np.int64)
     into[~inside] = which
     boundaries = np.zeros((len(edges), layout.boundary_width), np.int64)

@@ -1,10 +1,10 @@
-"""Dividing one superpixel of a graph: only the pixels around it are read again.
+"""Division of one superpixel of a graph: only the pixels around it are read again.
 
 Strategy: the label image is cut out around the superpixel, one pixel more on each side (two where
 dams count), its pieces are drawn in, and the cut-out goes through the same kernel as a whole volume
-does. Of what comes out, the rows of the pieces and of their boundaries are kept; coordinates are
-moved to where the cut-out lies. No other row changes: a neighbour touches as many pixels of other
-regions as before, and boundaries elsewhere were not looked at.
+does. Of the result, the rows of the pieces and of their boundaries are kept, with coordinates
+shifted by the place of the cut-out. No other row changes: a neighbour touches as many pixels of
+other regions as before.
 """
 
 from __future__ import annotations
@@ -24,11 +24,9 @@ from napari_agglo.graph._build_graph import scan
 from napari_agglo.graph._region_graph import Layout, RegionGraph, edge_positions
 from napari_agglo.volumes import DenseLabels
 
-# Pieces of a superpixel as plain whole numbers, for a journal: run lengths in C order.
-
 
 def pieces_to_runs(labels: NDArray[Any]) -> list[int]:
-    """Return a label array as label, length, label, length, ...
+    """Return the run lengths of a label array in C order: label, length, label, length, ...
 
     Examples
     --------
@@ -46,7 +44,7 @@ def pieces_to_runs(labels: NDArray[Any]) -> list[int]:
 
 
 def runs_to_pieces(runs: Sequence[int], shape: Sequence[int]) -> NDArray[np.int64]:
-    """Return the label array of `shape` that `pieces_to_runs` wrote; refuse what it cannot be.
+    """Return the label array of `shape` from its runs, or refuse runs that do not fill it.
 
     Examples
     --------
@@ -67,17 +65,9 @@ def runs_to_pieces(runs: Sequence[int], shape: Sequence[int]) -> NDArray[np.int6
     return np.repeat(labels, np.array(runs[1::2], np.int64)).reshape(tuple(shape))
 
 
-# A division: what one superpixel in pieces changes in a graph, and how to take it back.
-#
-# It is a value that knows what it changes and what stood there before, a few rows and the pieces,
-# so that a thousand of them can be kept and each taken back, bit for bit. The label image is the
-# one large thing: `apply` and `revert` copy it, unless they are given a writable array that they
-# may change in its place. Whoever divides often makes such a copy once and owns it.
-
-
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """The rows of a superpixel or of its pieces, and of all their boundaries in order."""
+    """Rows of a superpixel or of its pieces, and of all their boundaries in order."""
 
     regions: NDArray[np.int64]
     boxes: NDArray[np.int32]
@@ -87,12 +77,15 @@ class Rows:
 
 @dataclass(frozen=True, eq=False)
 class Division:
-    """One superpixel in pieces: what changes in a graph, and what was there before.
+    """Change of a graph by one superpixel in pieces, with the rows before and after it.
+
+    A division is small, and can be reverted bit for bit. `apply` and `revert` copy the label image,
+    unless they get a writable array to change in its place.
 
     Parameters
     ----------
     superpixel : int
-        Dense id of what is divided; the largest piece keeps it, and the user's id with it.
+        Dense id of the divided superpixel; the largest piece keeps it, and the user's id.
     n_regions : int
         Number of regions before; the other pieces get the dense ids that follow.
     pieces : ndarray of uint8 or wider, shape of the superpixel's bounding box
@@ -124,16 +117,16 @@ class Division:
         return np.concatenate([[self.superpixel], new])
 
     def dense_ids(self, labels: NDArray[Any]) -> dict[int, int]:
-        """Return the dense id of each label of the array that was divided by."""
-        given, first = np.unique(labels, return_index=True)
+        """Return the dense id of each label of the array of pieces."""
+        array, first = np.unique(labels, return_index=True)
         numbers = self.pieces.reshape(-1)[first]
         members = self.members.tolist()
-        pairs = zip(given.tolist(), numbers.tolist(), strict=True)
+        pairs = zip(array.tolist(), numbers.tolist(), strict=True)
         return {label: members[number - 1] for label, number in pairs if number > 0}
 
     @property
     def box(self) -> tuple[slice, ...]:
-        """Where the superpixel lies."""
+        """Bounding box of the superpixel."""
         return box_slices(self.old.boxes[0])
 
     def apply(self, graph: RegionGraph, image: NDArray[np.uint32] | None = None) -> RegionGraph:
@@ -144,9 +137,9 @@ class Division:
         graph : RegionGraph
             The graph that was divided, or an equal one; its tables are not changed.
         image : ndarray of uint32, optional
-            A writable array that holds the label image of `graph`: it is changed in place and
-            becomes the image of the new graph; every other graph on this array is then out of
-            date, until `revert`. By default the image is copied.
+            A writable array with the label image of `graph`: it is changed in place and becomes
+            the image of the new graph; other graphs on this array are then out of date, until
+            `revert`. By default the image is copied.
         """
         self._check(graph, self.n_regions, "apply")
         moved = self.pieces > 1
@@ -183,7 +176,7 @@ class Division:
     def _painted(
         self, graph: RegionGraph, image: NDArray[np.uint32] | None, where: Any, old: Any, new: Any
     ) -> NDArray[np.uint32]:
-        """Return the image of `graph`, or the one in its place, with `new` for `old`."""
+        """Return the image of `graph`, or `image` in its place, with `new` for `old`."""
         shape = graph.superpixels.image.shape
         if image is None:
             image = graph.superpixels.image.copy()
@@ -252,14 +245,14 @@ def _exchanged(
 
 
 def divide(graph: RegionGraph, superpixel: int, pieces: NDArray[Any]) -> Division:
-    """Work out what dividing a superpixel changes, from the pixels around it.
+    """Compute the division of a superpixel from the pixels around it.
 
     Parameters
     ----------
     graph : RegionGraph
         With its cues; it is not changed.
     superpixel : int
-        Dense id of what to divide.
+        Dense id of the superpixel to divide.
     pieces : ndarray of int, shape of the superpixel's bounding box
         Two labels or more on the pixels of the superpixel, 0 elsewhere.
 
@@ -299,9 +292,8 @@ def divide(graph: RegionGraph, superpixel: int, pieces: NDArray[Any]) -> Divisio
 def divided(graph: RegionGraph, superpixel: int, pieces: NDArray[Any]) -> RegionGraph:
     """Return a copy of `graph` with one superpixel divided.
 
-    Equal, row for row and up to numbering, to `region_graph` of the changed labels. Takes the
-    arguments of `divide`, which should be used where the division is to be taken back, or where
-    the label image is too large to be copied each time.
+    Equal, row for row and up to numbering, to `region_graph` of the changed labels. Use `divide`
+    where the division may be reverted, or the label image is too large to copy each time.
 
     Examples
     --------
@@ -315,7 +307,7 @@ def divided(graph: RegionGraph, superpixel: int, pieces: NDArray[Any]) -> Region
 
 
 def kept_cues(graph: RegionGraph) -> NDArray[np.uint8]:
-    """Return the cues of a graph, of shape (number of cues, *image); refuse one without them."""
+    """Return the cues of a graph, shape (number of cues, *image), or refuse one without them."""
     if graph.cues is None:
         raise InvalidInput(
             "This graph has not kept its cues, without which a superpixel cannot be divided",
@@ -325,7 +317,7 @@ def kept_cues(graph: RegionGraph) -> NDArray[np.uint8]:
 
 
 def superpixel_box(graph: RegionGraph, superpixel: int) -> tuple[slice, ...]:
-    """Return where a superpixel lies; refuse a number that is not one of a superpixel."""
+    """Return the bounding box of a superpixel, or refuse a number that is none."""
     if not (is_whole(superpixel) and 1 <= superpixel <= graph.n_regions):
         raise InvalidInput(
             f"`superpixel` must be a dense id, 1 to {graph.n_regions}, got {superpixel!r}",
@@ -337,38 +329,38 @@ def superpixel_box(graph: RegionGraph, superpixel: int) -> tuple[slice, ...]:
 def _largest_first(
     graph: RegionGraph, superpixel: int, box: tuple[slice, ...], pieces: Any
 ) -> NDArray[Any]:
-    """Return the pieces renumbered 1, 2, ..., the largest first; refuse what is no division."""
+    """Return the pieces renumbered 1, 2, ..., the largest first, or refuse them."""
     inside = graph.superpixels.image[box] == superpixel
-    given = np.asarray(pieces)
-    if given.shape != inside.shape or given.dtype.kind not in "iu":
+    array = np.asarray(pieces)
+    if array.shape != inside.shape or array.dtype.kind not in "iu":
         raise InvalidInput(
             "`pieces` must be whole numbers in the bounding box of the superpixel, shape "
-            f"{inside.shape}, got {given.dtype} of shape {given.shape}",
+            f"{inside.shape}, got {array.dtype} of shape {array.shape}",
             argument="pieces",
         )
-    if not np.array_equal(given != 0, inside):
+    if not np.array_equal(array != 0, inside):
         raise InvalidInput(
             "`pieces` must label every pixel of the superpixel and be 0 elsewhere in its box",
             argument="pieces",
-            remedy=f"{int(((given != 0) != inside).sum())} pixels are not so",
+            remedy=f"{int(((array != 0) != inside).sum())} pixels are not so",
         )
-    labels, counts = np.unique(given[inside], return_counts=True)
+    labels, counts = np.unique(array[inside], return_counts=True)
     if len(labels) < 2:
         raise InvalidInput(
             f"`pieces` must hold two labels or more, got only {labels.tolist()}: nothing "
             "would be divided",
             argument="pieces",
         )
-    # A stable sort: the first of the largest, then the others as they were.
+    # A stable sort: the first of the largest, then the others in their order.
     order = np.argsort(np.arange(len(labels)) != int(np.argmax(counts)), kind="stable")
     number = np.argsort(order) + 1
-    out = np.zeros(given.shape, np.min_scalar_type(len(labels)))
-    out[inside] = number[np.searchsorted(labels, given[inside])]
+    out = np.zeros(array.shape, np.min_scalar_type(len(labels)))
+    out[inside] = number[np.searchsorted(labels, array[inside])]
     return out
 
 
 def _new_ids(labels: DenseLabels, n_new: int) -> tuple[NDArray[np.uint64], np.dtype[Any]]:
-    """Return ids above the highest, and a type that holds them: the user's own if it does."""
+    """Return ids above the highest, and a type for them: the user's own if they fit."""
     highest = int(labels.ids[-1])
     if highest + n_new >= 2**64:
         raise InvalidInput(
@@ -400,8 +392,8 @@ def _scanned(
     core = labels[tuple(slice(b.start - s, b.stop - s) for b, s in zip(box, starts, strict=True))]
     moved = pieces > 1
     core[moved] = pieces[moved].astype(np.int64) + graph.n_regions - 1
-    # The cut-out on dense ids of its own. The tables are as long as the graph has regions, a
-    # byte and four for each, which is far less than sorting the pixels would cost.
+    # Dense ids of the cut-out. The tables have five bytes for each region of the graph, which costs
+    # far less than sorting the pixels.
     is_here = np.zeros(graph.n_regions + n_pieces, np.bool_)
     is_here[labels] = True
     is_here[0] = True
@@ -409,7 +401,7 @@ def _scanned(
     number = np.zeros(len(is_here), np.uint32)
     number[here] = np.arange(len(here))
     local = number[labels]
-    local.flags.writeable = False  # as that of a graph is: the kernel is compiled for it
+    local.flags.writeable = False  # as in a graph: the kernel is compiled for read-only arrays
     cut = np.ascontiguousarray(values[(slice(None), *window)]).reshape(len(values), -1)
     edges, regions, boundaries, boxes = scan(local, cut, graph.layout, len(here), graph.dams, None)
     is_piece = (here == superpixel) | (here > graph.n_regions)

@@ -1,4 +1,7 @@
-"""The graph for people and other programs: tables, networkx, GraphML."""
+"""Tables, networkx and GraphML of a region graph.
+
+In its own file because it is the only part of the graph that needs pandas and networkx.
+"""
 
 from __future__ import annotations
 

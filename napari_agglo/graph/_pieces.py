@@ -1,4 +1,4 @@
-"""Where to divide a superpixel: seeds in it, and a watershed of a cue that keeps inside it."""
+"""Pieces of a superpixel, from seeds and a watershed of a cue inside it."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from napari_agglo.graph._region_graph import RegionGraph
 from napari_agglo.superpixels import oversegment
 from napari_agglo.volumes import split_components
 
-# Widths of the Gaussian, in units of the smallest spacing, that are tried one after the other; the
-# first is what superpixels are made with. Last comes a flat map: each pixel to the nearest seed.
+# Widths of the Gaussian, in units of the smallest spacing, tried one after the other; the first is
+# the default of superpixels. After them comes a flat map: each pixel to the nearest seed.
 _SIGMAS = (0.5, 1.0, 2.0)
 
 
 @dataclass(frozen=True, eq=False)
 class Pieces:
-    """How a superpixel falls into pieces.
+    """Pieces of a superpixel.
 
     Parameters
     ----------
     labels : ndarray of int, shape of the superpixel's bounding box
         1, 2, ... for the pieces, each face-connected; 0 elsewhere.
     groups : ndarray of int, shape (number of pieces,)
-        Which group of seeds each piece belongs to, from 0; -1 for one that no seed can reach,
-        which exists only where the superpixel was in pieces to begin with.
+        Group of seeds of each piece, from 0; -1 for a piece that no seed can reach, which exists
+        only in a superpixel that was not connected.
     """
 
     labels: NDArray[np.int64]
@@ -49,16 +49,15 @@ def superpixel_pieces(
     Seeds of one group need not be connected within the superpixel: where another group lies between
     them, they give two pieces of one group.
 
-    Should a piece come out that goes no further than the neighbours of its seeds, as it happens
-    when a seed was put on a bright speck, the cue is smoothed more and more, and in the end each
-    pixel goes to the nearest seed.
+    If a piece has only the neighbours of its seeds, as of a seed on a bright speck, the cue is
+    smoothed more and more, and at last each pixel goes to the nearest seed.
 
     Parameters
     ----------
     graph : RegionGraph
         With its cues.
     superpixel : int
-        Dense id of what to divide.
+        Dense id of the superpixel to divide.
     seeds : list of groups of pixels
         Two groups or more; a pixel is its index in the whole image, such as ``(3, 128, 64)``.
     cue : str
@@ -82,9 +81,9 @@ def superpixel_pieces(
     inside = graph.superpixels.image[box] == superpixel
     marks = _marks(graph, superpixel, inside, seeds)
     heights = values[box].astype(np.float32) / np.float32(255)
-    heights[marks > 0] = 0  # a seed floods its neighbours at once, wherever it was put
+    heights[marks > 0] = 0  # a seed floods its neighbours at once, also on a bright pixel
     groups = _flooded(heights, marks, inside, graph.spacing)
-    # Every connected piece of a group gets a number of its own, in raster order of its first pixel.
+    # Connected pieces are numbered in raster order of their first pixel.
     labels = split_components(groups).astype(np.int64)
     numbers, first, which = np.unique(labels, return_index=True, return_inverse=True)
     order = np.zeros(len(numbers), np.int64)
@@ -99,7 +98,7 @@ def superpixel_pieces(
 def _marks(
     graph: RegionGraph, superpixel: int, inside: NDArray[np.bool_], seeds: Any
 ) -> NDArray[np.int64]:
-    """Return the seeds drawn in the box, 1 for the first group; refuse what cannot be seeds."""
+    """Return the seeds as labels in the box, 1 for the first group, or refuse them."""
     name = f"superpixel {graph.ids[superpixel]}"
     if graph.sizes[superpixel] < 2:
         raise InvalidInput(
@@ -150,7 +149,7 @@ def _flooded(
     inside: NDArray[np.bool_],
     spacing: tuple[float, ...],
 ) -> NDArray[np.int64]:
-    """Return the group of each pixel, 0 outside; what no seed reaches is one more than they are."""
+    """Return the group of each pixel, 0 outside; unreached pixels have the number of groups + 1."""
     from scipy import ndimage  # takes 0.1 s to import
 
     n_groups = int(marks.max())

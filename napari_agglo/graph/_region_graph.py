@@ -1,4 +1,4 @@
-"""The region adjacency graph: frozen arrays, one row a region and one row a boundary."""
+"""Region adjacency graph: frozen arrays, one row a region and one row a boundary."""
 
 from __future__ import annotations
 
@@ -20,18 +20,15 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-# Finding boundaries in the sorted list of a graph, without a pass over all of them.
-
-
 def edge_positions(edges: NDArray[np.int64], pairs: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the first row of `edges` that is not before each of `pairs`, as `searchsorted` does.
+    """Return the position of each pair in `edges`, as `searchsorted` does.
 
     Parameters
     ----------
     edges : ndarray of int64, shape (m, 2)
         In lexicographic order, as in a `RegionGraph`.
     pairs : ndarray of int64, shape (k, 2)
-        What to look for.
+        Pairs to find.
 
     Examples
     --------
@@ -71,7 +68,7 @@ def edges_within(edges: NDArray[np.int64], members: NDArray[np.int64]) -> NDArra
 
 @inlined
 def _first_row(edges: Any, u: Any, v: Any) -> Any:
-    """First row that is not before (`u`, `v`)."""
+    """Return the first row that is not before (`u`, `v`)."""
     low = 0
     high = edges.shape[0]
     while low < high:
@@ -92,11 +89,11 @@ def _find_all(edges: Any, pairs: Any, out: Any) -> None:
 
 @kernel
 def _rows_within(edges: Any, members: Any, out: Any) -> int:
-    """Count the rows between members; write them too if `out` has room. No bounds checking."""
-    found = 0
+    """Count the rows between members; write them if `out` has space. No bounds checking."""
+    n = 0
     for k in range(members.size):
         row = _first_row(edges, members[k], 0)
-        at = k + 1  # an edge goes up, and both lists are sorted: the search goes on from here
+        at = k + 1  # u < v in an edge, and both lists ascend: the search never goes back
         while row < edges.shape[0] and edges[row, 0] == members[k]:
             v = edges[row, 1]
             high = members.size
@@ -107,27 +104,21 @@ def _rows_within(edges: Any, members: Any, out: Any) -> int:
                 else:
                     high = middle
             if at < members.size and members[at] == v:
-                if found < out.size:
-                    out[found] = row
-                found += 1
+                if n < out.size:
+                    out[n] = row
+                n += 1
             row += 1
-    return found
-
-
-# Which column of a row of statistics holds what.
-#
-# Everything known of a region, and of a boundary, is one row of 64-bit integers, so that *merging
-# is adding rows*: in a merge step, across blocks, and in a repair after an edit. Two things are not
-# plain sums, and are kept so that they stay exact: a region's `contact` loses the faces that a
-# merge swallows (twice, once for each side), and bounding boxes live apart, merged by minimum and
-# maximum.
-#
-# Cues are whole numbers 0..255, so sums up to the fourth power are exact for 2**31 pixels.
+    return n
 
 
 @dataclass(frozen=True)
 class Layout:
-    """Columns of the rows of statistics: for so many axes, cues, histogram bins and powers.
+    """Columns of the rows of statistics, by numbers of axes, cues, histogram bins and powers.
+
+    A region or a boundary is one row of 64-bit integers, so that *merging is adding rows*. Two
+    statistics are not plain sums: a merge subtracts its faces from the `contact` of a region,
+    twice, once for each side; and bounding boxes are kept apart and merged by minimum and maximum.
+    Cues are whole numbers 0..255, so sums up to the fourth power are exact for 2**31 pixels.
 
     A region's row is ``count | border | open | contact | coordinates | products | cues``:
 
@@ -219,7 +210,7 @@ class Layout:
 
 @dataclass(frozen=True, eq=False)
 class RegionGraph:
-    """Regions, the boundaries between them, and what is known of both.
+    """Regions, the boundaries between them, and the statistics of both.
 
     Regions are addressed by dense ids 1..n; row 0 of every table is "no region" and stays empty.
 
@@ -232,7 +223,7 @@ class RegionGraph:
     cue_names, cue_ranges : tuple
         The cues, in the order of their blocks of statistics, and the values that meant 0 and 1.
     layout : Layout
-        Which column of a row holds what.
+        Columns of the rows.
     edges : ndarray of int64, shape (m, 2)
         Dense ids (u, v) of the regions of each boundary, u < v, in lexicographic order.
     regions, boundaries : ndarray of int64
@@ -240,13 +231,13 @@ class RegionGraph:
     boxes : ndarray of int32, shape (n + 1, 2, ndim)
         Bounding boxes: first index, and one past the last, along each axis.
     dams : bool
-        Whether regions on the two sides of a line of 0, one pixel thick, are adjacent.
+        True if regions on the two sides of a line of 0, one pixel thick, are adjacent.
     cues : ndarray of uint8, shape (number of cues, number of pixels), optional
-        The cues as they were added up, 0..255, in C order and read-only; None if the graph did not
-        keep them. Only dividing a superpixel needs them.
+        The cues, 0..255, in C order and read-only; None if the graph did not keep them. Only the
+        division of a superpixel needs them.
     face_parts : int
-        Number of parts that a face is counted in; 1 but for a graph of given weights, whose means
-        are as fine as these parts (`from_edges`).
+        Number of parts that a face is counted in; 1 but for a graph of weights, whose means are as
+        fine as these parts (`from_edges`).
     """
 
     superpixels: DenseLabels
@@ -374,7 +365,7 @@ class RegionGraph:
         return self.regions[:, 0]
 
     def cue_index(self, name: str) -> int:
-        """Return the position of the cue `name`; refuse a name that the graph does not have."""
+        """Return the position of the cue `name`, or refuse an unknown one."""
         if name not in self.cue_names:
             raise InvalidInput(
                 f"This graph has no cue {name!r}; it has {list(self.cue_names)}",
@@ -384,43 +375,43 @@ class RegionGraph:
         return self.cue_names.index(name)
 
     def boundary_mean(self, cue: str = "boundary") -> NDArray[np.float64]:
-        """Mean of a cue over each boundary, 0..1; 0.5 for a boundary without a face."""
+        """Return the mean of a cue over each boundary, 0..1; 0.5 for one without a face."""
         return self._mean(
             self.boundaries[:, self.layout.boundary_sums(self.cue_index(cue)).start],
             2 * self.boundaries[:, self.layout.faces].sum(axis=1),
         )
 
     def region_mean(self, cue: str = "boundary") -> NDArray[np.float64]:
-        """Mean of a cue over each region (dense ids 0..n), 0..1."""
+        """Return the mean of a cue over each region (dense ids 0..n), 0..1."""
         return self._mean(
             self.regions[:, self.layout.region_sums(self.cue_index(cue)).start], self.sizes
         )
 
     def contact_area(self) -> NDArray[np.float64]:
-        """Area of each boundary in physical units: every face by the spacing across it."""
+        """Return the area of each boundary in physical units."""
         return self.boundaries[:, self.layout.faces] @ self.face_areas()
 
     def face_areas(self) -> NDArray[np.float64]:
-        """Area of one part of a face perpendicular to each axis, from the spacing of the others."""
+        """Return the area of one part of a face perpendicular to each axis."""
         spacing = np.asarray(self.spacing)
         areas = np.array([np.delete(spacing, axis).prod() for axis in range(len(spacing))])
         return areas / self.face_parts
 
     def centroids(self) -> NDArray[np.float64]:
-        """Mean pixel index of each dense id, shape (n + 1, ndim); NaN for "no region"."""
+        """Return the mean pixel index of each dense id, shape (n + 1, ndim); NaN for 0."""
         sums = self.regions[:, self.layout.coordinates].astype(np.float64)
         out = np.full_like(sums, np.nan)
         np.divide(sums, self.sizes[:, None], out=out, where=self.sizes[:, None] > 0)
         return out
 
     def region_table(self) -> pd.DataFrame:
-        """One row a region: the user's id, size, centroid, box, border faces, mean of each cue."""
+        """Return a row for each region: id, size, centroid, box, border faces, mean of each cue."""
         from napari_agglo.graph._interchange import region_table
 
         return region_table(self)
 
     def boundary_table(self) -> pd.DataFrame:
-        """One row a boundary: the user's ids u and v, faces, area, mean of each cue."""
+        """Return a row for each boundary: ids u and v, faces, area, mean of each cue."""
         from napari_agglo.graph._interchange import boundary_table
 
         return boundary_table(self)
@@ -432,7 +423,7 @@ class RegionGraph:
         return to_networkx(self)
 
     def to_graphml(self, path: str | PathLike[str]) -> Path:
-        """Write the graph as GraphML, whole or not at all."""
+        """Write the graph as GraphML, atomically."""
         from napari_agglo.graph._interchange import to_graphml
 
         return to_graphml(self, path)

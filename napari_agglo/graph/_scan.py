@@ -1,4 +1,4 @@
-"""The one pass over labels and cues that finds every region, every boundary and their statistics.
+"""Scan of labels and cues in one pass, for regions, boundaries and their statistics.
 
 Strategy: the volume is read row by row (a row runs along the last axis), so that the kernel is the
 same in any number of dimensions. Within a row
@@ -10,7 +10,7 @@ same in any number of dimensions. Within a row
 
 A face belongs to its lower pixel, so a volume can be cut in blocks anywhere and no face is counted
 twice. Arrays never grow in here: when a row might not fit, the kernel returns its number and the
-caller grows them and comes back (growing inside made the same loop 20 times slower).
+caller grows them and calls again (growing inside made the same loop 20 times slower).
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ from napari_agglo._numba.hash_tables import pair_slot
 def _boundary_between(
     u: Any, v: Any, n_labels: Any, recent: Any, table: Any, pairs: Any, n_pairs: Any
 ) -> Any:
-    """Index of the boundary of labels `u` and `v`, entered in `table` and `pairs` if it is new.
+    """Return the index of the boundary of labels `u` and `v`, which is entered if it is new.
 
-    The next row meets the same pairs again, so a small direct-mapped cache, `recent`, answers
-    most questions from the nearest memory.
+    The next row has the same pairs again, so a small direct-mapped cache, `recent`, answers most
+    look-ups from the processor's cache.
     """
     u, v = np.int64(min(u, v)), np.int64(max(u, v))
     key = u * n_labels + v

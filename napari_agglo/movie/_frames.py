@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from napari_agglo._progress import ProgressCallback, report
 from napari_agglo.agglomeration import MergeTree
-from napari_agglo.errors import InvalidInput, is_number, is_whole
+from napari_agglo.errors import InvalidInput, check_choice, check_whole, is_number
 from napari_agglo.evaluate import merge_curve
 from napari_agglo.movie._draw import compose, draw_panel
 from napari_agglo.movie._panels import Scene, StillPanel, TreePanel, scene, split_panels
@@ -91,12 +91,8 @@ def _even(
 
 
 def _check(by: Any, frames: Any, start: Any, stop: Any) -> None:
-    if by not in get_args(By):
-        raise InvalidInput(f"`by` must be 'merges' or 'threshold', got {by!r}", argument="by")
-    if not (is_whole(frames) and frames >= 2):
-        raise InvalidInput(
-            f"`frames` must be a whole number, 2 or more, got {frames!r}", argument="frames"
-        )
+    check_choice("by", by, get_args(By))
+    check_whole("frames", frames, 2)
     for name, value in (("start", start), ("stop", stop)):
         if value is not None and not (is_number(value) and np.isfinite(value)):
             raise InvalidInput(f"`{name}` must be a number of {by}, got {value!r}", argument=name)
@@ -223,10 +219,7 @@ def movie(
     >>> len(film), next(iter(film)).shape
     (4, (130, 80, 3))
     """
-    if not (is_whole(size) and 16 <= size <= 4096):
-        raise InvalidInput(
-            f"`size` must be a number of pixels, 16 to 4096, got {size!r}", argument="size"
-        )
+    check_whole("size", size, 16, 4096)
     trees, stills = split_panels(panels)
     first = next(iter(trees.values()))
     view = scene(first, image, plane, spacing, int(size))

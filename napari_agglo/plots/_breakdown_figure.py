@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from napari_agglo.errors import InvalidInput, is_whole
+from napari_agglo.errors import check_choice, check_whole
 from napari_agglo.plots._figure_style import SMALL, colours_of, need, new_axes, nothing, plain
 from napari_agglo.plots._line_labels import label_points
 
@@ -48,14 +48,8 @@ def plot_breakdown(
     >>> plot_breakdown(parts.gold, kind="false split").get_ylabel()
     'H(S|U=u) (bits)'
     """
-    if kind not in ("false split", "false merge"):
-        raise InvalidInput(
-            f"`kind` must be 'false split' or 'false merge', got {kind!r}", argument="kind"
-        )
-    if not (is_whole(worst) and worst >= 0):
-        raise InvalidInput(
-            f"`worst` must be a whole number, 0 or more, got {worst!r}", argument="worst"
-        )
+    check_choice("kind", kind, ("false split", "false merge"))
+    check_whole("worst", worst, 0)
     need(table, ("share", "entropy", "contribution"), "table")
     split = kind == "false split"
     axes = new_axes() if axes is None else axes

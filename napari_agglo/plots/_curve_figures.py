@@ -74,15 +74,15 @@ def rounded_up(value: float) -> float:
     return round(float(power * steps[np.searchsorted(steps, value / power - 1e-9)]), 12)
 
 
-def focus(wanted: Iterable[float], optional: Iterable[float] = ()) -> float:
-    """Return the end of an axis from 0 that shows all of `wanted`, and `optional` if it is near.
+def focus(required: Iterable[float], optional: Iterable[float] = ()) -> float:
+    """Return the end of an axis from 0 that shows all of `required`, and `optional` if it is near.
 
     Examples
     --------
     >>> focus([0.5, 1.0], [1.5, 40.0])
     2.0
     """
-    most = max(wanted, default=0.0)
+    most = max(required, default=0.0)
     near = [value for value in optional if value <= 2 * most]
     return rounded_up(1.3 * max([most, *near]))
 

@@ -129,17 +129,17 @@ def error_picture(
     table: Contingency,
     *,
     spacing: Sequence[float] = (1.0, 1.0),
-    wanted: int = 640,
+    side: int = 640,
 ) -> NDArray[np.float64]:
     """Return one plane as RGB, with its errors painted.
 
     Examples
     --------
     >>> labels, gold = np.array([[1, 1, 2, 2]]), np.array([[7, 7, 7, 7]])
-    >>> error_picture(np.zeros((1, 4)), labels, gold, contingency(labels, gold), wanted=40).shape
+    >>> error_picture(np.zeros((1, 4)), labels, gold, contingency(labels, gold), side=40).shape
     (10, 40, 3)
     """
-    times = factors(labels.shape, wanted, spacing)
+    times = factors(labels.shape, side, spacing)
     merge, split = wrong_shares(table, labels, gold)
     picture = grey(backdrop)
     picture = tinted(picture, SPLIT, 0.55 * split)

@@ -36,9 +36,9 @@ def grey(plane: NDArray[Any]) -> NDArray[np.float64]:
 
 
 def factors(
-    shape: Sequence[int], wanted: int = 480, spacing: Sequence[float] = (1.0, 1.0)
+    shape: Sequence[int], side: int = 480, spacing: Sequence[float] = (1.0, 1.0)
 ) -> tuple[int, int]:
-    """Return the repeats of rows and columns that make the longer side about `wanted` pixels.
+    """Return the repeats of rows and columns that make the longer side about `side` pixels.
 
     Examples
     --------
@@ -46,7 +46,7 @@ def factors(
     ((3, 3), (12, 3))
     """
     size = [n * distance for n, distance in zip(shape, spacing, strict=True)]
-    scale = wanted / max(*size, 1e-12)
+    scale = side / max(*size, 1e-12)
     return max(1, round(scale * spacing[0])), max(1, round(scale * spacing[1]))
 
 

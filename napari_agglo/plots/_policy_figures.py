@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from napari_agglo.errors import InvalidInput, is_whole
+from napari_agglo.errors import InvalidInput, check_whole
 from napari_agglo.plots._figure_style import SMALL, colours_of, new_axes, nothing, plain, shown
 
 if TYPE_CHECKING:
@@ -90,10 +90,7 @@ def plot_importances(
     >>> [tick.get_text() for tick in axes.get_yticklabels()]
     ['boundary/edge/mean', 'size']
     """
-    if not (is_whole(most) and most >= 1):
-        raise InvalidInput(
-            f"`most` must be a whole number, 1 or more, got {most!r}", argument="most"
-        )
+    check_whole("most", most, 1)
     importances = dict(record.get("importances") or {})
     names = sorted(importances, key=lambda name: -importances[name])[:most]
     axes = new_axes(5.4, max(2.0, 1.0 + 0.27 * len(names))) if axes is None else axes

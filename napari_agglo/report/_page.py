@@ -142,16 +142,18 @@ def summary_rows(page: Page) -> list[Row]:
     """Return the rows of the summary: the policies in their order, then references."""
     names = {light: name for light, (name, _, _) in colour_variables().items()}
     rows = []
-    for k, (name, found) in enumerate(page.by_policy.items()):
+    for k, (name, findings) in enumerate(page.by_policy.items()):
         values: dict[str, list[float]] = {
-            c.key: [f.scores[c.key] for f in found] for c in COLUMNS if c.key in found[0].scores
+            c.key: [f.scores[c.key] for f in findings]
+            for c in COLUMNS
+            if c.key in findings[0].scores
         }
-        values["vi_min"] = [minimum(f.curve)["vi"] for f in found]
-        together = over_set({f.image: f.curve for f in found})
+        values["vi_min"] = [minimum(f.curve)["vi"] for f in findings]
+        together = over_set({f.image: f.curve for f in findings})
         values["threshold_min"] = [together.threshold]
-        if len(found) > 1:
+        if len(findings) > 1:
             values["vi_ods"] = [together.ods]
-        curve = summed([f.boundaries for f in found])
+        curve = summed([f.boundaries for f in findings])
         if curve is not None:
             values["boundary_f"] = [float(curve["f"].max())]
         rows.append(Row(name, values, f"var({names[LIGHT.line(k)[0]]})"))
@@ -198,8 +200,8 @@ class Page:
         self.threshold = findings[0].threshold
         self.best = [best[image] for image in self.images if image in best]
         self.vi = {
-            name: float(np.mean([one.scores["vi"] for one in found]))
-            for name, found in self.by_policy.items()
+            name: float(np.mean([one.scores["vi"] for one in findings]))
+            for name, findings in self.by_policy.items()
         }
         self.figures = Figures()
         self.leader = min(self.vi, key=lambda name: self.vi[name])
@@ -216,10 +218,10 @@ class Page:
     def mean_curves(self) -> dict[str, pd.DataFrame]:
         """Return the curve of each policy, over all images."""
         return {
-            name: found[0].curve
-            if len(found) == 1
-            else mean_curve({one.image: one.curve for one in found})
-            for name, found in self.by_policy.items()
+            name: findings[0].curve
+            if len(findings) == 1
+            else mean_curve({one.image: one.curve for one in findings})
+            for name, findings in self.by_policy.items()
         }
 
     def people(self, measure: str) -> list[float]:
@@ -304,10 +306,10 @@ class Page:
                 "vi_at_half": state_at(one.curve, 0.5)["vi"],
                 "vi_min": minimum(one.curve)["vi"],
             }
-            for name, found in self.by_policy.items()
+            for name, findings in self.by_policy.items()
             if self.records.get(name, {}).get("strategy") in ("agglo", "flat")
             and "epochs" in self.records[name]
-            for one in found
+            for one in findings
         ]
         if len({row["epoch"] for row in rows}) < 2:
             return None
@@ -315,14 +317,14 @@ class Page:
 
     def _many(self) -> list[str]:
         """Return the plots of several images, or of several gold standards."""
-        rows = {n: [f.scores["vi"] for f in found] for n, found in self.by_policy.items()}
+        rows = {n: [f.scores["vi"] for f in findings] for n, findings in self.by_policy.items()}
         drawn = []
         if self.several or self.human is not None:
             text = "A dot for each image, a bar at the mean"
             if self.human is not None:
                 rows["human"] = self.people("vi") if self.several else self.pairs_of_people()
-                whom = "" if self.several else ", a dot for each pair"
-                text += f"; people against each other below{whom}"
+                suffix = "" if self.several else ", a dot for each pair"
+                text += f"; people against each other below{suffix}"
             drawn.append(self.figures.rows(rows, f"{text}."))
         if self.several and len(self.vi) > 1:
             other, one = self.ordered()[-1], self.leader
@@ -344,8 +346,8 @@ class Page:
         return section("Breakdown", note, *parts)
 
     def maps(self) -> str:
-        found = [f for name in self.ordered() for f in self.by_policy[name]][:_MAPS]
-        maps = "".join(map_figure(one, self.several) for one in found)
+        findings = [f for name in self.ordered() for f in self.by_policy[name]][:_MAPS]
+        maps = "".join(map_figure(one, self.several) for one in findings)
         key = (
             '<span class="key" style="background:#ff9e00"></span><span>false merge</span>'
             '<span class="key" style="background:#40b8ff"></span><span>false split</span>'

@@ -222,11 +222,11 @@ def boxes(labels: DenseLabels, ids: Sequence[int]) -> dict[int, tuple[slice, ...
     """
     from scipy.ndimage import find_objects
 
-    wanted = list(dict.fromkeys(ids))
-    numbers = np.zeros(labels.ids.size, np.min_scalar_type(len(wanted)))
-    at = np.searchsorted(labels.ids, np.array(wanted, np.uint64))
-    numbers[at] = np.arange(1, len(wanted) + 1)
-    return dict(zip(wanted, find_objects(numbers[labels.image]), strict=True))
+    distinct = list(dict.fromkeys(ids))
+    numbers = np.zeros(labels.ids.size, np.min_scalar_type(len(distinct)))
+    at = np.searchsorted(labels.ids, np.array(distinct, np.uint64))
+    numbers[at] = np.arange(1, len(distinct) + 1)
+    return dict(zip(distinct, find_objects(numbers[labels.image]), strict=True))
 
 
 def cut_out(

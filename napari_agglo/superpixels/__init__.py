@@ -1,4 +1,4 @@
-"""Superpixels: the oversegmentation that agglomeration starts from, and a cue to make it from."""
+"""Superpixels: the oversegmentation that agglomeration starts from, and a boundary cue."""
 
 from __future__ import annotations
 

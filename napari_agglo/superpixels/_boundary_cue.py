@@ -1,4 +1,4 @@
-"""A boundary cue from a bare image, for those who have no probability map."""
+"""Boundary cue from a bare image, for users without a probability map."""
 
 from __future__ import annotations
 
@@ -13,16 +13,14 @@ import numpy as np
 from napari_agglo._progress import ProgressCallback, report
 from napari_agglo.errors import InvalidInput, SetOption, is_number
 from napari_agglo.superpixels._oversegment import slabs
-from napari_agglo.superpixels._ridges import Look, robust_top
+from napari_agglo.superpixels._ridges import Filter, robust_top
 from napari_agglo.superpixels._watershed import Array, Tick
 from napari_agglo.volumes import Volume, check_spacing, require_memory, unwrap
-
-# The image that a cue is made from: checked, and given slab by slab as channels of floats.
 
 
 @dataclass(frozen=True)
 class Picture:
-    """An image and which of its axes is that of colours; voxels may still be on disk."""
+    """Image with its axis of colours, read slab by slab; voxels may still be on disk."""
 
     data: Any
     channel_axis: int | None
@@ -74,18 +72,18 @@ class Picture:
         return moved[:3] if len(moved) == 4 else moved  # the fourth is transparency
 
     def ranges(self, reach: int = 0) -> list[tuple[int, int]]:
-        """Return ranges of planes to look at, thick enough that what is beyond them is not more."""
+        """Return ranges of planes, each at least as thick as the `reach` on both sides of it."""
         thick = max(next(slabs(self.shape))[1], 2 * reach)
         length = self.shape[0]
         return [(start, min(start + thick, length)) for start in range(0, length, thick)]
 
     def around(self, start: int, stop: int, reach: int) -> tuple[int, Array]:
-        """Return a range with `reach` planes on either side, and how many there are before it."""
+        """Return the number of planes before a range, and the range with its surroundings."""
         above = max(0, start - reach)
         return start - above, self.slab(above, min(self.shape[0], stop + reach))
 
     def limits(self, tick: Tick) -> tuple[float, float]:
-        """Return the lowest and the highest value, or refuse values that nothing can be seen in."""
+        """Return the lowest and the highest value, or refuse NaN and constant images."""
         low, high = math.inf, -math.inf
         for start, stop in self.ranges():
             values = self.slab(start, stop)
@@ -124,8 +122,8 @@ def to_channels(values: Array, limits: tuple[float, float], colour: bool) -> Arr
         from skimage import color
 
         convert = color.rgb2lab if colour else color.rgb2gray
-        made: Array = convert(np.moveaxis(unit, 0, -1)).astype(np.float32)
-        return np.moveaxis(made, -1, 0) / np.float32(100) if colour else made[None]
+        converted: Array = convert(np.moveaxis(unit, 0, -1)).astype(np.float32)
+        return np.moveaxis(converted, -1, 0) / np.float32(100) if colour else converted[None]
     grey: Array = unit.mean(axis=0, keepdims=True)
     return unit if colour else grey
 
@@ -135,8 +133,8 @@ KINDS: tuple[str, ...] = get_args(CueKind)
 _DEFAULT_SCALE = {"gradient": 2.0, "colour": 2.0}  # else 1: docs/superpixels.md has measurements
 _TOP = 0.01  # the share of voxels that count as boundary for certain
 _LEAST = 1e-6  # of the range of the image: less is rounding
-_PROBES, _PROBE = 4, 1 << 18  # slabs that "auto" looks at, and the voxels of one
-_THICK = 2.0  # times: by as much the response to thick lines grows at twice the scale, at least
+_PROBES, _PROBE = 4, 1 << 18  # slabs that "auto" samples, and the voxels of one
+_THICK = 2.0  # least growth of the response to thick lines at twice the scale
 
 
 def boundary_cue(
@@ -150,8 +148,8 @@ def boundary_cue(
 ) -> np.ndarray[Any, np.dtype[np.float32]]:
     """Make a boundary map from an image alone: high on lines or edges, low inside objects.
 
-    It is what `oversegment` and the mean policy need. A map that a classifier learned for the
-    tissue is better where there is one; see "A cue from the bare image" in docs/superpixels.md.
+    `oversegment` and the mean policy take such a map. A map from a classifier that was trained on
+    the tissue is better; see "A cue from the bare image" in docs/superpixels.md.
 
     Parameters
     ----------
@@ -224,30 +222,30 @@ def boundary_cue(
     if kind == "auto":
         colours = picture.channel_axis is not None
         chosen = "colour" if colours else _stronger(picture, limits, width, spacings, tick)
-    look = _look(chosen, width, spacings, picture.shape)
+    filter_ = _filter(chosen, width, spacings, picture.shape)
     out = np.empty(picture.shape, np.float32)
-    for start, stop in picture.ranges(look.reach):
-        front, values = picture.around(start, stop, look.reach)
-        response = look.response(to_channels(values, limits, chosen == "colour"))
+    for start, stop in picture.ranges(filter_.reach):
+        front, values = picture.around(start, stop, filter_.reach)
+        response = filter_.response(to_channels(values, limits, chosen == "colour"))
         out[start:stop] = response[front : front + stop - start]
         tick("looking for boundaries", stop, picture.shape[0])
-    _normalise(out, look, tick)
+    _normalise(out, filter_, tick)
     return out
 
 
-def _look(
+def _filter(
     kind: str, scale: float | None, spacings: tuple[float, ...], shape: tuple[int, ...]
-) -> Look:
+) -> Filter:
     width = _DEFAULT_SCALE.get(kind, 1.0) if scale is None else scale
-    look = Look.at(kind, width, spacings, shape)
-    if not look.axes:
+    filter_ = Filter.at(kind, width, spacings, shape)
+    if not filter_.axes:
         raise InvalidInput(
             f"`scale`={width:g} is less than half a voxel along every axis that `image` "
             f"(shape {shape}) has voxels along",
             argument="scale",
             remedy="use a larger one, in voxels of the finest axis",
         )
-    return look
+    return filter_
 
 
 def _check_scale(scale: object, shape: tuple[int, ...]) -> float | None:
@@ -271,34 +269,34 @@ def _stronger(
     spacings: tuple[float, ...],
     tick: Tick,
 ) -> str:
-    """Return which lines stand out more, dark or bright, thin or thick, from a few slabs."""
+    """Return the kind of the strongest lines, dark or bright, thin or thick, of a few slabs."""
     length = picture.shape[0]
     thick = max(1, min(length, _PROBE // math.prod(picture.shape[1:])))
     starts = np.unique(np.linspace(0, length - thick, _PROBES).astype(int)).tolist()
-    fine = _look("dark_ridges", scale, spacings, picture.shape)
-    found = np.zeros((2, 2))  # dark or bright, at this scale or at twice of it
+    fine = _filter("dark_ridges", scale, spacings, picture.shape)
+    strength = np.zeros((2, 2))  # dark or bright, at this scale or at twice of it
     for number, start in enumerate(starts, 1):
         _, values = picture.around(start, start + thick, fine.reach)
         grey = to_channels(values, limits, False)
         for one, image in enumerate((grey, -grey)):
             for times in (1, 2):
-                look = replace(fine, sigmas=tuple(times * sigma for sigma in fine.sigmas))
-                found[one, times - 1] += robust_top(look.response(image), _TOP)
+                filter_ = replace(fine, sigmas=tuple(times * sigma for sigma in fine.sigmas))
+                strength[one, times - 1] += robust_top(filter_.response(image), _TOP)
         tick("looking at which lines stand out", number, len(starts))
-    bright = int(found[1, 0] > found[0, 0])
-    at_scale, at_twice = found[bright]
+    bright = int(strength[1, 0] > strength[0, 0])
+    at_scale, at_twice = strength[bright]
     thick = at_scale > 0 and at_twice > _THICK * at_scale
     return ("dark", "bright")[bright] + ("" if thick else "_ridges")
 
 
-def _normalise(out: Array, look: Look, tick: Tick) -> None:
-    """Bring the responses to [0, 1], in place: a hundredth of the voxels is 1."""
-    bottom = robust_top(out, 1 - _TOP) if look.kind in ("dark", "bright") else 0.0
+def _normalise(out: Array, filter_: Filter, tick: Tick) -> None:
+    """Scale the responses to [0, 1], in place: a hundredth of the voxels is 1."""
+    bottom = robust_top(out, 1 - _TOP) if filter_.kind in ("dark", "bright") else 0.0
     top = robust_top(out, _TOP)
     if top - bottom < _LEAST:  # so few lines that they are less than a hundredth
         bottom, top = min(0.0, bottom), float(out.max(initial=-math.inf))
     if top - bottom < _LEAST:
-        shown = look.kind.replace("_", " ")
+        shown = filter_.kind.replace("_", " ")
         raise InvalidInput(
             f"`image` shows no {shown} at this `scale`",
             argument="image",

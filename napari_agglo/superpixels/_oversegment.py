@@ -38,37 +38,32 @@ from napari_agglo.volumes import (
     unwrap,
 )
 
-# Check the boundary map and turn it into levels: smoothed, in 16 bits, slab by slab.
-#
-# Eight bits are too few to flood by: on a large stack they moved 1.9 bits of variation of
-# information between the regions, sixteen bits 0.05. So this does not go through the quantised
-# cues, only through the same gate.
-
-
+# Levels are 16 bits of the smoothed map, not the 8 bits of quantised cues: on a large stack 8 bits
+# changed the regions by 1.9 bits of variation of information, 16 bits by 0.05.
 TOP_LEVEL = 65535
 _SLAB = 1 << 21  # voxels converted and smoothed at a time: some 0.1 s
-_TRUNCATE = 4.0  # the kernel ends at so many sigmas, as scipy's does
+_TRUNCATE = 4.0  # sigmas at which the Gaussian ends, as in scipy
 
 
 def check_values(
     boundary: Array, gate: ValueGate, nan: str, mask: Array | None, tick: Tick
 ) -> bool:
-    """Refuse a map for its values; return whether some of it is not finite and counts as boundary.
+    """Refuse invalid values of a map; return whether some are not finite and count as boundary.
 
-    That is allowed outside the mask, and everywhere if `nan` is "boundary".
+    Values that are not finite are allowed outside the mask, and everywhere if `nan` is "boundary".
     """
     shape = boundary.shape
     plane = math.prod(shape[1:])
     total, everywhere = Findings(), 0
     for start, stop in slabs(shape):
         slab = boundary[start:stop]
-        found = gate.look_over(slab)
-        everywhere += found.not_finite
-        if found.not_finite and mask is not None:
-            wanted = ~np.isfinite(slab) & mask[start:stop]
-            found.not_finite = int(wanted.sum())
-            found.first_not_finite = int(wanted.argmax()) if found.not_finite else -1
-        total.add(found, start * plane)
+        findings = gate.look_over(slab)
+        everywhere += findings.not_finite
+        if findings.not_finite and mask is not None:
+            inside = ~np.isfinite(slab) & mask[start:stop]
+            findings.not_finite = int(inside.sum())
+            findings.first_not_finite = int(inside.argmax()) if findings.not_finite else -1
+        total.add(findings, start * plane)
         tick("checking", stop, shape[0])
     gate.judge(total, shape, nan)
     return everywhere > 0
@@ -89,13 +84,12 @@ def write_levels(
     boundary : ndarray
         Any real type, values checked, at least one axis.
     finite
-        Whether all values are finite; those that are not count as boundary.
+        True if all values are finite; those that are not count as boundary.
     sigmas
-        Standard deviation of the Gaussian in voxels, an axis each; 0: not smoothed. The edge voxel
-        is repeated beyond the border.
-    out : ndarray of uint16
-        Of the same shape. Slabs overlap as far as the Gaussian reaches, so that the result does not
-        depend on them.
+        Standard deviation of the Gaussian in voxels along each axis; 0 for no smoothing. The edge
+        voxel is repeated beyond the border.
+    out : ndarray of uint16, same shape
+        Slabs overlap as far as the Gaussian reaches, so that the result does not depend on them.
     """
     from scipy import ndimage  # takes 0.1 s to import
 
@@ -133,12 +127,9 @@ def _unit(values: Array, limits: tuple[float, float], finite: bool) -> Array:
     return np.clip(wide, 0, 1).astype(np.float32)
 
 
-# One block, from boundary values to labels: smooth, seed, flood, dissolve, number.
-
-
 @dataclass(frozen=True)
 class Recipe:
-    """What is done to each block: checked numbers, one an axis where they are sequences."""
+    """Parameters of a block: checked numbers, one an axis where they are sequences."""
 
     limits: tuple[float, float]
     finite: bool
@@ -156,9 +147,10 @@ def segment_block(
     out: Array,
     tick: Tick,
 ) -> int:
-    """Write labels `first`, `first` + 1, ... to `out` and return how many there are.
+    """Segment one block: write labels `first`, `first` + 1, ... to `out`, return their number.
 
-    All arrays have the same shape; `out` is uint32 and holds zeros.
+    The steps are smooth, seed, flood, dissolve, number. All arrays have the same shape; `out` is
+    uint32 and holds zeros.
     """
     grid = make_grid(values.shape, recipe.connected)
     levels = np.zeros(grid.size, np.uint16)
@@ -181,19 +173,16 @@ def segment_block(
         count = label_pieces((state < 0).astype(np.uint64), state, count, grid, tick)
     if recipe.min_size > 1:
         dissolve_small(state, levels, count, recipe.min_size, grid, tick)
-    given = number(state, count, first, grid, tick)
+    n_labels = number(state, count, first, grid, tick)
     for start, stop in slabs(values.shape):
         out[start:stop] = inner[start:stop]
         tick("numbering", stop, values.shape[0])
-    return given
-
-
-# The arguments of `oversegment`: checked, with defaults filled in, in voxels and in memory.
+    return n_labels
 
 
 DEFAULT_SIGMA = 0.5  # of the smallest spacing; docs/superpixels.md has the measurements
-DEFAULT_SIDE = 5  # a superpixel of fewer than 5**axes voxels is a speck; see there too
-MOST_SIGMA = 0.25  # of the longest axis: nothing is left of the map, in minutes
+DEFAULT_SIDE = 5  # a superpixel of fewer than 5**axes voxels is dissolved; measured there too
+MOST_SIGMA = 0.25  # of the longest axis: more takes minutes and leaves nothing of the map
 MOST_SIGMA_AT_LEAST = 4  # in voxels, for small images
 LEAST_SIGMA = 0.3  # in voxels: below this a Gaussian is a single voxel to within 1 %
 
@@ -204,7 +193,7 @@ def sigmas_in_voxels(
     connected: list[bool],
     shape: tuple[int, ...],
 ) -> tuple[float, ...]:
-    """Return the width of the Gaussian along each axis in voxels, 0 where nothing is smoothed."""
+    """Return the width of the Gaussian along each axis in voxels, 0 for no smoothing."""
     if sigma is None:
         sigma = DEFAULT_SIGMA * min(spacings)
     try:
@@ -237,7 +226,7 @@ def sigmas_in_voxels(
 
 
 def least_size(min_size: int | None, axes: int, seeded: bool) -> int:
-    """Return the least number of voxels of a superpixel in an image of so many connected axes."""
+    """Return the least number of voxels of a superpixel, by the number of connected axes."""
     if min_size is None:
         return 1 if seeded else int(DEFAULT_SIDE**axes)
     whole = isinstance(min_size, int | np.integer) and not isinstance(min_size, bool)
@@ -252,7 +241,7 @@ def least_size(min_size: int | None, axes: int, seeded: bool) -> int:
 
 
 def check_seeds(seeds: object, shape: tuple[int, ...], mask: Array | None) -> Array:
-    """Return the user's seeds as an array, or say why one cannot flood from them."""
+    """Return the user's seeds as an array, or refuse them."""
     array = check_labels(seeds, "seeds")
     check_same_shape(array, shape, "seeds", "boundary")
     if array.size and not (array.any() if mask is None else (array != 0)[mask].any()):
@@ -309,16 +298,16 @@ def oversegment(
         the neighbours; one that touches no other stays. By default 5 to the power of the number
         of connected axes (125 in a volume, 25 in a plane), or 1 if there are `seeds`.
     mask : array of bool, optional
-        Where to segment. The values outside still take part in the smoothing.
+        Pixels to segment. The values outside still take part in the smoothing.
     seeds : array of int, optional
-        Where to flood from, instead of the minima: 0 is no seed; each connected piece of one label
-        is a seed. A part of the mask that no seed can reach becomes one superpixel.
+        Seeds in the place of the minima: 0 is no seed; each connected piece of one label is a
+        seed. A part of the mask that no seed can reach becomes one superpixel.
     value_range : (float, float), optional
         The values that mean "no boundary" and "boundary", e.g. ``(0, 255)``; descending if dark is
         boundary. Values outside are refused.
     nan : {"refuse", "boundary"}
-        What to do with values that are not finite: refuse them, or take them for boundary. Outside
-        the mask they are always taken for boundary.
+        Treatment of values that are not finite: refuse them, or take them for boundary. Outside
+        the mask they always count as boundary.
     progress : callable, optional
         Called several times a second with a `Progress`; cancels by raising `Cancelled`.
 
@@ -387,7 +376,7 @@ def oversegment(
     values = in_memory(data, "boundary", progress)
     not_finite = check_values(values, gate, nan, inside, partial(report, progress))
 
-    # axes of length 1 only stand in the way of slabs and walls
+    # Axes of length 1 are dropped: slabs and walls along them would cost memory for nothing.
     drop = tuple(axis for axis in range(1 if per_plane else 0, len(shape)) if shape[axis] == 1)
     drop = drop[1:] if len(drop) == len(shape) else drop
     keep = [axis for axis in range(len(shape)) if axis not in drop]
@@ -414,7 +403,7 @@ def oversegment(
 
 @dataclass(frozen=True)
 class _Task:
-    """The images of one call, all of one shape, and what is done to them; fills `out`."""
+    """Images of one call, all of one shape, with their parameters; `run` fills `out`."""
 
     values: Array
     mask: Array | None
@@ -423,7 +412,7 @@ class _Task:
     recipe: Recipe
 
     def run(self, where: slice, first: int, tick: Tick) -> int:
-        """Segment the planes `where` with labels from `first` on; return how many there are."""
+        """Segment the planes `where` with labels from `first` on; return their number."""
         mask = None if self.mask is None else self.mask[where]
         seeds = None if self.seeds is None else self.seeds[where]
         return segment_block(
@@ -432,7 +421,7 @@ class _Task:
 
 
 def _segment_planes(task: _Task, progress: ProgressCallback | None) -> None:
-    """Segment as many planes at once as stay in the cache; planes know nothing of each other."""
+    """Segment as many planes at once as fit in the cache; planes are independent."""
     planes = task.values.shape[0]
     step = max(1, _BLOCK // math.prod(task.values.shape[1:]))
     first = 1

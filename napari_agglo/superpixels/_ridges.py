@@ -1,4 +1,4 @@
-"""How strongly each voxel looks like a boundary: lines, edges, or brightness; slab by slab."""
+"""Filters of the boundary cue: ridges, edges, or brightness, slab by slab."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ import numpy as np
 from napari_agglo._numba import kernel
 from napari_agglo.superpixels._watershed import Array
 
-# The largest eigenvalue of a symmetric matrix at every voxel: how much it bends, or changes.
+LEAST_SIGMA = 0.5  # in voxels: a coarser axis is not filtered along
+SURROUNDINGS = 8  # scales: width of the surroundings that "bright" and "dark" compare with
+_TRUNCATE = 4.0
+_SAMPLE = 1 << 22  # voxels of a quantile: accurate to 0.01 % of the voxels
 
 
 def largest_eigenvalue(parts: Array, axes: int) -> Array:
@@ -72,14 +75,9 @@ def _largest(parts: Any, axes: int, out: Any) -> None:
         out[voxel] = mean + 2 * spread * math.cos(angle)
 
 
-LEAST_SIGMA = 0.5  # in voxels: an axis that is coarser than that is not looked along
-SURROUNDINGS = 8  # scales: how far "bright" and "dark" look for what they compare with
-_TRUNCATE = 4.0
-
-
 @dataclass(frozen=True)
-class Look:
-    """How to look at an image: what for, and how finely along each axis (sigma in voxels)."""
+class Filter:
+    """Filter of one kind, with its sigma in voxels along each axis."""
 
     kind: str
     sigmas: tuple[float, ...]
@@ -87,8 +85,8 @@ class Look:
     @classmethod
     def at(
         cls, kind: str, scale: float, spacings: tuple[float, ...], shape: tuple[int, ...]
-    ) -> Look:
-        """Return a look of `scale` voxels of the finest axis; 0 along an axis not looked along."""
+    ) -> Filter:
+        """Return a filter of `scale` voxels of the finest axis; 0 along coarse axes."""
         fine = min(spacings)
         voxels = [scale * fine / spacing for spacing in spacings]
         return cls(
@@ -101,33 +99,33 @@ class Look:
 
     @property
     def axes(self) -> list[int]:
-        """The axes that are looked along."""
+        """Axes that are filtered along."""
         return [axis for axis, sigma in enumerate(self.sigmas) if sigma > 0]
 
     @property
     def reach(self) -> int:
-        """How many planes beyond a slab have a say in what is seen in it."""
+        """Number of planes beyond a slab that its response depends on."""
         wide = SURROUNDINGS if self.kind in ("bright", "dark") else 1
         return int(_TRUNCATE * wide * self.sigmas[0] + 0.5) + 2 if self.sigmas[0] else 0
 
     def response(self, channels: Array) -> Array:
         """Return the response of a slab of shape (channel, axis 0, ...), float32."""
-        see: dict[str, Callable[[Array], Array]] = {
-            "dark_ridges": lambda c: self._bend(c[0]),
-            "bright_ridges": lambda c: self._bend(-c[0]),
-            "dark": lambda c: self._stand_out(-c[0]),
-            "bright": lambda c: self._stand_out(c[0]),
-            "gradient": self._change,
-            "colour": self._change,
+        responses: dict[str, Callable[[Array], Array]] = {
+            "dark_ridges": lambda c: self._curvature(c[0]),
+            "bright_ridges": lambda c: self._curvature(-c[0]),
+            "dark": lambda c: self._brightness(-c[0]),
+            "bright": lambda c: self._brightness(c[0]),
+            "gradient": self._gradient,
+            "colour": self._gradient,
         }
-        return see[self.kind](channels)
+        return responses[self.kind](channels)
 
-    def _bend(self, image: Array) -> Array:
-        """Return how much the image bends upwards across the direction in which it does so most.
+    def _curvature(self, image: Array) -> Array:
+        """Return the largest upward curvature of the image, over all directions.
 
         The largest eigenvalue of the Hessian, in units of the scale: large at the bottom of a dark
-        line or sheet, whatever way it runs. Differences of neighbours are taken after smoothing:
-        sampled derivatives of a narrow Gaussian do not add up to 0.
+        line or sheet of any direction. Differences of neighbours are taken after smoothing: sampled
+        derivatives of a narrow Gaussian do not add up to 0.
         """
         smooth = self._smoothed(image, 1)
         axes = self.axes
@@ -141,12 +139,12 @@ class Look:
             part *= self.sigmas[one] * self.sigmas[two]
         return np.maximum(largest_eigenvalue(parts, len(axes)), 0)
 
-    def _change(self, channels: Array) -> Array:
-        """Return how fast the channels change together, in the direction in which they do so most.
+    def _gradient(self, channels: Array) -> Array:
+        """Return the largest gradient of all channels together, over all directions.
 
         The largest eigenvalue of the sum over the channels of the products of their slopes (Di
-        Zenzo, 1986). Slopes that point opposite ways in two channels add up; the length of a mean
-        slope would lose them. Of one channel it is the length of its gradient.
+        Zenzo, 1986): slopes in opposite directions in two channels add up, where a mean slope would
+        lose them. For one channel it is the length of its gradient.
         """
         axes = self.axes
         parts = np.zeros((len(axes) * (len(axes) + 1) // 2, *channels.shape[1:]), np.float32)
@@ -157,8 +155,8 @@ class Look:
                 part += slopes[one] * slopes[two]
         return np.sqrt(np.maximum(largest_eigenvalue(parts, len(axes)), 0))
 
-    def _stand_out(self, image: Array) -> Array:
-        """Return how much brighter a voxel is than its wider surroundings, negative if darker."""
+    def _brightness(self, image: Array) -> Array:
+        """Return the brightness of each voxel less that of its surroundings."""
         out: Array = self._smoothed(image, 1) - self._smoothed(image, SURROUNDINGS)
         return out
 
@@ -181,11 +179,8 @@ def _second_difference(image: Array, axis: int) -> Array:
 
 
 def robust_top(response: Array, share: float) -> float:
-    """Return the value that a `share` of the voxels reaches, of a sample if there are many."""
+    """Return the quantile that a `share` of the voxels reaches, of a sample if there are many."""
     flat = response.reshape(-1)
     if flat.size > _SAMPLE:
         flat = flat[np.random.default_rng(0).integers(0, flat.size, _SAMPLE)]
     return float(np.quantile(flat, 1 - share)) if flat.size else math.nan
-
-
-_SAMPLE = 1 << 22  # a quantile of so many is exact enough: 0.01 % of the voxels

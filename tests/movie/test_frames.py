@@ -143,9 +143,9 @@ def test_frames_say_vi_and_numbers(drawn):
     film = movie(trees, image=image, gold=gold, frames=5, size=48)
     k = film.steps.merges[2, 0]
     vi = sum(agglo.split_vi(trees["mean"].segment(merges=int(k)), gold))
-    said = film._said("mean", int(k), 0.25)
+    said = film._details("mean", int(k), 0.25)
     assert said == f"threshold 0.250   {40 - k} segments   VI {vi:.3f}"
-    assert film._said("mean", 39, -np.inf).startswith("superpixels   1 segment   VI")
+    assert film._details("mean", 39, -np.inf).startswith("superpixels   1 segment   VI")
 
 
 def test_a_plane_of_a_volume_in_proportion():

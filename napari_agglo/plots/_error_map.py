@@ -147,9 +147,9 @@ def error_picture(
     picture = enlarged(picture, times)
     for cut, joined, colour in ((labels, gold, SPLIT), (gold, labels, MERGE)):
         edge = np.zeros(picture.shape[:2], bool)
-        large = [enlarged(one, times) for one in (cut, joined, gold)]
+        one, two, truth = (enlarged(array, times) for array in (cut, joined, gold))
         for axis, (here, _) in enumerate(NEXT):
-            edge[here] |= error_borders(*large, axis)
+            edge[here] |= error_borders(one, two, truth, axis)
         picture = outlined(picture, thickened(edge, 2), colour)
     return picture
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 RGB = tuple[float, float, float]
 
 # Pixels and their next ones, along rows and along columns.
-NEXT = ((np.s_[:-1], np.s_[1:]), (np.s_[:, :-1], np.s_[:, 1:]))
+NEXT: tuple[tuple[Any, Any], ...] = ((np.s_[:-1], np.s_[1:]), (np.s_[:, :-1], np.s_[:, 1:]))
 
 
 def grey(plane: NDArray[Any]) -> NDArray[np.float64]:

@@ -271,12 +271,12 @@ def test_shares_of_the_error_map_sum_to_the_vi():
 
 def test_error_picture_paints_what_is_wrong():
     table = contingency(LABELS, GOLD)
-    picture = error_picture(np.zeros((2, 6)), LABELS, GOLD, table, wanted=60)
+    picture = error_picture(np.zeros((2, 6)), LABELS, GOLD, table, side=60)
     assert picture.shape == (20, 60, 3)
     assert picture[5, 5, 2] > picture[5, 5, 0], "false split is blue"
     assert picture[15, 5, 0] > picture[15, 5, 2], "false merge is orange"
     assert picture[15, 55].max() == 0, "nothing is known there"
-    perfect = error_picture(np.zeros((2, 6)), GOLD, GOLD, contingency(GOLD, GOLD), wanted=60)
+    perfect = error_picture(np.zeros((2, 6)), GOLD, GOLD, contingency(GOLD, GOLD), side=60)
     assert perfect.max() == 0
 
 

@@ -15,21 +15,29 @@ from napari_agglo.agglomeration._adjacency import (
 )
 from napari_agglo.agglomeration._agglomerate import (
     Merges,
+    RescoringState,
     agglomerate,
     merge_greedily,
     policy_scoring,
     start_rescoring,
 )
 from napari_agglo.agglomeration._merge_tree import Heritage, MergeTree
-from napari_agglo.agglomeration._rescoring import enter_edges, merge_pair, remove_edge
+from napari_agglo.agglomeration._rescoring import (
+    EdgeQueue,
+    enter_edges,
+    merge_pair,
+    remove_edge,
+)
 
 __all__ = [
     "HEAD",
     "NEXT",
     "Adjacency",
+    "EdgeQueue",
     "Heritage",
     "MergeTree",
     "Merges",
+    "RescoringState",
     "agglomerate",
     "attach",
     "contract",

@@ -20,10 +20,11 @@ from napari_agglo._numba.hash_tables import pair_hash
 
 
 class Adjacency(NamedTuple):
-    """The arrays of a graph under contraction, in the order in which kernels take them.
+    """A graph under contraction.
 
-    Kernels get them one by one, ``kernel(*graph)``: a tuple of arrays costs a reference count for
-    each access, which made the merge loop half as fast.
+    Invariants: two nodes have one living edge at most, and no edge joins a node to itself. Every
+    living edge is in the lists of both its nodes, in ascending order of edges at first, and in the
+    table. Each access to a field costs a reference count: kernels unpack the tuple before a loop.
     """
 
     ends: NDArray[np.int32]  # (edges, 2): the node at each end; -1 at both for an edge that is gone
@@ -76,13 +77,14 @@ def link(edges: NDArray[np.int64], n_nodes: int, records: NDArray[np.void]) -> A
         kept=np.empty(n_nodes, np.int32),
         absorbed=np.empty(n_nodes, np.int32),
     )
-    _link_all(graph.ends, graph.links, graph.nodes, graph.table, graph.filled)
+    _link_all(graph)
     return graph
 
 
 @kernel
-def _link_all(ends: Any, links: Any, nodes: Any, table: Any, filled: Any) -> None:
+def _link_all(adjacency: Adjacency) -> None:
     """Build all lists and the table. No bounds checking."""
+    ends, links, nodes, table, filled, _, _ = adjacency
     # Backwards, so that each list comes out in ascending order of edges.
     for edge in range(ends.shape[0] - 1, -1, -1):
         for side in range(2):
@@ -130,7 +132,7 @@ def _fill_table(ends: Any, table: Any, filled: Any) -> None:
 
 @inlined
 def _find_or_enter(u: Any, v: Any, edge: Any, ends: Any, table: Any, filled: Any) -> Any:
-    """Edge between `u` and `v` if there is one; else enter `edge` as that and return -1.
+    """Return the edge between `u` and `v` if there is one; else enter `edge` for it, return -1.
 
     A slot holds 31 more bits of the hash above the edge, so that another pair's edge is hardly ever
     fetched; whether it is this pair's is then read off the edge itself.
@@ -153,8 +155,10 @@ def _find_or_enter(u: Any, v: Any, edge: Any, ends: Any, table: Any, filled: Any
 
 
 @inlined
-def find_edge(u: Any, v: Any, ends: Any, table: Any) -> Any:
-    """Edge between `u` and `v`, or -1."""
+def find_edge(u: Any, v: Any, adjacency: Adjacency) -> Any:
+    """Return the edge between `u` and `v`, or -1."""
+    ends = adjacency.ends
+    table = adjacency.table
     mixed = pair_hash(min(u, v), max(u, v))
     mark = mixed >> 32 << 32
     mask = table.size - 1
@@ -171,24 +175,26 @@ def find_edge(u: Any, v: Any, ends: Any, table: Any) -> Any:
 
 
 @inlined
-def attach(edge: Any, u: Any, v: Any, ends: Any, links: Any, nodes: Any) -> None:
-    """Let `edge`, which is free, lie between `u` and `v` until it is contracted, the next thing."""
-    ends[edge, 0] = u
-    ends[edge, 1] = v
-    _push(links, nodes, 2 * edge, u)
-    _push(links, nodes, 2 * edge + 1, v)
+def attach(edge: Any, u: Any, v: Any, adjacency: Adjacency) -> None:
+    """Put `edge`, which is free, between `u` and `v`, to be contracted at once.
+
+    The table does not learn of it: until then nobody looks the pair up.
+    """
+    adjacency.ends[edge, 0] = u
+    adjacency.ends[edge, 1] = v
+    _push(adjacency.links, adjacency.nodes, 2 * edge, u)
+    _push(adjacency.links, adjacency.nodes, 2 * edge + 1, v)
 
 
 @inlined
-def contract(
-    edge: Any, ends: Any, links: Any, nodes: Any, table: Any, filled: Any, kept: Any, absorbed: Any
-) -> Any:
+def contract(edge: Any, adjacency: Adjacency) -> Any:
     """Merge the two nodes of `edge`; return (survivor, gone, number of parallel edges merged).
 
     The edge goes. Every other edge of the node that goes is moved to the survivor, or, where the
-    survivor has an edge to the same neighbour, absorbed by that one: `kept` and `absorbed` say
-    which, for the caller to merge what belongs to them.
+    survivor has an edge to the same neighbour, absorbed by that one: the first entries of `kept`
+    and `absorbed` name these edges, for the caller to merge their data.
     """
+    ends, links, nodes, table, filled, kept, absorbed = adjacency
     survivor = np.int64(ends[edge, 0])
     gone = np.int64(ends[edge, 1])
     _take_out(links, nodes, 2 * edge, survivor)
@@ -197,6 +203,7 @@ def contract(
     ends[edge, 1] = -1
     if nodes[survivor, DEGREE] < nodes[gone, DEGREE]:
         survivor, gone = gone, survivor
+    # Every edge that moves may take a slot. At least a quarter stays empty, so that searches end.
     if 4 * (filled[0] + nodes[gone, DEGREE]) > 3 * table.size:
         _fill_table(ends, table, filled)
     n_parallel = 0
@@ -206,6 +213,7 @@ def contract(
         moved = half >> 1
         side = half & 1
         neighbour = np.int64(ends[moved, 1 - side])
+        # The old entry of `moved` stays behind: its edge now has other ends, or none.
         found = _find_or_enter(survivor, neighbour, moved, ends, table, filled)
         if found < 0:
             ends[moved, side] = survivor

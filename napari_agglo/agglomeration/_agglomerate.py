@@ -10,10 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from napari_agglo._progress import ProgressCallback, report
-from napari_agglo.agglomeration._adjacency import edge_records, link
-from napari_agglo.agglomeration._mean import mean_queue, merge_by_mean
+from napari_agglo.agglomeration._adjacency import Adjacency, edge_records, link
+from napari_agglo.agglomeration._mean import MeanQueue, mean_queue, merge_by_mean
 from napari_agglo.agglomeration._merge_tree import MergeTree
-from napari_agglo.agglomeration._rescoring import edge_queue, fill_queue, merge_by_rescoring
+from napari_agglo.agglomeration._rescoring import (
+    EdgeQueue,
+    edge_queue,
+    fill_queue,
+    merge_by_rescoring,
+)
 from napari_agglo.errors import InvalidInput, SetOption, is_whole
 from napari_agglo.features import FeatureState, feature_state
 from napari_agglo.graph import RegionGraph, as_graph
@@ -145,19 +150,22 @@ def merge_greedily(
     asked = policy_scoring(graph, policy)
     if asked.kind == MEAN and not rescore:
         column = asked.parameter
-        return _run(graph, merge_by_mean, *mean_state(graph, edges, forbidden, column), progress)
-    return _run(
-        graph, merge_by_rescoring, *rescoring_state(graph, edges, forbidden, policy), progress
-    )
+        return _run(graph, merge_by_mean, mean_state(graph, edges, forbidden, column), progress)
+    state = rescoring_state(graph, edges, forbidden, policy)
+    return _run(graph, merge_by_rescoring, state, progress)
 
 
-State = tuple[tuple[Any, ...], NDArray[np.int32]]
+# What the loops take: records, and at the end the id of the region of each node.
+MeanState = tuple[Adjacency, MeanQueue, NDArray[np.int32]]
+RescoringState = tuple[
+    Adjacency, EdgeQueue, NDArray[np.int64], Scoring, FeatureState, NDArray[np.int32]
+]
 
 
 def mean_state(
     graph: RegionGraph, edges: NDArray[np.int64], forbidden: NDArray[np.bool_], column: int
-) -> State:
-    """Return what `merge_by_mean` starts from, and the id of the region of each node.
+) -> MeanState:
+    """Return the state that `merge_by_mean` starts from.
 
     `column` is that of the sum of the cue in the rows of the boundaries.
     """
@@ -168,13 +176,13 @@ def mean_state(
         sums[:, 1] += 2 * graph.boundaries[:, axis]
     adjacency = link(edges, graph.n_regions + 1, records)
     ids = np.arange(graph.n_regions + 1, dtype=np.int32)
-    return (*adjacency, *mean_queue(records, forbidden)), ids
+    return adjacency, mean_queue(records, forbidden), ids
 
 
 def rescoring_state(
     graph: RegionGraph, edges: NDArray[np.int64], forbidden: NDArray[np.bool_], policy: Policy
-) -> State:
-    """Return what `merge_by_rescoring` starts from, and the id of the region of each node."""
+) -> RescoringState:
+    """Return the state that `merge_by_rescoring` starts from."""
     rows = np.zeros((len(edges), graph.layout.boundary_width), np.int64)
     rows[: graph.n_boundaries] = graph.boundaries
     features = policy_features(policy)
@@ -219,22 +227,21 @@ def start_rescoring(
     queued: NDArray[np.int64],
     asked: Scoring,
     features: FeatureState,
-) -> State:
-    """Return linked lists and a queue of the edges `queued`, with all that the kernels need."""
+) -> RescoringState:
+    """Return the adjacency of `edges` and a queue of those `queued`, with all else for a loop."""
     n_nodes = len(features.regions)
     adjacency = link(edges, n_nodes, edge_records(len(edges)))
     ids = np.arange(n_nodes, dtype=np.int32)
     queue = edge_queue(forbidden)
-    fill_queue(queued, *queue, adjacency.ends, ids, *asked, *features)
+    fill_queue(queued, queue, adjacency.ends, ids, asked, features)
     touched = np.empty(n_nodes, np.int64)
-    return (*adjacency, *queue, touched, *asked, *features), ids
+    return adjacency, queue, touched, asked, features, ids
 
 
 def _run(
     graph: RegionGraph,
     step: Callable[..., int],
     state: tuple[Any, ...],
-    ids: NDArray[np.int32],
     progress: ProgressCallback | None,
 ) -> Merges:
     """Run a merge loop to its end, a slice at a time."""
@@ -247,7 +254,7 @@ def _run(
         report(progress, "agglomerate", done, most)
         stop = min(done + _SLICE, most)
         before = done
-        done = step(*state, ids, winners, losers, priorities, done, stop)
+        done = step(*state, winners, losers, priorities, done, stop)
         if done == before:
             break
     report(progress, "agglomerate", most, most)

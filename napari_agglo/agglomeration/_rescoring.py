@@ -1,10 +1,10 @@
 """Agglomeration by any policy: after a merge, every boundary of the new region is scored anew.
 
 Strategy: statistics are rows; a merge adds the rows of the two regions and of the boundaries that
-become one, and then asks the policy about every boundary of the region that came out. The queue is
-a binary heap of edges in which each edge knows its place, so that a change moves it there and the
-heap never holds a stale entry. It is ordered by (priority, smaller id, larger id): all boundaries
-whose ids a merge changes belong to the new region, so they are entered anew, one at a time.
+become one, and then lets the policy score every boundary of the new region. The queue is a binary
+heap of edges in which each edge knows its place, so that a change moves it there and the heap never
+holds a stale entry. It is ordered by (priority, smaller id, larger id): all boundaries whose ids a
+merge changes belong to the new region, so they are entered anew, one at a time.
 """
 
 from __future__ import annotations
@@ -15,17 +15,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from napari_agglo._numba import inlined, kernel
-from napari_agglo.agglomeration._adjacency import HEAD, NEXT, contract
-from napari_agglo.features import fill_edge, fill_node
+from napari_agglo.agglomeration._adjacency import HEAD, NEXT, Adjacency, contract
+from napari_agglo.features import NDIM, FeatureState, fill_edge, fill_node
 from napari_agglo.graph import merge_boundaries, merge_regions
-from napari_agglo.policy import CHUNK, score_chunk
+from napari_agglo.policy import CHUNK, Scoring, score_chunk
 
-# Boundaries to ask a policy about between two looks at the world: a twentieth of a second or so.
-_ASKED = 20_000
+# Boundaries to score between two returns to Python: a twentieth of a second or so.
+_SCORED = 20_000
 
 
 class EdgeQueue(NamedTuple):
-    """An indexed heap of edges, in the order in which kernels take its arrays."""
+    """An indexed heap of edges: those that wait to be merged, the lowest priority first.
+
+    Invariants: ``heap[place[edge]] == edge`` for each edge in the heap, and ``place[edge] == -1``
+    for every other one. Forbidden edges and those that are gone are not in the heap; a priority of
+    infinity marks the forbidden ones.
+    """
 
     priority: NDArray[np.float64]  # of each edge; inf where a merge is forbidden
     ties: NDArray[np.int64]  # (smaller id, larger id) of its regions as one number
@@ -48,7 +53,7 @@ def edge_queue(forbidden: NDArray[np.bool_]) -> EdgeQueue:
 
 @inlined
 def _ids_of(ends: Any, ids: Any, edge: Any) -> Any:
-    """(smaller id, larger id) of the regions on both sides."""
+    """Return (smaller id, larger id) of the regions on both sides."""
     a = np.int64(ids[ends[edge, 0]])
     b = np.int64(ids[ends[edge, 1]])
     return min(a, b), max(a, b)
@@ -56,15 +61,16 @@ def _ids_of(ends: Any, ids: Any, edge: Any) -> Any:
 
 @inlined
 def _comes_before(edge: Any, other: Any, priority: Any, ties: Any) -> Any:
-    """Whether `edge` is to be merged before `other`."""
+    """Tell whether `edge` is to be merged before `other`."""
     if priority[edge] != priority[other]:
         return priority[edge] < priority[other]
     return ties[edge] < ties[other]
 
 
 @inlined
-def _settle(edge: Any, at: Any, priority: Any, ties: Any, heap: Any, place: Any, size: Any) -> None:
+def _settle(edge: Any, at: Any, queue: EdgeQueue) -> None:
     """Put `edge`, whose place `at` is free, where it belongs."""
+    priority, ties, heap, place, size = queue
     while at > 0:
         above = (at - 1) >> 1
         if not _comes_before(edge, heap[above], priority, ties):
@@ -88,36 +94,33 @@ def _settle(edge: Any, at: Any, priority: Any, ties: Any, heap: Any, place: Any,
 
 
 @inlined
-def remove_edge(edge: Any, priority: Any, ties: Any, heap: Any, place: Any, size: Any) -> None:
+def remove_edge(edge: Any, queue: EdgeQueue) -> None:
     """Take `edge` out of the heap, if it is there."""
-    at = np.int64(place[edge])
+    at = np.int64(queue.place[edge])
     if at < 0:
         return
-    place[edge] = -1
-    size[0] -= 1
-    if at < size[0]:
-        _settle(heap[size[0]], at, priority, ties, heap, place, size)
+    queue.place[edge] = -1
+    queue.size[0] -= 1
+    if at < queue.size[0]:
+        _settle(queue.heap[queue.size[0]], at, queue)
 
 
 @inlined
 def enter_edges(
-    edges: Any, n: Any, priority: Any, ties: Any, heap: Any, place: Any, size: Any,
-    ends: Any, ids: Any,
-    kind: Any, parameter: Any, roots: Any, nodes: Any, thresholds: Any, values: Any, weights: Any,
-    in_bag: Any, group: Any, rows: Any, owners: Any, which: Any, counts: Any, scores: Any,
-    regions: Any, boxes: Any, boundaries: Any, layout: Any, quantiles: Any, scale: Any,
-    node_block: Any, edge_block: Any, entropy: Any, axis: Any,
-) -> None:  # fmt: skip
+    edges: Any,
+    n: Any,
+    queue: EdgeQueue,
+    ends: Any,
+    ids: Any,
+    scoring: Scoring,
+    features: FeatureState,
+) -> None:
     """Score the first `n` of `edges` and put each, new or known, where it belongs in the heap."""
+    priority, ties, _, place, size = queue
+    scores = scoring.scores
     for start in range(0, n, CHUNK):
         m = min(CHUNK, n - start)
-        score_chunk(
-            edges, start, m, ends, ids,
-            kind, parameter, roots, nodes, thresholds, values, weights,
-            in_bag, group, rows, owners, which, counts, scores,
-            regions, boxes, boundaries, layout, quantiles, scale,
-            node_block, edge_block, entropy, axis,
-        )  # fmt: skip
+        score_chunk(edges, start, m, ends, ids, scoring, features)
         for k in range(m):
             edge = edges[start + k]
             low, high = _ids_of(ends, ids, edge)
@@ -127,62 +130,57 @@ def enter_edges(
             if at < 0:
                 at = size[0]
                 size[0] += 1
-            _settle(edge, at, priority, ties, heap, place, size)
+            _settle(edge, at, queue)
 
 
 @kernel
 def fill_queue(
-    touched: Any, priority: Any, ties: Any, heap: Any, place: Any, size: Any, ends: Any, ids: Any,
-    kind: Any, parameter: Any, roots: Any, nodes: Any, thresholds: Any, values: Any, weights: Any,
-    in_bag: Any, group: Any, rows: Any, owners: Any, which: Any, counts: Any, scores: Any,
-    regions: Any, boxes: Any, boundaries: Any, layout: Any, quantiles: Any, scale: Any,
-    node_block: Any, edge_block: Any, entropy: Any, axis: Any,
-) -> None:  # fmt: skip
-    """Score all edges in `touched` and queue them. No bounds checking."""
-    enter_edges(
-        touched, touched.size, priority, ties, heap, place, size, ends, ids,
-        kind, parameter, roots, nodes, thresholds, values, weights,
-        in_bag, group, rows, owners, which, counts, scores,
-        regions, boxes, boundaries, layout, quantiles, scale,
-        node_block, edge_block, entropy, axis,
-    )  # fmt: skip
+    edges: Any, queue: EdgeQueue, ends: Any, ids: Any, scoring: Scoring, features: FeatureState
+) -> None:
+    """Score all `edges` and queue them. No bounds checking."""
+    enter_edges(edges, edges.size, queue, ends, ids, scoring, features)
 
 
 @inlined
 def merge_pair(
-    edge: Any, winner: Any, touched: Any,
-    ends: Any, links: Any, lists: Any, table: Any, filled: Any, kept: Any, absorbed: Any,
-    priority: Any, ties: Any, heap: Any, place: Any, size: Any, ids: Any,
-    regions: Any, boxes: Any, boundaries: Any, layout: Any, quantiles: Any, scale: Any,
-    node_block: Any, edge_block: Any, entropy: Any, axis: Any,
-) -> Any:  # fmt: skip
+    edge: Any,
+    winner: Any,
+    touched: Any,
+    adjacency: Adjacency,
+    queue: EdgeQueue,
+    ids: Any,
+    features: FeatureState,
+) -> Any:
     """Merge the regions of `edge`, which is not queued; return survivor, gone and two counts.
 
-    All that is known of the two regions and of their boundaries is added up. The counts are of the
-    edges absorbed by parallel ones and of the boundaries of the new region that the policy must be
-    asked about, the first of `touched`.
+    The statistics of the two regions and of their boundaries are added up. The counts are of the
+    edges absorbed by parallel ones and of the boundaries of the new region that the policy must
+    score, the first of `touched`: all of them, for a merge changes their features and their ids.
     """
-    survivor, gone, n_parallel = contract(edge, ends, links, lists, table, filled, kept, absorbed)
+    links, lists, kept, absorbed = (
+        adjacency.links,
+        adjacency.nodes,
+        adjacency.kept,
+        adjacency.absorbed,
+    )
+    priority = queue.priority
+    regions, boxes, boundaries = features.regions, features.boxes, features.boundaries
+    learned = features.node_block.size > 0
+    survivor, gone, n_parallel = contract(edge, adjacency)
     ids[survivor] = winner
-    merge_regions(regions, boxes, survivor, gone, boundaries, edge, layout[0])
+    merge_regions(regions, boxes, survivor, gone, boundaries, edge, features.layout[NDIM])
     for k in range(n_parallel):
         into = np.int64(kept[k])
         other = np.int64(absorbed[k])
         merge_boundaries(boundaries, into, other)
-        remove_edge(other, priority, ties, heap, place, size)
+        remove_edge(other, queue)
         if priority[other] == np.inf:  # what is forbidden to a part is forbidden to the whole
-            remove_edge(into, priority, ties, heap, place, size)
+            remove_edge(into, queue)
             priority[into] = np.inf
-        elif node_block.size > 0:
-            fill_edge(
-                into, regions, boxes, boundaries, layout, quantiles, scale,
-                node_block, edge_block, entropy, axis,
-            )  # fmt: skip
-    if node_block.size > 0:
-        fill_node(
-            survivor, regions, boxes, boundaries, layout, quantiles, scale,
-            node_block, edge_block, entropy, axis,
-        )  # fmt: skip
+        elif learned:
+            fill_edge(into, features)
+    if learned:
+        fill_node(survivor, features)
     n = 0
     half = np.int64(lists[survivor, HEAD])
     while half >= 0:
@@ -195,40 +193,34 @@ def merge_pair(
 
 @kernel
 def merge_by_rescoring(
-    ends: Any, links: Any, lists: Any, table: Any, filled: Any, kept: Any, absorbed: Any,
-    priority: Any, ties: Any, heap: Any, place: Any, size: Any, touched: Any,
-    kind: Any, parameter: Any, roots: Any, nodes: Any, thresholds: Any, values: Any, weights: Any,
-    in_bag: Any, group: Any, rows: Any, owners: Any, which: Any, counts: Any, scores: Any,
-    regions: Any, boxes: Any, boundaries: Any, layout: Any, quantiles: Any, scale: Any,
-    node_block: Any, edge_block: Any, entropy: Any, axis: Any,
-    ids: Any, winners: Any, losers: Any, priorities: Any, done: Any, stop: Any,
-) -> Any:  # fmt: skip
+    adjacency: Adjacency,
+    queue: EdgeQueue,
+    touched: Any,
+    scoring: Scoring,
+    features: FeatureState,
+    ids: Any,
+    winners: Any,
+    losers: Any,
+    priorities: Any,
+    done: Any,
+    stop: Any,
+) -> Any:
     """Do merges `done` to `stop` - 1; return how many are done in all, fewer when none is left.
 
-    No bounds checking is performed. The first line is an `Adjacency`, then come an `EdgeQueue`, a
-    buffer for the edges of a node, a `Scoring` and a `FeatureState`; `ids` holds the id of the
-    region of each node. All of them hold the state between two calls. Returns early, too, when it
-    has asked the policy about very many boundaries, so that a cancel is noticed.
+    No bounds checking is performed. `touched` is a buffer for the edges of a node, `ids` the id of
+    the region of each node. The arrays hold the whole state between two calls. Returns early, too,
+    when it has scored very many boundaries, so that a cancel is noticed.
     """
-    asked = 0
-    while done < stop and size[0] > 0 and asked < _ASKED:
+    ends = adjacency.ends
+    priority, _, heap, _, size = queue
+    scored = 0
+    while done < stop and size[0] > 0 and scored < _SCORED:
         edge = np.int64(heap[0])
         winners[done], losers[done] = _ids_of(ends, ids, edge)
         priorities[done] = priority[edge]
-        remove_edge(edge, priority, ties, heap, place, size)
-        _, _, _, n = merge_pair(
-            edge, winners[done], touched, ends, links, lists, table, filled, kept, absorbed,
-            priority, ties, heap, place, size, ids,
-            regions, boxes, boundaries, layout, quantiles, scale,
-            node_block, edge_block, entropy, axis,
-        )  # fmt: skip
+        remove_edge(edge, queue)
+        _, _, _, n = merge_pair(edge, winners[done], touched, adjacency, queue, ids, features)
         done += 1
-        asked += n
-        enter_edges(
-            touched, n, priority, ties, heap, place, size, ends, ids,
-            kind, parameter, roots, nodes, thresholds, values, weights,
-            in_bag, group, rows, owners, which, counts, scores,
-            regions, boxes, boundaries, layout, quantiles, scale,
-            node_block, edge_block, entropy, axis,
-        )  # fmt: skip
+        scored += n
+        enter_edges(touched, n, queue, ends, ids, scoring, features)
     return done

@@ -8,9 +8,10 @@ from napari_agglo.features._feature_map import (
     feature_state,
     feature_table,
 )
-from napari_agglo.features._kernels import FeatureState, assemble, fill_edge, fill_node
+from napari_agglo.features._kernels import NDIM, FeatureState, assemble, fill_edge, fill_node
 
 __all__ = [
+    "NDIM",
     "PRESETS",
     "FeatureMap",
     "FeatureState",

@@ -149,14 +149,14 @@ def feature_state(
         entropy=np.zeros((len(graph.regions), layout.n_cues)),
         axis=np.zeros((len(graph.regions), layout.ndim)),
     )
-    _fill_all(*state)
+    _fill_all(state)
     return state
 
 
 def feature_matrix(graph: RegionGraph, features: FeatureMap) -> NDArray[np.float32]:
     """Return the features of each boundary of `graph`, shape (m, features.width)."""
     out = np.zeros((graph.n_boundaries, features.width), np.float32)
-    _assemble_all(graph.edges, out, *feature_state(graph, features))
+    _assemble_all(graph.edges, out, feature_state(graph, features))
     return out
 
 
@@ -182,34 +182,18 @@ def feature_table(graph: RegionGraph, preset: str = "em") -> pd.DataFrame:
 
 
 @kernel
-def _fill_all(
-    regions: Any, boxes: Any, boundaries: Any, layout: Any, quantiles: Any, scale: Any,
-    node_block: Any, edge_block: Any, entropy: Any, axis: Any,
-) -> None:  # fmt: skip
-    """Read off every region and every boundary. No bounds checking."""
-    for node in range(1, regions.shape[0]):
-        fill_node(
-            node, regions, boxes, boundaries, layout, quantiles, scale,
-            node_block, edge_block, entropy, axis,
-        )  # fmt: skip
-    for edge in range(boundaries.shape[0]):
-        fill_edge(
-            edge, regions, boxes, boundaries, layout, quantiles, scale,
-            node_block, edge_block, entropy, axis,
-        )  # fmt: skip
+def _fill_all(features: FeatureState) -> None:
+    """Compute the blocks of every region and every boundary. No bounds checking."""
+    for node in range(1, features.regions.shape[0]):
+        fill_node(node, features)
+    for edge in range(features.boundaries.shape[0]):
+        fill_edge(edge, features)
 
 
 @kernel
-def _assemble_all(
-    edges: Any, out: Any,
-    regions: Any, boxes: Any, boundaries: Any, layout: Any, quantiles: Any, scale: Any,
-    node_block: Any, edge_block: Any, entropy: Any, axis: Any,
-) -> None:  # fmt: skip
+def _assemble_all(edges: Any, out: Any, features: FeatureState) -> None:
     """Write the features of each edge to its row of `out`. No bounds checking."""
     for edge in range(edges.shape[0]):
         u = edges[edge, 0]
         v = edges[edge, 1]
-        assemble(
-            edge, u, v, u, v, out, edge, regions, boxes, boundaries, layout, quantiles, scale,
-            node_block, edge_block, entropy, axis,
-        )  # fmt: skip
+        assemble(edge, u, v, u, v, out, edge, features)

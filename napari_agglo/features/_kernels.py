@@ -15,14 +15,22 @@ from numpy.typing import NDArray
 
 from napari_agglo._numba import inlined
 
+# Places in `FeatureState.layout`. The last three say what the preset takes of a cue.
+NDIM, N_CUES, POWERS, BINS, HISTOGRAM, N_QUANTILES, ORIENTATION = range(7)
+
 
 class FeatureState(NamedTuple):
-    """Rows of statistics and what was read off them, in the order in which kernels take them."""
+    """Rows of statistics and the features read off them.
 
-    regions: NDArray[np.int64]
-    boxes: NDArray[np.int32]
-    boundaries: NDArray[np.int64]
-    layout: NDArray[np.int64]  # ndim, cues, powers, bins, histogram?, quantiles, orientation?
+    Invariant: between two merges, the blocks, entropies and axes of all regions and boundaries are
+    those of their present rows. Whoever changes a row calls `fill_node` or `fill_edge` for it.
+    A policy that reads no features has empty blocks, and nothing is filled.
+    """
+
+    regions: NDArray[np.int64]  # (nodes, columns of the layout of the graph)
+    boxes: NDArray[np.int32]  # (nodes, 2, ndim)
+    boundaries: NDArray[np.int64]  # (edges, columns): faces by axis, then sums of the cues
+    layout: NDArray[np.int64]  # (7,): see above
     quantiles: NDArray[np.float64]
     scale: NDArray[np.float64]  # (2, ndim): spacing, and area of a face across each axis
     node_block: NDArray[np.float32]  # (nodes, block width)
@@ -37,8 +45,8 @@ def _fill_block(
 ) -> None:
     """Write moments, quantiles and histogram of each cue from ``rows[row]`` to ``out[row]``."""
     at = 0
-    bins = layout[3]
-    for _ in range(layout[1]):
+    bins = layout[BINS]
+    for _ in range(layout[N_CUES]):
         n = float(count)
         mean = square = cube = fourth = 0.0
         if count > 0:
@@ -55,7 +63,8 @@ def _fill_block(
         out[row, at + 2] = third / 16581375.0
         out[row, at + 3] = max(quartic, 0.0) / 4228250625.0
         at += 4
-        first = column + layout[2]
+        first = column + layout[POWERS]
+        # Quantiles ascend, so that bin `k` and the pixels `below` it only move on.
         below = np.int64(0)
         k = 0
         for q in range(quantiles.size):
@@ -67,46 +76,57 @@ def _fill_block(
             part = (wanted - below) / here if here > 0 else 0.0
             out[row, at] = (k + min(max(part, 0.0), 1.0)) / bins
             at += 1
-        if layout[4] > 0:
+        if layout[HISTOGRAM] > 0:
             for k in range(bins):
                 out[row, at] = rows[row, first + k] / n if count > 0 else 0.0
                 at += 1
-        column += layout[2] + bins
+        column += layout[POWERS] + bins
 
 
 @inlined
-def fill_edge(
-    edge: Any, regions: Any, boxes: Any, boundaries: Any, layout: Any, quantiles: Any, scale: Any,
-    node_block: Any, edge_block: Any, entropy: Any, axis: Any,
-) -> None:  # fmt: skip
-    """Read the block of a boundary off its row."""
+def _first_cue(ndim: Any) -> Any:
+    """Return the column of the first cue in the row of a region.
+
+    Before it stand the count, four numbers for each axis and the products of each pair of axes; see
+    `napari_agglo.graph.Layout`.
+    """
+    return 1 + 4 * ndim + ndim * (ndim + 1) // 2
+
+
+@inlined
+def fill_edge(edge: Any, features: FeatureState) -> None:
+    """Compute the block of a boundary from its row."""
+    boundaries = features.boundaries
+    layout = features.layout
+    ndim = layout[NDIM]
     faces = np.int64(0)
-    for a in range(layout[0]):
+    for a in range(ndim):
         faces += boundaries[edge, a]
-    _fill_block(boundaries, edge, layout[0], 2 * faces, layout, quantiles, edge_block)
+    # A face adds the pixels on both of its sides to the sums.
+    _fill_block(boundaries, edge, ndim, 2 * faces, layout, features.quantiles, features.edge_block)
 
 
 @inlined
-def fill_node(
-    node: Any, regions: Any, boxes: Any, boundaries: Any, layout: Any, quantiles: Any, scale: Any,
-    node_block: Any, edge_block: Any, entropy: Any, axis: Any,
-) -> None:  # fmt: skip
-    """Read the block, the entropies and, if wanted, the principal axis of a region off its row."""
-    ndim = layout[0]
-    column = 1 + 4 * ndim + ndim * (ndim + 1) // 2
+def fill_node(node: Any, features: FeatureState) -> None:
+    """Compute the block, the entropies and, if wanted, the principal axis of a region."""
+    regions = features.regions
+    layout = features.layout
+    entropy = features.entropy
+    ndim = layout[NDIM]
+    column = _first_cue(ndim)
     count = regions[node, 0]
-    _fill_block(regions, node, column, count, layout, quantiles, node_block)
-    bins = layout[3]
-    for cue in range(layout[1]):
+    _fill_block(regions, node, column, count, layout, features.quantiles, features.node_block)
+    bins = layout[BINS]
+    for cue in range(layout[N_CUES]):
         total = 0.0
         for k in range(bins):
-            h = regions[node, column + layout[2] + k]
+            h = regions[node, column + layout[POWERS] + k]
             if h > 0:
                 total += h * math.log2(h)
         entropy[node, cue] = math.log2(count) - total / count if count > 0 else 0.0
-        column += layout[2] + bins
-    if layout[6] > 0 and count > 0:
-        _principal_axis(node, regions, ndim, scale, axis)
+        column += layout[POWERS] + bins
+    if layout[ORIENTATION] > 0 and count > 0:
+        _principal_axis(node, regions, ndim, features.scale, features.axis)
 
 
 @inlined
@@ -160,14 +180,27 @@ def _angle(cosine: Any, known: Any) -> Any:
 
 @inlined
 def assemble(
-    edge: Any, u: Any, v: Any, id_u: Any, id_v: Any, out: Any, at: Any,
-    regions: Any, boxes: Any, boundaries: Any, layout: Any, quantiles: Any, scale: Any,
-    node_block: Any, edge_block: Any, entropy: Any, axis: Any,
-) -> None:  # fmt: skip
-    """Write the features of the boundary `edge` of nodes `u` and `v` to ``out[at]``."""
-    ndim = layout[0]
-    n_cues = layout[1]
-    bins = layout[3]
+    edge: Any, u: Any, v: Any, id_u: Any, id_v: Any, out: Any, at: Any, features: FeatureState
+) -> None:
+    """Write the features of the boundary `edge` of nodes `u` and `v` to ``out[at]``.
+
+    Strategy: the order of the columns is that of `FeatureMap.names`. Copy the blocks of the two
+    regions and of the boundary; compare the moments and histograms of the regions, cue by cue; then
+    write sizes and areas, and angles if the preset has them.
+    """
+    regions = features.regions
+    boundaries = features.boundaries
+    layout = features.layout
+    scale = features.scale
+    node_block = features.node_block
+    edge_block = features.edge_block
+    entropy = features.entropy
+    axis = features.axis
+    ndim = layout[NDIM]
+    n_cues = layout[N_CUES]
+    bins = layout[BINS]
+    # The smaller region comes first, of equal ones that of the smaller id: what comes out does not
+    # depend on which node is called u.
     if (regions[v, 0], id_v) < (regions[u, 0], id_u):
         u, v = v, u
     width = node_block.shape[1]
@@ -177,7 +210,7 @@ def assemble(
         out[at, 2 * width + k] = edge_block[edge, k]
     column = 3 * width
     each = width // n_cues
-    histogram = 1 + 4 * ndim + ndim * (ndim + 1) // 2 + layout[2]
+    histogram = _first_cue(ndim) + layout[POWERS]
     size_u = float(regions[u, 0])
     size_v = float(regions[v, 0])
     for cue in range(n_cues):
@@ -189,10 +222,11 @@ def assemble(
             share = regions[u, histogram + k] / size_u + regions[v, histogram + k] / size_v
             if share > 0:
                 mixed -= 0.5 * share * math.log2(0.5 * share)
+        # Jensen-Shannon: never negative, but for rounding.
         divergence = mixed - 0.5 * (entropy[u, cue] + entropy[v, cue])
         out[at, column + 4] = max(divergence, 0.0)
         column += 5
-        histogram += layout[2] + bins
+        histogram += layout[POWERS] + bins
     area = 0.0
     surface_u = 0.0
     surface_v = 0.0
@@ -205,7 +239,7 @@ def assemble(
     out[at, column + 2] = math.log2(area) if area > 0 else 0.0
     out[at, column + 3] = area / surface_u if surface_u > 0 else 0.0
     out[at, column + 4] = area / surface_v if surface_v > 0 else 0.0
-    if layout[6] == 0:
+    if layout[ORIENTATION] == 0:
         return
     dot = 0.0
     to_u = 0.0

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from napari_agglo.agglomeration import policy_scoring, start_rescoring
+from napari_agglo.agglomeration import RescoringState, policy_scoring, start_rescoring
 from napari_agglo.features import FeatureMap, feature_matrix, feature_state
 from napari_agglo.graph import RegionGraph
 from napari_agglo.learning._collect import (
@@ -17,6 +17,8 @@ from napari_agglo.learning._collect import (
     EXAMPLES,
     LEFT,
     MERGES,
+    Cells,
+    Room,
     collect_loose,
     collect_strict,
 )
@@ -154,14 +156,12 @@ class Lesson:
     ) -> Examples:
         """Agglomerate to A*, noting what the policy suggests on the way, or nearly suggests."""
         labels = boundary_labels(self.graph.edges, self.assigned)
-        state, ids = self._start(features, policy, in_bag, labels != 0, np.zeros(len(labels), bool))
+        state = self._start(features, policy, in_bag, labels != 0, np.zeros(len(labels), bool))
         tally = np.array([0, 0, (labels < 0).sum()], np.int64)
         assigned = self.assigned.copy()
         return self._run(
             features,
-            lambda *room: bool(
-                collect_strict(*state, ids, assigned, labels, near_misses, *room, tally)  # type: ignore[call-arg]
-            ),
+            lambda room: bool(collect_strict(*state, assigned, labels, near_misses, room)),
             tally,
             int(tally[LEFT]),
             tell,
@@ -173,12 +173,12 @@ class Lesson:
         """Agglomerate to the end, noting what each merge does to the Rand index."""
         known: NDArray[np.bool_] = np.any(self.assigned > 0, axis=0)
         usable = known[self.graph.edges[:, 0]] & known[self.graph.edges[:, 1]]
-        state, ids = self._start(features, policy, in_bag, usable, ~usable)
+        state = self._start(features, policy, in_bag, usable, ~usable)
         tally = np.zeros(3, np.int64)
         cells = self._cells()
         return self._run(
             features,
-            lambda *room: bool(collect_loose(*state, ids, *cells, *room, tally)),  # type: ignore[call-arg]
+            lambda room: bool(collect_loose(*state, cells, room)),
             tally,
             int(known.sum()),
             tell,
@@ -191,7 +191,7 @@ class Lesson:
         in_bag: NDArray[np.uint8],
         queued: NDArray[np.bool_],
         forbidden: NDArray[np.bool_],
-    ) -> Any:
+    ) -> RescoringState:
         asked = policy_scoring(self.graph, policy, in_bag, self.group, features.width)
         state = feature_state(self.graph, features)
         return start_rescoring(self.graph.edges, forbidden, np.flatnonzero(queued), asked, state)
@@ -199,7 +199,7 @@ class Lesson:
     def _run(
         self,
         features: FeatureMap,
-        step: Callable[..., bool],
+        step: Callable[[Room], bool],
         tally: NDArray[np.int64],
         most: int,
         tell: Tell,
@@ -207,20 +207,22 @@ class Lesson:
         full: list[Examples] = []
         over = False
         while not over:
-            room = Examples(
+            room = Room(
                 np.zeros((_ROOM, features.width), np.float32),
                 np.zeros(_ROOM, np.int8),
                 np.zeros(_ROOM, np.int64),
+                tally,
             )
             before = sum(len(part) for part in full)
             tally[EXAMPLES] = 0
             while not over and tally[EXAMPLES] + AT_ONCE <= _ROOM:
                 tell(int(tally[MERGES]), most, before + int(tally[EXAMPLES]))
-                over = step(room.rows, room.labels, room.owners)
-            full.append(room.first(int(tally[EXAMPLES])))
+                over = step(room)
+            noted = Examples(room.rows, room.labels, room.owners)
+            full.append(noted.first(int(tally[EXAMPLES])))
         return joined(full, features.width)
 
-    def _cells(self) -> tuple[NDArray[Any], ...]:
+    def _cells(self) -> Cells:
         """Return overlaps as linked lists by node, sorted by gold segment, all golds in one."""
         rows, keys, counts, gold_of = [], [], [], []
         first = 0
@@ -239,7 +241,7 @@ class Lesson:
         following = np.arange(1, len(row) + 1)
         following[np.append(starts[1:], len(row)).astype(np.int64) - 1] = -1
         sums = np.zeros((len(self.tables), 3))
-        return head, following, key, count.copy(), np.concatenate(gold_of), sums
+        return Cells(head, following, key, count.copy(), np.concatenate(gold_of), sums)
 
 
 def lesson(graph: RegionGraph, golds: list[Any], mask: Any, first_owner: int) -> Lesson:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from napari_agglo._numba import inlined
 from napari_agglo._numba.hash_tables import uniform
-from napari_agglo.features import FeatureState, assemble
+from napari_agglo.features import NDIM, FeatureState, assemble
 from napari_agglo.policy._model import (
     CHUNK,
     FOREST,
@@ -30,7 +30,7 @@ from napari_agglo.policy._model import (
 
 
 class Scoring(NamedTuple):
-    """A policy as kernels take it: all of these, then the ten arrays of a `FeatureState`."""
+    """A policy as kernels take it: its kind, the arrays of its model, and buffers for a chunk."""
 
     kind: int
     parameter: int  # seed of a random policy, or column of the cue's sum for the mean
@@ -39,13 +39,13 @@ class Scoring(NamedTuple):
     thresholds: NDArray[np.float32]
     values: NDArray[np.float64]
     weights: NDArray[np.float64]
-    in_bag: NDArray[np.uint8]  # (trees, owners), or empty: ask all trees
-    group: NDArray[np.int64]  # of each node, with which the owner of a boundary is found
+    in_bag: NDArray[np.uint8]  # (trees, owners), or empty: every tree scores every boundary
+    group: NDArray[np.int64]  # of each node; two of them give the owner of a boundary
     rows: NDArray[np.float32]  # buffer: features of a chunk of boundaries
     owners: NDArray[np.int64]  # buffer
     which: NDArray[np.uint64]  # buffer
     counts: NDArray[np.int64]  # buffer
-    scores: NDArray[np.float64]  # buffer: what came out
+    scores: NDArray[np.float64]  # buffer: the priorities of the chunk
 
 
 def scoring(
@@ -84,7 +84,7 @@ def no_features(regions: Any, boxes: Any, boundaries: Any, ndim: int) -> Feature
     """Return rows of statistics for a policy that reads no features."""
     block = np.zeros((0, 0), np.float32)
     layout = np.zeros(7, np.int64)
-    layout[0] = ndim
+    layout[NDIM] = ndim
     numbers = np.zeros((0, 0))
     return FeatureState(
         regions, boxes, boundaries, layout, np.zeros(0), numbers, block, block, numbers, numbers
@@ -93,7 +93,10 @@ def no_features(regions: Any, boxes: Any, boundaries: Any, ndim: int) -> Feature
 
 @inlined
 def owner_of(group_u: Any, group_v: Any) -> Any:
-    """Which of two groups a boundary between them counts for; the same whichever is called u."""
+    """Return the group that a boundary between two groups counts for, in either order.
+
+    By parity, so that of all boundaries between neighbours about half go to each side.
+    """
     if group_u == group_v:
         return group_u
     return min(group_u, group_v) if (group_u + group_v) & 1 else max(group_u, group_v)
@@ -101,13 +104,20 @@ def owner_of(group_u: Any, group_v: Any) -> Any:
 
 @inlined
 def score_chunk(
-    edges: Any, start: Any, n: Any, ends: Any, ids: Any,
-    kind: Any, parameter: Any, roots: Any, nodes: Any, thresholds: Any, values: Any, weights: Any,
-    in_bag: Any, group: Any, rows: Any, owners: Any, which: Any, counts: Any, scores: Any,
-    regions: Any, boxes: Any, boundaries: Any, layout: Any, quantiles: Any, scale: Any,
-    node_block: Any, edge_block: Any, entropy: Any, axis: Any,
-) -> None:  # fmt: skip
-    """Write the priorities of ``edges[start : start + n]``, at most a chunk, to `scores`."""
+    edges: Any, start: Any, n: Any, ends: Any, ids: Any, scoring: Scoring, features: FeatureState
+) -> None:
+    """Write the priorities of ``edges[start : start + n]``, at most a chunk, to `scoring.scores`.
+
+    `ends` holds the nodes of each edge, `ids` the id of the region of each node.
+    """
+    kind = scoring.kind
+    parameter = scoring.parameter
+    scores = scoring.scores
+    rows = scoring.rows
+    owners = scoring.owners
+    in_bag = scoring.in_bag
+    boundaries = features.boundaries
+    ndim = features.layout[NDIM]
     for k in range(n):
         edge = edges[start + k]
         u = np.int64(ends[edge, 0])
@@ -118,19 +128,18 @@ def score_chunk(
             scores[k] = uniform(parameter, min(a, b), max(a, b))
         elif kind == MEAN:
             faces = np.int64(0)
-            for at in range(layout[0]):
+            for at in range(ndim):
                 faces += boundaries[edge, at]
+            # The same expression as in the loop of the mean, to the last bit.
             scores[k] = boundaries[edge, parameter] / (255.0 * (2 * faces))
         else:
-            assemble(
-                edge, u, v, a, b, rows, k, regions, boxes, boundaries, layout, quantiles, scale,
-                node_block, edge_block, entropy, axis,
-            )  # fmt: skip
+            assemble(edge, u, v, a, b, rows, k, features)
             if in_bag.size > 0:
-                owners[k] = owner_of(group[u], group[v])
+                owners[k] = owner_of(scoring.group[u], scoring.group[v])
     if kind == FOREST:
         forest_scores(
-            rows, n, owners, roots, nodes, thresholds, values, in_bag, which, counts, scores
-        )
+            rows, n, owners, scoring.roots, scoring.nodes, scoring.thresholds, scoring.values,
+            in_bag, scoring.which, scoring.counts, scores,
+        )  # fmt: skip
     elif kind == LOGISTIC:
-        logistic_scores(rows, n, weights, scores)
+        logistic_scores(rows, n, scoring.weights, scores)

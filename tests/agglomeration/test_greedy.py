@@ -101,18 +101,19 @@ def test_statistics_in_the_general_loop_are_those_of_the_merged_pixels(seed):
     graph = region_graph(labels, {"boundary": rng.random((4, 4, 3)), "b": rng.random((4, 4, 3))})
     policy = RandomPolicy(seed)
     stop = int(rng.integers(1, graph.n_regions))
-    state, ids = _agglomerate.rescoring_state(
+    state = _agglomerate.rescoring_state(
         graph, graph.edges, np.zeros(graph.n_boundaries, bool), policy
     )
+    adjacency, _, _, _, features, ids = state
     winners, losers = np.zeros((2, graph.n_regions), np.int64)
     priorities = np.zeros(graph.n_regions)
-    done = _agglomerate.merge_by_rescoring(*state, ids, winners, losers, priorities, 0, stop)
-    regions, boxes, rows = state[-10:-7]
+    done = _agglomerate.merge_by_rescoring(*state, winners, losers, priorities, 0, stop)
+    regions, boxes, rows = features.regions, features.boxes, features.boundaries
     lut = np.arange(graph.n_regions + 1)
     for k in range(done - 1, -1, -1):
         lut[losers[k]] = lut[winners[k]]
     expected = contracted(graph, lut)
-    ends = state[0]
+    ends = adjacency.ends
     node_of = {int(ids[node]): node for node in set(ends[ends[:, 0] >= 0].ravel().tolist())}
     kept = np.unique(lut)
     for dense, region in enumerate(kept.tolist()):

@@ -108,9 +108,9 @@ def test_an_epoch_ends_at_the_connected_parts_of_the_best_agglomeration(
         patch.setattr(_training_volume, "_ROOM", room)
         original = _training_volume.collect_strict
 
-        def watched(*args):
-            over = original(*args)
-            ends.update(ends=args[0], ids=args[-8], labels=args[-6])
+        def watched(adjacency, *args):
+            over = original(adjacency, *args)
+            ends.update(ends=adjacency.ends, labels=args[6])
             return over
 
         patch.setattr(_training_volume, "collect_strict", watched)
@@ -165,17 +165,14 @@ def test_cells_of_two_regions_merge_like_sorted_lists():
     following = np.array([1, 2, -1, 4, -1])
     key = np.array([1, 4, 9, 0, 4])
     count = np.array([10, 20, 30, 5, 7])
-    _merge(1, 2, head, following, key, count)
+    cells = _collect.Cells(head, following, key, count, np.zeros(10, int), np.zeros((1, 3)))
+    function = _collect.merge_cells
+    getattr(function, "py_func", function)(1, 2, cells)
     at, seen = head[1], []
     while at >= 0:
         seen.append((int(key[at]), int(count[at])))
         at = following[at]
     assert seen == [(0, 5), (1, 10), (4, 27), (9, 30)]
-
-
-def _merge(*args):
-    function = _collect.merge_cells
-    getattr(function, "py_func", function)(*args)
 
 
 def test_exact_duplicates_are_removed_and_order_is_kept():

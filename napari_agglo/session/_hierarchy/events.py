@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from napari_agglo._numba import inlined, kernel
 from napari_agglo.agglomeration import HEAD, NEXT, attach, contract, find_edge
-from napari_agglo.features import fill_edge, fill_node
+from napari_agglo.features import NDIM, fill_edge, fill_node
 from napari_agglo.graph import merge_boundaries, merge_regions
 from napari_agglo.policy import CHUNK, RANDOM, score_chunk
 from napari_agglo.session._edits import Cut, Ids, Merge
@@ -54,12 +54,8 @@ from napari_agglo.session._hierarchy.working_graph import (
 # All take the same groups of arrays, which `Repair` puts together: `nodes` (links, scales, sizes),
 # `work` (slots, levels, ids, slot_of, leaf_next), `graph` (an `Adjacency`), `edges` (info,
 # priority, chain), `queue`, `cuts` (the arrays of the bags, and the scale of each edit), `ground`,
-# `policy` (a `Scoring`, then a `FeatureState`), `log` (log, logged, state) and `buffers`. No bounds
+# `policy` (a `Scoring` and a `FeatureState`), `log` (log, logged, state) and `buffers`. No bounds
 # are checked.
-
-
-# Where a policy has these.
-_KIND, _SCORES, _REGIONS, _BOXES, _BOUNDARIES, _LAYOUT, _NODE_BLOCK = 0, 13, 14, 15, 16, 17, 20
 
 
 @inlined
@@ -71,32 +67,33 @@ def ask(
     slots, _, ids, slot_of, leaf_next = work
     info, priority, chain = edges
     ends = graph[0]
-    regions = policy[_REGIONS]
-    boundaries = policy[_BOUNDARIES]
-    ndim = policy[_LAYOUT][0]
-    scores = policy[_SCORES]
-    learned = policy[_NODE_BLOCK].size > 0
+    scoring, features = policy
+    regions = features.regions
+    boundaries = features.boundaries
+    ndim = features.layout[NDIM]
+    scores = scoring.scores
+    learned = features.node_block.size > 0
     asked = 0
     for k in range(n):
         edge = wanted[k]
         if info[edge, KNOWN] == 0:
             batch[asked] = edge
             asked += 1
-            if policy[_KIND] != RANDOM and info[edge, EDGE_ROWED] != READ:
+            if scoring.kind != RANDOM and info[edge, EDGE_ROWED] != READ:
                 sum_edge(edge, info, chain, ground, boundaries)
                 if learned:
-                    fill_edge(edge, *policy[_REGIONS:])
+                    fill_edge(edge, features)
                 info[edge, EDGE_ROWED] = READ
             if learned:
                 for side in range(2):
                     slot = np.int64(ends[edge, side])
                     if slots[slot, ROWED] != READ:
                         sum_slot(slot, slots, slot_of, leaf_next, ground, regions, ndim)
-                        fill_node(slot, *policy[_REGIONS:])
+                        fill_node(slot, features)
                         slots[slot, ROWED] = READ
     for start in range(0, asked, CHUNK):
         m = min(CHUNK, asked - start)
-        score_chunk(batch, start, m, ends, ids, *policy)
+        score_chunk(batch, start, m, ends, ids, scoring, features)
         for k in range(m):
             priority[batch[start + k]] = scores[k]
             info[batch[start + k], KNOWN] = 1
@@ -175,7 +172,7 @@ def put_boundary(
 def _absorb_edge(into: Any, other: Any, edges: Any, queue: Any, ground: Any, policy: Any) -> None:
     """Add what an edge is made of to a parallel one."""
     info, _, chain = edges
-    boundaries = policy[_BOUNDARIES]
+    boundaries = policy[1].boundaries
     remove_item(other, queue)
     if info[into, EDGE_ROWED] > 0:
         sum_edge(other, info, chain, ground, boundaries)
@@ -192,29 +189,31 @@ def unite(
 ) -> Any:  # fmt: skip
     """Make one slot, holding `node`, of two; none of its boundaries is known or waits any more."""
     slots, levels, ids, slot_of, leaf_next = work
-    ends, elinks, lists, table, filled, kept, absorbed = graph
+    ends, elinks, lists, _, _, kept, absorbed = graph
     info, _, chain = edges
-    edge = find_edge(u, v, ends, table)
+    edge = find_edge(u, v, graph)
     if edge < 0:
         edge = np.int64(ends.shape[0] - 1)
-        attach(edge, u, v, ends, elinks, lists)
+        attach(edge, u, v, graph)
     remove_item(edge, queue)
     remove_item(slot_item(u, edges), queue)
     remove_item(slot_item(v, edges), queue)
-    ndim = policy[_LAYOUT][0]
-    regions = policy[_REGIONS]
+    features = policy[1]
+    ndim = features.layout[NDIM]
+    regions = features.regions
+    boundaries = features.boundaries
     rows = slots[u, ROWED] > 0 or slots[v, ROWED] > 0
     if rows:
-        sum_edge(edge, info, chain, ground, policy[_BOUNDARIES])
+        sum_edge(edge, info, chain, ground, boundaries)
         for side in range(2):
             slot = v if side else u
             sum_slot(slot, slots, slot_of, leaf_next, ground, regions, ndim)
-    into, gone, n_parallel = contract(edge, ends, elinks, lists, table, filled, kept, absorbed)
+    into, gone, n_parallel = contract(edge, graph)
     slots[gone, JOINED] = into
     leaf_next[slots[into, LAST_LEAF]] = slots[gone, FIRST_LEAF]
     slots[into, LAST_LEAF] = slots[gone, LAST_LEAF]
     if rows:
-        merge_regions(regions, policy[_BOXES], into, gone, policy[_BOUNDARIES], edge, ndim)
+        merge_regions(regions, features.boxes, into, gone, boundaries, edge, ndim)
         slots[into, ROWED] = SUMMED
     for k in range(n_parallel):
         _absorb_edge(np.int64(kept[k]), np.int64(absorbed[k]), edges, queue, ground, policy)

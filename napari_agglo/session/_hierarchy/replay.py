@@ -21,7 +21,7 @@ from napari_agglo._progress import ProgressCallback, report
 from napari_agglo.agglomeration import find_edge, heap_pop, heap_push, policy_scoring
 from napari_agglo.features import FeatureState
 from napari_agglo.graph import RegionGraph
-from napari_agglo.policy import Policy, no_features, policy_features
+from napari_agglo.policy import Policy, Scoring, no_features, policy_features
 from napari_agglo.session._hierarchy.events import (
     ASSEMBLE,
     FROM,
@@ -235,7 +235,7 @@ def start_replay(
         v = np.int64(slot_of[links[known[k, 1], LOW]])
         if u < 0 or v < 0 or slots[u, NODE] != known[k, 0] or slots[v, NODE] != known[k, 1]:
             continue
-        edge = find_edge(u, v, graph[0], graph[3])
+        edge = find_edge(u, v, graph)
         if edge >= 0:
             info[edge, KNOWN] = 1
             priority[edge] = known_priority[k]
@@ -470,7 +470,7 @@ class Asker:
         spacing = np.asarray(graph.spacing)
         self.scale = np.stack([spacing, graph.face_areas()])
 
-    def arrays(self, n_slots: int, n_edges: int) -> tuple[Any, ...]:
+    def arrays(self, n_slots: int, n_edges: int) -> tuple[Scoring, FeatureState]:
         """Return a `Scoring` and a `FeatureState` for so many regions and boundaries."""
         layout = self.layout
         regions = np.zeros((n_slots, layout.region_width), np.int64)
@@ -478,7 +478,7 @@ class Asker:
         boundaries = np.zeros((n_edges, layout.boundary_width), np.int64)
         features = self.features
         if features is None:
-            return (*self.scoring, *no_features(regions, boxes, boundaries, layout.ndim))
+            return self.scoring, no_features(regions, boxes, boundaries, layout.ndim)
         numbers = [layout.ndim, layout.n_cues, layout.powers, layout.bins]
         numbers += [features.histogram, len(features.quantiles), features.orientation]
         state = FeatureState(
@@ -493,7 +493,7 @@ class Asker:
             entropy=np.zeros((n_slots, layout.n_cues)),
             axis=np.zeros((n_slots, layout.ndim)),
         )
-        return (*self.scoring, *state)
+        return self.scoring, state
 
 
 def repair(

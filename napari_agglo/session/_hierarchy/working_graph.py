@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from napari_agglo._numba import inlined, kernel
 from napari_agglo._numba.hash_tables import pair_hash
-from napari_agglo.agglomeration import edge_records, link
+from napari_agglo.agglomeration import Adjacency, edge_records, link
 from napari_agglo.graph import Division, RegionGraph
 from napari_agglo.session._hierarchy.moment_queue import put_item
 from napari_agglo.session._hierarchy.nodes import (
@@ -185,7 +185,7 @@ class Working:
     levels: NDArray[np.float64]
     ids: NDArray[np.int32]
     places: Places
-    graph: tuple[Any, ...]  # an `Adjacency`; its last edge is free
+    graph: Adjacency  # its last edge is free
     info: NDArray[np.int32]
     priority: NDArray[np.float64]
     chain: NDArray[np.int32]  # (boundaries, 2): boundary, next
@@ -236,7 +236,7 @@ def working_graph(
         levels=nodes.scales[slot_nodes, LEVEL],
         ids=nodes.links[slot_nodes, LOW],
         places=places,
-        graph=tuple(graph),
+        graph=graph,
         info=info[: n_edges + 1],
         priority=np.zeros(n_edges + 1),
         chain=chain,

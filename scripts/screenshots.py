@@ -84,9 +84,9 @@ def main(folder: Path) -> None:
         wait(project)
         compare.compare()
         wait(project)
-        compare.director.set(position=0.5)
+        compare.controller.set(position=0.5)
         shoot("compare")
-        compare.director.leave()
+        compare.controller.leave()
     viewer.close()
 
 

@@ -333,6 +333,8 @@ class Form(QWidget):
         Title of the part that is folded away.
     labels : bool
         Whether controls have labels at their left.
+    layout : {"vertical", "horizontal"}
+        Direction in which the controls stand.
     """
 
     changed = Signal(str)  # the parameter that the user has changed
@@ -346,22 +348,24 @@ class Form(QWidget):
         first: Sequence[str] | None = None,
         more: str = "More",
         labels: bool = True,
+        layout: str = "vertical",
     ) -> None:
         super().__init__()
         self.fields = _fields(functions, dict(table or {}), only, without)
         shown = [name for name in self.fields if first is None or name in first]
         folded = [name for name in self.fields if name not in shown]
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(2)
-        self.container = self._container(shown, labels)
-        layout.addWidget(self.container.native)
+        self._labels, self._layout = labels, layout
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(2)
+        self.container = self._container(shown)
+        column.addWidget(self.container.native)
         self.more: QCollapsible | None = None
         if folded:
-            self.rest = self._container(folded, labels)
+            self.rest = self._container(folded)
             labels_of = ", ".join(self.fields[name].widget.label for name in folded)
             self.more = fold(more, self.rest.native, labels_of)
-            layout.addWidget(self.more)
+            column.addWidget(self.more)
         for name, field in self.fields.items():
             field.widget.changed.connect(lambda _, n=name: self.changed.emit(n))
 
@@ -379,8 +383,9 @@ class Form(QWidget):
             if name in self.fields:
                 self.fields[name].show(value)
 
-    def _container(self, names: Sequence[str], labels: bool) -> Any:
-        made = Container(widgets=[self.fields[name].widget for name in names], labels=labels)
+    def _container(self, names: Sequence[str]) -> Any:
+        widgets = [self.fields[name].widget for name in names]
+        made = Container(widgets=widgets, labels=self._labels, layout=self._layout)
         made.margins = (0, 0, 0, 0)
         made.native.layout().setSpacing(3)
         for label in made.native.findChildren(QLabel):
@@ -400,7 +405,7 @@ def _fields(
         parameters |= _parameters(one)
         text |= descriptions(one)
     if not functions:
-        parameters = {name: (kind, None) for name, kind in table.items()}
+        parameters = {name: (kind, inspect.Parameter.empty) for name, kind in table.items()}
     unknown = [name for name in (*table, *(only or ())) if name not in parameters]
     if unknown:
         raise KeyError(f"no parameter {unknown[0]}")

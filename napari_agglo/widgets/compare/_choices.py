@@ -1,4 +1,4 @@
-"""What can be compared: policies that are there or are trained for it, gold, and Labels layers."""
+"""Sources of panels: policies, trained where needed, gold, sessions, and Labels layers."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-# Where each panel is cut: one slider for all of them, in one of four ways.
+# Thresholds of the panels: one slider for all of them, in one of four modes.
 
 
 class Mode(Enum):
-    """What the panels have in common."""
+    """The property that the panels have in common."""
 
     THRESHOLD = "same threshold"
     SEGMENTS = "same number of segments"
@@ -120,7 +120,7 @@ class PanelData:
 
 
 @dataclass(frozen=True, eq=False)
-class Prepared:
+class PanelSource:
     """A choice, ready to be shown.
 
     Attributes
@@ -144,7 +144,9 @@ class Prepared:
     policy: Policy | None = None
 
 
-def prepare(choices: list[Choice], shared: PanelData, progress: ProgressCallback) -> list[Prepared]:
+def prepare(
+    choices: list[Choice], shared: PanelData, progress: ProgressCallback
+) -> list[PanelSource]:
     """Train, agglomerate and judge what was chosen; it may be cancelled at any time."""
     made = []
     for k, choice in enumerate(choices):
@@ -158,7 +160,7 @@ def prepare(choices: list[Choice], shared: PanelData, progress: ProgressCallback
     return made
 
 
-def _one(choice: Choice, shared: PanelData, progress: ProgressCallback) -> Prepared:
+def _one(choice: Choice, shared: PanelData, progress: ProgressCallback) -> PanelSource:
     if choice.kind in ("gold", "labels"):
         shape = shared.graph.superpixels.image.shape
         if tuple(choice.value.shape) != shape:
@@ -166,15 +168,15 @@ def _one(choice: Choice, shared: PanelData, progress: ProgressCallback) -> Prepa
                 f"{choice.name} has the shape {tuple(choice.value.shape)}, but the image has "
                 f"{shape}; choose labels of the same image."
             )
-        return Prepared(choice, labels=choice.value)
+        return PanelSource(choice, labels=choice.value)
     if choice.kind == "table":
-        return Prepared(choice, table=choice.value)
+        return PanelSource(choice, table=choice.value)
     if choice.kind in SESSION:
         tree = _session_tree(choice, shared, progress)
-        return Prepared(choice, cut=Cut(tree, _curve(tree, shared.gold, progress)))
+        return PanelSource(choice, cut=Cut(tree, _curve(tree, shared.gold, progress)))
     policy = _policy(choice, shared, progress)
     tree = agglomerate(shared.graph, policy, progress=progress)
-    return Prepared(choice, cut=Cut(tree, _curve(tree, shared.gold, progress)), policy=policy)
+    return PanelSource(choice, cut=Cut(tree, _curve(tree, shared.gold, progress)), policy=policy)
 
 
 def _session_tree(choice: Choice, shared: PanelData, progress: ProgressCallback) -> MergeTree:

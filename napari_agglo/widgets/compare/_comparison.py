@@ -23,7 +23,7 @@ from napari_agglo.evaluate import state_at
 from napari_agglo.graph import RegionGraph
 from napari_agglo.volumes import DenseLabels, dense_labels
 from napari_agglo.widgets._lut_array import Table
-from napari_agglo.widgets.compare._choices import Cut, Mode, Prepared, thresholds
+from napari_agglo.widgets.compare._choices import Cut, Mode, PanelSource, thresholds
 
 # What several segmentations are made of together: pieces within one label of each.
 
@@ -159,7 +159,7 @@ class Comparison:
 
     @classmethod
     def of(
-        cls, prepared: list[Prepared], graph: RegionGraph, progress: ProgressCallback | None
+        cls, prepared: list[PanelSource], graph: RegionGraph, progress: ProgressCallback | None
     ) -> Comparison:
         """Bring together what was prepared."""
         report(progress, "comparing", 0, 1)

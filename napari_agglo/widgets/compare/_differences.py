@@ -1,4 +1,4 @@
-"""Where two panels differ: an overlay in colours, and a list to fly along."""
+"""Differences of two panels: an overlay in colours, and a list to fly along."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from napari_agglo.compare import Disagreements
 from napari_agglo.widgets._qt import link
 from napari_agglo.widgets._scene import Scene
 from napari_agglo.widgets.compare._comparison import Focus
-from napari_agglo.widgets.compare._director import Director
+from napari_agglo.widgets.compare._controller import CompareController
 from napari_agglo.widgets.compare._grid import CODES
 
 if TYPE_CHECKING:
@@ -34,13 +34,13 @@ _REST = 300  # milliseconds without a move after which the list is made
 _COLUMNS = ("where they differ", "pixels", "bits")
 
 
-class Differing(QWidget):
-    """Choose a panel to compare with the first; the list follows when the slider rests."""
+class Differences(QWidget):
+    """The choice of a panel to compare with the first; the list follows when the slider rests."""
 
-    def __init__(self, director: Director, scene: Scene) -> None:
+    def __init__(self, controller: CompareController, scene: Scene) -> None:
         super().__init__()
-        self._director, self._scene = director, scene
-        self._found: pd.DataFrame | None = None
+        self._controller, self._scene = controller, scene
+        self._rows: pd.DataFrame | None = None
         self.with_ = QComboBox()
         self.with_.setObjectName("differ from")
         self.with_.setSizeAdjustPolicy(
@@ -84,19 +84,19 @@ class Differing(QWidget):
         self._rest.setSingleShot(True)
         self._rest.setInterval(_REST)
         self._rest.timeout.connect(self._find)
-        link(self, director.changed, self.follow)
-        link(self, director.left, self.follow)
+        link(self, controller.changed, self.follow)
+        link(self, controller.left, self.follow)
         self.follow()
 
     def follow(self) -> None:
-        """Offer the panels that there are, and look again where they differ."""
-        comparison = self._director.comparison
+        """List the panels, and look again where they differ."""
+        comparison = self._controller.comparison
         names = [] if comparison is None else [panel.name for panel in comparison.panels[1:]]
         shown = [self.with_.itemText(k) for k in range(1, self.with_.count())]
         if names != shown:
             self.with_.clear()
             self.with_.addItems(["nothing", *names])
-        on = self._director.differing is not None
+        on = self._controller.other is not None
         self.key.setVisible(on)
         self.list.setVisible(on)
         self.only.setVisible(on and comparison is not None and comparison.pieces.image.ndim > 2)
@@ -105,9 +105,9 @@ class Differing(QWidget):
 
     def fly_to(self, row: int) -> None:
         """Go to one of the differences."""
-        if self._found is None or not 0 <= row < len(self._found):
+        if self._rows is None or not 0 <= row < len(self._rows):
             return
-        one = self._found.iloc[row]
+        one = self._rows.iloc[row]
         at = _voxel(one)
         ndim = len(at)
         box = [[int(one[f"box_{end}_{axis}"]) for axis in range(ndim)] for end in ("start", "stop")]
@@ -116,31 +116,31 @@ class Differing(QWidget):
         self._scene.fly_to(at, (np.subtract(at, half), np.add(at, half)))
 
     def _look_at(self, row: int) -> None:
-        """Let the director show the segments of a difference alone, if that is wanted."""
-        found, other = self._found, self._director.differing
+        """Show the segments of a difference alone, if the box is ticked."""
+        found, other = self._rows, self._controller.other
         if found is None or other is None or not 0 <= row < len(found) or not self.only.isChecked():
-            self._director.look_at(None)
+            self._controller.look_at(None)
             return
         one = found.iloc[row]
-        self._director.look_at(Focus(_voxel(one), 0 if one["kind"] == "merged" else other))
+        self._controller.look_at(Focus(_voxel(one), 0 if one["kind"] == "merged" else other))
 
     def _on_chosen(self, index: int) -> None:
-        self._director.show_differences(index if index > 0 else None)
+        self._controller.show_differences(index if index > 0 else None)
         self.follow()
 
     def _find(self) -> None:
-        comparison, other = self._director.comparison, self._director.differing
+        comparison, other = self._controller.comparison, self._controller.other
         if comparison is None or other is None:
             return
         work = comparison.differences(other)
-        found = self._director.project.jobs.start(
+        found = self._controller.project.jobs.start(
             DIFFER, "Where they differ", lambda p: _listed(work(p)), self._show
         )
         if found is None:  # one is running for an earlier place: look again when it has ended
             self._rest.start()
 
     def _show(self, found: pd.DataFrame) -> None:
-        self._found = found
+        self._rows = found
         self.list.blockSignals(True)
         self.list.setRowCount(len(found))
         for row, one in enumerate(found.itertuples()):

@@ -44,8 +44,8 @@ class Cell:
         return own
 
 
-class Stage:
-    """Shows a comparison in a viewer, and can leave it as it was."""
+class PanelGrid:
+    """The panels of a comparison in a viewer, whose former state it can restore."""
 
     left = Signal()
 
@@ -104,7 +104,7 @@ class Stage:
             cell.segments.name = shortened(cell.panel.name, int(now[1] / _LETTER))
 
     def leave(self) -> None:
-        """Put everything back."""
+        """Restore the former state."""
         if not self.cells:
             return
         viewer = self.viewer

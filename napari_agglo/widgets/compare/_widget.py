@@ -1,18 +1,15 @@
-"""The Compare dock: segmentations side by side, moved together, with where they differ."""
+"""Widget of the Compare dock: segmentations side by side, moved together, and their differences."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from napari.layers import Labels
 from qtpy.QtCore import QObject, QSize, Qt, QTimer
 from qtpy.QtWidgets import (
-    QComboBox,
     QDockWidget,
     QFileDialog,
-    QGridLayout,
-    QHBoxLayout,
     QHeaderView,
     QLabel,
     QMainWindow,
@@ -26,6 +23,7 @@ from qtpy.QtWidgets import (
 
 from napari_agglo.errors import InvalidInput
 from napari_agglo.policy import MeanPolicy
+from napari_agglo.widgets._forms import Form
 from napari_agglo.widgets._jobs import RunRow
 from napari_agglo.widgets._project import Project
 from napari_agglo.widgets._qt import (
@@ -41,13 +39,13 @@ from napari_agglo.widgets._scene import Scene
 from napari_agglo.widgets._steps import close_with_window
 from napari_agglo.widgets.compare._choices import STRATEGIES, Choice, Mode
 from napari_agglo.widgets.compare._comparison import Comparison
-from napari_agglo.widgets.compare._differences import Differing
-from napari_agglo.widgets.compare._director import COMPARE, Director
-from napari_agglo.widgets.compare._playback import Film, Player
+from napari_agglo.widgets.compare._controller import COMPARE, CompareController
+from napari_agglo.widgets.compare._differences import Differences
+from napari_agglo.widgets.compare._playback import MovieExport, Playback
 from napari_agglo.widgets.hierarchy._slider import MarkedSlider
 from napari_agglo.widgets.plots import SplitVIPlot
 
-# A line for each panel: where it is cut, how many segments, how wrong.
+# A row for each panel: its threshold, its number of segments, its error.
 
 
 COLUMNS = ("panel", "threshold", "segments", "VI")
@@ -59,7 +57,7 @@ class Numbers(QTableWidget):
     def __init__(self) -> None:
         super().__init__(0, len(COLUMNS))
         self.setObjectName("panel numbers")
-        self.setToolTip("Where each panel is cut, and its variation of information against gold")
+        self.setToolTip("Threshold of each panel, and its variation of information against gold")
         self.setHorizontalHeaderLabels(COLUMNS)
         self.verticalHeader().setVisible(False)
         self.setEditTriggers(QTableWidget.EditTrigger.NoEditTriggers)
@@ -71,7 +69,7 @@ class Numbers(QTableWidget):
         self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
 
     def show_panels(self, comparison: Comparison) -> None:
-        """Show the numbers as they are now."""
+        """Show the numbers of all panels."""
         self.setRowCount(len(comparison.panels))
         for row, panel in enumerate(comparison.panels):
             vi = panel.vi()
@@ -93,70 +91,65 @@ class Numbers(QTableWidget):
         self.setFixedHeight(height)
 
 
-# The boxes in which panels are chosen, with what can be compared now.
+# The choice of the panels.
 
 
-NONE, FILE = "none", "a saved policy…"
+FILE = "a saved policy…"
 PANELS = 4
 
 
-class Choosing(QWidget):
-    """Two to four boxes; the list follows the project and the layers."""
+class PanelForm(Form):
+    """Two to four choices of a segmentation; they follow the project and the layers."""
 
     def __init__(self, viewer: Any, project: Project, scene: Scene) -> None:
-        super().__init__()
         self._viewer, self._project, self._scene = viewer, project, scene
         self._files: dict[str, Path] = {}
-        self.boxes = [QComboBox() for _ in range(PANELS)]
-        grid = QGridLayout(self)
-        grid.setContentsMargins(0, 0, 0, 0)
-        grid.setVerticalSpacing(2)
-        for k, box in enumerate(self.boxes):
-            box.setObjectName(f"panel {k + 1}")
-            box.setSizeAdjustPolicy(
-                QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon
-            )
-            box.setToolTip("What this panel shows; strategies are trained for it from gold")
-            box.activated.connect(lambda _, b=box: self._on_activated(b))
-            grid.addWidget(QLabel(f"Panel {k + 1}"), k, 0)
-            grid.addWidget(box, k, 1)
-        grid.setColumnStretch(1, 1)
+        self._is_chosen = False  # by the user
+        tooltip = "The segmentation of this panel; strategies are trained for it from gold"
+        table = {}
+        for k in range(1, PANELS + 1):
+            options: dict[str, Any] = {
+                "label": f"Panel {k}",
+                "name": f"panel {k}",
+                "automatic": "none",
+            }
+            options |= {"choices": self._names, "tooltip": tooltip}
+            table[f"panel_{k}"] = Annotated[str | None, options]
+        super().__init__(table=table)
+        self.changed.connect(self._on_changed)
         link(self, project.status_changed, self.follow)
         for event in (viewer.layers.events.inserted, viewer.layers.events.removed):
             link_viewer(self, event, self.follow)
-        self._touched = False
         self.follow()
 
     def chosen(self) -> list[Choice]:
-        """Return what was chosen, panel by panel."""
-        known = self._choices()
-        return [known[name] for box in self.boxes if (name := box.currentText()) in known]
+        """Return the choice of each panel that has one."""
+        choices = self._choices()
+        return [choices[name] for name in self.values().values() if name in choices]
 
     def follow(self) -> None:
-        """List what can be compared now; keep what was chosen."""
-        names = [NONE, *self._choices(), FILE]
-        wanted = [box.currentText() for box in self.boxes]
-        if not self._touched:
-            wanted = self._defaults()
-        for box, text in zip(self.boxes, wanted, strict=True):
-            box.blockSignals(True)
-            box.clear()
-            box.addItems(names)
-            box.setCurrentText(text if text in names else NONE)
-            box.blockSignals(False)
+        """List the segmentations that can be compared now; keep the choice."""
+        names = {name for name, _ in self._names()}
+        wanted = self.values() if self._is_chosen else self._defaults()
+        self.show_values({at: name if name in names else None for at, name in wanted.items()})
 
-    def _defaults(self) -> list[str]:
-        gold = self._gold() is not None
-        first = ["flat", "agglo"] if gold else ["mean", "current policy"]
-        if not gold and self._project.policy.name == MeanPolicy.name:
-            first = ["mean", NONE]
-        return [*first, NONE, NONE]
+    def _defaults(self) -> dict[str, str | None]:
+        if self._gold() is not None:
+            first = ["flat", "agglo"]
+        elif self._project.policy.name == MeanPolicy.name:
+            first = ["mean"]
+        else:
+            first = ["mean", "current policy"]
+        return dict(zip(self.fields, [*first, *[None] * PANELS], strict=False))
 
     def _gold(self) -> Any:
         project = self._project
         if project.gold is not None:
             return project.gold
         return None if project.regions is None else project.regions.dataset.gold
+
+    def _names(self) -> list[tuple[str, str]]:
+        return [(name, name) for name in (*self._choices(), FILE)]
 
     def _choices(self) -> dict[str, Choice]:
         project = self._project
@@ -180,26 +173,25 @@ class Choosing(QWidget):
                 found.append(Choice(f"layer {layer.name}", "labels", layer.data))
         return {one.name: one for one in found}
 
-    def _on_activated(self, box: QComboBox) -> None:
-        self._touched = True
-        if box.currentText() != FILE:
+    def _on_changed(self, name: str) -> None:
+        self._is_chosen = True
+        if self[name].value != FILE:
             return
         path, _ = QFileDialog.getOpenFileName(self, "A saved policy", "", "Policies (*.npz)")
-        box.setCurrentText(NONE)
+        self.show_values({name: None})
         if path:
-            self.add_policy(Path(path), box)
+            self.add_policy(Path(path), name)
 
-    def add_policy(self, path: Path, box: QComboBox) -> None:
-        """Offer a saved policy in all boxes, and choose it in one."""
+    def add_policy(self, path: Path, name: str) -> None:
+        """Offer a saved policy in all panels, and choose it in one."""
         self._files[path.name] = path
-        self._touched = True
-        self.follow()
-        box.setCurrentText(path.name)
+        self._is_chosen = True
+        self.show_values({**self.values(), name: path.name})
 
 
 _HINT = (
     "Choose two to four segmentations of the same image. They appear side by side, under one "
-    "camera, and are cut together. Policies that are not there yet are trained from gold first."
+    "camera, and are cut together. Strategies are trained from the gold labels first."
 )
 
 
@@ -212,52 +204,48 @@ class CompareWidget(QWidget):
         viewer = real_viewer(napari_viewer)
         self.viewer = viewer
         self.project, self.scene = per_viewer(viewer, Project), per_viewer(viewer, Scene)
-        self.director = per_viewer(viewer, Director)
+        self.controller = per_viewer(viewer, CompareController)
         self.hint = QLabel(_HINT)
         self.hint.setWordWrap(True)
-        self.choosing = Choosing(viewer, self.project, self.scene)
+        self.choices = PanelForm(viewer, self.project, self.scene)
         self.run = RunRow(self.project, COMPARE, "Compare", "Show them side by side", self.compare)
         self.leave = QPushButton("Leave")
         self.leave.setObjectName("leave")
         self.leave.setToolTip("Restore the viewer as it was before")
-        self.leave.clicked.connect(self.director.leave)
+        self.leave.clicked.connect(self.controller.leave)
         self.run.row.addWidget(self.leave)
         self.shown = QWidget()
-        self.mode = QComboBox()
-        self.mode.setObjectName("mode")
-        self.mode.setToolTip("What the panels have in common")
-        for mode in Mode:
-            self.mode.addItem(mode.value, mode)
-        self.mode.activated.connect(lambda _: self.director.set(mode=self.mode.currentData()))
+        options = {"label": "Cut at", "name": "mode", "tooltip": "What the panels have in common"}
+        self.mode = Form(table={"mode": Annotated[Mode, options]})
+        self.mode.changed.connect(lambda _: self.controller.set(**self.mode.values()))
         self.slider = MarkedSlider()
         self.slider.setToolTip("Move all panels; equal steps are equal numbers of merges")
         self.slider.moved.connect(self._on_slider)
-        self.player = Player()
-        self.player.stepped.connect(self._on_step)
-        self.player.restarted.connect(self.director.restart)
+        self.playback = Playback()
+        self.playback.stepped.connect(self._on_step)
+        self.playback.restarted.connect(self.controller.restart)
         self.numbers = Numbers()
         self.plot = SplitVIPlot()
-        self.plot.threshold_picked.connect(lambda _, t: self.director.set(position=t))
-        self.differing = Differing(self.director, self.scene)
-        self.film = Film(self.director)
-        self.film.by_threshold = lambda: self.player.by_threshold
+        self.plot.threshold_picked.connect(lambda _, t: self.controller.set(position=t))
+        self.differences = Differences(self.controller, self.scene)
+        self.movie = MovieExport(self.controller, self.playback)
         self._lay_out()
-        link(self, self.director.changed, self.follow)
-        link(self, self.director.left, self.follow)
+        link(self, self.controller.changed, self.follow)
+        link(self, self.controller.left, self.follow)
         link_viewer(self, viewer.events.theme, self._paint)
-        when_gone(self, self.director.leave)
+        when_gone(self, self.controller.leave)
         self._drawn: object = None
         self._placed = False
         self._paint()
         self.follow()
 
     def compare(self) -> None:
-        """Prepare and show what is chosen."""
-        chosen = self.choosing.chosen()
+        """Prepare and show the chosen panels."""
+        chosen = self.choices.chosen()
         if len(chosen) < 2:
             tell_error(InvalidInput("Choose at least two segmentations to compare."))
             return
-        self.director.start(chosen)
+        self.controller.start(chosen)
 
     def sizeHint(self) -> QSize:
         """Be as wide as the guided dock."""
@@ -283,18 +271,18 @@ class CompareWidget(QWidget):
                 return
 
     def follow(self) -> None:
-        """Show where the comparison is now."""
-        comparison, ticks = self.director.comparison, self.director.ticks
+        """Show the state of the comparison."""
+        comparison, ticks = self.controller.comparison, self.controller.ticks
         self.shown.setVisible(comparison is not None)
         self.leave.setEnabled(comparison is not None)
         if comparison is None:
-            self.player.play.setChecked(False)
+            self.playback.play.setChecked(False)
             self._drawn = None
             return
         free = comparison.mode in (Mode.THRESHOLD, Mode.SEGMENTS) and ticks is not None
         self.slider.setEnabled(free)
-        self.player.setEnabled(free)
-        self.mode.setCurrentIndex(self.mode.findData(comparison.mode))
+        self.playback.setEnabled(free)
+        self.mode.show_values({"mode": comparison.mode})
         if ticks is not None:
             self.slider.set_range(ticks.last, ticks.step)
             self.slider.set_value(ticks.merges(comparison.position))
@@ -316,17 +304,21 @@ class CompareWidget(QWidget):
     def _lay_out(self) -> None:
         inner = QVBoxLayout(self.shown)
         inner.setContentsMargins(0, 6, 0, 0)
-        row = QHBoxLayout()
-        row.addWidget(QLabel("Cut at"))
-        row.addWidget(self.mode, 1)
-        inner.addLayout(row)
-        for shown in (self.slider, self.player, self.numbers, self.plot, self.differing, self.film):
+        inner.addWidget(self.mode)
+        for shown in (
+            self.slider,
+            self.playback,
+            self.numbers,
+            self.plot,
+            self.differences,
+            self.movie,
+        ):
             inner.addWidget(shown)
         column = QWidget()
         body = QVBoxLayout(column)
         body.setContentsMargins(8, 6, 8, 8)
         body.setAlignment(Qt.AlignmentFlag.AlignTop)
-        for part in (self.hint, self.choosing, self.run, self.shown):
+        for part in (self.hint, self.choices, self.run, self.shown):
             body.addWidget(part)
         area = QScrollArea()
         area.setWidgetResizable(True)
@@ -337,12 +329,12 @@ class CompareWidget(QWidget):
         outer.addWidget(area)
 
     def _on_slider(self, merges: int) -> None:
-        if self.director.ticks is not None:
-            self.director.set(position=self.director.ticks.threshold(merges))
+        if self.controller.ticks is not None:
+            self.controller.set(position=self.controller.ticks.threshold(merges))
 
     def _on_step(self, direction: int) -> None:
-        if not self.director.step(direction, self.player.by_threshold) and direction > 0:
-            self.player.end()
+        if not self.controller.step(direction, self.playback.by_threshold) and direction > 0:
+            self.playback.end()
 
     def _paint(self) -> None:
         self.plot.set_theme(*theme_colours(self.viewer))

@@ -15,8 +15,8 @@ from napari_agglo.widgets._jobs import RunRow
 from napari_agglo.widgets._qt import link, per_viewer, tell_error
 from napari_agglo.widgets._scene import Scene
 from napari_agglo.widgets._session_worker import EDIT, Editor, Task
-from napari_agglo.widgets.compare._choices import Choice, Prepared
-from napari_agglo.widgets.compare._director import Director
+from napari_agglo.widgets.compare._choices import Choice, PanelSource
+from napari_agglo.widgets.compare._controller import CompareController
 from napari_agglo.widgets.proofread._commands import Acts
 
 
@@ -77,20 +77,20 @@ class Relearning:
             return
         after = np.array(project.table())
         names = (
-            Prepared(Choice("before", "table"), table=before),
-            Prepared(Choice("after", "table"), table=after),
+            PanelSource(Choice("before", "table"), table=before),
+            PanelSource(Choice("after", "table"), table=after),
         )
         now = self._vi(session)
         self.words = str(change)
         if error is not None and now is not None:
             self.words += f" VI {error:.3f} before, {now:.3f} after."
         self.deciding = True
-        per_viewer(self.scene.viewer, Director).show(list(names), project.graph)
+        per_viewer(self.scene.viewer, CompareController).show(list(names), project.graph)
         self.changed.emit()
 
     def _leave(self) -> None:
         self.deciding = False
-        per_viewer(self.scene.viewer, Director).leave()
+        per_viewer(self.scene.viewer, CompareController).leave()
         self.changed.emit()
 
     def _forget(self) -> None:

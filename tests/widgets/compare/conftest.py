@@ -29,9 +29,8 @@ def choose():
     """Return what chooses panels in a dock, begins, and waits for them."""
 
     def call(dock, *names):
-        for box, name in zip(dock.choosing.boxes, [*names, *["none"] * 4], strict=False):
-            box.setCurrentText(name)
-            box.activated.emit(box.currentIndex())
+        for panel, name in zip(dock.choices.fields, [*names, *["none"] * 4], strict=False):
+            dock.choices[panel].native.setCurrentText(name)
         dock.run.button.click()
         settle(dock.project)
         draw()
@@ -54,14 +53,14 @@ def differ():
     """Return what asks a dock where a panel differs from the first, and waits for the list."""
 
     def call(dock, which):
-        dock.differing.with_.setCurrentIndex(which)
-        dock.differing.with_.activated.emit(which)
+        dock.differences.with_.setCurrentIndex(which)
+        dock.differences.with_.activated.emit(which)
         for _ in range(100):
             draw()
-            if dock.differing.list.rowCount():
+            if dock.differences.list.rowCount():
                 break
         settle(dock.project)
-        return dock.differing._found
+        return dock.differences._rows
 
     return call
 

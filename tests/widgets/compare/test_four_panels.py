@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from qtpy.QtWidgets import QComboBox
 from windows import draw
 
 from napari_agglo.widgets._napari import camera, grid, view_size
@@ -15,8 +16,7 @@ QUICK = ("mean", "flat", "layer other", "gold")  # less to train
 
 
 def set_mode(dock, mode):
-    dock.mode.setCurrentIndex(dock.mode.findData(mode))
-    dock.mode.activated.emit(dock.mode.currentIndex())
+    dock.mode["mode"].value = mode
     draw()
 
 
@@ -36,9 +36,9 @@ def test_four_in_two_rows_with_all_in_sight(viewer, project, dock, compare, look
     viewer.reset_view()
     before = look(viewer)
     compare(*FOUR)
-    stage = dock.director.stage
+    panels = dock.controller.grid
     assert grid(viewer).shape == (2, 2)
-    for k, cell in enumerate(stage.cells):
+    for k, cell in enumerate(panels.cells):
         for layer in cell.layers:
             index = viewer.layers.index(layer)
             assert grid(viewer).position(index, viewer.layers) == divmod(k, 2)
@@ -49,8 +49,8 @@ def test_four_in_two_rows_with_all_in_sight(viewer, project, dock, compare, look
     assert (extent * camera(viewer).zoom > 0.6 * np.array([height, width])).any()
     for mode in Mode:
         set_mode(dock, mode)
-        shown = [np.asarray(cell.segments.data) for cell in stage.cells]
-        for cell, labels in zip(stage.cells[:3], shown[:3], strict=True):
+        shown = [np.asarray(cell.segments.data) for cell in panels.cells]
+        for cell, labels in zip(panels.cells[:3], shown[:3], strict=True):
             assert len(np.unique(labels)) == cell.panel.n_segments
         assert dock.numbers.rowCount() == 4
         drawn = pictures(viewer)
@@ -76,7 +76,7 @@ def test_again_with_fewer_panels_is_not_smaller_still(viewer, dock, compare, loo
 def test_a_difference_is_large_in_its_cell(viewer, dock, compare, differ, project):
     compare("mean", "mean", "mean", "gold")
     found = differ(dock, 3)
-    dock.differing.list.setCurrentCell(0, 0)
+    dock.differences.list.setCurrentCell(0, 0)
     one = found.iloc[0]
     box = [one[f"box_stop_{axis}"] - one[f"box_start_{axis}"] for axis in (0, 1)]
     seen = np.array(box) * project.placement.scale * camera(viewer).zoom
@@ -88,11 +88,11 @@ def test_long_names_fit(viewer, dock, choose, dataset):
     name = "membranes of May, the second try, which the others did not see"
     viewer.add_labels(dataset.gold, name=name, scale=dataset.placement.scale)
     choose(dock, "mean", f"layer {name}", "gold")
-    drawn = dock.director.stage.cells[1].segments.name
+    drawn = dock.controller.grid.cells[1].segments.name
     assert len(drawn) < len(name)
     assert drawn.startswith("layer me")
     assert drawn.endswith(name[-3:])
-    assert dock.findChildren(type(dock.choosing.boxes[0]))[0].width() < dock.width()
+    assert dock.findChildren(QComboBox)[0].width() < dock.width()
     assert dock.numbers.item(1, 0).text() == f"layer {name}"
     assert shortened("gold", 3) == "gold"
 
@@ -114,7 +114,7 @@ def test_a_volume_plane_by_plane(viewer, project, volume, choose, differ, look):
     draw()
     assert all((a != b).any() for a, b in zip(first, pictures(viewer), strict=True))
     found = differ(volume, 3)
-    volume.differing.list.setCurrentCell(1, 0)
+    volume.differences.list.setCurrentCell(1, 0)
     at = [found.iloc[1][f"voxel_{axis}"] for axis in range(3)]
     assert viewer.dims.current_step[0] == at[0]
     world = project.placement.to_world(at)
@@ -127,14 +127,14 @@ def test_a_volume_plane_by_plane(viewer, project, volume, choose, differ, look):
 def test_a_volume_from_outside(viewer, project, volume, choose, differ, look):
     choose(volume, *QUICK)
     found = differ(volume, 3)
-    director = volume.director
-    volume.differing.list.setCurrentCell(0, 0)
-    cells = director.stage.cells
+    controller = volume.controller
+    volume.differences.list.setCurrentCell(0, 0)
+    cells = controller.grid.cells
     whole = [np.asarray(cell.segments.data) for cell in cells]
     viewer.dims.ndisplay = 3
     draw()
     for row in (0, 1):
-        volume.differing.list.setCurrentCell(row, 0)
+        volume.differences.list.setCurrentCell(row, 0)
         draw()
         one = found.iloc[row]
         at = tuple(int(one[f"voxel_{axis}"]) for axis in range(3))
@@ -145,14 +145,14 @@ def test_a_volume_from_outside(viewer, project, volume, choose, differ, look):
             assert 0 < (alone > 0).mean() < (labels > 0).mean()
             assert (alone[alone > 0] == labels[alone > 0]).all()
             assert not cell.image.visible
-    volume.differing.only.click()
+    volume.differences.only.click()
     draw()
     for cell, labels in zip(cells, whole, strict=True):
         np.testing.assert_array_equal(np.asarray(cell.segments.data), labels)
         assert cell.image.visible
-    volume.differing.only.click()
+    volume.differences.only.click()
     assert not cells[0].image.visible
-    volume.slider.slider.setValue(volume.director.ticks.last // 3)  # it stays alone
+    volume.slider.slider.setValue(volume.controller.ticks.last // 3)  # it stays alone
     assert (np.asarray(cells[3].segments.data) > 0).mean() < (whole[3] > 0).mean()
     viewer.dims.ndisplay = 2
     draw()

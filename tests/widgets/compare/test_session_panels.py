@@ -43,20 +43,20 @@ def test_before_and_with_edits(viewer, project, dock, choose, session, dataset, 
     before = look(viewer)
     choose(dock, "before edits", "with edits", "gold")
     settle(project)
-    director = dock.director
-    director.set(position=0.3)
-    first, second, _ = (np.asarray(cell.segments.data) for cell in director.stage.cells)
+    controller = dock.controller
+    controller.set(position=0.3)
+    first, second, _ = (np.asarray(cell.segments.data) for cell in controller.grid.cells)
     assert same_partition(first, session.unedited_tree.segment(0.3))
     assert same_partition(second, session.labels())
     assert not same_partition(first, second)
     numbers = [dock.numbers.item(row, 3).text() for row in (0, 1)]
     expected = [sum(agglo.split_vi(labels, dataset.gold)) for labels in (first, session.labels())]
     assert numbers == [f"{vi:.3f}" for vi in expected]
-    dock.slider.slider.setValue(director.ticks.last // 2)
-    position = director.comparison.position
+    dock.slider.slider.setValue(controller.ticks.last // 2)
+    position = controller.comparison.position
     session.threshold = position
     session.look()
-    second = np.asarray(director.stage.cells[1].segments.data)
+    second = np.asarray(controller.grid.cells[1].segments.data)
     assert same_partition(second, session.labels())
     dock.leave.click()
     draw()
@@ -66,10 +66,9 @@ def test_before_and_with_edits(viewer, project, dock, choose, session, dataset, 
 def test_a_movie_of_both(viewer, project, dock, choose, session, tmp_path):
     choose(dock, "before edits", "with edits")
     settle(project)
-    dock.film.frames.setValue(4)
-    dock.film.save(tmp_path / "film.gif")
+    dock.movie.save(tmp_path / "movie.gif", frames=4)
     settle(project)
-    frames = iio.imread(tmp_path / "film.gif", index=None)
+    frames = iio.imread(tmp_path / "movie.gif", index=None)
     assert len(frames) == 4
     middle = frames.shape[2] // 2
     assert (frames[2][:, :middle] != frames[2][:, -middle:]).any()

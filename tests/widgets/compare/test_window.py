@@ -10,17 +10,17 @@ from windows import draw, settle
 
 import napari_agglo as agglo
 from napari_agglo.widgets._napari import camera, grid
-from napari_agglo.widgets.compare._choices import Choice, Cut, Mode, Prepared
+from napari_agglo.widgets.compare._choices import Choice, Cut, Mode, PanelSource
 
 
 def test_side_by_side_and_back(viewer, dock, compare, look):
     before = look(viewer)
     compare("mean", "gold")
     draw()
-    stage = dock.director.stage
+    panels = dock.controller.grid
     assert grid(viewer).enabled
-    assert [cell.panel.name for cell in stage.cells] == ["mean", "gold"]
-    for k, cell in enumerate(stage.cells):
+    assert [cell.panel.name for cell in panels.cells] == ["mean", "gold"]
+    for k, cell in enumerate(panels.cells):
         for layer in cell.layers:
             index = viewer.layers.index(layer)
             assert grid(viewer).position(index, viewer.layers) == (0, k)
@@ -30,16 +30,16 @@ def test_side_by_side_and_back(viewer, dock, compare, look):
     dock.leave.click()
     draw()
     assert look(viewer) == before
-    assert not dock.director.active
+    assert not dock.controller.active
 
 
 def test_the_slider_moves_all_panels(viewer, project, dock, compare, dataset):
     compare("mean", "gold")
-    ticks = dock.director.ticks
+    ticks = dock.controller.ticks
     dock.slider.slider.setValue(ticks.last // 2)
     expected = ticks.threshold(ticks.last // 2)
-    first = dock.director.stage.cells[0]
-    assert dock.director.comparison.panels[0].threshold == expected
+    first = dock.controller.grid.cells[0]
+    assert dock.controller.comparison.panels[0].threshold == expected
     labels = np.asarray(first.segments.data)
     np.testing.assert_array_equal(
         labels, project.tree.lut(expected)[project.graph.superpixels.image]
@@ -50,22 +50,20 @@ def test_the_slider_moves_all_panels(viewer, project, dock, compare, dataset):
 def test_modes_fix_the_thresholds(viewer, dock, compare):
     compare("mean", "gold")
     for mode, free in [(Mode.HALF, False), (Mode.BEST, False), (Mode.SEGMENTS, True)]:
-        dock.mode.setCurrentIndex(dock.mode.findData(mode))
-        dock.mode.activated.emit(dock.mode.currentIndex())
-        assert dock.director.comparison.mode is mode
+        dock.mode["mode"].value = mode
+        assert dock.controller.comparison.mode is mode
         assert dock.slider.isEnabled() == free
-    dock.mode.setCurrentIndex(dock.mode.findData(Mode.HALF))
-    dock.mode.activated.emit(0)
-    assert dock.director.comparison.panels[0].threshold == 0.5
+    dock.mode["mode"].value = Mode.HALF
+    assert dock.controller.comparison.panels[0].threshold == 0.5
 
 
 def test_a_panel_deleted_while_comparing_ends_it_cleanly(viewer, dock, compare, look):
     before = look(viewer)
     compare("mean", "gold")
     draw()
-    viewer.layers.remove(dock.director.stage.cells[1].segments)
+    viewer.layers.remove(dock.controller.grid.cells[1].segments)
     draw()
-    assert not dock.director.active
+    assert not dock.controller.active
     assert look(viewer) == before
 
 
@@ -73,61 +71,61 @@ def test_a_layer_added_meanwhile_does_not_shift_the_panels(viewer, dock, compare
     compare("mean", "gold")
     viewer.add_points(np.zeros((1, 2)))
     draw()
-    for k, cell in enumerate(dock.director.stage.cells):
+    for k, cell in enumerate(dock.controller.grid.cells):
         index = viewer.layers.index(cell.segments)
         assert grid(viewer).position(index, viewer.layers)[1] % 2 == k % 2
 
 
 def test_play_and_scrub_at_once(viewer, dock, compare):
     compare("mean", "gold")
-    director = dock.director
-    director.restart()
-    dock.player.speed.setCurrentText("fast")
-    dock.player.play.click()
-    start = director.comparison.position
+    controller = dock.controller
+    controller.restart()
+    dock.playback.options["speed"].value = "fast"
+    dock.playback.play.click()
+    start = controller.comparison.position
     for _ in range(40):
         draw()
-        if director.comparison.position > start:
+        if controller.comparison.position > start:
             break
-    assert director.comparison.position > start
-    dock.slider.slider.setValue(director.ticks.last)
+    assert controller.comparison.position > start
+    dock.slider.slider.setValue(controller.ticks.last)
     for _ in range(40):
         draw()
-        if not dock.player.playing:
+        if not dock.playback.playing:
             break
-    assert not dock.player.playing  # there is no further step
-    dock.player.loop.setChecked(True)
-    dock.player.play.click()
+    assert not dock.playback.playing  # there is no further step
+    dock.playback.options["loop"].value = True
+    dock.playback.play.click()
     for _ in range(40):
         draw()
-        if director.comparison.position < director.ticks.threshold(director.ticks.last):
+        if controller.comparison.position < controller.ticks.threshold(controller.ticks.last):
             break
-    assert director.comparison.position < director.ticks.threshold(director.ticks.last)
-    dock.player.play.click()
+    assert controller.comparison.position < controller.ticks.threshold(controller.ticks.last)
+    dock.playback.play.click()
 
 
 def test_what_merged_flashes_in_its_panel(viewer, project, dock, compare):
     compare("mean", "gold")
-    director = dock.director
-    director.set(position=0.2)
-    old = director.comparison.panels[0].names.copy()
-    assert director.step(1)
-    changed = old != director.comparison.panels[0].names
-    above = np.asarray(director.stage.cells[0].above.data)
+    controller = dock.controller
+    controller.set(position=0.2)
+    old = controller.comparison.panels[0].names.copy()
+    assert controller.step(1)
+    changed = old != controller.comparison.panels[0].names
+    above = np.asarray(controller.grid.cells[0].above.data)
     np.testing.assert_array_equal(above > 0, changed[project.graph.superpixels.image])
-    director._unflash()
-    assert not np.asarray(director.stage.cells[0].above.data).any()
+    controller._unflash()
+    assert not np.asarray(controller.grid.cells[0].above.data).any()
 
 
 def test_differences_are_coloured_and_listed_and_flown_to(viewer, project, dock, compare, differ):
     compare("mean", "gold")
     found = differ(dock, 1)
-    director = dock.director
-    codes = director.comparison.codes(1)
-    pieces = director.comparison.pieces
-    for cell in director.stage.cells:
+    controller = dock.controller
+    codes = controller.comparison.codes(1)
+    pieces = controller.comparison.pieces
+    for cell in controller.grid.cells:
         np.testing.assert_array_equal(np.asarray(cell.above.data), codes[pieces.image])
-    dock.differing.list.setCurrentCell(1, 0)
+    dock.differences.list.setCurrentCell(1, 0)
     at = [found.iloc[1][f"voxel_{axis}"] for axis in range(2)]
     world = project.placement.to_world(at)
     assert camera(viewer).center[-2:] == pytest.approx(world)
@@ -137,17 +135,16 @@ def test_a_movie_of_twenty_frames_can_be_read(viewer, project, dock, compare, tm
     import imageio.v3 as iio
 
     compare("mean", "gold")
-    dock.film.frames.setValue(20)
-    dock.film.save(tmp_path / "film.gif")
+    dock.movie.save(tmp_path / "movie.gif", frames=20)
     settle(project)
-    frames = iio.imread(tmp_path / "film.gif", index=None)
+    frames = iio.imread(tmp_path / "movie.gif", index=None)
     assert len(frames) == 20
     assert (frames[0] != frames[-1]).any()
 
 
 def test_fewer_than_two_are_refused_in_words(viewer, dock, compare, notices):
     compare("mean")
-    assert not dock.director.active
+    assert not dock.controller.active
     assert any("at least two" in str(said) for said in notices)
 
 
@@ -172,20 +169,20 @@ def test_all_buttons_say_what_they_do(dock):
 def test_what_is_there_already_is_shown_at_once(viewer, project, dock):
     tree = agglo.agglomerate(project.graph)
     before, after = project.table().copy(), tree.lut(0.6)
-    dock.director.show(
+    dock.controller.show(
         [
-            Prepared(Choice("before", "table"), table=before),
-            Prepared(Choice("after", "current"), cut=Cut(tree)),
+            PanelSource(Choice("before", "table"), table=before),
+            PanelSource(Choice("after", "current"), cut=Cut(tree)),
         ],
         project.graph,
     )
-    dock.director.set(position=0.6)
+    dock.controller.set(position=0.6)
     np.testing.assert_array_equal(
-        np.asarray(dock.director.stage.cells[0].segments.data),
+        np.asarray(dock.controller.grid.cells[0].segments.data),
         before[project.graph.superpixels.image],
     )
-    np.testing.assert_array_equal(dock.director.comparison.panels[1].names, after)
-    dock.director.leave()
+    np.testing.assert_array_equal(dock.controller.comparison.panels[1].names, after)
+    dock.controller.leave()
 
 
 def test_the_viewer_may_close_meanwhile(make_napari_viewer, dataset, opened, choose):
@@ -195,8 +192,8 @@ def test_the_viewer_may_close_meanwhile(make_napari_viewer, dataset, opened, cho
     viewer = make_napari_viewer(show=True)
     made = opened(viewer, per_viewer(viewer, Project), dataset)
     choose(made, "mean", "gold")
-    assert made.director.active
-    made.player.play.click()
+    assert made.controller.active
+    made.playback.play.click()
     draw()
     viewer.close()
     draw()

@@ -1,4 +1,4 @@
-"""What is compared in a viewer: chosen, prepared in a worker, shown, moved, left."""
+"""Controller of a comparison: prepared in a worker, shown, moved, left; one for each viewer."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from napari_agglo.widgets.compare._choices import (
     Choice,
     Mode,
     PanelData,
-    Prepared,
+    PanelSource,
     prepare,
 )
 from napari_agglo.widgets.compare._comparison import Comparison, Focus
-from napari_agglo.widgets.compare._grid import Stage
+from napari_agglo.widgets.compare._grid import PanelGrid
 from napari_agglo.widgets.hierarchy._threshold import Ticks
 
 COMPARE = "compare"  # the name of the job
@@ -33,8 +33,8 @@ _FLASH = 180  # milliseconds that what was just merged stays bright
 _FLASHED = 4  # its code
 
 
-class Director:
-    """One for each viewer: it outlives the dock."""
+class CompareController:
+    """The comparison in a viewer; it outlives the dock."""
 
     changed = Signal()  # entered, or moved
     left = Signal()
@@ -42,10 +42,10 @@ class Director:
     def __init__(self, viewer: Any) -> None:
         self._viewer = weakref.ref(viewer)
         self.project = per_viewer(viewer, Project)
-        self.stage = Stage(viewer, per_viewer(viewer, Scene))
+        self.grid = PanelGrid(viewer, per_viewer(viewer, Scene))
         self.comparison: Comparison | None = None
         self.ticks: Ticks | None = None
-        self.differing: int | None = None  # the panel whose differences from the first are shown
+        self.other: int | None = None  # the panel whose differences from the first are shown
         self._focus: Focus | None = None
         self._policies: dict[str, Policy] = {}
         self._policies_of: Any = None
@@ -53,20 +53,22 @@ class Director:
         self._flash.setSingleShot(True)
         self._flash.setInterval(_FLASH)
         self._flash.timeout.connect(self._unflash)
-        self.stage.left.connect(self._on_left)
+        self.grid.left.connect(self._on_left)
         self.project.closing.connect(lambda: self._flash.stop())
         self.project.edited.connect(self._on_edited)
         self.project.hierarchy_changed.connect(self._on_hierarchy)
         viewer.dims.events.ndisplay.connect(self._narrow)
 
-    # Coming and going.
+    # Enter and leave.
 
     def start(self, choices: list[Choice]) -> None:
-        """Prepare what was chosen in a worker, and show it when it is ready."""
+        """Prepare the panels in a worker, and show them when they are ready."""
         graph, regions = self.project.graph, self.project.regions
         if graph is None:
             tell_error(
-                InvalidInput("There are no regions to compare yet; build them in step 1 or 3.")
+                InvalidInput(
+                    "There are no regions to compare yet", remedy="build them in step 1 or 3"
+                )
             )
             return
         gold = self.project.gold
@@ -76,7 +78,7 @@ class Director:
             self._policies, self._policies_of = {}, graph
         shared = PanelData(graph, gold, dict(self._policies))
 
-        def work(progress: ProgressCallback) -> tuple[list[Prepared], Comparison]:
+        def work(progress: ProgressCallback) -> tuple[list[PanelSource], Comparison]:
             made = prepare(choices, shared, progress)
             return made, Comparison.of(made, graph, progress)
 
@@ -85,20 +87,20 @@ class Director:
             self.project.hold()  # meanwhile nobody else asks anything of the session
             job.ended.connect(self.project.release)
 
-    def show(self, prepared: list[Prepared], graph: Any) -> None:
-        """Show what is there already."""
+    def show(self, prepared: list[PanelSource], graph: Any) -> None:
+        """Show panels that need no preparation."""
         self._enter((prepared, Comparison.of(prepared, graph, None)))
 
     def leave(self) -> None:
         """Restore the viewer as it was."""
-        self.stage.leave()
+        self.grid.leave()
 
     @property
     def active(self) -> bool:
         """Whether something is being compared."""
         return self.comparison is not None
 
-    def _enter(self, made: tuple[list[Prepared], Comparison]) -> None:
+    def _enter(self, made: tuple[list[PanelSource], Comparison]) -> None:
         prepared, comparison = made
         viewer, placement = self._viewer(), self.project.placement
         if viewer is None or placement is None:
@@ -106,11 +108,11 @@ class Director:
         for one in prepared:
             if one.choice.kind == "strategy" and one.policy is not None:
                 self._policies[one.choice.value] = one.policy
-        self.stage.enter(comparison, placement, _image_under(viewer, placement))
+        self.grid.enter(comparison, placement, _image_under(viewer, placement))
         self.comparison = comparison
         lead = comparison.lead
         self.ticks = None if lead is None else Ticks(lead.tree.heights)
-        self.differing = self._focus = None
+        self.other = self._focus = None
         self.set(position=self.project.threshold)
 
     def _on_edited(self) -> None:
@@ -129,11 +131,11 @@ class Director:
             self.leave()
 
     def _on_left(self) -> None:
-        self.comparison = self.ticks = self.differing = self._focus = None
+        self.comparison = self.ticks = self.other = self._focus = None
         self._flash.stop()
         self.left.emit()
 
-    # Moving.
+    # Move.
 
     def set(
         self, *, position: float | None = None, mode: Mode | None = None, flash: bool = False
@@ -144,7 +146,7 @@ class Director:
             return
         before = [panel.names for panel in comparison.panels]
         comparison.set(position=position, mode=mode)
-        self.stage.refresh()
+        self.grid.refresh()
         if flash:
             self._flash_up(before)
         else:
@@ -175,11 +177,11 @@ class Director:
         if self.ticks is not None:
             self.set(position=self.ticks.threshold(0))
 
-    # Pointing out.
+    # Overlays.
 
     def show_differences(self, other: int | None) -> None:
         """Colour where the first panel and another one differ; None for nowhere."""
-        self.differing = other
+        self.other = other
         self.look_at(None)
         self._point_out()
 
@@ -196,8 +198,8 @@ class Director:
         if comparison.focus != focus:
             comparison.focus = focus
             comparison.update()
-            self.stage.show_alone(focus is not None)
-            self.stage.refresh()
+            self.grid.show_alone(focus is not None)
+            self.grid.refresh()
             self._point_out()
 
     def _point_out(self) -> None:
@@ -206,18 +208,18 @@ class Director:
             return
         self._flash.stop()
         for which in range(len(comparison.panels)):
-            self.stage.point_out(which, None)
-        if self.differing is not None and self.differing < len(comparison.panels):
-            codes = comparison.codes(self.differing)
-            for which in (0, self.differing):
-                self.stage.point_out(which, codes)
+            self.grid.point_out(which, None)
+        if self.other is not None and self.other < len(comparison.panels):
+            codes = comparison.codes(self.other)
+            for which in (0, self.other):
+                self.grid.point_out(which, codes)
 
     def _flash_up(self, before: list[Any]) -> None:
         assert self.comparison is not None
         for which, (panel, old) in enumerate(zip(self.comparison.panels, before, strict=True)):
             if panel.cut is not None and len(old) == len(panel.names):
                 merged = (old != panel.names).astype(np.uint8) * np.uint8(_FLASHED)
-                self.stage.point_out(which, panel.on_pieces(merged))
+                self.grid.point_out(which, panel.on_pieces(merged))
         self._flash.start()
 
     def _unflash(self) -> None:

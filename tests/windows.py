@@ -21,13 +21,13 @@ def show(project: Any, dataset: Any, threshold: float = 0.3) -> None:
 
 
 def settle(project: Any, seconds: float = 60) -> None:
-    """Process events until no job runs."""
+    """Process events until no job runs, and nothing is asked of the session."""
     from qtpy.QtWidgets import QApplication
 
     until = time.monotonic() + seconds
     while True:
         QApplication.processEvents()
-        if not project.jobs.running():
+        if not project.jobs.running() and not project.worker.pending:
             break
         if time.monotonic() > until:
             raise TimeoutError(f"still running: {project.jobs.running()}")

@@ -1,4 +1,4 @@
-"""What a run works on: arrays and where they lie in the world, never layers."""
+"""The dataset of a run: arrays and their place in the world, never layers."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ def _look_over(data: Any, name: str, progress: ProgressCallback | None) -> tuple
 
 @dataclass(frozen=True)
 class Placement:
-    """Where data lie in the world: new layers get the same, so that all stay on top of each other.
+    """The place of data in the world: new layers get the same, so that all lie on each other.
 
     Attributes
     ----------
@@ -177,12 +177,12 @@ class Placement:
 
     def keywords(self) -> dict[str, Any]:
         """Return what a layer is made with."""
-        given: dict[str, Any] = {"scale": self.scale, "translate": self.translate}
+        keywords: dict[str, Any] = {"scale": self.scale, "translate": self.translate}
         if self.units is not None:
-            given["units"] = self.units
+            keywords["units"] = self.units
         if self.axis_labels is not None:
-            given["axis_labels"] = self.axis_labels
-        return given
+            keywords["axis_labels"] = self.axis_labels
+        return keywords
 
     def to_world(self, index: Any) -> tuple[float, ...]:
         """Return the place of a pixel in the world."""
@@ -264,14 +264,14 @@ class Dataset:
     def _computed(self, progress: ProgressCallback | None) -> Dataset:
         name, cue = self._boundary()
         ready = self._ranged(progress)
-        found = oversegment(
+        superpixels = oversegment(
             cue,
             spacing=self.spacing,
             value_range=ready.ranges[name],
             progress=progress,
             **self.options,
         )
-        return replace(ready, superpixels=found, origin=self)
+        return replace(ready, superpixels=superpixels, origin=self)
 
     def _ranged(self, progress: ProgressCallback | None) -> Dataset:
         return replace(self, ranges=settled_ranges(self.cues, self.ranges, self.nan, progress))

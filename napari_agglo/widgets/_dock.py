@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from qtpy.QtCore import QSize, Qt, QTimer, Signal
+from qtpy.QtCore import QSize, Qt, Signal
 from qtpy.QtGui import QShowEvent
 from qtpy.QtWidgets import QHBoxLayout, QLabel, QScrollArea, QToolButton, QVBoxLayout, QWidget
+from superqt.utils import qdebounced
 
+from napari_agglo.widgets._keys import GESTURES
 from napari_agglo.widgets._project import Project
 from napari_agglo.widgets._qt import link, per_viewer
 from napari_agglo.widgets._steps import Status, StepWidget, close_with_window
@@ -22,27 +24,8 @@ from napari_agglo.widgets.train import TrainWidget
 # The help panel: gestures and keys, and a line on each step.
 
 
-# What the hands do, as in the Proofread step.
-KEYS = (
-    ("click", "make a segment the active one"),
-    ("Shift + click", "merge with the active segment"),
-    ("Ctrl + click", "place a seed for a cut"),
-    ("G", "next group of seeds"),
-    ("Enter", "cut, while there are seeds"),
-    ("Escape", "clear the seeds"),
-    (", and .", "down and up the branch of the active segment"),
-    ("Ctrl + Z", "undo; Ctrl + Shift + Z redoes"),
-    ("right-click", "select several; W merges them with the active one"),
-    ("K", "take the superpixel under the mouse out of its segment"),
-    ("H", "lock or unlock the active segment"),
-    ("U", "mark the active segment as reviewed, or not"),
-    ("Y, N and S", "yes, no, skip, while the next probable error is asked"),
-    ("A and D", "threshold one step down or up"),
-)
-
-
 class HelpPanel(QWidget):
-    """What there is to know, on one panel."""
+    """Gestures, keys, and a line on each step."""
 
     def __init__(self, steps: Iterable[StepWidget]) -> None:
         super().__init__()
@@ -50,8 +33,8 @@ class HelpPanel(QWidget):
         layout = QVBoxLayout(self)
         layout.setContentsMargins(8, 4, 8, 8)
         rows = "".join(
-            f"<tr><td style='padding-right: 12px'><b>{key}</b></td><td>{does}</td></tr>"
-            for key, does in KEYS
+            f"<tr><td style='padding-right: 12px'><b>{one.words}</b></td><td>{one.effect}</td></tr>"
+            for one in GESTURES
         )
         lines = "".join(
             f"<p style='margin: 2px 0'><b>{step.title}</b>: {step.purpose}</p>" for step in steps
@@ -140,7 +123,7 @@ _LAID_OUT = 30  # milliseconds after which a step that was opened has its size
 
 
 class Dock(QWidget):
-    """All steps, one below the other."""
+    """A column of all steps, one of them open."""
 
     def __init__(self, napari_viewer: Any) -> None:
         super().__init__()
@@ -176,10 +159,7 @@ class Dock(QWidget):
         link(self, self.project.jobs.changed, self._on_job)
         link(self, self.project.hierarchy_changed, self._on_hierarchy)
         self._session: Any = None
-        self._soon = QTimer(self)
-        self._soon.setSingleShot(True)
-        self._soon.setInterval(_LAID_OUT)
-        self._soon.timeout.connect(self._reveal)
+        self._soon = qdebounced(self._reveal, timeout=_LAID_OUT)
         self.open((DataWidget if self.project.built is None else HierarchyWidget).key)
         self._on_hierarchy()
         self._on_status()
@@ -222,7 +202,7 @@ class Dock(QWidget):
             for other, header in self.headers.items():
                 if other != key:
                     header.set_open(False)
-            self._soon.start()
+            self._soon()
 
     def _reveal(self) -> None:
         """Scroll so far that all of the open step is seen, but its heading does not go."""
@@ -237,7 +217,7 @@ class Dock(QWidget):
         session = self.project.session
         if session is not None and session is not self._session:
             self.open(ProofreadWidget.key)
-            self._soon.start()
+            self._soon()
         self._session = session
 
     def _on_status(self) -> None:

@@ -63,7 +63,7 @@ class Job:
         self._worker.errored.connect(self._on_errored)
 
     def start(self) -> None:
-        """Begin."""
+        """Start the worker."""
         _Switching.begin()
         self._timer.start()
         self._worker.start()
@@ -118,6 +118,16 @@ class Job:
             self._bar.close()
             _Switching.end()
             self.ended.emit()
+
+
+def in_thread(
+    work: Callable[[], Any], done: Callable[[Any], object], failed: Callable[[Exception], object]
+) -> None:
+    """Do something short in a thread, without progress, and tell the outcome on the main thread."""
+    worker = FunctionWorker(work)
+    worker.returned.connect(done)
+    worker.errored.connect(failed)
+    worker.start()
 
 
 class Jobs:
@@ -179,7 +189,7 @@ class Jobs:
 
 
 class _Switching:
-    """How long Python code may keep the interpreter, while any job runs."""
+    """A short switch interval of the interpreter while any job runs."""
 
     _jobs = 0
     _before = 0.005
@@ -199,12 +209,12 @@ class _Switching:
 
 
 def share(progress: Progress) -> float:
-    """Return how much of the whole is done, 0 to 1."""
+    """Return the share of the whole that is done, 0 to 1."""
     return progress.share if isinstance(progress, TrainingProgress) else progress.fraction
 
 
 def words(progress: Progress) -> str:
-    """Say how far it is."""
+    """Return progress in words."""
     if not isinstance(progress, TrainingProgress):
         return f"{progress.stage}, {progress.fraction:.0%}"
     left = progress.seconds_left

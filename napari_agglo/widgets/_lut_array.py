@@ -87,7 +87,7 @@ class Table:
 
 
 class LutArray:
-    """What ``table[superpixels]`` would be, sliced lazily.
+    """The array ``table[superpixels]``, computed where it is sliced.
 
     Parameters
     ----------
@@ -143,12 +143,12 @@ class LutArray:
 
     @property
     def ndim(self) -> int:
-        """How many axes it has."""
+        """The number of axes."""
         return len(self.shape)
 
     @property
     def size(self) -> int:
-        """How many pixels it has."""
+        """The number of pixels."""
         return int(np.prod(self.shape, dtype=np.int64))
 
     def __len__(self) -> int:
@@ -231,16 +231,16 @@ class _Slices:
 
 def _narrowed(extent: Extent, index: Any) -> Extent | None:
     """Return the extent of a part; None if the index is not of slices and numbers."""
-    given = index if isinstance(index, tuple) else (index,)
+    indices = index if isinstance(index, tuple) else (index,)
     axes = [k for k, axis in enumerate(extent) if isinstance(axis, range)]
-    if any(one is Ellipsis for one in given):
-        at = next(k for k, one in enumerate(given) if one is Ellipsis)
-        missing = len(axes) - len(given) + 1
-        given = (*given[:at], *[slice(None)] * missing, *given[at + 1 :])
-    if len(given) > len(axes):
-        raise IndexError(f"too many indices: {len(given)} for {len(axes)} axes")
+    if any(one is Ellipsis for one in indices):
+        at = next(k for k, one in enumerate(indices) if one is Ellipsis)
+        missing = len(axes) - len(indices) + 1
+        indices = (*indices[:at], *[slice(None)] * missing, *indices[at + 1 :])
+    if len(indices) > len(axes):
+        raise IndexError(f"too many indices: {len(indices)} for {len(axes)} axes")
     out = list(extent)
-    for k, one in zip(axes, given, strict=False):
+    for k, one in zip(axes, indices, strict=False):
         axis = out[k]
         assert isinstance(axis, range)
         if isinstance(one, slice):

@@ -1,10 +1,10 @@
-"""Where napari keeps things, which has moved: from 0.9 the old names warn."""
+"""Parts of napari that have moved between versions, plugin settings, and roles of layers."""
 
 from __future__ import annotations
 
 from typing import Any
 
-# What a layer is for, written on it: so that its name may be anything.
+# The role of a layer is written in its metadata, so that its name may be anything.
 
 
 KEY = "napari_agglo"

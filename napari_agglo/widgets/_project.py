@@ -20,6 +20,7 @@ from napari_agglo.policy import MeanPolicy, Policy
 from napari_agglo.session import Session
 from napari_agglo.widgets._dataset import Dataset, Placement
 from napari_agglo.widgets._jobs import Jobs
+from napari_agglo.widgets._session_worker import SessionWorker
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -72,9 +73,6 @@ class Built:
     strokes: int | None = None
 
 
-LOOK = "look"  # the job that repairs the hierarchy above edits
-
-
 class Project:
     """The state of one viewer. Set attributes on the main thread only.
 
@@ -103,7 +101,6 @@ class Project:
     edited = Signal(object)  # the visible segments have changed: a Change, or None
     selection_changed = Signal()
     status_changed = Signal()
-    released = Signal()  # no worker has the session any more
     closing = Signal()
 
     def __init__(self, viewer: object = None) -> None:
@@ -121,10 +118,12 @@ class Project:
         self.active = 0  # dense name of the active segment, 0 for none
         self.selected: tuple[int, ...] = ()  # dense names, without the active one
         self._threshold = 0.5
-        self._last = np.zeros(1, np.uint32)
-        self._n_last = 0
-        self._held = 0
+        self._table = np.zeros(1, np.uint32)
+        self._table_key: tuple[object, float, int] | None = None  # what the table is of
+        self._n_segments = 0
+        self._edits = 0  # counts what changes the table at one threshold
         self._closed = False
+        self.worker = SessionWorker(self)
 
     # Provenance.
 
@@ -196,6 +195,7 @@ class Project:
     def close_session(self) -> None:
         """Close the session: all of it is on the disk. The tree without edits stays."""
         if self.session is not None:
+            self.worker.clear()
             self.session.close()
             self.session = self._session_graph = None
             self.select(0)
@@ -295,11 +295,11 @@ class Project:
         if self.strokes - 1 in (self._trained.strokes, self._built and self._built.strokes):
             self.status_changed.emit()
 
-    # What is seen.
+    # The visible segments.
 
     @property
     def threshold(self) -> float:
-        """The scale that is looked at."""
+        """The threshold that is wanted; the session follows when it is free."""
         return self._threshold
 
     @threshold.setter
@@ -307,90 +307,49 @@ class Project:
         if threshold == self._threshold:
             return
         self._threshold = float(threshold)
-        self._follow()
+        self.worker.look()
         self.threshold_changed.emit(self._threshold)
-
-    @property
-    def settled(self) -> bool:
-        """Whether the session shows the threshold; if not, the way there is being repaired."""
-        session = self.session
-        return session is None or (
-            not self.held and session.threshold == self._threshold and session.ready
-        )
-
-    @property
-    def held(self) -> bool:
-        """Whether a worker has the session: nothing is to be asked of it, or the window waits."""
-        return self._held > 0 or self.jobs[LOOK] is not None
-
-    def hold(self) -> None:
-        """Say that a worker is about to use the session; follow it with `release`."""
-        self._held += 1
-
-    def release(self) -> None:
-        """Say that the worker is done; the slider may have moved on meanwhile."""
-        self._held -= 1
-        session = self.session
-        if self._held or self._closed or session is None:
-            return
-        moved = session.threshold != self._threshold
-        self._follow()
-        if moved and self.settled:
-            self.edited.emit(None)
-        self.released.emit()
-
-    def _follow(self) -> None:
-        """Bring the session to the threshold; in a worker, if that takes a repair above edits."""
-        session = self.session
-        if session is None or self.held:
-            return
-        before = session.threshold if session.ready else None
-        session.threshold = self._threshold
-        if session.ready:
-            return
-        job = self.jobs.start(LOOK, "Repairing the hierarchy", session.look, lambda _: None)
-        if job is not None:
-            job.ended.connect(lambda: self._looked(session, before))
-
-    def _looked(self, session: Session, before: float | None) -> None:
-        """Show what was repaired; after a cancel, what was shown before."""
-        if self._closed or session is not self.session:
-            return
-        if not session.ready and before is not None and session.threshold == self._threshold:
-            self._threshold = session.threshold = before
-            self.threshold_changed.emit(before)
-        self._follow()  # the slider may have moved on meanwhile
-        if self.settled:
-            self.edited.emit(None)
 
     @property
     def has_hierarchy(self) -> bool:
         """Whether there is something to show."""
-        return self.tree is not None
+        return self._built is not None
 
     def table(self) -> NDArray[np.uint32]:
         """Return the dense name of the segment of each dense superpixel, at the threshold.
 
-        While the way to the threshold is being repaired it is what was seen last.
+        While a worker has the session it is the table of before. It is looked up once for each
+        threshold and edit, however many listeners ask for it.
         """
-        if self.session is not None:
-            if self.settled:
-                self._last, self._n_last = self.session.lut(dense=True), self.session.n_segments
-            return self._last
-        if self.tree is not None:
-            return self.tree.lut(self._threshold)
-        return np.zeros(1, np.uint32)
+        shown: object = self._built if self.session is None else self.session
+        key = (shown, self._threshold, self._edits)
+        if key != self._table_key and self.worker.settled:
+            self._table_key = key
+            if self.session is not None:
+                self._table = self.session.lut(dense=True)
+            elif self._built is not None:
+                self._table = self._built.tree.lut(self._threshold)
+        return self._table
 
     @property
     def n_segments(self) -> int:
-        """How many segments are seen."""
-        if self.session is not None:
-            return self.session.n_segments if self.settled else self._n_last
-        return 0 if self.tree is None else self.tree.n_segments(self._threshold)
+        """The number of visible segments."""
+        if self.session is None:
+            return 0 if self._built is None else self._built.tree.n_segments(self._threshold)
+        if self.worker.settled:
+            self._n_segments = self.session.n_segments
+        return self._n_segments
 
     def id_of(self, name: int) -> int:
         """Return the user's id of a segment by its dense name."""
         return 0 if self.graph is None else int(self.graph.ids[name])
+
+    def names_of(self, ids: Sequence[int]) -> tuple[int, ...]:
+        """Return the dense names of segments by the user's ids."""
+        if self.graph is None:
+            return ()
+        found = np.searchsorted(self.graph.ids, np.array(ids, np.uint64))
+        return tuple(int(name) for name in found)
 
     def select(self, active: int, *others: int) -> None:
         """Make a segment the active one, with others selected beside it, by dense names."""
@@ -398,12 +357,12 @@ class Project:
         self.selection_changed.emit()
 
     def has_edited(self, change: Any = None) -> None:
-        """Tell all that the session was edited, undone or redone."""
+        """Tell all that the session was edited, or that it shows the threshold at last."""
+        self._edits += 1
         if self.session is not None:
             self._session_graph = self.session.graph
-            self._follow()  # what was undone may have been done at another scale
+            self.worker.look()  # what was undone may have been done at another scale
         self.edited.emit(change)
-        self.status_changed.emit()
 
     # The end.
 
@@ -416,6 +375,7 @@ class Project:
         try:
             self.closing.emit()
         finally:
+            self.worker.clear()
             if self.session is not None:
                 self.session.close()
                 self.session = self._session_graph = None

@@ -13,7 +13,18 @@ from napari.utils.theme import get_theme
 from psygnal import SignalInstance
 from qtpy.QtCore import QObject, Qt
 from qtpy.QtGui import QIcon
-from qtpy.QtWidgets import QApplication, QMessageBox, QWidget
+from qtpy.QtWidgets import (
+    QApplication,
+    QBoxLayout,
+    QCheckBox,
+    QHBoxLayout,
+    QLabel,
+    QLayout,
+    QMessageBox,
+    QPushButton,
+    QVBoxLayout,
+    QWidget,
+)
 from superqt import QCollapsible
 
 from napari_agglo.errors import AggloError, Cancelled
@@ -41,7 +52,7 @@ def per_viewer(viewer: Any, cls: Callable[[Any], Part]) -> Part:
     return part
 
 
-# What the user is told, as napari notifications: never a traceback to read in a terminal.
+# Notices for the user, as napari notifications: never a traceback to read in a terminal.
 
 
 _log = logging.getLogger("napari_agglo")
@@ -109,6 +120,68 @@ def ask(title: str, text: str, choices: dict[str, Callable[[], object]]) -> QMes
     return box
 
 
+# Widgets that are made in many places. The name of an object is how tests and style sheets find it.
+
+
+def button(
+    text: str, tooltip: str, action: Callable[[], object] | None = None, name: str | None = None
+) -> QPushButton:
+    """Return a button that calls `action`; its name is by default its text."""
+    made = QPushButton(text)
+    made.setObjectName(text if name is None else name)
+    made.setToolTip(tooltip)
+    if action is not None:
+        made.clicked.connect(lambda: action())
+    return made
+
+
+def label(name: str, tooltip: str = "", *, bold: bool = False) -> QLabel:
+    """Return a label for text that wraps."""
+    made = QLabel()
+    made.setObjectName(name)
+    made.setToolTip(tooltip)
+    made.setWordWrap(True)
+    if bold:
+        made.setStyleSheet("font-weight: bold;")
+    return made
+
+
+def check_box(text: str, tooltip: str, name: str, toggled: Callable[[bool], object]) -> QCheckBox:
+    """Return a box to tick that calls `toggled`."""
+    made = QCheckBox(text)
+    made.setObjectName(name)
+    made.setToolTip(tooltip)
+    made.toggled.connect(toggled)
+    return made
+
+
+Parts = QWidget | QLayout
+
+
+def row(*parts: Parts, spacing: int = 4) -> QHBoxLayout:
+    """Return a layout of parts side by side."""
+    return _filled(QHBoxLayout(), parts, spacing)
+
+
+def column(widget: QWidget | None, *parts: Parts, spacing: int = 4, top: int = 0) -> QVBoxLayout:
+    """Lay out parts one below the other in a widget, without margins but one at the top."""
+    return _filled(QVBoxLayout(widget), parts, spacing, top)
+
+
+Box = TypeVar("Box", bound=QBoxLayout)
+
+
+def _filled(layout: Box, parts: tuple[Parts, ...], spacing: int, top: int = 0) -> Box:
+    layout.setContentsMargins(0, top, 0, 0)
+    layout.setSpacing(spacing)
+    for part in parts:
+        if isinstance(part, QLayout):
+            layout.addLayout(part)
+        else:
+            layout.addWidget(part)
+    return layout
+
+
 # The colours of napari's theme, for what napari's style sheet does not reach.
 
 
@@ -143,8 +216,8 @@ def close_up(folding: QCollapsible) -> None:
             layout.setSpacing(2)
 
 
-# What is to happen when a widget goes. Held here, for Python may collect a widget together with all
-# that only the widget holds, take that apart first, and crash when Qt then calls it.
+# Actions for the end of a widget. They are kept here: Python may collect a widget together with all
+# that only the widget refers to, take that apart first, and crash when Qt then calls it.
 _ends: set[Callable[[], None]] = set()
 
 
@@ -154,11 +227,11 @@ def link(widget: QWidget, signal: SignalInstance, method: Callable[..., Any]) ->
     Qt destroys a widget before Python lets go of it; a signal that came between would call into
     nothing, so the connection ends with the widget.
     """
-    held = weakref.WeakMethod(method)
+    reference = weakref.WeakMethod(method)
     n = len(inspect.signature(method).parameters)
 
     def call(*arguments: Any) -> None:
-        live = held()
+        live = reference()
         if live is not None:
             live(*arguments[:n])
 
@@ -185,10 +258,10 @@ def when_gone(thing: QObject, action: Callable[[], object]) -> None:
 
 def link_viewer(widget: QWidget, emitter: Any, method: Callable[[], Any]) -> None:
     """Call `method`, of `widget`, whenever napari's `emitter` has an event; as `link` does."""
-    held = weakref.WeakMethod(method)
+    reference = weakref.WeakMethod(method)
 
     def call(_: object = None) -> None:
-        live = held()
+        live = reference()
         if live is not None:
             live()
 

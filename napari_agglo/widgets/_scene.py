@@ -14,7 +14,7 @@ import numpy as np
 from napari.layers import Labels
 from napari.utils.colormaps import DirectLabelColormap, label_colormap
 from numpy.typing import NDArray
-from qtpy.QtCore import QTimer
+from superqt.utils import qdebounced
 
 from napari_agglo.widgets._dataset import Placement
 from napari_agglo.widgets._lut_array import LutArray, Patch, Patched, Table
@@ -180,12 +180,12 @@ class Scene:
         self._lines = Table(np.zeros(1, np.uint32))
         self._levels: list[Any] = []
         self._layers: dict[str, Labels] = {}
-        self.held = False  # while others have the canvas, nothing is pointed at
+        self.suspended = False  # while others have the canvas, nothing is pointed at
         self._isolated = False
         self._outlined = False
         self._partners: tuple[int, ...] = ()
-        self._idle = _timer(_IDLE, self._settle)
-        self._soon = _timer(0, self._draw)  # in 3-D, several ticks become one
+        self._idle = qdebounced(self._settle, timeout=_IDLE)
+        self._soon = qdebounced(self._draw, timeout=0)  # in 3-D, several ticks become one
         project.hierarchy_changed.connect(self._on_hierarchy)
         project.threshold_changed.connect(self._on_change)
         project.edited.connect(self._on_change)
@@ -258,14 +258,14 @@ class Scene:
         self._partners = partners or ()
         if not self._levels:
             return
-        project, held = self.project, self._names()
-        codes = np.zeros(len(held), np.uint8)
+        project, names_of = self.project, self._names()
+        codes = np.zeros(len(names_of), np.uint8)
         for code, names in enumerate([(project.active,), project.selected, self._partners], 1):
             for name in names:
                 if 0 < name < len(codes):
                     codes[name] = code
-        self._marks.values = codes[held]
-        wanted = bool(codes.any()) and not self.held
+        self._marks.values = codes[names_of]
+        wanted = bool(codes.any()) and not self.suspended
         layer = self.layer(OUTLINE)
         if layer is None and wanted and self.viewer.dims.ndisplay == 2:
             layer = self._add(OUTLINE, self._marks, thickness=3, colormap=direct_colours(MARKS))
@@ -341,10 +341,10 @@ class Scene:
         if not self._levels:
             return
         if self.viewer.dims.ndisplay == 3:
-            self._soon.start()
+            self._soon()
         else:
             self._draw()
-        self._idle.start()
+        self._idle()
 
     def _on_ndisplay(self) -> None:
         """In 3-D there are no outlines: do not draw layers of nothing else."""
@@ -360,8 +360,7 @@ class Scene:
         if self._viewer() is None or not self._levels:
             return
         self._follow_division()
-        self._look_up()
-        layer = self.layer(SEGMENTATION)
+        layer = self.show()
         if layer is not None:
             self._refresh(layer)
         outline = self.layer(OUTLINE)
@@ -445,8 +444,8 @@ class Scene:
         self._layers.clear()
 
     def _close(self) -> None:
-        self._idle.stop()
-        self._soon.stop()
+        self._idle.cancel()
+        self._soon.cancel()
 
 
 def _arrays(layer: Labels) -> list[LutArray]:
@@ -455,11 +454,3 @@ def _arrays(layer: Labels) -> list[LutArray]:
 
 def _roomy(table: NDArray[np.uint32]) -> NDArray[np.uint32]:
     return np.concatenate([table, np.zeros(_ROOM, np.uint32)])
-
-
-def _timer(milliseconds: int, action: Any) -> QTimer:
-    timer = QTimer()
-    timer.setSingleShot(True)
-    timer.setInterval(milliseconds)
-    timer.timeout.connect(action)
-    return timer

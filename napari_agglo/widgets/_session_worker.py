@@ -1,353 +1,390 @@
-"""Edits, one after the other: what is quick at once, what is not in a worker, the window free."""
+"""One queue for everything that is asked of a session, so that the window never waits for it.
+
+A session answers one question at a time. This is the only place that calls one from a thread:
+
+- `edit`: first in, first out; a short one at once, if the session is free, a long one in a job;
+- `run`: any other work on the session, in a job of its own name, in the same order;
+- `latest`: the newest request of each topic, in a thread, after all edits;
+- `when_idle`: work for the time when nothing has been done for a while.
+
+The project has the threshold that is wanted; the worker brings the session there, if that takes a
+repair of the hierarchy above edits, in a job that can be cancelled.
+"""
 
 from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from contextlib import suppress
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from napari.qt.threading import FunctionWorker
 from psygnal import Signal
 from qtpy.QtCore import QTimer
 
 from napari_agglo._progress import ProgressCallback
 from napari_agglo.errors import AggloError, Cancelled
 from napari_agglo.session import Change, NotSaved, Refused, Session
-from napari_agglo.widgets._project import Project
+from napari_agglo.widgets._jobs import Job, in_thread
 from napari_agglo.widgets._qt import tell_error
-from napari_agglo.widgets.proofread._seeds import Seeds
 
-EDIT = "edit"  # the job of an edit that takes long
+if TYPE_CHECKING:
+    from napari_agglo.widgets._project import Project
+
+LOOK = "look"  # the job that repairs the hierarchy above edits
+EDIT = "edit"  # the job of a long edit
 _MOST = 100  # edits that wait: more is a key held down
+_LONGEST = 10  # seconds to wait for idle work when the session is closed
 
 Act = Callable[[Session, ProgressCallback | None], Change]
+Done = Callable[[Any], object]
+Failed = Callable[[Exception], object]
 
 
 @dataclass(frozen=True)
-class Task:
-    """An edit that someone wants.
+class Edit:
+    """An edit that waits for its turn.
 
     Attributes
     ----------
     title : str
-        What it is, while it runs.
+        Its name while it runs.
     act : callable
-        Does it.
-    long : bool
-        Whether it may take more than a blink: then a worker does it.
+        Makes the edit.
     then : callable, optional
-        Told what has changed.
-    all_the_same : callable, optional
-        Does it though it was refused, if the person says so.
+        Called with the change, after all listeners.
+    long : bool
+        Whether it may take more than a blink, so that a job does it.
+    force : callable, optional
+        Makes the edit though it was refused, if the person says so.
     quiet : bool
-        Whether a refusal is only said beside the banner: a key held down would fill the window.
+        Whether a refusal is only a message: a key held down would fill the window with notices.
     """
 
     title: str
     act: Act
-    long: bool = False
     then: Callable[[Change], object] | None = None
-    all_the_same: Act | None = None
+    long: bool = False
+    force: Act | None = None
     quiet: bool = False
 
 
-class Editor:
-    """Does what is asked of a project's session, in order, and says what became of it."""
+@dataclass(frozen=True)
+class Run:
+    """Other work on the session that waits for its turn, with the name of its job."""
 
-    said = Signal(str)  # a sentence for the status bar
+    name: str
+    title: str
+    work: Callable[[ProgressCallback], Any]
+    done: Done
+    failed: Failed | None = None
+
+
+class SessionWorker:
+    """The queue of one project. All methods are for the main thread."""
+
+    message = Signal(str)  # a sentence for the status bar
     trouble = Signal(str)  # why the last edit is not on the disk; empty when it is
-    doubted = Signal(str, object)  # why an edit was refused, and the task that does it all the same
+    doubted = Signal(str, object)  # why an edit was refused, and the edit that is forced
 
     def __init__(self, project: Project) -> None:
         self.project = project
-        self._waiting: deque[Task] = deque()
-        self._doing = False
-        self._wake = QTimer()
-        self._wake.setSingleShot(True)
-        self._wake.setInterval(0)
-        self._wake.timeout.connect(self._next)
-        project.jobs.changed.connect(self.wake)
-        project.released.connect(self.wake)
-        project.hierarchy_changed.connect(self._forget)
-        project.closing.connect(self._close)
+        self._tasks: deque[Edit | Run] = deque()
+        self._topics: dict[Hashable, tuple[Callable[[], Any], Done, Failed]] = {}
+        self._running: object = None  # the token of the thread that has the session
+        self._answered: Hashable = None  # the topic of that thread, while its answer is wanted
+        self._in_trouble = False  # whether the last edit is not on the disk
+        self._idle_work: Callable[[Session], object] | None = None
+        self._idle_after = 0  # milliseconds
+        self._idle_done = threading.Event()  # cleared while a thread does the idle work
+        self._idle_done.set()
+        self._wake = _single_shot(self._next)
+        self._rest = _single_shot(self._on_rest)
+        for signal in (project.edited, project.threshold_changed, project.selection_changed):
+            signal.connect(self.stir)
+
+    @property
+    def busy(self) -> bool:
+        """Whether a thread has the session, or edits wait for it: nothing else may ask it."""
+        return self._running is not None or bool(self._tasks)
+
+    @property
+    def pending(self) -> bool:
+        """Whether anything runs or waits."""
+        return self.busy or bool(self._topics)
 
     @property
     def waiting(self) -> int:
-        """How many edits wait for their turn."""
-        return len(self._waiting)
+        """The number of edits that wait for their turn."""
+        return len(self._tasks)
 
-    def do(self, task: Task) -> None:
-        """Do an edit, now or as soon as what runs is done."""
+    @property
+    def settled(self) -> bool:
+        """Whether the session is free and shows the threshold that is wanted."""
+        session = self.project.session
+        if session is None:
+            return True
+        return self._running is None and _shows(session, self.project.threshold)
+
+    # Requests.
+
+    def edit(
+        self,
+        title: str,
+        act: Act,
+        *,
+        then: Callable[[Change], object] | None = None,
+        long: bool = False,
+        force: Act | None = None,
+        quiet: bool = False,
+    ) -> None:
+        """Make an edit: now, or as soon as the session is free."""
+        self.do(Edit(title, act, then, long, force, quiet))
+
+    def do(self, edit: Edit) -> None:
+        """Make an edit that is a value already, as one of `doubted`."""
         if self.project.session is None:
-            self.said.emit("There is no session yet: start one in step 5, Proofread.")
-            return
-        if len(self._waiting) >= _MOST:
-            self.said.emit("Too much at once: wait until what was asked for is done.")
-            return
-        self._waiting.append(task)
-        self._next()
-        if self._waiting:
-            self.said.emit(f"{task.title} waits until what runs now is done…")
+            self.message.emit("There is no session yet: start one in step 5, Proofread.")
+        elif len(self._tasks) >= _MOST:
+            self.message.emit("Too much at once: wait until what was asked for is done.")
+        else:
+            self._tasks.append(edit)
+            self._work_off_tasks()
+            if self._tasks:
+                self.message.emit(f"{edit.title} waits until what runs now is done…")
 
-    def wake(self) -> None:
-        """Go on with what waits, if the session is free, once what is being told has been."""
-        if self._waiting:
-            self._wake.start()
+    def run(
+        self,
+        name: str,
+        title: str,
+        work: Callable[[ProgressCallback], Any],
+        done: Done,
+        failed: Failed | None = None,
+    ) -> Job | None:
+        """Do other work on the session in a job; without a session, do it beside all else.
+
+        Returns
+        -------
+        Job or None
+            None if the work waits for its turn, or is being done already.
+        """
+        jobs = self.project.jobs
+        if self.project.session is None:
+            return jobs.start(name, title, work, done, failed)
+        if jobs[name] is None and not any(isinstance(one, Run) and one.name == name
+                                          for one in self._tasks):  # fmt: skip
+            self._tasks.append(Run(name, title, work, done, failed))
+            self._work_off_tasks()
+        return jobs[name]
+
+    def latest(
+        self,
+        topic: Hashable,
+        work: Callable[[], Any],
+        done: Done,
+        failed: Failed = tell_error,
+    ) -> None:
+        """Do `work` in a thread; of several requests of a topic only the newest is answered."""
+        self.forget(topic)
+        self._topics[topic] = (work, done, failed)
+        self._wake.start()
+
+    def forget(self, topic: Hashable) -> None:
+        """Drop what is asked under a topic, and the answer that is on its way."""
+        self._topics.pop(topic, None)
+        if self._answered == topic:
+            self._answered = None
+
+    def when_idle(self, seconds: float, work: Callable[[Session], object]) -> None:
+        """Do `work` in a thread when nothing has been done for some seconds.
+
+        If it fails nothing is said: it is for what can be lost without harm.
+        """
+        self._idle_after = round(1000 * seconds)
+        self._idle_work = work
+
+    def stir(self) -> None:
+        """Begin the time without activity anew."""
+        session = self.project.session
+        if self._idle_work is not None and session is not None and not session.read_only:
+            self._rest.start(self._idle_after)
+
+    def look(self) -> None:
+        """Bring the session to the threshold of the project, now or when it is free."""
+        session = self.project.session
+        if session is not None and self._running is None:
+            self._go_to_threshold(session)
+
+    def clear(self) -> None:
+        """Drop all requests, and wait for idle work: the session is about to be closed."""
+        self._tasks.clear()
+        self._topics.clear()
+        self._running = self._answered = None
+        with suppress(RuntimeError):  # Qt itself may be gone by now
+            self._rest.stop()
+            self._wake.stop()
+        self._idle_done.wait(_LONGEST)
+
+    # One thing at a time.
 
     def _next(self) -> None:
-        while self._waiting and not self._doing and self.project.settled:
+        """Go on: the threshold first, then edits in order, then topics."""
+        self._work_off_tasks()
+        if self._running is None and self._topics and self.project.session is not None:
+            topic = next(iter(self._topics))
+            work, done, failed = self._topics.pop(topic)
+            self._answered = topic
+            token = self._running = object()
+            in_thread(work, lambda result: self._answer(token, topic, done, result),
+                            lambda error: self._answer(token, topic, failed, error))  # fmt: skip
+
+    def _work_off_tasks(self) -> None:
+        while self._running is None:
             session = self.project.session
             if session is None:
-                self._waiting.clear()
+                self._tasks.clear()
                 return
-            task = self._waiting.popleft()
-            if task.long:
-                self._begin(task, session)
+            moved = session.threshold != self.project.threshold
+            if not self._go_to_threshold(session):
+                return
+            if moved:
+                self.project.has_edited(None)
+            elif not self._tasks:
+                return
             else:
-                self._at_once(task, session)
+                self._start(self._tasks.popleft(), session)
 
-    def _at_once(self, task: Task, session: Session) -> None:
-        try:
-            change = task.act(session, None)
-        except Exception as error:
-            self._failed(task, error)
+    def _start(self, task: Edit | Run, session: Session) -> None:
+        if isinstance(task, Run):
+            self._in_job(task, session, lambda: None)
+        elif task.long:
+            changes: list[Change] = []
+            run = Run(EDIT, task.title, lambda progress: task.act(session, progress),
+                      changes.append, lambda error: self._refuse(task, error))  # fmt: skip
+            # Cancelled too late, it may have been made all the same: listeners look again.
+            self._in_job(run, session, lambda: self._finish(task, changes[0] if changes else None))
         else:
-            self._done(task, change)
+            try:
+                change = task.act(session, None)
+            except Exception as error:
+                self._refuse(task, error)
+            else:
+                self._finish(task, change)
 
-    def _begin(self, task: Task, session: Session) -> None:
-        project = self.project
-        self._doing = True
-        project.hold()
-        came: list[Change] = []
-        job = project.jobs.start(
-            EDIT,
-            task.title,
-            lambda progress: task.act(session, progress),
-            came.append,
-            lambda error: self._failed(task, error),
-        )
+    def _in_job(self, run: Run, session: Session, finish: Callable[[], object]) -> None:
+        token = self._running = object()
+        job = self.project.jobs.start(run.name, run.title, run.work, run.done, run.failed)
         if job is None:  # the viewer is closing
-            self._doing = False
-            project.release()
+            self._running = None
             return
 
         def ended() -> None:
-            self._doing = False
-            project.release()
-            if session is not project.session or project.jobs.closed:
-                return
-            if came:
-                self._done(task, came[0])
-            else:
-                # Cancelled too late: it may have been done all the same.
-                project.has_edited(None)
+            if self._running is token and session is self.project.session:
+                self._running = None
+                if not self.project.jobs.closed:
+                    finish()
+                    self._wake.start()
 
         job.ended.connect(ended)
 
-    def _done(self, task: Task, change: Change) -> None:
-        self.trouble.emit("")
-        self.project.has_edited(change)
-        if task.then is not None:
-            task.then(change)
-        self.said.emit(sentence(str(change)))
+    def _answer(self, token: object, topic: Hashable, tell: Done, outcome: Any) -> None:
+        if self._running is not token:  # the session has gone meanwhile
+            return
+        self._running = None
+        wanted, self._answered = self._answered == topic, None
+        self._wake.start()
+        if wanted:
+            tell(outcome)
 
-    def _failed(self, task: Task, error: Exception) -> None:
+    def _finish(self, edit: Edit, change: Change | None) -> None:
+        if change is not None and self._in_trouble:
+            self._in_trouble = False
+            self.trouble.emit("")
+        self.project.has_edited(change)
+        if change is not None:
+            if edit.then is not None:
+                edit.then(change)
+            self.message.emit(sentence(str(change)))
+
+    def _refuse(self, edit: Edit, error: Exception) -> None:
         if isinstance(error, Cancelled):
             return
         if isinstance(error, NotSaved):
+            self._in_trouble = True
             self.trouble.emit(str(error))
-        if isinstance(error, Refused) and error.forceable and task.all_the_same is not None:
-            again = Task(task.title, task.all_the_same, task.long, task.then)
-            self.doubted.emit(str(error), again)
-        elif not (task.quiet and isinstance(error, Refused)):
+        if isinstance(error, Refused) and error.forceable and edit.force is not None:
+            self.doubted.emit(str(error), replace(edit, act=edit.force, force=None, quiet=False))
+        elif not (edit.quiet and isinstance(error, Refused)):
             tell_error(error)
         if isinstance(error, AggloError):
-            self.said.emit(str(error))
+            self.message.emit(str(error))
 
-    def _forget(self) -> None:
-        self._waiting.clear()
+    # The threshold.
 
-    def _close(self) -> None:
-        self._forget()
-        self._wake.stop()
+    def _go_to_threshold(self, session: Session) -> bool:
+        """Return whether the session shows the threshold; if not, a job is on the way there."""
+        wanted = self.project.threshold
+        if _shows(session, wanted):
+            return True
+        before = session.threshold if session.ready else None
+        session.threshold = wanted
+        if session.ready:
+            return True
+
+        def looked() -> None:
+            cancelled = not session.ready and session.threshold == self.project.threshold
+            if cancelled and before is not None:
+                self.project.threshold = before
+            self.look()  # the slider may have moved on meanwhile
+            if self.settled:
+                self.project.has_edited(None)
+
+        run = Run(LOOK, "Repairing the hierarchy", session.look, lambda _: None)
+        self._in_job(run, session, looked)
+        return False
+
+    # Idle work.
+
+    def _on_rest(self) -> None:
+        session, work = self.project.session, self._idle_work
+        if session is None or session.read_only or work is None:
+            return
+        if self.pending or not self.settled:
+            self.stir()  # something is under way, which is no rest
+            return
+        self._idle_done.clear()
+        token = self._running = object()
+
+        def guarded() -> None:
+            try:
+                work(session)
+            finally:
+                self._idle_done.set()
+
+        in_thread(
+            guarded,
+            lambda _: self._answer(token, None, lambda _: None, None),
+            lambda error: self._answer(token, None, _say_unexpected, error),
+        )
 
 
-def dense(project: Project, segments: tuple[int, ...]) -> tuple[int, ...]:
-    """Return the dense names of segments by the user's ids."""
-    graph = project.graph
-    if graph is None:
-        return ()
-    return tuple(int(k) for k in np.searchsorted(graph.ids, np.array(segments, np.uint64)))
+def _shows(session: Session, threshold: float) -> bool:
+    return session.threshold == threshold and session.ready
+
+
+def _say_unexpected(error: Exception) -> None:
+    if not isinstance(error, AggloError):  # such as: the session was closed meanwhile
+        tell_error(error)
+
+
+def _single_shot(action: Callable[[], object]) -> QTimer:
+    timer = QTimer()
+    timer.setSingleShot(True)
+    timer.timeout.connect(action)
+    return timer
 
 
 def sentence(words: str) -> str:
     """Return words as a sentence."""
     return words[:1].upper() + words[1:]
-
-
-# The newest of many requests, answered in a worker; answers to older ones are dropped.
-
-
-Request = tuple[Callable[[], Any], Callable[[Any], object], Callable[[Exception], object]]
-
-
-class Latest:
-    """Answers one request at a time; of those that wait, only the newest.
-
-    Parameters
-    ----------
-    before, after : callable, optional
-        Called on the main thread before a worker starts and after it has ended, whatever came of
-        it.
-    """
-
-    def __init__(
-        self,
-        before: Callable[[], object] | None = None,
-        after: Callable[[], object] | None = None,
-    ) -> None:
-        self._before = before
-        self._after = after
-        self._number = 0  # of the newest request: an answer to another one is stale
-        self._waiting: Request | None = None
-        self._worker: FunctionWorker | None = None
-        self._closed = False
-
-    @property
-    def busy(self) -> bool:
-        """Whether something is being computed."""
-        return self._worker is not None
-
-    def ask(
-        self,
-        work: Callable[[], Any],
-        done: Callable[[Any], object],
-        failed: Callable[[Exception], object],
-    ) -> None:
-        """Have `work` done in a worker, and be told the outcome, unless something newer comes."""
-        if self._closed:
-            return
-        self._number += 1
-        self._waiting = (work, done, failed)
-        if self._worker is None:
-            self._start()
-
-    def forget(self) -> None:
-        """Drop what is asked for, and what is being answered."""
-        self._number += 1
-        self._waiting = None
-
-    def close(self) -> None:
-        """Answer nothing any more."""
-        self._closed = True
-        self.forget()
-
-    def _start(self) -> None:
-        if self._waiting is None or self._closed:
-            return
-        (work, done, failed), self._waiting = self._waiting, None
-        number = self._number
-        if self._before is not None:
-            self._before()
-
-        def tell(how: Callable[[Any], object], what: Any) -> None:
-            self._worker = None
-            if self._after is not None:
-                self._after()
-            try:
-                if number == self._number and not self._closed:
-                    how(what)
-            finally:
-                if self._worker is None:
-                    self._start()
-
-        self._worker = FunctionWorker(work)
-        self._worker.returned.connect(lambda result: tell(done, result))
-        self._worker.errored.connect(lambda error: tell(failed, error))
-        self._worker.start()
-
-
-# While a person rests: what opening the session after a crash would compute is written down.
-
-
-_LONGEST = 10  # seconds to wait for one that is being written when the session is let go of
-
-
-class Resting:
-    """Writes a checkpoint of the session, in a worker, when nothing has been done for a while.
-
-    It is a cache: if it cannot be written nothing is lost, and nothing is said.
-
-    Attributes
-    ----------
-    rest : int
-        For how many milliseconds nothing must have been done.
-    worth : int
-        After how many entries of the journal it is worth while.
-    """
-
-    rest = 30_000
-    worth = 100
-
-    def __init__(self, editor: Editor, seeds: Seeds) -> None:
-        self.project = editor.project
-        self._editor = editor
-        self._written = threading.Event()  # cleared while a worker writes
-        self._written.set()
-        self._worker = Latest(self.project.hold, self.project.release)
-        self._timer = QTimer()
-        self._timer.setSingleShot(True)
-        self._timer.timeout.connect(self._on_rest)
-        project = self.project
-        for signal in (project.edited, project.threshold_changed, project.selection_changed):
-            signal.connect(self.stir)
-        seeds.changed.connect(self.stir)
-        project.hierarchy_changed.connect(self._let_go)
-        project.closing.connect(self._close)
-
-    @property
-    def busy(self) -> bool:
-        """Whether a checkpoint is being written."""
-        return not self._written.is_set()
-
-    def stir(self) -> None:
-        """Say that the person does something: the rest begins anew."""
-        session = self.project.session
-        if session is not None and not session.read_only:
-            self._timer.start(self.rest)
-
-    def _on_rest(self) -> None:
-        project, session = self.project, self.project.session
-        if session is None or session.read_only:
-            return
-        if not project.settled or self._editor.waiting:
-            self.stir()  # something is under way, which is no rest
-        elif session.to_replay >= self.worth:
-            self._written.clear()
-            self._worker.ask(lambda: self._write(session), lambda _: None, _failed)
-
-    def _write(self, session: Session) -> None:
-        try:
-            session.checkpoint()
-        finally:
-            self._written.set()
-
-    def _let_go(self) -> None:
-        """Leave nobody writing in the folder of a session that is closed."""
-        self._timer.stop()
-        self._written.wait(_LONGEST)
-
-    def _close(self) -> None:
-        with suppress(RuntimeError):  # Qt itself may be gone by now
-            self._timer.stop()
-        self._worker.close()
-        self._written.wait(_LONGEST)
-
-
-def _failed(error: Exception) -> None:
-    if not isinstance(error, AggloError):  # such as: the session was closed meanwhile
-        tell_error(error)

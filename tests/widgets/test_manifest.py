@@ -11,6 +11,7 @@ from npe2 import PluginManifest
 import napari_agglo
 from napari_agglo.samples import SAMPLES
 from napari_agglo.widgets import _napari
+from napari_agglo.widgets._dock import STEPS
 
 FILE = Path(napari_agglo.__file__).parent / "napari.yaml"
 
@@ -65,3 +66,13 @@ def test_the_defaults_of_settings_are_those_of_the_manifest(manifest):
 @pytest.mark.parametrize("key", _napari.DEFAULTS, ids=" ".join)
 def test_a_setting_has_its_default(key):
     assert _napari.setting(*key) == _napari.DEFAULTS[key]
+
+
+def test_every_step_is_the_command_of_its_key(manifest):
+    contributed = manifest.contributions
+    commands = {one.id: one.python_name for one in contributed.commands}
+    titles = {one.command: one.display_name for one in contributed.widgets}
+    for step in STEPS:
+        command = f"napari-agglo.{step.key}"
+        assert commands[command] == f"napari_agglo.widgets:{step.__name__}"
+        assert titles[command] == step.title

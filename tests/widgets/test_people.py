@@ -245,14 +245,14 @@ def test_undo_pressed_fast_twenty_times_in_the_dock(viewer, dock, project, datas
     name = hands.largest()[0]
     hands.click(hands.pixel_of(hands.superpixels_of(name)[0]))
     for _ in range(3):
-        hands.proofreader.acts.merge([hands.neighbour(project.active)])
+        hands.proofreader.commands.merge([hands.neighbour(project.active)])
         hands.settle()
     assert len(project.session.history) == 3
     for _ in range(20):
         hands.press("undo", wait=False)
     hands.settle()
     np.testing.assert_array_equal(project.table(), first)
-    assert "nothing to undo" in dock.steps["proofread"].said.text()
+    assert "nothing to undo" in dock.steps["proofread"].message.text()
     assert not any("undo" in one for one in notices), "a notice for each key"
     for _ in range(20):
         hands.press("redo", wait=False)

@@ -82,10 +82,9 @@ class CompareController:
             made = prepare(choices, shared, progress)
             return made, Comparison.of(made, graph, progress)
 
-        job = self.project.jobs.start(COMPARE, "Preparing the comparison", work, self._enter)
-        if job is not None and any(choice.kind in SESSION for choice in choices):
-            self.project.hold()  # meanwhile nobody else asks anything of the session
-            job.ended.connect(self.project.release)
+        asks_session = any(choice.kind in SESSION for choice in choices)
+        start = self.project.worker.run if asks_session else self.project.jobs.start
+        start(COMPARE, "Preparing the comparison", work, self._enter)
 
     def show(self, prepared: list[PanelSource], graph: Any) -> None:
         """Show panels that need no preparation."""

@@ -72,7 +72,7 @@ class PanelGrid:
             self._remember()
         self._busy = True
         try:
-            self._scene.held = True
+            self._scene.suspended = True
             for layer in viewer.layers:
                 layer.visible = False
             self.cells = [
@@ -109,7 +109,7 @@ class PanelGrid:
             return
         viewer = self.viewer
         self._remove()
-        self._scene.held = False
+        self._scene.suspended = False
         if viewer is None:
             return
         look = grid(viewer)

@@ -162,7 +162,7 @@ class PanelForm(Form):
         if project.session is not None:
             found.append(Choice("before edits", "unedited", project.session))
             found.append(Choice("with edits", "edited", project.session))
-        if project.session is not None and project.settled:
+        if project.session is not None and project.worker.settled:
             found.append(Choice("session as it is", "table", project.table().copy()))
         if gold is not None:
             found.append(Choice("gold", "gold", gold))

@@ -82,10 +82,7 @@ class Edited:
             session.look(progress, threshold=np.inf)
             return session.tree
 
-        job = project.jobs.start(EDITED, "Following the edits", work, then)
-        if job is not None:
-            project.hold()  # meanwhile nobody asks anything of the session, or the window waits
-            job.ended.connect(project.release)
+        project.worker.run(EDITED, "Following the edits", work, then)
 
     def ask_curve(self, then: Callable[[pd.DataFrame], object]) -> None:
         """Have the errors at every threshold, with all edits."""

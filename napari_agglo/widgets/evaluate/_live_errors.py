@@ -140,7 +140,7 @@ class Comparison:
 
     def _start_numbers(self) -> None:
         project, counts = self.project, self.counts
-        if counts is None or not self._fits() or not project.settled:
+        if counts is None or not self._fits() or not project.worker.settled:
             return
         if project.jobs[NUMBERS] is not None:
             self._again = True

@@ -1,9 +1,8 @@
-"""The scale that is looked at: slider, threshold, number of segments, keys, player."""
+"""Controls of the threshold: slider, number, segments, keys, player."""
 
 from __future__ import annotations
 
 import math
-import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -25,6 +24,7 @@ from qtpy.QtWidgets import (
 from superqt.utils import signals_blocked
 
 from napari_agglo.evaluate import minimum, shortest_threshold
+from napari_agglo.widgets._keys import KeyBindings
 from napari_agglo.widgets._project import Project
 from napari_agglo.widgets._qt import link, per_viewer
 from napari_agglo.widgets.hierarchy._slider import Mark, MarkedSlider
@@ -62,7 +62,7 @@ class Ticks:
 
     @property
     def step(self) -> int:
-        """How many merges a step of a key or of the player has."""
+        """The number of merges in a step of a key or of the player."""
         return max(1, round(self.last / 200))
 
     @property
@@ -183,7 +183,7 @@ class Player(QWidget):
         ticks = self._ticks()
         if ticks is None or ticks.merges(self._project.threshold) >= ticks.last:
             self.stop()
-        elif self._project.settled:  # not while the way above edits is being repaired
+        elif self._project.worker.settled:  # not while the way above edits is being repaired
             self._step(+1)
 
 
@@ -223,7 +223,7 @@ class Scale(QWidget):
         link(self, project.hierarchy_changed, self._on_hierarchy)
         link(self, project.curve_changed, self._set_marks)
         link(self, project.threshold_changed, self._follow)
-        link(self, project.edited, self._follow)
+        link(self, project.edited, self._show_segments)
         self._on_hierarchy()
 
     def paint(self, foreground: str) -> None:
@@ -250,7 +250,7 @@ class Scale(QWidget):
         column.addWidget(self.slider)
         column.addLayout(grid)
 
-    # What the project says.
+    # From the project to the controls.
 
     def _on_hierarchy(self) -> None:
         tree = self._project.tree
@@ -281,14 +281,18 @@ class Scale(QWidget):
     def _follow(self) -> None:
         if self._ticks is None:
             return
-        at, n = self._project.threshold, self._project.n_segments
-        self.slider.set_value(self._ticks.merges(at))
-        with signals_blocked(self.threshold), signals_blocked(self.segments):
-            self.threshold.setValue(at)
+        self.slider.set_value(self._ticks.merges(self._project.threshold))
+        with signals_blocked(self.threshold):
+            self.threshold.setValue(self._project.threshold)
+        self._show_segments()
+
+    def _show_segments(self) -> None:
+        n = self._project.n_segments
+        with signals_blocked(self.segments):
             self.segments.setMaximum(max(n, self.segments.maximum()))  # some may be divided
             self.segments.setValue(n)
 
-    # What a person says.
+    # From the controls to the project.
 
     def _on_slider(self, merges: int) -> None:
         if self._ticks is not None:
@@ -307,10 +311,10 @@ class Scale(QWidget):
     def _on_threshold_typed(self, threshold: float) -> None:
         self._project.threshold = threshold
 
-    def _on_segments_typed(self, wanted: int) -> None:
+    def _on_segments_typed(self, n_segments: int) -> None:
         tree = self._project.tree
         if self._ticks is not None and tree is not None:
-            merges = tree.n_superpixels - wanted
+            merges = tree.n_superpixels - n_segments
             self._project.threshold = self._ticks.threshold(merges)
             self._follow()  # within a plateau the number that was typed cannot be had
 
@@ -321,34 +325,23 @@ def step(project: Project, ticks: Ticks, direction: int, *, single: bool = False
     project.threshold = ticks.threshold(ticks.moved(ticks.merges(project.threshold), by))
 
 
-# Keys that move the threshold, from wherever the mouse is on the canvas.
+class ThresholdKeys:
+    """Keys that move the threshold, from wherever the mouse is on the canvas; one per viewer."""
 
+    def __init__(self, viewer: Any) -> None:
+        self._project = per_viewer(viewer, Project)
+        # The keys are never given back, so that nothing holds the viewer.
+        KeyBindings().bind(
+            viewer,
+            {
+                "step down": lambda: self._move(-1),
+                "step up": lambda: self._move(+1),
+                "merge down": lambda: self._move(-1, single=True),
+                "merge up": lambda: self._move(+1, single=True),
+            },
+        )
 
-# Keys that neither napari's viewer nor its Labels and Image layers use.
-KEYS = {
-    "A": (-1, False),
-    "D": (+1, False),
-    "Shift-A": (-1, True),
-    "Shift-D": (+1, True),
-}
-_bound: weakref.WeakSet[Any] = weakref.WeakSet()
-
-
-def bind_keys(viewer: Any) -> None:
-    """Bind the keys of a viewer, once, however many widgets ask for it."""
-    if viewer in _bound:
-        return
-    _bound.add(viewer)
-    for key, (direction, single) in KEYS.items():
-        viewer.bind_key(key, _mover(per_viewer(viewer, Project), direction, single), overwrite=True)
-
-
-def _mover(project: Project, direction: int, single: bool) -> Callable[[Any], None]:
-    held = weakref.ref(project)
-
-    def move(_: Any) -> None:
-        live = held()
-        if live is not None and live.tree is not None:
-            step(live, Ticks(live.tree.heights), direction, single=single)
-
-    return move
+    def _move(self, direction: int, single: bool = False) -> None:
+        tree = self._project.tree
+        if tree is not None:
+            step(self._project, Ticks(tree.heights), direction, single=single)

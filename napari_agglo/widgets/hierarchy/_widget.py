@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any, get_args
 
 from qtpy.QtCore import Qt
 from qtpy.QtWidgets import (
-    QCheckBox,
     QFileDialog,
     QGridLayout,
-    QHBoxLayout,
     QLabel,
     QMenu,
     QMessageBox,
-    QPushButton,
     QSlider,
     QWidget,
 )
@@ -27,14 +23,26 @@ from napari_agglo.session import export_kinds
 from napari_agglo.session._exports import Exporter, ExportOption
 from napari_agglo.volumes import write_labels
 from napari_agglo.widgets._jobs import RunRow
-from napari_agglo.widgets._project import LOOK, Project
-from napari_agglo.widgets._qt import link, link_viewer, tell, theme_colours
+from napari_agglo.widgets._project import Project
+from napari_agglo.widgets._qt import (
+    button,
+    check_box,
+    column,
+    label,
+    link,
+    link_viewer,
+    per_viewer,
+    row,
+    tell,
+    theme_colours,
+)
 from napari_agglo.widgets._scene import Scene
+from napari_agglo.widgets._session_worker import LOOK
 from napari_agglo.widgets._steps import Status, StepWidget
 from napari_agglo.widgets.hierarchy._build_tree import Plan, build, show
-from napari_agglo.widgets.hierarchy._threshold import Scale, bind_keys
+from napari_agglo.widgets.hierarchy._threshold import Scale, ThresholdKeys
 
-# What is seen, and the merges, as files.
+# Export of the visible segments and of the merges.
 
 
 JOB = "export"
@@ -49,25 +57,16 @@ class Export(QWidget):
     def __init__(self, project: Project) -> None:
         super().__init__()
         self._project = project
-        self.labels = QPushButton("Save labels…")
-        self.labels.setObjectName("save labels")
-        self.labels.setToolTip("Write the segments that are seen now as a label image")
-        self.labels.clicked.connect(self._on_labels)
-        self.tree = QPushButton("Save merges…")
-        self.tree.setObjectName("save merges")
-        self.tree.setToolTip("Write all merges, in order and with their priorities, as a table")
-        self.tree.clicked.connect(self._on_tree)
-        self.more = QPushButton("Export…")
-        self.more.setObjectName("export")
-        self.more.setToolTip("Write any kind of export of the open session")
+        now = "Write the segments that are seen now as a label image"
+        self.labels = button("Save labels…", now, self._on_labels, "save labels")
+        merges = "Write all merges, in order and with their priorities, as a table"
+        self.tree = button("Save merges…", merges, self._on_tree, "save merges")
+        any_kind = "Write any kind of export of the open session"
+        self.more = button("Export…", any_kind, name="export")
         self.menu = QMenu(self.more)
         self.menu.aboutToShow.connect(self.list_kinds)
         self.more.setMenu(self.menu)
-        row = QHBoxLayout(self)
-        row.setContentsMargins(0, 0, 0, 0)
-        row.addWidget(self.labels)
-        row.addWidget(self.tree)
-        row.addWidget(self.more)
+        column(self, row(self.labels, self.tree, self.more))
         link(self, project.hierarchy_changed, self._follow)
         link(self, project.jobs.changed, self._follow)
         self._follow()
@@ -89,7 +88,7 @@ class Export(QWidget):
             report(progress, "writing", 1, 2)
             return write_labels(path, labels, spacing=spacing)
 
-        self._start("Saving labels", work)
+        project.worker.run(JOB, "Saving labels", work, _told)
 
     def write_tree(self, path: str) -> None:
         """Write the merges in a worker."""
@@ -102,7 +101,7 @@ class Export(QWidget):
             assert tree is not None
             return tree.to_csv(path)
 
-        self._start("Saving merges", work)
+        self._project.worker.run(JOB, "Saving merges", work, _told)
 
     def list_kinds(self) -> None:
         """Fill the menu with every export kind, those of other packages too."""
@@ -120,7 +119,7 @@ class Export(QWidget):
         def work(progress: ProgressCallback) -> Path:
             return session.export(path, kind.name, overwrite=True, progress=progress, **options)
 
-        self._start(f"Exporting: {kind.label}", work)
+        self._project.worker.run(JOB, f"Exporting: {kind.label}", work, _told)
 
     def _on_kind(self, kind: Exporter) -> None:
         suffix = kind.suffixes[0] if kind.suffixes else ""
@@ -130,14 +129,6 @@ class Export(QWidget):
         options = ask_options(self, kind) if path else None
         if options is not None:
             self.write_kind(kind, path, **options)
-
-    def _start(self, title: str, work: Callable[[ProgressCallback], Path]) -> None:
-        """Start a job; meanwhile nobody else asks anything of the session, or the window waits."""
-        project = self._project
-        job = project.jobs.start(JOB, title, work, _told)
-        if job is not None:
-            project.hold()
-            job.ended.connect(project.release)
 
     def _on_labels(self) -> None:
         path, _ = QFileDialog.getSaveFileName(self, "Save labels", "segments.tif", _LABELS)
@@ -191,25 +182,22 @@ def _told(path: Path) -> None:
     tell(f"Saved {path}.")
 
 
-# What is seen while the hierarchy above edits is being repaired.
+# A notice while the hierarchy above edits is being repaired.
 
 
-class Repairing(QWidget):
+class RepairLine(QWidget):
     """A line that is there only while a repair runs, with a button to stop it."""
 
     def __init__(self, project: Project) -> None:
         super().__init__()
         self._project = project
-        self.label = QLabel("Repairing the hierarchy above your edits…")
-        self.label.setWordWrap(True)
-        self.cancel = QPushButton("Cancel")
-        self.cancel.setObjectName("cancel repair")
-        self.cancel.setToolTip("Stop, and go back to the threshold seen before")
-        self.cancel.clicked.connect(lambda: project.jobs.cancel(LOOK))
-        row = QHBoxLayout(self)
-        row.setContentsMargins(0, 0, 0, 0)
-        row.addWidget(self.label, 1)
-        row.addWidget(self.cancel)
+        self.label = label("repair")
+        self.label.setText("Repairing the hierarchy above your edits…")
+        back = "Stop, and go back to the threshold seen before"
+        self.cancel = button("Cancel", back, lambda: project.jobs.cancel(LOOK), "cancel repair")
+        line = row(self.label, self.cancel)
+        line.setStretch(0, 1)
+        column(self, line)
         link(self, project.jobs.changed, self._follow)
         self._follow(LOOK)
 
@@ -218,7 +206,7 @@ class Repairing(QWidget):
             self.setVisible(self._project.jobs[LOOK] is not None)
 
 
-# How the segmentation is looked at: contours, outlines, opacity, 3-D, selected segments only.
+# The look of the segmentation: contours, outlines, opacity, 3-D, selected segments only.
 
 
 _CONTOUR = 2  # pixels
@@ -231,18 +219,23 @@ class View(QWidget):
         super().__init__()
         self._viewer = weakref.ref(viewer)
         self._project, self._scene = project, scene
-        self.contours = _switch("Contours", "Draw the outlines of segments instead of areas")
-        self.superpixels = _switch("Superpixels", "Draw the outlines of superpixels (in 2-D)")
-        self.isolate = _switch("Selected only", "Hide all segments but the selected ones")
-        self.solid = _switch("3-D", "Look at the volume in 3-D")
+        self.contours = check_box(
+            "Contours", "Draw the outlines of segments instead of areas", "contours",
+            self._set_contours,
+        )  # fmt: skip
+        self.superpixels = check_box(
+            "Superpixels", "Draw the outlines of superpixels (in 2-D)", "superpixels",
+            scene.outline_superpixels,
+        )  # fmt: skip
+        self.isolate = check_box(
+            "Selected only", "Hide all segments but the selected ones", "selected only",
+            scene.isolate,
+        )  # fmt: skip
+        self.solid = check_box("3-D", "Look at the volume in 3-D", "3-d", self._set_solid)
         self.opacity = QSlider(Qt.Orientation.Horizontal)
         self.opacity.setObjectName("opacity")
         self.opacity.setRange(0, 100)
         self.opacity.setToolTip("How much of the image the segments hide")
-        self.contours.toggled.connect(self._set_contours)
-        self.superpixels.toggled.connect(scene.outline_superpixels)
-        self.isolate.toggled.connect(scene.isolate)
-        self.solid.toggled.connect(self._set_solid)
         self.opacity.valueChanged.connect(self._set_opacity)
         grid = QGridLayout(self)
         grid.setContentsMargins(0, 0, 0, 0)
@@ -292,13 +285,6 @@ class View(QWidget):
             viewer.dims.ndisplay = 3 if on else 2
 
 
-def _switch(text: str, tooltip: str) -> QCheckBox:
-    box = QCheckBox(text)
-    box.setObjectName(text.lower())
-    box.setToolTip(tooltip)
-    return box
-
-
 class HierarchyWidget(StepWidget):
     """Merge superpixels, and scrub the result from fine to coarse."""
 
@@ -324,13 +310,12 @@ class HierarchyWidget(StepWidget):
             self.build,
         )
         self.scale = Scale(self.project)
-        self.repairing = Repairing(self.project)
+        self.repair = RepairLine(self.project)
         self.view = View(self.viewer, self.project, self.scene)
         self.export = Export(self.project)
-        for part in (self.run, self.scale, self.repairing, self.view, self.export):
+        for part in (self.run, self.scale, self.repair, self.view, self.export):
             self.body.addWidget(part)
-        self.scale.slider.moved.connect(lambda _: self.scene.show())  # it may have been deleted
-        bind_keys(self.viewer)
+        per_viewer(self.viewer, ThresholdKeys)
         link_viewer(self, self.viewer.events.theme, self._paint)
         self._paint()
         self.start()

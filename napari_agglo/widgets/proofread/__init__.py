@@ -3,10 +3,10 @@
 ::
 
     Proofreader   all that belongs to a viewer, whether or not a widget is open:
-      Selection     the active segment and the selected ones
-      Editor, Acts  edits one after the other, the long ones in a worker
-      Seeds, Cutting  seeds and the preview of a cut
-      Grammar, Mode   mouse, keys, and what they do now
+      Selection, Commands  the active segment and the selected ones, and edits of them
+      Seeds, SeededCut     seeds and the preview of a cut
+      Gestures, Mode       mouse, keys, and what they do now
+      ErrorQueue, Relearn  the next probable error; a policy fitted to the edits
     ProofreadWidget   the step on the screen
 """
 

@@ -1,53 +1,115 @@
-"""What a person may do to the selected segments, each as an edit for the editor."""
+"""The active segment, the selected ones, and the commands on them, each an edit of the session."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
+
+import numpy as np
 
 from napari_agglo._progress import ProgressCallback
 from napari_agglo.session import Change, Session
 from napari_agglo.widgets._project import Project
-from napari_agglo.widgets._session_worker import Act, Editor, Task, dense
+from napari_agglo.widgets._session_worker import Act
 
 
-class Acts:
-    """Asks the editor for edits of the active segment."""
+class Selection:
+    """Keeps the selection of a project on segments that there are.
 
-    def __init__(self, project: Project, editor: Editor) -> None:
+    The active segment is the one at a superpixel, its anchor: when the threshold moves, or an edit
+    takes a segment away, whatever is there now is the active one.
+    """
+
+    def __init__(self, project: Project) -> None:
         self.project = project
-        self.editor = editor
+        self._anchor = 0
+        project.selection_changed.connect(self._on_selection)
+        project.threshold_changed.connect(self._settle)
+        project.edited.connect(self._settle)
+
+    def activate(self, name: int, superpixel: int = 0) -> None:
+        """Make a segment the active one, and the only one; 0 is none."""
+        self._anchor = superpixel
+        self.project.select(name)
+
+    def toggle(self, name: int, superpixel: int = 0) -> None:
+        """Add a segment to the selected ones, or take it away."""
+        project = self.project
+        if project.active == 0:
+            self.activate(name, superpixel)
+        elif name == project.active:
+            self._anchor = 0
+            project.select(*(project.selected or (0,)))
+        elif name in project.selected:
+            project.select(project.active, *(one for one in project.selected if one != name))
+        else:
+            project.select(project.active, *project.selected, name)
+
+    def _on_selection(self) -> None:
+        """Find an anchor for what another part of the program has selected."""
+        name, table = self.project.active, self.project.table()
+        if name and not (self._anchor < len(table) and table[self._anchor] == name):
+            found = np.flatnonzero(table == name)
+            self._anchor = int(found[0]) if found.size else 0
+
+    def _settle(self) -> None:
+        project, table = self.project, self.project.table()
+        if project.active == 0:
+            return
+        active = int(table[self._anchor]) if 0 < self._anchor < len(table) else 0
+        here = np.zeros(max(len(table), 1 + max(project.selected, default=0)), bool)
+        here[table] = True
+        others = tuple(one for one in project.selected if here[one] and one != active)
+        if (active, others) != (project.active, project.selected):
+            project.select(active, *others)
+
+
+class Commands:
+    """Edits of the active segment, as the worker of the session makes them."""
+
+    def __init__(self, project: Project) -> None:
+        self.project = project
+        self.worker = project.worker
 
     def merge(self, others: Sequence[int]) -> None:
         """Merge the active segment with others, by dense names; it keeps its id."""
         project = self.project
         if not project.active:
-            self.editor.said.emit("Click a segment first: it becomes the active one.")
+            self.worker.message.emit("Click a segment first: it becomes the active one.")
             return
         wanted = [one for one in dict.fromkeys(others) if one not in (0, project.active)]
         if not wanted:
-            self.editor.said.emit("That is the active segment itself: nothing to merge.")
+            self.worker.message.emit("That is the active segment itself: nothing to merge.")
             return
         ids = [project.id_of(name) for name in (project.active, *wanted)]
 
-        def merging(force: bool) -> Act:
+        def merge(force: bool) -> Act:
             def act(session: Session, progress: ProgressCallback | None) -> Change:
                 return session.merge(*ids, force=force, progress=progress)
 
             return act
 
-        long = len(ids) > 2
-        self.editor.do(Task("Merging", merging(False), long, self._activate, merging(True)))
+        self.worker.edit(
+            "Merging", merge(False), then=self._activate, long=len(ids) > 2, force=merge(True)
+        )
 
     def merge_selected(self) -> None:
         """Merge all that is selected."""
         if not self.project.selected:
-            self.editor.said.emit("Select more segments first: right-click them, or in the table.")
+            self.worker.message.emit(
+                "Select more segments first: right-click them, or in the table."
+            )
             return
         self.merge(self.project.selected)
 
     def cut(
-        self, segment: int, groups: list[list[int]], method: str, done: object, *, points: bool
+        self,
+        segment: int,
+        groups: list[list[int]],
+        method: str,
+        done: Callable[[], object],
+        *,
+        points: bool,
     ) -> None:
         """Cut a segment, by its dense name, between groups of superpixel ids or of pixels."""
         name = self.project.id_of(segment)
@@ -58,10 +120,9 @@ class Acts:
 
         def then(change: Change) -> None:
             self._activate(change)
-            if callable(done):
-                done()
+            done()
 
-        self.editor.do(Task("Cutting", act, True, then))
+        self.worker.edit("Cutting", act, then=then, long=True)
 
     def cut_children(self) -> None:
         """Cut the active segment into what it was made of."""
@@ -78,13 +139,13 @@ class Acts:
         """Show what the active segment next becomes part of."""
         name = self._active("moved up its branch")
         if name:
-            self.editor.do(Task("Up", lambda session, _: session.up(name)))
+            self.worker.edit("Up", lambda session, _: session.up(name))
 
     def down(self) -> None:
         """Show what the active segment was made of."""
         name = self._active("moved down its branch")
         if name:
-            self.editor.do(Task("Down", lambda session, _: session.down(name)))
+            self.worker.edit("Down", lambda session, _: session.down(name))
 
     def lock(self) -> None:
         """Lock the active segment, or unlock it."""
@@ -107,29 +168,27 @@ class Acts:
                 wanted = not session.marks.of(segment).reviewed if reviewed is None else reviewed
                 return session.marks.review(segment, wanted)
 
-            self.editor.do(Task("Reviewing", act))
+            self.worker.edit("Reviewing", act)
 
     def rename(self, name: str, segment: int = 0) -> None:
         """Name a segment, the active one if none is given."""
         wanted = self.project.id_of(segment) if segment else self._active("renamed")
         if wanted:
-            self.editor.do(Task("Renaming", lambda session, _: session.marks.rename(wanted, name)))
+            self.worker.edit("Renaming", lambda session, _: session.marks.rename(wanted, name))
 
     def comment(self, comment: str) -> None:
         """Comment on the active segment."""
         name = self._active("commented on")
         if name:
-            self.editor.do(
-                Task("Commenting", lambda session, _: session.marks.comment(name, comment))
-            )
+            self.worker.edit("Commenting", lambda session, _: session.marks.comment(name, comment))
 
     def undo(self) -> None:
         """Take back what was done last."""
-        self.editor.do(Task("Undo", lambda session, _: session.undo(), quiet=True))
+        self.worker.edit("Undo", lambda session, _: session.undo(), quiet=True)
 
     def redo(self) -> None:
         """Do again what was undone last."""
-        self.editor.do(Task("Redo", lambda session, p: session.redo(p), quiet=True))
+        self.worker.edit("Redo", lambda session, p: session.redo(p), quiet=True)
 
     def go_to(self, steps: int) -> None:
         """Undo so many actions, or redo them if negative, as one."""
@@ -148,16 +207,18 @@ class Acts:
         self._long("Going there", act)
 
     def _long(self, title: str, act: Act) -> None:
-        self.editor.do(Task(title, act, True))
+        self.worker.edit(title, act, long=True)
 
     def _active(self, verb: str) -> int:
         if not self.project.active:
-            self.editor.said.emit(f"No segment is active, so none can be {verb}: click one first.")
+            self.worker.message.emit(
+                f"No segment is active, so none can be {verb}: click one first."
+            )
             return 0
         return self.project.id_of(self.project.active)
 
     def _activate(self, change: Change) -> None:
         project = self.project
-        names = dense(project, change.segments[:1])
+        names = project.names_of(change.segments[:1])
         if names and (project.selected or names != (project.active,)):
             project.select(*names)

@@ -4,24 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from napari.layers import Labels, Points, Shapes
 from numpy.typing import NDArray
 
+from napari_agglo.widgets._keys import Actions, KeyBindings
 from napari_agglo.widgets._napari import camera
 from napari_agglo.widgets._qt import tell_error
 from napari_agglo.widgets._scene import Scene
-from napari_agglo.widgets.proofread._active_segment import Selection
-from napari_agglo.widgets.proofread._commands import Acts
-from napari_agglo.widgets.proofread._seeds import Seeds
+from napari_agglo.widgets.proofread._commands import Commands, Selection
+from napari_agglo.widgets.proofread._seeded_cut import SeededCut, Seeds
 
-if TYPE_CHECKING:
-    from napari_agglo.widgets.proofread._seeded_cut import Cutting
-
-
-# What is under the mouse: a pixel and its superpixel, in 2-D and in 3-D.
+# The pixel and the superpixel under the mouse, in 2-D and in 3-D.
 
 
 _STEPS_A_VOXEL = 8  # along a ray: only the very corner of a voxel may be missed
@@ -109,24 +105,24 @@ def _inside(index: NDArray[np.int64], shape: tuple[int, ...]) -> NDArray[np.bool
 _STILL = 4  # pixels that a hand may move during a click
 
 
-class Grammar:
+class Gestures:
     """Turns gestures into edits.
 
     A gesture counts whichever layer is selected, unless that layer is being painted or edited.
     """
 
     def __init__(
-        self, scene: Scene, selection: Selection, seeds: Seeds, cutting: Cutting, acts: Acts
+        self, scene: Scene, selection: Selection, seeds: Seeds, cut: SeededCut, commands: Commands
     ) -> None:
         self.scene = scene
         self.project = scene.project
         self.selection = selection
         self.seeds = seeds
-        self.cutting = cutting
-        self.acts = acts
+        self.cut = cut
+        self.commands = commands
         self._listening = False
         self._sight: Any = None  # the line of sight where the mouse was last
-        self._kept: list[tuple[Any, str, Any]] = []  # what our keys did before
+        self._keys = KeyBindings()
         self._seed_keys = False
         self.project.hierarchy_changed.connect(self._follow)
         seeds.changed.connect(self._follow_seeds)
@@ -171,7 +167,7 @@ class Grammar:
         elif button != 1:
             return
         elif modifiers == {"Shift"}:
-            self.acts.merge([name])
+            self.commands.merge([name])
         elif modifiers == {"Control"}:
             self._seed(hit, name)
         elif not modifiers:
@@ -190,9 +186,9 @@ class Grammar:
         if there is not None:
             self.seeds.remove(there)
             return
-        if self.seeds and self.cutting.segment not in (0, name):
+        if self.seeds and self.cut.segment not in (0, name):
             self._say(
-                f"The seeds are in segment {self.project.id_of(self.cutting.segment)}, and this is "
+                f"The seeds are in segment {self.project.id_of(self.cut.segment)}, and this is "
                 "another one; Escape clears them."
             )
             return
@@ -214,21 +210,22 @@ class Grammar:
 
     # Keys.
 
-    def _keys(self) -> dict[str, Callable[[], object]]:
+    def _actions(self) -> Actions:
+        commands = self.commands
         return {
-            "G": self.seeds.next_group,
-            "Control-Z": self.acts.undo,
-            "Control-Shift-Z": self.acts.redo,
-            ",": self.acts.down,
-            ".": self.acts.up,
-            "K": self.detach,
-            "H": self.acts.lock,
-            "W": self.acts.merge_selected,
-            "U": self.acts.review,
+            "next group": self.seeds.next_group,
+            "undo": commands.undo,
+            "redo": commands.redo,
+            "down": commands.down,
+            "up": commands.up,
+            "detach": self.detach,
+            "lock": commands.lock,
+            "merge selected": commands.merge_selected,
+            "review": commands.review,
         }
 
-    def _keys_of_seeds(self) -> dict[str, Callable[[], object]]:
-        return {"Enter": self.cutting.commit, "Escape": self.seeds.clear}
+    def _seed_actions(self) -> Actions:
+        return {"cut": self.cut.commit, "clear seeds": self.seeds.clear}
 
     def detach(self) -> None:
         """Take the superpixel under the cursor out of its segment."""
@@ -236,7 +233,7 @@ class Grammar:
         if hit is None or not hit.superpixel:
             self._say("Point at a superpixel first: K takes the one under the mouse out.")
             return
-        self.acts.detach(int(self.project.table()[hit.superpixel]), hit.superpixel)
+        self.commands.detach(int(self.project.table()[hit.superpixel]), hit.superpixel)
 
     def _follow(self) -> None:
         """Listen while there is a session."""
@@ -252,10 +249,10 @@ class Grammar:
         viewer = self.scene.viewer
         viewer.mouse_drag_callbacks.append(self._on_drag)
         viewer.mouse_move_callbacks.append(self._on_move)
-        self._bind(viewer, self._keys())
         layer = self.scene.segmentation
+        for owner in (viewer, layer):
+            self._keys.bind(owner, self._actions())
         if layer is not None:
-            self._bind(layer, self._keys())
             viewer.layers.selection.active = layer
 
     def _stop(self) -> None:
@@ -269,7 +266,7 @@ class Grammar:
         ):
             if ours in callbacks:
                 callbacks.remove(ours)
-        self._unbind(None)
+        self._keys.release()
 
     def _follow_seeds(self) -> None:
         """Have Enter and Escape only while there are seeds."""
@@ -279,38 +276,16 @@ class Grammar:
         self._seed_keys = wanted
         if wanted:
             for owner in (self.scene.viewer, self.scene.segmentation):
-                if owner is not None:
-                    self._bind(owner, self._keys_of_seeds())
+                self._keys.bind(owner, self._seed_actions())
         else:
-            self._unbind(set(self._keys_of_seeds()))
+            self._keys.release(self._seed_actions())
 
     def _on_inserted(self, event: Any) -> None:
         layer = self.scene.segmentation
         if self._listening and layer is not None and event.value is layer:
-            self._bind(layer, self._keys())
+            self._keys.bind(layer, self._actions())
             if self._seed_keys:
-                self._bind(layer, self._keys_of_seeds())
-
-    def _bind(self, owner: Any, keys: dict[str, Callable[[], object]]) -> None:
-        for key, action in keys.items():
-            before = owner.bind_key(key, self._pressed(action), overwrite=True)
-            self._kept.append((owner, key, before))
-
-    def _unbind(self, keys: set[str] | None) -> None:
-        left = []
-        for owner, key, before in reversed(self._kept):
-            if keys is None or key in keys:
-                owner.bind_key(key, before, overwrite=True)
-            else:
-                left.append((owner, key, before))
-        self._kept = left[::-1]
-
-    def _pressed(self, action: Callable[[], object]) -> Callable[[Any], None]:
-        def press(_: Any) -> None:
-            if self.project.session is not None:
-                self._guarded(action)
-
-        return press
+                self._keys.bind(layer, self._seed_actions())
 
     def _guarded(self, action: Callable[[], object]) -> None:
         try:
@@ -319,7 +294,7 @@ class Grammar:
             tell_error(error)
 
     def _say(self, words: str) -> None:
-        self.acts.editor.said.emit(words)
+        self.project.worker.message.emit(words)
 
 
 def _near(a: Any, b: Any) -> bool:

@@ -1,4 +1,4 @@
-"""The mode, unmissable: a line on the canvas, the cursor, and a strip for the dock."""
+"""The mode of the canvas: a line of text on it, the cursor, and a strip for the dock."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from qtpy.QtCore import QTimer
 
 from napari_agglo.widgets._napari import text_overlay
 from napari_agglo.widgets._scene import GROUPS, Scene
-from napari_agglo.widgets.proofread._seeds import GROUP_NAMES, Seeds
+from napari_agglo.widgets.proofread._seeded_cut import GROUP_NAMES, Seeds
 
 # Words on the canvas, a few new letters at a time.
 #
@@ -21,7 +21,7 @@ _AT_ONCE = 2  # new letters, so that the window does not wait
 _BETWEEN = 30  # milliseconds, in which others have their turn
 
 
-class Writing:
+class OverlayText:
     """Writes on the text overlay of one canvas."""
 
     def __init__(self) -> None:
@@ -64,7 +64,7 @@ READING, EDITING, CUTTING = "#6b7280", "#15803d", "#b45309"
 
 
 class Mode:
-    """What a click does now, in words and in a colour."""
+    """The mode of the canvas, in words and in a colour."""
 
     changed = Signal()
 
@@ -75,8 +75,8 @@ class Mode:
         self.words = ""
         self.colour = READING
         self._before: dict[str, Any] | None = None  # the text on the canvas before ours
-        self._writing = Writing()
-        self.project.closing.connect(self._writing.stop)
+        self._text = OverlayText()
+        self.project.closing.connect(self._text.stop)
         self.project.hierarchy_changed.connect(self._follow)
         self.project.selection_changed.connect(self._follow)
         seeds.changed.connect(self._follow)
@@ -106,7 +106,7 @@ class Mode:
         overlay = text_overlay(self.scene.viewer)
         if self._before is None:
             self._before = {name: getattr(overlay, name) for name in _OURS}
-        self._writing.write(overlay, self.words)
+        self._text.write(overlay, self.words)
         overlay.position = "top_center"
         overlay.font_size = 11
         overlay.color = "white"
@@ -119,7 +119,7 @@ class Mode:
     def _restore(self) -> None:
         if self._before is None:
             return
-        self._writing.stop()
+        self._text.stop()
         overlay = text_overlay(self.scene.viewer)
         for name, value in self._before.items():
             setattr(overlay, name, value)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import shutil
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -19,6 +18,7 @@ from napari_agglo.session import Session, SessionDamaged, SessionLocked
 from napari_agglo.volumes import replacing
 from napari_agglo.widgets._dataset import Dataset
 from napari_agglo.widgets._jobs import Job
+from napari_agglo.widgets._napari import setting
 from napari_agglo.widgets._project import Built, Project, Regions
 from napari_agglo.widgets._qt import ask, per_viewer, real_viewer, tell, tell_error, warn
 from napari_agglo.widgets._warmup import warm_edits
@@ -95,7 +95,7 @@ def open_session(
         else:
             tell_error(error)
 
-    if project.session is not None and project.held:
+    if project.worker.busy:
         warn("Wait until what runs in the open session is done, then open the other one.")
         return None
     return project.jobs.start(
@@ -175,6 +175,11 @@ _AT_ONCE = 64  # superpixels in one merge: which of them touch is asked of each 
 _LEFT_BEHIND = ("lock", "lock.only", ".*.partial")  # by whoever writes to the folder now
 
 
+def sessions_folder() -> Path:
+    """Return the folder of new sessions, a setting of the plugin."""
+    return Path(str(setting("sessions", "folder"))).expanduser()
+
+
 def free_path(name: str, home: Path | None = None) -> Path:
     """Return where a session of that name can go: a folder that is not there yet.
 
@@ -183,7 +188,7 @@ def free_path(name: str, home: Path | None = None) -> Path:
     >>> free_path("my cells (1).tif", Path("nowhere")).as_posix()
     'nowhere/my cells (1).agglo'
     """
-    folder = (Path.home() / "napari-agglo") if home is None else home
+    folder = sessions_folder() if home is None else home
     plain = re.sub(r'[<>:"/\\|?*\x00-\x1f]+', " ", Path(name).stem).strip(" .")[:80] or "session"
     found, k = folder / f"{plain}.agglo", 1
     while found.exists():
@@ -232,7 +237,7 @@ def save_as(viewer: Any, path: Path) -> Job | None:
     viewer = real_viewer(viewer)
     project = per_viewer(viewer, Project)
     session, built = project.session, project.built
-    if session is None or built is None or project.held:
+    if session is None or built is None or project.worker.busy:
         return None
     target = checked_path(path)
     source, threshold = session.path, project.threshold
@@ -246,18 +251,12 @@ def save_as(viewer: Any, path: Path) -> Job | None:
         copy = Session.open(target, progress=progress)
         copy.threshold = threshold
         get_ready(copy, progress)
-        return copy, replace(built, tree=copy.tree), read_state(copy.path)
+        return copy, built, read_state(copy.path)
 
     def show(opened: Opened) -> None:
         show_session(viewer, *opened, fly=False)
 
-    project.hold()
-    job = project.jobs.start(PROOFREAD, "Saving a copy", closing_if_late(project, work), show)
-    if job is None:
-        project.release()
-    else:
-        job.ended.connect(project.release)
-    return job
+    return project.worker.run(PROOFREAD, "Saving a copy", closing_if_late(project, work), show)
 
 
 def checked_path(path: Path) -> Path:

@@ -1,4 +1,4 @@
-"""All of proofreading that belongs to a viewer, not to a widget: docks come and go, this stays."""
+"""The parts of proofreading that belong to a viewer: docks come and go, these stay."""
 
 from __future__ import annotations
 
@@ -6,20 +6,29 @@ from typing import Any
 
 from qtpy.QtCore import QTimer
 
+from napari_agglo.session import Session
 from napari_agglo.widgets._qt import ask, per_viewer
 from napari_agglo.widgets._scene import Scene
-from napari_agglo.widgets._session_worker import Editor, Resting, Task
-from napari_agglo.widgets.proofread._active_segment import Selection
-from napari_agglo.widgets.proofread._commands import Acts
-from napari_agglo.widgets.proofread._error_queue import Queue
-from napari_agglo.widgets.proofread._gestures import Grammar
+from napari_agglo.widgets._session_worker import Edit
+from napari_agglo.widgets.proofread._commands import Commands, Selection
+from napari_agglo.widgets.proofread._error_queue import ErrorQueue
+from napari_agglo.widgets.proofread._gestures import Gestures
 from napari_agglo.widgets.proofread._mode import Mode
-from napari_agglo.widgets.proofread._relearn import Relearning
-from napari_agglo.widgets.proofread._seeded_cut import Cutting
-from napari_agglo.widgets.proofread._seeds import Seeds
+from napari_agglo.widgets.proofread._relearn import Relearn
+from napari_agglo.widgets.proofread._seeded_cut import SeededCut, Seeds
 from napari_agglo.widgets.proofread._view_state import State, state_of, write_state
 
 _EVERY = 20_000  # milliseconds between two looks at whether the view has changed
+
+
+REST = 30  # seconds without activity after which a checkpoint is written
+WORTH = 100  # entries of the journal for which it is worth while
+
+
+def _checkpoint(session: Session) -> None:
+    """Write what opening the session after a crash would have to compute anew."""
+    if session.to_replay >= WORTH:
+        session.checkpoint()
 
 
 class Proofreader:
@@ -29,21 +38,22 @@ class Proofreader:
         self.scene = scene = per_viewer(viewer, Scene)
         self.project = scene.project
         self.selection = Selection(self.project)
-        self.editor = Editor(self.project)
-        self.acts = Acts(self.project, self.editor)
+        self.worker = self.project.worker
+        self.commands = Commands(self.project)
         self.seeds = Seeds(scene)
-        self.cutting = Cutting(scene, self.seeds, self.acts)
+        self.cut = SeededCut(scene, self.seeds, self.commands)
         self.mode = Mode(scene, self.seeds)
-        self.grammar = Grammar(scene, self.selection, self.seeds, self.cutting, self.acts)
-        self.queue = Queue(scene, self.editor)
-        self.relearning = Relearning(scene, self.editor, self.acts)
-        self.resting = Resting(self.editor, self.seeds)
+        self.gestures = Gestures(scene, self.selection, self.seeds, self.cut, self.commands)
+        self.queue = ErrorQueue(scene)
+        self.relearn = Relearn(scene, self.commands)
+        self.worker.when_idle(REST, _checkpoint)
+        self.seeds.changed.connect(self.worker.stir)
         self._saved: State = {}
         self._timer = QTimer()
         self._timer.setInterval(_EVERY)
         self._timer.timeout.connect(self.save_view)
-        self.editor.said.connect(self._say)
-        self.editor.doubted.connect(self._ask)
+        self.worker.message.connect(self._say)
+        self.worker.doubted.connect(self._ask)
         self.project.hierarchy_changed.connect(self._follow)
         self.project.closing.connect(self._close)
         self._follow()
@@ -79,8 +89,8 @@ class Proofreader:
     def _say(self, words: str) -> None:
         self.scene.viewer.status = words
 
-    def _ask(self, why: str, task: Task) -> None:
-        ask("Merge all the same?", why, {"Merge all the same": lambda: self.editor.do(task)})
+    def _ask(self, why: str, edit: Edit) -> None:
+        ask("Merge all the same?", why, {"Merge all the same": lambda: self.worker.do(edit)})
 
     def _close(self) -> None:
         self._timer.stop()

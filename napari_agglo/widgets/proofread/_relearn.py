@@ -6,27 +6,27 @@ from typing import Any
 
 import numpy as np
 from psygnal import Signal
-from qtpy.QtWidgets import QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
+from qtpy.QtWidgets import QWidget
 
 from napari_agglo._progress import ProgressCallback
 from napari_agglo.errors import InvalidInput
 from napari_agglo.session import Change, Session
 from napari_agglo.widgets._jobs import RunRow
-from napari_agglo.widgets._qt import link, per_viewer, tell_error
+from napari_agglo.widgets._qt import button, column, label, link, per_viewer, row, tell_error
 from napari_agglo.widgets._scene import Scene
-from napari_agglo.widgets._session_worker import EDIT, Editor, Task
+from napari_agglo.widgets._session_worker import EDIT
 from napari_agglo.widgets.compare._choices import Choice, PanelSource
 from napari_agglo.widgets.compare._controller import CompareController
-from napari_agglo.widgets.proofread._commands import Acts
+from napari_agglo.widgets.proofread._commands import Commands
 
 
-class Relearning:
+class Relearn:
     """One for each viewer."""
 
     changed = Signal()
 
-    def __init__(self, scene: Scene, editor: Editor, acts: Acts) -> None:
-        self.scene, self.editor, self.acts = scene, editor, acts
+    def __init__(self, scene: Scene, commands: Commands) -> None:
+        self.scene, self.commands = scene, commands
         self.project = scene.project
         self.words = ""  # what came of it
         self.deciding = False  # before and after are on the screen
@@ -35,8 +35,10 @@ class Relearning:
     def learn(self) -> None:
         """Refit the policy with the edits, merge anew, do the edits again, and show the change."""
         project, session = self.project, self.project.session
-        if session is None or not project.settled:
-            self.editor.said.emit("Start proofreading first, and let what runs come to its end.")
+        if session is None or not project.worker.settled:
+            project.worker.message.emit(
+                "Start proofreading first, and let what runs come to its end."
+            )
             return
         volumes = self._volumes()
         if not volumes:
@@ -58,8 +60,11 @@ class Relearning:
             ]
             return live.relearn(made, progress=progress)
 
-        self.editor.do(
-            Task("Learning from your edits", act, True, lambda c: self._compare(before, error, c))
+        project.worker.edit(
+            "Learning from your edits",
+            act,
+            then=lambda change: self._compare(before, error, change),
+            long=True,
         )
 
     def keep(self) -> None:
@@ -69,7 +74,7 @@ class Relearning:
     def go_back(self) -> None:
         """Undo it."""
         self._leave()
-        self.acts.undo()
+        self.commands.undo()
 
     def _compare(self, before: Any, error: float | None, change: Change) -> None:
         project, session = self.project, self.project.session
@@ -118,41 +123,27 @@ class Relearning:
 class RelearnPanel(QWidget):
     """Learn from my edits."""
 
-    def __init__(self, relearning: Relearning) -> None:
+    def __init__(self, relearn: Relearn) -> None:
         super().__init__()
-        self.relearning = relearning
+        self.relearn = relearn
         self.run = RunRow(
-            relearning.project,
+            relearn.project,
             EDIT,
             "Learn from my edits",
             "Fit the policy again with your edits added, merge anew, and do the edits again",
-            relearning.learn,
+            relearn.learn,
         )
-        self.words = QLabel()
-        self.words.setObjectName("learned")
-        self.words.setWordWrap(True)
-        self.keep = QPushButton("Keep")
-        self.keep.setObjectName("keep")
-        self.keep.setToolTip("Go on with what was learned")
-        self.keep.clicked.connect(relearning.keep)
-        self.back = QPushButton("Go back")
-        self.back.setObjectName("go back")
-        self.back.setToolTip("Undo it: policy and segments are as they were")
-        self.back.clicked.connect(relearning.go_back)
-        row = QHBoxLayout()
-        row.addWidget(self.keep)
-        row.addWidget(self.back)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 8, 0, 0)
-        column.addWidget(self.run)
-        column.addWidget(self.words)
-        column.addLayout(row)
-        link(self, relearning.changed, self.follow)
+        self.words = label("learned")
+        self.keep = button("Keep", "Go on with what was learned", relearn.keep, "keep")
+        undone = "Undo it: policy and segments are as they were"
+        self.back = button("Go back", undone, relearn.go_back, "go back")
+        column(self, self.run, self.words, row(self.keep, self.back), top=8)
+        link(self, relearn.changed, self.follow)
         self.follow()
 
     def follow(self) -> None:
         """Show what came of it."""
-        self.words.setText(self.relearning.words)
-        self.words.setVisible(bool(self.relearning.words))
-        for button in (self.keep, self.back):
-            button.setVisible(self.relearning.deciding)
+        self.words.setText(self.relearn.words)
+        self.words.setVisible(bool(self.relearn.words))
+        for choice in (self.keep, self.back):
+            choice.setVisible(self.relearn.deciding)

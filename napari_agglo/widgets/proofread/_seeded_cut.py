@@ -1,4 +1,4 @@
-"""A cut by seeds: what it would make, shown while seeds are placed, and then the cut itself."""
+"""A cut by seeds: points in groups, a preview of the parts, the cut, and its controls."""
 
 from __future__ import annotations
 
@@ -7,31 +7,175 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from napari.layers import Points
 from numpy.typing import NDArray
 from psygnal import Signal
 from qtpy.QtWidgets import (
     QComboBox,
-    QGridLayout,
     QGroupBox,
-    QHBoxLayout,
-    QLabel,
-    QPushButton,
     QToolButton,
-    QVBoxLayout,
 )
 
 from napari_agglo.errors import AggloError
 from napari_agglo.widgets._lut_array import Patch
-from napari_agglo.widgets._qt import link, tell_error
+from napari_agglo.widgets._napari import camera
+from napari_agglo.widgets._qt import button, column, label, link, row, tell_error
 from napari_agglo.widgets._scene import GROUPS, Scene
-from napari_agglo.widgets._session_worker import Latest
-from napari_agglo.widgets.proofread._commands import Acts
-from napari_agglo.widgets.proofread._seeds import GROUP_NAMES, Seeds
+from napari_agglo.widgets.proofread._commands import Commands
 
 if TYPE_CHECKING:
     from napari_agglo.widgets.proofread._proofreader import Proofreader
 
 
+SEEDS = "Seeds"
+_NEAR = 8  # pixels of the screen: so near to a seed means that seed
+_DIAMETER = 14  # pixels of the screen
+GROUP_NAMES = ("orange", "sky blue", "green", "yellow", "red", "pink", "dark blue", "grey")
+
+
+@dataclass(frozen=True)
+class Seed:
+    """A pixel, its dense superpixel when it was placed, and its group, counted from 0."""
+
+    index: tuple[int, ...]
+    superpixel: int
+    group: int
+
+
+class Seeds:
+    """The seeds of one viewer."""
+
+    changed = Signal()
+
+    def __init__(self, scene: Scene) -> None:
+        self.scene = scene
+        self.placed: list[Seed] = []
+        self.group = 0  # of the next seed
+        self._layer: Points | None = None
+        scene.project.hierarchy_changed.connect(self.clear)
+        camera(scene.viewer).events.zoom.connect(self._resize)
+
+    def __bool__(self) -> bool:
+        return bool(self.placed)
+
+    @property
+    def groups(self) -> list[list[Seed]]:
+        """The seeds of each group that has some, in the order of the groups."""
+        used = sorted({seed.group for seed in self.placed})
+        return [[seed for seed in self.placed if seed.group == group] for group in used]
+
+    @property
+    def layer(self) -> Points | None:
+        """The layer that shows them, if it is in the viewer."""
+        layer = self._layer
+        return layer if layer is not None and layer in self.scene.viewer.layers else None
+
+    def near(self, index: tuple[int, ...]) -> Seed | None:
+        """Return the seed at a pixel, or so near that one would mean it."""
+        placement = self.scene.project.placement
+        if placement is None or not self.placed:
+            return None
+        scale = np.abs(np.asarray(placement.scale))
+        places = np.array([seed.index for seed in self.placed])
+        hidden = list(self.scene.viewer.dims.not_displayed)
+        offset = self.scene.viewer.dims.ndim - len(index)
+        away = (places - np.asarray(index)) * scale
+        other_plane = [axis - offset for axis in hidden if axis >= offset]
+        far = np.sqrt((away**2).sum(axis=1))
+        far[(places[:, other_plane] != np.asarray(index)[other_plane]).any(axis=1)] = np.inf
+        closest = int(np.argmin(far))
+        reach = max(_NEAR / camera(self.scene.viewer).zoom, float(scale.min()) / 2)
+        return self.placed[closest] if far[closest] <= reach else None
+
+    def place(self, index: tuple[int, ...], superpixel: int) -> None:
+        """Place a seed of the current group."""
+        self.placed.append(Seed(index, superpixel, self.group))
+        self._show()
+
+    def remove(self, seed: Seed) -> None:
+        """Take one away."""
+        self.placed.remove(seed)
+        self._show()
+
+    def next_group(self) -> None:
+        """Go on to the next group: a new one, unless the current one has no seed yet; then round.
+
+        So with two groups the key swaps between them, and a third begins when both are in use.
+        """
+        used = sorted({seed.group for seed in self.placed})
+        last = used[-1] if used else -1
+        self.group = self.group + 1 if self.group <= last and last + 1 < len(GROUPS) else 0
+        self.changed.emit()
+
+    def set_group(self, group: int) -> None:
+        """Place seeds of this group from now on."""
+        self.group = group
+        self.changed.emit()
+
+    def clear(self) -> None:
+        """Take all away."""
+        self.placed.clear()
+        self.group = 0
+        self._show()
+
+    def raise_(self) -> None:
+        """Put the points above all other layers: a seed that is hidden cannot be taken away."""
+        layer, layers = self.layer, self.scene.viewer.layers
+        if layer is not None and layers[-1] is not layer:
+            layers.move(layers.index(layer), len(layers))
+
+    def _show(self) -> None:
+        layer = self.layer
+        if layer is None:
+            if self.placed:
+                self._add()
+        else:
+            layer.data = self._places()
+            if self.placed:
+                layer.face_color = [GROUPS[seed.group] for seed in self.placed]
+                layer.size = self._size()
+                layer.visible = True
+            layer.selected_data = set()
+        self.raise_()
+        self.changed.emit()
+
+    def _size(self) -> float:
+        """Return the diameter in pixels of the volume that looks the same at every zoom."""
+        placement = self.scene.project.placement
+        pixel = 1.0 if placement is None else min(abs(x) for x in placement.scale[-2:])
+        return float(_DIAMETER / max(camera(self.scene.viewer).zoom * pixel, 1e-6))
+
+    def _resize(self, _: object = None) -> None:
+        layer = self.layer if self.placed else None
+        if layer is not None:
+            layer.size = self._size()
+
+    def _places(self) -> Any:
+        ndim = len(self.scene.project.placement.scale) if self.scene.project.placement else 2
+        return np.array([seed.index for seed in self.placed], float).reshape(-1, ndim)
+
+    def _add(self) -> None:
+        placement = self.scene.project.placement
+        viewer = self.scene.viewer
+        layer = Points(
+            self._places(),
+            face_color=[GROUPS[seed.group] for seed in self.placed],
+            border_color="white",
+            border_width=0.12,
+            size=self._size(),
+            name=SEEDS,
+            metadata={"napari_agglo": SEEDS},
+            **({} if placement is None else placement.keywords()),
+        )
+        active = viewer.layers.selection.active
+        self._layer = layer
+        viewer.add_layer(layer)
+        layer.editable = False
+        if active is not None and active in viewer.layers:
+            viewer.layers.selection.active = active
+
+
+_PREVIEW = "preview"  # the topic of the worker
 METHODS = {
     "min_cut": "where it costs least (minimum cut)",
     "seeded": "merge anew, groups apart (seeded)",
@@ -41,7 +185,7 @@ METHODS = {
 
 @dataclass(frozen=True)
 class Preview:
-    """What a cut would make: superpixels of each part, its colour, and what goes through others."""
+    """The parts of a cut: their superpixels and colours, and the superpixels that are divided."""
 
     parts: Sequence[NDArray[np.uint64]]
     colours: Sequence[int]  # the group of seeds of each part, from 0
@@ -60,32 +204,30 @@ class Preview:
         return found, [(box, number[inner]) for box, inner in self.divided]
 
 
-class Cutting:
+class SeededCut:
     """Follows the seeds, and cuts when told to."""
 
     changed = Signal()
 
-    def __init__(self, scene: Scene, seeds: Seeds, acts: Acts) -> None:
+    def __init__(self, scene: Scene, seeds: Seeds, commands: Commands) -> None:
         self.scene = scene
         self.project = scene.project
         self.seeds = seeds
-        self.acts = acts
+        self.commands = commands
         self.method = "min_cut"
         self.words = ""  # what the cut would make, or why it cannot be made
         self.possible = False
-        self._asked: Any = None
-        self._preview = Latest(self.project.hold, self.project.release)
-        seeds.changed.connect(self._follow)
-        self.project.edited.connect(self._on_change)
-        self.project.threshold_changed.connect(self._on_change)
-        self.project.closing.connect(self._preview.close)
+        self._request: Any = None
+        seeds.changed.connect(self._on_seeds)
 
     @property
     def segment(self) -> int:
         """The segment that the seeds are in, by its dense name; 0 if they are in several."""
         table = self.project.table()
-        held = {int(table[s.superpixel]) for s in self.seeds.placed if s.superpixel < len(table)}
-        return held.pop() if len(held) == 1 else 0
+        segments = {
+            int(table[s.superpixel]) for s in self.seeds.placed if s.superpixel < len(table)
+        }
+        return segments.pop() if len(segments) == 1 else 0
 
     def set_method(self, method: str) -> None:
         """Cut in another way, between the same seeds."""
@@ -102,7 +244,9 @@ class Cutting:
             self._say(_SEVERAL)
             return
         points = self._within_one()
-        self.acts.cut(segment, self._groups(points), self.method, self.seeds.clear, points=points)
+        self.commands.cut(
+            segment, self._groups(points), self.method, self.seeds.clear, points=points
+        )
 
     def _within_one(self) -> bool:
         """Whether a superpixel has seeds of two groups, and has to be divided."""
@@ -120,11 +264,18 @@ class Cutting:
             for group in self.seeds.groups
         ]
 
+    def _on_seeds(self) -> None:
+        """Listen to edits only while there are seeds."""
+        for signal in (self.project.edited, self.project.threshold_changed):
+            signal.disconnect(self._on_change, missing_ok=True)
+            if self.seeds:
+                signal.connect(self._on_change)
+        self._follow()
+
     def _on_change(self) -> None:
-        if self.seeds:
-            self._asked = None
-            self._locate()
-            self._follow()
+        self._request = None
+        self._locate()
+        self._follow()
 
     def _locate(self) -> None:
         """Look again which superpixels the seeds are in: one may have been divided."""
@@ -140,8 +291,8 @@ class Cutting:
         """Show what the cut would make, as far as that is known."""
         session, groups = self.project.session, self.seeds.groups
         if session is None or len(groups) < 2 or not self.segment:
-            self._preview.forget()
-            self._asked = None
+            self.project.worker.forget(_PREVIEW)
+            self._request = None
             self.scene.preview(None)
             several = bool(self.seeds) and len(groups) > 1
             self._tell(False, _SEVERAL if several else self._next_step())
@@ -149,11 +300,11 @@ class Cutting:
         points = self._within_one()
         seeds = self._groups(points)
         colours = sorted({seed.group for seed in self.seeds.placed})
-        asked = (self.segment, seeds, self.method, points, colours)
-        if asked == self._asked:
+        request = (self.segment, seeds, self.method, points, colours)
+        if request == self._request:
             self.changed.emit()  # another group is current, no more
             return
-        self._asked = asked
+        self._request = request
         segment, method = self.project.id_of(self.segment), self.method
 
         def work() -> Preview:
@@ -165,7 +316,7 @@ class Cutting:
         if not self.words:
             self.words = "Computing the preview…"
         self.changed.emit()
-        self._preview.ask(work, self._show, self._refused)
+        self.project.worker.latest(_PREVIEW, work, self._show, self._refused)
 
     def _show(self, preview: Preview) -> None:
         graph = self.project.graph
@@ -200,7 +351,7 @@ class Cutting:
         self.changed.emit()
 
     def _say(self, words: str) -> None:
-        self.acts.editor.said.emit(words)
+        self.project.worker.message.emit(words)
 
 
 _SEVERAL = "The seeds are in several segments; take those in the others away, or merge first."
@@ -214,7 +365,7 @@ class CutPanel(QGroupBox):
 
     def __init__(self, proofreader: Proofreader) -> None:
         super().__init__("Cut by seeds")
-        self.cutting = proofreader.cutting
+        self.cut = proofreader.cut
         self.seeds = proofreader.seeds
         self.swatches = [self._swatch(k) for k in range(len(GROUPS))]
         self.method = QComboBox()
@@ -226,53 +377,37 @@ class CutPanel(QGroupBox):
         for key, words in METHODS.items():
             self.method.addItem(words, key)
         self.method.activated.connect(self._on_method)
-        self.words = QLabel()
-        self.words.setObjectName("cut words")
-        self.words.setWordWrap(True)
+        self.words = label("cut words")
         # A tab does not grow with text that wraps, and should not jump with each seed.
         self.words.setMinimumHeight(3 * self.words.fontMetrics().lineSpacing())
-        self.commit = QPushButton("Cut")
-        self.commit.setObjectName("cut")
-        self.commit.setToolTip("Make the cut that is shown (Enter)")
-        self.commit.clicked.connect(self.cutting.commit)
-        self.clear = QPushButton("Clear seeds")
-        self.clear.setObjectName("clear seeds")
-        self.clear.setToolTip("Take all seeds away (Escape)")
-        self.clear.clicked.connect(self.seeds.clear)
-        groups = QHBoxLayout()
-        groups.setSpacing(2)
-        for swatch in self.swatches:
-            groups.addWidget(swatch)
+        self.commit = button("Cut", "Make the cut that is shown (Enter)", self.cut.commit, "cut")
+        away = "Take all seeds away (Escape)"
+        self.clear = button("Clear seeds", away, self.seeds.clear, "clear seeds")
+        groups = row(*self.swatches, spacing=2)
         groups.addStretch(1)
-        row = QGridLayout()
-        row.addWidget(self.commit, 0, 0)
-        row.addWidget(self.clear, 0, 1)
-        layout = QVBoxLayout(self)
+        buttons = row(self.commit, self.clear)
+        layout = column(self, self.method, groups, self.words, buttons, spacing=6)
         layout.setContentsMargins(8, 8, 8, 8)
-        layout.addWidget(self.method)
-        layout.addLayout(groups)
-        layout.addWidget(self.words)
-        layout.addLayout(row)
-        link(self, self.cutting.changed, self._follow)
+        link(self, self.cut.changed, self._follow)
         link(self, self.seeds.changed, self._follow)
         self._follow()
 
     def _swatch(self, group: int) -> QToolButton:
-        button = QToolButton()
-        button.setObjectName(f"group {group + 1}")
-        button.setCheckable(True)
-        button.setFixedSize(30, 22)
-        button.setToolTip(f"Place seeds of group {group + 1}, {GROUP_NAMES[group]} (G: the next)")
-        button.setStyleSheet(
+        swatch = QToolButton()
+        swatch.setObjectName(f"group {group + 1}")
+        swatch.setCheckable(True)
+        swatch.setFixedSize(30, 22)
+        swatch.setToolTip(f"Place seeds of group {group + 1}, {GROUP_NAMES[group]} (G: the next)")
+        swatch.setStyleSheet(
             f"QToolButton {{ background: {GROUPS[group]}; color: black; border: 1px solid #777; "
             "border-radius: 3px; }"
             "QToolButton:checked { border: 3px solid palette(text); font-weight: bold; }"
         )
-        button.clicked.connect(lambda: self.seeds.set_group(group))
-        return button
+        swatch.clicked.connect(lambda: self.seeds.set_group(group))
+        return swatch
 
     def _on_method(self) -> None:
-        self.cutting.set_method(str(self.method.currentData()))
+        self.cut.set_method(str(self.method.currentData()))
 
     def _follow(self) -> None:
         groups = {seed.group: 0 for seed in self.seeds.placed}
@@ -281,8 +416,8 @@ class CutPanel(QGroupBox):
         for k, swatch in enumerate(self.swatches):
             swatch.setChecked(k == self.seeds.group)
             swatch.setText(str(groups[k]) if k in groups else "")
-        at = self.method.findData(self.cutting.method)
+        at = self.method.findData(self.cut.method)
         self.method.setCurrentIndex(at)
-        self.words.setText(self.cutting.words)
-        self.commit.setEnabled(self.cutting.possible)
+        self.words.setText(self.cut.words)
+        self.commit.setEnabled(self.cut.possible)
         self.clear.setEnabled(bool(self.seeds))

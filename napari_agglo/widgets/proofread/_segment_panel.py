@@ -4,30 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from qtpy.QtCore import Qt, QTimer
+from qtpy.QtCore import Qt
 from qtpy.QtGui import QColor
 from qtpy.QtWidgets import (
     QCheckBox,
     QFormLayout,
     QGridLayout,
-    QHBoxLayout,
-    QLabel,
     QLineEdit,
     QListWidget,
     QListWidgetItem,
-    QPushButton,
-    QVBoxLayout,
     QWidget,
 )
+from superqt.utils import qdebounced
 
 from napari_agglo.errors import AggloError
 from napari_agglo.session import Session
 from napari_agglo.widgets._project import Project
-from napari_agglo.widgets._qt import link, tell_error, when_gone
-from napari_agglo.widgets._session_worker import Latest, sentence
+from napari_agglo.widgets._qt import button, column, label, link, row, when_gone
+from napari_agglo.widgets._session_worker import sentence
 from napari_agglo.widgets.proofread._proofreader import Proofreader
 
-# What was done, in order; a click goes there, by undoing or redoing all that lies between.
+# The history: a click on an action goes there, by undoing or redoing all that lies between.
 
 
 _SHOWN = 500  # of a long history: the last
@@ -40,27 +37,17 @@ class HistoryList(QWidget):
         super().__init__()
         self.proofreader = proofreader
         self.project = proofreader.project
-        self.undo = QPushButton("Undo")
-        self.undo.setObjectName("undo")
-        self.undo.setToolTip("Take back what was done last (Ctrl + Z)")
-        self.undo.clicked.connect(proofreader.acts.undo)
-        self.redo = QPushButton("Redo")
-        self.redo.setObjectName("redo")
-        self.redo.setToolTip("Do again what was undone last (Ctrl + Shift + Z)")
-        self.redo.clicked.connect(proofreader.acts.redo)
+        commands, again = proofreader.commands, "Do again what was undone last (Ctrl + Shift + Z)"
+        last = "Take back what was done last (Ctrl + Z)"
+        self.undo = button("Undo", last, commands.undo, "undo")
+        self.redo = button("Redo", again, commands.redo, "redo")
         self.list = QListWidget()
         self.list.setObjectName("history")
         self.list.setToolTip("Click an action to go back, or forward, to just after it")
         self.list.setMinimumHeight(220)
         self.list.setWordWrap(True)
         self.list.itemClicked.connect(self._go)
-        row = QHBoxLayout()
-        row.addWidget(self.undo)
-        row.addWidget(self.redo)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 4, 0, 0)
-        layout.addLayout(row)
-        layout.addWidget(self.list)
+        column(self, row(self.undo, self.redo), self.list, top=4)
         link(self, self.project.edited, self._follow)
         link(self, self.project.hierarchy_changed, self._follow)
         self._follow()
@@ -102,14 +89,14 @@ class HistoryList(QWidget):
         self.list.addItem(item)
 
     def _go(self, item: QListWidgetItem) -> None:
-        self.proofreader.acts.go_to(int(item.data(Qt.ItemDataRole.UserRole)))
+        self.proofreader.commands.go_to(int(item.data(Qt.ItemDataRole.UserRole)))
 
 
-# How far it is: edits, reviewed segments, and errors against gold with their change.
+# Scores: edits, reviewed segments, and errors against gold with their change.
 
 
 _SOON = 60  # milliseconds after the last change
-Result = tuple[int, str, tuple[float, float] | None]
+Result = tuple[float, int, str, tuple[float, float] | None]
 
 
 class Scores(QWidget):
@@ -118,56 +105,46 @@ class Scores(QWidget):
     def __init__(self, project: Project) -> None:
         super().__init__()
         self.project = project
-        self.words = QLabel()
-        self.words.setObjectName("scores")
-        self.words.setWordWrap(True)
-        self.words.setToolTip(
+        self.words = label(
+            "scores",
             "Edits that count; segments reviewed; false merge + false split = VI in bits, against "
-            "gold, and the change against the hierarchy without edits"
+            "gold, and the change against the hierarchy without edits",
         )
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.addWidget(self.words)
-        self._latest = Latest(project.hold, project.release)
+        column(self, self.words)
         self._start: dict[float, tuple[float, float]] = {}  # errors at first, by threshold
         self._of: Session | None = None
-        self._soon = QTimer(self)
-        self._soon.setSingleShot(True)
-        self._soon.setInterval(_SOON)
-        self._soon.timeout.connect(self._compute)
+        self._soon = qdebounced(self._compute, timeout=_SOON)
         link(self, project.edited, self._later)
         link(self, project.threshold_changed, self._later)
         link(self, project.hierarchy_changed, self._later)
-        when_gone(self, self._latest.close)
+        topic, worker = ("scores", id(self)), project.worker  # of this widget alone
+        self._topic = topic
+        when_gone(self, lambda: worker.forget(topic))
         self._later()
 
     def _later(self) -> None:
-        self._soon.start()
+        self._soon()
 
     def _compute(self) -> None:
         project, session = self.project, self.project.session
         if session is None:
-            self._latest.forget()
+            project.worker.forget(self._topic)
             self.words.setText("")
             self._of = None
             return
         if session is not self._of:
             self._of, self._start = session, {}
-        if not project.settled:
-            self._soon.start()
-            return
 
         def work() -> Result:
             errors = session.errors if session.has_gold else None
             done = sum(not item.undone for item in session.history)
             pair = None if errors is None else (errors.false_merge, errors.false_split)
-            return done, str(session.marks.progress), pair
+            return session.threshold, done, str(session.marks.progress), pair
 
-        at = session.threshold
-        self._latest.ask(work, lambda result: self._show(at, result), tell_error)
+        project.worker.latest(self._topic, work, self._show)
 
-    def _show(self, threshold: float, result: Result) -> None:
-        done, reviewed, pair = result
+    def _show(self, result: Result) -> None:
+        threshold, done, reviewed, pair = result
         lines = [f"{done} {'edit' if done == 1 else 'edits'} · {reviewed}"]
         if pair is not None:
             if done == 0:
@@ -194,15 +171,13 @@ def _change(before: tuple[float, float], now: tuple[float, float]) -> str:
 
 
 class Details(QWidget):
-    """What is known of the active segment."""
+    """The active segment: size, name, comment, marks, and buttons for its commands."""
 
     def __init__(self, proofreader: Proofreader) -> None:
         super().__init__()
         self.project = proofreader.project
-        self.acts = proofreader.acts
-        self.title = QLabel()
-        self.title.setObjectName("active segment")
-        self.title.setWordWrap(True)
+        self.commands = proofreader.commands
+        self.title = label("active segment")
         self.name = QLineEdit()
         self.name.setObjectName("segment name")
         self.name.setToolTip("A name for the segment; Enter keeps it")
@@ -216,18 +191,14 @@ class Details(QWidget):
         self.reviewed = QCheckBox("reviewed")
         self.reviewed.setObjectName("segment reviewed")
         self.reviewed.setToolTip("Say that this segment has been looked at (key U)")
-        self.reviewed.clicked.connect(lambda on: self.acts.review(bool(on)))
+        self.reviewed.clicked.connect(lambda on: self.commands.review(bool(on)))
         form = QFormLayout()
         form.setContentsMargins(0, 0, 0, 0)
         form.addRow("Name", self.name)
         form.addRow("Comment", self.comment)
         form.addRow("", self.reviewed)
         self.buttons = self._grid()
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 4, 0, 0)
-        layout.addWidget(self.title)
-        layout.addLayout(form)
-        layout.addLayout(self.buttons)
+        column(self, self.title, form, self.buttons, top=4, spacing=6)
         link(self, self.project.selection_changed, self._follow)
         link(self, self.project.edited, self._follow)
         link(self, self.project.threshold_changed, self._follow)
@@ -235,22 +206,24 @@ class Details(QWidget):
         self._follow()
 
     def _grid(self) -> QGridLayout:
-        acts = self.acts
-        self.up = _button("Up", "Show what it next becomes part of (key .)", acts.up)
-        self.down = _button("Down", "Show what it was made of (key ,)", acts.down)
-        self.children_ = _button(
-            "Cut in two", "Cut it into what it was made of: undo its last merge", acts.cut_children
+        commands = self.commands
+        self.up = button("Up", "Show what it next becomes part of (key .)", commands.up)
+        self.down = button("Down", "Show what it was made of (key ,)", commands.down)
+        self.children_ = button(
+            "Cut in two",
+            "Cut it into what it was made of: undo its last merge",
+            commands.cut_children,
         )
-        self.lock = _button("Lock", "Keep it whole and alone at every scale (key H)", acts.lock)
-        self.lock.setObjectName("lock")
-        self.merge = _button(
-            "Merge selected", "Merge all selected segments into it (key W)", acts.merge_selected
+        self.lock = button(
+            "Lock", "Keep it whole and alone at every scale (key H)", commands.lock, "lock"
+        )
+        self.merge = button(
+            "Merge selected", "Merge all selected segments into it (key W)", commands.merge_selected
         )
         grid = QGridLayout()
         grid.setContentsMargins(0, 0, 0, 0)
-        for k, button in enumerate((self.up, self.down, self.lock, self.children_, self.merge)):
-            row, column = divmod(k, 3)
-            grid.addWidget(button, row, column, 1, 2 if button is self.merge else 1)
+        for k, one in enumerate((self.up, self.down, self.lock, self.children_, self.merge)):
+            grid.addWidget(one, k // 3, k % 3, 1, 2 if one is self.merge else 1)
         return grid
 
     def _follow(self) -> None:
@@ -266,7 +239,7 @@ class Details(QWidget):
                 field.setText("")
             self.reviewed.setChecked(False)
             return
-        if not project.settled:  # a worker has the session: what was shown stays
+        if not project.worker.settled:  # a worker has the session: what was shown stays
             return
         segment = project.id_of(active)
         try:
@@ -286,25 +259,17 @@ class Details(QWidget):
         self.reviewed.setChecked(mark.reviewed)
 
     def _renamed(self) -> None:
-        self._keep(self.name, "name", self.acts.rename)
+        self._keep(self.name, "name", self.commands.rename)
 
     def _commented(self) -> None:
-        self._keep(self.comment, "comment", self.acts.comment)
+        self._keep(self.comment, "comment", self.commands.comment)
 
     def _keep(self, field: QLineEdit, which: str, act: Callable[[str], object]) -> None:
         project, session = self.project, self.project.session
         if session is None or not project.active or field.property("of") != project.active:
             return
-        if project.settled and getattr(session.marks.of(project.id_of(project.active)), which) == (
-            field.text()
-        ):
+        if project.worker.settled and getattr(
+            session.marks.of(project.id_of(project.active)), which
+        ) == (field.text()):
             return
         act(field.text())
-
-
-def _button(text: str, tooltip: str, action: Callable[[], object]) -> QPushButton:
-    button = QPushButton(text)
-    button.setObjectName(text)
-    button.setToolTip(tooltip)
-    button.clicked.connect(lambda: action())
-    return button

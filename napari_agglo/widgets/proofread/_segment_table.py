@@ -14,23 +14,20 @@ from qtpy.QtCore import (
     QItemSelectionModel,
     QModelIndex,
     Qt,
-    QTimer,
 )
 from qtpy.QtWidgets import (
     QAbstractItemView,
-    QHBoxLayout,
     QHeaderView,
     QLineEdit,
-    QPushButton,
     QTableView,
-    QVBoxLayout,
     QWidget,
 )
+from superqt.utils import qdebounced
 
 from napari_agglo.graph import RegionGraph
 from napari_agglo.volumes import Contingency, contingency
-from napari_agglo.widgets._qt import link, tell_error, when_gone
-from napari_agglo.widgets._session_worker import Latest
+from napari_agglo.widgets._jobs import in_thread
+from napari_agglo.widgets._qt import button, column, link, row, tell_error, when_gone
 from napari_agglo.widgets.proofread._proofreader import Proofreader
 
 # The columns of the segment table, computed in a worker from arrays alone.
@@ -38,7 +35,7 @@ from napari_agglo.widgets.proofread._proofreader import Proofreader
 
 @dataclass(frozen=True, eq=False)
 class Columns:
-    """What is known of the segments, an entry for each in all arrays.
+    """Properties of the segments, an entry for each in all arrays.
 
     Attributes
     ----------
@@ -81,21 +78,21 @@ def columns_of(
     (array([5, 7], dtype=uint64), array([2, 2]))
     """
     n = graph.n_regions + 1
-    held = table[:n]
+    names_of = table[:n]
     pixels = np.zeros(n, np.int64)
-    np.add.at(pixels, held, graph.sizes)
+    np.add.at(pixels, names_of, graph.sizes)
     pixels[0] = 0
     names = np.flatnonzero(pixels)
     errors = None
     if overlaps is not None:
-        errors = _errors(held, overlaps, n)[names]
+        errors = _errors(names_of, overlaps, n)[names]
     return Columns(names, graph.ids[names], pixels[names], errors)
 
 
-def _errors(held: NDArray[np.uint32], overlaps: Contingency, n: int) -> NDArray[np.float64]:
+def _errors(names_of: NDArray[np.uint32], overlaps: Contingency, n: int) -> NDArray[np.float64]:
     """Return what each segment adds to H(gold | segments): P(s) H(U | S=s)."""
-    known = overlaps.rows < len(held)
-    segment = held[overlaps.rows[known]].astype(np.int64)
+    known = overlaps.rows < len(names_of)
+    segment = names_of[overlaps.rows[known]].astype(np.int64)
     width = len(overlaps.column_ids)
     keys, which = np.unique(segment * width + overlaps.columns[known], return_inverse=True)
     shared = np.bincount(which, overlaps.counts[known], len(keys))
@@ -299,9 +296,10 @@ class SegmentList(QWidget):
         super().__init__()
         self.proofreader = proofreader
         self.project = proofreader.project
-        acts = proofreader.acts
+        commands = proofreader.commands
         self.model = SegmentModel(
-            lambda name, text: acts.rename(text, name), lambda name, state: acts.review(state, name)
+            lambda name, text: commands.rename(text, name),
+            lambda name, state: commands.review(state, name),
         )
         self.search = QLineEdit()
         self.search.setObjectName("find segment")
@@ -310,31 +308,21 @@ class SegmentList(QWidget):
         self.search.setToolTip("Show only segments with this in their id or name")
         self.search.textChanged.connect(self.model.set_filter)
         self.view = self._view()
-        self.merge = QPushButton("Merge selected")
-        self.merge.setObjectName("merge selected")
-        self.merge.setToolTip("Merge all selected segments into the active one (key W)")
-        self.merge.clicked.connect(acts.merge_selected)
-        row = QHBoxLayout()
-        row.addWidget(self.search)
-        row.addWidget(self.merge)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 4, 0, 0)
-        layout.addLayout(row)
-        layout.addWidget(self.view)
+        into = "Merge all selected segments into the active one (key W)"
+        self.merge = button("Merge selected", into, commands.merge_selected, "merge selected")
+        column(self, row(self.search, self.merge), self.view, top=4)
         self._overlaps: Contingency | None = None
         self._overlaps_of: Any = None  # the superpixels and the gold
         self._following = False
-        self._latest = Latest()
-        self._soon = QTimer(self)
-        self._soon.setSingleShot(True)
-        self._soon.setInterval(_SOON)
-        self._soon.timeout.connect(self._compute)
+        self._here = [True]  # until Qt destroys the widget
+        when_gone(self, self._here.clear)
+        self._computing = self._again = False
+        self._soon = qdebounced(self._compute, timeout=_SOON)
         project = self.project
         link(self, project.edited, self._later)
         link(self, project.threshold_changed, self._later)
         link(self, project.hierarchy_changed, self._later)
         link(self, project.selection_changed, self._on_selection)
-        when_gone(self, self._latest.close)
         self._later()
 
     def showEvent(self, event: Any) -> None:
@@ -364,27 +352,43 @@ class SegmentList(QWidget):
 
     def _later(self) -> None:
         if self.isVisible():
-            self._soon.start()
+            self._soon()
 
     def _compute(self) -> None:
         project, session = self.project, self.project.session
         graph = project.graph
         if session is None or graph is None:
-            self._latest.forget()
             self.model.show(Columns.empty(), {})
             return
-        if project.held:
-            self._soon.start()
+        if project.worker.busy:
+            self._soon()
+            return
+        if self._computing:
+            self._again = True
             return
         table = project.table().copy()
         marks = {one: (mark.name, mark.reviewed) for one, mark in session.marks.all().items()}
         key = (graph.superpixels, graph.n_regions, project.gold)
         known = self._overlaps if _same(key, self._overlaps_of) else None
-        self._latest.ask(
+        self._in_thread(
             lambda: columns_of(graph, table, known),
             lambda columns: self._show(columns, marks, key, known),
-            tell_error,
         )
+
+    def _in_thread(self, work: Callable[[], Any], done: Callable[[Any], object]) -> None:
+        """Compute from arrays alone, beside the session; requests meanwhile become one."""
+        here = self._here
+        self._computing = True
+
+        def end(tell: Callable[[Any], object], outcome: Any) -> None:
+            if here:
+                self._computing = False
+                tell(outcome)
+                if self._again and not self._computing:
+                    self._again = False
+                    self._later()
+
+        in_thread(work, lambda found: end(done, found), lambda error: end(tell_error, error))
 
     def _show(self, columns: Columns, marks: Marks, key: Any, known: Contingency | None) -> None:
         self.model.show(columns, marks)
@@ -392,9 +396,7 @@ class SegmentList(QWidget):
         self._on_selection()
         labels, _, gold = key
         if known is None and gold is not None:  # which takes long, so the rest is shown first
-            self._latest.ask(
-                lambda: contingency(labels, gold), lambda found: self._keep(key, found), tell_error
-            )
+            self._in_thread(lambda: contingency(labels, gold), lambda found: self._keep(key, found))
 
     def _keep(self, key: Any, overlaps: Contingency) -> None:
         self._overlaps, self._overlaps_of = overlaps, key
@@ -403,11 +405,11 @@ class SegmentList(QWidget):
     def _lay_out(self) -> None:
         """Give the name what the other columns leave."""
         columns = self.view.horizontalHeader()
-        for column in range(self.model.columnCount()):
-            if column == NAME:
-                columns.setSectionResizeMode(column, QHeaderView.ResizeMode.Stretch)
-            elif columns.sectionSize(column) != _WIDTHS[column]:
-                columns.resizeSection(column, _WIDTHS[column])
+        for k in range(self.model.columnCount()):
+            if k == NAME:
+                columns.setSectionResizeMode(k, QHeaderView.ResizeMode.Stretch)
+            elif columns.sectionSize(k) != _WIDTHS[k]:
+                columns.resizeSection(k, _WIDTHS[k])
 
     # The selection, both ways.
 

@@ -8,17 +8,14 @@ from pathlib import Path
 from qtpy.QtCore import Qt
 from qtpy.QtWidgets import (
     QFileDialog,
-    QHBoxLayout,
     QLabel,
     QLineEdit,
-    QPushButton,
     QToolButton,
-    QVBoxLayout,
     QWidget,
 )
 
 from napari_agglo.widgets._jobs import RunRow
-from napari_agglo.widgets._qt import link, tell_error
+from napari_agglo.widgets._qt import button, column, label, link, row, tell_error
 from napari_agglo.widgets._steps import Status
 from napari_agglo.widgets.proofread._open_session import (
     PROOFREAD,
@@ -26,12 +23,13 @@ from napari_agglo.widgets.proofread._open_session import (
     free_path,
     open_session,
     save_as,
+    sessions_folder,
 )
 from napari_agglo.widgets.proofread._proofreader import Proofreader
 
 
 class SessionBar(QWidget):
-    """Where the session is, and what can be done with it as a whole."""
+    """The folder of the session, and commands on it as a whole."""
 
     def __init__(self, proofreader: Proofreader) -> None:
         super().__init__()
@@ -51,24 +49,16 @@ class SessionBar(QWidget):
             self.project, PROOFREAD, "Start proofreading",
             "Make a session of the hierarchy, with its threshold", self._create,
         )  # fmt: skip
-        self.open = _button("Open…", "Open a session folder, NAME.agglo", self._open)
-        self.copy = _button("Save as…", "Copy the session, and go on in the copy", self._copy)
-        self.close_ = _button("Close", "Close the session; all of it is saved", self._close)
-        self.saved = QLabel()
-        self.saved.setObjectName("saved")
-        self.saved.setWordWrap(True)
+        self.open = button("Open…", "Open a session folder, NAME.agglo", self._open)
+        self.copy = button("Save as…", "Copy the session, and go on in the copy", self._copy)
+        self.close_ = button("Close", "Close the session; all of it is saved", self._close)
+        self.saved = label("saved")
         self.saved.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self._trouble = ""
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(4)
-        layout.addWidget(self.saved)
-        layout.addLayout(_row(self.where, self.path, self.browse))
-        layout.addWidget(self.run)
-        layout.addLayout(_row(self.open, self.copy, self.close_))
-        link(self, proofreader.editor.trouble, self._on_trouble)
+        place = row(self.where, self.path, self.browse)
+        column(self, self.saved, place, self.run, row(self.open, self.copy, self.close_))
+        link(self, self.project.worker.trouble, self._on_trouble)
         link(self, self.project.hierarchy_changed, self._forget)
-        link(self, self.project.edited, self._show_saved)
 
     def update_state(self, status: Status) -> None:
         """Follow the project."""
@@ -82,9 +72,9 @@ class SessionBar(QWidget):
             status is not Status.EMPTY, "Build a hierarchy first, in step 3, or open a session"
         )
         self.open.setEnabled(not running)
-        for button in (self.copy, self.close_):
-            button.setVisible(session is not None)
-            button.setEnabled(not running)
+        for one in (self.copy, self.close_):
+            one.setVisible(session is not None)
+            one.setEnabled(not running)
         if not self._own_path and session is None and not running:
             regions = self.project.regions
             name = "session" if regions is None else regions.dataset.name
@@ -100,12 +90,12 @@ class SessionBar(QWidget):
         folder = session.path
         self.saved.setToolTip(f"{folder}: every edit is on the disk when it is seen")
         if self._trouble:
-            said = f"<b style='color: #ef4444'>● NOT SAVED</b> {self._trouble}"
+            text = f"<b style='color: #ef4444'>● NOT SAVED</b> {self._trouble}"
         elif session.read_only:
-            said = f"<b>○ read-only</b> {folder.name}: nothing can be changed"
+            text = f"<b>○ read-only</b> {folder.name}: nothing can be changed"
         else:
-            said = f"<b style='color: #16a34a'>● saved</b> {folder.name}"
-        self.saved.setText(said)
+            text = f"<b style='color: #16a34a'>● saved</b> {folder.name}"
+        self.saved.setText(text)
 
     def _on_trouble(self, why: str) -> None:
         self._trouble = why
@@ -147,13 +137,13 @@ class SessionBar(QWidget):
         return str(chosen)
 
     def _close(self) -> None:
-        if self.project.held:
-            self.proofreader.editor.said.emit("Wait until what runs is done, then close.")
+        if self.project.worker.busy:
+            self.project.worker.message.emit("Wait until what runs is done, then close.")
             return
         self._guarded(self.proofreader.close_session)
 
     def _home(self) -> Path:
-        home = Path.home() / "napari-agglo"
+        home = sessions_folder()
         return home if home.is_dir() else Path.home()
 
     @property
@@ -165,19 +155,3 @@ class SessionBar(QWidget):
             action()
         except Exception as error:
             tell_error(error)
-
-
-def _button(text: str, tooltip: str, action: Callable[[], object]) -> QPushButton:
-    button = QPushButton(text)
-    button.setObjectName(text)
-    button.setToolTip(tooltip)
-    button.clicked.connect(lambda: action())
-    return button
-
-
-def _row(*parts: QWidget) -> QHBoxLayout:
-    row = QHBoxLayout()
-    row.setSpacing(4)
-    for part in parts:
-        row.addWidget(part)
-    return row

@@ -1,4 +1,4 @@
-"""How the viewer looked, kept beside the session: ``view.json``, which may be lost without harm."""
+"""The view of a session, kept beside it in ``view.json``, which may be lost without harm."""
 
 from __future__ import annotations
 
@@ -75,12 +75,15 @@ def read_state(folder: Path) -> State:
 
 def placement_of(state: State, spacing: tuple[float, ...]) -> Placement:
     """Return where the volume lies; by its spacing alone, if that is all that is known."""
-    said = state.get("placement")
+    entry = state.get("placement")
     ndim = len(spacing)
-    if isinstance(said, dict):
-        scale, translate = _numbers(said.get("scale"), ndim), _numbers(said.get("translate"), ndim)
+    if isinstance(entry, dict):
+        scale, translate = (
+            _numbers(entry.get("scale"), ndim),
+            _numbers(entry.get("translate"), ndim),
+        )
         if scale is not None and translate is not None and all(scale):
-            names = [_names(said.get(key), ndim) for key in ("units", "axis_labels")]
+            names = [_names(entry.get(key), ndim) for key in ("units", "axis_labels")]
             return Placement(scale, translate, *names)
     return Placement(tuple(float(x) for x in spacing), (0.0,) * ndim)
 
@@ -92,11 +95,11 @@ def apply_state(viewer: Any, state: State) -> None:
     point = _numbers(state.get("point"), viewer.dims.ndim)
     if point is not None:
         viewer.dims.point = point
-    seen = state.get("camera")
-    if isinstance(seen, dict):
+    saved = state.get("camera")
+    if isinstance(saved, dict):
         lens = camera(viewer)
-        center, angles = _numbers(seen.get("center"), 3), _numbers(seen.get("angles"), 3)
-        zoom = _numbers([seen.get("zoom")], 1)
+        center, angles = _numbers(saved.get("center"), 3), _numbers(saved.get("angles"), 3)
+        zoom = _numbers([saved.get("zoom")], 1)
         if center is not None:
             lens.center = center
         if angles is not None:
@@ -114,16 +117,16 @@ def open_images(viewer: Any, state: State) -> list[str]:
     """Open the images that are not in the viewer; return the names of those that are not there."""
     missing: list[str] = []
     images = state.get("images")
-    for said in images if isinstance(images, list) else []:
-        name = said.get("name") if isinstance(said, dict) else None
+    for entry in images if isinstance(images, list) else []:
+        name = entry.get("name") if isinstance(entry, dict) else None
         if not isinstance(name, str) or name in viewer.layers:
             continue
         try:
-            sample = said.get("sample")
+            sample = entry.get("sample")
             if isinstance(sample, list) and len(sample) == 2:
                 viewer.open_sample(*(str(word) for word in sample))
-            elif isinstance(said.get("path"), str) and Path(said["path"]).exists():
-                viewer.open(said["path"], plugin=said.get("plugin") or None)
+            elif isinstance(entry.get("path"), str) and Path(entry["path"]).exists():
+                viewer.open(entry["path"], plugin=entry.get("plugin") or None)
             else:
                 missing.append(name)
         except Exception:  # a reader of another plugin may raise anything; the session is open
@@ -131,15 +134,15 @@ def open_images(viewer: Any, state: State) -> list[str]:
     return missing
 
 
-def _numbers(said: Any, n: int) -> tuple[float, ...] | None:
-    if not isinstance(said, list) or len(said) != n:
+def _numbers(entry: Any, n: int) -> tuple[float, ...] | None:
+    if not isinstance(entry, list) or len(entry) != n:
         return None
-    if not all(isinstance(x, (int, float)) and np.isfinite(x) for x in said):
+    if not all(isinstance(x, (int, float)) and np.isfinite(x) for x in entry):
         return None
-    return tuple(float(x) for x in said)
+    return tuple(float(x) for x in entry)
 
 
-def _names(said: Any, n: int) -> tuple[str, ...] | None:
-    if not isinstance(said, list) or len(said) != n or not all(isinstance(x, str) for x in said):
+def _names(entry: Any, n: int) -> tuple[str, ...] | None:
+    if not isinstance(entry, list) or len(entry) != n or not all(isinstance(x, str) for x in entry):
         return None
-    return tuple(said)
+    return tuple(entry)

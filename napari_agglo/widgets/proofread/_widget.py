@@ -6,10 +6,10 @@ from typing import Any
 
 from qtpy.QtCore import Qt
 from qtpy.QtGui import QKeySequence, QShortcut
-from qtpy.QtWidgets import QCheckBox, QLabel, QTabWidget, QVBoxLayout, QWidget
+from qtpy.QtWidgets import QTabWidget, QWidget
 
 from napari_agglo.widgets._project import Project
-from napari_agglo.widgets._qt import link, per_viewer
+from napari_agglo.widgets._qt import check_box, column, label, link, per_viewer
 from napari_agglo.widgets._steps import Status, StepWidget
 from napari_agglo.widgets.proofread._error_queue import QueuePanel
 from napari_agglo.widgets.proofread._open_session import PROOFREAD
@@ -38,25 +38,17 @@ class ProofreadWidget(StepWidget):
     def __init__(self, napari_viewer: Any) -> None:
         super().__init__(napari_viewer)
         self.proofreader = per_viewer(self.viewer, Proofreader)
-        self.strip = QLabel()
-        self.strip.setObjectName("mode")
+        self.strip = label("mode", "What clicks on the canvas do now")
         self.strip.setAlignment(Qt.AlignmentFlag.AlignCenter)
-        self.strip.setWordWrap(True)
-        self.strip.setToolTip("What clicks on the canvas do now")
-        self.said = QLabel()
-        self.said.setObjectName("said")
-        self.said.setWordWrap(True)
-        self.said.setToolTip("What became of the last click or key")
+        self.message = label("message", "What became of the last click or key")
         self.bar = SessionBar(self.proofreader)
         self.scores = Scores(self.project)
-        self.isolate = QCheckBox("Show the selected segments only")
-        self.isolate.setObjectName("isolate")
-        self.isolate.setToolTip("Hide all other segments")
-        self.isolate.toggled.connect(self._on_isolate)
-        self.in_3d = QCheckBox("in 3-D")
-        self.in_3d.setObjectName("selected in 3-D")
-        self.in_3d.setToolTip("Look at the selected segments alone, in 3-D")
-        self.in_3d.toggled.connect(self._on_3d)
+        self.isolate = check_box(
+            "Show the selected segments only", "Hide all other segments", "isolate",
+            self._on_isolate,
+        )  # fmt: skip
+        alone = "Look at the selected segments alone, in 3-D"
+        self.in_3d = check_box("in 3-D", alone, "selected in 3-D", self._on_3d)
         self.tabs = QTabWidget()
         self.tabs.setObjectName("proofread tabs")
         self.details = Details(self.proofreader)
@@ -64,28 +56,30 @@ class ProofreadWidget(StepWidget):
         self.segments = SegmentList(self.proofreader)
         self.history = HistoryList(self.proofreader)
         self.queue = QueuePanel(self.proofreader.queue)
-        self.relearn = RelearnPanel(self.proofreader.relearning)
+        self.relearn = RelearnPanel(self.proofreader.relearn)
         for title, tooltip, parts in (
             ("Edit", "The active segment, and cuts by seeds", (self.details, self.cut)),
             ("Next", "The next probable error; learning from edits", (self.queue, self.relearn)),
             ("Segments", "All segments: sort, find, select", (self.segments,)),
             ("History", "What was done; click to go there", (self.history,)),
         ):
-            self.tabs.addTab(_column(*parts), title)
+            tab = QWidget()
+            column(tab, *parts, spacing=6).setContentsMargins(4, 4, 4, 4)
+            self.tabs.addTab(tab, title)
             self.tabs.setTabToolTip(self.tabs.count() - 1, tooltip)
         shown = (self.scores, self.isolate, self.in_3d, self.tabs)
-        self.session_parts = (self.strip, self.said, *shown)
-        for part in (self.strip, self.said, self.bar, *shown):
+        self.session_parts = (self.strip, self.message, *shown)
+        for part in (self.strip, self.message, self.bar, *shown):
             self.body.addWidget(part)
         for keys, action in (
-            ("Ctrl+Z", self.proofreader.acts.undo),
-            ("Ctrl+Shift+Z", self.proofreader.acts.redo),
+            ("Ctrl+Z", self.proofreader.commands.undo),
+            ("Ctrl+Shift+Z", self.proofreader.commands.redo),
         ):
             shortcut = QShortcut(QKeySequence(keys), self)
             shortcut.setContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
             shortcut.activated.connect(action)
         link(self, self.proofreader.mode.changed, self._show_mode)
-        link(self, self.proofreader.editor.said, self._show_said)
+        link(self, self.project.worker.message, self._show_message)
         self.start()
 
     @staticmethod
@@ -102,7 +96,7 @@ class ProofreadWidget(StepWidget):
         graph = self.project.graph
         deep = graph is not None and graph.superpixels.image.ndim > 2
         self.in_3d.setVisible(session is not None and deep)
-        self.said.setVisible(session is not None and bool(self.said.text()))
+        self.message.setVisible(session is not None and bool(self.message.text()))
         self.bar.update_state(status)
         self._show_mode()
         if session is None and self.isolate.isChecked():
@@ -116,9 +110,9 @@ class ProofreadWidget(StepWidget):
             "font-weight: bold;"
         )
 
-    def _show_said(self, words: str) -> None:
-        self.said.setText(words)
-        self.said.setVisible(self.project.session is not None)
+    def _show_message(self, words: str) -> None:
+        self.message.setText(words)
+        self.message.setVisible(self.project.session is not None)
 
     def _on_isolate(self, on: bool) -> None:
         self.scene.isolate(on)
@@ -129,13 +123,3 @@ class ProofreadWidget(StepWidget):
         if on:
             self.isolate.setChecked(True)
         self.viewer.dims.ndisplay = 3 if on else 2
-
-
-def _column(*parts: QWidget) -> QWidget:
-    column = QWidget()
-    layout = QVBoxLayout(column)
-    layout.setContentsMargins(4, 4, 4, 4)
-    for part in parts:
-        layout.addWidget(part)
-    layout.addStretch(0)
-    return column

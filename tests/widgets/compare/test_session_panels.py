@@ -77,6 +77,6 @@ def test_a_movie_of_both(viewer, project, dock, choose, session, tmp_path):
 def test_the_session_is_free_again_afterwards(project, dock, choose, session):
     choose(dock, "before edits", "with edits")
     settle(project)
-    assert not project.held
+    assert not project.worker.busy
     said = session.undo()
     assert "undone" in str(said)

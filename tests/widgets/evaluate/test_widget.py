@@ -229,7 +229,7 @@ def save(step, entry, monkeypatch, path):
     while True:  # one job after the other
         settle(step.project)
         QTest.qWait(10)
-        if not (step.project.jobs.running() or step.project.held):
+        if not (step.project.jobs.running() or step.project.worker.busy):
             return
 
 

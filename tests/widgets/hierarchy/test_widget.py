@@ -293,10 +293,10 @@ def test_saving_what_a_session_shows(built, project, tmp_path):
     a = int(session.segments()[0])
     project.has_edited(session.merge(a, int(session.neighbours(a)[0])))
     built.export.write_labels(str(tmp_path / "a.tif"))
-    assert project.held, "the slider would wait for the file"
+    assert project.worker.busy, "the slider would wait for the file"
     built.scale.threshold.setValue(0.2)
     settle(project)
-    assert not project.held
+    assert not project.worker.busy
     assert session.threshold == 0.2
     session.threshold = 0.3
     assert (np.asarray(agglo.open_volume(tmp_path / "a.tif")) == session.labels()).all()
@@ -348,7 +348,7 @@ def test_an_open_session_is_closed_only_when_asked(built, project, tmp_path, mon
 
 
 def test_a_repair_is_seen_and_can_be_stopped(built, project):
-    assert not built.repairing.isVisible()
+    assert not built.repair.isVisible()
     go_on = []
 
     def work(progress):
@@ -359,10 +359,10 @@ def test_a_repair_is_seen_and_can_be_stopped(built, project):
             time.sleep(0.005)
 
     project.jobs.start(LOOK, "Repairing", work, lambda _: None)
-    assert built.repairing.isVisible()
-    press(built.repairing.cancel)
+    assert built.repair.isVisible()
+    press(built.repair.cancel)
     settle(project)
-    assert not built.repairing.isVisible()
+    assert not built.repair.isVisible()
 
 
 def test_two_viewers_keep_apart(built, project, make_napari_viewer, dataset):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+
 import numpy as np
 import pytest
 from qtpy.QtCore import QPoint, Qt
@@ -33,6 +35,20 @@ def modifiers(words):
     if "shift" in words:
         held |= Qt.KeyboardModifier.ShiftModifier
     return held
+
+
+def occupy(project):
+    """Have a worker keep the session until the event that is returned is set."""
+    gate, inside = threading.Event(), threading.Event()
+
+    def keep(_):
+        with project.session._lock:
+            inside.set()
+            gate.wait(20)
+
+    project.worker.run("occupy", "Occupying", keep, lambda _: None)
+    assert inside.wait(10)
+    return gate
 
 
 class Hands:
@@ -100,8 +116,7 @@ class Hands:
         for _ in range(400):
             settle(self.project, 300)  # kernels may have to be compiled
             draw()
-            proofreader = self.proofreader
-            if not (self.project.held or proofreader.editor.waiting or self.project.jobs.running()):
+            if not (self.project.worker.pending or self.project.jobs.running()):
                 return
             QTest.qWait(5)
         raise AssertionError("it never came to rest")

@@ -117,7 +117,7 @@ def test_a_seed_in_another_segment_is_refused(hands):
     hands.click(a, "ctrl")
     hands.click(other, "ctrl")
     assert len(hands.proofreader.seeds.placed) == 1
-    assert "another one" in hands.step.said.text()
+    assert "another one" in hands.step.message.text()
 
 
 def ends_of_the_largest(hands):
@@ -188,13 +188,13 @@ def test_a_cut_that_cannot_be_made_says_why(hands):
     _, (a, b) = far_apart(hands)
     hands.click(a, "ctrl")
     hands.press("enter")
-    assert "two groups" in hands.step.said.text()
+    assert "two groups" in hands.step.message.text()
     hands.press("G")
     hands.click(b, "ctrl")
     # The segment is gone from under the seeds: they are in two now.
     session = hands.project.session
     segment = hands.id_at(a)
-    hands.proofreader.acts.cut(
+    hands.proofreader.commands.cut(
         hands.name_at(a),
         [[session.superpixel_at(a)], [session.superpixel_at(b)]],
         "tree",

@@ -87,7 +87,7 @@ def test_background_is_never_activated_or_merged(hands):
     hands.click_at(outside, "shift")
     assert hands.project.active == hands.name_at(a)
     assert not hands.project.session.history
-    assert "background" in hands.step.said.text()
+    assert "background" in hands.step.message.text()
     hands.click_at(outside, "ctrl")
     assert not hands.proofreader.seeds
     hands.click_at(outside)
@@ -98,7 +98,7 @@ def test_merging_without_an_active_segment_says_what_to_do(hands):
     a, _ = pair(hands)
     hands.click(a, "shift")
     assert not hands.project.session.history
-    assert "Click a segment first" in hands.step.said.text()
+    assert "Click a segment first" in hands.step.message.text()
 
 
 def test_what_does_not_touch_is_merged_only_if_one_says_so(hands):
@@ -187,7 +187,7 @@ def test_undo_pressed_twenty_times_fast(hands):
         first = hands.largest()[0]
         if done == 0:
             hands.click(inside(hands, first))
-        hands.proofreader.acts.merge([hands.neighbour(first)])
+        hands.proofreader.commands.merge([hands.neighbour(first)])
         done += 1
     hands.settle()
     assert len(project.session.history) == 20
@@ -197,7 +197,7 @@ def test_undo_pressed_twenty_times_fast(hands):
     hands.settle()
     np.testing.assert_array_equal(project.table(), start)
     hands.press("undo")  # one more is one too many, and harmless
-    assert "nothing to undo" in hands.step.said.text()
+    assert "nothing to undo" in hands.step.message.text()
     for _ in range(20):
         hands.press("redo", wait=False)
     hands.settle()
@@ -219,7 +219,7 @@ def test_a_hidden_or_deleted_segmentation_is_not_edited_blindly(hands):
     hands.scene.segmentation.visible = False
     hands.click(b, "shift")
     assert not hands.project.session.history
-    assert "hidden" in hands.step.said.text()
+    assert "hidden" in hands.step.message.text()
     hands.viewer.layers.remove(hands.scene.segmentation)
     draw()
     hands.click(b, "shift")

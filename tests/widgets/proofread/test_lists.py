@@ -181,7 +181,7 @@ def test_a_click_in_the_history_goes_there_and_back(hands):
     first = hands.largest()[0]
     hands.click(hands.pixel_of(hands.superpixels_of(first)[0]))
     for _ in range(4):
-        hands.proofreader.acts.merge([hands.neighbour(hands.project.active)])
+        hands.proofreader.commands.merge([hands.neighbour(hands.project.active)])
         hands.settle()
         tables.append(hands.project.table().copy())
     open_tab(hands, "History")
@@ -200,7 +200,7 @@ def test_live_errors_follow_the_edits(hands):
     first = hands.largest()[0]
     hands.click(hands.pixel_of(hands.superpixels_of(first)[0]))
     for _ in range(3):
-        hands.proofreader.acts.merge([hands.neighbour(hands.project.active)])
+        hands.proofreader.commands.merge([hands.neighbour(hands.project.active)])
     hands.settle()
     QTest.qWait(150)
     hands.settle()

@@ -8,9 +8,11 @@ import threading
 import numpy as np
 import pytest
 from qtpy.QtTest import QTest
+from widgets.proofread.conftest import occupy
 from windows import draw
 
 import napari_agglo as agglo
+from napari_agglo.widgets.proofread import _proofreader
 
 LONG = 10 * 60 * 1000
 
@@ -29,18 +31,19 @@ def wait(milliseconds):
     draw()
 
 
-def rest(resting):
+def rest(worker):
     """Let the time of the rest be over."""
-    resting._timer.stop()
-    resting._timer.timeout.emit()
+    worker._rest.stop()
+    worker._rest.timeout.emit()
 
 
 @pytest.fixture
-def rested(hands):
-    """Return hands whose rest is short, and three edits worth a checkpoint."""
-    resting = hands.proofreader.resting
-    assert (resting.rest, resting.worth) == (30_000, 100)
-    resting.rest, resting.worth = LONG, 3
+def rested(hands, monkeypatch):
+    """Return hands whose rest is long, and three edits worth a checkpoint."""
+    assert (_proofreader.REST, _proofreader.WORTH) == (30, 100)
+    assert hands.project.worker._idle_after == 30_000
+    monkeypatch.setattr(_proofreader, "WORTH", 3)
+    hands.project.worker._idle_after = LONG
     return hands
 
 
@@ -52,16 +55,16 @@ def edit(hands, n):
 
 
 def test_it_is_written_after_a_rest_and_spares_the_replay(rested, tmp_path, notices):
-    session, resting = rested.project.session, rested.proofreader.resting
-    resting.rest = 30
+    session, worker = rested.project.session, rested.project.worker
+    worker._idle_after = 30
     edit(rested, 2)
     wait(200)
     assert session.to_replay == 2, "it is not worth while yet"
     rested.click(rested.pixel_of(rested.superpixels_of(rested.largest()[0])[0]))
     name = rested.project.active
-    rested.proofreader.acts.merge([rested.neighbour(name)])
+    rested.proofreader.commands.merge([rested.neighbour(name)])
     until(lambda: session.to_replay == 0)
-    until(lambda: not rested.project.held)
+    until(lambda: not worker.busy)
     # As after a crash: the folder as it is, without the lock.
     shutil.copytree(
         session.path, tmp_path / "crashed.agglo", ignore=shutil.ignore_patterns("lock*")
@@ -77,31 +80,32 @@ def test_it_is_written_after_a_rest_and_spares_the_replay(rested, tmp_path, noti
 
 
 def test_whoever_does_something_does_not_rest(rested):
-    session, resting = rested.project.session, rested.proofreader.resting
+    session, worker = rested.project.session, rested.project.worker
     edit(rested, 4)
-    assert resting._timer.remainingTime() > LONG / 2
+    assert worker._rest.remainingTime() > LONG / 2
     for stirs in (
         lambda: rested.project.select(rested.largest()[0]),
         lambda: setattr(rested.project, "threshold", 0.31),
         rested.proofreader.seeds.next_group,
         lambda: edit(rested, 1),
     ):
-        resting._timer.start(LONG // 4)
+        worker._rest.start(LONG // 4)
         stirs()
         rested.settle()
-        assert resting._timer.remainingTime() > LONG / 2
-    rested.project.hold()  # a worker has the session: an edit runs
-    rest(resting)
+        assert worker._rest.remainingTime() > LONG / 2
+    gate = occupy(rested.project)
+    rest(worker)
     draw()
-    assert not resting.busy
-    assert resting._timer.isActive(), "it asks again later"
-    rested.project.release()
-    rest(resting)
+    assert session.to_replay >= 3
+    assert worker._rest.isActive(), "it asks again later"
+    gate.set()
+    rested.settle()
+    rest(worker)
     until(lambda: session.to_replay == 0)
 
 
 def test_edits_wait_for_it_and_the_window_does_not(rested, monkeypatch):
-    session, resting = rested.project.session, rested.proofreader.resting
+    session, worker = rested.project.session, rested.project.worker
     edit(rested, 3)
     gate, snapshot = threading.Event(), session._store.snapshot
 
@@ -110,30 +114,30 @@ def test_edits_wait_for_it_and_the_window_does_not(rested, monkeypatch):
         return snapshot(*given)
 
     monkeypatch.setattr(session._store, "snapshot", slow)
-    rest(resting)
-    assert resting.busy
+    rest(worker)
+    assert worker.busy
     before = len(session.history)
     rested.press("U", wait=False)  # would stand still for 20 s if it asked the session
-    assert "waits" in rested.step.said.text()
+    assert "waits" in rested.step.message.text()
     gate.set()
     until(lambda: len(session.history) == before + 1)
 
 
 def test_no_room_is_no_matter(rested, monkeypatch, notices):
-    session, resting = rested.project.session, rested.proofreader.resting
+    session, worker = rested.project.session, rested.project.worker
     edit(rested, 3)
     asked = []
     monkeypatch.setattr(session._store, "snapshot", lambda *_: bool(asked.append(1)))
-    rest(resting)
-    until(lambda: asked and not rested.project.held)
+    rest(worker)
+    until(lambda: asked and not worker.busy)
     assert session.to_replay == 3
     assert not notices
-    assert not resting._timer.isActive(), "it is not tried again until there is something new"
+    assert not worker._rest.isActive(), "it is not tried again until there is something new"
 
 
 @pytest.mark.parametrize("way", ["session", "viewer"])
 def test_nobody_writes_when_the_session_is_gone(rested, monkeypatch, notices, way):
-    session, resting = rested.project.session, rested.proofreader.resting
+    session, worker = rested.project.session, rested.project.worker
     edit(rested, 3)
     snapshot, ended, gate = session._store.snapshot, [], threading.Event()
 
@@ -145,29 +149,29 @@ def test_nobody_writes_when_the_session_is_gone(rested, monkeypatch, notices, wa
             ended.append(1)
 
     monkeypatch.setattr(session._store, "snapshot", slow)
-    rest(resting)
-    assert resting.busy
+    rest(worker)
+    assert worker.busy
     threading.Timer(0.2, gate.set).start()
     if way == "session":
         rested.project.close_session()
     else:
         rested.project.close()
     assert ended, "it is waited for"
-    assert not resting.busy
-    assert not resting._timer.isActive()
-    resting.stir()
-    assert not resting._timer.isActive()
+    assert not worker.busy
+    assert not worker._rest.isActive()
+    worker.stir()
+    assert not worker._rest.isActive()
     draw()
     assert not notices
 
 
 def test_what_is_read_only_is_left_alone(rested):
-    session, resting = rested.project.session, rested.proofreader.resting
+    session, worker = rested.project.session, rested.project.worker
     edit(rested, 3)
     session._store.close()
     assert session.read_only
-    resting._timer.stop()
-    resting.stir()
-    assert not resting._timer.isActive()
-    rest(resting)
-    assert not resting.busy
+    worker._rest.stop()
+    worker.stir()
+    assert not worker._rest.isActive()
+    rest(worker)
+    assert not worker.busy

@@ -20,7 +20,12 @@ from napari_agglo.widgets._napari import camera, text_overlay
 from napari_agglo.widgets._project import Project
 from napari_agglo.widgets._qt import per_viewer
 from napari_agglo.widgets._scene import Scene
-from napari_agglo.widgets.proofread import ProofreadWidget, create_session, open_session
+from napari_agglo.widgets.proofread import (
+    ProofreadWidget,
+    _open_session,
+    create_session,
+    open_session,
+)
 from napari_agglo.widgets.proofread._open_session import free_path
 from napari_agglo.widgets.proofread._view_state import NAME, read_state
 
@@ -80,9 +85,9 @@ def edited(hands):
     """Make a few edits; return the table."""
     first = hands.largest()[0]
     hands.click(hands.pixel_of(hands.superpixels_of(first)[0]))
-    hands.proofreader.acts.merge([hands.neighbour(first)])
-    hands.proofreader.acts.rename("soma")
-    hands.proofreader.acts.cut_children()
+    hands.proofreader.commands.merge([hands.neighbour(first)])
+    hands.proofreader.commands.rename("soma")
+    hands.proofreader.commands.cut_children()
     hands.settle()
     assert len(hands.project.session.history) == 3
     return hands.project.table().copy()
@@ -257,7 +262,7 @@ def test_the_dock_closed_and_opened_again(hands, viewer):
     hands.step.deleteLater()
     draw()
     hands.click(a)
-    hands.click(b, "shift")  # the grammar is the viewer's
+    hands.click(b, "shift")  # gestures are the viewer's
     assert hands.id_at(a) == hands.id_at(b)
     assert len(hands.project.session.history) == 1
     again = ProofreadWidget(viewer)
@@ -325,7 +330,7 @@ def test_a_segmentation_of_another_tool_is_what_one_starts_from(viewer, shown, s
     shown.threshold = 0.5
     for _ in range(1000):
         settle(shown)
-        if shown.settled:
+        if shown.worker.settled:
             break
         QTest.qWait(5)
     assert shown.n_segments < n
@@ -340,3 +345,12 @@ def test_the_view_is_kept_every_so_often(hands):
         hands.project.placement
     )
     assert Path(path / NAME).stat().st_size < 10_000
+
+
+def test_new_sessions_go_to_the_folder_of_the_settings(tmp_path, monkeypatch):
+    assert _open_session.free_path("cells") == tmp_path / "napari-agglo" / "cells.agglo"
+    folder = tmp_path / "elsewhere"
+    monkeypatch.setattr(_open_session, "setting", lambda *_: str(folder))
+    assert _open_session.free_path("cells") == folder / "cells.agglo"
+    monkeypatch.setattr(_open_session, "setting", lambda *_: "~/mine")
+    assert _open_session.free_path("cells") == tmp_path / "mine" / "cells.agglo"

@@ -7,9 +7,8 @@ import threading
 import numpy as np
 import pytest
 from qtpy.QtTest import QTest
+from widgets.proofread.conftest import occupy
 from windows import draw
-
-from napari_agglo.widgets._session_worker import Latest
 
 
 def until(what):
@@ -21,10 +20,9 @@ def until(what):
     raise AssertionError("it never happened")
 
 
-def test_only_the_newest_request_is_answered(qtbot):
-    gate = threading.Event()
-    ran, told, held = [], [], []
-    latest = Latest(lambda: held.append(1), lambda: held.append(-1))
+def test_only_the_newest_request_of_a_topic_is_answered_and_edits_go_first(hands):
+    worker, gate = hands.project.worker, threading.Event()
+    ran, told = [], []
 
     def work(k):
         def run():
@@ -36,68 +34,68 @@ def test_only_the_newest_request_is_answered(qtbot):
 
         return run
 
-    for k in range(4):
-        latest.ask(work(k), told.append, told.append)
+    def edit(session, _):
+        ran.append("edit")
+        return session.marks.review(int(session.segments()[0]), True)
+
+    worker.latest("a", work(0), told.append)
+    until(lambda: ran)
+    for k in (1, 2, 3):
+        worker.latest("a", work(k), told.append)
+    worker.latest("b", work(7), told.append)
+    worker.edit("Reviewing", edit)
     gate.set()
-    until(lambda: told)
-    assert (ran, told) == ([0, 3], [3])  # those between were never begun
-    latest.ask(work(4), told.append, lambda error: told.append(str(error)))
-    until(lambda: len(told) == 2)
-    assert told == [3, "4"]
+    hands.settle()
+    # Those between were never begun, and the answer to the first is not wanted any more.
+    assert ran == [0, "edit", 3, 7]
+    assert told == [3, 7]
+    worker.latest("a", work(4), told.append, lambda error: told.append(str(error)))
+    hands.settle()
+    assert told == [3, 7, "4"]
     gate.clear()
-    latest.ask(work(5), told.append, told.append)
+    worker.latest("a", work(5), told.append)
     until(lambda: 5 in ran)
-    latest.close()
+    worker.forget("a")
     gate.set()
-    until(lambda: not latest.busy)
-    latest.ask(work(6), told.append, told.append)
-    assert told == [3, "4"]
-    assert held == [1, -1] * 4
+    hands.settle()
+    assert told == [3, 7, "4"]
+    worker.latest("a", work(6), told.append)
+    hands.project.close_session()
+    draw()
+    assert 6 not in ran
 
 
 def test_keys_wait_while_the_session_is_held(hands):
     name = hands.largest()[0]
     hands.click(hands.pixel_of(hands.superpixels_of(name)[0]))
-    hands.proofreader.acts.merge([hands.neighbour(name)])
+    hands.proofreader.commands.merge([hands.neighbour(name)])
     hands.settle()
     merged = hands.project.table().copy()
     session = hands.project.session
-    gate, inside = threading.Event(), threading.Event()
-
-    def hold():
-        with session._lock:
-            inside.set()
-            gate.wait(20)
-
-    hands.project.hold()
-    worker = threading.Thread(target=hold)
-    worker.start()
-    inside.wait(10)
+    gate = occupy(hands.project)
     # None of these may block: a lock that is held would keep the window waiting for 20 s.
     hands.press("undo", wait=False)
     hands.press("U", wait=False)
     hands.project.threshold = 0.31
     draw()
-    assert hands.proofreader.editor.waiting == 2
-    assert "waits" in hands.step.said.text()
+    assert hands.project.worker.waiting == 2
+    assert "waits" in hands.step.message.text()
     np.testing.assert_array_equal(hands.project.table(), merged)
     assert not gate.is_set()
     gate.set()
-    worker.join()
-    hands.project.release()
     hands.settle()
-    assert hands.proofreader.editor.waiting == 0
+    assert hands.project.worker.waiting == 0
     assert session.threshold == 0.31
     assert [item.undone for item in session.history] == [True, False]
 
 
 @pytest.mark.parametrize("steps", [1, 150])
 def test_a_key_held_down_does_not_pile_up_for_ever(hands, steps):
-    hands.project.hold()
+    gate = occupy(hands.project)
     for _ in range(steps):
         hands.press("undo", wait=False)
-    assert hands.proofreader.editor.waiting == min(steps, 100)
-    hands.project.release()
+    assert hands.project.worker.waiting == min(steps, 100)
+    gate.set()
     hands.settle()
     assert not hands.project.session.history
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
-from napari_agglo.widgets.proofread._mode import Writing
+from napari_agglo.widgets.proofread._mode import OverlayText
 
 
 def test_new_letters_come_a_few_at_a_time(qtbot):
     overlay = SimpleNamespace(text="")
-    writing = Writing()
+    writing = OverlayText()
     writing.write(overlay, "PROOFREADING")
     assert overlay.text == "PR"
     qtbot.waitUntil(lambda: overlay.text == "PROOFREADING", timeout=5000)
@@ -19,7 +19,7 @@ def test_new_letters_come_a_few_at_a_time(qtbot):
 
 def test_what_is_written_last_stands(qtbot):
     overlay = SimpleNamespace(text="")
-    writing = Writing()
+    writing = OverlayText()
     writing.write(overlay, "one and two and three")
     writing.write(overlay, "quick brown fox")
     qtbot.waitUntil(lambda: overlay.text == "quick brown fox", timeout=5000)

@@ -1,0 +1,93 @@
+"""The table of gestures and keys on the canvas, from which keys are bound and the help is made."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from napari_agglo.widgets._qt import tell_error
+
+
+@dataclass(frozen=True)
+class Gesture:
+    """A line of the help: the gesture in words, its effect, and the key of each command in it."""
+
+    words: str
+    effect: str
+    keys: Mapping[str, str] = field(default_factory=dict)
+
+
+# Keys that neither napari's viewer nor its Image layers use; those that its Labels layer uses are
+# given back when the session is closed.
+GESTURES = (
+    Gesture("click", "make a segment the active one"),
+    Gesture("Shift + click", "merge with the active segment"),
+    Gesture("Ctrl + click", "place a seed for a cut"),
+    Gesture("G", "next group of seeds", {"next group": "G"}),
+    Gesture("Enter", "cut, while there are seeds", {"cut": "Enter"}),
+    Gesture("Escape", "clear the seeds", {"clear seeds": "Escape"}),
+    Gesture(", and .", "down and up the branch of the active segment", {"down": ",", "up": "."}),
+    Gesture(
+        "Ctrl + Z",
+        "undo; Ctrl + Shift + Z redoes",
+        {"undo": "Control-Z", "redo": "Control-Shift-Z"},
+    ),
+    Gesture(
+        "right-click",
+        "select several; W merges them with the active one",
+        {"merge selected": "W"},
+    ),
+    Gesture("K", "take the superpixel under the mouse out of its segment", {"detach": "K"}),
+    Gesture("H", "lock or unlock the active segment", {"lock": "H"}),
+    Gesture("U", "mark the active segment as reviewed, or not", {"review": "U"}),
+    Gesture(
+        "Y, N and S",
+        "yes, no, skip, while the next probable error is asked",
+        {"yes": "Y", "no": "N", "skip": "S"},
+    ),
+    Gesture(
+        "A and D",
+        "threshold one step down or up; with Shift, one merge",
+        {"step down": "A", "step up": "D", "merge down": "Shift-A", "merge up": "Shift-D"},
+    ),
+)
+KEY_OF = {command: key for gesture in GESTURES for command, key in gesture.keys.items()}
+
+Actions = Mapping[str, Callable[[], object]]  # by command
+
+
+class KeyBindings:
+    """Keys of viewers and layers that commands have taken, to be given back."""
+
+    def __init__(self) -> None:
+        self._before: list[tuple[Any, str, Any]] = []  # owner, key, and its action before
+
+    def bind(self, owner: Any, actions: Actions) -> None:
+        """Bind the keys of commands on a viewer or a layer; None is no owner."""
+        if owner is not None:
+            for command, action in actions.items():
+                key = KEY_OF[command]
+                before = owner.bind_key(key, _guarded(action), overwrite=True)
+                self._before.append((owner, key, before))
+
+    def release(self, actions: Actions | None = None) -> None:
+        """Give back the keys of some commands, or of all."""
+        keys = None if actions is None else {KEY_OF[command] for command in actions}
+        kept = []
+        for owner, key, before in reversed(self._before):
+            if keys is None or key in keys:
+                owner.bind_key(key, before, overwrite=True)
+            else:
+                kept.append((owner, key, before))
+        self._before = kept[::-1]
+
+
+def _guarded(action: Callable[[], object]) -> Callable[[Any], None]:
+    def press(_: Any) -> None:
+        try:
+            action()
+        except Exception as error:
+            tell_error(error)
+
+    return press

@@ -25,7 +25,9 @@ class Registry(Generic[T]):
     group : str
         The group of entry points, such as ``napari_agglo.exports``.
     noun : str
-        What one value is called in messages, such as ``export kind``.
+        Name of one value in messages, such as ``export kind``.
+    instance_of : type, optional
+        Class that the values of entry points must be instances of.
 
     Examples
     --------
@@ -39,9 +41,10 @@ class Registry(Generic[T]):
     napari_agglo.errors.InvalidInput: There is no shape 'square'; take one of 'round'.
     """
 
-    def __init__(self, group: str, noun: str) -> None:
+    def __init__(self, group: str, noun: str, instance_of: type[T] | None = None) -> None:
         self.group = group
         self.noun = noun
+        self._instance_of = instance_of
         self._values: dict[str, T] = {}
         self._pending: dict[str, EntryPoint] | None = None  # None: not looked for yet
 
@@ -59,8 +62,8 @@ class Registry(Generic[T]):
         return lambda value: self.register(name, value)
 
     def __getitem__(self, name: str) -> T:
-        if name not in self._values:
-            entry = self._entries().pop(name, None)
+        if not isinstance(name, str) or name not in self._values:
+            entry = self._entries().pop(name, None) if isinstance(name, str) else None
             if entry is None:
                 names = ", ".join(map(repr, self.names()))
                 raise InvalidInput(
@@ -81,6 +84,16 @@ class Registry(Generic[T]):
         """Return every name, those of this package first, in order of registration."""
         return (*self._values, *(name for name in self._entries() if name not in self._values))
 
+    def values(self) -> list[T]:
+        """Return every value in the order of `names`; warn of those that cannot be loaded."""
+        values = []
+        for name in self.names():
+            try:
+                values.append(self[name])
+            except InvalidInput as error:
+                warnings.warn(str(error), stacklevel=2)
+        return values
+
     def _entries(self) -> dict[str, EntryPoint]:
         if self._pending is None:
             self._pending = {}
@@ -97,6 +110,8 @@ class Registry(Generic[T]):
     def _load(self, entry: EntryPoint) -> T:
         try:
             value: T = entry.load()
+            if self._instance_of is not None and not isinstance(value, self._instance_of):
+                raise TypeError(f"it is not a {self._instance_of.__name__}")
         except Exception as error:
             raise InvalidInput(
                 f"The {self.noun} {entry.name!r} cannot be loaded from {entry.value}: {error}",

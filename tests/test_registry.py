@@ -40,6 +40,24 @@ def test_a_broken_entry_point_is_refused_by_name(entries):
         numbers["bad"]
 
 
+def test_values_leave_a_broken_entry_point_out_with_a_warning(entries):
+    entries += [EntryPoint("bad", "no_such_module:x", GROUP), EntryPoint("pi", "math:pi", GROUP)]
+    entries.append(EntryPoint("text", "string:digits", GROUP))
+    numbers: Registry[float] = Registry(GROUP, "number", float)
+    with pytest.warns(UserWarning, match="cannot be loaded") as caught:
+        assert numbers.values() == [pytest.approx(3.14159, abs=1e-5)]
+    assert ["no_such_module" in str(w.message) for w in caught] == [True, False]
+    assert "it is not a float" in str(caught[1].message)
+
+
+@pytest.mark.parametrize("name", [3, None, ["one"], {}])
+def test_a_name_is_text(entries, name):
+    numbers: Registry[float] = Registry(GROUP, "number")
+    with pytest.raises(InvalidInput) as caught:
+        numbers[name]
+    assert caught.value.argument == "number"
+
+
 def test_a_name_is_taken_once(entries):
     entries.append(EntryPoint("one", "math:pi", GROUP))
     numbers: Registry[float] = Registry(GROUP, "number")

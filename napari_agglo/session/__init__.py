@@ -1,6 +1,7 @@
 """Proofreading: edits at any scale, kept in a directory from which nothing is lost."""
 
 from napari_agglo.session._core import Change
+from napari_agglo.session._cuts import CutProblem, cut_method
 from napari_agglo.session._exports import ExportView, export_kinds, exporter
 from napari_agglo.session._history import HistoryItem
 from napari_agglo.session._rules import Refused
@@ -9,6 +10,7 @@ from napari_agglo.session._store import NotSaved, Report, SessionDamaged, Sessio
 
 __all__ = [
     "Change",
+    "CutProblem",
     "ExportView",
     "HistoryItem",
     "NotSaved",
@@ -17,6 +19,7 @@ __all__ = [
     "Session",
     "SessionDamaged",
     "SessionLocked",
+    "cut_method",
     "export_kinds",
     "exporter",
 ]

@@ -8,10 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from napari_agglo.errors import InvalidInput
 from napari_agglo.graph import Division, divide, pieces_to_runs, superpixel_pieces
 from napari_agglo.session._actions import Step
-from napari_agglo.session._cuts import by_tree, detached, min_cut, piecewise, pruned, seeded
+from napari_agglo.session._cuts import CutProblem, cut_methods, detached, piecewise
 from napari_agglo.session._edits import Cut, Ids, as_ids
 from napari_agglo.session._hierarchy.nodes import FIRST, LOW
 from napari_agglo.session._rules import Found, Refused, check_index
@@ -151,19 +150,11 @@ def _parts(
     graph, policy = state.graph, state.policy
 
     def cut(inside: Any, seeds: Groups) -> list[Any]:
-        if method == "seeded":
-            return list(seeded(graph, inside, seeds, policy))
-        if method == "tree":
-            node, children = _branches(state, found.node, divisions)
-            children = pruned(node, children, set(inside.tolist()))
-            return list(by_tree(graph, inside, seeds, node, children, policy))
-        try:
-            return list(min_cut(graph, inside, seeds, policy))
-        except InvalidInput:
-            if not divisions:
-                raise
-            # Who placed two seeds in one superpixel may well mean no more than its pieces.
-            return list(min_cut(graph, inside, seeds, policy, isolating=True))
+        problem = CutProblem(
+            graph, inside, seeds, policy, lambda: _branches(state, found.node, divisions),
+            bool(divisions),
+        )  # fmt: skip
+        return list(cut_methods[method].parts(problem))
 
     # A superpixel that was in pieces before it was divided may leave pieces that do not touch.
     return piecewise(graph, members, groups, cut) if divisions else cut(members, groups)

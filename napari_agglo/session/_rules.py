@@ -12,11 +12,10 @@ from numpy.typing import NDArray
 
 from napari_agglo.errors import InvalidInput, is_number, is_whole
 from napari_agglo.graph import RegionGraph
+from napari_agglo.session._cuts import cut_methods
 from napari_agglo.session._edits import Ids
 from napari_agglo.session._hierarchy.working_graph import Ground
 from napari_agglo.session._view import Seen
-
-METHODS = ("min_cut", "seeded", "tree")
 
 
 class Refused(InvalidInput):
@@ -147,12 +146,14 @@ def check_threshold(threshold: Any) -> float:
 
 
 def check_method(method: Any) -> str:
-    """Return how to cut; refuse what is no way to."""
-    if method not in METHODS:
-        near = difflib.get_close_matches(str(method), METHODS, 1)
-        hint = f"; did you mean {near[0]!r}?" if near else "."
-        raise Refused(f"`method` must be 'min_cut', 'seeded' or 'tree', got {method!r}{hint}")
-    return str(method)
+    """Return the name of a cut method; refuse one that is not registered."""
+    if isinstance(method, str) and method in cut_methods:
+        return method
+    names = cut_methods.names()
+    near = difflib.get_close_matches(str(method), names, 1)
+    hint = f"; did you mean {near[0]!r}?" if near else "."
+    *most, last = map(repr, names)
+    raise Refused(f"`method` must be {', '.join(most)} or {last}, got {method!r}{hint}")
 
 
 def dense_groups(graph: RegionGraph, groups: Any, argument: str) -> list[list[int]]:

@@ -14,8 +14,11 @@ from oracles.merging import graph_of_edges, merge_naively
 
 from napari_agglo import InvalidInput, agglomerate
 from napari_agglo.session._cuts import (
+    CutProblem,
     by_tree,
     connected_pieces,
+    cut_method,
+    cut_methods,
     detached,
     min_cut,
     seeded,
@@ -277,3 +280,20 @@ def test_capacities_fit_and_keep_their_order(costs):
     assert capacity.sum() < 2**31
     for (a, x), (b, y) in itertools.combinations(zip(costs, capacity.tolist(), strict=True), 2):
         assert a == b or (a < b) == (x < y) or x == y
+
+
+def test_a_method_must_return_a_partition():
+    """A cut method of another package is checked where it comes in."""
+    problem = CutProblem(None, np.array([1, 2, 3]), [[1], [3]], None, None)
+    for parts in ([[1], [3]], [[1, 2, 3]], [[1, 2], [2, 3]], [[3], [1, 2]], [[1, 2], [3, 4]], []):
+        method = cut_method("wrong", label="wrong")(lambda _, parts=parts: parts)
+        with pytest.raises(InvalidInput) as caught:
+            method.parts(problem)
+        assert caught.value.argument == "method"
+    right = cut_method("right", label="right")(lambda _: [[2, 1], [3]])
+    assert [part.tolist() for part in right.parts(problem)] == [[1, 2], [3]]
+
+
+def test_the_methods_of_this_package_are_registered():
+    ours = [m.name for m in cut_methods.values() if m.cut.__module__.startswith("napari_agglo.")]
+    assert ours == ["min_cut", "seeded", "tree"]

@@ -58,8 +58,9 @@ def ways(graph, members):
 )
 def test_seeds_that_cannot_be(way, seeds, said):
     graph = chain(10, 20, 30)
-    with pytest.raises(InvalidInput, match=said):
+    with pytest.raises(InvalidInput, match=said) as caught:
         ways(graph, [1, 2, 3, 4])[way](seeds)
+    assert caught.value.argument == "seeds"
 
 
 def test_messages_name_the_ids_of_the_user():
@@ -78,8 +79,9 @@ def test_a_segment_in_pieces(way):
 def test_the_members_must_be_superpixels():
     graph = chain(10, 20)
     for members, said in [([], "shape"), ([0, 1], "0 to 1"), ([1, 9], "1 to 9"), ([1.5], "float")]:
-        with pytest.raises(InvalidInput, match=said):
+        with pytest.raises(InvalidInput, match=said) as caught:
             min_cut(graph, members, [[1], [2]])
+        assert caught.value.argument == "members"
 
 
 def test_the_tree_must_be_of_the_same_segment():
@@ -94,15 +96,18 @@ def test_the_tree_must_be_of_the_same_segment():
 def test_weights_must_be_costs():
     graph = chain(10, 20)
     for weights in (np.ones(3), np.array(["a", "b"]), np.array([1.0, -1.0]), np.array([1, np.nan])):
-        with pytest.raises(InvalidInput, match="`weights` must be"):
+        with pytest.raises(InvalidInput, match="`weights` must be") as caught:
             min_cut(graph, [1, 2, 3], [[1], [3]], weights)
+        assert caught.value.argument == "weights"
 
 
 def test_detach_refuses_what_changes_nothing():
     graph = chain(10, 20)
     for leaving, said in [([], "empty"), ([1, 2], "changes nothing"), ([3], "3 is not in the seg")]:
-        with pytest.raises(InvalidInput, match=said):
+        with pytest.raises(InvalidInput, match=said) as caught:
             detached(graph, [1, 2], leaving)
+        assert caught.value.argument == "superpixels"
+        assert caught.value.remedy is not None
 
 
 def test_pieces_come_largest_first():

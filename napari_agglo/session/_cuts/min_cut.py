@@ -1,4 +1,4 @@
-"""Cutting a segment where the evidence for one is strongest, all boundaries taken together."""
+"""The cut of least cost between groups of seeds, all boundaries of a segment taken together."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from napari_agglo.errors import InvalidInput
 from napari_agglo.graph import RegionGraph
 from napari_agglo.policy import Policy, as_policy, is_informative
+from napari_agglo.session._cuts.cut_methods import CutProblem, cut_method
 from napari_agglo.session._cuts.segment import (
     Group,
     Segment,
@@ -24,40 +25,39 @@ from napari_agglo.session._cuts.segment import (
     segment_of,
 )
 
-# Seeds of one group, joined along the cheapest paths, so that the group is one piece.
-#
-# A path is cheap where ties are strong. For all seeds of a group at once this is the Steiner tree
-# of Mehlhorn (1988): one search from all seeds, and a spanning tree over where their basins meet.
-# Its cost hardly grows with the number of seeds.
+# The seeds of a group are joined along the cheapest paths, so that the group is one piece. A path
+# is cheap where ties are strong. For all seeds of a group at once this is the Steiner tree of
+# Mehlhorn (1988): one search from all seeds, and a spanning tree over the places where their basins
+# meet. Its cost hardly grows with the number of seeds.
 
 
 def widened(
     n_nodes: int, ends: NDArray[np.int64], cost: NDArray[np.float64], groups: list[Group]
 ) -> list[Group]:
-    """Return each group with what joins its seeds; no two of them share a node.
+    """Return each group with the nodes that join its seeds; no two groups share a node.
 
     Paths keep clear of the seeds of other groups, and of their paths. If a group finds no way left,
-    it is asked first in another round; if it finds none even then, there is none, or they cross.
+    it goes first in another round; if it finds none even then, there is none, or they cross.
     """
-    # A cost of 0 says that nothing ties the two together: very far, but a way all the same.
+    # A cost of 0 means that nothing ties the two together: very far, but a way all the same.
     least = cost[cost > 0].min(initial=np.inf)
     length = 1.0 / np.maximum(cost, least / 1e6 if np.isfinite(least) else 1.0)
     order = list(range(len(groups)))
     for _ in range(len(groups) + 1):
-        found: dict[int, Group] = {}
+        trees: dict[int, Group] = {}
         failed = None
         for k in order:
             closed = np.zeros(n_nodes, np.bool_)
             for other, seeds in enumerate(groups):
                 if other != k:
-                    closed[found.get(other, seeds)] = True
+                    closed[trees.get(other, seeds)] = True
             tree = _steiner_tree(n_nodes, ends, length, groups[k], closed)
             if tree is None:
                 failed = k
                 break
-            found[k] = tree
+            trees[k] = tree
         if failed is None:
-            return [found[k] for k in range(len(groups))]
+            return [trees[k] for k in range(len(groups))]
         if order[0] == failed:
             break
         order.remove(failed)
@@ -68,13 +68,15 @@ def widened(
     if _steiner_tree(n_nodes, ends, length, groups[first], closed) is None:
         raise InvalidInput(
             f"The seeds of group {first + 1} cannot be joined within the segment without passing "
-            "through another group; give those on the far side a group of their own, or cut in "
-            "several steps."
+            "through another group",
+            argument="seeds",
+            remedy="give those on the far side a group of their own, or cut in several steps",
         )
     raise InvalidInput(
         f"The seeds of group {first + 1} cannot be joined without crossing the paths that join "
-        "those of another group; put seeds along the way that each should take, or cut in several "
-        "steps."
+        "those of another group",
+        argument="seeds",
+        remedy="put seeds along the way that each should take, or cut in several steps",
     )
 
 
@@ -85,7 +87,7 @@ def _steiner_tree(
     seeds: Group,
     closed: NDArray[np.bool_],
 ) -> Group | None:
-    """Return the nodes of a short tree that joins the seeds and keeps off what is closed."""
+    """Return the nodes of a short tree that joins the seeds and avoids closed nodes."""
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import dijkstra, minimum_spanning_tree
 
@@ -122,12 +124,11 @@ def _steiner_tree(
     return np.array(sorted(nodes), np.int64)
 
 
-# What it costs to cut a boundary: the evidence that it is none, times its area.
-#
-# A boundary that is wrong to merge across with probability p (the policy's word, or the mean of the
-# cue) is a surprise of -log(p) if there is none after all. Surprise times area alone still makes a
-# wide boundary that is almost sure dearer than the few faces around one small superpixel, and the
-# cut chops that off; a higher power is sharp enough to follow the boundary instead. Measured
+# The cost of cutting a boundary is the evidence against it, times its area. A boundary that is
+# wrong to merge across with probability p (by the policy, or the mean of the cue) is a surprise of
+# -log(p) if there is none after all. Surprise times area alone still makes a wide boundary that is
+# almost sure dearer than the few faces around one small superpixel, and the cut chops that off; a
+# higher power is sharp enough to follow the boundary instead. Measured
 # against gold (two touching objects as one segment, a seed in each, the mean of the cue), the share
 # of pixels on the wrong side for powers 1 to 4 (``python -m benchmarks.bench_cuts quality``):
 #
@@ -143,7 +144,7 @@ _POWER = 3  # of the surprise; see above
 
 @dataclass(frozen=True, eq=False)
 class Costs:
-    """Of each boundary of a segment: what cutting it costs, and how probably it is a boundary."""
+    """Cost of cutting each boundary of a segment, its probability of being one, and its area."""
 
     cost: NDArray[np.float64]
     wrong: NDArray[np.float64] | None  # None where only costs were given
@@ -170,7 +171,9 @@ def boundary_costs(
         if len(weights.cost) != len(segment.rows):
             raise InvalidInput(
                 f"`weights` are costs of {len(weights.cost)} boundaries, but the segment has "
-                f"{len(segment.rows)}; take those of this segment."
+                f"{len(segment.rows)}",
+                argument="weights",
+                remedy="take those of this segment",
             )
         return weights
     local = induced(graph, segment)
@@ -193,15 +196,13 @@ def _given_costs(
     if weights.shape != (graph.n_boundaries,) or weights.dtype.kind not in "iuf":
         raise InvalidInput(
             f"`weights` must be a policy, or a number for each of the {graph.n_boundaries} "
-            f"boundaries; got {weights.dtype} of shape {weights.shape}."
+            f"boundaries; got {weights.dtype} of shape {weights.shape}",
+            argument="weights",
         )
     cost = weights[segment.rows].astype(np.float64)
     if not (np.isfinite(cost) & (cost >= 0)).all():
-        raise InvalidInput("`weights` must be finite and not negative.")
+        raise InvalidInput("`weights` must be finite and not negative", argument="weights")
     return cost
-
-
-# Minimum cut between two sets of nodes, by maximum flow.
 
 
 # scipy counts flow in 32 bits: all capacities together stay below this, so that no sum overflows.
@@ -267,9 +268,6 @@ def _reached(matrix: Any, start: int) -> NDArray[np.bool_]:
     reached = np.zeros(matrix.shape[0], np.bool_)
     reached[breadth_first_order(matrix, start, return_predecessors=False)] = True
     return reached
-
-
-# Terminals in, parts out: minimum cuts between two or more sets of nodes.
 
 
 # Rounds over all pairs of parts. Each lowers the cost or is the last; few ever need a third.
@@ -466,7 +464,7 @@ def _grown(problem: Partition, alone: list[int]) -> list[Group]:
 
 
 def _is_outlined(segment: Segment, costs: Costs, inside: NDArray[np.bool_]) -> bool:
-    """Whether the policy holds the outline of a part for a boundary rather than not."""
+    """Return whether the outline of a part is more probably a boundary than not."""
     if costs.wrong is None:
         return False
     cut = inside[segment.ends[:, 0]] != inside[segment.ends[:, 1]]
@@ -477,7 +475,21 @@ def _is_outlined(segment: Segment, costs: Costs, inside: NDArray[np.bool_]) -> b
 def _refuse(alone: list[int]) -> None:
     which = " and ".join(f"group {k + 1}" for k in alone)
     raise InvalidInput(
-        f"The cheapest cut would cut off only the seeds of {which}, and nothing says that a "
-        "boundary is there. Put more seeds deeper into what is to come off, use the method "
-        "'seeded' or 'tree' on the same seeds, or detach these superpixels if they alone are meant."
+        f"The cheapest cut would cut off only the seeds of {which}, and there is no evidence for a "
+        "boundary there",
+        argument="seeds",
+        remedy="put more seeds deeper into what is to come off, use the method 'seeded' or 'tree' "
+        "on the same seeds, or detach these superpixels if they alone are meant",
     )
+
+
+@cut_method("min_cut", label="where it costs least (minimum cut)")
+def _method(problem: CutProblem) -> list[NDArray[np.int64]]:
+    graph, members, seeds, policy = problem.graph, problem.members, problem.seeds, problem.policy
+    try:
+        return min_cut(graph, members, seeds, policy)
+    except InvalidInput:
+        if not problem.divided:
+            raise
+        # Two seeds placed in one superpixel may well mean no more than its pieces.
+        return min_cut(graph, members, seeds, policy, isolating=True)

@@ -1,4 +1,4 @@
-"""Cutting by the policy: the segment is agglomerated again, with seeds that never become one."""
+"""The cut by the policy: the segment is agglomerated again, with seeds that never become one."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from napari_agglo.agglomeration import agglomerate
 from napari_agglo.graph import RegionGraph, contracted
 from napari_agglo.policy import Policy, as_policy
+from napari_agglo.session._cuts.cut_methods import CutProblem, cut_method
 from napari_agglo.session._cuts.min_cut import boundary_costs, widened
 from napari_agglo.session._cuts.segment import check_seeds, induced, require_connected, segment_of
 
@@ -36,7 +37,7 @@ def seeded(
     seeds : list of groups of int
         Two groups or more of superpixels of the segment, dense ids.
     policy : Policy or str
-        What says which merge comes first.
+        The policy that orders the merges.
 
     Returns
     -------
@@ -73,3 +74,8 @@ def seeded(
     for part, group in enumerate(groups):
         owner[final[1:] == final[group[0] + 1]] = part
     return segment.parts(owner, len(groups))
+
+
+@cut_method("seeded", label="merge anew, groups apart (seeded)")
+def _method(problem: CutProblem) -> list[NDArray[np.int64]]:
+    return seeded(problem.graph, problem.members, problem.seeds, problem.policy)

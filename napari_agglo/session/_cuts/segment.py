@@ -1,4 +1,4 @@
-"""One segment taken out of the graph: its superpixels, the boundaries between them, its seeds."""
+"""A segment as a graph of its own: its superpixels, the boundaries between them, its seeds."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Group = NDArray[np.int64]  # positions within a segment, ascending
 
 @dataclass(frozen=True, eq=False)
 class Segment:
-    """The superpixels of a segment as positions 0..k - 1, and what lies between them.
+    """The superpixels of a segment as positions 0..k - 1, and the boundaries between them.
 
     Parameters
     ----------
@@ -49,17 +49,19 @@ class Segment:
 
 def segment_of(graph: RegionGraph, members: Any) -> Segment:
     """Take a segment out of `graph`, in a time that depends on the segment alone."""
-    given = np.asarray(members)
-    if given.ndim != 1 or given.size == 0 or given.dtype.kind not in "iu":
+    array = np.asarray(members)
+    if array.ndim != 1 or array.size == 0 or array.dtype.kind not in "iu":
         raise InvalidInput(
-            f"`members` must be a list of dense ids of superpixels, got {given.dtype} of shape "
-            f"{given.shape}."
+            f"`members` must be a list of dense ids of superpixels, got {array.dtype} of shape "
+            f"{array.shape}",
+            argument="members",
         )
-    dense = np.unique(given).astype(np.int64)
+    dense = np.unique(array).astype(np.int64)
     if dense[0] < 1 or dense[-1] > graph.n_regions:
         raise InvalidInput(
             f"`members` must be dense ids of superpixels, 1 to {graph.n_regions}; got "
-            f"{dense[0]} to {dense[-1]}."
+            f"{dense[0]} to {dense[-1]}",
+            argument="members",
         )
     rows = edges_within(graph.edges, dense)
     return Segment(dense, rows, np.searchsorted(dense, graph.edges[rows]))
@@ -94,32 +96,40 @@ def pieces_of(n_nodes: int, ends: NDArray[np.int64]) -> tuple[int, NDArray[np.in
 def check_seeds(
     graph: RegionGraph, segment: Segment, seeds: Sequence[Sequence[int]]
 ) -> list[Group]:
-    """Return the positions of the seeds of each group; refuse what cannot be seeds."""
+    """Return the positions of the seeds of each group; refuse groups that cannot be cut apart."""
     if len(seeds) < 2:
         raise InvalidInput(
-            f"`seeds` must be two groups of superpixels or more, got {len(seeds)}; mark what is to "
-            "stay apart with different groups."
+            f"`seeds` must be two groups of superpixels or more, got {len(seeds)}",
+            argument="seeds",
+            remedy="mark what is to stay apart with different groups",
         )
     owner: dict[int, int] = {}
     for number, group in enumerate(seeds, start=1):
         if len(group) == 0:
             raise InvalidInput(
-                f"Group {number} of `seeds` is empty; mark a superpixel, or leave the group out."
+                f"Group {number} of `seeds` is empty",
+                argument="seeds",
+                remedy="mark a superpixel, or leave the group out",
             )
         for seed in group:
             if not is_whole(seed):
-                raise InvalidInput(f"`seeds` must hold dense ids of superpixels, got {seed!r}.")
+                raise InvalidInput(
+                    f"`seeds` must hold dense ids of superpixels, got {seed!r}", argument="seeds"
+                )
             at = int(np.searchsorted(segment.members, seed))
             if at == segment.size or segment.members[at] != seed:
                 raise InvalidInput(
                     f"Superpixel {named(graph, int(seed))} in group {number} of `seeds` is not in "
-                    "the segment to be cut; take that seed away, or activate the segment that "
-                    "holds it."
+                    "the segment to be cut",
+                    argument="seeds",
+                    remedy="take that seed away, or activate the segment that holds it",
                 )
             if owner.setdefault(at, number) != number:
                 raise InvalidInput(
                     f"Superpixel {named(graph, int(seed))} is in group {owner[at]} and in group "
-                    f"{number} of `seeds`; take one of the seeds away, or divide the superpixel."
+                    f"{number} of `seeds`",
+                    argument="seeds",
+                    remedy="take one of the seeds away, or divide the superpixel",
                 )
     groups = range(1, len(seeds) + 1)
     return [np.array(sorted(at for at, g in owner.items() if g == k), np.int64) for k in groups]
@@ -131,24 +141,22 @@ def require_connected(segment: Segment) -> None:
     if count > 1:
         raise InvalidInput(
             f"The segment is in {count} pieces that do not touch, so seeds in it cannot be told "
-            "apart by its boundaries; undo the merge that joined them, or detach a piece first."
+            "apart by its boundaries",
+            argument="segment",
+            remedy="undo the merge that joined them, or detach a piece first",
         )
 
 
 def named(graph: RegionGraph, dense: int) -> int:
-    """Return the user's id of a superpixel; what is none stays as it is."""
+    """Return the user's id of a superpixel; another number is returned as it is."""
     return int(graph.ids[dense]) if 0 <= dense <= graph.n_regions else dense
-
-
-# Taking superpixels out of a segment.
 
 
 def detached(graph: RegionGraph, members: Any, superpixels: Any) -> list[NDArray[np.int64]]:
     """Take superpixels out of a segment.
 
-    What leaves and what stays both fall into their connected pieces: who takes out a bridge sees
-    both banks apart, for a part of a cut is connected. Nothing is refused for that; the preview
-    shows it.
+    Both the superpixels that leave and those that stay fall into their connected pieces, for a part
+    of a cut is connected: without a bridge its two banks are apart. The preview shows it.
 
     Parameters
     ----------
@@ -162,7 +170,7 @@ def detached(graph: RegionGraph, members: Any, superpixels: Any) -> list[NDArray
     Returns
     -------
     list of ndarray of int64
-        The pieces of what stays, largest first (in pixels), then those of what leaves, likewise.
+        The pieces that stay, largest first (in pixels), then those that leave, likewise.
 
     Examples
     --------
@@ -175,17 +183,23 @@ def detached(graph: RegionGraph, members: Any, superpixels: Any) -> list[NDArray
     segment = segment_of(graph, members)
     leaving = np.unique(np.asarray(superpixels))
     if leaving.size == 0 or leaving.dtype.kind not in "iu":
-        raise InvalidInput("`superpixels` is empty; choose the superpixels that are to leave.")
+        raise InvalidInput(
+            "`superpixels` is empty",
+            argument="superpixels",
+            remedy="choose the superpixels that are to leave",
+        )
     outside = np.setdiff1d(leaving, segment.members)
     if outside.size:
         raise InvalidInput(
-            f"Superpixel {named(graph, int(outside[0]))} is not in the segment, so it cannot leave "
-            "it; activate the segment that holds it."
+            f"Superpixel {named(graph, int(outside[0]))} is not in the segment, so it cannot leave",
+            argument="superpixels",
+            remedy="activate the segment that holds it",
         )
     if leaving.size == segment.size:
         raise InvalidInput(
-            "All superpixels of the segment would leave it, which changes nothing; leave out those "
-            "that are to stay."
+            "All superpixels of the segment would leave it, which changes nothing",
+            argument="superpixels",
+            remedy="leave out those that are to stay",
         )
     staying = np.setdiff1d(segment.members, leaving)
     return connected_pieces(graph, staying) + connected_pieces(graph, leaving)
@@ -200,9 +214,6 @@ def connected_pieces(graph: RegionGraph, members: Any) -> list[NDArray[np.int64]
     return [pieces[k] for k in np.argsort(-sizes, kind="stable")]
 
 
-# Cutting what is in pieces that do not touch: each piece goes to its seeds, or is cut by them.
-
-
 Part = NDArray[np.int64]
 
 
@@ -215,7 +226,7 @@ def piecewise(
     """Cut superpixels that may be in pieces.
 
     A piece with seeds of one group is that group's; one with seeds of several is cut between them.
-    A piece without seeds goes with the largest part: what nobody pointed at stays what it is.
+    A piece without seeds stays with the largest part.
 
     Parameters
     ----------
@@ -241,7 +252,7 @@ def piecewise(
     >>> [part.tolist() for part in piecewise(graph, [1, 2, 3], [[1], [2]], lambda m, s: [])]
     [[1], [2, 3]]
     """
-    found: list[list[Part]] = [[] for _ in seeds]
+    groups: list[list[Part]] = [[] for _ in seeds]
     rest = []
     for piece in connected_pieces(graph, members):
         inside = set(piece.tolist())
@@ -250,17 +261,14 @@ def piecewise(
         if not present:
             rest.append(piece)
         elif len(present) == 1:
-            found[present[0]].append(piece)
+            groups[present[0]].append(piece)
         else:
             parts = cut(piece, [here[k] for k in present])
             for k, part in zip(present, parts, strict=True):
-                found[k].append(part)
-    sizes = [int(graph.sizes[np.concatenate(parts)].sum()) for parts in found]
-    found[int(np.argmax(sizes))] += rest
-    return [np.sort(np.concatenate(parts)) for parts in found]
-
-
-# Giving what belongs to no part yet to the neighbour that it is tied to most.
+                groups[k].append(part)
+    sizes = [int(graph.sizes[np.concatenate(parts)].sum()) for parts in groups]
+    groups[int(np.argmax(sizes))] += rest
+    return [np.sort(np.concatenate(parts)) for parts in groups]
 
 
 def attached(
@@ -271,8 +279,8 @@ def attached(
 ) -> NDArray[np.int64]:
     """Return the part of each unit, where those without one join the part of the strongest tie.
 
-    The unit that is tied most strongly goes first, and what joined a part ties others to it; equal
-    ties go by unit, then by part. Units that nothing ties to a part keep -1.
+    The unit that is tied most strongly goes first, and a unit that joined a part ties others to it;
+    equal ties go by unit, then by part. Units that nothing ties to a part keep -1.
 
     Parameters
     ----------

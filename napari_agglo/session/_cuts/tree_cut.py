@@ -1,4 +1,4 @@
-"""Cutting along the merge tree: undo just the merges that brought the groups together."""
+"""The cut along the merge tree: undo just the merges that brought the groups together."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from napari_agglo.errors import InvalidInput
 from napari_agglo.graph import RegionGraph
 from napari_agglo.policy import Policy
+from napari_agglo.session._cuts.cut_methods import CutProblem, cut_method
 from napari_agglo.session._cuts.min_cut import Costs, boundary_costs, widened
 from napari_agglo.session._cuts.segment import (
     attached,
@@ -75,11 +76,17 @@ def by_tree(
         at = np.searchsorted(segment.members, leaves)
         if (at == segment.size).any() or (segment.members[at] != leaves).any():
             raise InvalidInput(
-                "`node` holds superpixels that `members` does not; pass both of one."
+                "`node` holds superpixels that `members` does not",
+                argument="node",
+                remedy="pass both of one segment",
             )
         number[at] = k
     if (number < 0).any():
-        raise InvalidInput("`members` holds superpixels that `node` does not; pass both of one.")
+        raise InvalidInput(
+            "`members` holds superpixels that `node` does not",
+            argument="members",
+            remedy="pass both of one segment",
+        )
     # A node in pieces that do not touch is taken piece by piece: parts must be connected.
     within = number[segment.ends[:, 0]] == number[segment.ends[:, 1]]
     n_units, unit = pieces_of(segment.size, segment.ends[within])
@@ -89,8 +96,9 @@ def by_tree(
         held = widened(n_units, between, strength, [np.unique(unit[group]) for group in groups])
     except InvalidInput as refusal:
         raise InvalidInput(
-            f"{refusal} Here only whole nodes of the merge tree are joined: 'min_cut' and 'seeded' "
-            "may find a way on the same seeds."
+            f"{refusal.problem}, where only whole nodes of the merge tree are joined",
+            argument="seeds",
+            remedy=f"{refusal.remedy}; 'min_cut' and 'seeded' may find a way on the same seeds",
         ) from None
     owner = np.full(n_units, -1, np.int64)
     for part, units in enumerate(held):
@@ -104,7 +112,7 @@ def separating_nodes(
 ) -> list[NDArray[np.int64]]:
     """Return the leaves of the coarsest nodes under `node` that hold seeds of one group at most.
 
-    There is one way only: a node stays whole if it can, and else its children are looked at.
+    The result is unique: a node stays whole if it can, and otherwise its children are examined.
     """
     order: list[Node] = []  # each node before those under it
     parent: list[int] = []
@@ -133,7 +141,7 @@ def separating_nodes(
         top[k] = -1 if is_mixed else top[above] if k and top[above] >= 0 else k
         if not has_children[k]:
             leaves.setdefault(top[k], []).append(_superpixel(order[k]))
-    return [np.array(sorted(found), np.int64) for found in leaves.values()]
+    return [np.array(sorted(members), np.int64) for members in leaves.values()]
 
 
 def pruned(
@@ -174,3 +182,10 @@ def _quotient(
     strength = np.zeros(len(keys))
     np.add.at(strength, which, cost)
     return np.stack([keys // n_units, keys % n_units], axis=1), strength
+
+
+@cut_method("tree", label="undo the merges between (tree)")
+def _method(problem: CutProblem) -> list[NDArray[np.int64]]:
+    node, children = problem.branches()
+    children = pruned(node, children, set(problem.members.tolist()))
+    return by_tree(problem.graph, problem.members, problem.seeds, node, children, problem.policy)

@@ -103,7 +103,7 @@ class Exporter:
     options: tuple[ExportOption, ...]
 
 
-exports: Registry[Exporter] = Registry("napari_agglo.exports", "export kind")
+exports: Registry[Exporter] = Registry("napari_agglo.exports", "export kind", Exporter)
 _SHARED = ("overwrite", "progress")  # parameters of a function that are no options
 
 
@@ -171,7 +171,7 @@ def export_kinds() -> list[Exporter]:
     >>> [kind.name for kind in export_kinds()][:2]
     ['labels', 'tree']
     """
-    return [exports[name] for name in exports]
+    return exports.values()
 
 
 def write_export(

@@ -17,6 +17,7 @@ from qtpy.QtWidgets import (
 )
 
 from napari_agglo.errors import AggloError
+from napari_agglo.session._cuts import cut_methods
 from napari_agglo.widgets._lut_array import Patch
 from napari_agglo.widgets._napari import camera
 from napari_agglo.widgets._qt import button, column, label, link, row, tell_error
@@ -176,11 +177,6 @@ class Seeds:
 
 
 _PREVIEW = "preview"  # the topic of the worker
-METHODS = {
-    "min_cut": "where it costs least (minimum cut)",
-    "seeded": "merge anew, groups apart (seeded)",
-    "tree": "undo the merges between (tree)",
-}
 
 
 @dataclass(frozen=True)
@@ -374,8 +370,8 @@ class CutPanel(QGroupBox):
         self.method.setSizeAdjustPolicy(
             QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon
         )
-        for key, words in METHODS.items():
-            self.method.addItem(words, key)
+        for method in cut_methods.values():
+            self.method.addItem(method.label, method.name)
         self.method.activated.connect(self._on_method)
         self.words = label("cut words")
         # A tab does not grow with text that wraps, and should not jump with each seed.

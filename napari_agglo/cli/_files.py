@@ -5,8 +5,6 @@ from __future__ import annotations
 import glob
 import os
 import re
-import shutil
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -215,21 +213,14 @@ def output_folder(path: str | Path) -> Iterator[Path]:
 
     Files of the same name are replaced, others in `path` stay.
     """
+    from napari_agglo.volumes._atomic import filling
+
     final = Path(path)
     if final.exists() and not final.is_dir():
         raise InvalidInput(f"-o {final}: this is a file; name a folder")
     _check_parent("-o", str(path), final.resolve())
-    temporary = Path(tempfile.mkdtemp(prefix=f".{final.name}.", dir=final.absolute().parent))
-    try:
+    with filling(final) as temporary:
         yield temporary
-        final.mkdir(exist_ok=True)
-        for item in sorted(temporary.iterdir()):
-            target = final / item.name
-            if target.is_dir():  # a Zarr array of an earlier run
-                shutil.rmtree(target)
-            item.replace(target)
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
 
 
 @dataclass(frozen=True)

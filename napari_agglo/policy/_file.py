@@ -7,6 +7,7 @@ before anything is allocated.
 
 from __future__ import annotations
 
+import io
 import json
 import zipfile
 from os import PathLike
@@ -33,6 +34,14 @@ _ARRAYS = {
 
 def save_policy(policy: Policy, path: str | PathLike[str]) -> Path:
     """Write a learned policy to ``path``, whole or not at all."""
+    target, data = Path(path), encode_policy(policy)
+    with replacing(target) as temporary:
+        temporary.write_bytes(data)
+    return target
+
+
+def encode_policy(policy: Policy) -> bytes:
+    """Return the bytes of a learned policy's file."""
     if not isinstance(policy, LearnedPolicy):
         raise InvalidInput(
             f"The policy {policy.name!r} has nothing that a file would hold",
@@ -55,10 +64,9 @@ def save_policy(policy: Policy, path: str | PathLike[str]) -> Path:
         name: np.ascontiguousarray(getattr(policy.model, name), dtype)
         for name, dtype in _ARRAYS[kind].items()
     }
-    target = Path(path)
-    with replacing(target) as temporary, open(temporary, "wb") as file:
-        np.savez_compressed(file, header=np.frombuffer(text, np.uint8), **arrays)
-    return target
+    buffer = io.BytesIO()
+    np.savez_compressed(buffer, header=np.frombuffer(text, np.uint8), **arrays)
+    return buffer.getvalue()
 
 
 def load_policy(path: str | PathLike[str]) -> LearnedPolicy:

@@ -10,7 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from napari_agglo.errors import InvalidInput, is_number, is_whole
+from napari_agglo._decode import decode
+from napari_agglo.errors import InvalidInput, is_whole
 from napari_agglo.session._annotations import MarkChange
 from napari_agglo.session._edits import Cut, Down, Edit, Override, Up, from_json, to_json
 
@@ -166,11 +167,11 @@ class Action:
         try:
             return cls(
                 kind=plain["action"],
-                ids=tuple(_whole(k) for k in plain["ids"]),
-                threshold=_finite(plain["threshold"]),
+                ids=decode(tuple[int, ...], plain["ids"], "ids"),
+                threshold=decode(float, plain["threshold"], "threshold"),
                 steps=tuple(Step.from_json(step) for step in plain.get("steps", ())),
                 override=_override(plain.get("override")),
-                dropped=tuple(_whole(k) for k in plain.get("dropped", ())),
+                dropped=decode(tuple[int, ...], plain.get("dropped", []), "dropped"),
                 mark=MarkChange.from_json(plain["mark"]) if "mark" in plain else None,
                 answer=_answer(plain.get("answer")),
                 examples=plain.get("examples"),
@@ -196,18 +197,6 @@ _MARKED = {
 }
 
 
-def _whole(value: Any) -> int:
-    if not is_whole(value) or value < 0:
-        raise InvalidInput(f"{value!r} is not a whole number")
-    return int(value)
-
-
-def _finite(value: Any) -> float:
-    if not is_number(value) or abs(value) == float("inf"):
-        raise InvalidInput(f"{value!r} is not a number")
-    return float(value)
-
-
 def _override(plain: Any) -> Override | None:
     if plain is None:
         return None
@@ -220,7 +209,6 @@ def _override(plain: Any) -> Override | None:
 def _answer(plain: Any) -> Answer | None:
     if plain is None:
         return None
-    a, b = plain["pair"]
-    if plain["same"] not in (True, False, None):
-        raise InvalidInput(f"{plain!r:.80} is not an answer")
-    return Answer((_whole(a), _whole(b)), plain["same"])
+    return Answer(
+        decode(tuple[int, int], plain["pair"], "pair"), decode(bool | None, plain["same"], "same")
+    )

@@ -1,4 +1,8 @@
-"""Write whole or not at all: a temporary name in the same folder, fsync, then a rename."""
+"""Files written whole or not at all: a temporary name in the same folder, fsync, then a rename.
+
+Every system call that changes a file goes through `call`, so that a test can let the k-th of them
+fail, or the program die at it, and look at what is left.
+"""
 
 from __future__ import annotations
 
@@ -6,25 +10,143 @@ import errno
 import os
 import secrets
 import shutil
+import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import TypeVar
 
-from napari_agglo.errors import InvalidInput
+from napari_agglo.errors import Advice, InvalidInput
+
+Result = TypeVar("Result")
+
+_BINARY = getattr(os, "O_BINARY", 0)  # Windows would translate line ends
+READ_WRITE = os.O_RDWR | _BINARY
+APPEND = os.O_RDWR | os.O_APPEND | _BINARY
+NEW = os.O_RDWR | os.O_CREAT | os.O_EXCL | _BINARY
+MAKE = os.O_RDWR | os.O_CREAT | _BINARY
+
+
+def call(what: str, function: Callable[..., Result], *arguments: object) -> Result:
+    """Do one system call; `what` names its kind for the tests that replace this function."""
+    return function(*arguments)
+
+
+def open_file(path: Path, flags: int) -> int:
+    """Open a file and return its descriptor."""
+    return call("open", os.open, path, flags, 0o666)
+
+
+def close(descriptor: int) -> None:
+    """Close a descriptor."""
+    call("close", os.close, descriptor)
+
+
+def write(descriptor: int, data: bytes) -> None:
+    """Write all of `data`; the system may take it in parts."""
+    rest = memoryview(data)
+    while rest:
+        rest = rest[call("write", os.write, descriptor, rest) :]
+
+
+def sync(descriptor: int) -> None:
+    """Wait until the written data are on the disk itself."""
+    if sys.platform == "darwin":  # there fsync leaves the data in the drive's own memory
+        import fcntl
+
+        call("fsync", fcntl.fcntl, descriptor, fcntl.F_FULLFSYNC)
+    else:
+        call("fsync", os.fsync, descriptor)
+
+
+def truncate(descriptor: int, length: int) -> None:
+    """Cut a file to `length` bytes."""
+    call("truncate", os.ftruncate, descriptor, length)
+
+
+def rename(source: Path, target: Path) -> None:
+    """Move a file or a folder; a file at `target` is replaced."""
+    call("rename", os.replace, source, target)
+
+
+def make_folder(path: Path) -> None:
+    """Make one folder, which must not exist."""
+    call("mkdir", os.mkdir, path)
+
+
+def remove(path: Path) -> None:
+    """Remove a file."""
+    call("unlink", os.unlink, path)
+
+
+def remove_tree(path: Path) -> None:
+    """Remove a folder that was never put in place, as far as possible."""
+    call("rmtree", shutil.rmtree, path, True)
+
+
+def sync_folder(path: Path) -> None:
+    """Make the names in a folder last; Windows neither needs nor allows it."""
+    if os.name == "nt":
+        return
+    descriptor = open_file(path, os.O_RDONLY)
+    try:
+        call("fsync", os.fsync, descriptor)
+    finally:
+        close(descriptor)
+
+
+def write_new(path: Path, data: bytes, *, durable: bool = True) -> None:
+    """Write a file that must not exist yet."""
+    descriptor = open_file(path, NEW)
+    try:
+        write(descriptor, data)
+        if durable:
+            sync(descriptor)
+    finally:
+        close(descriptor)
+
+
+def token() -> str:
+    """Return a part of a name that nobody else uses."""
+    return f"{os.getpid()}-{secrets.token_hex(4)}"
+
+
+def free_name(folder: Path, stem: str, suffix: str = "") -> Path:
+    """Return ``folder/stem-N suffix`` with the smallest N from 1 that is not taken."""
+    number = 1
+    while os.path.lexists(folder / f"{stem}-{number}{suffix}"):
+        number += 1
+    return folder / f"{stem}-{number}{suffix}"
+
+
+def write_whole(path: Path, data: bytes, *, durable: bool = True) -> None:
+    """Put a file in place whole or not at all; an error of the system passes through.
+
+    Without `durable` a power cut may leave a file of any content, for caches that check themselves.
+    """
+    temporary = path.with_name(f".{path.name}.{token()}.partial")
+    try:
+        write_new(temporary, data, durable=durable)
+        rename(temporary, path)
+    except BaseException:
+        _discard(temporary)
+        raise
+    if durable:
+        sync_folder(path.parent)
 
 
 @contextmanager
 def replacing(target: Path, *, may_replace: Callable[[Path], bool] | None = None) -> Iterator[Path]:
-    """Give a temporary path to write to, and put what is written there in place of `target`.
+    """Give a temporary path to write to, and put the result in place of `target`.
 
-    If anything fails, the temporary is removed and what was at `target` is as it was. `OSError`
-    (disk full, no permission) comes out as `InvalidInput`.
+    If anything fails, the temporary is removed and `target` is as it was. `OSError` (disk full, no
+    permission) comes out as `InvalidInput`.
 
     Parameters
     ----------
     target
-        A file. A folder is refused, whatever it holds; so is a device. A link stays, and what it
-        leads to is replaced.
+        A file. A folder is refused, whatever it holds; so is a device. A link stays, and the file
+        it leads to is replaced.
     may_replace
         For formats that are folders: whether the existing folder may go. An empty one may.
 
@@ -41,32 +163,59 @@ def replacing(target: Path, *, may_replace: Callable[[Path], bool] | None = None
     """
     place = Path(os.path.realpath(target)) if target.is_symlink() else target
     _refuse_occupied(place, target, may_replace)
-    token = f"{os.getpid()}-{secrets.token_hex(4)}"
-    temporary = place.with_name(f".{place.name}.{token}.partial")
+    temporary = place.with_name(f".{place.name}.{token()}.partial")
     try:
         yield temporary
-        _sync(temporary)
-        _put_in_place(temporary, place, place.with_name(f".{place.name}.{token}.old"))
+        _sync_all(temporary)
+        _put_in_place(temporary, place)
+        sync_folder(place.parent)
     except InvalidInput as error:
         if temporary.name not in str(error):
             raise
-        problem = _renamed(error.problem, temporary, target)
-        raise InvalidInput(problem, argument=error.argument, remedy=error.remedy) from error
+        remedy = error.remedy
+        if isinstance(remedy, Advice):
+            remedy = Advice(_renamed(remedy.text, temporary, target))
+        raise InvalidInput(
+            _renamed(error.problem, temporary, target), argument=error.argument, remedy=remedy
+        ) from error
     except OSError as error:
         reason = _renamed(error.strerror or str(error), temporary, target)
+        is_full = error.errno in (errno.ENOSPC, getattr(errno, "EDQUOT", None))
+        advice = "free some space" if is_full else "check the permissions"
         raise InvalidInput(
             f"{target} cannot be written ({reason}); what was there is untouched",
             argument="path",
-            remedy=_remedy(error),
+            remedy=f"{advice}, or choose another folder",
         ) from error
     finally:
-        _remove(temporary)
+        _discard(temporary)
+
+
+@contextmanager
+def filling(folder: Path) -> Iterator[Path]:
+    """Give a temporary folder to fill, and move its entries to `folder` when all went well.
+
+    Entries of the same name are replaced, others in `folder` stay.
+    """
+    place = Path(os.path.realpath(folder))
+    temporary = place.with_name(f".{place.name}.{token()}.partial")
+    make_folder(temporary)
+    try:
+        yield temporary
+        _sync_all(temporary)
+        if not place.is_dir():
+            make_folder(place)
+        for item in sorted(temporary.iterdir()):
+            _put_in_place(item, place / item.name)
+        sync_folder(place)
+    finally:
+        remove_tree(temporary)
 
 
 def _refuse_occupied(place: Path, target: Path, may_replace: Callable[[Path], bool] | None) -> None:
     if not place.parent.is_dir():
         raise InvalidInput(
-            f"{target} cannot be written",
+            f"{target} cannot be written: there is no folder {place.parent}",
             argument="path",
             remedy=f"make the folder {place.parent} first",
         )
@@ -79,8 +228,8 @@ def _refuse_occupied(place: Path, target: Path, may_replace: Callable[[Path], bo
             )
         if any(place.iterdir()) and not may_replace(place):
             raise InvalidInput(
-                f"{target} is a folder that holds other things than a label image, and it "
-                "would be lost",
+                f"{target} is a folder that holds other things than a label image, and it would "
+                "be lost",
                 argument="path",
                 remedy="choose another name, or remove it first",
             )
@@ -89,65 +238,53 @@ def _refuse_occupied(place: Path, target: Path, may_replace: Callable[[Path], bo
         raise InvalidInput(f"{target} is {kind}", argument="path", remedy="choose another name")
 
 
-def _renamed(said: str, temporary: Path, target: Path) -> str:
+def _renamed(text: str, temporary: Path, target: Path) -> str:
     """Return a message in terms of the file that the user named."""
-    return said.replace(str(temporary), str(target)).replace(temporary.name, target.name)
+    return text.replace(str(temporary), str(target)).replace(temporary.name, target.name)
 
 
-def _remedy(error: OSError) -> str:
-    if error.errno in (errno.ENOSPC, getattr(errno, "EDQUOT", None)):
-        return "free some space, or choose another folder"
-    return "check the permissions, or choose another folder"
+def _put_in_place(temporary: Path, place: Path) -> None:
+    """Rename a file or folder over another one.
+
+    A folder cannot be replaced in one step: the old one steps aside, and back on failure.
+    """
+    aside = place.with_name(f".{place.name}.{token()}.old")
+    steps_aside = place.is_dir()
+    if steps_aside:
+        rename(place, aside)
+    try:
+        rename(temporary, place)
+    except BaseException:
+        if steps_aside:
+            rename(aside, place)
+        raise
+    if steps_aside:
+        remove_tree(aside)
 
 
-def _put_in_place(temporary: Path, target: Path, aside: Path) -> None:
-    if not temporary.is_dir():
-        os.replace(temporary, target)
-    else:  # a folder cannot be replaced in one step: the old one steps aside, and back on failure
-        stepped_aside = target.exists()
-        if stepped_aside:
-            os.rename(target, aside)
-        try:
-            os.rename(temporary, target)
-        except BaseException:
-            if stepped_aside:
-                os.rename(aside, target)
-            raise
-        _remove(aside)
-    _sync_folder(target.parent)
-
-
-def _sync(written: Path) -> None:
-    if not written.is_dir():
-        _sync_file(written)
+def _sync_all(path: Path) -> None:
+    """Wait until a file, or every file in a folder, is on the disk itself."""
+    if not path.is_dir():
+        _sync_file(path)
         return
-    for folder, _, files in os.walk(written):
-        for name in files:
+    for folder, _, names in os.walk(path):
+        for name in names:
             _sync_file(Path(folder) / name)
-        _sync_folder(Path(folder))
+        sync_folder(Path(folder))
 
 
 def _sync_file(path: Path) -> None:
-    handle = os.open(path, os.O_RDWR)
+    descriptor = open_file(path, READ_WRITE)
     try:
-        os.fsync(handle)
+        sync(descriptor)
     finally:
-        os.close(handle)
+        close(descriptor)
 
 
-def _sync_folder(path: Path) -> None:
-    """Make a rename last; Windows neither needs nor allows it."""
-    if os.name == "nt":
-        return
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
-
-
-def _remove(path: Path) -> None:
+def _discard(path: Path) -> None:
+    """Remove a temporary file or folder, if it is still there."""
     if path.is_dir():
-        shutil.rmtree(path, ignore_errors=True)
-    else:
-        path.unlink(missing_ok=True)
+        remove_tree(path)
+    elif os.path.lexists(path):
+        with suppress(OSError):
+            remove(path)

@@ -217,8 +217,10 @@ def test_what_is_no_session_says_so(tmp_path):
         ("absent.agglo", "There is no session .*; check the path"),
     ]:
         for opening in (Store.open, Store.recover):
-            with pytest.raises(InvalidInput, match=f"{words}|is not a session"):
+            with pytest.raises(InvalidInput, match=f"{words}|is not a session") as caught:
                 opening(tmp_path / where)
+            assert caught.value.argument == "path"
+            assert caught.value.remedy is not None
     assert list((tmp_path / "folder").iterdir()) == [], "a folder of others is left alone"
 
 
@@ -228,8 +230,9 @@ def test_create_overwrites_nothing(path, tmp_path):
     (tmp_path / "dangling.agglo").symlink_to(tmp_path / "nowhere")
     (tmp_path / "file.agglo").write_text("mine")
     for name in ("cells", "empty", "dangling", "file"):
-        with pytest.raises(InvalidInput, match="exists, and would be lost"):
+        with pytest.raises(InvalidInput, match="exists, and would be lost") as caught:
             Store.create(tmp_path / f"{name}.agglo", small_graph())
+        assert caught.value.argument == "path"
     assert (tmp_path / "file.agglo").read_text() == "mine"
     with pytest.raises(InvalidInput, match=r"must end in .agglo, got .*cells; call it .*.agglo"):
         Store.create(tmp_path / "cells", small_graph())
@@ -247,8 +250,9 @@ def test_create_overwrites_nothing(path, tmp_path):
     ],
 )
 def test_create_refuses_what_does_not_belong(tmp_path, options, words):
-    with pytest.raises(InvalidInput, match=words):
+    with pytest.raises(InvalidInput, match=words) as caught:
         Store.create(tmp_path / "a.agglo", **{"graph": small_graph(), **options})
+    assert caught.value.argument == next(iter(options))
     assert list(tmp_path.iterdir()) == []
 
 

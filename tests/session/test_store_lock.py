@@ -14,8 +14,9 @@ from pathlib import Path
 import pytest
 from oracles.disks import Disk, entries_of, small_graph
 
+from napari_agglo.errors import SetOption, alternatives
 from napari_agglo.session._store import SessionLocked, Store
-from napari_agglo.session._store.lock import Holder
+from napari_agglo.session._store.lock import Owner
 
 ROOT = Path(__file__).parents[2]
 
@@ -36,7 +37,7 @@ class NoLocks(Disk):
 
 
 def leave_lock(path, **changes):
-    said = {"pid": 2**22 + 1, "host": Holder.me().host, "since": "2031-01-01T00:00:00+00:00"}
+    said = {"pid": 2**22 + 1, "host": Owner.me().host, "since": "2031-01-01T00:00:00+00:00"}
     (path / "lock").write_text(json.dumps({**said, **changes}))
 
 
@@ -45,6 +46,7 @@ def test_a_second_writer_is_refused_and_told_who_is_the_first(path):
         with pytest.raises(SessionLocked, match=rf"process {os.getpid()} on .*, since") as caught:
             Store.open(path)
         assert not caught.value.stale
+        assert SetOption("read_only", True) in alternatives(caught.value.remedy)
         for opening in (Store.recover, lambda p: Store.open(p, steal_lock=True)):
             with pytest.raises(SessionLocked, match=r"already, in this program .*close it first"):
                 opening(path)
@@ -104,8 +106,9 @@ def test_where_the_system_knows_no_locks(path):
         with pytest.raises(SessionLocked, match=r"that process is gone.*steal_lock"):
             Store.open(path)
         leave_lock(path, pid=os.getppid())
-        with pytest.raises(SessionLocked, match="another program that happens to have the number"):
+        with pytest.raises(SessionLocked, match="happens to have the number") as caught:
             Store.open(path)
+        assert SetOption("steal_lock", True) in alternatives(caught.value.remedy)
         Store.open(path, steal_lock=True).close()
         (path / "lock.only").touch()  # of one who has not yet written its name
         with pytest.raises(SessionLocked, match="somebody unknown"):

@@ -16,12 +16,18 @@ from zarr.storage import MemoryStore
 
 from napari_agglo.errors import InvalidInput
 from napari_agglo.graph import Layout, RegionGraph
-from napari_agglo.session._store import files
-from napari_agglo.session._store.manifest import ArrayNote, digest_all, digest_array, digest_bytes
-from napari_agglo.session._store.store_errors import SessionDamaged
+from napari_agglo.session._store.manifest import (
+    ArrayNote,
+    GraphNote,
+    digest_all,
+    digest_array,
+    digest_bytes,
+)
+from napari_agglo.session._store.store_errors import RECOVER, SessionDamaged
 from napari_agglo.volumes import DenseLabels, require_memory
+from napari_agglo.volumes import _atomic as files
 
-# A region graph as named arrays and back; what comes back is checked, for kernels are not wary.
+# Arrays that are read are checked before use: kernels do not check bounds.
 
 
 Arrays = Mapping[str, NDArray[Any]]
@@ -29,19 +35,18 @@ STATISTICS = ("edges", "regions", "boundaries", "boxes")
 _TYPES = {"edges": "<i8", "regions": "<i8", "boundaries": "<i8", "boxes": "<i4", "cues": "|u1"}
 
 
-def described(graph: RegionGraph) -> dict[str, Any]:
-    """Return what is known of a graph beside its arrays, as plain JSON."""
-    return {
-        "labels_dtype": graph.superpixels.dtype.str,
-        "spacing": [float(v) for v in graph.spacing],
-        "cue_names": list(graph.cue_names),
-        "cue_ranges": [[float(low), float(high)] for low, high in graph.cue_ranges],
-        "bins": graph.layout.bins,
-        "powers": graph.layout.powers,
-        "dams": graph.dams,
-        # Written only where it is not 1, so that the manifests of other graphs stay as they were.
-        **({"face_parts": graph.face_parts} if graph.face_parts != 1 else {}),
-    }
+def described(graph: RegionGraph) -> GraphNote:
+    """Return the numbers and names of a graph, beside its arrays."""
+    return GraphNote(
+        labels_dtype=graph.superpixels.dtype.str,
+        spacing=tuple(float(v) for v in graph.spacing),
+        cue_names=tuple(graph.cue_names),
+        cue_ranges=tuple((float(low), float(high)) for low, high in graph.cue_ranges),
+        bins=graph.layout.bins,
+        powers=graph.layout.powers,
+        dams=graph.dams,
+        face_parts=graph.face_parts,
+    )
 
 
 def packed(graph: RegionGraph) -> dict[str, NDArray[Any]]:
@@ -52,16 +57,16 @@ def packed(graph: RegionGraph) -> dict[str, NDArray[Any]]:
     return arrays
 
 
-def statistics_checksum(graph: Mapping[str, Any], notes: Mapping[str, ArrayNote]) -> str:
+def statistics_checksum(graph: GraphNote, notes: Mapping[str, ArrayNote]) -> str:
     """Return one checksum of all statistics; the type of the user's labels does not count."""
-    plain = {key: graph[key] for key in graph if key != "labels_dtype"}
+    plain = {key: value for key, value in graph.to_json().items() if key != "labels_dtype"}
     sums = [notes[name].checksum for name in STATISTICS]
     return digest_all([*sums, digest_bytes(json.dumps(plain, sort_keys=True).encode())])
 
 
-def unpacked(superpixels: DenseLabels, graph: Mapping[str, Any], arrays: Arrays) -> RegionGraph:
-    """Return the graph that `packed` and `described` were made from, or say what is wrong."""
-    layout = Layout(len(graph["spacing"]), len(graph["cue_names"]), graph["bins"], graph["powers"])
+def unpacked(superpixels: DenseLabels, graph: GraphNote, arrays: Arrays) -> RegionGraph:
+    """Return the graph that `packed` and `described` were made from; refuse damaged arrays."""
+    layout = Layout(len(graph.spacing), len(graph.cue_names), graph.bins, graph.powers)
     _check(superpixels, layout, arrays)
     cues = arrays.get("cues")
     if cues is not None:
@@ -69,13 +74,13 @@ def unpacked(superpixels: DenseLabels, graph: Mapping[str, Any], arrays: Arrays)
         cues.flags.writeable = False
     return RegionGraph(
         superpixels=superpixels,
-        spacing=tuple(graph["spacing"]),
-        cue_names=tuple(graph["cue_names"]),
-        cue_ranges=tuple((low, high) for low, high in graph["cue_ranges"]),
+        spacing=graph.spacing,
+        cue_names=graph.cue_names,
+        cue_ranges=graph.cue_ranges,
         layout=layout,
         **{name: arrays[name] for name in STATISTICS},
-        dams=bool(graph["dams"]),
-        face_parts=graph.get("face_parts", 1),
+        dams=graph.dams,
+        face_parts=graph.face_parts,
         cues=cues,
     )
 
@@ -107,9 +112,9 @@ def _check(superpixels: DenseLabels, layout: Layout, arrays: Arrays) -> None:
     _require(len(shape) == layout.ndim, "superpixels", f"have {len(shape)} axes")
     for name, expected in shapes.items():
         if name in arrays or name != "cues":
-            found = arrays[name]
-            right = found.shape == expected and found.dtype == np.dtype(_TYPES[name])
-            _require(right, name, f"are {found.dtype} of shape {found.shape}, not {expected}")
+            array = arrays[name]
+            right = array.shape == expected and array.dtype == np.dtype(_TYPES[name])
+            _require(right, name, f"are {array.dtype} of shape {array.shape}, not {expected}")
     edges, boxes = arrays["edges"], arrays["boxes"]
     inside = (edges[:, 0] >= 1) & (edges[:, 0] < edges[:, 1]) & (edges[:, 1] <= n)
     _require(bool(inside.all()), "edges", "name regions that are not there")
@@ -124,7 +129,9 @@ def _check(superpixels: DenseLabels, layout: Layout, arrays: Arrays) -> None:
 
 def _require(condition: bool, name: str, otherwise: str) -> None:
     if not condition:
-        raise SessionDamaged(f"The array {name!r} cannot be used: its values {otherwise}.")
+        raise SessionDamaged(
+            f"The array {name!r} cannot be used: its values {otherwise}", argument="path"
+        )
 
 
 ARRAYS = "arrays.zarr"
@@ -133,7 +140,7 @@ _CODECS = {
     "bytes",
     "blosc",
     "crc32c",
-}  # what we write; a file cannot name another that does who knows what
+}  # those that we write: a file cannot name any other
 
 
 def write_group(folder: Path, attributes: dict[str, Any]) -> None:
@@ -143,12 +150,12 @@ def write_group(folder: Path, attributes: dict[str, Any]) -> None:
 
 
 def read_attributes(folder: Path) -> Any:
-    """Return what `write_group` was given; anything, or an error, if the file is damaged."""
+    """Return the attributes of `write_group`; any value, or an error, if the file is damaged."""
     return json.loads((folder / "zarr.json").read_bytes())["attributes"]
 
 
 def write_array(folder: Path, name: str, array: NDArray[Any]) -> ArrayNote:
-    """Write an array to ``folder/name``, which must not exist, and return what to know of it."""
+    """Write an array to ``folder/name``, which must not exist, and return its note."""
     plain = np.ascontiguousarray(array, array.dtype.newbyteorder("<"))
     chunks: dict[str, Any] = {}
     # Chunks of zeros are written too, so that a missing file is no chunk.
@@ -157,12 +164,12 @@ def write_array(folder: Path, name: str, array: NDArray[Any]) -> ArrayNote:
         compressors=_packers(), fill_value=0, zarr_format=3,
         config={"write_empty_chunks": True},
     )[...] = plain  # fmt: skip
-    made = folder / name
-    files.make_folder(made)
-    folders = [made]
+    root = folder / name
+    files.make_folder(root)
+    folders = [root]
     for key, buffer in sorted(chunks.items()):
         *parents, last = key.split("/")
-        at = made
+        at = root
         for parent in parents:
             at = at / parent
             if at not in folders:
@@ -209,14 +216,20 @@ def read_array(folder: Path, name: str, note: ArrayNote) -> NDArray[Any]:
         require_memory(stored, name)
         array = np.array(stored[...], np.dtype(note.dtype), copy=None)
     except InvalidInput as error:
-        raise SessionDamaged(f"{path} cannot be used: {error}") from error
+        raise SessionDamaged(
+            f"{path} cannot be used: {error.problem}", argument="path", remedy=error.remedy
+        ) from error
     except Exception as error:  # readers raise nearly anything on a damaged file
         raise SessionDamaged(
-            f"{path} cannot be read ({type(error).__name__}: {error}); call recover()."
+            f"{path} cannot be read ({type(error).__name__}: {error})",
+            argument="path",
+            remedy=RECOVER,
         ) from error
     if digest_array(array) != note.checksum:
         raise SessionDamaged(
-            f"{path} is not what was written: its checksum is wrong; call recover()."
+            f"{path} is not as it was written: its checksum is wrong",
+            argument="path",
+            remedy=RECOVER,
         )
     return array
 
@@ -240,5 +253,6 @@ def _check_description(plain: Any, note: ArrayNote) -> None:
     if not right:
         raise InvalidInput(
             f"its description is not that of an array of shape {note.shape} and type {dtype.name} "
-            "as it was written; call recover()."
+            "as it was written",
+            remedy=RECOVER,
         )

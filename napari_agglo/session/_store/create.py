@@ -16,7 +16,7 @@ from napari_agglo.agglomeration import MergeTree
 from napari_agglo.errors import InvalidInput
 from napari_agglo.graph import RegionGraph
 from napari_agglo.policy import Policy
-from napari_agglo.session._store import files, policies
+from napari_agglo.session._store import policies
 from napari_agglo.session._store.arrays import (
     ARRAYS,
     described,
@@ -44,12 +44,11 @@ from napari_agglo.volumes import (
     dense_labels,
     open_volume,
 )
-
-# Paths that a user gives: which of them are session folders, or lie in one.
+from napari_agglo.volumes import _atomic as files
 
 
 def check_path(path: Any, what: str, argument: str = "path") -> str:
-    """Return a path as text; refuse what is none, saying `what` it should be that of.
+    """Return a path as text; refuse a value that is none. `what` names the thing at the path.
 
     Examples
     --------
@@ -58,18 +57,30 @@ def check_path(path: Any, what: str, argument: str = "path") -> str:
     """
     text = os.fspath(path) if isinstance(path, (str, os.PathLike)) else None
     if not isinstance(text, str) or not text or "\0" in text:
-        raise InvalidInput(f"`{argument}` must be that of {what}, got {path!r}; pass its name.")
+        raise InvalidInput(
+            f"`{argument}` must be that of {what}, got {path!r}",
+            argument=argument,
+            remedy="pass its name",
+        )
     return text
 
 
 def session_folder(path: Any) -> Path:
-    """Return the folder that a path leads to; refuse what is none."""
+    """Return the folder that a path leads to; refuse a path without one."""
     text = check_path(path, "a session folder")
     folder = Path(os.path.realpath(text))
     if not folder.exists():
-        raise InvalidInput(f"There is no session {text}; check the path, or create it first.")
+        raise InvalidInput(
+            f"There is no session {text}",
+            argument="path",
+            remedy="check the path, or create it first",
+        )
     if not folder.is_dir():
-        raise InvalidInput(f"{text} is a file, not a session; choose a NAME.agglo folder.")
+        raise InvalidInput(
+            f"{text} is a file, not a session",
+            argument="path",
+            remedy="choose a NAME.agglo folder",
+        )
     return folder
 
 
@@ -85,7 +96,7 @@ def holding_session(path: Path) -> Path | None:
 
 
 def _is_session(folder: Path) -> bool:
-    """Whether a folder says that it is a session, or is the rest of one."""
+    """Return whether a folder has the manifest of a session, or the journal and arrays of one."""
     try:
         with (folder / MANIFEST).open("rb") as file:
             if FORMAT.encode() in file.read(1000):
@@ -95,56 +106,60 @@ def _is_session(folder: Path) -> bool:
     return (folder / JOURNAL).exists() and (folder / ARRAYS).is_dir()
 
 
-# Where the superpixels of a session come from: its own copy, the file it names, or the user.
-
-
 COPY_BELOW = 10**9  # bytes of the image in memory
 
 
 def read_superpixels(
     folder: Path, manifest: Manifest, progress: ProgressCallback | None = None
 ) -> DenseLabels:
-    """Return the superpixels that a session was made on, from where its manifest says."""
-    dtype = manifest.graph["labels_dtype"]
+    """Return the superpixels of a session: its own copy, or the file that its manifest names."""
+    dtype = manifest.graph.labels_dtype
     if manifest.source is None:
         notes = manifest.arrays
         if not {"superpixels", "ids"} <= notes.keys():
-            raise SessionDamaged(f"{folder} neither holds its superpixels nor says where they are.")
+            raise SessionDamaged(
+                f"{folder} neither holds its superpixels nor names their file", argument="path"
+            )
         image, ids = (
             read_array(folder / ARRAYS, name, notes[name]) for name in ("superpixels", "ids")
         )
         labels = labels_from(image, ids, dtype)
         checksum = digest_all(notes[name].checksum for name in ("superpixels", "ids"))
         if Fingerprint(image.shape, labels.n_labels, checksum) != manifest.superpixels:
-            raise SessionDamaged(f"The superpixels in {folder} are not those of its manifest.")
+            raise SessionDamaged(
+                f"The superpixels in {folder} are not those of its manifest", argument="path"
+            )
         return labels
     where = os.path.normpath(folder / manifest.source)
     try:
-        return given_superpixels(where, manifest, progress)
+        return match_superpixels(where, manifest, progress)
     except InvalidInput as error:
         raise InvalidInput(
-            f"The superpixels of {folder} are not at {where}, where they were: {error} Say where "
-            "they are now: superpixels=PATH."
+            f"The superpixels of {folder} are not at {where}, where they were: {error.problem}",
+            argument="superpixels",
+            remedy="say where they are now: superpixels=PATH",
         ) from error
 
 
-def given_superpixels(
+def match_superpixels(
     superpixels: Any, manifest: Manifest, progress: ProgressCallback | None = None
 ) -> DenseLabels:
-    """Return what the user says are the superpixels, an array or a path, if they are indeed."""
+    """Return superpixels of the user, an array or a path; refuse those of another session."""
     if isinstance(superpixels, DenseLabels):
         labels = superpixels
     else:
         is_path = isinstance(superpixels, (str, os.PathLike))
         source = open_volume(superpixels) if is_path else superpixels
         labels = dense_labels(source, "superpixels", progress=progress)
-    found = Fingerprint.of(labels)
-    if found != manifest.superpixels:
+    fingerprint = Fingerprint.of(labels)
+    if fingerprint != manifest.superpixels:
         raise InvalidInput(
-            f"`superpixels` are not those that the session was made on: these have {found}, the "
-            f"session's had {manifest.superpixels}. Pass the same label image."
+            f"`superpixels` are not those that the session was made on: these have {fingerprint}, "
+            f"the session's had {manifest.superpixels}",
+            argument="superpixels",
+            remedy="pass the same label image",
         )
-    return DenseLabels(labels.image, labels.ids, np.dtype(manifest.graph["labels_dtype"]))
+    return DenseLabels(labels.image, labels.ids, np.dtype(manifest.graph.labels_dtype))
 
 
 def relative_to(folder: Path, source: Any) -> str:
@@ -186,13 +201,21 @@ def create_folder(
 def _refuse_place(target: Path) -> None:
     if target.suffix != ".agglo":
         named = target.with_name(target.name + ".agglo") if target.name else "NAME.agglo"
-        raise InvalidInput(f"`path` must end in .agglo, got {target}; call it {named}.")
+        raise InvalidInput(
+            f"`path` must end in .agglo, got {target}", argument="path", remedy=f"call it {named}"
+        )
     if os.path.lexists(target):
         raise InvalidInput(
-            f"{target} exists, and would be lost; open it, or choose another name for the new one."
+            f"{target} exists, and would be lost",
+            argument="path",
+            remedy="open it, or choose another name for the new one",
         )
     if not target.parent.is_dir():
-        raise InvalidInput(f"{target} cannot be made: make the folder {target.parent} first.")
+        raise InvalidInput(
+            f"{target} cannot be made",
+            argument="path",
+            remedy=f"make the folder {target.parent} first",
+        )
 
 
 def _arrays_of(
@@ -203,11 +226,12 @@ def _arrays_of(
     labels = graph.superpixels
     where = None
     if source is not None and labels.image.nbytes >= COPY_BELOW:
-        found = Fingerprint.of(dense_labels(open_volume(source), "source"))
-        if found != Fingerprint.of(labels):  # or the session could never be opened again
+        stored = Fingerprint.of(dense_labels(open_volume(source), "source"))
+        if stored != Fingerprint.of(labels):  # or the session could never be opened again
             raise InvalidInput(
-                f"`source` must be the file of the superpixels, but {source} has {found}, and the "
-                f"superpixels have {Fingerprint.of(labels)}."
+                f"`source` must be the file of the superpixels, but {source} has {stored}, and the "
+                f"superpixels have {Fingerprint.of(labels)}",
+                argument="source",
             )
         where = relative_to(real, source)
     else:
@@ -216,7 +240,9 @@ def _arrays_of(
         if tree.n_superpixels != graph.n_regions:
             raise InvalidInput(
                 f"`tree` must be of the graph's {graph.n_regions} superpixels, got "
-                f"{tree.n_superpixels}; agglomerate this graph."
+                f"{tree.n_superpixels}",
+                argument="tree",
+                remedy="agglomerate this graph",
             )
         arrays |= {f"tree_{name}": getattr(tree, name) for name in TREE}
     if gold is not None:

@@ -1,4 +1,4 @@
-"""The journal: what was done, line after line, each on the disk before it counts as done."""
+"""The journal: one line for each action, on the disk before the action is acknowledged."""
 
 from __future__ import annotations
 
@@ -16,25 +16,23 @@ from pathlib import Path
 from typing import Any
 
 from napari_agglo.errors import InvalidInput
-from napari_agglo.session._store import files
 from napari_agglo.session._store.store_errors import (
     NotSaved,
     Report,
     SessionDamaged,
-    remedy,
-    said,
+    advice_on,
+    reason_of,
     saving,
 )
+from napari_agglo.volumes import _atomic as files
 
-# The lines of a journal: how an entry becomes bytes, and which bytes can be trusted.
-#
 # A line is one JSON object that begins with its checksum::
 #
 #     {"sum":"<32 digits>","seq":7,"time":"2031-05-04T13:02:01.250+00:00","entry":{...}}
 #
 # The checksum covers every byte of the line after it and the checksum of the line before; that of
 # the first line, the session's own id. So a line that is altered, lost, repeated, out of order or
-# from another session is noticed, and with it everything that follows, which was said on top of it.
+# from another session breaks the chain, and no line after it is trusted either.
 
 
 _HEAD = b'{"sum":"'
@@ -53,7 +51,7 @@ class Record:
 
 @dataclass(frozen=True)
 class Scan:
-    """What a journal holds: the records that can be trusted, the bytes they take, what follows."""
+    """A journal as read: the trusted records, the bytes they take, and the bytes after them."""
 
     records: list[Record]
     length: int
@@ -68,14 +66,19 @@ class Scan:
 def encode(entry: Mapping[str, Any], seq: int, previous: str) -> tuple[bytes, Record]:
     """Return the line of an entry, and its record as it will be read again."""
     if not isinstance(entry, Mapping):
-        raise InvalidInput(f"`entry` must be a dict, got {type(entry).__name__}; wrap it in one.")
+        raise InvalidInput(
+            f"`entry` must be a dict, got {type(entry).__name__}",
+            argument="entry",
+            remedy="wrap it in one",
+        )
     time = datetime.now(UTC).isoformat(timespec="milliseconds")
     try:
         text = json.dumps(entry, allow_nan=False, separators=(",", ":"))
     except (TypeError, ValueError, RecursionError) as error:
         raise InvalidInput(
-            f"`entry` must consist of finite numbers, text, lists and dicts, but {error}; convert "
-            "arrays with .tolist()."
+            f"`entry` must consist of finite numbers, text, lists and dicts, but {error}",
+            argument="entry",
+            remedy="convert arrays with .tolist()",
         ) from error
     body = f',"seq":{seq},"time":"{time}","entry":{text}}}'.encode("ascii")
     own = _chained(previous, b'"' + body)
@@ -100,28 +103,27 @@ def _decode(line: bytes, seq: int, previous: str) -> Record | None:
     if line[:_AFTER] != _HEAD + own.encode():
         return None
     try:
-        said = json.loads(line)
+        plain = json.loads(line)
     except (ValueError, RecursionError):  # never of our making: someone computed the checksum
         return None
     if not (
-        isinstance(said, dict)
-        and said.get("seq") == seq
-        and isinstance(said.get("time"), str)
-        and isinstance(said.get("entry"), dict)
+        isinstance(plain, dict)
+        and plain.get("seq") == seq
+        and isinstance(plain.get("time"), str)
+        and isinstance(plain.get("entry"), dict)
     ):
         return None
-    return Record(seq, said["time"], said["entry"], own)
+    return Record(seq, plain["time"], plain["entry"], own)
 
 
 def _chained(previous: str, rest: bytes) -> str:
     return hashlib.blake2b(previous.encode() + rest, digest_size=16).hexdigest()
 
 
-# A note of how far the journal went, beside it, so that a journal cut off between two lines shows.
-#
-# It is rewritten in place after each entry and not synchronised: it may lag behind the journal,
-# never run ahead of it, and it carries a checksum of its own. Losing it costs nothing but the
-# warning.
+# The tail is a note beside the journal of its last entry, so that a journal cut off between two
+# lines is noticed. It is rewritten in place after each entry and not synchronised: it may lag
+# behind the journal, but never runs ahead of it, and has a checksum of its own. Without it only the
+# warning is lost.
 
 
 _LINE = re.compile(rb"(\d{20} [0-9a-f]{32}) ([0-9a-f]{8})\n")
@@ -141,19 +143,19 @@ class Tail:
 
 
 def read_tail(path: Path) -> Tail | None:
-    """Return what the note says, or None if there is none that can be trusted."""
+    """Return the note; None if it is absent or its checksum is wrong."""
     try:
-        found = _LINE.fullmatch(path.read_bytes()[:100])
+        match = _LINE.fullmatch(path.read_bytes()[:100])
     except OSError:
         return None
-    if found is None or f"{zlib.crc32(found[1]):08x}".encode() != found[2]:
+    if match is None or f"{zlib.crc32(match[1]):08x}".encode() != match[2]:
         return None
-    seq, own = found[1].decode().split()
+    seq, own = match[1].decode().split()
     return Tail(int(seq), own)
 
 
 class TailFile:
-    """The note, kept open by the one who writes the journal."""
+    """The note, kept open by the writer of the journal."""
 
     def __init__(self, path: Path) -> None:
         self._descriptor: int | None = None
@@ -179,47 +181,48 @@ class TailFile:
                 files.close(descriptor)
 
 
-# What a journal on disk holds, and what is wrong with it, without changing it.
-
-
 JOURNAL = "journal.jsonl"
 TAIL = "journal.tail"
 
 
 def examine(folder: Path, start: str) -> tuple[Scan, Report]:
-    """Read a journal without changing it, and say what is wrong with it."""
+    """Read a journal without changing it, and report its damage."""
     path = folder / JOURNAL
     noted = read_tail(folder / TAIL)  # first: a writer beside us may append in between
     try:
         data = path.read_bytes()
     except FileNotFoundError as error:
         raise SessionDamaged(
-            f"{folder} has no {JOURNAL}; copy it from where the session came from, or call "
-            "recover() to go on without the edits."
+            f"{folder} has no {JOURNAL}",
+            argument="path",
+            remedy="copy it from where the session came from, or call recover() to go on without "
+            "the edits",
         ) from error
     except OSError as error:
-        raise SessionDamaged(f"{path} cannot be read ({said(error)}); {remedy(error)}.") from error
-    found = scan(data, start)
-    return found, _judged(found, noted)
+        raise SessionDamaged(
+            f"{path} cannot be read ({reason_of(error)})", argument="path", remedy=advice_on(error)
+        ) from error
+    lines = scan(data, start)
+    return lines, _report(lines, noted)
 
 
-def _judged(found: Scan, noted: Tail | None) -> Report:
-    kept = len(found.records)
+def _report(lines: Scan, noted: Tail | None) -> Report:
+    kept = len(lines.records)
     expected = noted.seq if noted is not None else 0
     # The note counts better than the lines: damage may have made a line end, or unmade one.
-    lost = expected - kept if expected > kept else found.complete_lines_after
+    lost = expected - kept if expected > kept else lines.complete_lines_after
     sentences = []
-    if found.rest and not lost:
+    if lines.rest and not lost:
         sentences.append(
-            f"The journal ends in an incomplete line ({len(found.rest)} bytes): an edit that is "
+            f"The journal ends in an incomplete line ({len(lines.rest)} bytes): an edit that is "
             "being written, or was when the program stopped; it was never acknowledged. "
             f"The {_entries(kept)} before it {_are(kept)} there."
         )
-    elif found.rest:
+    elif lines.rest:
         sentences.append(
             f"The journal is damaged after {_entries(kept)}, which {_are(kept)} there; "
             f"{_entries(lost)} from line {kept + 1} on cannot be trusted and {_are(lost)} lost "
-            f"({len(found.rest)} bytes)."
+            f"({len(lines.rest)} bytes)."
         )
     elif lost:
         sentences.append(
@@ -262,11 +265,11 @@ class Journal:
         self._broken: str | None = None
         self._descriptor: int | None = None
         self._tail: TailFile | None = None
-        found, self.report = examine(folder, start)
-        self.records = found.records
-        self._length = found.length
+        lines, self.report = examine(folder, start)
+        self.records = lines.records
+        self._length = lines.length
         if not read_only:
-            self._open_for_writing(folder, found.rest)
+            self._open_for_writing(folder, lines.rest)
 
     @property
     def read_only(self) -> bool:
@@ -289,7 +292,9 @@ class Journal:
                 raise NotSaved(self._broken)
             if self._descriptor is None:
                 raise NotSaved(
-                    f"{self.path.parent} is closed, or open read-only; open it for writing to edit."
+                    f"{self.path.parent} is closed, or open read-only",
+                    argument="path",
+                    remedy="open it for writing to edit",
                 )
             line, record = encode(entry, len(self.records) + 1, self.last.sum)
             try:
@@ -328,10 +333,10 @@ class Journal:
         if self._tail is not None:
             self._tail.write(self.last)
         before = self.report
-        said = replace(
+        after = replace(
             before, kept=seq - 1, lost=before.lost + lost, sentences=(*before.sentences, why)
         )
-        self.report = _with_aside(said, aside)
+        self.report = _with_aside(after, aside)
 
     def close(self) -> None:
         """Close the files; what was appended is on the disk already."""
@@ -373,8 +378,10 @@ class Journal:
             ours.st_size != self._length
         ):
             raise NotSaved(
-                f"{self.path} was replaced or changed by another program since it was opened; "
-                "nothing was written. Close the session and open it again."
+                f"{self.path} was replaced or changed by another program since it was opened, and "
+                "nothing was written",
+                argument="path",
+                remedy="close the session and open it again",
             )
 
     def _take_back(self, cause: BaseException) -> None:
@@ -391,7 +398,7 @@ class Journal:
                 files.sync(self._descriptor)
                 return
             except OSError as error:
-                reason = said(error)
+                reason = reason_of(error)
         kept = len(self.records)
         self._broken = (
             f"{self.path} could not be written, nor be set back to entry {kept} ({reason}); the "
@@ -402,8 +409,10 @@ class Journal:
 
     def _not_saved(self, error: OSError) -> NotSaved:
         return NotSaved(
-            f"The edit could not be written to {self.path} ({said(error)}); nothing has changed, "
-            f"and the {len(self.records)} entries before are safe: {remedy(error)}."
+            f"The edit could not be written to {self.path} ({reason_of(error)}); nothing has "
+            f"changed, and the {len(self.records)} entries before are safe",
+            argument="path",
+            remedy=advice_on(error),
         )
 
 

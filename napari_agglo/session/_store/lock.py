@@ -1,9 +1,9 @@
-"""One writer at a time: a file that names its holder, and a lock of the operating system on it.
+"""One writer at a time: a file that names its owner, and a lock of the operating system on it.
 
 The system's lock ends with the process that holds it, however that ends, so a crash leaves nothing
 to clear away. It does not always reach across computers that share a disk, and some shared disks
-have none. What the file says decides there, and a lock that may be left over is never taken
-without being told to.
+have none. There the text of the file decides, and a lock that may be left over is taken only when
+the user asks for it.
 """
 
 from __future__ import annotations
@@ -18,11 +18,10 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from napari_agglo.session._store import files
+from napari_agglo._decode import decode
+from napari_agglo.errors import Advice, SetOption
 from napari_agglo.session._store.store_errors import SessionLocked, saving
-
-# The operating system's own lock on an open file; it ends with the process that holds it.
-
+from napari_agglo.volumes import _atomic as files
 
 _BUSY = {errno.EACCES, errno.EAGAIN, errno.EDEADLK}
 
@@ -50,19 +49,16 @@ else:
         return True
 
 
-# Who holds a lock, as its file says.
-
-
 @dataclass(frozen=True)
-class Holder:
-    """Who holds a lock."""
+class Owner:
+    """The process that holds a lock, as the lock's file names it."""
 
     pid: int
     host: str
     since: str
 
     @classmethod
-    def me(cls) -> Holder:
+    def me(cls) -> Owner:
         """Return this process."""
         now = datetime.now(UTC).isoformat(timespec="seconds")
         return cls(os.getpid(), socket.gethostname(), now)
@@ -81,7 +77,7 @@ class Holder:
 
     @property
     def is_gone(self) -> bool:
-        """Whether no process here has that number; never said of one elsewhere."""
+        """Whether no process of this computer has that number; False if it cannot be known."""
         if os.name == "nt":  # where signal 0 would not ask, but end it
             return False
         try:
@@ -93,18 +89,21 @@ class Holder:
         return False
 
 
-def read_holder(descriptor: int) -> Holder | None:
-    """Return what the file says; nothing, if it is empty or not one of ours."""
+def read_owner(descriptor: int) -> Owner | None:
+    """Return the owner that the file names; None if it is empty or not one of ours."""
     try:
         os.lseek(descriptor, 0, os.SEEK_SET)
-        said = json.loads(os.read(descriptor, 4096))
-        found = Holder(int(said["pid"]), str(said["host"]), str(said["since"]))
-    except (OSError, ArithmeticError, ValueError, LookupError, TypeError, RecursionError):
+        owner: Owner = decode(Owner, json.loads(os.read(descriptor, 4096)))
+    except (OSError, ValueError, RecursionError):
         return None
-    return found if found.pid > 0 else None
+    return owner if owner.pid > 0 else None
 
 
 LOCK = "lock"
+_SURE = (
+    Advice("if you are sure that nobody writes to it, pass steal_lock=True"),
+    SetOption("read_only", True),
+)
 
 
 class Lock:
@@ -126,7 +125,7 @@ class Lock:
             self._descriptor = self._acquired(steal)
 
     def release(self) -> None:
-        """Give it up; the file goes too."""
+        """Release the lock; its file goes too."""
         descriptor, self._descriptor = self._descriptor, -1
         if descriptor < 0:
             return
@@ -151,24 +150,24 @@ class Lock:
                 certain = try_lock(descriptor)
                 if certain is None:
                     raise self._busy(descriptor)
-                if not _is_at(descriptor, self._path):  # its holder has just removed it
+                if not _is_at(descriptor, self._path):  # its owner has just removed it
                     files.close(descriptor)
                     continue
-                left = read_holder(descriptor)
+                left = read_owner(descriptor)
                 if left is not None and not steal:
                     self._refuse_left(left, certain)
                 if not certain:
                     self._make_only(left, steal)
                 files.truncate(descriptor, 0)
                 os.lseek(descriptor, 0, os.SEEK_SET)
-                files.write(descriptor, Holder.me().encode())
+                files.write(descriptor, Owner.me().encode())
             except BaseException:
                 with suppress(OSError):
                     files.close(descriptor)
                 raise
             return descriptor
 
-    def _make_only(self, left: Holder | None, steal: bool) -> None:
+    def _make_only(self, left: Owner | None, steal: bool) -> None:
         if steal:
             with suppress(FileNotFoundError):
                 files.remove(self._only)
@@ -176,41 +175,43 @@ class Lock:
             files.close(files.open_file(self._only, files.NEW))
         except FileExistsError as error:
             raise SessionLocked(
-                f"{self._path.parent} is locked by {left or 'somebody unknown'}; if you are sure "
-                "that nobody writes to it, pass steal_lock=True, else read_only=True.",
+                f"{self._path.parent} is locked by {left or 'somebody unknown'}",
                 stale=True,
+                remedy=_SURE,
             ) from error
 
     def _busy(self, descriptor: int) -> SessionLocked:
-        holder = read_holder(descriptor) or "another process of this computer"
-        if isinstance(holder, Holder) and holder.is_here and holder.pid == os.getpid():
+        owner = read_owner(descriptor) or "another process of this computer"
+        if isinstance(owner, Owner) and owner.is_here and owner.pid == os.getpid():
             return SessionLocked(
-                f"{self._path.parent} is open for writing already, in this program ({holder}); "
-                "close it first, or open it with read_only=True.",
+                f"{self._path.parent} is open for writing already, in this program ({owner})",
                 stale=False,
+                remedy=("close it first", SetOption("read_only", True)),
             )
         return SessionLocked(
-            f"{self._path.parent} is open for writing elsewhere ({holder}); close it there, or "
-            "open it here with read_only=True.",
+            f"{self._path.parent} is open for writing elsewhere ({owner})",
             stale=False,
+            remedy=("close it there", SetOption("read_only", True)),
         )
 
-    def _refuse_left(self, left: Holder, certain: bool) -> None:
+    def _refuse_left(self, left: Owner, certain: bool) -> None:
         here = left.is_here
         if here and certain:
             return  # the system freed it: that process has ended
         if here and left.pid != os.getpid() and not left.is_gone:
             raise SessionLocked(
-                f"{self._path.parent} is open for writing elsewhere ({left}); close it there, or "
-                "open it here with read_only=True. If that process is another program that "
-                "happens to have the number, pass steal_lock=True.",
+                f"{self._path.parent} is open for writing elsewhere ({left}), unless that process "
+                "is another program that happens to have the number",
                 stale=True,
+                remedy=(
+                    "close it there",
+                    SetOption("read_only", True),
+                    SetOption("steal_lock", True),
+                ),
             )
         why = "that process is gone" if here else "this computer cannot tell whether it still runs"
         raise SessionLocked(
-            f"{self._path.parent} is locked by {left}, and {why}; if you are sure that nobody "
-            "writes to it, pass steal_lock=True, else read_only=True.",
-            stale=True,
+            f"{self._path.parent} is locked by {left}, and {why}", stale=True, remedy=_SURE
         )
 
 

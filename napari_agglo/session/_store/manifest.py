@@ -1,10 +1,9 @@
-"""The manifest: what a session was made of, by which it knows its files and its data again."""
+"""The manifest: the description of a session, by which it recognises its files and data."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-import math
 import os
 import secrets
 from collections.abc import Iterable, Mapping
@@ -17,14 +16,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from napari_agglo._decode import decode
 from napari_agglo._version import __version__
-from napari_agglo.errors import InvalidInput, is_number, is_whole
-from napari_agglo.session._store import files
-from napari_agglo.session._store.store_errors import SessionDamaged, remedy, said, saving
+from napari_agglo.errors import InvalidInput
+from napari_agglo.session._store.store_errors import SessionDamaged, advice_on, reason_of, saving
 from napari_agglo.volumes import DenseLabels
-
-# Checksums of arrays, and the fingerprint by which a session knows its data again.
-
+from napari_agglo.volumes import _atomic as files
 
 # Bytes hashed as one piece: the pieces of a large array are shared out among the cores.
 _PIECE = 1 << 24
@@ -68,7 +65,7 @@ def digest_all(sums: Iterable[str]) -> str:
 
 @dataclass(frozen=True)
 class Fingerprint:
-    """What a label image is known by: its shape, how many superpixels, a checksum of it all."""
+    """The identity of a label image: shape, number of superpixels, checksum."""
 
     shape: tuple[int, ...]
     superpixels: int
@@ -88,11 +85,12 @@ MANIFEST = "manifest.json"
 SCHEMA = 1
 FORMAT = "napari-agglo session"
 _LARGEST = 1 << 24  # bytes; one of ours has a few thousand
+_RECOVER = "call recover(), which has another copy"
 
 
 @dataclass(frozen=True)
 class ArrayNote:
-    """What is known of an array on disk before it is read."""
+    """Shape, type and checksum of an array on disk, known before it is read."""
 
     shape: tuple[int, ...]
     dtype: str
@@ -100,8 +98,29 @@ class ArrayNote:
 
 
 @dataclass(frozen=True)
+class GraphNote:
+    """Numbers and names of a region graph, beside its arrays."""
+
+    labels_dtype: str  # type of the user's labels
+    spacing: tuple[float, ...]
+    cue_names: tuple[str, ...]
+    cue_ranges: tuple[tuple[float, float], ...]
+    bins: int
+    powers: int
+    dams: bool
+    face_parts: int = 1
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain JSON; `face_parts` only if not 1, so that other manifests stay as they were."""
+        plain = asdict(self)
+        if self.face_parts == 1:
+            del plain["face_parts"]
+        return plain
+
+
+@dataclass(frozen=True)
 class Manifest:
-    """All that a session directory says of itself.
+    """The description of a session directory.
 
     Attributes
     ----------
@@ -112,20 +131,19 @@ class Manifest:
     statistics
         Checksum of the graph: its arrays, cues, ranges, spacing.
     graph
-        Numbers and names of the graph: type of the user's labels, spacing, cue names and ranges,
-        bins, powers.
+        Numbers and names of the graph.
     arrays
         Shape, type and checksum of each stored array, by name.
     policy
-        Which policy the session started with.
+        Reference to the policy that the session was created with.
     settings
-        What the user chose, e.g. the threshold last seen; plain JSON.
+        Choices of the user, e.g. the threshold last seen; plain JSON.
     """
 
     superpixels: Fingerprint
     source: str | None
     statistics: str
-    graph: dict[str, Any]
+    graph: GraphNote
     arrays: dict[str, ArrayNote]
     policy: dict[str, Any]
     settings: dict[str, Any] = field(default_factory=dict)
@@ -137,7 +155,7 @@ class Manifest:
 
     def encode(self) -> dict[str, Any]:
         """Return the manifest as plain JSON, its checksum last."""
-        plain = {"format": FORMAT, "schema": SCHEMA, **asdict(self)}
+        plain = {"format": FORMAT, "schema": SCHEMA, **asdict(self), "graph": self.graph.to_json()}
         return {**plain, "sum": _manifest_sum(plain)}
 
     def with_settings(self, settings: Mapping[str, Any]) -> Manifest:
@@ -171,112 +189,77 @@ def read_manifest(folder: Path) -> Manifest:
             data = file.read(_LARGEST + 1)
     except FileNotFoundError as error:
         raise SessionDamaged(
-            f"{folder} is not a session: it has no {MANIFEST}. Choose a NAME.agglo folder; if it "
-            "is one that lost its manifest, call recover()."
+            f"{folder} is not a session: it has no {MANIFEST}",
+            argument="path",
+            remedy="choose a NAME.agglo folder; if this one has lost its manifest, call recover()",
         ) from error
     except OSError as error:
-        raise SessionDamaged(f"{path} cannot be read ({said(error)}); {remedy(error)}.") from error
+        raise SessionDamaged(
+            f"{path} cannot be read ({reason_of(error)})", argument="path", remedy=advice_on(error)
+        ) from error
     try:
-        return decode(json.loads(data[:_LARGEST]))
+        return decode_manifest(json.loads(data[:_LARGEST]))
     except InvalidInput as error:
-        raise type(error)(f"{path} cannot be used: {error}") from error
+        raise type(error)(
+            f"{path} cannot be used: {error.problem}", argument="path", remedy=error.remedy
+        ) from error
     except (ValueError, RecursionError) as error:
         raise SessionDamaged(
-            f"{path} is damaged ({error}); call recover(), which has another copy."
+            f"{path} is damaged ({error})", argument="path", remedy=_RECOVER
         ) from error
 
 
-def decode(plain: Any) -> Manifest:
-    """Return the manifest that `plain` says, every part of it checked."""
+def decode_manifest(plain: Any) -> Manifest:
+    """Return the manifest of plain JSON, every part of it checked."""
     if not isinstance(plain, dict) or plain.get("format") != FORMAT:
-        raise SessionDamaged("it is not that of a session; choose a NAME.agglo folder.")
+        raise SessionDamaged(
+            "it is not that of a session", argument="path", remedy="choose a NAME.agglo folder"
+        )
     schema = plain.get("schema")
     if isinstance(schema, int) and schema > SCHEMA:
         raise InvalidInput(
-            f"its schema is {schema}, and this version ({__version__}) reads up to {SCHEMA}; "
-            "update napari-agglo."
+            f"its schema is {schema}, and this version ({__version__}) reads up to {SCHEMA}",
+            argument="path",
+            remedy="update napari-agglo",
         )
     if schema != SCHEMA or plain.get("sum") != _manifest_sum(
         {k: plain[k] for k in plain if k != "sum"}
     ):
-        raise SessionDamaged("its checksum is wrong; call recover(), which has another copy.")
+        raise SessionDamaged("its checksum is wrong", argument="path", remedy=_RECOVER)
+    fields = {k: v for k, v in plain.items() if k not in ("format", "schema", "sum")}
     try:
-        made = Manifest(
-            superpixels=Fingerprint(
-                _shape(plain["superpixels"]["shape"]),
-                _whole(plain["superpixels"]["superpixels"]),
-                _text(plain["superpixels"]["checksum"]),
-            ),
-            source=None if plain["source"] is None else _text(plain["source"]),
-            statistics=_text(plain["statistics"]),
-            graph=_checked_graph(plain["graph"]),
-            arrays={_text(k): _checked_note(note) for k, note in plain["arrays"].items()},
-            policy=_mapping(plain["policy"]),
-            settings=_mapping(plain["settings"]),
-            id=_text(plain["id"]),
-            program=_text(plain["program"]),
-            created=_text(plain["created"]),
-        )
-        if len(made.id) != 32:
-            raise ValueError("an id of 32 digits is expected")
+        manifest: Manifest = decode(Manifest, fields, "the manifest")
+        _check_graph(manifest.graph)
+        for name, note in manifest.arrays.items():
+            dtype = np.dtype(note.dtype)
+            _require(dtype.kind in "iuf" and dtype.byteorder != ">", f"arrays.{name}.dtype")
+            _check_shape(note.shape, f"arrays.{name}.shape")
+        _check_shape(manifest.superpixels.shape, "superpixels.shape")
+        _require(len(manifest.id) == 32, "id")
     except Exception as error:  # a file can be wrong in more ways than one can list
-        raise SessionDamaged(f"it lacks or garbles something ({error}).") from error
-    return made
+        raise SessionDamaged(f"a part is missing or garbled ({error})", argument="path") from error
+    return manifest
 
 
 def _manifest_sum(plain: dict[str, Any]) -> str:
     return digest_bytes(json.dumps(plain, sort_keys=True, separators=(",", ":")).encode())
 
 
-def _checked_graph(said: Any) -> dict[str, Any]:
-    """Check what the statistics' layout is made from; kernels trust it."""
-    graph = _mapping(said)
-    names, ranges = graph["cue_names"], graph["cue_ranges"]
-    ndim = len(graph["spacing"])
-    right = (
-        np.dtype(_text(graph["labels_dtype"])).kind in "iu"
-        and 1 <= ndim <= 32
-        and all(is_number(v) and 0 < v < math.inf for v in graph["spacing"])
-        and all(isinstance(name, str) and name for name in names)
-        and len(set(names)) == len(names) == len(ranges)
-        and all(len(r) == 2 and all(is_number(v) and abs(v) < math.inf for v in r) for r in ranges)
-        and 0 <= _whole(graph["bins"]) <= 256
-        and graph["powers"] in (1, 4)
-        and isinstance(graph["dams"], bool)
-        and 1 <= _whole(graph.get("face_parts", 1)) <= 2**31
-    )
-    if not right:
-        raise ValueError("`graph` does not describe one")
-    return graph
+def _check_graph(graph: GraphNote) -> None:
+    """Check the numbers that the layout of the statistics is made from; kernels trust it."""
+    names = graph.cue_names
+    _require(np.dtype(graph.labels_dtype).kind in "iu", "graph.labels_dtype")
+    _require(1 <= len(graph.spacing) <= 32 and min(graph.spacing) > 0, "graph.spacing")
+    _require(all(names) and len(set(names)) == len(names), "graph.cue_names")
+    _require(len(graph.cue_ranges) == len(names), "graph.cue_ranges")
+    _require(graph.bins <= 256 and graph.powers in (1, 4), "graph.bins or graph.powers")
+    _require(1 <= graph.face_parts <= 2**31, "graph.face_parts")
 
 
-def _checked_note(said: Any) -> ArrayNote:
-    dtype = np.dtype(_text(said["dtype"]))
-    if dtype.kind not in "iuf" or dtype.byteorder == ">":
-        raise ValueError(f"an array of {dtype}")
-    return ArrayNote(_shape(said["shape"]), dtype.str, _text(said["checksum"]))
+def _check_shape(shape: tuple[int, ...], at: str) -> None:
+    _require(1 <= len(shape) <= 32 and all(n < 2**62 for n in shape), at)
 
 
-def _shape(said: Any) -> tuple[int, ...]:
-    shape = tuple(_whole(n) for n in said)
-    if not 1 <= len(shape) <= 32:
-        raise ValueError(f"a shape of {len(shape)} axes")
-    return shape
-
-
-def _whole(said: Any) -> int:
-    if not (is_whole(said) and 0 <= said < 2**62):
-        raise ValueError(f"{said!r} where a whole number is expected")
-    return int(said)
-
-
-def _text(said: Any) -> str:
-    if not isinstance(said, str):
-        raise ValueError(f"{said!r} where text is expected")
-    return said
-
-
-def _mapping(said: Any) -> dict[str, Any]:
-    if not isinstance(said, dict):
-        raise ValueError(f"{said!r} where names and values are expected")
-    return said
+def _require(condition: bool, at: str) -> None:
+    if not condition:
+        raise InvalidInput(f"{at} cannot be used", argument=at)

@@ -1,4 +1,4 @@
-"""Policies within a session directory: a few words of JSON, and a file for a learned one."""
+"""Policies of a session directory: a reference in JSON, and a file for a learned one."""
 
 from __future__ import annotations
 
@@ -10,65 +10,66 @@ from pathlib import Path
 from typing import Any
 
 from napari_agglo.errors import AggloError, InvalidInput
-from napari_agglo.policy import LearnedPolicy, Policy, load_policy, policies, save_policy
-from napari_agglo.session._store import files
+from napari_agglo.policy import LearnedPolicy, Policy, load_policy, policies
+from napari_agglo.policy._file import encode_policy
 from napari_agglo.session._store.journal import Journal, Record
 from napari_agglo.session._store.manifest import digest_bytes
 from napari_agglo.session._store.store_errors import SessionDamaged
+from napari_agglo.volumes import _atomic as files
 
 FIRST = "policy.npz"
 _NAME = re.compile(r"policy(-[0-9a-f]{12})?\.npz")
 
 
 def keep(folder: Path, policy: Policy, name: str | None = None) -> dict[str, Any]:
-    """Write a policy into the folder, and return the words by which `recall` finds it again.
+    """Write a policy into the folder, and return the reference by which `recall` finds it.
 
     Without a `name`, a file is called after its content: the same policy is written once.
     """
     if policy.name != LearnedPolicy.name:  # which alone has a file: its arrays are large
         return policy.to_json()
-    temporary = folder / f".policy.{files.token()}.partial"
+    data = encode_policy(policy)
+    checksum = digest_bytes(data)
+    file = name or f"policy-{checksum[:12]}.npz"
     try:
-        save_policy(policy, temporary)
-        checksum = digest_bytes(temporary.read_bytes())
-        called = name or f"policy-{checksum[:12]}.npz"
-        files.rename(temporary, folder / called)
-        try:
-            files.sync_folder(folder)
-        except BaseException:
-            forget(folder, called)
-            raise
-    finally:
-        with suppress(OSError):
-            files.remove(temporary)
-    return {"kind": policy.name, "file": called, "checksum": checksum}
+        files.write_whole(folder / file, data)
+    except BaseException:  # it may be in place already, though not surely on the disk
+        forget(folder, file)
+        raise
+    return {"kind": policy.name, "file": file, "checksum": checksum}
 
 
-def forget(folder: Path, called: Any) -> None:
+def forget(folder: Path, file: Any) -> None:
     """Remove the file of a policy, unless a journal names it, be it in what was moved aside.
 
     It is no error if that fails: a file that nothing refers to does no harm.
     """
-    if not isinstance(called, str) or called == FIRST or not _NAME.fullmatch(called):
+    if not isinstance(file, str) or file == FIRST or not _NAME.fullmatch(file):
         return
     with suppress(OSError):
-        name = called.encode()
+        name = file.encode()
         if not any(name in journal.read_bytes() for journal in folder.glob("journal*")):
-            files.remove(folder / called)
+            files.remove(folder / file)
 
 
-def recall(folder: Path, words: Any) -> Policy:
-    """Return the policy that `keep` was given."""
-    kind = words.get("kind") if isinstance(words, dict) else None
+def recall(folder: Path, reference: Any) -> Policy:
+    """Return the policy for which `keep` returned this reference."""
+    kind = reference.get("kind") if isinstance(reference, dict) else None
     if isinstance(kind, str) and kind in policies:
         try:
-            return policies[kind].from_json(words)
+            return policies[kind].from_json(reference)
         except InvalidInput as error:
-            raise SessionDamaged(f"{folder} names a policy that cannot be made: {error}") from error
-    name = words.get("file") if kind == LearnedPolicy.name else None
+            raise SessionDamaged(
+                f"{folder} names a policy that cannot be made: {error.problem}",
+                argument="path",
+                remedy=error.remedy,
+            ) from error
+    name = reference.get("file") if kind == LearnedPolicy.name else None
     if not isinstance(name, str) or not _NAME.fullmatch(name):
-        raise SessionDamaged(f"{folder} names a policy that is not known: {words!r}.")
-    return _loaded(folder / name, words.get("checksum"))
+        raise SessionDamaged(
+            f"{folder} names a policy that is not known: {reference!r}", argument="path"
+        )
+    return _loaded(folder / name, reference.get("checksum"))
 
 
 def _loaded(path: Path, checksum: Any) -> LearnedPolicy:
@@ -79,20 +80,21 @@ def _loaded(path: Path, checksum: Any) -> LearnedPolicy:
         return load_policy(path)
     except (OSError, InvalidInput) as error:
         raise SessionDamaged(
-            f"The policy {path} cannot be used ({error}); put back the file that was there, from a "
-            "copy of the session or of the policy it was made with."
+            f"The policy {path} cannot be used ({error})",
+            argument="path",
+            remedy="put back the file that was there, from a copy of the session or of the policy "
+            "it was made with",
         ) from error
 
 
-# Which learned policies the entries of a journal need, and which of them can be had.
-#
-# An entry that was undone since needs its policy only to be redone. Without the policy of one that
-# counts a session cannot be opened: what was done after it was done on what it learned.
+# Entries of the journal name learned policies. An entry that was undone since needs its policy only
+# to be redone. Without the policy of a live entry a session cannot be opened: all later entries
+# were made on the hierarchy of that policy.
 
 
 @dataclass(frozen=True)
 class LostPolicy:
-    """An entry whose policy cannot be had, and whether the entry counts."""
+    """An entry whose policy is missing or damaged, and whether the entry is live."""
 
     seq: int
     file: str
@@ -100,9 +102,9 @@ class LostPolicy:
 
 
 def do_without_lost(folder: Path, journal: Journal) -> list[str]:
-    """Cut a journal off before an entry that counts and whose policy cannot be had.
+    """Cut a journal off before a live entry whose policy is missing or damaged.
 
-    What is undone stays, for a session can be opened without it; that is said in what is returned.
+    Undone entries stay, for a session can be opened without them; the sentences returned name them.
     """
     while live := [lost for lost in lost_policies(folder, journal.records) if lost.live]:
         first, n = live[0], len(journal.records) - live[0].seq + 1
@@ -121,7 +123,7 @@ def do_without_lost(folder: Path, journal: Journal) -> list[str]:
 
 
 def lost_policies(folder: Path, records: Sequence[Record]) -> list[LostPolicy]:
-    """Return the entries whose policies cannot be had, oldest first, that count or can be redone.
+    """Return the entries, live or redoable, whose policies are lost, oldest first.
 
     Examples
     --------
@@ -131,20 +133,20 @@ def lost_policies(folder: Path, records: Sequence[Record]) -> list[LostPolicy]:
     [False]
     """
     done, undone = _course(records)
-    found = []
+    lost = []
     for live, numbers in ((True, done), (False, undone)):
         for number in numbers:
-            words = records[number - 1].entry.get("policy")
-            if words is not None:
+            reference = records[number - 1].entry.get("policy")
+            if reference is not None:
                 try:
-                    recall(folder, words)
+                    recall(folder, reference)
                 except AggloError:
-                    found.append(LostPolicy(number, _file_of(words), live))
-    return sorted(found, key=lambda lost: lost.seq)
+                    lost.append(LostPolicy(number, _file_of(reference), live))
+    return sorted(lost, key=lambda one: one.seq)
 
 
 def _course(records: Sequence[Record]) -> tuple[list[int], list[int]]:
-    """Return the numbers of the entries that count, and of those that can be redone."""
+    """Return the numbers of the live entries, and of those that can be redone."""
     done: list[int] = []
     undone: list[int] = []
     for record in records:
@@ -159,5 +161,5 @@ def _course(records: Sequence[Record]) -> tuple[list[int], list[int]]:
     return done, undone
 
 
-def _file_of(words: Any) -> str:
-    return str(words.get("file", "its policy")) if isinstance(words, dict) else "its policy"
+def _file_of(reference: Any) -> str:
+    return str(reference.get("file", "its policy")) if isinstance(reference, dict) else "its policy"

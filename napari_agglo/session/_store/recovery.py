@@ -1,13 +1,12 @@
-"""Mend a damaged session directory: every part that can be had from another, and nothing deleted.
+"""Repair of a damaged session directory: every part that another part determines.
 
 The manifest has a second copy beside the arrays. Statistics are computed again from the superpixels
 and cues, and used only if they come out as they were, bit for bit. The tree can be computed at any
-time. What is damaged is moved aside.
+time. Damaged files are moved aside; nothing is deleted.
 """
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,7 @@ import numpy as np
 
 from napari_agglo.errors import AggloError, InvalidInput
 from napari_agglo.graph import region_graph
-from napari_agglo.session._store import files, policies
+from napari_agglo.session._store import policies
 from napari_agglo.session._store.arrays import (
     ARRAYS,
     STATISTICS,
@@ -26,25 +25,30 @@ from napari_agglo.session._store.arrays import (
     unpacked,
     write_array,
 )
-from napari_agglo.session._store.create import TREE, given_superpixels, read_superpixels
+from napari_agglo.session._store.create import TREE, match_superpixels, read_superpixels
 from napari_agglo.session._store.journal import JOURNAL, Journal
 from napari_agglo.session._store.lock import Lock
 from napari_agglo.session._store.manifest import (
     MANIFEST,
     Manifest,
-    decode,
+    decode_manifest,
     read_manifest,
     write_manifest,
 )
 from napari_agglo.session._store.policies import do_without_lost
 from napari_agglo.session._store.store_errors import Report, SessionDamaged, saving
 from napari_agglo.volumes import DenseLabels
+from napari_agglo.volumes import _atomic as files
 
 
 def recover_folder(folder: Path, superpixels: Any = None) -> Report:
-    """Mend a session directory under its lock, and say what was done."""
+    """Repair a session directory under its lock, and report the repairs."""
     if not (folder / MANIFEST).exists() and not (folder / ARRAYS).is_dir():
-        raise InvalidInput(f"{folder} is not a session, nor the rest of one; choose another.")
+        raise InvalidInput(
+            f"{folder} is not a session, nor the rest of one",
+            argument="path",
+            remedy="choose another",
+        )
     lock = Lock(folder)
     try:
         return _Recovery(folder).run(superpixels)
@@ -53,7 +57,7 @@ def recover_folder(folder: Path, superpixels: Any = None) -> Report:
 
 
 class _Recovery:
-    """One run over a directory; collects what it has to tell."""
+    """One run over a directory, and its findings so far."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -86,11 +90,13 @@ class _Recovery:
             is_there = (self.folder / MANIFEST).exists()
             reason = _plain(error) if is_there else f"{self.folder} has no {MANIFEST}."
         try:
-            copy = decode(read_attributes(self.folder / ARRAYS))
+            copy = decode_manifest(read_attributes(self.folder / ARRAYS))
         except (OSError, ValueError, LookupError, TypeError, RecursionError) as error:
             raise SessionDamaged(
-                f"{reason} Its copy in {ARRAYS} cannot be used either ({error}): put back "
-                f"{MANIFEST} from a copy of the session. Nothing was changed."
+                f"{reason} Its copy in {ARRAYS} cannot be used either ({error}), and nothing was "
+                "changed",
+                argument="path",
+                remedy=f"put back {MANIFEST} from a copy of the session",
             ) from error
         if (self.folder / MANIFEST).exists():
             self._move_aside(MANIFEST)
@@ -108,7 +114,7 @@ class _Recovery:
             if given is None:
                 self._give_up(f"{_plain(error)} They can be put back: superpixels=PATH.")
                 return None
-        labels = given_superpixels(given, manifest)
+        labels = match_superpixels(given, manifest)
         if manifest.source is None:
             for name, array in (("superpixels", labels.image), ("ids", labels.ids)):
                 if not self._is_whole(manifest, name):
@@ -131,7 +137,7 @@ class _Recovery:
         fresh = self._computed(manifest, labels)
         for name in names:
             self._put_back(name, fresh[name])
-        # What is on disk now must be what was there: read_array compares the checksums.
+        # The arrays must be as they were before the damage: read_array compares the checksums.
         arrays = {
             name: read_array(self.folder / ARRAYS, name, manifest.arrays[name])
             for name in STATISTICS
@@ -144,18 +150,18 @@ class _Recovery:
         return packed(
             region_graph(
                 labels.ids[labels.image],
-                dict(zip(graph["cue_names"], cues, strict=True)),
-                spacing=graph["spacing"],
+                dict(zip(graph.cue_names, cues, strict=True)),
+                spacing=graph.spacing,
                 ranges=(0, 255),
-                statistics="all" if graph["powers"] == 4 else "mean",
-                bins=graph["bins"] or 25,
-                dams=graph["dams"],
+                statistics="all" if graph.powers == 4 else "mean",
+                bins=graph.bins or 25,
+                dams=graph.dams,
                 keep_cues=False,
             )
         )
 
     def _optional(self, manifest: Manifest) -> Manifest:
-        """Do without what is damaged and can be computed, or be given, again."""
+        """Drop damaged arrays that can be computed, or passed in, again."""
         groups = {"merge tree": tuple(f"tree_{name}" for name in TREE), "gold": ("gold",)}
         for what, names in groups.items():
             stored = [name for name in names if name in manifest.arrays]
@@ -214,6 +220,8 @@ class _Recovery:
         self.sentences.append(sentence)
 
 
-def _plain(error: Exception) -> str:
-    """Return the words of an error without the advice to recover, which is what is being done."""
-    return re.sub(r"[;,] call recover\(\)[^.]*", "", str(error))
+def _plain(error: AggloError) -> str:
+    """Return an error as a sentence, without the advice to recover, which is under way."""
+    if isinstance(error, InvalidInput) and "recover()" in str(error.remedy):
+        return f"{error.problem.rstrip('.')}."
+    return f"{str(error).rstrip('.')}."

@@ -1,4 +1,7 @@
-"""Snapshots: arrays that save replaying the journal. A cache: damaged or out of date, it is not."""
+"""Snapshots: arrays that save replaying the journal.
+
+A cache: a damaged or outdated snapshot is ignored.
+"""
 
 from __future__ import annotations
 
@@ -15,9 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from napari_agglo.errors import InvalidInput
-from napari_agglo.session._store import files
 from napari_agglo.session._store.journal import Tail
 from napari_agglo.session._store.manifest import digest_all, digest_array, digest_bytes
+from napari_agglo.volumes import _atomic as files
 
 SNAPSHOTS = "snapshots"
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
@@ -40,7 +43,8 @@ def write_snapshot(folder: Path, name: str, arrays: Mapping[str, NDArray[Any]], 
         if array.dtype.kind not in "biuf" or not _NAME.fullmatch(key) or key == _HEADER:
             raise InvalidInput(
                 f"`arrays[{key!r}]` must hold numbers, got {array.dtype}, and have a name of "
-                "letters, digits and _."
+                "letters, digits and _",
+                argument=f"arrays[{key!r}]",
             )
     header = {"seq": last.seq, "sum": last.sum, "checksum": _checksum(plain)}
     text = np.frombuffer(json.dumps(header).encode(), np.uint8)
@@ -51,7 +55,7 @@ def write_snapshot(folder: Path, name: str, arrays: Mapping[str, NDArray[Any]], 
         if not path.parent.is_dir():
             files.make_folder(path.parent)
         files.write_whole(path, buffer.getvalue(), durable=False)
-    except OSError:  # no room for a cache; the journal says it all
+    except OSError:  # no room for a cache; the journal holds everything
         return False
     return True
 
@@ -68,7 +72,7 @@ def read_snapshot(folder: Path, name: str, known: Mapping[int, str]) -> Snapshot
         if known.get(header["seq"]) != header["sum"] or header["checksum"] != _checksum(named):
             return None
         return Snapshot(header["seq"], named)
-    except Exception:  # damage has a dozen faces, and none of them matters
+    except Exception:  # zip, npy and JSON readers raise a dozen kinds of error on damage
         return None
 
 
@@ -87,5 +91,7 @@ def _checksum(arrays: Mapping[str, NDArray[Any]]) -> str:
 
 def _checked(name: str) -> str:
     if not (isinstance(name, str) and _NAME.fullmatch(name)):
-        raise InvalidInput(f"`name` must be of letters, digits, - and _, got {name!r}.")
+        raise InvalidInput(
+            f"`name` must be of letters, digits, - and _, got {name!r}", argument="name"
+        )
     return name

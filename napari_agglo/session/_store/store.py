@@ -24,7 +24,7 @@ from napari_agglo.session._store.create import (
     TREE,
     check_path,
     create_folder,
-    given_superpixels,
+    match_superpixels,
     read_superpixels,
     relative_to,
     session_folder,
@@ -38,6 +38,7 @@ from napari_agglo.session._store.manifest import (
 )
 from napari_agglo.session._store.snapshot import Snapshot, read_snapshot, write_snapshot
 from napari_agglo.session._store.store_errors import (
+    RECOVER,
     NotSaved,
     Report,
     SessionDamage,
@@ -114,7 +115,9 @@ class Data:
             return None
         winners, losers, priorities = (self._array(f"tree_{name}") for name in TREE)
         if not all(a.ndim == 1 and a.dtype.kind == "i" for a in (winners, losers)):
-            raise SessionDamaged(f"The merge tree in {self._folder} cannot be used.")
+            raise SessionDamaged(
+                f"The merge tree in {self._folder} cannot be used", argument="path"
+            )
         try:
             return MergeTree(
                 self.superpixels,
@@ -124,7 +127,7 @@ class Data:
             )
         except InvalidInput as error:
             raise SessionDamaged(
-                f"The merge tree in {self._folder} cannot be used: {error}"
+                f"The merge tree in {self._folder} cannot be used: {error}", argument="path"
             ) from error
 
     @property
@@ -139,12 +142,16 @@ class Data:
             return None
         gold = self._array("gold")
         if gold.dtype.kind not in "iu" or gold.shape != self._manifest.superpixels.shape:
-            raise SessionDamaged(f"The gold in {self._folder} cannot be used; call recover().")
+            raise SessionDamaged(
+                f"The gold in {self._folder} cannot be used", argument="path", remedy=RECOVER
+            )
         return gold
 
     def _array(self, name: str) -> NDArray[Any]:
         if name not in self._manifest.arrays:
-            raise SessionDamaged(f"{self._folder} has no array {name!r}; call recover().")
+            raise SessionDamaged(
+                f"{self._folder} has no array {name!r}", argument="path", remedy=RECOVER
+            )
         return read_array(self._folder / ARRAYS, name, self._manifest.arrays[name])
 
 
@@ -273,7 +280,7 @@ class Store:
         manifest = read_manifest(folder)
         labels = None if graph is None else graph.superpixels
         if superpixels is not None:
-            labels = given_superpixels(superpixels, manifest, progress)
+            labels = match_superpixels(superpixels, manifest, progress)
         lock = None if read_only else Lock(folder, steal=steal_lock)
         try:
             if lock is not None:
@@ -399,7 +406,9 @@ class Store:
     def _require_writable(self) -> None:
         if self.read_only:
             raise NotSaved(
-                f"{self.path} is closed, or open read-only", remedy="open it for writing"
+                f"{self.path} is closed, or open read-only",
+                argument="path",
+                remedy="open it for writing",
             )
 
 

@@ -1,4 +1,4 @@
-"""What can go wrong with a session directory; each says what to do."""
+"""Errors of a session directory, each with a remedy, and the report of opening one."""
 
 from __future__ import annotations
 
@@ -8,14 +8,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from napari_agglo.errors import InvalidInput
-
-# What was found, mended and lost on opening a session, in words.
+from napari_agglo.errors import Advice, InvalidInput, Remedy
 
 
 @dataclass(frozen=True)
 class Report:
-    """What opening or recovering a session found.
+    """The findings of opening or recovering a session.
 
     Attributes
     ----------
@@ -24,11 +22,11 @@ class Report:
     lost
         Acknowledged entries that are gone, or follow a damaged one and cannot be trusted.
     sentences
-        What happened, a sentence each; empty if all is well.
+        Findings and repairs, a sentence each; empty if all is well.
     aside
-        Files that hold what was taken out of use; nothing is deleted.
+        Files that hold the damaged parts, moved out of use; nothing is deleted.
     unmended
-        Whether something is left that keeps the session from being opened.
+        Whether damage is left that keeps the session from being opened.
     """
 
     kept: int
@@ -55,21 +53,26 @@ class SessionLocked(InvalidInput):
         Whether the lock may be taken over with ``steal_lock=True`` once a person has looked.
     """
 
-    def __init__(self, message: str, *, stale: bool) -> None:
-        super().__init__(message)
+    def __init__(
+        self, problem: str, *, stale: bool, remedy: Remedy | str | tuple[Remedy | str, ...]
+    ) -> None:
+        super().__init__(problem, argument="path", remedy=remedy)
         self.stale = stale
 
 
 class SessionDamaged(InvalidInput):
-    """A session that cannot be opened as it is; `Store.recover` mends what can be mended."""
+    """A session that cannot be opened as it is; `Store.recover` repairs as much as possible."""
+
+
+RECOVER = Advice("call recover()")
 
 
 class SessionDamage(UserWarning):
     """A session was opened with fewer journal entries than were once acknowledged."""
 
 
-def remedy(error: OSError) -> str:
-    """Return what a person can do about an error of the operating system."""
+def advice_on(error: OSError) -> str:
+    """Return the remedy for an error of the operating system."""
     if error.errno in (errno.ENOSPC, getattr(errno, "EDQUOT", None)):
         return "free some space on this disk, then repeat it"
     if error.errno == errno.EROFS:
@@ -81,18 +84,19 @@ def remedy(error: OSError) -> str:
     return "check the disk and its connection, then repeat it"
 
 
-def said(error: OSError) -> str:
-    """Return what the operating system calls an error."""
+def reason_of(error: OSError) -> str:
+    """Return the operating system's name of an error."""
     return error.strerror or str(error)
 
 
 @contextmanager
-def saving(what: str, path: Path) -> Iterator[None]:
-    """Turn an error of the operating system into `NotSaved`, in words."""
+def saving(noun: str, path: Path) -> Iterator[None]:
+    """Turn an error of the operating system while writing the `noun` into `NotSaved`."""
     try:
         yield
     except OSError as error:
         raise NotSaved(
-            f"{what} could not be written to {path} ({said(error)}); nothing has changed: "
-            f"{remedy(error)}."
+            f"{noun} could not be written to {path} ({reason_of(error)}); nothing has changed",
+            argument="path",
+            remedy=advice_on(error),
         ) from error

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from napari_agglo.errors import InvalidInput
-from napari_agglo.volumes import replacing
+from napari_agglo.volumes._atomic import write_whole
 from napari_agglo.widgets._dataset import Placement
 from napari_agglo.widgets._napari import camera
 
@@ -56,12 +56,9 @@ def _source(layer: Any) -> State | None:
 
 
 def write_state(folder: Path, state: State) -> None:
-    """Write it whole, or not at all; that it could not be written is no matter."""
-    try:
-        with replacing(folder / NAME) as temporary:
-            temporary.write_text(json.dumps(state, indent=1), encoding="utf-8")
-    except (InvalidInput, OSError):
-        return
+    """Write the state whole or not at all. Failures are ignored: the file is a convenience."""
+    with suppress(OSError):
+        write_whole(folder / NAME, json.dumps(state, indent=1).encode())
 
 
 def read_state(folder: Path) -> State:

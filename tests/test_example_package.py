@@ -61,7 +61,7 @@ def test_an_export_kind(outside):
 
 def test_a_cut_method(outside):
     program = SESSION.format(name="b") + (
-        'print([part.tolist() for part in session.preview_cut(1, [[1], [5]], "nearest")])\n'
+        'print([part.tolist() for part in session.preview(1, [[1], [5]], "nearest").parts])\n'
         'session.cut(1, [[1], [5]], "nearest")\n'
         "print(session.labels().tolist())\n"
     )

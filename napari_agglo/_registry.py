@@ -8,8 +8,10 @@ asked for a name that it does not have.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
+from pkgutil import iter_modules
 from typing import Generic, TypeVar
 
 from napari_agglo.errors import InvalidInput
@@ -56,6 +58,17 @@ class Registry(Generic[T]):
             )
         self._values[name] = value
         return value
+
+    def register_modules(self, package: str, path: Iterable[str], *, first: str) -> None:
+        """Import every module of a package, and register the instances in it by their `name`.
+
+        So a new value is one new file. The module `first`, which has the default, leads the menus.
+        """
+        names = sorted(module.name for module in iter_modules(path))
+        for name in sorted(names, key=lambda name: name != first):
+            for value in vars(import_module(f"{package}.{name}")).values():
+                if self._instance_of is not None and isinstance(value, self._instance_of):
+                    self.register(value.name, value)  # type: ignore[attr-defined]
 
     def add(self, name: str) -> Callable[[T], T]:
         """Return a decorator that registers a function or class under `name`."""

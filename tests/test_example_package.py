@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -17,11 +19,7 @@ PACKAGE = Path(__file__).parent / "example_package"
 def outside(tmp_path_factory):
     """Install the example package beside the environment; return a function that runs Python."""
     site, work = tmp_path_factory.mktemp("site"), tmp_path_factory.mktemp("work")
-    source = tmp_path_factory.mktemp("source") / "example"
-    _copy(PACKAGE, source)
-    pip = [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--no-build-isolation"]
-    pip += ["--no-index", "--disable-pip-version-check", "--target", str(site), str(source)]
-    subprocess.run(pip, check=True, capture_output=True, text=True)
+    install(PACKAGE, site)
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), str(site)])}
 
     def run(*words: str) -> str:
@@ -33,12 +31,21 @@ def outside(tmp_path_factory):
     return run
 
 
-def _copy(source: Path, target: Path) -> None:
-    """Copy sources only: building leaves files beside them."""
-    for path in [*source.rglob("*.py"), source / "pyproject.toml"]:
-        copy = target / path.relative_to(source)
-        copy.parent.mkdir(parents=True, exist_ok=True)
-        copy.write_bytes(path.read_bytes())
+def install(source: Path, site: Path) -> None:
+    """Do what pip does with a package of Python files: copy it, and write its metadata."""
+    project = tomllib.loads((source / "pyproject.toml").read_text())
+    for name in project["tool"]["setuptools"]["packages"]:
+        shutil.copytree(source / name, site / name, ignore=shutil.ignore_patterns("__pycache__"))
+    about = project["project"]
+    info = site / f"{about['name'].replace('-', '_')}-{about['version']}.dist-info"
+    info.mkdir()
+    name = f"Name: {about['name']}\nVersion: {about['version']}\n"
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\n{name}")
+    groups = [
+        "\n".join([f"[{group}]", *(f"{key} = {value}" for key, value in entries.items())])
+        for group, entries in about["entry-points"].items()
+    ]
+    (info / "entry_points.txt").write_text("\n\n".join(groups))
 
 
 SESSION = """

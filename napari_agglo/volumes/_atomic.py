@@ -259,7 +259,8 @@ def _put_in_place(temporary: Path, place: Path) -> None:
             rename(aside, place)
         raise
     if steps_aside:
-        remove_tree(aside)
+        with suppress(OSError):
+            remove_tree(aside)
 
 
 def _sync_all(path: Path) -> None:

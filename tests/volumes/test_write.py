@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import errno
+import itertools
 import os
 import subprocess
 import sys
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 
 import h5py
@@ -16,9 +18,11 @@ import tifffile
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
+from oracles.disks import Disk
 
 from napari_agglo.errors import InvalidInput
 from napari_agglo.volumes import Volume, open_volume, replacing, write_labels
+from napari_agglo.volumes._atomic import filling
 
 SUFFIXES = [".tif", ".tiff", ".ome.zarr", ".zarr", ".h5", ".hdf5", ".h5:a/b", ".npz", ".npy"]
 SQUARE = np.array([[1, 2, 3], [4, 5, 300]], np.uint32)
@@ -344,7 +348,7 @@ def test_another_suffix_takes_the_old_place(tmp_path):
 
 
 @pytest.mark.parametrize("suffix", [".tif", ".zarr", ".h5", ".h5:key", ".npz", ".npy", ".png"])
-@pytest.mark.parametrize("broken", ["fsync", "replace", "rename"])
+@pytest.mark.parametrize("broken", ["fsync", "replace"])
 @pytest.mark.parametrize("existing", [True, False])
 def test_a_fault_leaves_the_old_file_whole_and_no_other(
     tmp_path, monkeypatch, suffix, broken, existing
@@ -359,9 +363,6 @@ def test_a_fault_leaves_the_old_file_whole_and_no_other(
 
     with monkeypatch.context() as patch:
         patch.setattr(os, broken, fail)
-        if broken == "rename" and suffix != ".zarr":
-            write_labels(source, SQUARE)  # files are put in place by replace alone
-            return
         with pytest.raises(InvalidInput, match=r"No space left on device.*is untouched"):
             write_labels(source, SQUARE + np.uint32(1))
     assert sorted(os.listdir(tmp_path)) == before
@@ -371,19 +372,59 @@ def test_a_fault_leaves_the_old_file_whole_and_no_other(
 
 def test_the_second_rename_of_a_folder_fails(tmp_path, monkeypatch):
     path = write_labels(tmp_path / "a.zarr", SQUARE)
-    rename, calls = os.rename, []
+    calls = []
 
-    def second_fails(source, target):
-        calls.append(source)
-        if len(calls) == 2:
+    def second_fails(what, function, *arguments):
+        calls.extend([what] if what == "rename" else [])
+        if what == "rename" and len(calls) == 2:
             raise OSError(errno.EACCES, "Permission denied")
-        rename(source, target)
+        return function(*arguments)
 
-    monkeypatch.setattr(os, "rename", second_fails)
+    monkeypatch.setattr("napari_agglo.volumes._atomic.call", second_fails)
     with pytest.raises(InvalidInput, match="Permission denied"):
         write_labels(path, SQUARE + np.uint32(1))
+    assert len(calls) == 3, "the old folder went back"
     assert os.listdir(tmp_path) == ["a.zarr"]
     np.testing.assert_array_equal(open_volume(path).load(), SQUARE)
+
+
+@pytest.mark.parametrize("suffix", [".tif", ".zarr"])
+def test_every_system_call_may_fail(tmp_path, suffix):
+    """The file is the old or the new one, whole, whichever call of those that place it fails."""
+    path = write_labels(tmp_path / f"a{suffix}", SQUARE)
+    for k in itertools.count():
+        disk = Disk(k, errno.EIO)
+        with disk.in_use(), suppress(InvalidInput):
+            write_labels(path, SQUARE + np.uint32(1))
+        content = open_volume(path).load()
+        assert (content == SQUARE).all() or (content == SQUARE + 1).all()
+        if not disk.failed:
+            break
+        write_labels(path, SQUARE)
+    assert k > 4, "test invalid: nothing failed"
+    assert (content == SQUARE + 1).all()
+
+
+def test_a_folder_is_filled_whole(tmp_path):
+    folder = tmp_path / "out"
+    folder.mkdir()
+    (folder / "kept.txt").write_text("kept")
+    (folder / "a.txt").write_text("old")
+
+    def interrupted():
+        with filling(folder) as temporary:
+            (temporary / "a.txt").write_text("half")
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+    assert (folder / "a.txt").read_text() == "old"
+    with filling(folder) as temporary:
+        (temporary / "a.txt").write_text("new")
+        (temporary / "b").mkdir()
+    assert (folder / "a.txt").read_text() == "new"
+    assert sorted(os.listdir(folder)) == ["a.txt", "b", "kept.txt"]
+    assert os.listdir(tmp_path) == ["out"]
 
 
 def test_interrupt_while_writing(tmp_path, monkeypatch):

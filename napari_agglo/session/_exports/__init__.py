@@ -4,9 +4,6 @@ Every module of this folder is imported, and each `Exporter` in it is registered
 new file.
 """
 
-from importlib import import_module
-from pkgutil import iter_modules
-
 from napari_agglo.session._exports.export_kinds import (
     Exporter,
     ExportOption,
@@ -27,10 +24,4 @@ __all__ = [
     "write_export",
 ]
 
-_names = sorted(
-    (module.name for module in iter_modules(__path__)), key=lambda n: (n != "labels", n)
-)
-for _name in _names:  # labels first: the default kind leads the menus
-    for _value in vars(import_module(f"{__name__}.{_name}")).values():
-        if isinstance(_value, Exporter):
-            exports.register(_value.name, _value)
+exports.register_modules(__name__, __path__, first="labels")

@@ -1,9 +1,6 @@
-"""The session directory on disk: data, journal, lock; nothing acknowledged is lost."""
+"""The session directory on disk: data, journal, lock; no acknowledged edit is lost."""
 
 from napari_agglo.session._store.create import check_path, holding_session
-from napari_agglo.session._store.journal import Record
-from napari_agglo.session._store.manifest import Fingerprint
-from napari_agglo.session._store.snapshot import Snapshot
 from napari_agglo.session._store.store import Store
 from napari_agglo.session._store.store_errors import (
     NotSaved,
@@ -14,14 +11,11 @@ from napari_agglo.session._store.store_errors import (
 )
 
 __all__ = [
-    "Fingerprint",
     "NotSaved",
-    "Record",
     "Report",
     "SessionDamage",
     "SessionDamaged",
     "SessionLocked",
-    "Snapshot",
     "Store",
     "check_path",
     "holding_session",

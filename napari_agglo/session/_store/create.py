@@ -247,7 +247,7 @@ def _arrays_of(
         arrays |= {f"tree_{name}": getattr(tree, name) for name in TREE}
     if gold is not None:
         checked = check_labels(gold, "gold")
-        check_same_shape(labels.image.shape, checked, "superpixels", "gold")
+        check_same_shape(checked, labels.image.shape, "gold", "superpixels")
         arrays["gold"] = checked
     return arrays, where
 

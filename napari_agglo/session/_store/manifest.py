@@ -111,7 +111,7 @@ class GraphNote:
     face_parts: int = 1
 
     def to_json(self) -> dict[str, Any]:
-        """Return plain JSON; `face_parts` only if not 1, so that other manifests stay as they were."""
+        """Return plain JSON; `face_parts` only if not 1, so that older manifests stay the same."""
         plain = asdict(self)
         if self.face_parts == 1:
             del plain["face_parts"]

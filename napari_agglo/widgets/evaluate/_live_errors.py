@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from psygnal import Signal
 from qtpy.QtCore import QTimer
 
-from napari_agglo._progress import Progress, ProgressCallback
+from napari_agglo._progress import ProgressCallback
 from napari_agglo.evaluate import (
     Breakdown,
     Contingency,
@@ -29,6 +29,7 @@ from napari_agglo.evaluate import (
 from napari_agglo.evaluate._metrics import merged_rows
 from napari_agglo.graph import RegionGraph
 from napari_agglo.volumes import DenseLabels, dense_labels
+from napari_agglo.widgets._jobs import part_of
 from napari_agglo.widgets._project import Project
 from napari_agglo.widgets._qt import per_viewer
 
@@ -111,8 +112,8 @@ class Comparison:
             truth = dense_labels(array, "gold")
             found = curve
             if found is None:
-                found = vi_curve(tree, truth, progress=_part(progress, 0.0, 0.3))
-            return found, counts or _counted(graph, gold, array, truth, _part(progress, 0.3, 1.0))
+                found = vi_curve(tree, truth, progress=part_of(progress, 0.0, 0.3))
+            return found, counts or _counted(graph, gold, array, truth, part_of(progress, 0.3, 1.0))
 
         def done(result: tuple[pd.DataFrame, Counts]) -> None:
             found, made = result
@@ -187,15 +188,7 @@ def _counted(
     truth: DenseLabels,
     progress: ProgressCallback,
 ) -> Counts:
-    table = contingency(graph.superpixels, truth, progress=_part(progress, 0.0, 0.2))
-    superpixels = breakdown(graph.superpixels, truth, progress=_part(progress, 0.2, 0.8))
-    best = best_point(graph, array, progress=_part(progress, 0.8, 1.0))
+    table = contingency(graph.superpixels, truth, progress=part_of(progress, 0.0, 0.2))
+    superpixels = breakdown(graph.superpixels, truth, progress=part_of(progress, 0.2, 0.8))
+    best = best_point(graph, array, progress=part_of(progress, 0.8, 1.0))
     return Counts(graph, gold, table, superpixels, best)
-
-
-def _part(progress: ProgressCallback, begin: float, end: float) -> ProgressCallback:
-    def tell(inner: Progress) -> None:
-        done = begin + (end - begin) * min(max(inner.fraction, 0.0), 1.0)
-        progress(Progress(inner.stage, round(1000 * done), 1000))
-
-    return tell

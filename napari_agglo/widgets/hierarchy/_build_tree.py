@@ -7,17 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from napari_agglo._progress import Progress, ProgressCallback
+from napari_agglo._progress import ProgressCallback
 from napari_agglo.agglomeration import agglomerate
 from napari_agglo.errors import AggloError, Cancelled, InvalidInput
 from napari_agglo.evaluate import minimum, vi_curve
 from napari_agglo.graph import RegionGraph
 from napari_agglo.policy import MeanPolicy, Policy
 from napari_agglo.widgets._dataset import Dataset
+from napari_agglo.widgets._jobs import part_of
 from napari_agglo.widgets._project import Built, Project, Regions, Trained
 from napari_agglo.widgets.hierarchy._threshold import Ticks, knee
-
-_SCALE = 1000  # steps of a whole run
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,16 +60,16 @@ def build(plan: Plan, progress: ProgressCallback) -> tuple[Built, AggloError | N
     if regions is None:
         if plan.dataset is None:
             raise AggloError("There are no data yet; choose them in step 1, Data.")
-        dataset = plan.dataset.oversegmented(_part(progress, 0.0, 0.35))
-        regions = Regions(dataset, dataset.graph(_part(progress, 0.35, 0.6)))
+        dataset = plan.dataset.oversegmented(part_of(progress, 0.0, 0.35))
+        regions = Regions(dataset, dataset.graph(part_of(progress, 0.35, 0.6)))
     policy = fitting(plan.policy, regions.graph)
-    tree = agglomerate(regions.graph, policy, progress=_part(progress, 0.6, 0.85))
+    tree = agglomerate(regions.graph, policy, progress=part_of(progress, 0.6, 0.85))
     tree.heritage  # noqa: B018 - computed here, not at the first tick of the slider
     built = Built(tree, regions, policy, plan.gold)
     if plan.gold is None:
         return built, None
     try:
-        curve = vi_curve(tree, np.asarray(plan.gold), progress=_part(progress, 0.85, 1.0))
+        curve = vi_curve(tree, np.asarray(plan.gold), progress=part_of(progress, 0.85, 1.0))
     except Cancelled:
         raise
     except AggloError as error:
@@ -99,13 +98,3 @@ def show(project: Project, built: Built, trouble: AggloError | None) -> None:
     project.threshold = begin_at(built)
     if trouble is not None:
         raise trouble
-
-
-def _part(progress: ProgressCallback, begin: float, end: float) -> ProgressCallback:
-    """Return a callback for one stage of several: its whole is a part of the bar."""
-
-    def tell(inner: Progress) -> None:
-        done = begin + (end - begin) * min(max(inner.fraction, 0.0), 1.0)
-        progress(Progress(inner.stage, round(_SCALE * done), _SCALE))
-
-    return tell

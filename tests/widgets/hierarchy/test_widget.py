@@ -15,9 +15,10 @@ import napari_agglo as agglo
 from napari_agglo.evaluate import minimum
 from napari_agglo.session import export_kinds
 from napari_agglo.widgets import DataWidget
-from napari_agglo.widgets._project import LOOK, Project, Regions, Trained
+from napari_agglo.widgets._project import Project, Regions, Trained
 from napari_agglo.widgets._qt import per_viewer
 from napari_agglo.widgets._scene import Scene
+from napari_agglo.widgets._session_worker import LOOK
 from napari_agglo.widgets._steps import Status
 from napari_agglo.widgets.hierarchy import HierarchyWidget
 from napari_agglo.widgets.hierarchy._threshold import Ticks

@@ -15,7 +15,7 @@ from napari_agglo.errors import InvalidInput
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a stage has come: `done` of `total` steps of what `stage` names."""
+    """State of a stage: `done` of `total` steps."""
 
     stage: str
     done: int
@@ -49,7 +49,7 @@ def check_progress(progress: object) -> None:
 
 @dataclass(frozen=True)
 class TrainingProgress(Progress):
-    """How far a training has come: `done` of `total` in this `stage` of this `epoch`."""
+    """State of a training: `done` of `total` steps of a `stage` of an `epoch`."""
 
     epoch: int
     examples: int

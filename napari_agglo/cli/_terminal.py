@@ -1,4 +1,4 @@
-"""What the user sees: progress while waiting, tables, numbers that can be typed back."""
+"""Text for the terminal: progress, tables, and numbers that can be typed back."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ from napari_agglo.policy import Forest, Logistic, Model, flatten_trees
 
 @dataclass(frozen=True, eq=False)
 class Examples:
-    """What a classifier learns from.
+    """Examples that a classifier learns from.
 
     Parameters
     ----------
@@ -80,7 +80,7 @@ _PATIENCE = 0.1
 
 @dataclass(frozen=True)
 class ForestSettings:
-    """How trees are grown; the defaults were chosen by cross-validation on training volumes."""
+    """Parameters of trees; the defaults were chosen by cross-validation on training volumes."""
 
     trees: int = 100
     leaf: int = 2

@@ -1,4 +1,4 @@
-"""What the user brings: files and arrays, checked once, with dense ids and quantised cues."""
+"""Input of the user: files and arrays, checked once, with dense ids and quantised cues."""
 
 from __future__ import annotations
 

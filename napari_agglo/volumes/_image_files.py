@@ -1,4 +1,7 @@
-"""Read single pictures, and stacks of them: a folder, or a pattern such as ``slices/*.png``."""
+"""Read single pictures, and stacks of them: a folder, or a pattern such as ``slices/*.png``.
+
+In its own file because each kind of file has one, as `_tiff.py` and `_hdf5.py`.
+"""
 
 from __future__ import annotations
 

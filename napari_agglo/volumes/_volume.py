@@ -1,4 +1,4 @@
-"""What a file or a layer gives: an array, how far apart its voxels are, and what to call it."""
+"""Volume: an array with the spacing of its voxels and a name, from a file or a layer."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class Found:
-    """What has been found so far."""
+    """Results collected so far."""
 
     findings: list[Finding] = field(default_factory=list)
     best: dict[str, dict[str, float]] = field(default_factory=dict)

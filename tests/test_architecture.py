@@ -157,7 +157,7 @@ REASON = re.compile(r"\bown file\b")  # "In its own file because ..."
 NOT_YET = {
     "first words": {
         "_contingency", "_cues", "_feature_map", "_mean", "_merge_tree", "_model", "hash_tables",
-        "session", "widgets",
+        "session",
     },
     "single importer": {"session", "widgets"},
     "repeated names": {"segment"},

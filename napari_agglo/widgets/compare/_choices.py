@@ -112,7 +112,7 @@ class Choice:
 
 @dataclass(frozen=True, eq=False)
 class PanelData:
-    """What all panels share, taken on the main thread: arrays, never layers."""
+    """Arrays that all panels share, taken on the main thread: never layers."""
 
     graph: RegionGraph
     gold: Any

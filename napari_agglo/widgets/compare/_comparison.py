@@ -115,7 +115,7 @@ class Panel:
 
     @property
     def n_segments(self) -> int:
-        """How many segments it has."""
+        """Number of segments."""
         if self.cut is not None:
             return self.cut.tree.n_segments(self.threshold)
         names = np.arange(len(self.base.ids)) if self.fixed is None else self.fixed

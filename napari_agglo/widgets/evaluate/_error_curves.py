@@ -30,7 +30,7 @@ _WITHOUT = "as the policy merged it, without edits"
 
 
 class Edited:
-    """What was edited in a project, as a hierarchy and as a curve.
+    """Edits of a project, as a hierarchy and as a curve.
 
     Neither follows each edit: an edit changes all scales above it, and what is above is only looked
     at when it is asked for.
@@ -127,7 +127,7 @@ class Curves:
 
     @property
     def name(self) -> str:
-        """What the curve of the hierarchy on the screen is called."""
+        """Name of the curve of the visible hierarchy."""
         return policy_name(None if self._project.built is None else self._project.built.policy)
 
     def set_theme(self, background: str, foreground: str) -> None:

@@ -1,4 +1,4 @@
-"""What is seen against gold: errors at every threshold once, numbers and breakdown as it moves.
+"""Errors against gold: the curve once, measures and breakdown as the threshold moves.
 
 Superpixels and gold are counted once, in a worker. All that depends on the threshold, and on edits,
 is then put together from these counts, without a look at the images.
@@ -43,7 +43,7 @@ _WAIT = 120  # milliseconds without a change after which numbers and breakdown f
 
 @dataclass(frozen=True, eq=False)
 class Counts:
-    """What superpixels and gold share."""
+    """Overlaps of superpixels and gold."""
 
     graph: RegionGraph
     gold: Any

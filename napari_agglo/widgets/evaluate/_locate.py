@@ -21,7 +21,7 @@ _MUCH = 0.1  # of a gold object: so much of it makes another segment a partner
 
 @dataclass(frozen=True, eq=False)
 class Place:
-    """Where an error is, by dense names of segments.
+    """Place of an error, by dense names of segments.
 
     Attributes
     ----------

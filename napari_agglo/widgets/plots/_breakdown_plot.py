@@ -102,7 +102,7 @@ _NEAR = 5.0  # pixels from a dot that still mean it
 
 
 class DotsPlot(Plot):
-    """What each segment merges, or into what each gold object is split; the product is its VI.
+    """Error of each segment, or gold segment, against its size; the product is its VI.
 
     `picked` gives the kind and the id of a dot that was clicked.
     """

@@ -1,4 +1,4 @@
-"""What all plots on the screen share: a key, words while they are empty, colours, files."""
+"""Base of all plots on the screen: a key, a text while empty, colours, files."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ _LEFT = Qt.MouseButton.LeftButton
 
 
 class Target(Protocol):
-    """What a plot does with the mouse; positions are pixels of its view box."""
+    """Mouse actions of a plot; positions are pixels of its view box."""
 
     def click(self, at: QPointF) -> bool:
         """Take a click, or leave it."""

@@ -1,4 +1,4 @@
-"""What a learned policy looks at, on the screen."""
+"""Plots of a learned policy: importance of features, and calibration."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _NEAR = 6.0  # pixels from a dot that still mean it
 
 
 class ReliabilityPlot(Plot):
-    """How often merges were wrong against the probability that the policy gave."""
+    """Share of wrong merges against the probability of the policy."""
 
     axes_names = ("probability of a wrong merge, as said", "share that was wrong")
 

@@ -56,7 +56,7 @@ class ThresholdPlot(Plot):
 
     @property
     def by(self) -> str:
-        """What the x-axis is spaced by, "merges" or "threshold"."""
+        """Spacing of the x-axis, "merges" or "threshold"."""
         return self._by
 
     def set_curve(self, table: pd.DataFrame | None) -> None:

@@ -12,7 +12,7 @@ from napari_agglo.graph import RegionGraph
 
 @dataclass(frozen=True, eq=False)
 class Segments:
-    """What is known of the segments of a partition, and of the boundaries between them.
+    """Statistics of the segments of a partition, and of the boundaries between them.
 
     Attributes
     ----------
@@ -21,7 +21,7 @@ class Segments:
     ids : ndarray of uint64, shape (s,)
         Segment ids, ascending; the other arrays are in this order.
     number : ndarray of int64, shape (n,)
-        Which of them holds superpixel 1, 2, ...
+        Row of the segment that holds superpixel 1, 2, ...
     superpixels, sizes, border_faces : ndarray of int64, shape (s,)
         Number of superpixels, of pixels, and of faces on the border of the volume.
     centroids : ndarray of float64, shape (s, ndim)

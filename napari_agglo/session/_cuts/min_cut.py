@@ -163,8 +163,8 @@ def boundary_costs(
     segment : Segment
         The segment, as of `segment_of`.
     weights : Policy, str, Costs or ndarray of float, shape (m,)
-        A policy (or ``"mean"``), whose opinion of each boundary gives the cost; what this function
-        returned for the same segment; or the costs themselves, one for each boundary of `graph`,
+        A policy (or ``"mean"``), whose score of each boundary gives the cost; a result of this
+        function for the same segment; or the costs themselves, one for each boundary of `graph`,
         finite and not negative.
     """
     if isinstance(weights, Costs):
@@ -310,7 +310,7 @@ def partition(problem: Partition) -> NDArray[np.int64]:
 def _isolate(
     problem: Partition, capacity: NDArray[np.int64], owner: NDArray[np.int64]
 ) -> NDArray[np.int64]:
-    """Cut each group but the dearest off all the others; what is left over joins a neighbour."""
+    """Cut each group but the dearest off all the others; left-over nodes join a neighbour."""
     cuts = []
     for k, group in enumerate(problem.groups):
         others = np.concatenate([g for j, g in enumerate(problem.groups) if j != k])
@@ -396,7 +396,7 @@ def min_cut(
         Two groups or more of superpixels of the segment, dense ids.
     weights : Policy, str, Costs or ndarray of float
         A policy (or ``"mean"``): a boundary costs its area times ``(-log p)**3``, p being the
-        probability that a merge across it is wrong. Or what `boundary_costs` returned for this
+        probability that a merge across it is wrong. Or the result of `boundary_costs` for this
         segment, to cut it again at less cost. Or the cost of each boundary of `graph`.
     isolating : bool
         Whether a part may be nothing but its seeds, whatever the evidence says.

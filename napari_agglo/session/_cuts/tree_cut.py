@@ -163,7 +163,7 @@ def pruned(
         under[here] = list(children(here))
         waiting += under[here]
     alive: dict[Node, bool] = {}
-    for here in reversed(under):  # what is under a node was found after it
+    for here in reversed(under):  # children come after their parent
         inner = under[here]
         alive[here] = any(alive[k] for k in inner) if inner else _superpixel(here) in leaves
     return lambda here: [child for child in under[here] if alive[child]]

@@ -170,7 +170,7 @@ def _offsets(belongs: NDArray[np.int64], n_agglomerates: int) -> NDArray[np.int6
 def _connected_edges(
     graph: RegionGraph, owner: NDArray[np.int64], affinities: NDArray[np.float64]
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Return the boundaries inside agglomerates, and what ties together those in several pieces.
+    """Return the boundaries inside agglomerates, and edges between the pieces of one in several.
 
     Readers take the connected components of the edges for the agglomerates, so one that a person
     merged across a gap would fall apart; a strong edge holds the pieces together.

@@ -255,7 +255,7 @@ class Journal:
     start : str
         The session's id, on which the first line is chained.
     read_only : bool
-        Change nothing; otherwise what cannot be trusted is moved to ``journal.damaged-N`` first.
+        Change nothing; otherwise untrusted bytes are moved to ``journal.damaged-N`` first.
     """
 
     def __init__(self, folder: Path, start: str, *, read_only: bool) -> None:
@@ -324,7 +324,7 @@ class Journal:
         rest, lost = b"".join(lines[seq - 1 :]), len(self.records) - seq + 1
         assert self._descriptor is not None
         aside = files.free_name(self.path.parent, "journal.damaged")
-        with saving("What follows in the journal", aside):
+        with saving("The rest of the journal", aside):
             files.write_whole(aside, rest)
             files.truncate(self._descriptor, self._length - len(rest))
             files.sync(self._descriptor)
@@ -339,7 +339,7 @@ class Journal:
         self.report = _with_aside(after, aside)
 
     def close(self) -> None:
-        """Close the files; what was appended is on the disk already."""
+        """Close the files; all entries are on the disk already."""
         with self._lock:
             if self._tail is not None:
                 self._tail.close()
@@ -359,7 +359,7 @@ class Journal:
                     files.truncate(descriptor, self._length)
                 self.report = _with_aside(self.report, aside)
             with saving("The journal", self.path):
-                # What a killed program wrote last may not be on the disk yet, and is now believed.
+                # The last line of a killed program may not be on the disk yet, and is now trusted.
                 files.sync(descriptor)
         except BaseException:
             files.close(descriptor)
@@ -385,7 +385,7 @@ class Journal:
             )
 
     def _take_back(self, cause: BaseException) -> None:
-        """Cut off what a failed append may have left; give up writing if that fails too."""
+        """Cut off the bytes of a failed append; give up writing if that fails too."""
         for attempt in ("as it is", "reopened"):
             try:
                 if attempt == "reopened":

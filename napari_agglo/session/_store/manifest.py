@@ -159,7 +159,7 @@ class Manifest:
         return {**plain, "sum": _manifest_sum(plain)}
 
     def with_settings(self, settings: Mapping[str, Any]) -> Manifest:
-        """Return the same with other settings; refuse what JSON cannot hold."""
+        """Return the manifest with other settings; refuse values that JSON cannot hold."""
         try:
             text = json.dumps(settings, allow_nan=False)
         except (TypeError, ValueError, RecursionError) as error:

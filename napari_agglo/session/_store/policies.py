@@ -40,7 +40,7 @@ def keep(folder: Path, policy: Policy, name: str | None = None) -> dict[str, Any
 
 
 def forget(folder: Path, file: Any) -> None:
-    """Remove the file of a policy, unless a journal names it, be it in what was moved aside.
+    """Remove the file of a policy, unless a journal names it, or a part of one moved aside.
 
     It is no error if that fails: a file that nothing refers to does no harm.
     """

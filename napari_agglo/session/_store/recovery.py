@@ -208,7 +208,7 @@ class _Recovery:
     def _move_aside(self, inner: str) -> None:
         source = self.folder / inner
         target = files.free_name(self.folder, f"{source.stem}.damaged", source.suffix)
-        with saving("What is damaged", target):
+        with saving("The damaged part", target):
             if source.exists():
                 files.rename(source, target)
                 files.sync_folder(self.folder)

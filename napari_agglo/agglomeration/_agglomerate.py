@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from napari_agglo._numba.callbacks import raise_error
 from napari_agglo._progress import ProgressCallback, report
 from napari_agglo.agglomeration._adjacency import Adjacency, edge_records, link
 from napari_agglo.agglomeration._mean import MeanQueue, mean_queue, merge_by_mean
@@ -28,8 +29,10 @@ from napari_agglo.policy import (
     Policy,
     Scoring,
     as_policy,
+    checked_scores,
     no_features,
     policy_features,
+    python_scoring,
 )
 
 if TYPE_CHECKING:
@@ -207,11 +210,7 @@ def policy_scoring(
     """
     asked = policy.kernel(graph)
     if asked is None:
-        raise InvalidInput(
-            f"`policy` {policy.name!r} has no kernel",
-            argument="policy",
-            remedy="take one of 'mean', 'random' or a learned policy",
-        )
+        asked = python_scoring(graph, lambda pairs: checked_scores(policy, pairs))
     if in_bag is not None and policy_features(policy) is not None:
         asked = asked._replace(in_bag=in_bag)
     if group is not None:
@@ -234,6 +233,7 @@ def start_rescoring(
     ids = np.arange(n_nodes, dtype=np.int32)
     queue = edge_queue(forbidden)
     fill_queue(queued, queue, adjacency.ends, ids, asked, features)
+    raise_error()
     touched = np.empty(n_nodes, np.int64)
     return adjacency, queue, touched, asked, features, ids
 
@@ -255,6 +255,7 @@ def _run(
         stop = min(done + _SLICE, most)
         before = done
         done = step(*state, winners, losers, priorities, done, stop)
+        raise_error()
         if done == before:
             break
     report(progress, "agglomerate", most, most)

@@ -259,9 +259,9 @@ def add_pipeline(parser: argparse.ArgumentParser, *, required: bool = True) -> N
     parser.add_argument(
         "--policy",
         default="mean",
-        metavar="POLICY.npz|mean|random",
-        help="what merges first: a policy that `napari-agglo train` wrote, or one that needs no "
-        "training (default: mean)",
+        metavar="POLICY.npz|mean|random|MODULE:FUNCTION",
+        help="what merges first: a policy that `napari-agglo train` wrote, one that needs no "
+        "training, or a function of Python (default: mean)",
     )
     parser.add_argument(
         "--seed", type=int, default=0, metavar="N", help="seed of the random policy (default: 0)"
@@ -270,9 +270,16 @@ def add_pipeline(parser: argparse.ArgumentParser, *, required: bool = True) -> N
 
 def check_policy(policy: str) -> str:
     """Return the policy's name, or say which there are."""
-    if policy in ("mean", "random") or policy.endswith(".npz"):
+    from napari_agglo.policy import policies
+
+    if policy.endswith(".npz") or ":" in policy or policy in policies:
         return policy
-    raise InvalidInput(f"--policy must be a file POLICY.npz, mean or random, not {policy!r}")
+    *others, last = policies
+    names = f"{', '.join(others)} or {last}"
+    raise InvalidInput(
+        f"--policy must be a file POLICY.npz, {names}, not {policy!r}", argument="policy",
+        remedy="a function of Python goes as MODULE:FUNCTION",
+    )  # fmt: skip
 
 
 def cue_files(pairs: Sequence[tuple[str, str]]) -> dict[str, str]:

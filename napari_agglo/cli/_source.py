@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import math
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -192,7 +193,11 @@ def plan(
                 f"{', '.join(cues)}; give the same, e.g. --cues {wanted[0]}=FILE"
             )
         return policy, {name: cues[name] for name in wanted}, policy.features.bins
-    return given, dict(cues), None
+    if given in ("mean", "random"):
+        return given, dict(cues), None
+    if ":" in given and "" not in sys.path:
+        sys.path.insert(0, "")  # a module in the working directory, as `python -m` finds it
+    return given, dict(cues), 25
 
 
 def build_graph(

@@ -2,7 +2,10 @@
 
 from napari_agglo.features._feature_map import (
     PRESETS,
+    FeatureBlock,
     FeatureMap,
+    empty_features,
+    feature_blocks,
     feature_map,
     feature_matrix,
     feature_state,
@@ -13,9 +16,12 @@ from napari_agglo.features._kernels import NDIM, FeatureState, assemble, fill_ed
 __all__ = [
     "NDIM",
     "PRESETS",
+    "FeatureBlock",
     "FeatureMap",
     "FeatureState",
     "assemble",
+    "empty_features",
+    "feature_blocks",
     "feature_map",
     "feature_matrix",
     "feature_state",

@@ -1,7 +1,12 @@
-"""Which features a policy looks at, each with a name."""
+"""The features that a policy reads, each with a name: presets, and blocks in a registry.
+
+To add features, write a function from a graph to columns and register it as a `FeatureBlock`: here,
+or from another package by an entry point of the group ``napari_agglo.features``.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -9,9 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from napari_agglo._numba import kernel
+from napari_agglo._numba.callbacks import callback_address, raise_error
+from napari_agglo._registry import Registry
 from napari_agglo.errors import InvalidInput, SetOption
-from napari_agglo.features._kernels import FeatureState, assemble, fill_edge, fill_node
-from napari_agglo.graph import RegionGraph
+from napari_agglo.features._kernels import BLOCKS, FeatureState, assemble, fill_edge, fill_node
+from napari_agglo.graph import RegionGraph, graph_of_pairs, pair_width
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -24,6 +31,41 @@ PRESETS: dict[str, tuple[bool, tuple[float, ...], bool]] = {
     "natural": (True, (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9), True),
 }
 _MOMENTS = ("mean", "variance", "moment_3", "moment_4")
+
+
+@dataclass(frozen=True)
+class FeatureBlock:
+    """Further features of a boundary, computed by a function of Python.
+
+    A preset takes it by its name in the registry: ``preset="em+NAME"``. In the merge loop the
+    function is called for a boundary at a time, which is slow and allowed.
+
+    Parameters
+    ----------
+    name : str
+        The name in the registry.
+    columns : tuple of str
+        Names of the features.
+    compute : callable
+        Takes a `RegionGraph` and returns an array of shape (boundaries, columns). The row of a
+        boundary must depend on the statistics of the boundary and of its two regions alone, and
+        must not depend on which of the two comes first.
+
+    Examples
+    --------
+    >>> block = FeatureBlock("area", ("area",), lambda graph: graph.contact_area())
+    >>> feature_blocks.register("area", block).columns
+    ('area',)
+    >>> FeatureMap("minimal+area", ("boundary",), 25).names[-1]
+    'area/area'
+    """
+
+    name: str
+    columns: tuple[str, ...]
+    compute: Callable[[RegionGraph], Any]
+
+
+feature_blocks: Registry[FeatureBlock] = Registry("napari_agglo.features", "feature block")
 
 
 @dataclass(frozen=True)
@@ -49,27 +91,33 @@ class FeatureMap:
     bins: int
 
     def __post_init__(self) -> None:
-        if not (isinstance(self.preset, str) and self.preset in PRESETS):
+        if not (isinstance(self.preset, str) and self.preset.split("+")[0] in PRESETS):
             raise InvalidInput(
                 f"`preset` must be one of {', '.join(PRESETS)}; got {self.preset!r}",
                 argument="preset",
                 remedy=SetOption("preset", "em"),
             )
+        self.blocks  # noqa: B018 - refuses a block that is not in the registry
+
+    @property
+    def blocks(self) -> tuple[FeatureBlock, ...]:
+        """The further blocks, ``em+FIRST+SECOND``."""
+        return tuple(feature_blocks[name] for name in self.preset.split("+")[1:])
 
     @property
     def histogram(self) -> bool:
         """Whether whole histograms are features."""
-        return PRESETS[self.preset][0]
+        return PRESETS[self.preset.split("+")[0]][0]
 
     @property
     def quantiles(self) -> tuple[float, ...]:
-        """Which quantiles are features."""
-        return PRESETS[self.preset][1]
+        """The quantiles that are features."""
+        return PRESETS[self.preset.split("+")[0]][1]
 
     @property
     def orientation(self) -> bool:
         """Whether angles of the regions are features."""
-        return PRESETS[self.preset][2]
+        return PRESETS[self.preset.split("+")[0]][2]
 
     @property
     def block_width(self) -> int:
@@ -94,12 +142,14 @@ class FeatureMap:
         out += ["shape/node_min/contact_share", "shape/node_max/contact_share"]
         if self.orientation:
             out += ["shape/angle", "shape/node_min/angle_to_other", "shape/node_max/angle_to_other"]
+        out += [f"{block.name}/{column}" for block in self.blocks for column in block.columns]
         return tuple(out)
 
     @property
     def width(self) -> int:
         """Number of features."""
-        return 3 * self.block_width + 5 * len(self.cues) + 5 + 3 * self.orientation
+        more = sum(len(block.columns) for block in self.blocks)
+        return 3 * self.block_width + 5 * len(self.cues) + 5 + 3 * self.orientation + more
 
 
 def feature_map(graph: RegionGraph, preset: str = "em") -> FeatureMap:
@@ -119,44 +169,76 @@ def feature_map(graph: RegionGraph, preset: str = "em") -> FeatureMap:
 def feature_state(
     graph: RegionGraph, features: FeatureMap, rows: NDArray[np.int64] | None = None
 ) -> FeatureState:
-    """Return copies of the rows of `graph`, and what is read off each region and boundary.
+    """Return copies of the rows of `graph`, and the features of each region and boundary.
 
     `rows` stands in for the rows of the boundaries, where constraints add some without a face.
     """
-    layout = graph.layout
     boundaries = graph.boundaries.copy() if rows is None else rows
-    spacing = np.asarray(graph.spacing)
-    state = FeatureState(
-        regions=graph.regions.copy(),
-        boxes=graph.boxes.copy(),
-        boundaries=boundaries,
-        layout=np.array(
-            [
-                layout.ndim,
-                layout.n_cues,
-                layout.powers,
-                layout.bins,
-                features.histogram,
-                len(features.quantiles),
-                features.orientation,
-            ],
-            np.int64,
-        ),
-        quantiles=np.array(features.quantiles),
-        scale=np.stack([spacing, graph.face_areas()]),
-        node_block=np.zeros((len(graph.regions), features.block_width), np.float32),
-        edge_block=np.zeros((len(boundaries), features.block_width), np.float32),
-        entropy=np.zeros((len(graph.regions), layout.n_cues)),
-        axis=np.zeros((len(graph.regions), layout.ndim)),
-    )
+    state = empty_features(graph, features, graph.regions.copy(), graph.boxes.copy(), boundaries)
     _fill_all(state)
     return state
+
+
+def empty_features(
+    graph: RegionGraph,
+    features: FeatureMap,
+    regions: NDArray[np.int64],
+    boxes: NDArray[np.int32],
+    boundaries: NDArray[np.int64],
+) -> FeatureState:
+    """Return room for the features of these rows, which have the layout of `graph`."""
+    layout, n, width = graph.layout, len(regions), features.block_width
+    numbers = [layout.ndim, layout.n_cues, layout.powers, layout.bins]
+    numbers += [features.histogram, len(features.quantiles), features.orientation, 0]
+    places = np.array(numbers, np.int64)
+    more = np.zeros(sum(len(block.columns) for block in features.blocks), np.float32)
+    pair = np.zeros((1, pair_width(layout) if len(more) else 0), np.int64)
+
+    def compute(_: int) -> None:
+        more[:] = _block_columns(graph_of_pairs(graph, pair), features)[0]
+
+    if len(more):
+        places[BLOCKS] = callback_address(compute, places)
+    return FeatureState(
+        regions=regions,
+        boxes=boxes,
+        boundaries=boundaries,
+        layout=places,
+        quantiles=np.array(features.quantiles),
+        scale=np.stack([np.asarray(graph.spacing), graph.face_areas()]),
+        node_block=np.zeros((n, width), np.float32),
+        edge_block=np.zeros((len(boundaries), width), np.float32),
+        entropy=np.zeros((n, layout.n_cues)),
+        axis=np.zeros((n, layout.ndim)),
+        pair=pair,
+        more=more,
+    )
+
+
+def _block_columns(graph: RegionGraph, features: FeatureMap) -> NDArray[np.float32]:
+    """Return the columns of the further blocks for each boundary, checked."""
+    parts = []
+    for block in features.blocks:
+        shape = (graph.n_boundaries, len(block.columns))
+        part = np.asarray(block.compute(graph), np.float32)
+        if part.size == shape[0] * shape[1] and part.ndim < 2:
+            part = part.reshape(shape)
+        if part.shape != shape or not np.isfinite(part).all():
+            raise InvalidInput(
+                f"The feature block {block.name!r} must give finite numbers of shape {shape}, a "
+                f"row for each boundary, got shape {part.shape}",
+                argument="preset",
+                remedy="mend its function, or leave the block out of the preset",
+            )
+        parts.append(part)
+    return np.concatenate(parts, axis=1)
 
 
 def feature_matrix(graph: RegionGraph, features: FeatureMap) -> NDArray[np.float32]:
     """Return the features of each boundary of `graph`, shape (m, features.width)."""
     out = np.zeros((graph.n_boundaries, features.width), np.float32)
     _assemble_all(graph.edges, out, feature_state(graph, features))
+    raise_error()
     return out
 
 

@@ -14,9 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from napari_agglo._numba import inlined
+from napari_agglo._numba.callbacks import call_python
+from napari_agglo.graph import copy_pair
 
 # Places in `FeatureState.layout`. The last three say what the preset takes of a cue.
 NDIM, N_CUES, POWERS, BINS, HISTOGRAM, N_QUANTILES, ORIENTATION = range(7)
+BLOCKS = 7  # address of the function that computes the columns of further blocks
 
 
 class FeatureState(NamedTuple):
@@ -30,13 +33,15 @@ class FeatureState(NamedTuple):
     regions: NDArray[np.int64]  # (nodes, columns of the layout of the graph)
     boxes: NDArray[np.int32]  # (nodes, 2, ndim)
     boundaries: NDArray[np.int64]  # (edges, columns): faces by axis, then sums of the cues
-    layout: NDArray[np.int64]  # (7,): see above
+    layout: NDArray[np.int64]  # (8,): see above
     quantiles: NDArray[np.float64]
     scale: NDArray[np.float64]  # (2, ndim): spacing, and area of a face across each axis
     node_block: NDArray[np.float32]  # (nodes, block width)
     edge_block: NDArray[np.float32]  # (edges, block width)
     entropy: NDArray[np.float64]  # (nodes, cues): of the histogram, in bits
     axis: NDArray[np.float64]  # (nodes, ndim): principal axis, a unit vector
+    pair: NDArray[np.int64]  # buffer (1, ...): the row of a pair, for further blocks
+    more: NDArray[np.float32]  # buffer: their columns; empty if there are no further blocks
 
 
 @inlined
@@ -199,6 +204,12 @@ def assemble(
     ndim = layout[NDIM]
     n_cues = layout[N_CUES]
     bins = layout[BINS]
+    more = features.more
+    if more.size > 0:  # further blocks, the last columns, are computed in Python
+        copy_pair(edge, u, v, id_u, id_v, regions, boundaries, features.pair, 0)
+        call_python(layout[BLOCKS], 1)
+        for k in range(more.size):
+            out[at, out.shape[1] - more.size + k] = more[k]
     # The smaller region comes first, of equal ones that of the smaller id: what comes out does not
     # depend on which node is called u.
     if (regions[v, 0], id_v) < (regions[u, 0], id_u):

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from napari_agglo._numba.callbacks import raise_error
 from napari_agglo.agglomeration import RescoringState, policy_scoring, start_rescoring
 from napari_agglo.features import FeatureMap, feature_matrix, feature_state
 from napari_agglo.graph import RegionGraph
@@ -218,6 +219,7 @@ class Lesson:
             while not over and tally[EXAMPLES] + AT_ONCE <= _ROOM:
                 tell(int(tally[MERGES]), most, before + int(tally[EXAMPLES]))
                 over = step(room)
+                raise_error()
             noted = Examples(room.rows, room.labels, room.owners)
             full.append(noted.first(int(tally[EXAMPLES])))
         return joined(full, features.width)

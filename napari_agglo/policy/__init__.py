@@ -1,11 +1,13 @@
 """Policies: the priority of every boundary, of which the lowest is merged first."""
 
+from napari_agglo.policy._callable import CallablePolicy, as_policy, checked_scores
 from napari_agglo.policy._file import load_policy, save_policy
 from napari_agglo.policy._model import (
     CHUNK,
     FOREST,
     LOGISTIC,
     MEAN,
+    PYTHON,
     RANDOM,
     Forest,
     Logistic,
@@ -17,20 +19,28 @@ from napari_agglo.policy._policies import (
     MeanPolicy,
     Policy,
     RandomPolicy,
-    as_policy,
     is_informative,
     policies,
     policy_features,
     policy_record,
 )
-from napari_agglo.policy._score import Scoring, no_features, owner_of, score_chunk, scoring
+from napari_agglo.policy._score import (
+    Scoring,
+    no_features,
+    owner_of,
+    python_scoring,
+    score_chunk,
+    scoring,
+)
 
 __all__ = [
     "CHUNK",
     "FOREST",
     "LOGISTIC",
     "MEAN",
+    "PYTHON",
     "RANDOM",
+    "CallablePolicy",
     "Forest",
     "LearnedPolicy",
     "Logistic",
@@ -40,6 +50,7 @@ __all__ = [
     "RandomPolicy",
     "Scoring",
     "as_policy",
+    "checked_scores",
     "flatten_trees",
     "is_informative",
     "load_policy",
@@ -48,6 +59,7 @@ __all__ = [
     "policies",
     "policy_features",
     "policy_record",
+    "python_scoring",
     "save_policy",
     "score_chunk",
     "scoring",

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from napari_agglo._numba import inlined, kernel
 
-RANDOM, MEAN, FOREST, LOGISTIC = 0, 1, 2, 3
+RANDOM, MEAN, FOREST, LOGISTIC, PYTHON = 0, 1, 2, 3, 4
 CHUNK = 64  # rows that stay near while the trees go by
 
 

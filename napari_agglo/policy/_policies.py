@@ -241,26 +241,3 @@ class RandomPolicy:
     def from_json(cls, words: dict[str, Any]) -> RandomPolicy:
         """Return the policy that `to_json` described."""
         return cls(words.get("seed"))  # type: ignore[arg-type] # checked by the constructor
-
-
-def as_policy(policy: Policy | str, seed: int = 0) -> Policy:
-    """Return `policy` itself, or the one of that name in the registry.
-
-    Examples
-    --------
-    >>> as_policy("mean")
-    MeanPolicy(cue='boundary')
-    """
-    if policy == "random":
-        return RandomPolicy(seed)
-    if isinstance(policy, str):
-        if policy in policies:
-            return policies[policy]()
-    elif isinstance(policy, Policy) and not isinstance(policy, type):
-        return policy
-    names = ", ".join(map(repr, policies))
-    raise InvalidInput(
-        f"`policy` must be {names} or a policy, got {policy!r}",
-        argument="policy",
-        remedy="pass one of these names, or what train or load_policy returns",
-    )

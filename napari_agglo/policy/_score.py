@@ -6,19 +6,23 @@ others being empty. Low merges first.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from napari_agglo._numba import inlined
+from napari_agglo._numba.callbacks import call_python, callback_address
 from napari_agglo._numba.hash_tables import uniform
 from napari_agglo.features import NDIM, FeatureState, assemble
+from napari_agglo.graph import RegionGraph, copy_pair, graph_of_pairs, pair_width
 from napari_agglo.policy._model import (
     CHUNK,
     FOREST,
     LOGISTIC,
     MEAN,
+    PYTHON,
     RANDOM,
     Forest,
     Logistic,
@@ -33,7 +37,7 @@ class Scoring(NamedTuple):
     """A policy as kernels take it: its kind, the arrays of its model, and buffers for a chunk."""
 
     kind: int
-    parameter: int  # seed of a random policy, or column of the cue's sum for the mean
+    parameter: int  # seed (random), column of the cue's sum (mean), address of a function (Python)
     roots: NDArray[np.uint32]
     nodes: NDArray[np.uint32]
     thresholds: NDArray[np.float32]
@@ -46,6 +50,7 @@ class Scoring(NamedTuple):
     which: NDArray[np.uint64]  # buffer
     counts: NDArray[np.int64]  # buffer
     scores: NDArray[np.float64]  # buffer: the priorities of the chunk
+    pairs: NDArray[np.int64]  # buffer: rows of pairs, for a policy that is scored in Python
 
 
 def scoring(
@@ -74,7 +79,21 @@ def scoring(
         which=which,
         counts=counts,
         scores=np.zeros(CHUNK),
+        pairs=np.zeros((0, 0), np.int64),
     )
+
+
+def python_scoring(graph: RegionGraph, score: Callable[[RegionGraph], Any]) -> Scoring:
+    """Return a function from a graph to priorities as kernels take it."""
+    asked = scoring(PYTHON)
+    pairs = np.zeros((CHUNK, pair_width(graph.layout)), np.int64)
+    scores = asked.scores
+
+    def score_pairs(n: int) -> None:
+        scores[:n] = score(graph_of_pairs(graph, pairs[:n]))
+
+    address = callback_address(score_pairs, asked.counts)
+    return asked._replace(parameter=address, pairs=pairs)
 
 
 _NO_FOREST = Forest(np.zeros(0, np.uint32), np.zeros((0, 4), np.uint32), np.zeros(0))
@@ -83,12 +102,13 @@ _NO_FOREST = Forest(np.zeros(0, np.uint32), np.zeros((0, 4), np.uint32), np.zero
 def no_features(regions: Any, boxes: Any, boundaries: Any, ndim: int) -> FeatureState:
     """Return rows of statistics for a policy that reads no features."""
     block = np.zeros((0, 0), np.float32)
-    layout = np.zeros(7, np.int64)
+    layout = np.zeros(8, np.int64)
     layout[NDIM] = ndim
     numbers = np.zeros((0, 0))
     return FeatureState(
-        regions, boxes, boundaries, layout, np.zeros(0), numbers, block, block, numbers, numbers
-    )
+        regions, boxes, boundaries, layout, np.zeros(0), numbers, block, block, numbers, numbers,
+        np.zeros((1, 0), np.int64), np.zeros(0, np.float32),
+    )  # fmt: skip
 
 
 @inlined
@@ -132,6 +152,8 @@ def score_chunk(
                 faces += boundaries[edge, at]
             # The same expression as in the loop of the mean, to the last bit.
             scores[k] = boundaries[edge, parameter] / (255.0 * (2 * faces))
+        elif kind == PYTHON:
+            copy_pair(edge, u, v, a, b, features.regions, boundaries, scoring.pairs, k)
         else:
             assemble(edge, u, v, a, b, rows, k, features)
             if in_bag.size > 0:
@@ -143,3 +165,5 @@ def score_chunk(
         )  # fmt: skip
     elif kind == LOGISTIC:
         logistic_scores(rows, n, scoring.weights, scores)
+    elif kind == PYTHON:
+        call_python(parameter, n)

@@ -13,7 +13,7 @@ from napari_agglo._progress import ProgressCallback
 from napari_agglo.agglomeration import Merges, MergeTree, agglomerate
 from napari_agglo.errors import InvalidInput
 from napari_agglo.graph import RegionGraph
-from napari_agglo.policy import Policy, as_policy
+from napari_agglo.policy import as_policy
 from napari_agglo.session._core import last_threshold
 from napari_agglo.session._hierarchy.hierarchy import Hierarchy
 from napari_agglo.session._history import Entry, History
@@ -62,7 +62,7 @@ class Session(LearningFrom):
         cls,
         path: str | PathLike[str],
         graph: RegionGraph,
-        policy: Policy | str = "mean",
+        policy: Any = "mean",
         *,
         tree: MergeTree | None = None,
         gold: Any = None,
@@ -77,8 +77,9 @@ class Session(LearningFrom):
             ``NAME.agglo``; nothing may be there yet.
         graph : RegionGraph
             The superpixels and their statistics.
-        policy : Policy or str
-            What merges: a learned policy, or ``"mean"``.
+        policy : Policy, str or callable
+            As for `napari_agglo.agglomerate`. The session stores a function by its name alone: who
+            opens it again passes the function.
         tree : MergeTree, optional
             ``agglomerate(graph, policy)``, if it is at hand; otherwise it is made. Another is
             refused: it must be of these superpixels, merge all that touches, and a hundred of its
@@ -101,6 +102,7 @@ class Session(LearningFrom):
         store = Store.create(
             path, graph, checked, tree=tree, gold=gold, source=source, progress=progress
         )
+        store.data.use_policy(checked)
         return cls._opened(store, progress)
 
     @classmethod
@@ -111,6 +113,7 @@ class Session(LearningFrom):
         read_only: bool = False,
         superpixels: Any = None,
         steal_lock: bool = False,
+        policy: Any = None,
         progress: ProgressCallback | None = None,
     ) -> Session:
         """Open a session folder, wherever it is now; it is as it was when it was last used.
@@ -126,6 +129,9 @@ class Session(LearningFrom):
             the session was made on are refused.
         steal_lock : bool
             Take over a lock that was left behind, after `SessionLocked` offered it.
+        policy : callable or str, optional
+            The function, or ``"module:function"``, of a session that was created with a function:
+            no function is run because a file names it. Another policy is refused.
         progress : callable, optional
             Told how far it is; raise `Cancelled` in it to stop.
         """
@@ -137,7 +143,7 @@ class Session(LearningFrom):
                 steal_lock=steal_lock,
                 progress=progress,
             )
-            return cls._opened(store, progress)
+            return cls._opened(store, progress, policy)
 
     @staticmethod
     def recover(path: str | PathLike[str], *, superpixels: Any = None) -> Report:
@@ -151,8 +157,16 @@ class Session(LearningFrom):
         return Store.recover(path, superpixels=superpixels)
 
     @classmethod
-    def _opened(cls, store: Store, progress: ProgressCallback | None) -> Session:
+    def _opened(
+        cls, store: Store, progress: ProgressCallback | None, policy: Any = None
+    ) -> Session:
         try:
+            if policy is not None:
+                checked = as_policy(policy)
+                store.data.check_policy(checked)
+                if store.data.tree is not None:  # a function may have changed since
+                    check_tree(store.data.tree, store.data.read_graph(progress), checked)
+                store.data.use_policy(checked)
             state, history, kept = _replayed(store, progress)
         except BaseException:
             store.close()

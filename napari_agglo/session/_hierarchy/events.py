@@ -12,7 +12,7 @@ from napari_agglo._numba import inlined, kernel
 from napari_agglo.agglomeration import HEAD, NEXT, attach, contract, find_edge
 from napari_agglo.features import NDIM, fill_edge, fill_node
 from napari_agglo.graph import merge_boundaries, merge_regions
-from napari_agglo.policy import CHUNK, RANDOM, score_chunk
+from napari_agglo.policy import CHUNK, PYTHON, RANDOM, score_chunk
 from napari_agglo.session._edits import Cut, Ids, Merge
 from napari_agglo.session._hierarchy.fences import (
     CUT,
@@ -73,6 +73,7 @@ def ask(
     ndim = features.layout[NDIM]
     scores = scoring.scores
     learned = features.node_block.size > 0
+    reads_regions = learned or scoring.kind == PYTHON
     asked = 0
     for k in range(n):
         edge = wanted[k]
@@ -84,12 +85,13 @@ def ask(
                 if learned:
                     fill_edge(edge, features)
                 info[edge, EDGE_ROWED] = READ
-            if learned:
+            if reads_regions:
                 for side in range(2):
                     slot = np.int64(ends[edge, side])
                     if slots[slot, ROWED] != READ:
                         sum_slot(slot, slots, slot_of, leaf_next, ground, regions, ndim)
-                        fill_node(slot, features)
+                        if learned:
+                            fill_node(slot, features)
                         slots[slot, ROWED] = READ
     for start in range(0, asked, CHUNK):
         m = min(CHUNK, asked - start)

@@ -17,9 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from napari_agglo._numba import inlined, kernel
+from napari_agglo._numba.callbacks import raise_error
 from napari_agglo._progress import ProgressCallback, report
 from napari_agglo.agglomeration import find_edge, heap_pop, heap_push, policy_scoring
-from napari_agglo.features import FeatureState
+from napari_agglo.features import FeatureState, empty_features
 from napari_agglo.graph import RegionGraph
 from napari_agglo.policy import Policy, Scoring, no_features, policy_features
 from napari_agglo.session._hierarchy.events import (
@@ -464,36 +465,20 @@ class Asker:
     """A policy ready to be asked by kernels, about graphs of any size."""
 
     def __init__(self, graph: RegionGraph, policy: Policy) -> None:
-        self.layout = graph.layout
+        self.graph = graph
         self.scoring = policy_scoring(graph, policy)
         self.features = policy_features(policy)
-        spacing = np.asarray(graph.spacing)
-        self.scale = np.stack([spacing, graph.face_areas()])
 
     def arrays(self, n_slots: int, n_edges: int) -> tuple[Scoring, FeatureState]:
         """Return a `Scoring` and a `FeatureState` for so many regions and boundaries."""
-        layout = self.layout
+        layout = self.graph.layout
         regions = np.zeros((n_slots, layout.region_width), np.int64)
         boxes = np.zeros((n_slots, 2, layout.ndim), np.int32)
         boundaries = np.zeros((n_edges, layout.boundary_width), np.int64)
         features = self.features
         if features is None:
             return self.scoring, no_features(regions, boxes, boundaries, layout.ndim)
-        numbers = [layout.ndim, layout.n_cues, layout.powers, layout.bins]
-        numbers += [features.histogram, len(features.quantiles), features.orientation]
-        state = FeatureState(
-            regions=regions,
-            boxes=boxes,
-            boundaries=boundaries,
-            layout=np.array(numbers, np.int64),
-            quantiles=np.array(features.quantiles),
-            scale=self.scale,
-            node_block=np.zeros((n_slots, features.block_width), np.float32),
-            edge_block=np.zeros((n_edges, features.block_width), np.float32),
-            entropy=np.zeros((n_slots, layout.n_cues)),
-            axis=np.zeros((n_slots, layout.ndim)),
-        )
-        return self.scoring, state
+        return self.scoring, empty_features(self.graph, features, regions, boxes, boundaries)
 
 
 def repair(
@@ -545,7 +530,9 @@ def repair(
     try:
         while True:
             report(progress, "repair", int(state[N_NODES] - before), n_slots)
-            if replay(target, _ASKED, _STEPS, *what, *arrays, *rest):
+            over = replay(target, _ASKED, _STEPS, *what, *arrays, *rest)
+            raise_error()
+            if over:
                 break
     except BaseException:
         roll_back(nodes.links, nodes.scales, log, logged, state[N_LOGGED])

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from napari_agglo.errors import AggloError, InvalidInput
-from napari_agglo.policy import LearnedPolicy, Policy, load_policy, policies
+from napari_agglo.errors import AggloError, InvalidInput, SetOption
+from napari_agglo.policy import CallablePolicy, LearnedPolicy, Policy, load_policy, policies
 from napari_agglo.policy._file import encode_policy
 from napari_agglo.session._store.journal import Journal, Record
 from napari_agglo.session._store.manifest import digest_bytes
@@ -53,8 +53,19 @@ def forget(folder: Path, file: Any) -> None:
 
 
 def recall(folder: Path, reference: Any) -> Policy:
-    """Return the policy for which `keep` returned this reference."""
+    """Return the policy for which `keep` returned this reference.
+
+    No function is imported because a file names it.
+    """
     kind = reference.get("kind") if isinstance(reference, dict) else None
+    if needs_function(reference):
+        name = reference["function"]
+        raise InvalidInput(
+            f"The policy of {folder} is the function {name}, and no function is run because a file "
+            "names it",
+            argument="policy",
+            remedy=SetOption("policy", name),
+        )
     if isinstance(kind, str) and kind in policies:
         try:
             return policies[kind].from_json(reference)
@@ -67,9 +78,17 @@ def recall(folder: Path, reference: Any) -> Policy:
     name = reference.get("file") if kind == LearnedPolicy.name else None
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise SessionDamaged(
-            f"{folder} names a policy that is not known: {reference!r}", argument="path"
+            f"{folder} names a policy that is not known: {reference!r}",
+            argument="path",
+            remedy="install the package that has it, or pass policy=",
         )
     return _loaded(folder / name, reference.get("checksum"))
+
+
+def needs_function(reference: Any) -> bool:
+    """Return whether a user must pass the policy: it is a function of Python."""
+    kind = reference.get("kind") if isinstance(reference, dict) else None
+    return kind == CallablePolicy.kind and isinstance(reference.get("function"), str)
 
 
 def _loaded(path: Path, checksum: Any) -> LearnedPolicy:

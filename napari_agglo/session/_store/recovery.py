@@ -71,7 +71,8 @@ class _Recovery:
         self._statistics(manifest, labels)
         manifest = self._optional(manifest)
         try:
-            policies.recall(self.folder, manifest.policy)
+            if not policies.needs_function(manifest.policy):
+                policies.recall(self.folder, manifest.policy)
         except AggloError as error:
             self._give_up(_plain(error))
         kept = self._journal(manifest)

@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 from napari_agglo._progress import ProgressCallback, report
 from napari_agglo.agglomeration import MergeTree
-from napari_agglo.errors import InvalidInput
+from napari_agglo.errors import InvalidInput, SetOption
 from napari_agglo.graph import RegionGraph
-from napari_agglo.policy import Policy, as_policy
+from napari_agglo.policy import LearnedPolicy, Policy, as_policy
 from napari_agglo.session._store import policies
 from napari_agglo.session._store.arrays import ARRAYS, STATISTICS, read_array, unpacked
 from napari_agglo.session._store.create import (
@@ -107,6 +107,22 @@ class Data:
     def policy(self) -> Policy:
         """The policy that the session was created with."""
         return policies.recall(self._folder, self._manifest.policy)
+
+    def use_policy(self, policy: Policy) -> None:
+        """Take `policy` for the one that the session was created with."""
+        self.__dict__["policy"] = policy  # as if it had been recalled
+
+    def check_policy(self, policy: Policy) -> None:
+        """Refuse a policy that the session was not created with, or that it keeps in a file."""
+        known = self._manifest.policy
+        if known["kind"] == LearnedPolicy.name or policy.to_json() != known:
+            raise InvalidInput(
+                f"`policy` is {policy.name!r}, and {self._folder} was created with {known}",
+                argument="policy",
+                remedy=SetOption("policy", known.get("function"))
+                if policies.needs_function(known)
+                else "leave it out",
+            )
 
     @cached_property
     def tree(self) -> MergeTree | None:

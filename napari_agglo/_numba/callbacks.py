@@ -1,0 +1,74 @@
+"""Calls from kernels back into Python: slow, and open to functions that are not compiled.
+
+A kernel has the address of a function of Python, a whole number, and calls it with one argument;
+the function finds its input in a buffer that the kernel has filled, and leaves its result in
+another. Kernels cannot pass an exception on, so the first one waits until `raise_error` raises it
+in Python; until then no function is called any more.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+from numba.core import config, types
+from numba.extending import intrinsic
+
+_SIGNATURE = ctypes.CFUNCTYPE(None, ctypes.c_int64)
+_waiting = threading.local()  # a kernel calls back on its own thread
+
+
+def callback_address(function: Callable[[int], None], owner: Any) -> int:
+    """Return the address of a function for kernels, valid as long as the array `owner` lives.
+
+    `function` must not refer to `owner`, or neither would ever be freed.
+    """
+
+    def call(n: int) -> None:
+        if getattr(_waiting, "error", None) is None:
+            try:
+                function(n)
+            except BaseException as error:  # ctypes would print it and go on
+                _waiting.error = error
+
+    entry = _SIGNATURE(call)
+    weakref.finalize(owner, _forget, entry).atexit = False
+    address = ctypes.cast(entry, ctypes.c_void_p).value
+    assert address is not None
+    return address
+
+
+def raise_error() -> None:
+    """Raise the exception of a function that a kernel has called since the last time, if any."""
+    error = getattr(_waiting, "error", None)
+    _waiting.error = None
+    if error is not None:
+        raise error
+
+
+def _forget(entry: object) -> None:
+    """Do nothing: the reference to `entry` goes."""
+
+
+if config.DISABLE_JIT:  # type: ignore[attr-defined]
+
+    def call_python(address: int, n: int) -> None:
+        """Call the function at `address`."""
+        _SIGNATURE(int(address))(int(n))
+
+else:
+
+    @intrinsic
+    def call_python(typing_context: Any, address: Any, n: Any) -> Any:
+        """Call the function at `address`, which takes the GIL while it runs."""
+        from llvmlite import ir  # type: ignore[import-untyped]
+
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            function = ir.FunctionType(ir.VoidType(), [ir.IntType(64)])
+            builder.call(builder.inttoptr(arguments[0], function.as_pointer()), [arguments[1]])
+            return context.get_dummy_value()
+
+        return types.void(types.int64, types.int64), generate

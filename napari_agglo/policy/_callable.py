@@ -1,0 +1,136 @@
+"""A function of Python as a policy, by itself or by its name ``module:function``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from napari_agglo.errors import InvalidInput, SetOption
+from napari_agglo.graph import RegionGraph
+from napari_agglo.policy._policies import Policy, RandomPolicy, policies
+
+
+@dataclass(frozen=True)
+class CallablePolicy:
+    """Merge first where a function says so: slow, for it is called in the middle of the loop.
+
+    Parameters
+    ----------
+    function : callable
+        Takes a `RegionGraph` and returns a finite number for each boundary, low merges first. It
+        must be *local*: the number may depend on the statistics of the boundary and of its two
+        regions alone. In the loop it gets small graphs of the boundaries that are to be scored:
+        without cues, boxes and label image, and with a region for each side of each boundary.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import napari_agglo as agglo
+    >>> graph = agglo.region_graph(np.array([[1, 2, 3, 4]]), np.array([[0.0, 0.2, 0.6, 0.2]]))
+    >>> tree = agglo.agglomerate(graph, lambda graph: 1 - graph.boundary_mean("boundary"))
+    >>> tree.priorities.round(2)
+    array([0.6, 0.6, 0.9])
+    """
+
+    function: Callable[[RegionGraph], Any]
+    probabilistic: ClassVar[bool] = False
+    kind: ClassVar[str] = "callable"  # as sessions store it
+
+    def __repr__(self) -> str:
+        return f"CallablePolicy({self.name})"
+
+    @property
+    def name(self) -> str:
+        """``module:function``."""
+        inner = getattr(self.function, "__qualname__", type(self.function).__qualname__)
+        return f"{getattr(self.function, '__module__', '?')}:{inner}"
+
+    def check(self, graph: RegionGraph) -> None:
+        """Take any graph: the function may refuse it."""
+
+    def score(self, graph: RegionGraph) -> NDArray[np.float64]:
+        """Return the numbers of the function, checked."""
+        return checked_numbers(self.function(graph), graph, self.name)
+
+    def kernel(self, graph: RegionGraph) -> None:
+        """Return None: there is nothing compiled."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the name of the function; who opens a session with it passes the function."""
+        return {"kind": self.kind, "function": self.name}
+
+
+def checked_scores(policy: Policy, graph: RegionGraph) -> NDArray[np.float64]:
+    """Return the scores of a policy from anywhere; the loop trusts them."""
+    return checked_numbers(policy.score(graph), graph, policy.name)
+
+
+def checked_numbers(given: Any, graph: RegionGraph, name: str) -> NDArray[np.float64]:
+    """Return a finite number for each boundary, or refuse what a policy gave."""
+    try:
+        numbers = np.asarray(given, np.float64)
+    except (TypeError, ValueError):
+        numbers = np.full(1, np.nan)
+    if numbers.shape != (graph.n_boundaries,) or not np.isfinite(numbers).all():
+        raise InvalidInput(
+            f"The policy {name!r} must give a finite number for each of {graph.n_boundaries} "
+            f"boundaries, got shape {numbers.shape}",
+            argument="policy",
+            remedy="mend its function",
+        )
+    return numbers
+
+
+def import_policy(name: str) -> Any:
+    """Return the object ``module:attribute``; only ever called with what a user typed."""
+    module, _, attribute = name.partition(":")
+    try:
+        value: Any = import_module(module)
+        for part in attribute.split("."):
+            value = getattr(value, part)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise InvalidInput(
+            f"`policy` {name!r} cannot be imported: {error}",
+            argument="policy",
+            remedy=SetOption("policy", "module:function"),
+        ) from error
+    return value
+
+
+def as_policy(policy: Any, seed: int = 0) -> Policy:
+    """Return the policy that an argument stands for.
+
+    That is a policy itself; one by its name in the registry; a function (see `CallablePolicy`); or
+    ``"module:function"``, which is imported.
+
+    Examples
+    --------
+    >>> as_policy("mean")
+    MeanPolicy(cue='boundary')
+    >>> as_policy("math:fsum")
+    CallablePolicy(math:fsum)
+    """
+    if isinstance(policy, str):
+        if policy == RandomPolicy.name:
+            return RandomPolicy(seed)
+        if ":" in policy:
+            policy = import_policy(policy)
+        elif policy in policies:
+            return policies[policy]()
+    if isinstance(policy, type):
+        policy = policy()
+    if isinstance(policy, Policy):
+        return policy
+    if callable(policy):
+        return CallablePolicy(policy)
+    names = ", ".join(map(repr, policies))
+    raise InvalidInput(
+        f"`policy` must be {names} or a policy, got {policy!r}",
+        argument="policy",
+        remedy="pass one of these names, a function, or what train or load_policy returns",
+    )

@@ -1,0 +1,192 @@
+"""Functions of Python as policies and as features: the same merges as the compiled ones."""
+
+from __future__ import annotations
+
+import json
+import sys
+
+import numpy as np
+import pytest
+
+import napari_agglo as agglo
+from napari_agglo import InvalidInput, MeanPolicy, Session, agglomerate, region_graph, train
+from napari_agglo.features import FeatureBlock, FeatureMap, feature_blocks, feature_matrix
+from napari_agglo.policy import CallablePolicy, LearnedPolicy, as_policy, load_policy, policies
+
+
+def mean(graph):
+    """Score by the mean of the boundary cue."""
+    return graph.boundary_mean("boundary")
+
+
+@pytest.fixture(scope="module")
+def graph():
+    rng = np.random.default_rng(3)
+    labels = np.arange(1, 37).reshape(6, 6).repeat(3, 0).repeat(3, 1)
+    return region_graph(labels, {"boundary": rng.random(labels.shape).astype("f4")}, bins=4)
+
+
+@pytest.fixture(scope="module")
+def gold(graph):
+    return (graph.superpixels.image > 18) + 1
+
+
+def assert_same(tree, other):
+    for name in ("winners", "losers", "priorities"):
+        assert np.array_equal(getattr(tree, name), getattr(other, name))
+
+
+def test_a_function_merges_as_the_policy_that_it_repeats(graph, gold):
+    learned = train(graph, gold, strategy="flat", preset="minimal")
+    assert_same(agglomerate(graph, mean), agglomerate(graph, "mean"))
+    assert_same(agglomerate(graph, learned.score), agglomerate(graph, learned))
+    for options in ({"locked": [4]}, {"cannot_link": [(1, 36), (5, 6)]}):
+        assert_same(agglomerate(graph, mean, **options), agglomerate(graph, "mean", **options))
+
+
+def test_a_function_sees_statistics_of_regions_that_have_merged(graph):
+    seen = []
+
+    def largest(part):
+        seen.append(part)
+        assert part.n_regions == 2 * part.n_boundaries
+        sizes = part.sizes[part.edges]
+        assert (part.regions[1:, part.layout.border].min(axis=1) >= 0).all()
+        assert len(part.boundary_table()) == part.n_boundaries
+        return 1 / sizes.sum(axis=1)
+
+    tree = agglomerate(graph, largest)
+    assert tree.n_merges == 35
+    assert max(part.sizes.max() for part in seen) > graph.sizes.max()
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda graph: np.zeros(graph.n_boundaries + 1),
+        lambda graph: np.full(graph.n_boundaries, np.nan),
+        lambda graph: np.full(graph.n_boundaries, np.inf),
+        lambda graph: "low",
+        lambda graph: None,
+        "no_such_module:function",
+        "math:no_such_function",
+        3,
+    ],
+)
+def test_what_cannot_be_used_is_refused(graph, function):
+    with pytest.raises(InvalidInput) as refusal:
+        agglomerate(graph, function)
+    assert refusal.value.argument == "policy"
+    assert refusal.value.remedy is not None
+    assert_same(agglomerate(graph, mean), agglomerate(graph, "mean"))  # nothing stays behind
+
+
+def test_an_error_in_a_function_comes_through(graph):
+    calls = []
+
+    def fail(part):
+        calls.append(part)
+        if len(calls) > 3:
+            raise ZeroDivisionError("mine")
+        return np.zeros(part.n_boundaries)
+
+    with pytest.raises(ZeroDivisionError, match="mine"):
+        agglomerate(graph, fail)
+    assert len(calls) == 4, "not called again after it failed"
+
+
+def test_a_session_proofreads_by_a_function_and_imports_none(graph, tmp_path):
+    path, twin = tmp_path / "a.agglo", tmp_path / "b.agglo"
+    with Session.create(path, graph, mean) as one, Session.create(twin, graph) as other:
+        for session in (one, other):
+            session.threshold = 0.45
+            row = session.labels()[0]
+            far = int(np.flatnonzero(row != row[0])[0])
+            session.merge(int(row[0]), int(row[far]))
+            session.lock(int(np.unique(session.labels())[1]))
+            session.threshold = 0.55
+        assert np.array_equal(one.labels(), other.labels())
+        assert_same(one.tree, other.tree)
+    words = json.loads((path / "manifest.json").read_text())
+    assert f"{__name__}:mean" in json.dumps(words)
+    kept = sys.modules.pop(__name__, None)
+    try:
+        with pytest.raises(InvalidInput) as refusal:
+            Session.open(path)
+        assert __name__ not in sys.modules
+    finally:
+        if kept is not None:
+            sys.modules[__name__] = kept
+    assert refusal.value.argument == "policy"
+    assert refusal.value.remedy.value == f"{__name__}:mean"
+    with Session.open(path, policy=mean) as session, Session.open(twin) as other:
+        assert np.array_equal(session.labels(), other.labels())
+        session.undo()
+    for wrong in ("mean", lambda part: mean(part)):
+        with pytest.raises(InvalidInput) as refusal:
+            Session.open(path, policy=wrong)
+        assert refusal.value.argument == "policy"
+    with pytest.raises(InvalidInput) as refusal:
+        Session.open(twin, policy=mean)
+    assert refusal.value.argument == "policy"
+    assert not Session.recover(path).unmended
+
+
+def test_a_function_that_has_changed_is_noticed(graph, tmp_path):
+    def scores(part):
+        return mean(part) * factor
+
+    factor = 1.0
+    Session.create(tmp_path / "a.agglo", graph, scores).close()
+    factor = 0.5
+    with pytest.raises(InvalidInput) as refusal:
+        Session.open(tmp_path / "a.agglo", policy=scores)
+    assert "tree" in str(refusal.value)
+
+
+def test_names_of_policies():
+    assert policies.names()[:2] == ("mean", "random")
+    for name in policies.names():
+        policy = as_policy(name)
+        assert policy.name == name
+        assert policies[name].from_json(policy.to_json()) == policy
+    assert as_policy(MeanPolicy) == MeanPolicy()
+    assert as_policy(mean) == CallablePolicy(mean)
+    assert agglo.RandomPolicy(3).to_json() == {"kind": "random", "seed": 3}
+
+
+def test_a_feature_block_is_learned_from_and_stored_by_name(graph, gold, tmp_path):
+    def compute(part):
+        size = part.sizes[part.edges]
+        return np.stack([np.log2(size.max(axis=1)), part.contact_area()], axis=1)
+
+    if "own" not in feature_blocks:
+        feature_blocks.register("own", FeatureBlock("own", ("log_larger", "area"), compute))
+    features = FeatureMap("minimal+own", ("boundary",), 4)
+    plain = FeatureMap("minimal", ("boundary",), 4)
+    rows, without = feature_matrix(graph, features), feature_matrix(graph, plain)
+    assert features.names[-2:] == ("own/log_larger", "own/area")
+    assert np.array_equal(rows[:, :-2], without)
+    assert np.array_equal(rows[:, -2:], compute(graph).astype("f4"))
+    policy = train(graph, gold, epochs=1, preset="minimal+own", classifier="logistic")
+    tree = agglomerate(graph, policy)
+    assert_same(tree, agglomerate(graph, policy.score))
+    path = policy.save(tmp_path / "p.npz")
+    assert b"minimal+own" in np.load(path)["header"].tobytes()
+    assert_same(agglomerate(graph, load_policy(path)), tree)
+    with Session.create(tmp_path / "a.agglo", graph, policy) as session:
+        session.threshold = 0.5
+        assert session.labels().shape == gold.shape
+    with pytest.raises(InvalidInput) as refusal:
+        train(graph, gold, preset="minimal+no_such_block")
+    assert refusal.value.remedy is not None
+
+
+def test_a_feature_block_of_wrong_shape_is_refused(graph):
+    if "bad" not in feature_blocks:
+        feature_blocks.register("bad", FeatureBlock("bad", ("one",), lambda part: np.zeros(7)))
+    with pytest.raises(InvalidInput) as refusal:
+        feature_matrix(graph, FeatureMap("minimal+bad", ("boundary",), 4))
+    assert refusal.value.argument == "preset"
+    assert isinstance(as_policy("mean"), MeanPolicy)
+    assert not isinstance(as_policy("mean"), LearnedPolicy)

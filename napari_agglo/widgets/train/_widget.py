@@ -5,10 +5,17 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from qtpy.QtWidgets import QFileDialog, QHBoxLayout, QPushButton, QWidget
+from qtpy.QtWidgets import QComboBox, QFileDialog, QHBoxLayout, QPushButton, QWidget
 
 from napari_agglo.learning import train
-from napari_agglo.policy import MeanPolicy, load_policy, policy_record, save_policy
+from napari_agglo.policy import (
+    MeanPolicy,
+    as_policy,
+    load_policy,
+    policies,
+    policy_record,
+    save_policy,
+)
 from napari_agglo.widgets._forms import Form
 from napari_agglo.widgets._jobs import RunRow
 from napari_agglo.widgets._project import Project, Trained
@@ -32,7 +39,7 @@ _FILTER = "Agglo policy (*.npz)"
 
 
 class PolicyFiles(QWidget):
-    """Buttons that load and save a policy, or go back to the mean."""
+    """Load and save a policy, go back to the mean, or choose another of the registry."""
 
     def __init__(self, project: Project, trainer: Trainer) -> None:
         super().__init__()
@@ -45,16 +52,23 @@ class PolicyFiles(QWidget):
         self.load.clicked.connect(self._load)
         self.save.clicked.connect(self._save)
         self.mean.clicked.connect(self._mean)
+        self.named = QComboBox()
+        self.named.setObjectName("policy")
+        self.named.setPlaceholderText("Policy…")
+        self.named.setToolTip("Merge by a policy that needs no training")
+        self.named.addItems(list(policies))
+        self.named.textActivated.connect(self._choose)
         row = QHBoxLayout(self)
         row.setContentsMargins(0, 0, 0, 0)
-        for button in (self.load, self.save, self.mean):
-            row.addWidget(button)
+        for part in (self.load, self.save, self.mean, self.named):
+            row.addWidget(part)
 
     def follow(self) -> None:
         """Enable the buttons that can be used now."""
-        learned = policy_record(self._project.policy) is not None
-        self.save.setEnabled(learned)
-        self.mean.setEnabled(learned)
+        policy = self._project.policy
+        self.save.setEnabled(policy_record(policy) is not None)
+        self.mean.setEnabled(policy.name != MeanPolicy.name)
+        self.named.setCurrentIndex(self.named.findText(policy.name))
 
     def _load(self) -> None:
         path, _ = QFileDialog.getOpenFileName(self, "Load a policy", "", _FILTER)
@@ -75,6 +89,9 @@ class PolicyFiles(QWidget):
     def _mean(self) -> None:
         self._trainer.clear_errors()
         self._project.trained = Trained(MeanPolicy())
+
+    def _choose(self, name: str) -> None:
+        self._run("Making the policy", lambda: as_policy(name), self._take)
 
     def _run(self, title: str, work: Any, done: Any) -> None:
         self._project.jobs.start(FILES, title, lambda _: work(), done, tell_error)

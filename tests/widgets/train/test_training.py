@@ -179,6 +179,18 @@ def test_other_data_make_it_stale_but_usable(taught, project, dataset):
     assert taught.files.save.isEnabled()
 
 
+def test_a_policy_of_the_registry_is_chosen_by_name(taught, project):
+    assert taught.files.named.currentText() == "mean"
+    taught.files.named.textActivated.emit("random")
+    settle(project, 240)
+    assert project.policy.name == "random"
+    assert taught.files.named.currentText() == "random"
+    assert not taught.files.save.isEnabled()
+    assert TrainWidget.status(project) is Status.READY, "nothing was trained"
+    taught.files.mean.click()
+    assert taught.files.named.currentText() == "mean"
+
+
 def test_gold_that_teaches_nothing_is_said(taught, project, dataset):
     from napari.utils import notifications
 

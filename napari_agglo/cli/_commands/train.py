@@ -36,9 +36,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--preset",
-        choices=("em", "minimal", "natural"),
         default="em",
-        help="which features (default: em)",
+        metavar="em|minimal|natural[+BLOCK]",
+        help="features to learn from, and feature blocks of other packages (default: em)",
     )
     parser.add_argument(
         "--classifier",

@@ -75,3 +75,37 @@ def test_a_cut_method(outside):
     parts, labels = outside("-c", program).splitlines()
     assert parts == "[[1, 2, 3], [4, 5]]"
     assert len(set(eval(labels)[0])) == 2
+
+
+GRAPH = """
+import numpy as np, napari_agglo as agglo
+labels = np.arange(1, 26).reshape(5, 5).repeat(2, 0).repeat(2, 1)
+cue = np.random.default_rng(0).random(labels.shape)
+graph = agglo.region_graph(labels, cue, bins=4)
+"""
+
+
+def test_a_policy(outside):
+    program = GRAPH + (
+        'tree = agglo.agglomerate(graph, "cautious")\n'
+        'session = agglo.Session.create("c.agglo", graph, "cautious", tree=tree)\n'
+        "session.close()\n"
+        'print(agglo.Session.open("c.agglo").policy.step, tree.n_merges)\n'
+        'np.save("labels.npy", labels); np.save("cue.npy", cue)\n'
+    )
+    assert outside("-c", program) == "0.01 24\n"
+    segment = ("-m", "napari_agglo", "segment", "--superpixels", "labels.npy")
+    segment += ("--cues", "boundary=cue.npy", "-o", "out.npy", "--threshold", "0.5", "--policy")
+    for policy in ("cautious", "agglo_example.policies:by_area"):
+        outside(*segment, policy)
+        assert outside("-c", 'import numpy; print(numpy.load("out.npy").shape)') == "(10, 10)\n"
+
+
+def test_a_feature_block(outside):
+    program = GRAPH + (
+        "gold = (labels > 12) + 1\n"
+        'policy = agglo.train(graph, gold, strategy="flat", preset="minimal+sizes")\n'
+        'again = agglo.load_policy(policy.save("p.npz"))\n'
+        "print(again.features.names[-1], agglo.agglomerate(graph, again).n_merges)\n"
+    )
+    assert outside("-c", program) == "sizes/ratio 24\n"

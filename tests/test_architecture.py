@@ -159,7 +159,7 @@ NOT_YET = {
         "_contingency", "_cues", "_feature_map", "_mean", "_merge_tree", "_model", "hash_tables",
         "session",
     },
-    "single importer": {"session", "widgets"},
+    "single importer": {"session"},
     "repeated names": {"segment"},
 }  # fmt: skip
 

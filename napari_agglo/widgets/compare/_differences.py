@@ -1,5 +1,7 @@
 """Differences of two panels: an overlay in colours, and a list to fly along."""
 
+# In its own file: the overlay and list of differences, apart from the choice of panels.
+
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any

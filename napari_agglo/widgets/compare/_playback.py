@@ -1,5 +1,7 @@
 """Playback of the agglomerations side by side, and their export as a movie."""
 
+# In its own file: the player, apart from the choice of panels.
+
 from __future__ import annotations
 
 from enum import Enum

@@ -1,5 +1,7 @@
 """Preview of the superpixels of the plane in view."""
 
+# In its own file: it owns a layer of napari, and no field of the form.
+
 from __future__ import annotations
 
 import weakref

@@ -1,5 +1,7 @@
 """Volumes kept for training: the chosen one can be kept, and the next one opened."""
 
+# In its own file: one panel of the dock, which a user can name.
+
 from __future__ import annotations
 
 from qtpy.QtWidgets import (

@@ -1,5 +1,7 @@
 """From a dot of the breakdown to the place in the viewer."""
 
+# In its own file: computation without Qt.
+
 from __future__ import annotations
 
 from dataclasses import dataclass

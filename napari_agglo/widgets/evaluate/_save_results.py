@@ -1,5 +1,7 @@
 """Plots, numbers and a report as files."""
 
+# In its own file: files that a user saves, apart from what is shown.
+
 from __future__ import annotations
 
 from collections.abc import Callable

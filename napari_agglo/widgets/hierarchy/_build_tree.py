@@ -1,5 +1,7 @@
 """Build a hierarchy in a worker: superpixels and graph if there are none, merges, errors."""
 
+# In its own file: the work of a thread, without Qt.
+
 from __future__ import annotations
 
 from dataclasses import dataclass, replace

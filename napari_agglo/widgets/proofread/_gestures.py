@@ -1,5 +1,7 @@
 """Mouse and keys on the canvas, while a session is open; one for each viewer."""
 
+# In its own file: mouse and keys of the canvas, apart from the panels of the dock.
+
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator

@@ -1,5 +1,7 @@
 """The mode of the canvas: a line of text on it, the cursor, and a strip for the dock."""
 
+# In its own file: the mode of the canvas, apart from the panels of the dock.
+
 from __future__ import annotations
 
 from typing import Any

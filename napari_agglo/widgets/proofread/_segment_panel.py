@@ -1,5 +1,7 @@
 """The active segment: its id, size and marks, and what can be done to it."""
 
+# In its own file: one panel of the dock, which a user can name.
+
 from __future__ import annotations
 
 from collections.abc import Callable

@@ -1,5 +1,7 @@
 """The list of segments: sort, find, select, fly to, merge many."""
 
+# In its own file: one panel of the dock, which a user can name.
+
 from __future__ import annotations
 
 from collections.abc import Callable

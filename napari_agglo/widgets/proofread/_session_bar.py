@@ -1,5 +1,7 @@
 """Begin, open, copy and close a session, and say whether all is saved."""
 
+# In its own file: one panel of the dock, which a user can name.
+
 from __future__ import annotations
 
 from collections.abc import Callable

@@ -1,5 +1,7 @@
 """Summary of a training: a few sentences, and plots."""
 
+# In its own file: one panel of the dock, which a user can name.
+
 from __future__ import annotations
 
 from typing import Any

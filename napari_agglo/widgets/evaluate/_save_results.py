@@ -1,4 +1,4 @@
-"""Plots, numbers and a report as files."""
+"""Export of plots, numbers and a report."""
 
 # In its own file: files that a user saves, apart from what is shown.
 
@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
 from qtpy.QtWidgets import QFileDialog, QMenu, QPushButton, QWidget
@@ -17,6 +17,7 @@ from napari_agglo.errors import AggloError
 from napari_agglo.policy import policy_record
 from napari_agglo.report import examine, html_report
 from napari_agglo.volumes import replacing
+from napari_agglo.widgets._forms import Form, ask_form
 from napari_agglo.widgets._project import Project
 from napari_agglo.widgets._qt import tell, tell_error
 from napari_agglo.widgets.evaluate._error_curves import EDITED_SUFFIX, Curves, policy_name
@@ -29,7 +30,7 @@ REPORT = "report"  # the name of the job
 
 
 class Export(QPushButton):
-    """A button with a menu of what can be written."""
+    """A button with a menu of exports."""
 
     def __init__(
         self, project: Project, comparison: Comparison, curves: Curves, plots: dict[str, Any]
@@ -41,21 +42,48 @@ class Export(QPushButton):
         self.setText("Save")
         self.setToolTip("Save plots as pictures, numbers as tables, or all as an HTML report")
         menu = QMenu(self)
-        menu.addAction("Plots as PNG…").triggered.connect(lambda: self._ask_folder("png"))
-        menu.addAction("Plots as SVG…").triggered.connect(lambda: self._ask_folder("svg"))
+        menu.addAction("Plots…").triggered.connect(self.ask_plots)
         menu.addAction("Numbers as CSV…").triggered.connect(
             lambda: self._ask_file("Save numbers", "numbers.csv", "CSV (*.csv)", self.write_numbers)
         )
         menu.addAction("Curve as CSV…").triggered.connect(
             lambda: self._ask_file("Save curve", "curve.csv", "CSV (*.csv)", self.write_curve)
         )
-        menu.addAction("HTML report…").triggered.connect(
-            lambda: self._ask_file("Save report", "report.html", "HTML (*.html)", self.write_report)
-        )
+        menu.addAction("HTML report…").triggered.connect(self.ask_report)
         self.setMenu(menu)
 
-    def write_plots(self, folder: str, ending: str) -> None:
-        """Write each plot that shows something to a file of its name."""
+    def ask_plots(self) -> None:
+        """Ask for the folder and the format of the plots, and write them."""
+        table = {"folder": Annotated[Path, {"mode": "d"}]}
+        form = Form(self.write_plots, table=table)
+        form.show_values({"folder": Path.home()})
+        ask_form(self._window(), "Save plots", form, "Save", self.write_plots)
+
+    def ask_report(self) -> None:
+        """Ask for the file and the options of the report, and write it."""
+        form = Form(
+            self.write_report,
+            examine,
+            table={
+                "path": Annotated[Path, {"label": "File", "mode": "w", "filter": "*.html"}],
+                "worst": {"label": "Worst errors", "min": 0, "max": 100},
+                "boundaries": {"label": "compare boundaries too"},
+            },
+            without=("policy", "image", "threshold"),
+        )
+        form.show_values({"path": Path.home() / "report.html"})
+        ask_form(self._window(), "Save report", form, "Save", self.write_report)
+
+    def write_plots(self, folder: Path | str, ending: Literal["png", "svg"] = "png") -> None:
+        """Write each plot that shows something to a file of its name.
+
+        Parameters
+        ----------
+        folder : path-like
+            Folder of the pictures; one that exists.
+        ending : {"png", "svg"}
+            Format of the pictures. *png*: pixels. *svg*: lines, for print.
+        """
 
         def write(curve: pd.DataFrame) -> None:
             if self._edited.there:
@@ -80,12 +108,20 @@ class Export(QPushButton):
         """Write the errors at every threshold."""
         self._edited.ask_curve(lambda curve: _write_csv(curve, path, self._which()))
 
-    def write_report(self, path: str) -> None:
-        """Write the HTML report in a worker."""
-        if self._project.gold is not None:
-            self._edited.ask_tree(lambda tree: self._report(tree, path))
+    def write_report(self, path: Path | str, **options: Any) -> None:
+        """Write the HTML report in a worker.
 
-    def _report(self, tree: MergeTree, path: str) -> None:
+        Parameters
+        ----------
+        path : path-like
+            The file, NAME.html.
+        **options
+            Of `examine`.
+        """
+        if self._project.gold is not None:
+            self._edited.ask_tree(lambda tree: self._report(tree, Path(path), options))
+
+    def _report(self, tree: MergeTree, path: Path, options: dict[str, Any]) -> None:
         project, regions = self._project, self._project.regions
         dataset = None if regions is None else regions.dataset
         gold, at, which = project.gold, project.threshold, self._which()
@@ -104,15 +140,14 @@ class Export(QPushButton):
             found = examine(
                 tree, np.asarray(gold), policy=name, image=image,
                 backdrop=None if backdrop is None else np.asarray(backdrop),
-                threshold=at, spacing=spacing, progress=progress,
+                threshold=at, spacing=spacing, progress=progress, **options,
             )  # fmt: skip
             page = html_report(
                 [found], title=f"{image}: {name}", records=records, settings=settings
             )
-            target = Path(path)
-            with replacing(target) as temporary:
+            with replacing(path) as temporary:
                 temporary.write_text(page, encoding="utf-8")
-            return target
+            return path
 
         def told(file: Path) -> None:
             tell(f"Saved {file}{which}.")
@@ -121,11 +156,6 @@ class Export(QPushButton):
 
     def _which(self) -> str:
         return f", {self._edited.words}" if self._edited.there else ""
-
-    def _ask_folder(self, ending: str) -> None:
-        folder = QFileDialog.getExistingDirectory(self._window(), "Folder for the plots")
-        if folder:
-            self.write_plots(folder, ending)
 
     def _ask_file(self, title: str, name: str, kinds: str, write: Callable[[str], None]) -> None:
         path, _ = QFileDialog.getSaveFileName(self._window(), title, name, kinds)

@@ -96,7 +96,7 @@ def open_session(
             tell_error(error)
 
     if project.worker.busy:
-        warn("Wait until what runs in the open session is done, then open the other one.")
+        warn("Wait for the running task of the open session to finish, then open the other one.")
         return None
     return project.jobs.start(
         PROOFREAD, f"Opening {folder.name}", closing_if_late(project, work),

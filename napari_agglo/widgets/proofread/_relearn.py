@@ -11,6 +11,7 @@ from qtpy.QtWidgets import QWidget
 from napari_agglo._progress import ProgressCallback
 from napari_agglo.errors import InvalidInput
 from napari_agglo.session import Change, Session
+from napari_agglo.widgets._forms import Form
 from napari_agglo.widgets._jobs import RunRow
 from napari_agglo.widgets._qt import button, column, label, link, per_viewer, row, tell_error
 from napari_agglo.widgets._scene import Scene
@@ -32,12 +33,15 @@ class Relearn:
         self.deciding = False  # before and after are on the screen
         self.project.hierarchy_changed.connect(self._forget)
 
-    def learn(self) -> None:
-        """Refit the policy with the edits, merge anew, do the edits again, and show the change."""
+    def learn(self, **options: Any) -> None:
+        """Refit the policy with the edits, merge anew, do the edits again, and show the change.
+
+        The options are those of `Session.relearn`.
+        """
         project, session = self.project, self.project.session
         if session is None or not project.worker.settled:
             project.worker.message.emit(
-                "Start proofreading first, and let what runs come to its end."
+                "Start proofreading first, and wait for the running task to finish."
             )
             return
         volumes = self._volumes()
@@ -58,7 +62,7 @@ class Relearn:
                 (graph if graph is not None else dataset.graph(progress), gold)
                 for graph, dataset, gold in volumes
             ]
-            return live.relearn(made, progress=progress)
+            return live.relearn(made, progress=progress, **options)
 
         project.worker.edit(
             "Learning from your edits",
@@ -131,13 +135,23 @@ class RelearnPanel(QWidget):
             EDIT,
             "Learn from my edits",
             "Fit the policy again with your edits added, merge anew, and do the edits again",
-            relearn.learn,
+            lambda: relearn.learn(**self.options.values()),
+        )
+        self.options = Form(
+            Session.relearn,
+            table={
+                "strategy": {"automatic": "as before"},
+                "weight": {"label": "Weight of edits", "min": 1, "max": 1000},
+                "seed": {"min": 0, "max": 2**31 - 1},
+            },
+            first=(),
+            more="Options",
         )
         self.words = label("learned")
         self.keep = button("Keep", "Go on with what was learned", relearn.keep, "keep")
         undone = "Undo it: policy and segments are as they were"
         self.back = button("Go back", undone, relearn.go_back, "go back")
-        column(self, self.run, self.words, row(self.keep, self.back), top=8)
+        column(self, self.run, self.options, self.words, row(self.keep, self.back), top=8)
         link(self, relearn.changed, self.follow)
         self.follow()
 

@@ -6,16 +6,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Annotated
 
 from qtpy.QtCore import Qt
 from qtpy.QtWidgets import (
     QFileDialog,
-    QLabel,
-    QLineEdit,
-    QToolButton,
     QWidget,
 )
 
+from napari_agglo.session import Session
+from napari_agglo.widgets._forms import Form
 from napari_agglo.widgets._jobs import RunRow
 from napari_agglo.widgets._qt import button, column, label, link, row, tell_error
 from napari_agglo.widgets._steps import Status
@@ -38,15 +38,12 @@ class SessionBar(QWidget):
         self.proofreader = proofreader
         self.project = proofreader.project
         self._own_path = False  # whether the person has chosen where
-        self.path = QLineEdit()
+        tooltip = "The folder of the new session; every edit is saved there at once"
+        options = {"label": "Save in", "mode": "w", "filter": "*.agglo", "tooltip": tooltip}
+        self.form = Form(Session.create, only=("path",), table={"path": Annotated[Path, options]})
+        self.form.changed.connect(self._chosen)
+        self.path = self.form["path"].line_edit.native
         self.path.setObjectName("session path")
-        self.path.setToolTip("The folder of the new session; every edit is saved there at once")
-        self.path.textEdited.connect(self._chosen)
-        self.browse = QToolButton()
-        self.browse.setText("…")
-        self.browse.setToolTip("Choose where the new session goes")
-        self.browse.clicked.connect(self._browse)
-        self.where = QLabel("Save in")
         self.run = RunRow(
             self.project, PROOFREAD, "Start proofreading",
             "Make a session of the hierarchy, with its threshold", self._create,
@@ -57,8 +54,7 @@ class SessionBar(QWidget):
         self.saved = label("saved")
         self.saved.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self._trouble = ""
-        place = row(self.where, self.path, self.browse)
-        column(self, self.saved, place, self.run, row(self.open, self.copy, self.close_))
+        column(self, self.saved, self.form, self.run, row(self.open, self.copy, self.close_))
         link(self, self.project.worker.trouble, self._on_trouble)
         link(self, self.project.hierarchy_changed, self._forget)
 
@@ -66,9 +62,8 @@ class SessionBar(QWidget):
         """Follow the project."""
         session = self.project.session
         running = status is Status.RUNNING
-        for part in (self.where, self.path, self.browse):
-            part.setVisible(session is None)
-            part.setEnabled(not running)
+        self.form.setVisible(session is None)
+        self.form.setEnabled(not running)
         self.run.setVisible(session is None or running)
         self.run.set_ready(
             status is not Status.EMPTY, "Build a hierarchy first, in step 3, or open a session"
@@ -80,7 +75,7 @@ class SessionBar(QWidget):
         if not self._own_path and session is None and not running:
             regions = self.project.regions
             name = "session" if regions is None else regions.dataset.name
-            self.path.setText(str(free_path(name)))
+            self.form.show_values({"path": free_path(name)})
             self.path.setCursorPosition(len(self.path.text()))
         self._show_saved()
 
@@ -110,13 +105,7 @@ class SessionBar(QWidget):
         self._own_path = True
 
     def _create(self) -> None:
-        self._guarded(lambda: create_session(self._viewer, Path(self.path.text())))
-
-    def _browse(self) -> None:
-        chosen = self._ask_new("New session", self.path.text())
-        if chosen:
-            self._own_path = True
-            self.path.setText(chosen)
+        self._guarded(lambda: create_session(self._viewer, **self.form.values()))
 
     def _open(self) -> None:
         chosen = QFileDialog.getExistingDirectory(
@@ -140,7 +129,9 @@ class SessionBar(QWidget):
 
     def _close(self) -> None:
         if self.project.worker.busy:
-            self.project.worker.message.emit("Wait until what runs is done, then close.")
+            self.project.worker.message.emit(
+                "Wait for the running task to finish, then close the session."
+            )
             return
         self._guarded(self.proofreader.close_session)
 

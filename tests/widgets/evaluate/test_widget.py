@@ -9,12 +9,13 @@ import pandas as pd
 import pytest
 from qtpy.QtCore import Qt
 from qtpy.QtTest import QTest
-from qtpy.QtWidgets import QFileDialog
+from qtpy.QtWidgets import QDialog, QFileDialog, QPushButton
 from widgets.plots.mouse import Mouse
 from windows import settle, show
 
 import napari_agglo as agglo
 from napari_agglo.evaluate import breakdown, metrics, minimum, state_at, vi_curve
+from napari_agglo.widgets._forms import Form
 from napari_agglo.widgets._napari import camera
 from napari_agglo.widgets._project import Built, Trained
 from napari_agglo.widgets._qt import per_viewer, theme_colours
@@ -220,12 +221,25 @@ def edited(compared, project, tmp_path):
     return compared
 
 
-def save(step, entry, monkeypatch, path):
+def fill_in(step, **values):
+    """Fill in the form that is open, and save."""
+    dialog = step.window().findChild(QDialog, "agglo form")
+    form = dialog.findChild(Form)
+    for name, value in values.items():
+        form[name].value = value
+    dialog.findChild(QPushButton, "Save").click()
+    QTest.qWait(10)
+
+
+def save(step, entry, monkeypatch, path, **values):
     """Choose an entry of the menu, and a place."""
     monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_, **__: (str(path), ""))
-    monkeypatch.setattr(QFileDialog, "getExistingDirectory", lambda *_, **__: str(path))
     (action,) = [one for one in step.export.menu().actions() if one.text() == entry]
     action.trigger()
+    if entry == "Plots…":
+        fill_in(step, folder=path, **values)
+    if entry == "HTML report…":
+        fill_in(step, path=path, **values)
     while True:  # one job after the other
         settle(step.project)
         QTest.qWait(10)
@@ -265,7 +279,7 @@ def test_plots_of_a_session_have_a_curve_with_its_edits(edited, project, tmp_pat
     curves = edited.curves
     assert list(curves.split._curves) == ["mean"]
     (tmp_path / "plots").mkdir()
-    save(edited, "Plots as SVG…", monkeypatch, tmp_path / "plots")
+    save(edited, "Plots…", monkeypatch, tmp_path / "plots", ending="svg")
     assert len(list((tmp_path / "plots").iterdir())) == 3
     assert list(curves.split._curves) == ["mean", "mean, edited"]
     assert "A curve with the edits" in edited.summary.text()
@@ -320,18 +334,13 @@ def test_a_theme_is_followed(compared, viewer):
 
 
 def test_save_plots_numbers_and_report(compared, project, tmp_path, monkeypatch, notices):
-    monkeypatch.setattr(QFileDialog, "getExistingDirectory", lambda *_, **__: str(tmp_path))
-    actions = {action.text(): action for action in compared.export.menu().actions()}
-    actions["Plots as PNG…"].trigger()
-    actions["Plots as SVG…"].trigger()
+    save(compared, "Plots…", monkeypatch, tmp_path)
+    save(compared, "Plots…", monkeypatch, tmp_path, ending="svg")
     assert sorted(path.suffix for path in tmp_path.iterdir()) == [".png"] * 3 + [".svg"] * 3
     for entry, name in (
         ("Numbers as CSV…", "n.csv"), ("Curve as CSV…", "c.csv"), ("HTML report…", "r.html")
     ):  # fmt: skip
-        path = str(tmp_path / name)
-        monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_, p=path, **__: (p, ""))
-        actions[entry].trigger()
-        settle(project)
+        save(compared, entry, monkeypatch, tmp_path / name)
     assert "vi," in (tmp_path / "n.csv").read_text()
     assert len((tmp_path / "c.csv").read_text().splitlines()) == len(project.curve) + 1
     assert (tmp_path / "r.html").read_text().startswith("<!doctype html>")

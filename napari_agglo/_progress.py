@@ -12,6 +12,8 @@ from dataclasses import dataclass
 
 from napari_agglo.errors import InvalidInput
 
+_GRAIN = 1000  # steps of a bar that several stages share
+
 
 @dataclass(frozen=True)
 class Progress:
@@ -23,15 +25,31 @@ class Progress:
 
     @property
     def fraction(self) -> float:
-        """Share of the work done, 0 to 1; an empty job is a finished one."""
+        """Share of the stage that is done, 0 to 1; an empty job is a finished one."""
         return self.done / self.total if self.total else 1.0
+
+    @property
+    def whole(self) -> float:
+        """Share of the whole work that is done, 0 to 1."""
+        return self.fraction
+
+    def part(self, begin: float, end: float, stage: str = "") -> Progress:
+        """Return this state as a part, from `begin` to `end`, of a longer work.
+
+        Examples
+        --------
+        >>> Progress("graph", 1, 2).part(0.2, 0.6)
+        Progress(stage='graph', done=400, total=1000)
+        """
+        share = begin + (end - begin) * min(max(self.whole, 0.0), 1.0)
+        return Progress(stage or self.stage, round(_GRAIN * share), _GRAIN)
 
 
 ProgressCallback = Callable[[Progress], object]
 
 
 def report(progress: ProgressCallback | None, stage: str, done: int, total: int) -> None:
-    """Tell `progress`, if there is one; it may raise `Cancelled`."""
+    """Call `progress`, if there is one; it may raise `Cancelled`."""
     if progress is not None:
         check_progress(progress)
         progress(Progress(stage, done, total))
@@ -47,6 +65,35 @@ def check_progress(progress: object) -> None:
         )
 
 
+def part_of(
+    progress: ProgressCallback | None, begin: float, end: float, stage: str = ""
+) -> ProgressCallback | None:
+    """Return a callback for a part, from `begin` to `end`, of a longer work.
+
+    Its bar never goes back, though each stage of the part begins at 0.
+
+    Examples
+    --------
+    >>> states = []
+    >>> second_half = part_of(states.append, 0.5, 1.0)
+    >>> second_half(Progress("graph", 1, 2))
+    >>> second_half(Progress("merges", 0, 9))
+    >>> [(state.stage, state.whole) for state in states]
+    [('graph', 0.75), ('merges', 0.75)]
+    """
+    if progress is None:
+        return None
+    latest = 0
+
+    def tell(inner: Progress) -> None:
+        nonlocal latest
+        state = inner.part(begin, end, stage)
+        latest = max(latest, state.done)
+        progress(Progress(state.stage, latest, state.total))
+
+    return tell
+
+
 @dataclass(frozen=True)
 class TrainingProgress(Progress):
     """State of a training: `done` of `total` steps of a `stage` of an `epoch`."""
@@ -56,39 +103,7 @@ class TrainingProgress(Progress):
     share: float  # of the whole training, 0 to 1
     seconds_left: float | None  # an estimate, once there is one
 
-
-# Progress over many steps, from the progress within each.
-
-
-_GRAIN = 1000  # parts of a step
-
-
-class Watch:
-    """Progress over all steps, from the progress within each."""
-
-    def __init__(self, progress: ProgressCallback | None, steps: int) -> None:
-        self.progress = progress
-        self.total = steps * _GRAIN
-        self.steps_done = 0
-        self.latest = 0
-
-    def part(self, stage: str, start: float, width: float) -> ProgressCallback | None:
-        """Return a callback for a part of the present step; it never goes back."""
-        progress = self.progress
-        if progress is None:
-            return None
-
-        def tell(inner: Progress) -> None:
-            share = getattr(inner, "share", inner.fraction)
-            done = int(_GRAIN * (self.steps_done + start + width * min(share, 1.0)))
-            self.latest = max(self.latest, done)
-            progress(Progress(stage, self.latest, self.total))
-
-        return tell
-
-    def step(self) -> None:
-        self.steps_done += 1
-
-    def finish(self) -> None:
-        if self.progress is not None:
-            self.progress(Progress("done", self.total, self.total))
+    @property
+    def whole(self) -> float:
+        """Share of the whole training that is done, 0 to 1."""
+        return self.share

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from napari_agglo._progress import ProgressCallback, Watch, report
+from napari_agglo._progress import Progress, ProgressCallback, part_of, report
 from napari_agglo.agglomeration import agglomerate
 from napari_agglo.errors import InvalidInput, check_choice
 from napari_agglo.evaluate._best import best_point
@@ -295,8 +295,13 @@ def cross_validate(
         )
     chosen = _chosen({"agglo": {}, "flat": {}, "mean": None} if policies is None else policies)
     n, learning = len(named), sum(isinstance(one, dict) for one in chosen.values())
-    watch = Watch(progress, learning * n * n + (len(chosen) - learning) * n)
-    look = watch.part("best of each volume", 0.0, 0.0)
+    steps, done = learning * n * n + (len(chosen) - learning) * n, 0
+
+    def part(stage: str, begin: float, end: float) -> ProgressCallback | None:
+        """Return the callback of a part of the present step."""
+        return part_of(progress, (done + begin) / steps, (done + end) / steps, stage)
+
+    look = part("best of each volume", 0.0, 0.0)
     best = pd.DataFrame(
         [best_point(*one, ignore_labels=ignore_labels, progress=look) for one in named.values()],
         index=pd.Index(list(named), name="volume"),
@@ -306,13 +311,12 @@ def cross_validate(
     trained: dict[tuple[str, Any], LearnedPolicy] = {}
 
     def test(name: str, policy: Any, learned_from: Any, on: Any) -> None:
+        nonlocal done
         graph, gold = named[on]
         stage = f"test {name} on volume {on}"
-        tree = agglomerate(graph, policy, seed=seed, progress=watch.part(stage, 0.0, 0.5))
-        curve = vi_curve(
-            tree, gold, ignore_labels=ignore_labels, progress=watch.part(stage, 0.5, 0.5)
-        )
-        watch.step()
+        tree = agglomerate(graph, policy, seed=seed, progress=part(stage, 0.0, 0.5))
+        curve = vi_curve(tree, gold, ignore_labels=ignore_labels, progress=part(stage, 0.5, 1.0))
+        done += 1
         curves[name, learned_from, on] = curve
         rows.append({"policy": name, "train": learned_from, "test": on} | _row(curve))
         rows[-1]["vi_best"] = best.loc[on, "vi"]
@@ -325,14 +329,15 @@ def cross_validate(
         for learned_from in named:
             stage = f"train {name} on volume {learned_from}"
             policy = train(
-                *named[learned_from], **{"seed": seed, **how}, progress=watch.part(stage, 0.0, 1.0)
+                *named[learned_from], **{"seed": seed, **how}, progress=part(stage, 0.0, 1.0)
             )
-            watch.step()
+            done += 1
             trained[name, learned_from] = policy
             for on in named:
                 if on != learned_from:
                     test(name, policy, learned_from, on)
-    watch.finish()
+    if progress is not None:
+        progress(Progress("done", 1, 1).part(0.0, 1.0))
     table = pd.DataFrame(rows)
     table["train"] = pd.Series([row["train"] for row in rows], dtype=object)
     return CrossValidation(table, curves, best, trained)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from napari_agglo._progress import ProgressCallback, report
+from napari_agglo._progress import ProgressCallback, part_of, report
 from napari_agglo.agglomeration import MergeTree
 from napari_agglo.errors import InvalidInput, is_number
 from napari_agglo.evaluate._bipartite import match_most, near_pairs
@@ -269,14 +269,15 @@ def boundary_curve(
         image = tree.superpixels.image
         golds = dense_golds(gold, image, "the superpixels of the tree")
         cuts = _spread(tree) if thresholds is None else _ascending(thresholds)
-        watch = _within(progress, 0, len(cuts))
+        begin = part_of(progress, 0.0, 0.0, "boundaries")
         matchers = [
-            Matcher(filled(one.image, fill), image, tolerance, spacing, watch) for one in golds
+            Matcher(filled(one.image, fill), image, tolerance, spacing, begin) for one in golds
         ]
         for done, threshold in enumerate(cuts):
             report(progress, "boundaries", done, len(cuts))
-            labels, watch = tree.lut(threshold)[image], _within(progress, done, len(cuts))
-            rows.append({"threshold": threshold} | match_all(matchers, labels, watch).row())
+            part = part_of(progress, done / len(cuts), (done + 1) / len(cuts), "boundaries")
+            labels = tree.lut(threshold)[image]
+            rows.append({"threshold": threshold} | match_all(matchers, labels, part).row())
     else:
         if not isinstance(tree, Mapping) or thresholds is not None:
             raise InvalidInput(
@@ -290,7 +291,7 @@ def boundary_curve(
             report(progress, "boundaries", done, len(cuts))
             scores = boundary_scores(
                 tree[threshold], gold, tolerance=tolerance, fill=fill, spacing=spacing,
-                progress=_within(progress, done, len(cuts)),
+                progress=part_of(progress, done / len(cuts), (done + 1) / len(cuts), "boundaries"),
             )  # fmt: skip
             rows.append({"threshold": threshold} | scores)
     report(progress, "boundaries", len(cuts), len(cuts))
@@ -313,13 +314,6 @@ def average_precision(curve: pd.DataFrame) -> float:
     best = curve.groupby("recall")["precision"].max().sort_index()
     recall, precision = best.index.to_numpy(), best.to_numpy()
     return float((np.diff(recall) * (precision[1:] + precision[:-1])).sum() / 2)
-
-
-def _within(progress: ProgressCallback | None, done: int, total: int) -> ProgressCallback | None:
-    """Return a callback for work within one state, which reports progress over all states."""
-    if progress is None:
-        return None
-    return lambda inner: report(progress, "boundaries", done, total)
 
 
 def _spread(tree: MergeTree) -> list[float]:

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from napari_agglo._progress import ProgressCallback, report
+from napari_agglo._progress import ProgressCallback, part_of, report
 from napari_agglo.errors import InvalidInput, SetOption
 from napari_agglo.superpixels._dissolve import dissolve_small
 from napari_agglo.superpixels._watershed import (
@@ -426,13 +426,8 @@ def _segment_planes(task: _Task, progress: ProgressCallback | None) -> None:
     step = max(1, _BLOCK // math.prod(task.values.shape[1:]))
     first = 1
     for start in range(0, planes, step):
-        tick = _planes_done(progress, start, planes)
+        end = min(start + step, planes)
+        part = part_of(progress, start / planes, end / planes, "segmenting planes")
+        tick = partial(report, part)
         first += task.run(slice(start, start + step), first, tick)
     report(progress, "segmenting planes", planes, planes)
-
-
-def _planes_done(progress: ProgressCallback | None, done: int, planes: int) -> Tick:
-    def tick(_stage: str, _done: int, _total: int) -> None:
-        report(progress, "segmenting planes", done, planes)
-
-    return tick

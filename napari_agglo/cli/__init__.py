@@ -1,4 +1,4 @@
-"""The command line: file to file, for those without a screen."""
+"""The command line: file to file, without a screen."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["main"]
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit status.
 
-    Exit status: 0 done; 2 what the user can mend; 1 a fault of ours; 130 interrupted.
+    Exit status: 0 done; 2 an error that the user can mend; 1 a fault of ours; 130 interrupted.
 
     Parameters
     ----------
@@ -33,6 +33,6 @@ def main(argv: Sequence[str] | None = None) -> int:
 
         return run(argv)
     except KeyboardInterrupt as stop:
-        said = str(stop) or "interrupted; nothing was left half written"
-        print(f"napari-agglo: {said}", file=sys.stderr)
+        message = str(stop) or "interrupted; nothing was left half written"
+        print(f"napari-agglo: {message}", file=sys.stderr)
         return 130

@@ -1,4 +1,4 @@
-"""Arguments that several commands share, and how their text is read."""
+"""Arguments that several commands share, and the types that read their text."""
 
 from __future__ import annotations
 
@@ -7,89 +7,84 @@ import math
 import os
 import re
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
 
 from napari_agglo.errors import InvalidInput
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from napari_agglo.volumes import Volume
-
-
-# Gold standards on the command line: one, or several of one image.
-
-
-_SAID = "0 is not annotated; several of one image: errors are means over them"
+Range = tuple[float, float]
+_GOLD = "0 is not annotated; several of one image: errors are means over them"
 
 
 def add_gold(parser: argparse.ArgumentParser) -> None:
     """Add ``--gold``, which takes several files and may come again; a session may have its own."""
-    parser.add_argument("--gold", nargs="+", action="extend", metavar="FILE", help=_SAID)
+    parser.add_argument("--gold", nargs="+", action="extend", metavar="FILE", help=_GOLD)
 
 
 def add_gold_once_each(parser: argparse.ArgumentParser) -> None:
-    """Add ``--gold`` where a file may follow that is none: it takes one, and may come again."""
+    """Add ``--gold`` beside a positional file: it takes one file, and may come again."""
     parser.add_argument(
-        "--gold",
-        required=True,
-        action="append",
-        metavar="FILE",
-        help=f"{_SAID} (--gold A --gold B)",
-    )
+        "--gold", required=True, action="append", metavar="FILE",
+        help=f"{_GOLD} (--gold A --gold B)",
+    )  # fmt: skip
 
 
-def gold_options(given: Sequence[str]) -> dict[str, str]:
-    """Return each gold standard by what a message calls it.
+def add_json(parser: argparse.ArgumentParser, what: str = "the result") -> None:
+    """Add ``--json``."""
+    parser.add_argument("--json", action="store_true", help=f"print {what} as JSON")
+
+
+def add_verbosity(parser: argparse.ArgumentParser) -> None:
+    """Add ``-q`` and ``-v``."""
+    level = parser.add_mutually_exclusive_group()
+    level.add_argument(
+        "-q", "--quiet", dest="verbosity", action="store_const", const=-1, default=0,
+        help="print errors and the numbers asked for, nothing else",
+    )  # fmt: skip
+    level.add_argument(
+        "-v", "--verbose", dest="verbosity", action="store_const", const=1,
+        help="print a line for each stage",
+    )  # fmt: skip
+
+
+def gold_files(files: Sequence[str] | None) -> dict[str, str]:
+    """Return gold standards by their names in the library.
 
     Examples
     --------
-    >>> gold_options(["a.tif", "b.tif"])
-    {'--gold': 'a.tif', '--gold 2': 'b.tif'}
-    """
-    return {f"--gold {k}" if k > 1 else "--gold": file for k, file in enumerate(given, start=1)}
-
-
-def gold_names(files: Mapping[str, str]) -> dict[str, str]:
-    """Return what the library calls each gold standard, and its file, in order.
-
-    Examples
-    --------
-    >>> gold_names({"--superpixels": "s.tif", "--gold": "a.tif", "--gold 2": "b.tif"})
+    >>> gold_files(["a.tif", "b.tif"])
     {'gold': 'a.tif', 'gold[1]': 'b.tif'}
     """
-    golds = [file for option, file in files.items() if option.partition(" ")[0] == "--gold"]
-    return {f"gold[{k}]" if k else "gold": file for k, file in enumerate(golds)}
+    return {f"gold[{k}]" if k else "gold": file for k, file in enumerate(files or [])}
 
 
-def load_golds(
-    volumes: Mapping[str, Volume], names: Mapping[str, str], like: str
-) -> list[NDArray[Any]]:
-    """Return gold standards that something can be compared with.
+def graph_files(superpixels: str, cues: Sequence[tuple[str, str]]) -> dict[str, str]:
+    """Return superpixels and cues by their names in the library, each name once.
 
-    Parameters
-    ----------
-    volumes : mapping of str to Volume
-        What is open, by what the library calls it.
-    names : mapping
-        As of `gold_names`.
-    like : str
-        Which of the volumes they must have the shape of.
+    Examples
+    --------
+    >>> graph_files("s.tif", [("boundary", "b.tif")])
+    {'superpixels': 's.tif', "cues['boundary']": 'b.tif'}
     """
-    from napari_agglo.volumes import check_labels, check_same_shape
-
-    golds = []
-    for name in names:
-        check_same_shape(volumes[name], volumes[like], name, like)
-        golds.append(check_labels(volumes[name], name))
-        if not golds[-1].any():
+    files = {"superpixels": superpixels}
+    for name, path in cues:
+        if (taken := files.setdefault(f"cues[{name!r}]", path)) != path:
             raise InvalidInput(
-                f"`{name}` is 0 everywhere, which is not annotated: nothing to compare"
+                f"--cues has two images called {name!r} ({taken} and {path})",
+                argument="cues",
+                remedy="name them, e.g. boundary=A mitochondria=B",
             )
-    return golds
+    return files
 
 
-Range = tuple[float, float]
+def cue_names(files: Mapping[str, str]) -> list[str]:
+    """Return the names of the cues among files by their names in the library.
+
+    Examples
+    --------
+    >>> cue_names({"superpixels": "s.tif", "cues['mito']": "m.tif"})
+    ['mito']
+    """
+    return [name[6:-2] for name in files if name.startswith("cues[")]
 
 
 def spacing(text: str) -> tuple[float, ...]:
@@ -210,7 +205,7 @@ def add_nan(parser: argparse.ArgumentParser) -> None:
 
 
 def add_threshold(parser: argparse.ArgumentParser, what: str, otherwise: str | None = None) -> None:
-    """Add ``--threshold``; if the command itself says what it is `otherwise`, it is None then."""
+    """Add ``--threshold``; with `otherwise`, its default is None and the command chooses."""
     parser.add_argument(
         "--threshold",
         type=threshold,
@@ -220,16 +215,22 @@ def add_threshold(parser: argparse.ArgumentParser, what: str, otherwise: str | N
     )
 
 
-def add_graph(parser: argparse.ArgumentParser, *, required: bool = True) -> None:
-    """Add what turns superpixels and cues into a region graph; a session may stand for it."""
+def add_graph(
+    parser: argparse.ArgumentParser,
+    *,
+    required: bool = True,
+    action: type[argparse.Action] | None = None,
+) -> None:
+    """Add the options of a region graph; where a session may replace them none is required."""
     parser.add_argument(
-        "--superpixels", required=required, metavar="FILE", help="label image; 0 is no region"
-    )
+        "--superpixels", required=required, action=action or "store", metavar="FILE",
+        help="label image; 0 is no region",
+    )  # fmt: skip
     parser.add_argument(
         "--cues",
         required=required,
         nargs="+",
-        action="extend",
+        action=action or "extend",
         type=named_file,
         metavar="NAME=FILE",
         help="evidence images of the same shape; one without a name is the boundary",
@@ -254,7 +255,7 @@ def add_graph(parser: argparse.ArgumentParser, *, required: bool = True) -> None
 
 
 def add_pipeline(parser: argparse.ArgumentParser, *, required: bool = True) -> None:
-    """Add what turns superpixels and cues into a merge tree; a session may stand for it."""
+    """Add the options of one merge tree; where a session may replace them none is required."""
     add_graph(parser, required=required)
     parser.add_argument(
         "--policy",
@@ -263,13 +264,47 @@ def add_pipeline(parser: argparse.ArgumentParser, *, required: bool = True) -> N
         help="what merges first: a policy that `napari-agglo train` wrote, one that needs no "
         "training, or a function of Python (default: mean)",
     )
+    _add_seed(parser)
+
+
+def add_policies(parser: argparse.ArgumentParser, text: str) -> None:
+    """Add ``--policy`` that may be given again, and ``--seed``."""
+    parser.add_argument(
+        "--policy",
+        nargs="+",
+        action="extend",
+        metavar="POLICY.npz|mean|random|MODULE:FUNCTION",
+        help=f"{text} (default: mean)",
+    )
+    _add_seed(parser)
+
+
+def _add_seed(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--seed", type=int, default=0, metavar="N", help="seed of the random policy (default: 0)"
     )
 
 
+def policy_names(given: Sequence[str]) -> dict[str, str]:
+    """Return a name for each policy: that of its file, or with its folder where names are alike.
+
+    Examples
+    --------
+    >>> policy_names(["mean", "a/flat.npz"])
+    {'mean': 'mean', 'flat': 'a/flat.npz'}
+    >>> list(policy_names(["a/p.npz", "b/p.npz"]))
+    ['a/p.npz', 'b/p.npz']
+    """
+    stems = [Path(one).stem if one.endswith(".npz") else one for one in given]
+    names = [one if stems.count(stem) > 1 else stem for one, stem in zip(given, stems, strict=True)]
+    for name in names:
+        if names.count(name) > 1:
+            raise InvalidInput(f"--policy {name} is given twice; give each once")
+    return dict(zip(names, given, strict=True))
+
+
 def check_policy(policy: str) -> str:
-    """Return the policy's name, or say which there are."""
+    """Return the text of ``--policy`` if it names a policy: a file, or one of the library."""
     from napari_agglo.policy import policies
 
     if policy.endswith(".npz") or ":" in policy or policy in policies:
@@ -282,21 +317,8 @@ def check_policy(policy: str) -> str:
     )  # fmt: skip
 
 
-def cue_files(pairs: Sequence[tuple[str, str]]) -> dict[str, str]:
-    """Return the cues by name, each name once."""
-    files: dict[str, str] = {}
-    for name, path in pairs:
-        if name in files:
-            raise InvalidInput(
-                f"--cues has two images called {name!r} ({files[name]} and {path}); "
-                "name them, e.g. boundary=A mitochondria=B"
-            )
-        files[name] = path
-    return files
-
-
 def cue_ranges(
-    pairs: Sequence[tuple[str | None, Range]], cues: Mapping[str, object]
+    pairs: Sequence[tuple[str | None, Range]], cues: Sequence[str]
 ) -> dict[str, Range] | None:
     """Return the declared ranges by cue; a range without a name holds for those not named."""
     ranges = {}
@@ -306,5 +328,7 @@ def cue_ranges(
             ranges[name] = declared[-1]
     for named, _ in pairs:
         if named is not None and named not in cues:
-            raise InvalidInput(f"--range names {named!r}, but the cues are {', '.join(cues)}")
+            raise InvalidInput(
+                f"--range names {named!r}, but the cues are {', '.join(cues)}", argument="ranges"
+            )
     return ranges or None

@@ -6,9 +6,11 @@ import glob
 import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 from napari_agglo.cli._files import check_folder_output
-from napari_agglo.cli._messages import SomeFailed, describe, say
+from napari_agglo.cli._messages import SomeFailed
+from napari_agglo.cli._terminal import Console
 from napari_agglo.errors import InvalidInput
 
 SUFFIXES = (
@@ -20,59 +22,67 @@ HELP = (
 )
 
 
-def partners(inputs: Mapping[str, str]) -> dict[str, dict[str, str]]:
+def partners(console: Console, inputs: Mapping[str, str]) -> dict[str, dict[str, str]]:
     """Pair up the images of several folders or patterns by their names.
 
     Parameters
     ----------
+    console : Console
+        Names the inputs.
     inputs : mapping of str to str
-        What each holds, as a message would call it, and a folder or a pattern.
+        Name in the library to a folder or a pattern.
 
     Returns
     -------
     dict
-        Name to (what it is to path), in alphabetical order. The name is that of the file without
-        suffix, or what the ``*`` of a pattern stands for.
+        Name of the image to (name in the library to path), in alphabetical order. The name is that
+        of the file without suffix, or the text in place of the ``*`` of a pattern.
     """
-    listings = {what: _images(what, text) for what, text in inputs.items()}
+    listings = {name: _images(console.option(name), text) for name, text in inputs.items()}
     everything = set().union(*listings.values())
     lacking = [
-        f"{what} {inputs[what]} has no {_some(everything - listing.keys())}"
-        for what, listing in listings.items()
+        f"{console.option(name)} {inputs[name]} has no {_some(everything - listing.keys())}"
+        for name, listing in listings.items()
         if everything - listing.keys()
     ]
     if lacking:
         raise InvalidInput(f"with --each the names must agree: {'; '.join(lacking)}")
     return {
-        name: {what: listing[name] for what, listing in listings.items()}
-        for name in sorted(everything)
+        image: {name: listing[image] for name, listing in listings.items()}
+        for image in sorted(everything)
     }
 
 
 def check_each(
+    console: Console,
     images: Mapping[str, Mapping[str, str]],
     inputs: Mapping[str, str],
-    outputs: Mapping[str, tuple[str, str]],
+    outputs: Mapping[str, tuple[str | None, str]],
 ) -> None:
-    """Refuse, before the work, what would replace an input.
+    """Refuse an output folder whose files would replace an input.
 
     Parameters
     ----------
+    console : Console
+        Names the inputs.
     images : mapping
-        As `partners` gives them.
+        As `partners` returns them.
     inputs : mapping of str to str
         As `partners` takes them.
     outputs : mapping of str to (str, str)
-        Option to (folder, suffix of the files in it).
+        Option to (folder, suffix of the files in it); a folder None is no output.
     """
     sources = {Path(f).resolve(): f for files in images.values() for f in files.values()}
     taken: dict[Path, str] = {}
     for option, (folder, suffix) in outputs.items():
+        if folder is None:
+            continue
         check_folder_output(option, folder)
-        for what, text in inputs.items():
+        for name, text in inputs.items():
             if Path(text).resolve() == Path(folder).resolve():
                 raise InvalidInput(
-                    f"{option} {folder} is the folder that {what} is read from; choose another"
+                    f"{option} {folder} is the folder that {console.option(name)} is read from; "
+                    "choose another"
                 )
         for name in images:
             path = (Path(folder) / f"{name}{suffix}").resolve()
@@ -86,52 +96,64 @@ def check_each(
             taken[path] = option
 
 
-def for_each(
-    images: Mapping[str, dict[str, str]], work: Callable[[str, dict[str, str]], str | None]
-) -> None:
-    """Do `work` for each image and print what it returns; go on after a failure, and end with it.
+Result = tuple[str, dict[str, Any]]
 
-    What is done stays done: `work` leaves its files whole.
+
+def for_each(
+    console: Console,
+    images: Mapping[str, dict[str, str]],
+    work: Callable[[str, dict[str, str]], Result | None],
+) -> None:
+    """Call `work` for each image and print its results; go on after a failure, and end with it.
+
+    Results are printed one by one, or with ``--json`` as one object at the end. `work` leaves its
+    files whole, so that finished images are kept whatever happens to the rest.
     """
     failed: dict[str, int] = {}
-    done = 0
-    for name, files in images.items():
-        try:
-            said = work(name, files)
-        except KeyboardInterrupt:
-            raise KeyboardInterrupt(f"interrupted; {done} of {len(images)} done and kept") from None
-        except Exception as error:
-            message, failed[name] = describe(error, {})
-            say(message if name in message else f"{name}: {message}")
-            continue
-        done += 1
-        if said is not None:
-            print(said, flush=True)
+    done: dict[str, Result | None] = {}
+    try:
+        for name, files in images.items():
+            try:
+                done[name] = work(name, files)
+            except KeyboardInterrupt:
+                raise KeyboardInterrupt(
+                    f"interrupted; {len(done)} of {len(images)} done and kept"
+                ) from None
+            except Exception as error:
+                failed[name] = console.fail(error, name)
+                continue
+            if (result := done[name]) is not None and not console.as_json:
+                console.result(*result)
+    finally:
+        reports = {name: result[1] for name, result in done.items() if result is not None}
+        if console.as_json and reports:
+            console.result("", {"images": reports})
     if failed:
         raise SomeFailed(
-            f"{done} of {len(images)} done; failed: {', '.join(failed)}", min(failed.values())
+            f"{len(done)} of {len(images)} done; failed: {', '.join(failed)}",
+            min(failed.values()),
         )
 
 
-def _images(what: str, text: str) -> dict[str, str]:
+def _images(option: str, text: str) -> dict[str, str]:
     folder = Path(text)
     if folder.is_dir():
         files = [f for f in folder.iterdir() if f.suffix.lower() in SUFFIXES and f.name[0] != "."]
         named = [(_stem(f), str(f)) for f in files]
     elif "*" in text:
-        named = _matching(what, text)
+        named = _matching(option, text)
     else:
         raise InvalidInput(
-            f"{what} {text}: with --each this must be a folder of images, or a pattern such as "
+            f"{option} {text}: with --each this must be a folder of images, or a pattern such as "
             '"maps/*.tif" in quotes'
         )
     if not named:
-        raise InvalidInput(f"{what} {text}: no image there ({', '.join(SUFFIXES)})")
+        raise InvalidInput(f"{option} {text}: no image there ({', '.join(SUFFIXES)})")
     images: dict[str, str] = {}
     for name, path in sorted(named):
         if name in images:
             raise InvalidInput(
-                f"{what} {text}: {images[name]} and {path} have one name; name one kind by a "
+                f"{option} {text}: {images[name]} and {path} have one name; name one kind by a "
                 f'pattern, e.g. "{Path(path).with_stem("*")}"'
             )
         images[name] = path
@@ -142,10 +164,10 @@ def _stem(path: Path) -> str:
     return re.sub(r"\.ome$", "", path.stem, flags=re.IGNORECASE)
 
 
-def _matching(what: str, text: str) -> list[tuple[str, str]]:
-    """Return (what the star stands for, PATH:KEY) of the files that a pattern matches."""
+def _matching(option: str, text: str) -> list[tuple[str, str]]:
+    """Return (text in place of the star, PATH:KEY) of the files that match a pattern."""
     if text.count("*") != 1:
-        raise InvalidInput(f"{what} {text}: a pattern must have one *, for the image's name")
+        raise InvalidInput(f"{option} {text}: a pattern must have one *, for the image's name")
     keyed = re.fullmatch(r"(.*\*[^:]*)(:.*)?", text, re.DOTALL)
     pattern, key = (keyed[1], keyed[2] or "") if keyed else (text, "")
     before, after = map(re.escape, Path(pattern).as_posix().split("*"))

@@ -1,4 +1,4 @@
-"""Open the files of a command, on one grid."""
+"""Files of a command: inputs on one grid, and outputs that are checked before the work."""
 
 from __future__ import annotations
 
@@ -11,22 +11,72 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from numpy.typing import NDArray
-
-from napari_agglo.cli._words import command_words
+from napari_agglo.cli._terminal import Console
 from napari_agglo.errors import InvalidInput
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from napari_agglo.volumes import Volume
 
+_LABEL_SUFFIXES = (".tif", ".tiff", ".zarr", ".h5", ".hdf5", ".npz", ".npy", ".png")
+_PLOT_SUFFIXES = (".png", ".svg", ".pdf")
+_ZARR_MARKS = ("zarr.json", ".zarray", ".zgroup")
 
-# Write an image or a cue as TIFF, with its spacing where other programs look for it.
+
+@dataclass(frozen=True)
+class Inputs:
+    """Open files by their names in the library, and the spacing that they share, if known."""
+
+    volumes: Mapping[str, Volume]
+    spacing: tuple[float, ...] | None
+
+
+def open_inputs(
+    console: Console, files: Mapping[str, str], spacing: tuple[float, ...] | None
+) -> Inputs:
+    """Open files that must agree on their spacing, unless one is given, which then holds for all.
+
+    Parameters
+    ----------
+    console : Console
+        Learns the files, for its messages.
+    files : mapping of str to str
+        Name in the library, such as ``cues['boundary']``, to file.
+    spacing : tuple of float, optional
+        As given on the command line.
+    """
+    from napari_agglo.volumes import check_same_spacing, check_spacing, open_volume
+
+    console.files |= files
+    volumes = {name: open_volume(file) for name, file in files.items()}
+    if spacing is not None:
+        for name, volume in volumes.items():
+            volumes[name] = replace(volume, spacing=check_spacing(spacing, volume.ndim))
+    return Inputs(volumes, check_same_spacing(volumes))
+
+
+def load_golds(volumes: Mapping[str, Any], like: Any, like_name: str) -> list[NDArray[Any]]:
+    """Return the gold standards among `volumes` as arrays, all of the shape of `like`."""
+    from napari_agglo.volumes import check_labels, check_same_shape
+
+    golds = []
+    for name, volume in volumes.items():
+        if name.partition("[")[0] == "gold":
+            check_same_shape(volume, like, name, like_name)
+            golds.append(check_labels(volume, name))
+            if not golds[-1].any():
+                raise InvalidInput(
+                    f"`{name}` is 0 everywhere, which is not annotated: nothing to compare",
+                    argument=name,
+                )
+    return golds
 
 
 def write_tiff(path: Path, image: NDArray[Any], spacing: Sequence[float] | None) -> None:
-    """Write a compressed OME-TIFF; an axis beyond those of `spacing` is that of colours.
+    """Write a compressed OME-TIFF with its spacing; an axis more than `spacing` has is colours.
 
-    Where the spacing is not known, a plain TIFF, which does not pretend to know.
+    Where the spacing is not known, write a plain TIFF, which states none.
     """
     import tifffile
 
@@ -49,17 +99,13 @@ def write_tiff(path: Path, image: NDArray[Any], spacing: Sequence[float] | None)
     )
 
 
-# Open an image in grey or in colours: the one input of a command that may have channels.
-
-
-def open_image(file: str) -> tuple[Volume, bool]:
+def open_image(console: Console, file: str, name: str = "image") -> tuple[Volume, bool]:
     """Return an image and whether it is in colours: red, green and blue along a last axis."""
-    from dataclasses import replace
-
     import numpy as np
 
     from napari_agglo.volumes import open_volume
 
+    console.files[name] = file
     try:
         return open_volume(file), False
     except InvalidInput:
@@ -76,16 +122,8 @@ def open_image(file: str) -> tuple[Volume, bool]:
         raise
 
 
-# What is to be written: checked before the work, and never in place of an input.
-
-
-_LABEL_SUFFIXES = (".tif", ".tiff", ".zarr", ".h5", ".hdf5", ".npz", ".npy", ".png")
-_PLOT_SUFFIXES = (".png", ".svg", ".pdf")
-_ZARR_MARKS = ("zarr.json", ".zarray", ".zgroup")
-
-
 def place(text: str) -> tuple[Path, str | None]:
-    """Split PATH:KEY and follow links: what is at the path need not exist.
+    """Split PATH:KEY and follow links; the path need not exist.
 
     Examples
     --------
@@ -102,7 +140,7 @@ def place(text: str) -> tuple[Path, str | None]:
     return Path(text).resolve(), None
 
 
-def check_label_output(text: str, *, ndim: int | None = None) -> None:
+def check_label_output(text: str) -> None:
     """Refuse a name that labels cannot be written to, before the work and not after it."""
     path, key = place(text)
     hdf5 = path.suffix.lower() in (".h5", ".hdf5")
@@ -113,8 +151,6 @@ def check_label_output(text: str, *, ndim: int | None = None) -> None:
         )
     if key == "":
         raise InvalidInput(f"-o {text}: there is no KEY after the colon; give one or drop it")
-    if path.suffix.lower() == ".png" and ndim is not None and ndim != 2:
-        raise InvalidInput(f"-o {text}: PNG holds a 2-D image, not one of {ndim} axes; write .tif")
     zarr = path.suffix.lower() == ".zarr" and any((path / mark).is_file() for mark in _ZARR_MARKS)
     if not zarr:
         _refuse_folder("-o", text, path)
@@ -124,6 +160,12 @@ def check_label_output(text: str, *, ndim: int | None = None) -> None:
         if not h5py.is_hdf5(path):
             raise InvalidInput(f"-o {text}: {path.name} is there and is no HDF5 file")
     _check_parent("-o", text, path)
+
+
+def check_axes(text: str, ndim: int) -> None:
+    """Refuse PNG for an image that is not 2-D."""
+    if ndim != 2 and place(text)[0].suffix.lower() == ".png":
+        raise InvalidInput(f"-o {text}: PNG holds a 2-D image, not one of {ndim} axes; write .tif")
 
 
 def check_table_output(option: str, text: str) -> None:
@@ -169,41 +211,51 @@ def _check_parent(option: str, text: str, path: Path) -> None:
         )
 
 
-def refuse_clash(outputs: Mapping[str, str], inputs: Mapping[str, str]) -> None:
+def refuse_clash(
+    console: Console, outputs: Mapping[str, str | None], inputs: Mapping[str, str]
+) -> None:
     """Refuse an output that would replace an input, or another output.
 
     Parameters
     ----------
-    outputs, inputs : mapping of str to str
-        The option that names each, and its text.
+    console : Console
+        Names the inputs.
+    outputs : mapping of str to str
+        Option to its text; None is no output.
+    inputs : mapping of str to str
+        Name in the library to file.
     """
-    seen: dict[Path, str] = {}
+    taken: dict[Path, str] = {}
     for option, text in outputs.items():
+        if text is None:
+            continue
         path, key = place(text)
-        if path in seen:
-            raise InvalidInput(f"{option} {text} is also {seen[path]}; give each a file of its own")
-        seen[path] = option
-        for what, given in inputs.items():
-            if _would_replace(path, key, given):
+        if path in taken:
+            raise InvalidInput(
+                f"{option} {text} is also {taken[path]}; give each a file of its own"
+            )
+        taken[path] = option
+        for name, file in inputs.items():
+            if _would_replace(path, key, file):
                 raise InvalidInput(
-                    f"{option} {text} would replace {what} {given}, which is read; "
+                    f"{option} {text} would replace {console.option(name)} {file}, which is read; "
                     "choose another name"
                 )
 
 
-def _would_replace(path: Path, key: str | None, given: str) -> bool:
-    source, source_key = place(given)
-    if any(Path(member).resolve() == path for member in glob.glob(given)):
+def _would_replace(path: Path, key: str | None, file: str) -> bool:
+    source, source_key = place(file)
+    if any(Path(member).resolve() == path for member in glob.glob(file)):
         return True
     if source != path:  # a folder that is read, or one that holds what is read
         return source in path.parents or path in source.parents
     if key is None or not source.is_file():
         return True
-    # Another dataset of one HDF5 file may be written. Which one is read if no KEY says it?
+    # Another dataset of one HDF5 file may be written; without a KEY, ask which one is read.
     if source_key is None:
         from napari_agglo.volumes import open_volume
 
-        source_key = open_volume(given).name.partition(":")[2]
+        source_key = open_volume(file).name.partition(":")[2]
     return key.strip("/") == re.sub(r"(,\w+=\d+)+$", "", source_key).strip("/")
 
 
@@ -221,32 +273,3 @@ def output_folder(path: str | Path) -> Iterator[Path]:
     _check_parent("-o", str(path), final.resolve())
     with filling(final) as temporary:
         yield temporary
-
-
-@dataclass(frozen=True)
-class Inputs:
-    """Open files, by what the library calls them, and the spacing that they share, if known."""
-
-    files: Mapping[str, str]
-    volumes: Mapping[str, Volume]
-    spacing: tuple[float, ...] | None
-
-
-def open_inputs(files: Mapping[str, str], spacing: tuple[float, ...] | None) -> Inputs:
-    """Open files that must agree on their spacing, unless one is given, which then holds for all.
-
-    Parameters
-    ----------
-    files : mapping of str to str
-        What the library calls each input, and its file.
-    spacing : tuple of float, optional
-        As given on the command line.
-    """
-    from napari_agglo.volumes import check_same_spacing, check_spacing, open_volume
-
-    with command_words(files):
-        volumes = {name: open_volume(file) for name, file in files.items()}
-        if spacing is not None:
-            for name, volume in volumes.items():
-                volumes[name] = replace(volume, spacing=check_spacing(spacing, volume.ndim))
-        return Inputs(files, volumes, check_same_spacing(volumes))

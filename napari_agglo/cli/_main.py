@@ -1,4 +1,4 @@
-"""The `napari-agglo` command: pick the subcommand, and say in one line what went wrong."""
+"""The `napari-agglo` command: build the parser, run the subcommand, print one line on failure."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from napari_agglo._version import __version__
+from napari_agglo.cli._arguments import add_verbosity
 from napari_agglo.cli._commands import (
+    completion,
     cue,
     curve,
     demo,
@@ -21,22 +23,26 @@ from napari_agglo.cli._commands import (
     report,
     sample,
     segment,
+    session,
     train,
 )
-from napari_agglo.cli._messages import describe, say
+from napari_agglo.cli._terminal import Console
 from napari_agglo.errors import InvalidInput
 
-_COMMANDS = (
-    demo, sample, cue, oversegment, train, segment, evaluate, curve, report, movie,
-    export,
+COMMANDS = (
+    demo, sample, cue, oversegment, train, segment, evaluate, curve, report, movie, session, export,
+    completion,
 )  # fmt: skip
+# Arguments of the library that have another name on the command line.
+_RENAMED = {"ranges": "range", "value_range": "range", "path": "output"}
 
 
-class _Parser(argparse.ArgumentParser):
+class Parser(argparse.ArgumentParser):
     """A parser whose complaint is one line, like every other message of the command."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
-        super().__init__(*arguments, **options)
+        # An option is never abbreviated: a new one must not change what an old script means.
+        super().__init__(*arguments, **{**options, "allow_abbrev": False})
         # so that in `--spacing -1,1` the value is not taken for an option
         self._negative_number_matcher = re.compile(r"-(\d|\.\d|inf|nan)", re.IGNORECASE)
 
@@ -47,25 +53,27 @@ class _Parser(argparse.ArgumentParser):
 def run(argv: Sequence[str] | None) -> int:
     """Run the command line and return its exit status; an interrupt passes through."""
     words = sys.argv[1:] if argv is None else list(argv)
+    console = Console()
     try:
         arguments = _parse(words)
-        arguments.run(arguments)
+        console = Console(
+            _options(arguments.parser), arguments.verbosity, getattr(arguments, "json", False)
+        )
+        arguments.run(arguments, console)
         sys.stdout.flush()
     except SystemExit as stop:  # --help and --version
         return int(stop.code or 0)
-    except BrokenPipeError:  # whoever read our output has seen enough, e.g. `| head`
+    except BrokenPipeError:  # the reader of our output has seen enough, e.g. `| head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except Exception as error:
-        message, status = describe(error, {})
-        say(message)
-        return status
+        return console.fail(error)
     return 0
 
 
 def _parse(words: Sequence[str]) -> argparse.Namespace:
     try:
-        arguments, rest = _parser().parse_known_args(words)
+        arguments, rest = make_parser().parse_known_args(words)
         if rest:
             quoted = "; a pattern must be in quotes" if "--each" in words else ""
             arguments.parser.error(f"unrecognized arguments: {' '.join(rest)}{quoted}")
@@ -75,24 +83,35 @@ def _parse(words: Sequence[str]) -> argparse.Namespace:
     return arguments
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = _Parser(
+def _options(parser: argparse.ArgumentParser) -> dict[str, str]:
+    """Return each argument of the library, and the option of this command that sets it."""
+    options = {}
+    for action in parser._actions:
+        name = "-o" if action.dest == "output" else (action.option_strings or [""])[-1]
+        options[action.dest] = name or str(action.metavar)
+    renamed = {name: options[own] for name, own in _RENAMED.items() if own in options}
+    return {**options, **renamed, "source": "FILE"}
+
+
+def make_parser() -> Parser:
+    """Return the parser of all commands."""
+    parser = Parser(
         prog="napari-agglo",
-        allow_abbrev=False,  # so that a new option never changes what an old script means
         description="Segment n-D images by hierarchical agglomeration, file to file.",
         epilog="A FILE is PATH or PATH:KEY (HDF5 dataset, Zarr array, npz member), or a folder of "
         "images, which is read as a stack. Output files are replaced if they exist.",
     )
     parser.add_argument("--version", action="version", version=f"napari-agglo {__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for module in _COMMANDS:
+    for module in COMMANDS:
         command = commands.add_parser(
             module.NAME,
-            allow_abbrev=False,
             help=module.SUMMARY,
             description=f"{module.DESCRIPTION}\n\nexample:\n  {module.EXAMPLE}",
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
         module.add_arguments(command)
+        if module is not session:  # its own commands have these options
+            add_verbosity(command)
         command.set_defaults(run=module.run, parser=command)
     return parser

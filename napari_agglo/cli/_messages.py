@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import sys
 from collections.abc import Mapping
 from typing import Any
 
@@ -34,20 +33,20 @@ class SomeFailed(AggloError):
         self.status = status
 
 
-def describe(error: Exception, names: Names) -> tuple[str, int]:
+def describe(error: Exception, files: Names, options: Names) -> tuple[str, int]:
     """Return the message of an error, and 2 if the user can mend it, 1 if it is a fault of ours.
 
     Parameters
     ----------
     error : Exception
         Any error of a command.
-    names : mapping of str to str
-        Argument of the library to the file or the option that it stands for.
+    files, options : mapping of str to str
+        Argument of the library to the file that it is, and to the option that sets it.
     """
     if isinstance(error, SomeFailed):
         return str(error), error.status
     if isinstance(error, InvalidInput):
-        return render(error, names), 2
+        return render(error, files, options), 2
     if isinstance(error, OSError) and error.strerror:
         where = f": {error.filename}" if error.filename else ""
         return f"{error.strerror}{where}; check the path and its permissions", 2
@@ -64,12 +63,7 @@ def describe(error: Exception, names: Names) -> tuple[str, int]:
     )
 
 
-def say(message: str) -> None:
-    """Print one line to stderr."""
-    print(f"napari-agglo: {' '.join(message.split())}", file=sys.stderr, flush=True)
-
-
-def render(error: InvalidInput, names: Names) -> str:
+def render(error: InvalidInput, files: Names, options: Names) -> str:
     """Return the sentence of an error with files and options in place of arguments.
 
     Examples
@@ -79,25 +73,44 @@ def render(error: InvalidInput, names: Names) -> str:
     ...     argument="cues['boundary']",
     ...     remedy=SetOption("ranges", (0, 255), "boundary"),
     ... )
-    >>> render(error, {"cues['boundary']": "b.tif", "ranges": "--range"})
+    >>> render(error, {"cues['boundary']": "b.tif"}, {"ranges": "--range"})
     'b.tif is uint8, whose range is not known; add --range boundary=0:255.'
     """
-    file = names.get(error.argument or "", "FILE")
-    known = [one for one in alternatives(error.remedy) if _is_available(one, names)]
-    remedy = OneOf(tuple(Advice(_render_remedy(one, names, file)) for one in known))
-    text = sentence(error.problem, remedy if known else None)
+    names = {**options, **files}
+    file = files.get(error.argument or "", "FILE")
+    # A remedy that is no option of this command is left out where there is another.
+    single = [
+        one
+        for one in alternatives(error.remedy)
+        if not isinstance(one, SetOption) or one.option in options
+    ]
+    remedy = OneOf(tuple(Advice(_render_remedy(one, options, file)) for one in single))
+    text = sentence(error.problem, remedy if single else None)
     return re.sub(r"`([^`]+)`", lambda name: names.get(name[1], name[0]), text)
 
 
-def _is_available(remedy: Remedy, names: Names) -> bool:
-    return not isinstance(remedy, SetOption) or remedy.option in names
+def option_of(argument: str, options: Names) -> str:
+    """Return the option that gives an argument.
+
+    Examples
+    --------
+    >>> options = {"cues": "--cues", "gold": "--gold"}
+    >>> [option_of(name, options) for name in ("cues['mito']", "gold", "gold[1]")]
+    ['--cues mito', '--gold', '--gold 2']
+    """
+    cue = re.fullmatch(r"cues\['(.+)'\]", argument)
+    if cue:
+        return f"{options['cues']} {cue[1]}"
+    item = re.fullmatch(r"(\w+)\[(\d+)\]", argument)
+    if item:
+        return f"{options[item[1]]} {int(item[2]) + 1}"
+    return options.get(argument, argument)
 
 
-def _render_remedy(remedy: Remedy, names: Names, file: str) -> str:
+def _render_remedy(remedy: Remedy, options: Names, file: str) -> str:
     match remedy:
         case SetOption(option, value, key, when):
-            text = _option(names[option], value, key)
-            return f"add {text} {when}".rstrip()
+            return f"add {_typed(options[option], value, key)} {when}".rstrip()
         case PickIndex(axes):
             keyed = ":" in file and not os.path.exists(file)
             picks = ",".join(f"{axis}=0" for axis in axes)
@@ -110,7 +123,7 @@ def _render_remedy(remedy: Remedy, names: Names, file: str) -> str:
     return str(remedy)
 
 
-def _option(option: str, value: Any, key: str) -> str:
+def _typed(option: str, value: Any, key: str) -> str:
     """Return an option as one would type it."""
     if value is True:
         return option

@@ -1,44 +1,211 @@
-"""From files to a merge tree, as `segment` and `curve` need it."""
+"""The source of a command: the superpixels, cues and gold of an image, in files or a session."""
 
 from __future__ import annotations
 
 import argparse
 import math
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
-from napari_agglo.cli._arguments import check_policy, cue_ranges
-from napari_agglo.cli._words import command_words
-from napari_agglo.errors import InvalidInput
+from napari_agglo.cli._arguments import (
+    check_policy,
+    cue_names,
+    cue_ranges,
+    gold_files,
+    graph_files,
+    policy_names,
+)
+from napari_agglo.cli._files import load_golds, open_inputs
+from napari_agglo.cli._terminal import Console
+from napari_agglo.errors import InvalidInput, SetOption
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from napari_agglo._progress import ProgressCallback
     from napari_agglo.agglomeration import MergeTree
-    from napari_agglo.cli._files import Inputs
     from napari_agglo.graph import RegionGraph
     from napari_agglo.policy import LearnedPolicy
     from napari_agglo.session import Session
 
-
-# A session in place of superpixels and cues: its hierarchy with all edits.
-
-
 BEFORE, WITH = "before edits", "with edits"
-_OWN = ("cues", "range", "nan", "spacing", "dams", "policy", "seed")
+# Options that do not go with a session, which has its own cues and policy.
+_NOT_OF_SESSIONS = ("cues", "range", "nan", "spacing", "dams", "policy", "seed")
 
 
-def add_session(parser: argparse.ArgumentParser, what: str) -> None:
-    """Add ``SESSION``, which may be left out, and let what it replaces be left out too."""
+class Source(Protocol):
+    """Superpixels, hierarchies and gold standards of one image."""
+
+    @property
+    def spacing(self) -> tuple[float, ...] | None:
+        """Distance between voxels along each axis, if known."""
+
+    @property
+    def ndim(self) -> int:
+        """Number of axes of the image."""
+
+    @property
+    def has_gold(self) -> bool:
+        """Whether there is a gold standard."""
+
+    @property
+    def records(self) -> Mapping[str, dict[str, Any]]:
+        """The training record of each learned policy, after `trees`."""
+
+    def graph(self, progress: ProgressCallback | None) -> RegionGraph:
+        """Return a region graph of the superpixels."""
+
+    def trees(self, progress: ProgressCallback | None) -> dict[str, MergeTree]:
+        """Return the hierarchies by name: one a policy, or those before and with edits."""
+
+    def golds(self) -> list[NDArray[Any]]:
+        """Return the gold standards; without one, raise."""
+
+
+class FileSource:
+    """An image in files, agglomerated by policies."""
+
+    def __init__(
+        self,
+        arguments: argparse.Namespace,
+        console: Console,
+        files: Mapping[str, str],
+        policies: Mapping[str, str],
+    ) -> None:
+        self._arguments = arguments
+        self._policies = policies
+        self._cues = cue_names(files)
+        needed = {n: f for n, f in files.items() if n.partition("[")[0] in _ON_ONE_GRID}
+        inputs = open_inputs(console, needed, arguments.spacing)
+        self.volumes = inputs.volumes
+        self.spacing = inputs.spacing
+        self.ndim = inputs.volumes["superpixels"].ndim
+        self.has_gold = "gold" in files
+        self.records: dict[str, dict[str, Any]] = {}
+        self._graphs: dict[tuple[Any, ...], RegionGraph] = {}
+
+    def graph(
+        self,
+        progress: ProgressCallback | None,
+        cues: list[str] | None = None,
+        bins: int | None = None,
+    ) -> RegionGraph:
+        """Return the graph with histograms of so many bins, or means only; built once for each."""
+        from napari_agglo.graph import region_graph
+
+        cues = self._cues if cues is None else cues
+        if (*cues, bins) in self._graphs:
+            return self._graphs[*cues, bins]
+        evidence = {name: self.volumes[f"cues[{name!r}]"] for name in cues}
+        self._refuse_swapped(evidence)
+        graph = region_graph(
+            self.volumes["superpixels"],
+            evidence,
+            spacing=self._arguments.spacing,
+            ranges=cue_ranges(self._arguments.range, cues),
+            statistics="mean" if bins is None else "all",
+            bins=bins or 25,
+            dams=self._arguments.dams,
+            nan=self._arguments.nan,
+            progress=progress,
+        )
+        if graph.n_regions == 0:
+            raise InvalidInput(
+                "`superpixels` holds no region: all its voxels are 0",
+                argument="superpixels",
+                remedy="make superpixels with napari-agglo oversegment",
+            )
+        self._graphs[*cues, bins] = graph
+        return graph
+
+    def trees(self, progress: ProgressCallback | None) -> dict[str, MergeTree]:
+        """Agglomerate by each policy, on as few graphs as they need."""
+        from napari_agglo.agglomeration import agglomerate
+        from napari_agglo.policy import policy_record
+
+        trees = {}
+        for name, text in self._policies.items():
+            policy, cues, bins = read_policy(text, self._cues)
+            graph = self.graph(progress, cues, bins)
+            trees[name] = agglomerate(graph, policy, seed=self._arguments.seed, progress=progress)
+            if (record := policy_record(policy)) is not None:
+                self.records[name] = record
+        return trees
+
+    def golds(self) -> list[NDArray[Any]]:
+        """Return the gold standards as arrays of the shape of the superpixels."""
+        return load_golds(self.volumes, self.volumes["superpixels"], "superpixels")
+
+    def _refuse_swapped(self, cues: Mapping[str, Any]) -> None:
+        labels = self.volumes["superpixels"]
+        for name, cue in cues.items():
+            if labels.dtype.kind == "f" and cue.dtype.kind in "iu":
+                raise InvalidInput(
+                    f"`superpixels` holds {labels.dtype} and `cues[{name!r}]` {cue.dtype}: "
+                    "--superpixels, which are integers, and --cues seem to be swapped",
+                    argument="superpixels",
+                )
+
+
+_ON_ONE_GRID = ("superpixels", "cues", "gold")
+
+
+class SessionSource:
+    """A session: its hierarchy with all edits, and the one before them if `before`."""
+
+    def __init__(
+        self, session: Session, console: Console, files: Mapping[str, str], before: bool
+    ) -> None:
+        self.session = session
+        self._console = console
+        self._gold_files = {n: f for n, f in files.items() if n.partition("[")[0] == "gold"}
+        self._before = before
+        self.spacing = session.graph.spacing
+        self.ndim = session.graph.superpixels.image.ndim
+        self.has_gold = bool(self._gold_files) or session.gold is not None
+        self.records: dict[str, dict[str, Any]] = {}
+
+    def graph(self, progress: ProgressCallback | None) -> RegionGraph:
+        """Return the graph of the session, with the superpixels that edits have cut."""
+        return self.session.graph
+
+    def trees(self, progress: ProgressCallback | None) -> dict[str, MergeTree]:
+        """Return the hierarchies of the same superpixels, before edits and with them."""
+        from napari_agglo.compare import refined
+        from napari_agglo.policy import policy_record
+
+        if (record := policy_record(self.session.policy)) is not None:
+            self.records[self.session.path.stem] = record
+        self.session.look(progress, threshold=math.inf)
+        edited = self.session.tree
+        if not self._before:
+            return {WITH: edited}
+        return {BEFORE: refined(self.session.unedited_tree, edited.superpixels), WITH: edited}
+
+    def golds(self) -> list[NDArray[Any]]:
+        """Return the gold standards of the command, or that of the session if it names none."""
+        if self._gold_files:
+            volumes = open_inputs(self._console, self._gold_files, None).volumes
+            return load_golds(volumes, self.session.graph.superpixels.image, "superpixels")
+        if self.session.gold is None:
+            raise InvalidInput(
+                f"{self.session.path} has no gold standard of its own",
+                argument="gold",
+                remedy=SetOption("gold"),
+            )
+        return [self.session.gold]
+
+
+def add_session(parser: argparse.ArgumentParser, text: str) -> None:
+    """Add ``SESSION``, which may be left out."""
     parser.add_argument(
         "session",
         nargs="?",
         metavar="SESSION",
-        help=f"folder NAME.agglo, in place of --superpixels and --cues: {what}; --superpixels is "
+        help=f"folder NAME.agglo, in place of --superpixels and --cues: {text}; --superpixels is "
         "then needed only if they are no longer where the session looks for them",
     )
 
@@ -55,190 +222,140 @@ def is_session(text: str) -> bool:
     return path.suffix == ".agglo" or (path / "manifest.json").is_file()
 
 
-def given_session(arguments: argparse.Namespace, *needed: str) -> str | None:
-    """Return the session, if one is given; refuse what does not go with it, or what is lacking.
+def input_files(arguments: argparse.Namespace, *needed: str) -> dict[str, str]:
+    """Return the files that a command reads, by their names in the library.
 
     Parameters
     ----------
     arguments : Namespace
         As parsed.
     *needed : str
-        What is required besides if there is no session, such as ``--gold``.
+        Options that are required, besides superpixels and cues, where there is no session.
     """
-    text: str | None = arguments.session
-    error = arguments.parser.error
-    if text is None:
+    if arguments.session is None:
         required = ("--superpixels", "--cues", *needed)
         missing = [name for name in required if not getattr(arguments, name[2:])]
         if missing:
-            error(
+            arguments.parser.error(
                 f"the following arguments are required: {', '.join(missing)}, or a session, "
                 "NAME.agglo, in their place"
             )
-        return None
+        files = graph_files(arguments.superpixels, arguments.cues)
+    else:
+        _check_session(arguments)
+        files = {"session": arguments.session}
+    gold = getattr(arguments, "gold", None)
+    files |= gold_files([gold] if isinstance(gold, str) else gold)
+    if getattr(arguments, "image", None):
+        files["image"] = arguments.image
+    return files
+
+
+def _check_session(arguments: argparse.Namespace) -> None:
+    """Refuse a path that is no session, and options that do not go with one."""
+    text, each = arguments.session, getattr(arguments, "each", False)
     if not is_session(text):
         if arguments.superpixels or arguments.cues:
-            quoted = "; a pattern must be in quotes" if getattr(arguments, "each", False) else ""
-            error(f"unrecognized arguments: {text}{quoted}")
+            quoted = "; a pattern must be in quotes" if each else ""
+            arguments.parser.error(f"unrecognized arguments: {text}{quoted}")
         raise InvalidInput(
-            f"{text} is no session, which is a folder NAME.agglo; for images give --superpixels "
-            "and --cues"
+            f"{text} is no session, which is a folder NAME.agglo",
+            argument="session",
+            remedy="for images give --superpixels and --cues",
         )
-    if getattr(arguments, "each", False):
+    if each:
         raise InvalidInput("--each is for folders of images; give sessions one by one")
-    for name in _OWN:
+    for name in _NOT_OF_SESSIONS:
         if getattr(arguments, name, None) != arguments.parser.get_default(name):
             raise InvalidInput(
-                f"--{name} does not go with a session, which has its own cues and policy; drop it"
+                f"--{name} does not go with a session, which has its own cues and policy",
+                argument=name,
+                remedy="drop it",
             )
-    return text
 
 
-@contextmanager
-def open_session(
-    path: str, superpixels: str | None, progress: ProgressCallback | None
-) -> Iterator[Session]:
-    """Open a session to read it, also while someone works on it."""
-    from napari_agglo.session import Session
+def check_policies(arguments: argparse.Namespace, files: Mapping[str, str]) -> dict[str, str]:
+    """Return the policies of a command by name; refuse one that does not fit its cues.
 
-    try:
-        opened = Session.open(path, read_only=True, superpixels=superpixels, progress=progress)
-    except InvalidInput as error:
-        said = str(error).replace("superpixels=PATH", "--superpixels FILE")
-        raise InvalidInput(said.replace("`superpixels`", f"--superpixels {superpixels}")) from error
-    with opened as session:
-        yield session
-
-
-def session_trees(
-    session: Session, progress: ProgressCallback | None, *, before: bool = True
-) -> dict[str, MergeTree]:
-    """Return the hierarchy before all edits, if asked, and with them, of the same superpixels."""
-    from napari_agglo.compare import refined
-
-    session.look(progress, threshold=math.inf)
-    edited = session.tree
-    first = {BEFORE: refined(session.unedited_tree, edited.superpixels)} if before else {}
-    return {**first, WITH: edited}
-
-
-def session_golds(session: Session, files: Sequence[str] | None) -> list[NDArray[Any]]:
-    """Return the gold standards of a command, or that of the session if it names none."""
-    from napari_agglo.cli._arguments import gold_names, gold_options, load_golds
-    from napari_agglo.cli._files import open_inputs
-    from napari_agglo.cli._words import command_words
-
-    if files:
-        names = gold_names(gold_options(files))
-        volumes: dict[str, Any] = dict(open_inputs(names, None).volumes)
-        volumes["superpixels"] = session.graph.superpixels.image
-        with command_words({**names, "superpixels": str(session.path)}):
-            return load_golds(volumes, names, "superpixels")
-    if session.gold is None:
-        raise InvalidInput(
-            f"{session.path} has no gold standard of its own; give one with --gold FILE"
-        )
-    return [session.gold]
-
-
-def library_names(superpixels: str, cues: Mapping[str, str]) -> dict[str, str]:
-    """Return what the library calls each input, and its file."""
-    return {"superpixels": superpixels} | {f"cues[{name!r}]": file for name, file in cues.items()}
-
-
-def check_pipeline(
-    arguments: argparse.Namespace, cues: Mapping[str, str], policy: str | None = None
-) -> None:
-    """Refuse what the arguments alone show to be wrong, for the policy given or that of theirs."""
-    policy = check_policy(arguments.policy if policy is None else policy)
-    if policy == "mean" and "boundary" not in cues:
-        raise InvalidInput(
-            f"--policy mean needs a cue called boundary, not only {', '.join(cues)}; "
-            "add --cues boundary=FILE"
-        )
+    A policy is read here, so that one that cannot be used is reported before the work. A session
+    has its own: then there are none.
+    """
+    if "session" in files:
+        return {}
+    cues = cue_names(files)
+    given = arguments.policy or ["mean"]
+    policies = policy_names([given] if isinstance(given, str) else given)
+    for policy in policies.values():
+        if check_policy(policy) == "mean" and "boundary" not in cues:
+            raise InvalidInput(
+                f"--policy mean needs a cue called boundary, not only {', '.join(cues)}",
+                argument="cues",
+                remedy=SetOption("cues", key="boundary"),
+            )
+        read_policy(policy, cues)
     cue_ranges(arguments.range, cues)
     if not 0 <= arguments.seed < 2**32:
-        raise InvalidInput(f"--seed must be from 0 to {2**32 - 1}, not {arguments.seed}")
+        raise InvalidInput(
+            f"--seed must be from 0 to {2**32 - 1}, not {arguments.seed}", argument="seed"
+        )
+    return policies
 
 
-def build_tree(
-    inputs: Inputs,
-    cues: Mapping[str, str],
-    arguments: argparse.Namespace,
-    progress: ProgressCallback | None,
-) -> MergeTree:
-    """Agglomerate what has been opened."""
-    from napari_agglo.agglomeration import agglomerate
-
-    policy, ordered, bins = plan(arguments.policy, cues)
-    graph = build_graph(inputs, ordered, arguments, progress, bins)
-    return agglomerate(graph, policy, seed=arguments.seed, progress=progress)
-
-
-def plan(
-    given: str, cues: Mapping[str, str]
-) -> tuple[LearnedPolicy | str, dict[str, str], int | None]:
-    """Return a policy, and the cues in its order and the bins that its graph must have.
+def read_policy(text: str, cues: list[str]) -> tuple[LearnedPolicy | str, list[str], int | None]:
+    """Return a policy, the cues in its order, and the bins that its graph must have.
 
     No bins: the mean of each boundary is enough.
     """
     from napari_agglo.policy import load_policy
 
-    if given.endswith(".npz"):
-        policy = load_policy(given)
-        wanted = policy.features.cues
-        if set(wanted) != set(cues):
-            raise InvalidInput(
-                f"--policy {given} was trained on the cues {', '.join(wanted)}, and --cues gives "
-                f"{', '.join(cues)}; give the same, e.g. --cues {wanted[0]}=FILE"
-            )
-        return policy, {name: cues[name] for name in wanted}, policy.features.bins
-    if given in ("mean", "random"):
-        return given, dict(cues), None
-    if ":" in given and "" not in sys.path:
-        sys.path.insert(0, "")  # a module in the working directory, as `python -m` finds it
-    return given, dict(cues), 25
-
-
-def build_graph(
-    inputs: Inputs,
-    cues: Mapping[str, str],
-    arguments: argparse.Namespace,
-    progress: ProgressCallback | None,
-    bins: int | None,
-) -> RegionGraph:
-    """Return the graph of what has been opened: with histograms of so many bins, or the means."""
-    from napari_agglo.graph import region_graph
-
-    labels = inputs.volumes["superpixels"]
-    evidence = {name: inputs.volumes[f"cues[{name!r}]"] for name in cues}
-    _refuse_swapped(inputs, cues)
-    with command_words(inputs.files):
-        graph = region_graph(
-            labels,
-            evidence,
-            spacing=arguments.spacing,
-            ranges=cue_ranges(arguments.range, cues),
-            statistics="mean" if bins is None else "all",
-            bins=bins or 25,
-            dams=arguments.dams,
-            nan=arguments.nan,
-            progress=progress,
+    if text in ("mean", "random"):
+        return text, cues, None
+    if not text.endswith(".npz"):
+        if ":" in text and "" not in sys.path:
+            sys.path.insert(0, "")  # a module in the working directory, as `python -m` finds it
+        return text, cues, 25
+    policy = load_policy(text)
+    wanted = list(policy.features.cues)
+    if set(wanted) != set(cues):
+        raise InvalidInput(
+            f"--policy {text} was trained on the cues {', '.join(wanted)}, and --cues gives "
+            f"{', '.join(cues)}",
+            argument="policy",
+            remedy=f"give the same, e.g. --cues {wanted[0]}=FILE",
         )
-        if graph.n_regions == 0:
-            raise InvalidInput(
-                "`superpixels` holds no region: all its voxels are 0; make superpixels with "
-                "napari-agglo oversegment"
-            )
-        return graph
+    return policy, wanted, policy.features.bins
 
 
-def _refuse_swapped(inputs: Inputs, cues: Mapping[str, str]) -> None:
-    labels = inputs.volumes["superpixels"]
-    for name, file in cues.items():
-        cue = inputs.volumes[f"cues[{name!r}]"]
-        if labels.dtype.kind == "f" and cue.dtype.kind in "iu":
-            raise InvalidInput(
-                f"{inputs.files['superpixels']} holds {labels.dtype} and {file} {cue.dtype}: "
-                "--superpixels, which are integers, and --cues seem to be swapped"
-            )
+@contextmanager
+def open_source(
+    arguments: argparse.Namespace,
+    console: Console,
+    files: Mapping[str, str],
+    policies: Mapping[str, str],
+    progress: ProgressCallback | None,
+    *,
+    before: bool = False,
+) -> Iterator[Source]:
+    """Open the files of one image, or a session."""
+    if "session" not in files:
+        yield FileSource(arguments, console, files, policies)
+        return
+    with open_session(console, files["session"], arguments.superpixels, progress) as session:
+        yield SessionSource(session, console, files, before)
+
+
+@contextmanager
+def open_session(
+    console: Console,
+    path: str,
+    superpixels: str | None = None,
+    progress: ProgressCallback | None = None,
+) -> Iterator[Session]:
+    """Open a session to read it, also while someone works on it."""
+    from napari_agglo.session import Session
+
+    if superpixels is not None:
+        console.files["superpixels"] = superpixels
+    with Session.open(path, read_only=True, superpixels=superpixels, progress=progress) as session:
+        console.files["superpixels"] = path
+        yield session

@@ -1,49 +1,118 @@
-"""Text for the terminal: progress, tables, and numbers that can be typed back."""
+"""The terminal of a command: results on stdout; progress, notes and errors on stderr."""
 
 from __future__ import annotations
 
 import json
 import math
 import sys
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from napari_agglo._progress import Progress, ProgressCallback
+from napari_agglo._progress import Progress, ProgressCallback, TrainingProgress
+from napari_agglo.cli._messages import describe, option_of
 
 if TYPE_CHECKING:
     import pandas as pd
 
-
-# The best threshold of a curve, or of many, such that it can be typed.
-
-
-def best_typed(curve: pd.DataFrame) -> str:
-    """Return the threshold of the least VI, as short as gives the same state when typed."""
-    row = int(curve["vi"].to_numpy().argmin())
-    heights = [*curve["threshold"].tolist(), math.inf]
-    return typed_threshold(heights[row], heights[row + 1])
+LOG_SECONDS = 10.0  # between two lines of progress where there is no terminal
 
 
-@contextmanager
-def progress_line() -> Iterator[ProgressCallback | None]:
-    """Give a callback that keeps one line on stderr up to date; None where nobody watches."""
-    if not sys.stderr.isatty():
-        yield None
-        return
+class Console:
+    """All that one command prints, and the names that its messages use.
+
+    Attributes
+    ----------
+    options : dict of str to str
+        Argument of the library to the option that sets it.
+    files : dict of str to str
+        Argument of the library to the file that it is, filled as files are opened.
+    """
+
+    def __init__(
+        self, options: Mapping[str, str] | None = None, verbosity: int = 0, as_json: bool = False
+    ) -> None:
+        self.options = dict(options or {})
+        self.files: dict[str, str] = {}
+        self.verbosity = verbosity  # -1 quiet, 0, 1 verbose
+        self.as_json = as_json
+
+    def result(self, text: str, data: Mapping[str, Any], *, asked_for: bool = False) -> None:
+        """Print a result: `data` with ``--json``, else `text`, unless ``-q`` drops it.
+
+        Numbers that a user has asked for are printed with ``-q`` too.
+        """
+        if self.as_json:
+            print(json_text(data), flush=True)
+        elif asked_for or self.verbosity >= 0:
+            print(text, flush=True)
+
+    def note(self, message: str) -> None:
+        """Print one line to stderr."""
+        print(f"napari-agglo: {' '.join(message.split())}", file=sys.stderr, flush=True)
+
+    def fail(self, error: Exception, image: str = "") -> int:
+        """Print the message of an error, of one `image` among many, and return the exit status."""
+        message, status = describe(error, self.files, self.options)
+        self.note(f"{image}: {message}" if image and image not in message else message)
+        return status
+
+    def option(self, argument: str) -> str:
+        """Return the option that gives an argument of the library."""
+        return option_of(argument, self.options)
+
+    @contextmanager
+    def progress(self) -> Iterator[ProgressCallback | None]:
+        """Yield a callback that shows progress.
+
+        On a terminal it keeps one line up to date; elsewhere, such as in the log of a cluster, it
+        prints a line every ten seconds. With ``-v`` it prints a line for each stage.
+        """
+        if self.verbosity < 0:
+            yield None
+        elif sys.stderr.isatty() and self.verbosity == 0:
+            try:
+                yield _rewrite_line()
+            finally:
+                print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+        else:
+            yield self._log_lines()
+
+    def _log_lines(self) -> ProgressCallback:
+        began = last = time.monotonic()
+        stage = ""
+
+        def log(progress: Progress) -> None:
+            nonlocal last, stage
+            now = time.monotonic()
+            begins = self.verbosity > 0 and progress.stage != stage
+            if begins or now - last >= LOG_SECONDS:
+                self.note(f"{_progress_text(progress)}, {now - began:.0f} s")
+                last = now
+            stage = progress.stage
+
+        return log
+
+
+def _rewrite_line() -> ProgressCallback:
     shown = ""
 
     def show(progress: Progress) -> None:
         nonlocal shown
-        line = f"{progress.stage} {100 * progress.fraction:3.0f} %"
+        line = _progress_text(progress)
         if line != shown:
             shown = line
             print(f"\r\x1b[K{line}", end="", file=sys.stderr, flush=True)
 
-    try:
-        yield show
-    finally:
-        print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+    return show
+
+
+def _progress_text(progress: Progress) -> str:
+    text = f"{progress.stage} {100 * progress.whole:3.0f} %"
+    if isinstance(progress, TrainingProgress) and progress.seconds_left is not None:
+        text += f", about {progress.seconds_left:.0f} s left"
+    return text
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
@@ -69,7 +138,7 @@ def _cell(value: object) -> str:
     return f"{value:.3f}" if isinstance(value, float) else str(value)
 
 
-def count(n: int, what: str) -> str:
+def count(n: int, noun: str) -> str:
     """Return "1 segment" or "2 segments".
 
     Examples
@@ -77,7 +146,14 @@ def count(n: int, what: str) -> str:
     >>> count(1, "segment"), count(0, "segment")
     ('1 segment', '0 segments')
     """
-    return f"{n} {what}" if n == 1 else f"{n} {what}s"
+    return f"{n} {noun}" if n == 1 else f"{n} {noun}s"
+
+
+def best_threshold(curve: pd.DataFrame) -> str:
+    """Return the threshold of the least VI, as short as gives the same state when typed."""
+    row = int(curve["vi"].to_numpy().argmin())
+    heights = [*curve["threshold"].tolist(), math.inf]
+    return typed_threshold(heights[row], heights[row + 1])
 
 
 def typed_threshold(threshold: float, following: float) -> str:
@@ -105,7 +181,7 @@ def typed_threshold(threshold: float, following: float) -> str:
 
 
 def json_text(report: Any, indent: int | None = None) -> str:
-    """Return JSON in which what is not finite is null: JSON has neither infinity nor NaN.
+    """Return JSON in which a number that is not finite is null: JSON has no infinity and no NaN.
 
     Examples
     --------
@@ -118,6 +194,6 @@ def json_text(report: Any, indent: int | None = None) -> str:
 def _finite(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: _finite(item) for key, item in value.items()}
-    if isinstance(value, list):
+    if isinstance(value, list | tuple):
         return [_finite(item) for item in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value

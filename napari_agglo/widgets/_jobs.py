@@ -222,16 +222,6 @@ def words(progress: Progress) -> str:
     return f"epoch {progress.epoch}, {progress.stage}, {progress.examples:,} examples{rest}"
 
 
-def part_of(progress: ProgressCallback, begin: float, end: float) -> ProgressCallback:
-    """Return a callback for one stage of several: its whole is a part of the bar, 0 to 1."""
-
-    def tell(inner: Progress) -> None:
-        done = begin + (end - begin) * min(max(inner.fraction, 0.0), 1.0)
-        progress(Progress(inner.stage, round(_STEPS * done), _STEPS))
-
-    return tell
-
-
 def _duration(seconds: float) -> str:
     if seconds < 90:
         return f"about {max(1, round(seconds))} s"

@@ -4,7 +4,13 @@ import numpy as np
 import pytest
 import tifffile
 
-from napari_agglo.cli import main
+from napari_agglo.cli import _terminal, main
+
+
+@pytest.fixture(autouse=True)
+def no_progress(monkeypatch):
+    """Log no progress while kernels are compiled, so that stderr holds messages only."""
+    monkeypatch.setattr(_terminal, "LOG_SECONDS", float("inf"))
 
 
 @pytest.fixture

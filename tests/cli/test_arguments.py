@@ -13,13 +13,14 @@ def test_a_drive_or_an_equals_sign_in_a_path():
 
 
 def test_two_cues_of_one_name():
-    with pytest.raises(InvalidInput, match=r"two images called 'boundary' \(a and b\)"):
-        arguments.cue_files([("boundary", "a"), ("boundary", "b")])
+    with pytest.raises(InvalidInput, match=r"two images called 'boundary' \(a and b\)") as caught:
+        arguments.graph_files("s", [("boundary", "a"), ("boundary", "b")])
+    assert caught.value.argument == "cues"
 
 
 def test_a_range_for_all_and_one_for_some():
     pairs = [(None, (0.0, 255.0)), ("mito", (1.0, 0.0))]
-    cues = {"boundary": "b", "mito": "m"}
+    cues = ["boundary", "mito"]
     assert arguments.cue_ranges(pairs, cues) == {"boundary": (0.0, 255.0), "mito": (1.0, 0.0)}
     assert arguments.cue_ranges([], cues) is None
     with pytest.raises(InvalidInput, match="names 'mtio', but the cues are boundary, mito"):

@@ -145,7 +145,7 @@ def test_segment_each_of_a_folder(run, refused, files):
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (["--policy", "p.npz"], "There is no policy file p.npz; train one"),
+        (["--policy", "p.npz"], "There is no policy file p.npz; train a policy"),
         (["--policy", "boundary.npz"], "There is no policy file"),
         (["--policy", "median"], "mean or random"),
         (["--range", "mito=0:1"], "the cues are boundary"),
@@ -263,3 +263,36 @@ def test_curve_as_json(run, files):
     assert report["at_threshold"]["cut"] == 0.0
     assert report["curve"][0] == report["superpixels"]
     assert report["curve"][-1]["segments"] == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ("oversegment boundary.tif -o s.tif", {"output": "s.tif"}),
+        ("cue boundary.tif -o b.tif", {"output": "b.tif", "shape": [4, 6]}),
+        (
+            "segment --superpixels superpixels.tif --cues boundary.tif -o l.tif",
+            {"output": "l.tif", "superpixels": 4, "segments": 3, "threshold": 0.5},
+        ),
+    ],
+)
+def test_results_as_json_or_not_at_all(run, files, words, expected):
+    status, out, _ = run(*words.split(), "--json")
+    assert status == 0
+    assert expected.items() <= json.loads(out).items()
+    assert run(*words.split(), "-q")[1:] == ("", "")
+
+
+def test_json_of_many(run, files):
+    os.mkdir("maps")
+    shutil.copy("boundary.tif", "maps/a.tif")
+    tifffile.imwrite("maps/b.tif", np.full((3, 3), 7, np.float32))
+    status, out, _ = run("oversegment", "maps", "--each", "-o", "out", "--json")
+    assert status == 2
+    assert list(json.loads(out)["images"]) == ["a"]
+
+
+def test_verbose_tells_of_stages(run, files):
+    status, _, err = run("segment", *PIPELINE, "-o", "l.tif", "-v")
+    assert status == 0
+    assert err.count("napari-agglo: ") >= 2

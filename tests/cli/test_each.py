@@ -12,6 +12,7 @@ import tifffile
 
 from napari_agglo.cli import _each
 from napari_agglo.cli._each import partners
+from napari_agglo.cli._terminal import Console
 from napari_agglo.errors import InvalidInput
 from napari_agglo.volumes import open_volume
 from napari_agglo.volumes._image_files import PICTURES
@@ -123,8 +124,8 @@ def test_patterns(run, folders):
     )
     assert (status, err) == (0, "")
     assert sorted(os.listdir("l")) == ["one.tif", "two.tif"]
-    assert partners({"--cues": "test/*_ucm.tif"}) == {
-        "one": {"--cues": "test/one_ucm.tif"}, "two": {"--cues": "test/two_ucm.tif"},
+    assert partners(Console(), {"image": "test/*_ucm.tif"}) == {
+        "one": {"image": "test/one_ucm.tif"}, "two": {"image": "test/two_ucm.tif"},
     }  # fmt: skip
 
 
@@ -134,8 +135,8 @@ def test_patterns_with_a_key_or_over_folders(tmp_path, monkeypatch):
         os.makedirs(f"data/{name}")
         for file in ("map.tif", "x.h5"):
             Path(f"data/{name}/{file}").touch()
-    found = partners({"--cues": "data/*/map.tif", "--gold": "data/*/x.h5:gold"})
-    assert found["b"] == {"--cues": "data/b/map.tif", "--gold": "data/b/x.h5:gold"}
+    found = partners(Console(), {"image": "data/*/map.tif", "gold": "data/*/x.h5:gold"})
+    assert found["b"] == {"image": "data/b/map.tif", "gold": "data/b/x.h5:gold"}
 
 
 def test_all_that_is_read_is_taken(tmp_path):
@@ -146,7 +147,7 @@ def test_all_that_is_read_is_taken(tmp_path):
     (tmp_path / ".hidden.tif").touch()
     (tmp_path / "image.ome.tif").touch()
     names = {*map(str, range(len(_each.SUFFIXES))), "image"}
-    assert set(partners({"BOUNDARY": str(tmp_path)})) == names
+    assert set(partners(Console(), {"boundary": str(tmp_path)})) == names
 
 
 @pytest.mark.parametrize(
@@ -158,7 +159,7 @@ def test_what_is_no_set_of_images(tmp_path, monkeypatch, text, words):
     monkeypatch.chdir(tmp_path)
     os.mkdir("empty")
     with pytest.raises(InvalidInput, match=words):
-        partners({"--gold": text})
+        partners(Console(), {"gold": text})
 
 
 def test_the_tree_is_a_folder_too(refused, folders):

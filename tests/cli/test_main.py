@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 import napari_agglo
-from napari_agglo.cli import main
+from napari_agglo.cli import _main, main
 from napari_agglo.cli._commands import evaluate
 
 ROOT = Path(__file__).parents[2]
-COMMANDS = ["demo", "sample", "oversegment", "train", "segment", "evaluate", "curve", "report"]
+COMMANDS = [module.NAME for module in _main.COMMANDS]
 
 
 def test_version(run):
@@ -69,7 +69,7 @@ def test_a_missing_file_is_named(refused, files):
 
 
 def failing(monkeypatch, error):
-    def run(arguments):
+    def run(arguments, console):
         raise error
 
     monkeypatch.setattr(evaluate, "run", run)
@@ -136,7 +136,7 @@ def module(*arguments, cwd):
 
 
 def test_as_a_module(files):
-    done = module("evaluate", "superpixels.tif", "--gold", "gold.tif", cwd=files)
+    done = module("evaluate", "superpixels.tif", "--gold", "gold.tif", "-q", cwd=files)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith("false_merge  0.0000\n")
     done = module("evaluate", "nowhere.tif", "--gold", "gold.tif", cwd=files)

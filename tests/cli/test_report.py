@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 import tifffile
 
-from napari_agglo.cli._commands.report import policy_names
+import napari_agglo.report
+from napari_agglo.cli._arguments import policy_names
 
 PAGE = Path(__file__).parents[2] / "docs" / "report.md"
 REPORT = ["report", "--superpixels", "superpixels.tif", "--cues", "boundary=boundary.tif"]
@@ -166,20 +167,18 @@ def test_names_of_policies():
 
 
 def test_an_interrupt_makes_the_page_of_what_is_done(run, files, monkeypatch):
-    from napari_agglo.cli._commands import report
-
     for folder, source in (("s", "superpixels"), ("b", "boundary"), ("g", "gold")):
         os.mkdir(folder)
         for name in ("one", "two"):
             shutil.copy(f"{source}.tif", f"{folder}/{name}.tif")
-    real = report.examine_image
+    real = napari_agglo.report.examine
 
-    def interrupted(name, *arguments):
-        if name == "two":
+    def interrupted(*arguments, **options):
+        if options["image"] == "two":
             raise KeyboardInterrupt
-        real(name, *arguments)
+        return real(*arguments, **options)
 
-    monkeypatch.setattr(report, "examine_image", interrupted)
+    monkeypatch.setattr(napari_agglo.report, "examine", interrupted)
     arguments = ["report", "--superpixels", "s", "--cues", "boundary=b", "--gold", "g", "--each"]
     status, _, err = run(*arguments, "--no-boundaries", "-o", "r")
     assert status == 130

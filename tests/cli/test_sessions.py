@@ -148,7 +148,7 @@ def test_refused(refused, edited, words, said):
 def test_without_gold_it_is_asked_for(refused, graph):
     agglo.Session.create("bare.agglo", graph).close()
     for command in (["curve", "bare.agglo"], ["report", "bare.agglo", "-o", "page"]):
-        assert "give one with --gold FILE" in refused(*command)
+        assert "add --gold FILE" in refused(*command)
 
 
 def test_superpixels_that_moved_are_said_again(run, refused, graph, monkeypatch):

@@ -71,3 +71,47 @@ def test_train_then_segment_and_curve(run, refused, rooms):
 )
 def test_refusals(refused, rooms, change, words):
     assert words in refused(*TRAIN, *change)
+
+
+def test_several_volumes(run, refused, rooms):
+    gold = tifffile.imread("g.tif")
+    tifffile.imwrite("g2.tif", gold[::-1].copy())
+    volume = ["--superpixels", "s.tif", "--cues", "mito=m.tif", "boundary=b.tif", "--gold"]
+    status, out, err = run(*TRAIN, *volume, "g2.tif", "-o", "p.npz", "--json")
+    assert (status, err) == (0, "")
+    report = json.loads(out)
+    assert (report["output"], report["volumes"]) == ("p.npz", 2)
+    policy = load_policy("p.npz")
+    assert len(policy.record["volumes"]) == 2
+    assert policy.features.cues == ("boundary", "mito")  # those of the first volume, in its order
+    alone = json.loads(run(*TRAIN, "-o", "q.npz", "--json")[1])
+    assert report["examples"] >= alone["examples"]
+
+
+def test_each_of_a_folder_makes_one_policy(run, rooms, tmp_path):
+    for name, folder in (("s.tif", "s"), ("b.tif", "b"), ("g.tif", "g")):
+        (tmp_path / folder).mkdir()
+        for image in ("one", "two", "three"):
+            tifffile.imwrite(f"{folder}/{image}.tif", tifffile.imread(name))
+    train = ["train", "--each", "--superpixels", "s", "--cues", "boundary=b", "--gold", "g"]
+    assert run(*train, "--strategy", "flat", "--preset", "minimal", "-o", "p.npz")[0] == 0
+    assert len(load_policy("p.npz").record["volumes"]) == 3
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        (["--superpixels", "s.tif", "--gold", "g.tif"], "volume 2 has no --cues"),
+        (["--superpixels", "s.tif"], "volume 2 has no --cues and no --gold"),
+        (
+            ["--superpixels", "s.tif", "--cues", "boundary=b.tif", "--gold", "g.tif"],
+            "has the cues boundary, and that of s.tif has boundary, mito",
+        ),
+        (
+            ["--superpixels", "s.tif", "--cues", "boundary=b.tif", "mito=m.tif", "--gold", "b.tif"],
+            "b.tif must hold integer labels",
+        ),
+    ],
+)
+def test_volumes_that_are_not_alike(refused, rooms, more, words):
+    assert words in refused(*TRAIN, *more, "-o", "p.npz")

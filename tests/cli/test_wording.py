@@ -17,9 +17,12 @@ from napari_agglo.volumes import Volume, check_cues, check_labels, check_mask, c
 
 MAP = np.linspace(0, 1, 12).reshape(3, 4)
 LABELS = np.arange(12).reshape(3, 4)
-NAMES = {
+FILES = {
     "cues['boundary']": "b.tif", "superpixels": "s.h5:a", "mask": "m.tif", "boundary": "b.tif",
-    "image": "i.png", "ranges": "--range", "value_range": "--range", "nan": "--nan",
+    "image": "i.png",
+}  # fmt: skip
+OPTIONS = {
+    "ranges": "--range", "value_range": "--range", "nan": "--nan",
     "spacing": "--spacing", "sigma": "--sigma", "per_plane": "--per-plane", "kind": "--kind",
     "seed": "--seed",
 }  # fmt: skip
@@ -125,10 +128,10 @@ def test_wording(call, python, command_line):
     with pytest.raises(InvalidInput) as caught:
         call()
     assert str(caught.value) == python
-    assert render(caught.value, NAMES) == command_line
+    assert render(caught.value, FILES, OPTIONS) == command_line
 
 
 def test_a_name_that_is_not_known_stays():
-    assert render(InvalidInput("`unknown` stays", remedy="use a crop"), {}) == (
+    assert render(InvalidInput("`unknown` stays", remedy="use a crop"), {}, {}) == (
         "`unknown` stays; use a crop."
     )

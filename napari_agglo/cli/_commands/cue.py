@@ -5,6 +5,12 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from napari_agglo.cli._arguments import add_json, add_spacing
+from napari_agglo.cli._each import HELP, Result, check_each, for_each, partners
+from napari_agglo.cli._files import check_table_output, open_image, refuse_clash, write_tiff
+from napari_agglo.cli._terminal import Console
+from napari_agglo.errors import InvalidInput
+
 NAME = "cue"
 SUMMARY = "make a boundary map from an image alone"
 DESCRIPTION = (
@@ -16,9 +22,6 @@ EXAMPLE = "napari-agglo cue image.tif -o boundary.tif"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    from napari_agglo.cli._arguments import add_spacing
-    from napari_agglo.cli._each import HELP
-
     parser.add_argument("image", metavar="IMAGE", help="any image, in grey or in colours")
     parser.add_argument(
         "-o", "--output", required=True, metavar="BOUNDARY", help="boundary map to write, a .tif"
@@ -27,7 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--kind",
         default="auto",
         metavar="KIND",
-        help="what a boundary looks like: dark_ridges (membranes in electron microscopy), "
+        help="appearance of a boundary: dark_ridges (membranes in electron microscopy), "
         "bright_ridges (a membrane stain), dark or bright (thick walls), gradient (edges), colour "
         "(edges in colours), or auto (default: auto)",
     )
@@ -38,57 +41,49 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="in voxels, about half the thickness of a membrane (default: 1; edges: 2)",
     )
     add_spacing(parser)
+    add_json(parser)
     parser.add_argument(
         "--each", action="store_true", help=f"{HELP}; BOUNDARY is a folder to write to"
     )
 
 
-def run(arguments: argparse.Namespace) -> None:
+def run(arguments: argparse.Namespace, console: Console) -> None:
     """Make one map, or one of each of many images."""
-    from napari_agglo.cli._each import check_each, for_each, partners
-    from napari_agglo.cli._files import check_table_output, refuse_clash
-    from napari_agglo.errors import InvalidInput
-
-    given = {"IMAGE": arguments.image}
+    files, output = {"image": arguments.image}, arguments.output
     if not arguments.each:
-        if Path(arguments.output).suffix.lower() not in (".tif", ".tiff"):
-            raise InvalidInput(f"-o {arguments.output}: the name must end in .tif")
-        check_table_output("-o", arguments.output)
-        refuse_clash({"-o": arguments.output}, given)
-        print(_one(arguments.image, arguments.output, arguments))
+        if Path(output).suffix.lower() not in (".tif", ".tiff"):
+            raise InvalidInput(f"-o {output}: the name must end in .tif")
+        check_table_output("-o", output)
+        refuse_clash(console, {"-o": output}, files)
+        console.result(*_make_cue(arguments, console, files["image"], Path(output)))
         return
-    images = partners(given)
-    folder = Path(arguments.output)
-    check_each(images, given, {"-o": (arguments.output, ".tif")})
+    images = partners(console, files)
+    check_each(console, images, files, {"-o": (output, ".tif")})
 
-    def work(name: str, files: dict[str, str]) -> str:
-        return _one(files["IMAGE"], str(folder / f"{name}.tif"), arguments)
+    def work(name: str, files: dict[str, str]) -> Result:
+        return _make_cue(arguments, console, files["image"], Path(output) / f"{name}.tif")
 
-    for_each(images, work)
+    for_each(console, images, work)
 
 
-def _one(file: str, output: str, arguments: argparse.Namespace) -> str:
-    from napari_agglo.cli._files import open_image, write_tiff
-    from napari_agglo.cli._terminal import progress_line
-    from napari_agglo.cli._words import command_words
+def _make_cue(arguments: argparse.Namespace, console: Console, file: str, output: Path) -> Result:
     from napari_agglo.superpixels import boundary_cue
     from napari_agglo.volumes import replacing
 
-    named = {"image": file, "kind": "--kind"}
-    with command_words(named):
-        image, colours = open_image(file)
-    with command_words(named), progress_line() as progress:
+    image, colours = open_image(console, file)
+    spacing = arguments.spacing or image.spacing
+    with console.progress() as progress:
         cue = boundary_cue(
             image.data,
             arguments.kind,
             scale=arguments.scale,
-            spacing=arguments.spacing or image.spacing,
+            spacing=spacing,
             channel_axis=-1 if colours else None,
             progress=progress,
         )
     if arguments.each:
-        Path(output).parent.mkdir(exist_ok=True)
-    spacing = arguments.spacing or image.spacing
-    with replacing(Path(output)) as temporary:
+        output.parent.mkdir(exist_ok=True)
+    with replacing(output) as temporary:
         write_tiff(temporary, cue, spacing)
-    return f"{output}: {' x '.join(map(str, cue.shape))} from 0 to 1"
+    text = f"{output}: {' x '.join(map(str, cue.shape))} from 0 to 1"
+    return text, {"output": str(output), "shape": cue.shape}

@@ -1,78 +1,21 @@
-"""`napari-agglo curve`: how wrong an agglomeration is at every threshold."""
+"""`napari-agglo curve`: the errors of an agglomeration at every threshold."""
 
 from __future__ import annotations
 
 import argparse
 import math
-from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from napari_agglo.cli._arguments import add_gold, add_json, add_pipeline, add_threshold
+from napari_agglo.cli._commands.evaluate import mean_row
+from napari_agglo.cli._each import HELP, check_each, for_each, partners
+from napari_agglo.cli._files import check_plot_output, check_table_output, refuse_clash
+from napari_agglo.cli._source import add_session, check_policies, input_files, open_source
+from napari_agglo.cli._terminal import Console, best_threshold, table, typed_threshold
 
 if TYPE_CHECKING:
     import pandas as pd
-    from numpy.typing import NDArray
-
-
-# The curve of one image, or of a session: made, and written if that is wanted.
-
-
-def curve_of_files(
-    files: dict[str, str], cues: dict[str, str], output: str | None, arguments: argparse.Namespace
-) -> tuple[pd.DataFrame, int]:
-    """Return the curve of one image, and the voxels compared, of the gold that has the most."""
-    from napari_agglo.cli._arguments import gold_names, load_golds
-    from napari_agglo.cli._files import open_inputs
-    from napari_agglo.cli._source import build_tree, library_names
-    from napari_agglo.cli._terminal import progress_line
-    from napari_agglo.cli._words import command_words
-    from napari_agglo.evaluate import vi_curve
-
-    evidence = {name: files[f"--cues {name}"] for name in cues}
-    truth = gold_names(files)
-    names = library_names(files["--superpixels"], evidence) | truth
-    inputs = open_inputs(names, arguments.spacing)
-    with command_words(names):
-        golds = load_golds(inputs.volumes, truth, "superpixels")
-    with progress_line() as progress:
-        tree = build_tree(inputs, evidence, arguments, progress)
-        with command_words(names):
-            curve = vi_curve(tree, golds, progress=progress)
-    _write(curve, output, arguments.each)
-    return curve, _voxels(golds)
-
-
-def curve_of_session(path: str, arguments: argparse.Namespace) -> tuple[pd.DataFrame, int]:
-    """Return the curve of a session with all edits, and the voxels compared."""
-    from napari_agglo.cli._source import WITH, open_session, session_golds, session_trees
-    from napari_agglo.cli._terminal import progress_line
-    from napari_agglo.evaluate import vi_curve
-
-    with (
-        progress_line() as progress,
-        open_session(path, arguments.superpixels, progress) as session,
-    ):
-        golds = session_golds(session, arguments.gold)
-        tree = session_trees(session, progress, before=False)[WITH]
-        curve = vi_curve(tree, golds, progress=progress)
-    _write(curve, arguments.output, False)
-    return curve, _voxels(golds)
-
-
-def _voxels(golds: Sequence[NDArray[Any]]) -> int:
-    import numpy as np
-
-    return max(int(np.count_nonzero(gold)) for gold in golds)
-
-
-def _write(curve: pd.DataFrame, output: str | None, make_folder: bool) -> None:
-    from napari_agglo.volumes import replacing
-
-    if output:
-        if make_folder:
-            Path(output).parent.mkdir(exist_ok=True)
-        with replacing(Path(output)) as temporary:
-            curve.to_csv(temporary, index=False)
-
 
 NAME = "curve"
 SUMMARY = "compare an agglomeration with the gold standard at every threshold"
@@ -90,10 +33,6 @@ _COLUMNS = ("segments", "false_merge", "false_split", "vi")
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    from napari_agglo.cli._arguments import add_gold, add_pipeline, add_threshold
-    from napari_agglo.cli._each import HELP
-    from napari_agglo.cli._source import add_session
-
     add_session(parser, "its hierarchy with all edits, and its gold standard")
     add_pipeline(parser, required=False)
     add_gold(parser)
@@ -105,7 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="draw both errors along the curve, and VI by threshold; .png, .svg or .pdf; with "
         "--each the mean and its standard error",
     )
-    parser.add_argument("--json", action="store_true", help="print every state as JSON")
+    add_json(parser, "every state")
     parser.add_argument(
         "--each",
         action="store_true",
@@ -114,80 +53,84 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def run(arguments: argparse.Namespace) -> None:
+def run(arguments: argparse.Namespace, console: Console) -> None:
     """Print the curve, or a table of many."""
-    from napari_agglo.cli._arguments import cue_files, gold_options
-    from napari_agglo.cli._commands.demo import draw_curve
-    from napari_agglo.cli._files import check_plot_output, check_table_output, refuse_clash
-    from napari_agglo.cli._source import check_pipeline, given_session, plan
-    from napari_agglo.cli._terminal import json_text
     from napari_agglo.evaluate import minimum, state_at
 
-    session = given_session(arguments, "--gold")
-    cues: dict[str, str] = {}
-    given = gold_options(arguments.gold or [])
-    if session is not None:
-        given |= {"SESSION": session}
-    else:
-        cues = cue_files(arguments.cues)
-        check_pipeline(arguments, cues)
-        plan(arguments.policy, cues)  # one that cannot be used is told before the work, and once
-        files = {"--superpixels": arguments.superpixels}
-        given = files | {f"--cues {n}": f for n, f in cues.items()} | given
+    files = input_files(arguments, "--gold")
+    policies = check_policies(arguments, files)
     if arguments.plot:
         check_plot_output("--plot", arguments.plot)
-        tables = {"-o": arguments.output} if arguments.output and not arguments.each else {}
-        refuse_clash({"--plot": arguments.plot} | tables, given)
+    output = None if arguments.each else arguments.output
+    if output:
+        check_table_output("-o", output)
+    refuse_clash(console, {"--plot": arguments.plot, "-o": output}, files)
     if arguments.each:
-        _run_each(given, cues, arguments)
+        _run_each(arguments, console, files, policies)
         return
-    if arguments.output:
-        check_table_output("-o", arguments.output)
-        refuse_clash({"-o": arguments.output}, given)
-    if session is not None:
-        curve, voxels = curve_of_session(session, arguments)
-    else:
-        curve, voxels = curve_of_files(given, cues, arguments.output, arguments)
+    curve, voxels = _curve(arguments, console, files, policies, output)
     if arguments.plot:
-        draw_curve(Path(arguments.plot), _policy_name(arguments), curve, arguments.threshold)
+        draw_curve(Path(arguments.plot), _name(arguments), curve, arguments.threshold)
     named = {
         "superpixels": state_at(curve, -math.inf),
         "best": minimum(curve),
         "at_threshold": {**state_at(curve, arguments.threshold), "cut": arguments.threshold},
     }
-    if arguments.json:
-        states = curve.to_dict("records")
-        print(json_text({"voxels": voxels, **named, "curve": states}))
-    else:
-        print(_text(curve, named, arguments.threshold))
-        n = len(arguments.gold or [])
-        means = f", means over {n} gold standards" if n > 1 else ""
-        print(f"\n{voxels} annotated voxels compared; errors in bits{means}")
+    n = len(arguments.gold or [])
+    means = f", means over {n} gold standards" if n > 1 else ""
+    console.result(
+        f"{_text(curve, named, arguments.threshold)}\n\n"
+        f"{voxels} annotated voxels compared; errors in bits{means}",
+        {"voxels": voxels, **named, "curve": curve.to_dict("records")},
+        asked_for=True,
+    )
 
 
-def _policy_name(arguments: argparse.Namespace) -> str:
-    if arguments.session:
-        return Path(arguments.session).stem
-    return Path(arguments.policy).stem if arguments.policy.endswith(".npz") else arguments.policy
+def _curve(
+    arguments: argparse.Namespace,
+    console: Console,
+    files: dict[str, str],
+    policies: dict[str, str],
+    output: str | None,
+) -> tuple[pd.DataFrame, int]:
+    """Return the curve, written if wanted, and the voxels compared, of the gold that has most."""
+    import numpy as np
+
+    from napari_agglo.evaluate import vi_curve
+    from napari_agglo.volumes import replacing
+
+    with (
+        console.progress() as progress,
+        open_source(arguments, console, files, policies, progress) as source,
+    ):
+        golds = source.golds()
+        (tree,) = source.trees(progress).values()
+        curve = vi_curve(tree, golds, progress=progress)
+    if output:
+        if arguments.each:
+            Path(output).parent.mkdir(exist_ok=True)
+        with replacing(Path(output)) as temporary:
+            curve.to_csv(temporary, index=False)
+    return curve, max(int(np.count_nonzero(gold)) for gold in golds)
 
 
-def _run_each(given: dict[str, str], cues: dict[str, str], arguments: argparse.Namespace) -> None:
-    from napari_agglo.cli._commands.demo import draw_curve
-    from napari_agglo.cli._commands.evaluate import mean_row
-    from napari_agglo.cli._each import check_each, for_each, partners
-    from napari_agglo.cli._terminal import best_typed, json_text, table, typed_threshold
+def _run_each(
+    arguments: argparse.Namespace,
+    console: Console,
+    files: dict[str, str],
+    policies: dict[str, str],
+) -> None:
     from napari_agglo.evaluate import best_together, mean_curve, minimum, state_at
 
-    images = partners(given)
-    check_each(images, given, {"-o": (arguments.output, ".csv")} if arguments.output else {})
+    images = partners(console, files)
+    check_each(console, images, files, {"-o": (arguments.output, ".csv")})
     curves: dict[str, pd.DataFrame] = {}
     rows: dict[str, dict[str, float]] = {}
-    best: dict[str, str] = {}
 
     def work(name: str, files: dict[str, str]) -> None:
         output = str(Path(arguments.output) / f"{name}.csv") if arguments.output else None
-        curve, voxels = curve_of_files(files, cues, output, arguments)
-        curves[name], best[name] = curve, best_typed(curve)
+        curve, voxels = _curve(arguments, console, files, policies, output)
+        curves[name] = curve
         rows[name] = {
             "voxels": voxels,
             "vi_superpixels": state_at(curve, -math.inf)["vi"],
@@ -196,35 +139,61 @@ def _run_each(given: dict[str, str], cues: dict[str, str], arguments: argparse.N
         }
 
     try:
-        for_each(images, work)
-    finally:  # what could be compared is told whatever came of the rest
+        for_each(console, images, work)
+    finally:  # print the images that could be compared, whatever happened to the rest
         if rows:
             if arguments.plot:
-                whole = mean_curve(curves)
-                draw_curve(
-                    Path(arguments.plot), _policy_name(arguments), whole, arguments.threshold
-                )
-            shared = best_together(curves)
-            common, least = typed_threshold(shared.threshold, shared.following), shared.mean
+                mean_of_all = mean_curve(curves)
+                draw_curve(Path(arguments.plot), _name(arguments), mean_of_all, arguments.threshold)
+            best = best_together(curves)
+            common = typed_threshold(best.threshold, best.following)
             mean = mean_row(rows)
-            if arguments.json:
-                each = {n: {**row, "best": minimum(curves[n])} for n, row in rows.items()}
-                together = {"threshold": None if common == "none" else float(common), "vi": least}
-                print(json_text({"images": each, "mean": mean, "best_for_all": together}))
-            else:
-                header = ["image", *mean, "best threshold"]
-                lines = [[n, *row.values(), best[n]] for n, row in rows.items()]
-                print(table(header, [*lines, ["mean", *mean.values(), ""]]))
-                print(f"\nBest threshold for all: {common}, mean VI {least:.3f} bits")
+            lines = [[n, *row.values(), best_threshold(curves[n])] for n, row in rows.items()]
+            text = table(["image", *mean, "best threshold"], [*lines, ["mean", *mean.values(), ""]])
+            console.result(
+                f"{text}\n\nBest threshold for all: {common}, mean VI {best.mean:.3f} bits",
+                {
+                    "images": {n: {**row, "best": minimum(curves[n])} for n, row in rows.items()},
+                    "mean": mean,
+                    "best_for_all": {
+                        "threshold": None if common == "none" else float(common),
+                        "vi": best.mean,
+                    },
+                },
+                asked_for=True,
+            )
+
+
+def draw_curve(path: Path, name: str, curve: pd.DataFrame, threshold: float) -> None:
+    """Write the split-VI plot and VI by threshold side by side; the suffix says the format."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    from napari_agglo.plots import plot_split_vi, plot_vi_by_threshold
+    from napari_agglo.volumes import replacing
+
+    figure = Figure(figsize=(10, 4.6), layout="constrained", facecolor="white")
+    FigureCanvasAgg(figure)
+    split, by_threshold = figure.subplots(1, 2)
+    plot_split_vi({name: curve}, threshold=threshold, axes=split)
+    plot_vi_by_threshold({name: curve}, threshold=threshold, axes=by_threshold)
+    with replacing(path) as temporary:
+        figure.savefig(temporary, dpi=120, format=path.suffix[1:].lower())
+
+
+def _name(arguments: argparse.Namespace) -> str:
+    if arguments.session:
+        return Path(arguments.session).stem
+    policy: str = arguments.policy
+    return Path(policy).stem if policy.endswith(".npz") else policy
 
 
 def _text(curve: pd.DataFrame, named: dict[str, dict[str, float]], cut: float) -> str:
-    from napari_agglo.cli._terminal import best_typed, table
     from napari_agglo.evaluate import state_at
 
     rows = [("", f"{tenth / 10:.1f}", state_at(curve, tenth / 10)) for tenth in range(11)]
     rows.insert(0, ("superpixels", "", named["superpixels"]))
-    rows.append(("best", best_typed(curve), named["best"]))
+    rows.append(("best", best_threshold(curve), named["best"]))
     rows.append(("asked", repr(cut), named["at_threshold"]))
     return table(
         ["", "threshold", *_COLUMNS],

@@ -14,100 +14,17 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from numpy.typing import NDArray
-
+from napari_agglo.cli._arguments import add_json
+from napari_agglo.cli._files import output_folder
+from napari_agglo.cli._terminal import Console, best_threshold, json_text, table
 from napari_agglo.errors import InvalidInput
-from napari_agglo.samples import SAMPLES
 
 if TYPE_CHECKING:
+    import numpy as np
     import pandas as pd
+    from numpy.typing import NDArray
 
     from napari_agglo.samples import Sample
-
-
-def draw(
-    path: Path,
-    sample: Sample,
-    superpixels: NDArray[Any],
-    labels: NDArray[Any],
-    curve: pd.DataFrame,
-) -> None:
-    """Write the picture of one plane and both curves as PNG; it uses no state of pyplot."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    from napari_agglo.cli._terminal import best_typed
-    from napari_agglo.compare import matched
-    from napari_agglo.plots import grey, label_colours, plot_split_vi, plot_vi_by_threshold, tinted
-    from napari_agglo.plots._pixels import RGB, borders, enlarged, factors, outlined
-
-    ndim = sample.gold.ndim
-    planes = (sample.image, superpixels, matched(sample.gold, labels), sample.gold)
-    image, over, segments, gold = (_middle(one, ndim) for one in planes)
-    times = factors(gold.shape)
-    backdrop = enlarged(grey(image), times)
-    colours = label_colours(int(max(segments.max(), gold.max())) + 1)
-
-    def coloured(plane: NDArray[Any]) -> NDArray[np.float64]:
-        large = enlarged(plane, times)
-        return outline(tinted(backdrop, colours[large], np.where(large > 0, 0.55, 0.0)), plane)
-
-    def outline(
-        picture: NDArray[np.float64], plane: NDArray[Any], colour: RGB = (1.0, 1.0, 1.0)
-    ) -> NDArray[np.float64]:
-        return outlined(picture, borders(enlarged(plane, times)), colour)
-
-    figure = Figure(figsize=(15, 8.6), layout="constrained")
-    FigureCanvasAgg(figure)
-    halves: Any = figure.subfigures(2, 1)  # an array of two, or one figure, says the stub
-    pictures_row, curves_row = halves
-    best = int(curve["vi"].to_numpy().argmin())
-    pictures = {
-        "image": backdrop,
-        f"{int(superpixels.max())} superpixels": outline(backdrop, over, (1.0, 0.7, 0.1)),
-        f"mean agglomeration at {best_typed(curve)}: "
-        f"{int(curve['segments'].iloc[best])} segments": coloured(segments),
-        "gold standard": coloured(gold),
-    }
-    for axes, (title, picture) in zip(pictures_row.subplots(1, 4), pictures.items(), strict=True):
-        axes.imshow(picture, interpolation="antialiased")
-        axes.set_title(title, fontsize=11)
-        axes.set_axis_off()
-    pictures_row.supxlabel(
-        "A segment has the colour of the gold segment it covers best; split-off parts have another",
-        fontsize=9,
-        color="#555555",
-    )
-    by_threshold, split = curves_row.subplots(1, 2, width_ratios=[1.6, 1])
-    plot_vi_by_threshold({"mean": curve}, axes=by_threshold)
-    plot_split_vi({"mean": curve}, axes=split)
-    figure.savefig(path, dpi=110, format="png")
-
-
-def draw_curve(path: Path, name: str, curve: pd.DataFrame, threshold: float) -> None:
-    """Write the split-VI plot and VI by threshold side by side; the suffix says the format."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    from napari_agglo.plots import plot_split_vi, plot_vi_by_threshold
-    from napari_agglo.volumes import replacing
-
-    figure = Figure(figsize=(10, 4.6), layout="constrained", facecolor="white")
-    FigureCanvasAgg(figure)
-    split, by_threshold = figure.subplots(1, 2)
-    plot_split_vi({name: curve}, threshold=threshold, axes=split)
-    plot_vi_by_threshold({name: curve}, threshold=threshold, axes=by_threshold)
-    with replacing(path) as temporary:
-        figure.savefig(temporary, dpi=120, format=path.suffix[1:].lower())
-
-
-def _middle(array: NDArray[Any], ndim: int) -> NDArray[Any]:
-    """Return the middle plane of the first `ndim` axes; a colour axis after them stays."""
-    for _ in range(ndim - 2):
-        array = array[array.shape[0] // 2]
-    return array
-
 
 NAME = "demo"
 SUMMARY = "open the embedded sample in napari, or run the pipeline on it without a display"
@@ -138,28 +55,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--sample", default="neuropil3d", metavar="KIND", help="which sample (default: neuropil3d)"
     )
+    add_json(parser, "the summary")
 
 
-class _Clock:
-    """Seconds spent in each stage."""
-
-    def __init__(self) -> None:
-        self.seconds: dict[str, float] = {}
-
-    @contextmanager
-    def stage(self, name: str) -> Iterator[None]:
-        start = time.perf_counter()
-        yield
-        self.seconds[name] = time.perf_counter() - start
-
-
-def run(arguments: argparse.Namespace) -> None:
+def run(arguments: argparse.Namespace, console: Console) -> None:
     """Open the window where there can be one; otherwise run the pipeline and write its results."""
-    known = arguments.sample in SAMPLES  # otherwise the pipeline says what is wrong
+    from napari_agglo.samples import SAMPLES
+
+    console.options["kind"] = "--sample"
+    known = arguments.sample in SAMPLES  # otherwise the pipeline reports it
     if known and not arguments.headless and has_display():
         open_window(arguments.sample)
     else:
-        run_headless(arguments)
+        run_headless(arguments, console)
 
 
 def has_display() -> bool:
@@ -183,12 +91,22 @@ def open_window(sample: str) -> None:
         )
 
 
-def run_headless(arguments: argparse.Namespace) -> None:
+class _Clock:
+    """Seconds spent in each stage."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = {}
+
+    @contextmanager
+    def stage(self, name: str) -> Iterator[None]:
+        start = time.perf_counter()
+        yield
+        self.seconds[name] = time.perf_counter() - start
+
+
+def run_headless(arguments: argparse.Namespace, console: Console) -> None:
     """Run the pipeline and write its results."""
     from napari_agglo.agglomeration import agglomerate
-    from napari_agglo.cli._files import output_folder
-    from napari_agglo.cli._terminal import best_typed, json_text, progress_line
-    from napari_agglo.cli._words import command_words
     from napari_agglo.evaluate import minimum, vi_curve
     from napari_agglo.graph import region_graph
     from napari_agglo.samples import sample
@@ -197,8 +115,8 @@ def run_headless(arguments: argparse.Namespace) -> None:
 
     clock = _Clock()
     with output_folder(arguments.output) as folder:
-        with progress_line() as progress:
-            with clock.stage("sample"), command_words({"kind": "--sample"}):
+        with console.progress() as progress:
+            with clock.stage("sample"):
                 drawn = sample(arguments.sample)
             with clock.stage("superpixels"):
                 superpixels = oversegment(
@@ -223,9 +141,78 @@ def run_headless(arguments: argparse.Namespace) -> None:
             draw(folder / "picture.png", drawn, superpixels, labels, curve)
         summary = _summary(arguments.sample, drawn.image.shape, curve, best, clock.seconds)
         (folder / "summary.json").write_text(json_text(summary, indent=2) + "\n")
-    print(_text(summary, best_typed(curve)))
-    print(f"\nResults: {Path(arguments.output).absolute()}")
-    print("  " + ", ".join(sorted(f.name for f in Path(arguments.output).iterdir())))
+    files = ", ".join(sorted(file.name for file in Path(arguments.output).iterdir()))
+    console.result(
+        f"{_text(summary, best_threshold(curve))}\n\n"
+        f"Results: {Path(arguments.output).absolute()}\n  {files}",
+        summary,
+    )
+
+
+def draw(
+    path: Path,
+    sample: Sample,
+    superpixels: NDArray[Any],
+    labels: NDArray[Any],
+    curve: pd.DataFrame,
+) -> None:
+    """Write the picture of one plane and both curves as PNG; it uses no state of pyplot."""
+    import numpy as np
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    from napari_agglo.compare import matched
+    from napari_agglo.plots import grey, label_colours, plot_split_vi, plot_vi_by_threshold, tinted
+    from napari_agglo.plots._pixels import RGB, borders, enlarged, factors, outlined
+
+    ndim = sample.gold.ndim
+    planes = (sample.image, superpixels, matched(sample.gold, labels), sample.gold)
+    image, over, segments, gold = (_middle(one, ndim) for one in planes)
+    times = factors(gold.shape)
+    backdrop = enlarged(grey(image), times)
+    colours = label_colours(int(max(segments.max(), gold.max())) + 1)
+
+    def coloured(plane: NDArray[Any]) -> NDArray[np.float64]:
+        large = enlarged(plane, times)
+        return outline(tinted(backdrop, colours[large], np.where(large > 0, 0.55, 0.0)), plane)
+
+    def outline(
+        picture: NDArray[np.float64], plane: NDArray[Any], colour: RGB = (1.0, 1.0, 1.0)
+    ) -> NDArray[np.float64]:
+        return outlined(picture, borders(enlarged(plane, times)), colour)
+
+    figure = Figure(figsize=(15, 8.6), layout="constrained")
+    FigureCanvasAgg(figure)
+    halves: Any = figure.subfigures(2, 1)  # an array of two, or one figure, says the stub
+    pictures_row, curves_row = halves
+    best = int(curve["vi"].to_numpy().argmin())
+    pictures = {
+        "image": backdrop,
+        f"{int(superpixels.max())} superpixels": outline(backdrop, over, (1.0, 0.7, 0.1)),
+        f"mean agglomeration at {best_threshold(curve)}: "
+        f"{int(curve['segments'].iloc[best])} segments": coloured(segments),
+        "gold standard": coloured(gold),
+    }
+    for axes, (title, picture) in zip(pictures_row.subplots(1, 4), pictures.items(), strict=True):
+        axes.imshow(picture, interpolation="antialiased")
+        axes.set_title(title, fontsize=11)
+        axes.set_axis_off()
+    pictures_row.supxlabel(
+        "A segment has the colour of the gold segment it covers best; split-off parts have another",
+        fontsize=9,
+        color="#555555",
+    )
+    by_threshold, split = curves_row.subplots(1, 2, width_ratios=[1.6, 1])
+    plot_vi_by_threshold({"mean": curve}, axes=by_threshold)
+    plot_split_vi({"mean": curve}, axes=split)
+    figure.savefig(path, dpi=110, format="png")
+
+
+def _middle(array: NDArray[Any], ndim: int) -> NDArray[Any]:
+    """Return the middle plane of the first `ndim` axes; a colour axis after them stays."""
+    for _ in range(ndim - 2):
+        array = array[array.shape[0] // 2]
+    return array
 
 
 def _summary(
@@ -247,8 +234,6 @@ def _summary(
 
 
 def _text(summary: dict[str, Any], best: str) -> str:
-    from napari_agglo.cli._terminal import table
-
     columns = ["segments", "false_merge", "false_split", "vi"]
     names = (("superpixels", ""), ("best", best), ("default", "0.5"))
     rows = [

@@ -1,4 +1,4 @@
-"""`napari-agglo evaluate`: how wrong a label image is."""
+"""`napari-agglo evaluate`: the errors of a label image."""
 
 from __future__ import annotations
 
@@ -7,6 +7,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from napari_agglo.cli._arguments import add_gold_once_each, add_json, add_spacing, gold_files
+from napari_agglo.cli._each import HELP, check_each, for_each, partners
+from napari_agglo.cli._files import check_table_output, open_inputs, refuse_clash
+from napari_agglo.cli._source import is_session, open_session
+from napari_agglo.cli._terminal import Console, table
 from napari_agglo.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -28,9 +33,6 @@ _WHOLE = ("merges_needed", "cuts_needed", "edit_distance", "segments", "gold_seg
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    from napari_agglo.cli._arguments import add_gold_once_each, add_spacing
-    from napari_agglo.cli._each import HELP
-
     parser.add_argument(
         "labels",
         metavar="LABELS",
@@ -49,10 +51,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--breakdown",
         metavar="ERRORS.csv",
-        help="write what each segment and gold segment costs, the worst first, and where it is; of "
+        help="write the cost and place of each segment and gold segment, the worst first; of "
         "several gold standards, by the first",
     )
-    parser.add_argument("--json", action="store_true", help="print JSON")
+    add_json(parser)
     parser.add_argument(
         "--each",
         action="store_true",
@@ -61,7 +63,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def hint(words: Sequence[str]) -> str:
-    """Return what was meant by two files without an option, if that is what `words` are.
+    """Return the likely command if `words` are two files without an option, else nothing.
 
     Examples
     --------
@@ -74,40 +76,35 @@ def hint(words: Sequence[str]) -> str:
     return f"did you mean: napari-agglo evaluate {files[0]} --gold {files[1]}? "
 
 
-def run(arguments: argparse.Namespace) -> None:
+def run(arguments: argparse.Namespace, console: Console) -> None:
     """Print the errors."""
-    from napari_agglo.cli._arguments import gold_options
-    from napari_agglo.cli._each import check_each, for_each, partners
-    from napari_agglo.cli._files import check_table_output, refuse_clash
-    from napari_agglo.cli._terminal import json_text, table
-
     if arguments.min_overlap < 1:
         raise InvalidInput(f"--min-overlap must be 1 or more, not {arguments.min_overlap}")
-    given = {"LABELS": arguments.labels} | gold_options(arguments.gold)
+    files = {"labels": arguments.labels} | gold_files(arguments.gold)
     output = arguments.breakdown
     if not arguments.each:
         if output:
             check_table_output("--breakdown", output)
-            refuse_clash({"--breakdown": output}, given)
-        errors = _errors(given, output, arguments)
-        print(json_text(errors) if arguments.json else _text(errors))
+        refuse_clash(console, {"--breakdown": output}, files)
+        errors = _errors(arguments, console, files, output)
+        console.result(_text(errors), errors, asked_for=True)
         return
-    images = partners(given)
-    check_each(images, given, {"--breakdown": (output, ".csv")} if output else {})
+    images = partners(console, files)
+    check_each(console, images, files, {"--breakdown": (output, ".csv")})
     rows: dict[str, dict[str, float]] = {}
 
     def work(name: str, files: dict[str, str]) -> None:
         path = str(Path(output) / f"{name}.csv") if output else None
-        rows[name] = _errors(files, path, arguments)
+        rows[name] = _errors(arguments, console, files, path)
 
     try:
-        for_each(images, work)
-    finally:  # what could be compared is told whatever came of the rest
-        if rows and arguments.json:
-            print(json_text({"images": rows, "mean": mean_row(rows)}))
-        elif rows:
-            lines = [*rows.items(), ("mean", mean_row(rows))]
-            print(table(["image", *_EACH], [[n, *(r[c] for c in _EACH)] for n, r in lines]))
+        for_each(console, images, work)
+    finally:  # print the images that could be compared, whatever happened to the rest
+        if rows:
+            mean = mean_row(rows)
+            lines = [[n, *(r[c] for c in _EACH)] for n, r in [*rows.items(), ("mean", mean)]]
+            text = table(["image", *_EACH], lines)
+            console.result(text, {"images": rows, "mean": mean}, asked_for=True)
 
 
 def _text(errors: Mapping[str, float]) -> str:
@@ -137,52 +134,48 @@ def mean_row(rows: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
 
 
 def _errors(
-    files: Mapping[str, str], output: str | None, arguments: argparse.Namespace
+    arguments: argparse.Namespace, console: Console, files: Mapping[str, str], output: str | None
 ) -> dict[str, float]:
     """Return every measure, and write the breakdown if it is wanted."""
-    from napari_agglo.cli._arguments import gold_names
-    from napari_agglo.cli._files import open_inputs
-    from napari_agglo.cli._source import is_session, open_session
-    from napari_agglo.cli._terminal import progress_line
-    from napari_agglo.cli._words import command_words
     from napari_agglo.evaluate import breakdown, contingency, table_metrics
     from napari_agglo.volumes import check_same_shape, dense_labels
 
-    names = gold_names(files)
-    seen = is_session(files["LABELS"])
-    inputs = open_inputs(
-        {**({} if seen else {"labels": files["LABELS"]}), **names}, arguments.spacing
-    )
+    console.files |= files
+    of_session = is_session(files["labels"])
+    on_disk = {n: f for n, f in files.items() if not (of_session and n == "labels")}
+    volumes = dict(open_inputs(console, on_disk, arguments.spacing).volumes)
     skip = arguments.ignore_labels
     rows = []
-    with command_words({"labels": files["LABELS"], **names}), progress_line() as progress:
-        if seen:
-            with open_session(files["LABELS"], None, progress) as session:
+    with console.progress() as progress:
+        if of_session:
+            with open_session(console, files["labels"], progress=progress) as session:
                 labels = dense_labels(session.labels(), "labels", progress=progress)
         else:
-            labels = dense_labels(inputs.volumes["labels"], "labels", progress=progress)
-        for name in names:
-            check_same_shape(labels.image, inputs.volumes[name], "labels", name)
-            gold = dense_labels(inputs.volumes[name], name, progress=progress)
+            labels = dense_labels(volumes.pop("labels"), "labels", progress=progress)
+        for name, volume in volumes.items():
+            check_same_shape(labels.image, volume, "labels", name)
+            gold = dense_labels(volume, name, progress=progress)
             overlaps = contingency(labels, gold, ignore_labels=skip, progress=progress)
             if overlaps.total == 0:
                 unless = " or the labels are" if skip else ""
                 raise InvalidInput(
                     f"`labels` and `{name}` have no voxel to compare: everywhere the gold is"
-                    f"{unless} 0, which is left out; check that these are the right files"
+                    f"{unless} 0, which is left out",
+                    argument=name,
+                    remedy="check that these are the right files",
                 )
             rows.append(table_metrics(overlaps, min_overlap=arguments.min_overlap))
             if output and len(rows) == 1:
-                found = breakdown(labels, gold, ignore_labels=skip, progress=progress)
+                costs = breakdown(labels, gold, ignore_labels=skip, progress=progress)
         if output:  # now that no gold standard has been refused
-            _write_breakdown(Path(output), found, arguments.each)
+            _write_breakdown(Path(output), costs, arguments.each)
     order = [*_FIRST, *(str(name) for name in rows[0].index if name not in _FIRST)]
     if len(rows) == 1:
         return {n: int(rows[0][n]) if n in _WHOLE else float(rows[0][n]) for n in order}
     return mean_row({str(k): {n: float(row[n]) for n in order} for k, row in enumerate(rows)})
 
 
-def _write_breakdown(path: Path, found: Breakdown, make_folder: bool) -> None:
+def _write_breakdown(path: Path, costs: Breakdown, make_folder: bool) -> None:
     """Write both sides of the breakdown as one table, the greatest contribution first."""
     import pandas as pd
 
@@ -190,7 +183,7 @@ def _write_breakdown(path: Path, found: Breakdown, make_folder: bool) -> None:
 
     sides = [
         table.reset_index().assign(kind=kind)
-        for kind, table in (("false split", found.gold), ("false merge", found.segments))
+        for kind, table in (("false split", costs.gold), ("false merge", costs.segments))
     ]
     both = pd.concat(sides, ignore_index=True).sort_values(
         ["contribution", "kind", "id"], ascending=[False, True, True]

@@ -7,6 +7,10 @@ import types
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args, get_origin
 
+from napari_agglo.cli._arguments import add_json, add_threshold
+from napari_agglo.cli._files import refuse_clash
+from napari_agglo.cli._source import open_session
+from napari_agglo.cli._terminal import Console
 from napari_agglo.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -39,8 +43,6 @@ class _ListKinds(argparse.Action):
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    from napari_agglo.cli._arguments import add_threshold
-
     parser.add_argument("session", metavar="SESSION", help="folder NAME.agglo")
     parser.add_argument("kind", metavar="KIND", help="labels, regions, ...: see --kinds")
     parser.add_argument("-o", "--output", required=True, metavar="FILE", help="file to write")
@@ -57,28 +59,29 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="needed only if they are no longer where the session looks for them",
     )  # fmt: skip
     parser.add_argument("--kinds", action=_ListKinds, help="list the kinds, and stop")
+    add_json(parser)
 
 
-def run(arguments: argparse.Namespace) -> None:
+def run(arguments: argparse.Namespace, console: Console) -> None:
     """Open the session, and write the export."""
-    from napari_agglo.cli._files import refuse_clash
-    from napari_agglo.cli._source import open_session
-    from napari_agglo.cli._terminal import progress_line
     from napari_agglo.session._exports import exports
 
     kind = exports[arguments.kind]
     options = parse_options(kind, arguments.option)
-    refuse_clash({"-o": arguments.output}, {"SESSION": arguments.session})
+    refuse_clash(console, {"-o": arguments.output}, {"session": arguments.session})
     with (
-        progress_line() as progress,
-        open_session(arguments.session, arguments.superpixels, progress) as session,
+        console.progress() as progress,
+        open_session(console, arguments.session, arguments.superpixels, progress) as session,
     ):
         if arguments.threshold is not None:
             session.threshold = arguments.threshold
         path = session.export(
             arguments.output, kind.name, overwrite=True, progress=progress, **options
         )
-    print(f"{path}: {kind.label.lower()} of {arguments.session}")
+    console.result(
+        f"{path}: {kind.label.lower()} of {arguments.session}",
+        {"output": str(path), "kind": kind.name, "session": arguments.session},
+    )
 
 
 def parse_options(kind: Exporter, texts: list[str]) -> dict[str, Any]:

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import Any
+
+from napari_agglo.cli._arguments import add_json, add_nan, add_spacing, value_range
+from napari_agglo.cli._each import HELP, Result, check_each, for_each, partners
+from napari_agglo.cli._files import check_axes, check_label_output, open_inputs, refuse_clash
+from napari_agglo.cli._terminal import Console, count
 
 NAME = "oversegment"
 SUMMARY = "cut an image into superpixels along a boundary map"
@@ -14,9 +18,6 @@ EXAMPLE = "napari-agglo oversegment cue_boundary.tif -o superpixels.tif"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    from napari_agglo.cli._arguments import add_nan, add_spacing, value_range
-    from napari_agglo.cli._each import HELP
-
     parser.add_argument("boundary", metavar="BOUNDARY", help="boundary map, high on boundaries")
     parser.add_argument(
         "-o", "--output", required=True, metavar="SUPERPIXELS", help="label image to write"
@@ -49,46 +50,40 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--mask", metavar="FILE", help="only where this is not 0")
     parser.add_argument("--seeds", metavar="FILE", help="label image to grow instead of minima")
+    add_json(parser)
     parser.add_argument(
         "--each", action="store_true", help=f"{HELP}; SUPERPIXELS is a folder to write to"
     )
 
 
-def run(arguments: argparse.Namespace) -> None:
+def run(arguments: argparse.Namespace, console: Console) -> None:
     """Oversegment one image, or each of many."""
-    from napari_agglo.cli._each import check_each, for_each, partners
-    from napari_agglo.cli._files import check_label_output, refuse_clash
-
-    inputs = {"BOUNDARY": arguments.boundary, "--mask": arguments.mask, "--seeds": arguments.seeds}
-    given = {name: path for name, path in inputs.items() if path is not None}
+    files = {name: getattr(arguments, name) for name in ("boundary", "mask", "seeds")}
+    files = {name: file for name, file in files.items() if file is not None}
+    output = arguments.output
     if not arguments.each:
-        check_label_output(arguments.output)
-        refuse_clash({"-o": arguments.output}, given)
-        print(_one(given, arguments.output, arguments))
+        check_label_output(output)
+        refuse_clash(console, {"-o": output}, files)
+        console.result(*_oversegment(arguments, console, files, output))
         return
-    images = partners(given)
-    folder = Path(arguments.output)
-    check_each(images, given, {"-o": (arguments.output, ".tif")})
+    images = partners(console, files)
+    check_each(console, images, files, {"-o": (output, ".tif")})
 
-    def work(name: str, files: dict[str, str]) -> str:
-        return _one(files, str(folder / f"{name}.tif"), arguments)
+    def work(name: str, files: dict[str, str]) -> Result:
+        return _oversegment(arguments, console, files, str(Path(output) / f"{name}.tif"))
 
-    for_each(images, work)
+    for_each(console, images, work)
 
 
-def _one(files: dict[str, str], output: str, arguments: argparse.Namespace) -> str:
-    from napari_agglo.cli._files import check_label_output, open_inputs
-    from napari_agglo.cli._terminal import count, progress_line
-    from napari_agglo.cli._words import command_words
+def _oversegment(
+    arguments: argparse.Namespace, console: Console, files: dict[str, str], output: str
+) -> Result:
     from napari_agglo.superpixels import oversegment
     from napari_agglo.volumes import write_labels
 
-    named = {name.strip("-").lower(): file for name, file in files.items()}
-    inputs = open_inputs(named, arguments.spacing)
-    if not arguments.each:
-        check_label_output(output, ndim=inputs.volumes["boundary"].ndim)
-    options: dict[str, Any] = {} if arguments.nan == "refuse" else {"nan": arguments.nan}
-    with command_words(named), progress_line() as progress:
+    inputs = open_inputs(console, files, arguments.spacing)
+    check_axes(output, inputs.volumes["boundary"].ndim)
+    with console.progress() as progress:
         superpixels = oversegment(
             inputs.volumes["boundary"],
             spacing=arguments.spacing,
@@ -98,10 +93,11 @@ def _one(files: dict[str, str], output: str, arguments: argparse.Namespace) -> s
             mask=inputs.volumes.get("mask"),
             seeds=inputs.volumes.get("seeds"),
             value_range=arguments.range,
+            nan=arguments.nan,
             progress=progress,
-            **options,
         )
     if arguments.each:
         Path(output).parent.mkdir(exist_ok=True)
     write_labels(output, superpixels, spacing=inputs.spacing)
-    return f"{output}: {count(int(superpixels.max(initial=0)), 'superpixel')}"
+    n = int(superpixels.max(initial=0))
+    return f"{output}: {count(n, 'superpixel')}", {"output": output, "superpixels": n}

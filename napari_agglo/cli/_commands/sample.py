@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import argparse
 
+from napari_agglo.cli._arguments import add_json
+from napari_agglo.cli._terminal import Console
+
 NAME = "sample"
 SUMMARY = "write the image, cues and gold of an embedded sample"
 DESCRIPTION = (
@@ -19,21 +22,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("kind", metavar="KIND", help=KINDS)
     parser.add_argument("-o", "--output", required=True, metavar="DIR", help="folder to write to")
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="another one of its kind")
+    add_json(parser)
 
 
-def run(arguments: argparse.Namespace) -> None:
+def run(arguments: argparse.Namespace, console: Console) -> None:
     """Write the files."""
     from napari_agglo.cli._files import output_folder, write_tiff
-    from napari_agglo.cli._words import command_words
     from napari_agglo.samples import sample
     from napari_agglo.volumes import write_labels
 
-    with command_words({}):
-        drawn = sample(arguments.kind, seed=arguments.seed)
+    drawn = sample(arguments.kind, seed=arguments.seed)
     with output_folder(arguments.output) as folder:
         write_tiff(folder / "image.tif", drawn.image, drawn.spacing)
         for name, cue in drawn.cues.items():
             write_tiff(folder / f"cue_{name}.tif", cue, drawn.spacing)
         write_labels(folder / "gold.tif", drawn.gold, spacing=drawn.spacing)
-    cues = ", ".join(f"cue_{name}.tif" for name in drawn.cues)
-    print(f"{arguments.output}: image.tif, {cues}, gold.tif {drawn.gold.shape}")
+    files = ["image.tif", *(f"cue_{name}.tif" for name in drawn.cues), "gold.tif"]
+    console.result(
+        f"{arguments.output}: {', '.join(files)} {drawn.gold.shape}",
+        {"output": arguments.output, "files": files, "shape": drawn.gold.shape},
+    )

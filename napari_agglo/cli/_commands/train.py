@@ -1,30 +1,78 @@
-"""`napari-agglo train`: learn from a gold standard which regions to merge."""
+"""`napari-agglo train`: learn from gold standards which regions to merge."""
 
 from __future__ import annotations
 
 import argparse
 import time
+from dataclasses import dataclass, field
+from typing import Any
 
+from napari_agglo.cli._arguments import (
+    add_graph,
+    add_json,
+    cue_names,
+    cue_ranges,
+    gold_files,
+    graph_files,
+)
+from napari_agglo.cli._each import partners
+from napari_agglo.cli._files import check_table_output, refuse_clash
+from napari_agglo.cli._source import FileSource
+from napari_agglo.cli._terminal import Console, count
 from napari_agglo.errors import InvalidInput
 
 NAME = "train"
-SUMMARY = "learn a policy from a gold standard"
+SUMMARY = "learn a policy from gold standards"
 DESCRIPTION = (
     "Agglomerate superpixels while comparing with a gold standard, and learn which regions to\n"
-    "merge. The policy that is written goes to `segment` and `curve` with --policy."
+    "merge. The policy that is written goes to `segment` and `curve` with --policy. Several\n"
+    "volumes: give --superpixels, --cues and --gold again for each, or folders with --each."
 )
 EXAMPLE = (
     "napari-agglo train --superpixels superpixels.tif --cues boundary=cue_boundary.tif "
     "--gold gold.tif -o policy.npz"
 )
+_GRAPHS = 0.2  # part of the progress bar that the graphs take, the training having the rest
+_BINS = 25
+
+
+@dataclass
+class Volume:
+    """The files of one training volume."""
+
+    superpixels: str | None = None
+    cues: list[tuple[str, str]] = field(default_factory=list)
+    gold: list[str] = field(default_factory=list)
+
+
+class _VolumeAction(argparse.Action):
+    """Collect files by volume: ``--superpixels`` begins a new one, others belong to the last."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: Any,
+        option_string: str | None = None,
+    ) -> None:
+        volumes: list[Volume] = [*(getattr(namespace, "volumes", None) or [])]
+        begins = self.dest == "superpixels" and volumes and volumes[-1].superpixels is not None
+        if not volumes or begins:
+            volumes.append(Volume())
+        if self.dest == "superpixels":
+            volumes[-1].superpixels = values
+        else:
+            getattr(volumes[-1], self.dest).extend(values)
+        namespace.volumes = volumes
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    from napari_agglo.cli._arguments import add_graph
-
-    add_graph(parser)
-    parser.add_argument("--gold", required=True, metavar="FILE", help="0 is not annotated")
+    add_graph(parser, required=True, action=_VolumeAction)
+    parser.add_argument(
+        "--gold", required=True, nargs="+", action=_VolumeAction, metavar="FILE",
+        help="0 is not annotated; several of one image: what most of them say is learned",
+    )  # fmt: skip
     parser.add_argument(
         "--strategy",
         choices=("agglo", "flat", "lash", "mixed"),
@@ -50,51 +98,93 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-o", "--output", required=True, metavar="POLICY.npz", help="policy to write"
     )
+    add_json(parser)
+    parser.add_argument(
+        "--each",
+        action="store_true",
+        help="the inputs are folders of separate images of the same names, or patterns, which make "
+        "one policy together",
+    )
 
 
-def run(arguments: argparse.Namespace) -> None:
+def run(arguments: argparse.Namespace, console: Console) -> None:
     """Train and write the policy."""
-    from napari_agglo.cli._arguments import cue_files, cue_ranges
-    from napari_agglo.cli._files import check_table_output, open_inputs, refuse_clash
-    from napari_agglo.cli._source import build_graph, library_names
-    from napari_agglo.cli._terminal import count, progress_line
-    from napari_agglo.cli._words import command_words
-
-    cues = cue_files(arguments.cues)
-    cue_ranges(arguments.range, cues)
-    if not arguments.output.endswith(".npz"):
-        raise InvalidInput(f"-o {arguments.output} must end in .npz")
-    for name, most in (("seed", 2**32 - 1), ("epochs", 1000)):
-        if not 0 <= getattr(arguments, name) <= most:
-            raise InvalidInput(f"--{name} must be from 0 to {most}, not {getattr(arguments, name)}")
-    check_table_output("-o", arguments.output)
-    given = {"--superpixels": arguments.superpixels, "--gold": arguments.gold}
-    refuse_clash({"-o": arguments.output}, given | {f"--cues {n}": f for n, f in cues.items()})
-
+    from napari_agglo._progress import part_of
     from napari_agglo.learning import train
 
-    files = library_names(arguments.superpixels, cues) | {"gold": arguments.gold}
-    inputs = open_inputs(files, arguments.spacing)
-    with progress_line() as progress, command_words(inputs.files):
-        graph = build_graph(inputs, cues, arguments, progress, 25)
-        began = time.perf_counter()
+    output = arguments.output
+    volumes = _volume_files(arguments, console)
+    cue_ranges(arguments.range, cue_names(volumes[0]))
+    if not output.endswith(".npz"):
+        raise InvalidInput(f"-o {output} must end in .npz", argument="path")
+    for name, most in (("seed", 2**32 - 1), ("epochs", 1000)):
+        if not 0 <= getattr(arguments, name) <= most:
+            raise InvalidInput(
+                f"--{name} must be from 0 to {most}, not {getattr(arguments, name)}", argument=name
+            )
+    check_table_output("-o", output)
+    for files in volumes:
+        refuse_clash(console, {"-o": output}, files)
+
+    began = time.perf_counter()
+    with console.progress() as progress:
+        pairs = []
+        for k, files in enumerate(volumes):
+            part = part_of(progress, _GRAPHS * k / len(volumes), _GRAPHS * (k + 1) / len(volumes))
+            source = FileSource(arguments, console, files, {})
+            golds = source.golds()
+            pairs.append((source.graph(part, cue_names(volumes[0]), _BINS), golds))
         policy = train(
-            graph,
-            inputs.volumes["gold"],
+            pairs,
             strategy=arguments.strategy,
             epochs=arguments.epochs,
             preset=arguments.preset,
             classifier=arguments.classifier,
             seed=arguments.seed,
-            progress=progress,
+            progress=part_of(progress, _GRAPHS, 1.0),
         )
-        seconds = time.perf_counter() - began
-        policy.save(arguments.output)
-    record = policy.record
+        policy.save(output)
+    record, seconds = policy.record, time.perf_counter() - began
     whose = "held-out" if record["held_out"] else "training"
-    print(
-        f"{arguments.output}: {count(record['examples'], 'example')} "
-        f"({record['to_merge']} to merge), {100 * record['accuracy']:.1f} % of {whose} ones right, "
-        f"{seconds:.1f} s"
+    first = list(record["importances"])[:5]
+    console.result(
+        f"{output}: {count(record['examples'], 'example')} ({record['to_merge']} to merge), "
+        f"{100 * record['accuracy']:.1f} % of {whose} ones right, {seconds:.1f} s\n"
+        f"what counts most: {', '.join(first)}",
+        {
+            "output": output,
+            "volumes": len(volumes),
+            **{n: record[n] for n in ("examples", "to_merge", "accuracy", "held_out")},
+            "importances": dict(record["importances"]),
+            "seconds": seconds,
+        },
     )
-    print("what counts most: " + ", ".join(list(record["importances"])[:5]))
+
+
+def _volume_files(arguments: argparse.Namespace, console: Console) -> list[dict[str, str]]:
+    """Return the files of each volume by their names in the library; all have the same cues."""
+    volumes = [_check_volume(volume, k) for k, volume in enumerate(arguments.volumes, start=1)]
+    if arguments.each:
+        volumes = [files for one in volumes for files in partners(console, one).values()]
+    first = cue_names(volumes[0])
+    for files in volumes[1:]:
+        if sorted(cue_names(files)) != sorted(first):
+            raise InvalidInput(
+                f"the volume of {files['superpixels']} has the cues "
+                f"{', '.join(cue_names(files))}, and that of {volumes[0]['superpixels']} has "
+                f"{', '.join(first)}",
+                argument="cues",
+                remedy="give all volumes the same cues",
+            )
+    return volumes
+
+
+def _check_volume(volume: Volume, number: int) -> dict[str, str]:
+    missing = [f"--{name}" for name in ("superpixels", "cues", "gold") if not getattr(volume, name)]
+    if missing or volume.superpixels is None:
+        raise InvalidInput(
+            f"volume {number} has no {' and no '.join(missing)}",
+            argument="superpixels",
+            remedy="give --superpixels, --cues and --gold for each volume",
+        )
+    return graph_files(volume.superpixels, volume.cues) | gold_files(volume.gold)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from napari_agglo._progress import ProgressCallback, report
 from napari_agglo.agglomeration import MergeTree
-from napari_agglo.errors import InvalidInput
+from napari_agglo.errors import InvalidInput, SetOption
 from napari_agglo.graph import RegionGraph
 from napari_agglo.policy import Policy
 from napari_agglo.session._store import policies
@@ -137,7 +137,7 @@ def read_superpixels(
         raise InvalidInput(
             f"The superpixels of {folder} are not at {where}, where they were: {error.problem}",
             argument="superpixels",
-            remedy="say where they are now: superpixels=PATH",
+            remedy=SetOption("superpixels", when="where they are now"),
         ) from error
 
 

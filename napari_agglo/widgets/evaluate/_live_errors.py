@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from psygnal import Signal
 from qtpy.QtCore import QTimer
 
-from napari_agglo._progress import ProgressCallback
+from napari_agglo._progress import ProgressCallback, part_of
 from napari_agglo.evaluate import (
     Breakdown,
     Contingency,
@@ -29,7 +29,6 @@ from napari_agglo.evaluate import (
 from napari_agglo.evaluate._metrics import merged_rows
 from napari_agglo.graph import RegionGraph
 from napari_agglo.volumes import DenseLabels, dense_labels
-from napari_agglo.widgets._jobs import part_of
 from napari_agglo.widgets._project import Project
 from napari_agglo.widgets._qt import per_viewer
 
@@ -186,7 +185,7 @@ def _counted(
     gold: Any,
     array: NDArray[Any],
     truth: DenseLabels,
-    progress: ProgressCallback,
+    progress: ProgressCallback | None,
 ) -> Counts:
     table = contingency(graph.superpixels, truth, progress=part_of(progress, 0.0, 0.2))
     superpixels = breakdown(graph.superpixels, truth, progress=part_of(progress, 0.2, 0.8))

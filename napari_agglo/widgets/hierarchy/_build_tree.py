@@ -9,14 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from napari_agglo._progress import ProgressCallback
+from napari_agglo._progress import ProgressCallback, part_of
 from napari_agglo.agglomeration import agglomerate
 from napari_agglo.errors import AggloError, Cancelled, InvalidInput
 from napari_agglo.evaluate import minimum, vi_curve
 from napari_agglo.graph import RegionGraph
 from napari_agglo.policy import MeanPolicy, Policy
 from napari_agglo.widgets._dataset import Dataset
-from napari_agglo.widgets._jobs import part_of
 from napari_agglo.widgets._project import Built, Project, Regions, Trained
 from napari_agglo.widgets.hierarchy._threshold import Ticks, knee
 

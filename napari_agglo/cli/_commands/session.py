@@ -1,0 +1,108 @@
+"""`napari-agglo session`: describe, export or mend a session folder."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from napari_agglo.cli._arguments import add_json, add_verbosity
+from napari_agglo.cli._commands import export
+from napari_agglo.cli._messages import SomeFailed
+from napari_agglo.cli._source import open_session
+from napari_agglo.cli._terminal import Console
+
+NAME = "session"
+SUMMARY = "describe, export or mend a session folder"
+DESCRIPTION = (
+    "info prints what a session holds, and opens it only to read; export is napari-agglo export;\n"
+    "recover mends a damaged session and says what was lost; nothing is deleted."
+)
+EXAMPLE = "napari-agglo session info cells.agglo"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the commands of a session and their arguments."""
+    actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
+    for name, run_action, summary in (
+        ("info", run_info, "print what a session holds"),
+        ("export", export.run, export.SUMMARY),
+        ("recover", run_recover, "mend a damaged session"),
+    ):
+        action = actions.add_parser(name, help=summary, description=summary)
+        if name == "export":
+            export.add_arguments(action)
+        else:
+            action.add_argument("session", metavar="FOLDER", help="session, NAME.agglo")
+            action.add_argument(
+                "--superpixels", metavar="FILE",
+                help="needed only if they are no longer where the session looks for them",
+            )  # fmt: skip
+            add_json(action)
+        add_verbosity(action)
+        action.set_defaults(run=run_action, parser=action)
+
+
+def run(arguments: argparse.Namespace, console: Console) -> None:
+    """Run an action; its own parser has set another function in place of this one."""
+    raise AssertionError("an action is required")
+
+
+def run_info(arguments: argparse.Namespace, console: Console) -> None:
+    """Print the contents of a session."""
+    with (
+        console.progress() as progress,
+        open_session(console, arguments.session, arguments.superpixels, progress) as session,
+    ):
+        graph = session.graph
+        data: dict[str, Any] = {
+            "session": arguments.session,
+            "shape": list(graph.superpixels.image.shape),
+            "spacing": list(graph.spacing),
+            "superpixels": graph.n_regions,
+            "boundaries": graph.n_boundaries,
+            "cues": list(graph.cue_names),
+            "policy": repr(session.policy),
+            "gold": session.gold is not None,
+            "threshold": session.threshold,
+            "segments": session.n_segments,
+            "edits": len(session.history),
+            "locked": len(session.locked()),
+            "report": str(session.report),
+        }
+    width = max(map(len, data))
+    lines = [f"{name:{width}}  {_plain(value)}" for name, value in data.items()]
+    console.result("\n".join(lines), data, asked_for=True)
+
+
+def _plain(value: Any) -> str:
+    if isinstance(value, list):
+        return ", ".join(map(str, value))
+    return {True: "yes", False: "no"}[value] if isinstance(value, bool) else str(value)
+
+
+def run_recover(arguments: argparse.Namespace, console: Console) -> None:
+    """Mend a session and print what was found."""
+    from napari_agglo.session import Session
+    from napari_agglo.volumes import open_volume
+
+    superpixels = arguments.superpixels and open_volume(arguments.superpixels)
+    report = Session.recover(Path(arguments.session), superpixels=superpixels)
+    console.result(
+        f"{arguments.session}: {report}",
+        {
+            "session": arguments.session,
+            "kept": report.kept,
+            "lost": report.lost,
+            "sentences": list(report.sentences),
+            "aside": [str(path) for path in report.aside],
+            "unmended": report.unmended,
+        },
+        asked_for=True,
+    )
+    if report.unmended:
+        raise SomeFailed(
+            f"{arguments.session} cannot be opened yet, see above; if its superpixels are gone, "
+            "add --superpixels FILE",
+            2,
+        )

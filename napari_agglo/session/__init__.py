@@ -1,6 +1,6 @@
 """Proofreading: edits at any scale, kept in a directory from which nothing is lost."""
 
-from napari_agglo.session._core import Change
+from napari_agglo.session._actions import Change
 from napari_agglo.session._cuts import CutProblem, cut_method
 from napari_agglo.session._exports import ExportView, export_kinds, exporter
 from napari_agglo.session._history import HistoryItem

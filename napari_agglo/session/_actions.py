@@ -1,4 +1,4 @@
-"""What a user did in one go, as a value: what the journal keeps, and says in words.
+"""Actions: one undoable thing that a user did, as a value for the journal, and its words.
 
 An action holds everything that belongs to it, so that it is there whole or not at all: the edits
 that make real what was only seen, the division of superpixels, the cut. Undoing one undoes it all.
@@ -6,14 +6,15 @@ that make real what was only seen, the division of superpixels, the cut. Undoing
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from napari_agglo._decode import decode
 from napari_agglo.errors import InvalidInput, is_whole
+from napari_agglo.graph import Division
 from napari_agglo.session._annotations import MarkChange
-from napari_agglo.session._edits import Cut, Down, Edit, Override, Up, from_json, to_json
+from napari_agglo.session._edits import Cut, Down, Edit, Ids, Override, Up, from_json, to_json
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,33 +105,16 @@ class Action:
 
     @property
     def words(self) -> str:
-        """Say in words what was done."""
-        first = self.ids[0] if self.ids else ""
-        at = f" at {self.threshold:.6g}"
-        others = ", ".join(map(str, self.ids[1:]))
-        match self.kind:
-            case "merge":
-                return f"merged {others} into {first}{at}"
-            case "cut":
-                parts = self.steps[-1].edit
-                assert isinstance(parts, Cut)
-                n = sum(len(step.divisions) for step in self.steps)
-                inside = "" if n == 0 else f" through {n} superpixels" if n > 1 else _THROUGH
-                return f"cut {first} into {len(parts.parts)} parts{inside}{at}"
-            case "up" | "down":
-                return f"moved {first} {self.kind} its branch{at}"
-            case "mark" if self.mark is not None:
-                said = self.mark.to_json()
-                said.pop("segment")
-                return "; ".join(_MARKED[name](value, first) for name, value in said.items())
-            case "reject":
-                same = self.answer is not None and self.answer.same
-                return f"confirmed {first}" if same else f"kept {first} and {others} apart"
-            case "skip":
-                return f"skipped a suggestion on {' and '.join(map(str, self.ids))}"
-            case "relearn":
-                return f"learned from the edits{at}"
-        return f"{self.kind}ed {first}{at}"
+        """The action in words."""
+        return KINDS[self.kind].words(self)
+
+    @property
+    def _where(self) -> str:
+        return f"at {self.threshold:.6g}"
+
+    @property
+    def _others(self) -> str:
+        return ", ".join(map(str, self.ids[1:]))
 
     def to_json(self) -> dict[str, Any]:
         """Return the action as plain data."""
@@ -158,8 +142,9 @@ class Action:
     @classmethod
     def from_json(cls, plain: Mapping[str, Any]) -> Action:
         """Return the action that `to_json` made plain data of."""
-        unknown = plain.keys() - _FIELDS
-        if unknown or plain.get("action") not in KINDS:
+        kind = plain.get("action")
+        known = KINDS[kind].fields | _FIELDS if isinstance(kind, str) and kind in KINDS else set()
+        if plain.keys() - known:
             raise InvalidInput(
                 f"The journal has an entry that this version does not know: {dict(plain)!r:.200}; "
                 "open the session with the version that wrote it, or a newer one."
@@ -183,17 +168,101 @@ class Action:
             ) from error
 
 
-_THROUGH = " through a superpixel"
-KINDS = frozenset(
-    ["merge", "cut", "lock", "unlock", "up", "down", "mark", "reject", "skip", "relearn"]
-)
-_FIELDS = frozenset(
-    ["action", "ids", "threshold", "steps", "override", "dropped", "mark", "answer", "examples"]
-) | {"policy"}
-_MARKED = {
-    "name": lambda said, segment: f"named {segment} {said!r}" if said else f"unnamed {segment}",
-    "comment": lambda said, segment: f"commented on {segment}",
-    "reviewed": lambda said, segment: f"marked {segment} {'' if said else 'not '}reviewed",
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """An action that may be done, as a planner returns it.
+
+    Attributes
+    ----------
+    action : Action
+        The entry of the journal.
+    divisions : tuple of tuple of Division
+        The divided superpixels of each step, if any are.
+    notes : tuple of str
+        Sentences for the user.
+    where : ndarray of int, optional
+        Superpixels whose segments the `Change` lists; without, those of the action.
+    """
+
+    action: Action
+    divisions: tuple[tuple[Division, ...], ...] = ()
+    notes: tuple[str, ...] = ()
+    where: Ids | None = None
+
+
+@dataclass(frozen=True)
+class Change:
+    """The result of an action.
+
+    Attributes
+    ----------
+    words : str
+        The action in words.
+    segments : tuple of int
+        The segments that are there now where it was done, the one that kept its id first; none
+        after undo or redo at another threshold.
+    notes : tuple of str
+        Further sentences for the user.
+    """
+
+    words: str
+    segments: tuple[int, ...]
+    notes: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        return " ".join([f"{self.words}.", *self.notes])
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of action: its words, and the fields of its entry beside those of every entry."""
+
+    words: Callable[[Action], str]
+    fields: frozenset[str]
+
+
+def _cut_words(action: Action) -> str:
+    cut = action.steps[-1].edit
+    assert isinstance(cut, Cut)
+    n = sum(len(step.divisions) for step in action.steps)
+    through = f" through {n} superpixels" if n > 1 else " through a superpixel" if n else ""
+    return f"cut {action.ids[0]} into {len(cut.parts)} parts{through} {action._where}"
+
+
+def _mark_words(action: Action) -> str:
+    mark, segment = action.mark, action.ids[0]
+    assert mark is not None
+    words = []
+    if mark.name is not None:
+        words.append(f"named {segment} {mark.name!r}" if mark.name else f"unnamed {segment}")
+    if mark.comment is not None:
+        words.append(f"commented on {segment}")
+    if mark.reviewed is not None:
+        words.append(f"marked {segment} {'' if mark.reviewed else 'not '}reviewed")
+    return "; ".join(words)
+
+
+def _reject_words(action: Action) -> str:
+    if action.answer is not None and action.answer.same:
+        return f"confirmed {action.ids[0]}"
+    return f"kept {action.ids[0]} and {action._others} apart"
+
+
+_FIELDS = frozenset(["action", "ids", "threshold"])
+_EDIT = frozenset(["steps", "dropped", "examples"])
+_ANSWER = frozenset(["answer", "examples"])
+# The kinds of action. An entry of another kind, or with other fields, is of a newer version.
+KINDS = {
+    "merge": Kind(lambda a: f"merged {a._others} into {a.ids[0]} {a._where}", _EDIT),
+    "cut": Kind(_cut_words, _EDIT),
+    "lock": Kind(lambda a: f"locked {a.ids[0]} {a._where}", _EDIT),
+    "unlock": Kind(lambda a: f"unlocked {a.ids[0]} {a._where}", _EDIT),
+    "up": Kind(lambda a: f"moved {a.ids[0]} up its branch {a._where}", frozenset(["override"])),
+    "down": Kind(lambda a: f"moved {a.ids[0]} down its branch {a._where}", frozenset(["override"])),
+    "mark": Kind(_mark_words, frozenset(["mark"])),
+    "reject": Kind(_reject_words, _ANSWER),
+    "skip": Kind(lambda a: f"skipped a suggestion on {' and '.join(map(str, a.ids))}", _ANSWER),
+    "relearn": Kind(lambda a: f"learned from the edits {a._where}", _EDIT | {"policy"}),
 }
 
 

@@ -1,7 +1,7 @@
-"""What the policy says of the boundaries between the segments that are seen, kept up to date.
+"""Policy scores of the boundaries between visible segments, kept up to date.
 
-After an edit only the boundaries of the segments that it changed are asked about: the others have
-the same two sides as before. What comes out is as if all had been asked about.
+After an edit only the boundaries of the segments that it changed are scored again: the others have
+the same two sides as before. The result is as if all had been scored.
 """
 
 from __future__ import annotations
@@ -17,36 +17,36 @@ from napari_agglo.policy import Policy, is_informative
 from napari_agglo.volumes import DenseLabels
 
 if TYPE_CHECKING:
-    from napari_agglo.session._view import Seen
+    from napari_agglo.session._view import View
 
-Said = tuple[NDArray[np.int64], NDArray[np.float64]]
-# If more of the superpixels have moved, all boundaries are asked about.
+Scores = tuple[NDArray[np.int64], NDArray[np.float64]]
+# If a larger share of the superpixels has moved, all boundaries are scored again.
 _MOST = 0.1
 
 
-class Between:
-    """Pairs of segments (names) that touch, and what the policy says of each."""
+class BoundaryScores:
+    """Pairs of segments (names) that touch, and the score of each boundary."""
 
     def __init__(self) -> None:
         self._version = -1
         self._names = np.zeros(1, np.uint32)
-        self._said: Said = np.zeros((0, 2), np.int64), np.zeros(0)
+        self._scores: Scores = np.zeros((0, 2), np.int64), np.zeros(0)
 
-    def now(self, seen: Seen) -> Said:
-        """Return the pairs, in the order of their smallest superpixels, and what is said."""
-        names, graph, policy = seen.names(), seen.state.graph, seen.state.policy
-        if self._version == seen.version:
-            return self._said
-        moved = None if self._version < 0 else seen.moved_since(self._version)
+    def now(self, view: View) -> Scores:
+        """Return the pairs, in the order of their smallest superpixels, and their scores."""
+        names, graph, policy = view.names(), view.state.graph, view.state.policy
+        if self._version == view.version:
+            return self._scores
+        moved = None if self._version < 0 else view.moved_since(self._version)
         if moved is None or len(moved) > _MOST * len(names):
-            everything = np.arange(1, len(names))
-            self._said = said_of(graph, policy, names, everything, seen.threshold)
+            every = np.arange(1, len(names))
+            self._scores = boundary_scores(graph, policy, names, every, view.threshold)
         elif len(moved):
-            self._ask_again(graph, policy, names, moved, seen.threshold)
-        self._version, self._names = seen.version, names.copy()
-        return self._said
+            self._score_again(graph, policy, names, moved, view.threshold)
+        self._version, self._names = view.version, names.copy()
+        return self._scores
 
-    def _ask_again(
+    def _score_again(
         self,
         graph: RegionGraph,
         policy: Policy,
@@ -64,27 +64,27 @@ class Between:
         is_near[names[graph.edges[touching]]] = True
         is_near |= is_changed
         near = np.flatnonzero(is_near[names[1:]]) + 1
-        pairs, said = said_of(graph, policy, names, near, threshold)
+        pairs, scores = boundary_scores(graph, policy, names, near, threshold)
         new = is_changed[pairs].any(axis=1)
-        old = ~is_changed[self._said[0]].any(axis=1)
-        pairs = np.concatenate([self._said[0][old], pairs[new]])
-        said = np.concatenate([self._said[1][old], said[new]])
+        old = ~is_changed[self._scores[0]].any(axis=1)
+        pairs = np.concatenate([self._scores[0][old], pairs[new]])
+        scores = np.concatenate([self._scores[1][old], scores[new]])
         low = np.zeros(n, np.int64)
         low[names[::-1]] = np.arange(len(names))[::-1]  # the smallest is written last
         order = np.lexsort((low[pairs[:, 1]], low[pairs[:, 0]]))
-        self._said = pairs[order], said[order]
+        self._scores = pairs[order], scores[order]
 
 
-def said_of(
+def boundary_scores(
     graph: RegionGraph,
     policy: Policy,
     names: NDArray[np.uint32],
     superpixels: NDArray[np.int64],
     threshold: float,
-) -> Said:
-    """Return the pairs of segments that touch, of whole segments, and what a policy says of each.
+) -> Scores:
+    """Return the pairs of segments that touch, of whole segments, and the score of each boundary.
 
-    A policy that says nothing of regions says the threshold.
+    A policy that knows nothing of regions scores each at the threshold.
     """
     some = _of(graph, superpixels) if len(superpixels) < graph.n_regions else without_image(graph)
     own = np.concatenate([[0], names[superpixels]])
@@ -93,10 +93,10 @@ def said_of(
     lut = first[which].astype(np.uint32)
     coarse = contracted(some, lut)
     if is_informative(policy):
-        said = policy.score(coarse)
+        scores = policy.score(coarse)
     else:
-        said = np.full(coarse.n_boundaries, threshold)
-    return own[np.unique(lut)][coarse.edges].astype(np.int64), said
+        scores = np.full(coarse.n_boundaries, threshold)
+    return own[np.unique(lut)][coarse.edges].astype(np.int64), scores
 
 
 def _of(graph: RegionGraph, superpixels: NDArray[np.int64]) -> RegionGraph:

@@ -24,7 +24,7 @@ from napari_agglo._numba import inlined, kernel
 from napari_agglo._numba.hash_tables import pair_slot
 from napari_agglo.errors import InvalidInput, is_whole
 from napari_agglo.graph import Division
-from napari_agglo.session._state import State
+from napari_agglo.session._view import View
 from napari_agglo.volumes import Contingency, contingency
 
 # The table behind a live VI: how many voxels each segment shares with each gold segment.
@@ -310,7 +310,7 @@ class LiveVI:
         )  # fmt: skip
 
 
-# The errors of what is seen, against gold, as edits are made.
+# The errors of the visible segments against gold, as edits are made.
 
 
 @dataclass(frozen=True)
@@ -334,19 +334,21 @@ class Errors:
         return self.false_merge + self.false_split
 
 
-class ErrorsNow:
-    """Follows what is seen; superpixels that have not moved cost nothing."""
+class LiveErrors:
+    """The errors of a view against gold; superpixels that have not moved cost nothing."""
 
-    def __init__(self, state: State, gold: NDArray[Any], names: NDArray[np.uint32]) -> None:
+    def __init__(self, view: View, gold: NDArray[Any]) -> None:
         self._gold = gold
-        self._live = LiveVI(contingency(state.graph.superpixels, gold), names)
-        self._divisions = list(state.divisions)
+        self._live = LiveVI(contingency(view.state.graph.superpixels, gold), view.names())
+        self._divisions = list(view.state.divisions)
+        self._version = view.version
 
-    def now(
-        self, state: State, names: NDArray[np.uint32], moved: NDArray[np.int64] | None = None
-    ) -> Errors:
-        """Return the errors of the segments `names`; of these `moved` if only these may have."""
-        self._follow(state.divisions)
+    def now(self, view: View) -> Errors:
+        """Return the errors of the segments of the view."""
+        names = view.names()
+        moved = view.moved_since(self._version)
+        self._version = view.version
+        self._follow(view.state.divisions)
         if moved is not None:
             moved = moved[moved < len(names)]
         self._live.update(names, moved)

@@ -1,4 +1,4 @@
-"""What a user may do, and the words in which the rest is refused; nothing is changed here."""
+"""The rules of a session: find segments, and refuse in words; nothing is changed here."""
 
 from __future__ import annotations
 
@@ -10,31 +10,39 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from napari_agglo.errors import InvalidInput, is_number, is_whole
+from napari_agglo.errors import InvalidInput, Remedy, SetOption, is_number, is_whole
 from napari_agglo.graph import RegionGraph
+from napari_agglo.policy import Policy
 from napari_agglo.session._cuts import cut_methods
 from napari_agglo.session._edits import Ids
 from napari_agglo.session._hierarchy.working_graph import Ground
-from napari_agglo.session._view import Seen
+from napari_agglo.session._view import View
 
 
 class Refused(InvalidInput):
-    """Something that may not be done; the message says why, and what to do.
+    """An action that may not be done, with the reason and a remedy.
 
     Attributes
     ----------
-    forceable
+    forceable : bool
         Whether ``force=True`` does it all the same.
     """
 
-    def __init__(self, message: str, *, forceable: bool = False) -> None:
-        super().__init__(message)
+    def __init__(
+        self,
+        problem: str,
+        *,
+        argument: str | None = None,
+        remedy: Remedy | str | None = None,
+        forceable: bool = False,
+    ) -> None:
+        super().__init__(problem, argument=argument, remedy=remedy)
         self.forceable = forceable
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
-    """A segment that is shown: the user's id, the node, and its superpixels."""
+class Segment:
+    """A visible segment: the user's id, its node, and its superpixels."""
 
     id: int
     node: int
@@ -50,45 +58,52 @@ def dense_of(
     graph: RegionGraph, given: Any, argument: str = "superpixel", what: str = "superpixel"
 ) -> int:
     """Return the dense id of a superpixel, or of the one that a segment is named after."""
-    hint = f"ask {what}_at(index) for one."
+    remedy = f"ask {what}_at(index) for one"
+    problem = f"`{argument}` must be the id of a {what}, got {given!r}"
     if not is_whole(given):
-        raise Refused(f"`{argument}` must be the id of a {what}, got {given!r}; {hint}")
+        raise Refused(problem, argument=argument, remedy=remedy)
     ids = graph.ids
     at = 0
     if 0 < given <= int(ids[-1]):
         at = int(np.searchsorted(ids, np.uint64(given)))
     if at == 0 or ids[at] != given:
         why = "0 is no region" if given == 0 else "there is none of that id"
-        raise Refused(f"`{argument}` must be the id of a {what}, got {given}: {why}; {hint}")
+        raise Refused(f"{problem}: {why}", argument=argument, remedy=remedy)
     return at
 
 
-def find(seen: Seen, segment: Any, argument: str = "segment") -> Found:
+def find(view: View, segment: Any, argument: str = "segment") -> Segment:
     """Return the segment of an id, at the threshold; refuse an id that none has."""
-    graph, tree = seen.state.graph, seen.state.tree
+    graph, tree = view.state.graph, view.state.tree
     name = dense_of(graph, segment, argument, "segment")
-    node = seen.node(name)
+    node = view.node(name)
     if node is None:
         superpixel = int(tree.record.names.superpixel_of[name])
-        holder = int(graph.ids[tree.name(seen.view.shown(superpixel))])
+        holder = int(graph.ids[tree.name(view.frontier.shown(superpixel))])
         raise Refused(
-            f"There is no segment {segment} at the threshold {seen.threshold:.6g}: what has that "
-            f"id is part of segment {holder} here; take that, or change the threshold."
+            f"There is no segment {segment} at the threshold {view.threshold:.6g}: what has that "
+            f"id is part of segment {holder} here",
+            argument=argument,
+            remedy="take that, or change the threshold",
         )
-    return Found(int(segment), node, tree.members(node))
+    return Segment(int(segment), node, tree.members(node))
 
 
-def require_unlocked(seen: Seen, found: Found, verb: str) -> None:
-    """Refuse to edit a locked segment, naming it."""
-    if is_locked(seen, found):
+def find_unlocked(view: View, segment: Any, verb: str, argument: str = "segment") -> Segment:
+    """Return the segment of an id; refuse to edit one that is locked."""
+    found = find(view, segment, argument)
+    if is_locked(view, found):
         raise Refused(
-            f"Segment {found.id} is locked and cannot be {verb}; call unlock({found.id}) first."
+            f"Segment {found.id} is locked and cannot be {verb}",
+            argument=argument,
+            remedy=f"call unlock({found.id}) first",
         )
+    return found
 
 
-def is_locked(seen: Seen, found: Found) -> bool:
-    """Whether a segment is locked."""
-    return bool(seen.state.tree.record.constraints.lock_of[found.anchor])
+def is_locked(view: View, segment: Segment) -> bool:
+    """Return whether a segment is locked."""
+    return bool(view.state.tree.record.constraints.lock_of[segment.anchor])
 
 
 def contacts(ground: Ground, members: Ids) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
@@ -100,18 +115,26 @@ def contacts(ground: Ground, members: Ids) -> tuple[NDArray[np.int32], NDArray[n
     return np.repeat(members, counts), ground.adjacent[at, 0]
 
 
+def neighbour_names(view: View, segment: Segment) -> NDArray[np.uint32]:
+    """Return the names of the segments that touch a segment, ascending."""
+    names = view.names()
+    _, there = contacts(view.state.tree.record.ground, segment.members)
+    found: NDArray[np.uint32] = np.setdiff1d(names[there], names[segment.members])
+    return found
+
+
 def merge_pairs(
-    seen: Seen, segments: list[Found], force: bool
+    view: View, segments: list[Segment], force: bool
 ) -> tuple[tuple[tuple[int, int], ...], bool]:
     """Return the superpixels to join, each pair touching, and whether some had to be forced.
 
     Each of the other segments is reached from the first through those that are to be merged.
     """
-    names = seen.names()
+    names = view.names()
     number = {int(names[found.anchor]): k for k, found in enumerate(segments)}
     touching: dict[tuple[int, int], tuple[int, int]] = {}
     for k, found in enumerate(segments[1:], start=1):
-        here, there = contacts(seen.state.tree.record.ground, found.members)
+        here, there = contacts(view.state.tree.record.ground, found.members)
         held = names[there]
         for name, other in number.items():
             if other != k and (at := np.flatnonzero(held == name)).size:
@@ -127,22 +150,46 @@ def merge_pairs(
         reached.add(b)
     far = [found for k, found in enumerate(segments) if k not in reached]
     if far and not force:
-        said = " and ".join(str(found.id) for found in far)
+        ids = " and ".join(str(found.id) for found in far)
         does = "do" if len(far) > 1 else "does"
         raise Refused(
-            f"Segment {said} {does} not touch segment {segments[0].id}, nor what is merged with "
-            "it; merge what lies between them as well, or say force=True.",
+            f"Segment {ids} {does} not touch segment {segments[0].id}, nor what is merged with it",
+            argument="others",
+            remedy="merge what lies between them as well, or say force=True",
             forceable=True,
         )
     pairs += [(segments[0].anchor, found.anchor) for found in far]
     return tuple(pairs), bool(far)
 
 
-def check_threshold(threshold: Any) -> float:
+def check_threshold(threshold: Any, policy: Policy) -> float:
     """Return a threshold; refuse what cannot be one."""
     if not is_number(threshold) or not np.isfinite(threshold):
-        raise Refused(f"`threshold` must be a finite number, got {threshold!r}; 0.5, say.")
+        raise Refused(
+            f"`threshold` must be a finite number, got {threshold!r}",
+            argument="threshold",
+            remedy="0.5, say",
+        )
+    # Just below 0 is where superpixels are seen that merge at 0.
+    if policy.probabilistic and not -0.01 <= threshold <= 1.01:
+        raise Refused(
+            f"`threshold` must be between 0 and 1, got {threshold!r}: this policy predicts the "
+            "probability that a merge is wrong",
+            argument="threshold",
+            remedy="0.5 is the natural one",
+        )
     return float(threshold)
+
+
+def check_gold(gold: NDArray[Any] | None) -> NDArray[Any]:
+    """Return the gold standard of a session; refuse if it has none."""
+    if gold is None:
+        raise Refused(
+            "The session has no gold standard to compare with",
+            argument="gold",
+            remedy="create it with Session.create(path, graph, policy, gold=...)",
+        )
+    return gold
 
 
 def check_method(method: Any) -> str:
@@ -151,20 +198,27 @@ def check_method(method: Any) -> str:
         return method
     names = cut_methods.names()
     near = difflib.get_close_matches(str(method), names, 1)
-    hint = f"; did you mean {near[0]!r}?" if near else "."
     *most, last = map(repr, names)
-    raise Refused(f"`method` must be {', '.join(most)} or {last}, got {method!r}{hint}")
+    raise Refused(
+        f"`method` must be {', '.join(most)} or {last}, got {method!r}",
+        argument="method",
+        remedy=SetOption("method", near[0] if near else names[0]),
+    )
 
 
 def dense_groups(graph: RegionGraph, groups: Any, argument: str) -> list[list[int]]:
     """Return groups of superpixels as dense ids."""
     if isinstance(groups, (str, bytes)) or not isinstance(groups, Iterable):
-        raise Refused(f"`{argument}` must be groups of superpixels, [[a, b], [c]]; got {groups!r}.")
+        raise Refused(
+            f"`{argument}` must be groups of superpixels, [[a, b], [c]]; got {groups!r}.",
+            argument=argument,
+        )
     out = []
     for group in groups:
         if isinstance(group, (str, bytes)) or not isinstance(group, Iterable):
             raise Refused(
-                f"`{argument}` must be groups of superpixels, [[a, b], [c]]; got {group!r} for one."
+                f"`{argument}` must be groups of superpixels, [[a, b], [c]]; got {group!r}.",
+                argument=argument,
             )
         out.append([dense_of(graph, superpixel, argument) for superpixel in group])
     return out
@@ -176,8 +230,9 @@ def dense_list(graph: RegionGraph, superpixels: Any, argument: str) -> list[int]
     given = list(superpixels) if is_list else []
     if not is_list or not all(map(is_whole, given)):
         raise Refused(
-            f"`{argument}` must be a list of ids of superpixels, [a, b], got {superpixels!r:.80}; "
-            "ask superpixel_at(index) for one."
+            f"`{argument}` must be a list of ids of superpixels, [a, b], got {superpixels!r:.80}",
+            argument=argument,
+            remedy="ask superpixel_at(index) for one.",
         )
     return [dense_of(graph, superpixel, argument) for superpixel in given]
 

@@ -1,36 +1,74 @@
-"""A proofreading session: what is seen at a scale, edits, undo, all of it on disk."""
+"""A proofreading session: segments at a threshold, edits, undo, all of it on disk.
+
+`Session` is a facade. Each edit is planned by a pure function of the view (`_editor`, `_cutter`,
+`_suggestions`), which returns a `Plan` or raises `Refused`; `_transactions` applies the plan,
+writes it to the journal and updates the view; then `changed` is emitted.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Sequence
 from os import PathLike
-from typing import Any
+from pathlib import Path
+from typing import Any, ClassVar, Self
 
+import numpy as np
 from numpy.typing import NDArray
+from psygnal import Signal
 
-from napari_agglo._collecting import not_collecting
 from napari_agglo._progress import ProgressCallback
-from napari_agglo.agglomeration import Merges, MergeTree, agglomerate
+from napari_agglo.agglomeration import MergeTree, agglomerate
 from napari_agglo.errors import InvalidInput
 from napari_agglo.graph import RegionGraph
-from napari_agglo.policy import as_policy
-from napari_agglo.session._core import last_threshold
-from napari_agglo.session._hierarchy.hierarchy import Hierarchy
-from napari_agglo.session._history import Entry, History
-from napari_agglo.session._learning_from import LearningFrom
-from napari_agglo.session._resuming import NAME as SNAPSHOT
-from napari_agglo.session._resuming import resume
-from napari_agglo.session._state import State
-from napari_agglo.session._store import Report, SessionDamaged, Store, check_path
+from napari_agglo.policy import Policy, as_policy
+from napari_agglo.session._actions import Change, Plan
+from napari_agglo.session._annotations import Annotations
+from napari_agglo.session._cutter import (
+    CutPreview,
+    plan_cut,
+    plan_cut_children,
+    plan_detach,
+    preview_cut,
+)
+from napari_agglo.session._editor import plan_lock, plan_mark, plan_merge, plan_move, plan_unlock
+from napari_agglo.session._exports import write_export
+from napari_agglo.session._exports.session_export import SessionExport, edited_tree
+from napari_agglo.session._history import History
+from napari_agglo.session._live_vi import Errors, LiveErrors
+from napari_agglo.session._relearn import WEIGHT, check_options, check_volumes
+from napari_agglo.session._relearn.examples import live_examples
+from napari_agglo.session._relearn.refit import Volumes
+from napari_agglo.session._rules import (
+    Segment,
+    check_gold,
+    check_index,
+    check_threshold,
+    find,
+    is_locked,
+    neighbour_names,
+)
+from napari_agglo.session._store import Report, Store, check_path
+from napari_agglo.session._suggestions import Suggestions
+from napari_agglo.session._transactions import Transactions, no_garbage_collection
 from napari_agglo.session._tree_check import check_tree
 
+Groups = Sequence[Sequence[int]]  # of superpixels
+Points = Sequence[Sequence[Sequence[int]]]  # groups of pixel indices
 
-class Session(LearningFrom):
+
+class Session:
     """Proofread a segmentation at any scale; use `Session.create` or `Session.open`.
 
     Every edit is on the disk when its method returns, and can be undone, without limit, also after
-    the session was closed and opened again. All ids are the user's. What an edit means at, below
-    and above the threshold is said in docs/proofreading.md.
+    the session was closed and opened again. All ids are the user's. docs/proofreading.md says
+    what an edit means at, below and above the threshold.
+
+    Attributes
+    ----------
+    changed : Signal
+        Emitted with the `Change` after each action, undo and redo.
+    threshold_changed : Signal
+        Emitted with the threshold when it is moved.
 
     Examples
     --------
@@ -55,7 +93,23 @@ class Session(LearningFrom):
     >>> folder.cleanup()
     """
 
-    _unedited: MergeTree | None = None
+    changed: ClassVar[Signal] = Signal(Change)
+    threshold_changed: ClassVar[Signal] = Signal(float)
+
+    def __init__(self, transactions: Transactions) -> None:
+        if not isinstance(transactions, Transactions):
+            raise InvalidInput(
+                "A Session is not made by calling the class",
+                argument="path",
+                remedy="use Session.open(path), or Session.create(path, graph) for a new one",
+            )
+        self._transactions = transactions
+        self._store, self._state = transactions.store, transactions.state
+        self._history, self._view = transactions.history, transactions.view
+        self._lock = transactions.lock
+        self._errors: LiveErrors | None = None
+        self._unedited: MergeTree | None = None
+        self._tree: tuple[int, MergeTree] | None = None  # with the version of its state
 
     @classmethod
     def create(
@@ -78,19 +132,17 @@ class Session(LearningFrom):
         graph : RegionGraph
             The superpixels and their statistics.
         policy : Policy, str or callable
-            As for `napari_agglo.agglomerate`. The session stores a function by its name alone: who
-            opens it again passes the function.
+            As for `napari_agglo.agglomerate`. A function is stored by its name: `open` takes it.
         tree : MergeTree, optional
-            ``agglomerate(graph, policy)``, if it is at hand; otherwise it is made. Another is
-            refused: it must be of these superpixels, merge all that touches, and a hundred of its
-            merges, or all if there are no more, must have the priorities that the policy says.
+            ``agglomerate(graph, policy)``, if it is at hand; a tree of other superpixels, with
+            constraints, or of another policy, as far as a hundred merges tell, is refused.
         gold : array of int, optional
             A gold standard of the same shape: errors are then measured after each edit.
         source : path-like, optional
-            The file that the superpixels came from. If they take 1 GB or more they are then not
-            copied into the folder, but looked for there.
+            The file of the superpixels; if they take 1 GB or more they are not copied into the
+            folder, but looked for there.
         progress : callable, optional
-            Told how far it is; raise `Cancelled` in it, and nothing is made.
+            Called with the progress so far; raise `Cancelled` in it, and nothing is made.
         """
         check_path(path, "a new session, NAME.agglo")
         checked = as_policy(policy)
@@ -103,7 +155,7 @@ class Session(LearningFrom):
             path, graph, checked, tree=tree, gold=gold, source=source, progress=progress
         )
         store.data.use_policy(checked)
-        return cls._opened(store, progress)
+        return cls(Transactions.open(store, progress))
 
     @classmethod
     def open(
@@ -116,7 +168,7 @@ class Session(LearningFrom):
         policy: Any = None,
         progress: ProgressCallback | None = None,
     ) -> Session:
-        """Open a session folder, wherever it is now; it is as it was when it was last used.
+        """Open a session folder, wherever it is now, as it was when it was last used.
 
         Parameters
         ----------
@@ -125,54 +177,76 @@ class Session(LearningFrom):
         read_only : bool
             Change nothing; works beside a writer, and on a read-only disk.
         superpixels : array or path-like, optional
-            The label image, if it is not in the folder and no longer where it was. Other data than
-            the session was made on are refused.
+            The label image of the session, if it is neither in the folder nor where it was.
         steal_lock : bool
             Take over a lock that was left behind, after `SessionLocked` offered it.
         policy : callable or str, optional
-            The function, or ``"module:function"``, of a session that was created with a function:
-            no function is run because a file names it. Another policy is refused.
+            The function, or ``"module:function"``, of a session that was created with one: none is
+            run because a file names it. Another policy is refused.
         progress : callable, optional
-            Told how far it is; raise `Cancelled` in it to stop.
+            Called with the progress so far; raise `Cancelled` in it to stop.
         """
-        with not_collecting():  # a long history is many small objects, and all of them stay
+        with no_garbage_collection():  # a long history is many small objects that all stay
             store = Store.open(
-                path,
-                read_only=read_only,
-                superpixels=superpixels,
-                steal_lock=steal_lock,
+                path, read_only=read_only, superpixels=superpixels, steal_lock=steal_lock,
                 progress=progress,
-            )
-            return cls._opened(store, progress, policy)
+            )  # fmt: skip
+            return cls(Transactions.open(store, progress, policy))
 
     @staticmethod
     def recover(path: str | PathLike[str], *, superpixels: Any = None) -> Report:
-        """Mend what can be mended of a damaged session folder; nothing is deleted.
+        """Repair as much as possible of a damaged session folder; nothing is deleted.
 
-        Returns
-        -------
-        Report
-            What was found and done, in words; ``unmended`` if it still cannot be opened.
+        Return findings and repairs, in words; ``unmended`` if it still cannot be opened.
         """
         return Store.recover(path, superpixels=superpixels)
 
-    @classmethod
-    def _opened(
-        cls, store: Store, progress: ProgressCallback | None, policy: Any = None
-    ) -> Session:
-        try:
-            if policy is not None:
-                checked = as_policy(policy)
-                store.data.check_policy(checked)
-                if store.data.tree is not None:  # a function may have changed since
-                    check_tree(store.data.tree, store.data.read_graph(progress), checked)
-                store.data.use_policy(checked)
-            state, history, kept = _replayed(store, progress)
-        except BaseException:
-            store.close()
-            raise
-        threshold = last_threshold(store.settings, store.journal.records)
-        return cls(store, state, history, threshold, kept)
+    @property
+    def path(self) -> Path:
+        """The session folder."""
+        return self._store.path
+
+    @property
+    def report(self) -> Report:
+        """Damage that was found in the folder when it was opened, in words."""
+        return self._store.report
+
+    @property
+    def read_only(self) -> bool:
+        """Whether nothing can be changed: opened so, closed, or given up after a disk error."""
+        return self._store.read_only
+
+    @property
+    def graph(self) -> RegionGraph:
+        """The superpixels as they are divided now; not to be kept through edits."""
+        return self._state.graph
+
+    @property
+    def policy(self) -> Policy:
+        """The policy by which segments are merged."""
+        return self._state.policy
+
+    @property
+    def gold(self) -> NDArray[Any] | None:
+        """The gold standard that the session was created with, if there is one."""
+        return self._store.data.gold
+
+    @property
+    def has_gold(self) -> bool:
+        """Whether the session was created with a gold standard."""
+        return self._store.data.has_gold
+
+    @property
+    def tree(self) -> MergeTree:
+        """The hierarchy with all edits, at every scale: for plots, films, reports.
+
+        Moves along a branch are not in it; a locked segment is whole from 0 on. Computed on first
+        use after an edit; ``look(progress, threshold=inf)`` does that with progress.
+        """
+        with self._lock:
+            if self._tree is None or self._tree[0] != self._state.version:
+                self._tree = self._state.version, edited_tree(self._state)
+            return self._tree[1]
 
     @property
     def unedited_tree(self) -> MergeTree:
@@ -184,62 +258,343 @@ class Session(LearningFrom):
         return self._unedited
 
     @property
-    def gold(self) -> NDArray[Any] | None:
-        """The gold standard that the session was created with, if there is one."""
-        return self._store.data.gold
+    def history(self) -> History:
+        """All actions in words, oldest first; `can_undo`, `can_redo` and `redoable` beside them."""
+        return self._history
+
+    @property
+    def marks(self) -> Annotations:
+        """Names of segments, comments on them, and what is reviewed."""
+        return Annotations(self)
+
+    @property
+    def queue(self) -> Suggestions:
+        """The next probable errors, and the answers to them."""
+        return Suggestions(self)
+
+    # The segments at the threshold.
+
+    @property
+    def threshold(self) -> float:
+        """The scale of the view, at which edits are made. It is saved, and not undone."""
+        return self._view.threshold
+
+    @threshold.setter
+    def threshold(self, threshold: float) -> None:
+        checked = check_threshold(threshold, self._state.policy)
+        with self._lock:
+            if checked != self._view.threshold:
+                self._view.threshold = checked
+                self.threshold_changed.emit(checked)
+
+    @property
+    def ready(self) -> bool:
+        """Whether the segments at the threshold are known; if not, `look` first, in a worker."""
+        return self._state.tree.horizon >= self._view.threshold
+
+    def look(
+        self, progress: ProgressCallback | None = None, *, threshold: float | None = None
+    ) -> None:
+        """Bring the segments at a threshold up to date, which may take a second after an edit.
+
+        Every method that needs this does it itself; call this first, in a worker, to show progress,
+        or to be able to cancel (raise `Cancelled` in `progress`). `threshold` is the highest scale
+        that is needed: infinity before `tree`, by default the session's.
+        """
+        with self._lock:
+            if threshold is None:
+                self._view.names(progress)
+            else:
+                self._state.tree.look(threshold, progress)
+
+    def labels(self, index: Any = ...) -> NDArray[Any]:
+        """Return the segments as a label image; with an index, as in ``image[index]``, a part."""
+        with self._lock:
+            return self._view.labels(index)
+
+    def lut(self, *, dense: bool = False) -> NDArray[Any]:
+        """Return the segment of each superpixel, as a table over dense ids 0..n.
+
+        ``session.lut()[session.graph.superpixels.image]`` is ``session.labels()``. With `dense`,
+        return the dense id by which each segment goes, ``session.graph.ids[...]`` being yours, as a
+        read-only view of uint32 for a screen: free, and valid while `version` is the same.
+        """
+        with self._lock:
+            if dense:
+                names = self._view.names().view()
+                names.flags.writeable = False
+                return names
+            return self._view.table().copy()
+
+    @property
+    def version(self) -> int:
+        """A number that changes whenever a segment at the threshold may have."""
+        return self._view.version
+
+    def superpixel_at(self, index: Any) -> int:
+        """Return the superpixel at a pixel; 0 where there is none."""
+        graph = self._state.graph
+        return int(graph.ids[graph.superpixels.image[check_index(graph, index)]])
+
+    def segment_at(self, index: Any) -> int:
+        """Return the segment at a pixel; 0 where there is none."""
+        with self._lock:
+            graph = self._state.graph
+            return int(self._view.table()[graph.superpixels.image[check_index(graph, index)]])
+
+    def segments(self) -> NDArray[np.uint64]:
+        """Return the ids of all segments, ascending."""
+        with self._lock:
+            names = self._view.names()
+            return self._state.graph.ids[np.sort(names[self._view.naming()])]
+
+    @property
+    def n_segments(self) -> int:
+        """Number of segments."""
+        with self._lock:
+            return int(np.count_nonzero(self._view.naming()))
+
+    def members(self, segment: int) -> NDArray[np.uint64]:
+        """Return the superpixels of a segment, ascending."""
+        with self._lock:
+            return self._state.graph.ids[self._find(segment).members]
+
+    def neighbours(self, segment: int) -> NDArray[np.uint64]:
+        """Return the segments that touch a segment, ascending."""
+        with self._lock:
+            return self._state.graph.ids[neighbour_names(self._view, self._find(segment))]
+
+    def locked(self) -> NDArray[np.uint64]:
+        """Return the segments that are locked, ascending."""
+        with self._lock:
+            superpixels = np.flatnonzero(self._state.tree.record.constraints.lock_of)
+            names: NDArray[np.uint32] = np.unique(self._view.names()[superpixels])
+            return self._state.graph.ids[names]
+
+    def is_locked(self, segment: int) -> bool:
+        """Return whether a segment is locked."""
+        with self._lock:
+            return is_locked(self._view, self._find(segment))
+
+    def asleep(self) -> list[str]:
+        """Return the edits that a newer one prevents, in words; they wake when that is undone."""
+        with self._lock:
+            return self._view.asleep()
+
+    @property
+    def errors(self) -> Errors:
+        """Errors against gold: ``vi``, ``false_merge`` and ``false_split``, in bits."""
+        with self._lock:
+            if self._errors is None:
+                self._errors = LiveErrors(self._view, check_gold(self.gold))
+            return self._errors.now(self._view)
+
+    def _find(self, segment: Any) -> Segment:
+        return find(self._view, segment)
+
+    def merge(
+        self, first: int, *others: int, force: bool = False,
+        progress: ProgressCallback | None = None,
+    ) -> Change:  # fmt: skip
+        """Merge segments; the first keeps its id.
+
+        At the threshold exactly these become one; below it nothing changes. They must touch,
+        directly or through others of them, unless `force` is true.
+        """
+        return self._do(plan_merge, (first, *others), force=force, progress=progress)
+
+    def cut(
+        self,
+        segment: int,
+        seeds: Groups | None = None,
+        method: str = "min_cut",
+        *,
+        parts: Groups | None = None,
+        points: Points | None = None,
+        progress: ProgressCallback | None = None,
+    ) -> Change:
+        """Cut a segment between groups of superpixels or of pixels, or into given parts.
+
+        The largest part keeps the id. A cut holds at every scale until a later merge crosses it.
+
+        Parameters
+        ----------
+        segment : int
+            The segment to cut.
+        seeds : list of groups of superpixels
+            Two groups or more, ``[[a], [b, c]]``.
+        method : {"min_cut", "seeded", "tree"}
+            Where the boundaries cut cost least; by merging anew, groups never joining; or by
+            undoing the merges that brought the groups together.
+        parts : list of groups of superpixels
+            Instead of seeds: all superpixels of the segment, each once.
+        points : list of groups of pixels
+            Instead of seeds: two groups or more of indices, ``[[(3, 10, 12)], [(3, 10, 40)]]``. A
+            superpixel with points of different groups is divided first, by flooding the boundary
+            cue from them: its largest piece keeps its id, the others get new ones.
+        progress : callable, optional
+            Called with the progress of the repair of a large segment.
+        """
+        return self._do(
+            plan_cut, segment, seeds, method, parts=parts, points=points, progress=progress
+        )
+
+    def preview(
+        self,
+        segment: int,
+        seeds: Groups | None = None,
+        method: str = "min_cut",
+        *,
+        parts: Groups | None = None,
+        points: Points | None = None,
+    ) -> CutPreview:
+        """Return the parts that a cut would make, and change nothing.
+
+        Takes the arguments of `cut`. Superpixels that would be divided are given by their pixels.
+        """
+        with self._lock:
+            return preview_cut(self._view, segment, seeds, method, parts=parts, points=points)
+
+    def cut_children(self, segment: int, *, progress: ProgressCallback | None = None) -> Change:
+        """Cut a segment into what it was made of: two children, or all that one merge joined."""
+        return self._do(plan_cut_children, segment, progress=progress)
+
+    def detach(
+        self, segment: int, superpixels: Sequence[int], *, progress: ProgressCallback | None = None
+    ) -> Change:
+        """Take superpixels out of a segment; what leaves and what stays fall into their pieces."""
+        return self._do(plan_detach, segment, superpixels, progress=progress)
+
+    def lock(self, segment: int, *, progress: ProgressCallback | None = None) -> Change:
+        """Keep a segment whole and alone at every scale, until it is unlocked."""
+        return self._do(plan_lock, segment, progress=progress)
+
+    def unlock(self, segment: int, *, progress: ProgressCallback | None = None) -> Change:
+        """Let go of a locked segment; at the threshold nothing changes."""
+        return self._do(plan_unlock, segment, progress=progress)
+
+    def up(self, segment: int) -> Change:
+        """Show the region that a segment next becomes part of in its place; the rest stays."""
+        return self._do(plan_move, segment, "up")
+
+    def down(self, segment: int) -> Change:
+        """Show the regions that a segment was made of in its place; the rest stays."""
+        return self._do(plan_move, segment, "down")
+
+    def undo(self) -> Change:
+        """Take back the last action, whatever it was, without limit and through restarts."""
+        return self._emit(self._transactions.undo())
+
+    def redo(self, progress: ProgressCallback | None = None) -> Change:
+        """Do again the action that was undone last; after another action there is none."""
+        return self._emit(self._transactions.redo(progress))
+
+    def examples(self) -> tuple[NDArray[np.float32], NDArray[np.int8]]:
+        """Return the examples of the live edits and the answered suggestions.
+
+        Rows of features of two segments, shape (k, number of features), as they were at the edit;
+        and labels, shape (k,): -1 for what was merged, +1 for what was cut or kept apart. An answer
+        that a later one or an edit contradicts is left out.
+        """
+        with self._lock:
+            return live_examples(self._view)
+
+    def relearn(
+        self,
+        volumes: Volumes | None = None,
+        *,
+        strategy: str | None = None,
+        weight: int = WEIGHT,
+        seed: int = 0,
+        progress: ProgressCallback | None = None,
+        **others: Any,
+    ) -> Change:
+        """Learn from the edits, merge anew by the learned policy, and do the edits again.
+
+        All in one action, which `undo` takes back. Afterwards, at the threshold, what was merged is
+        together and what was cut is apart; the notes name what newer edits do not allow.
+
+        Parameters
+        ----------
+        volumes : (RegionGraph, gold), or iterable of such pairs, optional
+            The training set of the policy, to be learned from as well; edits alone take hundreds.
+        strategy : {"agglo", "flat", "lash", "mixed"}, optional
+            The strategy to learn from volumes, as for `napari_agglo.train`; by default as before.
+        weight : int
+            The number of examples of the volumes that an edit counts for.
+        seed : int
+            Same edits, volumes and seed, same policy.
+        progress : callable, optional
+            Called with the progress so far; raise `Cancelled` in it, and nothing has changed.
+        """
+        check_options(strategy, weight, seed, others)
+        given = None if volumes is None else check_volumes(volumes)
+        options: dict[str, Any] = {"strategy": strategy, "weight": weight, "seed": seed}
+        return self._emit(self._transactions.relearn(given, progress=progress, **options))
+
+    def export(
+        self,
+        path: str | PathLike[str],
+        kind: str = "labels",
+        *,
+        overwrite: bool = False,
+        progress: ProgressCallback | None = None,
+        **options: Any,
+    ) -> Path:
+        """Write the segments at the threshold, the edits or the merges, whole or not at all.
+
+        Parameters
+        ----------
+        path : path-like
+            The file or folder to write.
+        kind : str
+            ``"labels"``, ``"regions"``, ``"edits"``, ``"tree"``, ``"graphml"``, ``"agglomerate"``,
+            or one of another package: see docs/exports.md and `export_kinds`.
+        overwrite : bool
+            Whether a file at `path` may be replaced.
+        progress : callable, optional
+            Called with the progress so far; it may raise `Cancelled`.
+        **options
+            Of the kind: docs/exports.md.
+        """
+        written: dict[str, Any] = {"overwrite": overwrite, "progress": progress, "options": options}
+        with self._lock:
+            return write_export(SessionExport(self._view, progress), path, kind, **written)
+
+    def _do(self, planner: Callable[..., Plan], *arguments: Any, **options: Any) -> Change:
+        return self._emit(self._transactions.do(planner, *arguments, **options))
+
+    def _emit(self, change: Change) -> Change:
+        self.changed.emit(change)
+        return change
+
+    def _mark(self, segment: int, **marks: Any) -> Change:
+        return self._do(plan_mark, segment, **marks)
+
+    def checkpoint(self) -> bool:
+        """Write a snapshot of the state, so that opening need not replay a long history.
+
+        Closing does so, too. It is a cache, of a few megabytes and more for a large volume; no edit
+        depends on it. Return whether it was written: False if nothing was new, or no room.
+        """
+        return self._transactions.checkpoint()
+
+    @property
+    def to_replay(self) -> int:
+        """Number of entries since the last checkpoint, which opening would have to replay."""
+        return self._transactions.to_replay
+
+    def close(self) -> None:
+        """Let others write; all edits are on the disk already."""
+        self._transactions.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     def __repr__(self) -> str:
         mode = ", read-only" if self.read_only else ""
-        return (
-            f"Session({str(self.path)!r}, {self._state.graph.n_regions} superpixels, "
-            f"{len(self._history.done)} actions, threshold {self.threshold:.6g}{mode})"
-        )
-
-
-def _replayed(store: Store, progress: ProgressCallback | None) -> tuple[State, History, int]:
-    """Return what the journal of a store amounts to, and after which entry there is a snapshot."""
-    graph = store.data.read_graph(progress)
-
-    def recall_merges(name: str) -> Mapping[str, NDArray[Any]] | None:
-        snapshot = store.load_snapshot(name)
-        return None if snapshot is None else snapshot.arrays
-
-    def first_tree() -> Hierarchy:
-        tree = store.data.tree
-        merges = None if tree is None else Merges(tree.winners, tree.losers, tree.priorities)
-        return Hierarchy(graph, store.data.policy, merges, progress)
-
-    def begun() -> State:
-        return State(graph, store.data.policy, first_tree, store.recall_policy, recall_merges)
-
-    snapshot = store.load_snapshot(SNAPSHOT)
-    then: list[Entry] = []  # the actions that counted when the snapshot was made
-    history = History()
-    try:
-        for record in store.journal.records:
-            history.read(record.seq, record.time, record.entry)
-            if snapshot is not None and record.seq == snapshot.seq:
-                then = list(history.done)
-    except InvalidInput as error:
-        raise SessionDamaged(f"{store.path} cannot be opened. {error}") from error
-    state = begun()
-    if snapshot is not None and not resume(state, (e.action for e in then), snapshot.arrays):
-        state, then, snapshot = begun(), [], None
-    same = 0
-    for ours, theirs in zip(then, history.done, strict=False):
-        if ours is not theirs:
-            break
-        same += 1
-    for _ in then[same:]:
-        state.take_back()
-    for entry in history.done[same:]:
-        try:
-            state.apply(entry.action, progress=progress)
-        except InvalidInput as error:
-            way = " Or call recover(), which keeps what was done before it."
-            raise SessionDamaged(
-                f"{store.path} cannot be opened: entry {entry.number} of its journal "
-                f"({entry.action.kind}) does not fit what is there. {error}"
-                f"{way if isinstance(error, SessionDamaged) else ''}"
-            ) from error
-    return state, history, 0 if snapshot is None else snapshot.seq
+        parts = f"{self.graph.n_regions} superpixels, {len(self._history.done)} actions"
+        return f"Session({str(self.path)!r}, {parts}, threshold {self.threshold:.6g}{mode})"

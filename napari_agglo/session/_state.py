@@ -1,8 +1,8 @@
-"""What a session is in memory: a tree, its graph, and all that actions change; and the way back."""
+"""State of a session in memory: the tree, its graph and all that actions change; apply, undo."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -18,23 +18,24 @@ from napari_agglo.policy import Policy
 from napari_agglo.session._actions import Action, Answer, Step
 from napari_agglo.session._annotations import MarkChange, Marks
 from napari_agglo.session._edits import Cut, Edit, Lock, Merge, Override, Unlock
+from napari_agglo.session._hierarchy.frozen_tree import frozen, thawed
 from napari_agglo.session._hierarchy.hierarchy import Hierarchy
 from napari_agglo.volumes import DenseLabels
 
-# Whether what a journal says can be done: kernels trust it, and anyone may have written it.
+# Checks of the entries of a journal: kernels trust them, and anyone may have written them.
 
 
 def check_ids(graph: RegionGraph, ids: ArrayLike) -> None:
     """Refuse ids that are not those of superpixels, and none at all."""
     named = np.asarray(ids)
     if named.size == 0 or named.min() < 1 or named.max() > graph.n_regions:
-        raise InvalidInput("The journal names superpixels that there are not.")
+        raise InvalidInput("The journal refers to unknown superpixels.")
 
 
 def check_named(graph: RegionGraph, edit: Edit) -> NDArray[Any]:
     """Return the superpixels that an edit names, which there are."""
     if not np.isfinite(edit.scale):
-        raise InvalidInput("The journal has an edit at no scale.")
+        raise InvalidInput("The journal has an edit without a finite scale.")
     ids: NDArray[Any]
     if isinstance(edit, Merge):
         ids = np.array(edit.pairs, np.int64).reshape(-1)
@@ -65,7 +66,7 @@ def check_edit(
         assert isinstance(edit, Unlock)
         allowed = bool(locks[edit.superpixel])
     if not allowed:
-        raise InvalidInput("The journal has an edit of something that is not as it says.")
+        raise InvalidInput("The journal edits a segment that does not match the current state.")
 
 
 _MERGES = ("winners", "losers", "priorities")
@@ -136,15 +137,30 @@ class State:
         action: Action,
         divisions: Sequence[Sequence[Division]] = (),
         progress: ProgressCallback | None = None,
+        *,
+        trusted: bool = False,
     ) -> Applied:
-        """Apply an action, wholly or not at all; `divisions` of its steps, if they are known."""
+        """Apply an action, wholly or not at all.
+
+        Parameters
+        ----------
+        action : Action
+            The action.
+        divisions : sequence of sequences of Division
+            The divided superpixels of each of its steps, if they are known.
+        progress : callable, optional
+            Called while the tree is repaired; it may raise `Cancelled`.
+        trusted : bool
+            Whether the rules were checked: not by the journal of a folder that is opened.
+        """
         applied = Applied(action, self.overrides, self.answers)
         try:
             if action.policy is not None:
                 self._learn(action.policy, applied, progress)
             for k, step in enumerate(action.steps):
                 with self.divided(step, divisions[k] if divisions else ()) as made:
-                    check_edit(self.graph, self.tree, step.edit, made)
+                    if not trusted:
+                        check_edit(self.graph, self.tree, step.edit, made)
                     self.tree.do(step.edit, progress, made)
                 applied.divisions.append(made)
             return self._complete(applied)
@@ -262,13 +278,12 @@ class State:
             raise InvalidInput("The journal has a policy that cannot be had.")
         return self._recall(words)
 
-    def touched(self, applied: Applied) -> NDArray[np.int32]:
-        """Return the superpixels whose segment the last action changed, at its own scale."""
+    def anchors(self, applied: Applied) -> NDArray[np.int32]:
+        """Return superpixels in all segments that an action changes at its own scale."""
         found: list[NDArray[np.int32]] = [np.zeros(0, np.int32)]
         for step in applied.action.steps if applied.before is None else ():
             if isinstance(step.edit, Merge):
-                nodes = {self.tree.region(s, step.edit.scale) for p in step.edit.pairs for s in p}
-                found += [self.tree.members(node) for node in sorted(nodes)]
+                found.append(np.array(step.edit.pairs, np.int32).reshape(-1))
             elif isinstance(step.edit, Cut):
                 found += step.edit.parts
         return np.unique(np.concatenate(found))
@@ -310,3 +325,53 @@ class State:
         start, stop = self.graph.boxes[superpixel]
         pieces = runs_to_pieces(runs, (stop - start).tolist())
         return divide(self.graph, superpixel, pieces)
+
+
+# A snapshot: the state after an entry of the journal as arrays, so that opening need not replay.
+# It is a cache of the trees with all that undo needs; the rest is cheap and read from the journal.
+# If it is damaged, of another version or of another history, the journal is replayed instead.
+
+SNAPSHOT = "state"
+_FORMAT = 1  # another number when trees or names come about in another way
+
+
+def state_arrays(state: State) -> dict[str, NDArray[Any]]:
+    """Return the trees of a state as arrays: one, and one for each time that it has learned."""
+    trees = [applied.before[1] for applied in state.done if applied.before is not None]
+    found = {"format": np.array([_FORMAT, len(trees) + 1], np.int64)}
+    for k, tree in enumerate([*trees, state.tree]):
+        found |= {f"tree{k}_{name}": array for name, array in frozen(tree).items()}
+    return found
+
+
+def resume(state: State, actions: Iterable[Action], arrays: Mapping[str, NDArray[Any]]) -> bool:
+    """Bring a new state to where it was after `actions`; return whether the arrays were of use.
+
+    If they were not, the state is to be thrown away.
+    """
+    try:
+        version, n_trees = arrays["format"].tolist()
+        if version != _FORMAT:
+            return False
+        start, number = state.graph, 0
+        edits: list[Edit] = []
+        divisions: list[tuple[Division, ...]] = []
+
+        def put_tree() -> None:
+            prefix = f"tree{number}_"
+            own = {k.removeprefix(prefix): a for k, a in arrays.items() if k.startswith(prefix)}
+            state.tree = thawed(start, state.policy, own, edits, divisions)
+
+        for action in actions:
+            if action.policy is None:
+                applied = state.retrace(action)
+            else:
+                put_tree()
+                start, number, edits, divisions = state.graph, number + 1, [], []
+                applied = state.retrace(action, state.recall(action.policy))
+            edits += [step.edit for step in action.steps]
+            divisions += applied.divisions
+        put_tree()
+        return bool(number + 1 == n_trees)
+    except (InvalidInput, KeyError, ValueError, IndexError, TypeError):
+        return False

@@ -1,35 +1,28 @@
-"""The queue of probable errors: ask the next one, accept, reject or skip it.
-
-An answer that a later answer or edit overrules is no longer an example: of two contradictory ones,
-the newer is meant.
-"""
+"""The queue of probable errors, `session.queue`: ask for the next, accept, reject or skip it."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from numpy.typing import ArrayLike
 
-from napari_agglo.session._actions import Action, Answer
-from napari_agglo.session._core import Change
-from napari_agglo.session._edits import Cut
-from napari_agglo.session._examples import noted
-from napari_agglo.session._frontier import decisions
-from napari_agglo.session._hierarchy.hierarchy import Hierarchy
-from napari_agglo.session._hierarchy.nodes import EDIT, PARENT
-from napari_agglo.session._history import Entry
+from napari_agglo.session._actions import Action, Answer, Plan
+from napari_agglo.session._cutter import plan_cut
+from napari_agglo.session._editor import plan_merge
+from napari_agglo.session._relearn.examples import edit_examples
 from napari_agglo.session._rules import Refused, dense_of
 from napari_agglo.session._suggest import Effort, Kind, Suggestion, effort, suggest
-from napari_agglo.session._view import Seen
+from napari_agglo.session._suggest.decisions import decisions
+from napari_agglo.session._view import View
 
 if TYPE_CHECKING:
+    from napari_agglo.session._actions import Change
     from napari_agglo.session._session import Session
 
 
 class Suggestions:
-    """The decisions of a session that are most worth a look: `session.queue`."""
+    """The decisions of a session that are most worth a look."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -44,12 +37,12 @@ class Suggestions:
     ) -> list[Suggestion]:
         """Return the decisions at this threshold most worth a look, the best first.
 
-        What a person has decided (by an edit, a lock or an answer) is not asked again.
+        Decisions of a person (by an edit, a lock or an answer) are not among them.
 
         Parameters
         ----------
         n : int
-            How many at most.
+            The largest number to return.
         kind : {"false_split", "false_merge"}, optional
             Only two segments that may be one, or only one that may be two.
         min_size : int
@@ -64,12 +57,12 @@ class Suggestions:
             and ``superpixels`` it is about. Pass one to `accept`, `reject` or `skip`.
         """
         with self._session._lock:
-            apart, made = decisions(self._session._seen)
-            graph = self._session._state.graph
+            view = self._session._view
+            apart, made = decisions(view)
+            graph = view.state.graph
             found = suggest(
-                graph, self._session._seen.names(), apart, made, n, kind=kind, min_size=min_size,
-                within=within,
-            )  # fmt: skip
+                graph, view.names(), apart, made, n, kind=kind, min_size=min_size, within=within
+            )
             ids = graph.ids
             return [
                 replace(
@@ -81,145 +74,101 @@ class Suggestions:
             ]
 
     def effort(self) -> Effort:
-        """Return how many wrong decisions are to be expected, and edits to mend them."""
+        """Return the expected number of wrong decisions, and of edits to correct them."""
         with self._session._lock:
-            return effort(*decisions(self._session._seen))
+            return effort(*decisions(self._session._view))
 
     def accept(self, suggestion: Suggestion) -> Change:
         """Answer yes: merge the two segments, or cut the one where it was merged.
 
-        If it was rejected before, that answer teaches no more.
+        If it was rejected before, that answer is no longer an example.
         """
-        with self._session._lock:
-            a, b = self._sides(suggestion)
-            if suggestion.kind == "false_split":
-                return self._session.merge(a[1], b[1])
-            return self._session.cut(a[1], [[a[0]], [b[0]]], method="tree")
+        return self._session._do(plan_accept, suggestion)
 
     def reject(self, suggestion: Suggestion) -> Change:
         """Answer no: it is right as it is, and is not asked again; nor can it be answered so."""
-        return self._answer("reject", suggestion, suggestion.kind == "false_merge")
+        return self._session._do(plan_answer, suggestion, "reject")
 
     def skip(self, suggestion: Suggestion) -> Change:
         """Do not ask this again, without an answer."""
-        return self._answer("skip", suggestion, None)
-
-    def _answer(self, kind: str, suggestion: Suggestion, same: bool | None) -> Change:
-        with self._session._lock:
-            self._session._require_writing()
-            (a, first), (b, second) = self._sides(suggestion)
-            ids = tuple(dict.fromkeys([first, second]))
-            graph = self._session._state.graph
-            answer = Answer((dense_of(graph, a), dense_of(graph, b)), same)
-            if is_answered(self._session._seen, answer):
-                raise Refused(
-                    f"This suggestion on {' and '.join(map(str, ids))} was answered already; "
-                    "accept() overrules an answer, undo() takes back what was done last."
-                )
-            taught = self._taught(answer)
-            action = Action(kind, ids, self._session.threshold, answer=answer, examples=taught)
-            self._session._perform(action)
-            return Change(action.words, ids)
-
-    def _taught(self, answer: Answer) -> dict[str, Any] | None:
-        """Return what an answer teaches: of two segments, or of the two sides of a merge."""
-        if answer.same is None:
-            return None
-        state, view = self._session._state, self._session._seen.view
-        sides = [view.shown(superpixel) for superpixel in answer.superpixels]
-        while sides[0] == sides[1]:
-            held = {node: state.tree.members(node) for node in state.tree.children(sides[0])}
-            sides = [
-                next(node for node, members in held.items() if superpixel in members)
-                for superpixel in answer.superpixels
-            ]
-        a, b = (state.tree.members(node) for node in sides)
-        return noted(state.graph, state.policy, [(a, b)], -1 if answer.same else 1)
-
-    def _sides(self, suggestion: Suggestion) -> tuple[tuple[int, int], tuple[int, int]]:
-        """Return both superpixels of a suggestion and the segments that hold them now."""
-        if not isinstance(suggestion, Suggestion):
-            raise Refused(
-                f"`suggestion` must be one of queue.next(), got {type(suggestion).__name__}."
-            )
-        table = self._session._seen.table()
-        a, b = suggestion.superpixels
-        first, second = (int(table[dense_of(self._session._state.graph, s)]) for s in (a, b))
-        if (first == second) != (suggestion.kind == "false_merge"):
-            raise Refused(
-                "What this suggestion was about has changed since; ask queue.next() again."
-            )
-        return (a, first), (b, second)
+        return self._session._do(plan_answer, suggestion, "skip")
 
 
-def is_answered(seen: Seen, answer: Answer) -> bool:
-    """Whether the question of an answer was answered in the same way; or at all, if it is skipped.
+def plan_accept(view: View, suggestion: Suggestion) -> Plan:
+    """Plan the merge or the cut that a suggestion proposes."""
+    (a, first), (b, second) = _sides(view, suggestion)
+    if suggestion.kind == "false_split":
+        return plan_merge(view, (first, second), force=False)
+    return plan_cut(view, first, [[a], [b]], method="tree")
+
+
+def plan_answer(view: View, suggestion: Suggestion, kind: str) -> Plan:
+    """Plan to reject or skip a suggestion."""
+    (a, first), (b, second) = _sides(view, suggestion)
+    same = suggestion.kind == "false_merge" if kind == "reject" else None
+    ids = tuple(dict.fromkeys([first, second]))
+    graph = view.state.graph
+    answer = Answer((dense_of(graph, a), dense_of(graph, b)), same)
+    if _is_answered(view, answer):
+        raise Refused(
+            f"This suggestion on {' and '.join(map(str, ids))} was answered already",
+            argument="suggestion",
+            remedy="accept() overrules an answer, undo() takes back what was done last",
+        )
+    action = Action(kind, ids, view.threshold, answer=answer, examples=_examples(view, answer))
+    return Plan(action)
+
+
+def _examples(view: View, answer: Answer) -> dict[str, Any] | None:
+    """Return the example of an answer: two segments, or the two sides of a merge."""
+    if answer.same is None:
+        return None
+    tree = view.state.tree
+    sides = [view.frontier.shown(superpixel) for superpixel in answer.superpixels]
+    while sides[0] == sides[1]:
+        inside = {node: tree.members(node) for node in tree.children(sides[0])}
+        sides = [
+            next(node for node, members in inside.items() if superpixel in members)
+            for superpixel in answer.superpixels
+        ]
+    a, b = (tree.members(node) for node in sides)
+    label = -1 if answer.same else 1
+    return edit_examples(view.state.graph, view.state.policy, [(a, b)], label)
+
+
+def _sides(view: View, suggestion: Suggestion) -> tuple[tuple[int, int], tuple[int, int]]:
+    """Return both superpixels of a suggestion with the segments that hold them now."""
+    if not isinstance(suggestion, Suggestion):
+        raise Refused(
+            f"`suggestion` must be one of queue.next(), got {type(suggestion).__name__}.",
+            argument="suggestion",
+        )
+    table = view.table()
+    a, b = suggestion.superpixels
+    first, second = (int(table[dense_of(view.state.graph, s)]) for s in (a, b))
+    if (first == second) != (suggestion.kind == "false_merge"):
+        raise Refused(
+            "The segments of this suggestion have changed since",
+            argument="suggestion",
+            remedy="ask queue.next() again",
+        )
+    return (a, first), (b, second)
+
+
+def _is_answered(view: View, answer: Answer) -> bool:
+    """Return whether a question was answered in the same way; or at all, if it is skipped.
 
     Two segments are the same question whichever two of their superpixels stand for them.
     """
-    names = seen.names()
+    names = view.names()
 
     def key(pair: tuple[int, int]) -> frozenset[int]:
-        held = frozenset(int(names[superpixel]) for superpixel in pair)
-        return held if len(held) == 2 else frozenset(pair)  # within a segment: that very merge
+        segments = frozenset(int(names[superpixel]) for superpixel in pair)
+        return segments if len(segments) == 2 else frozenset(pair)  # in a segment: that very merge
 
     asked = key(answer.superpixels)
     return any(
         key(given.superpixels) == asked
-        for given in seen.state.answers
+        for given in view.state.answers
         if answer.same is None or given.same is answer.same
     )
-
-
-def overruled(tree: Hierarchy, done: Sequence[Entry], threshold: float) -> set[int]:
-    """Return the numbers of the live answers that a later answer or a live edit contradicts.
-
-    Edits are looked at as they are at the threshold, or where the answer was given if that is
-    higher.
-    """
-    found = set()
-    last: dict[frozenset[int], Entry] = {}
-    for entry in done:
-        answer = entry.action.answer
-        if answer is None or answer.same is None:
-            continue
-        pair = frozenset(answer.superpixels)
-        older = last.get(pair)
-        if older is not None and older.action.answer != answer:
-            found.add(older.number)
-        last[pair] = entry
-        a, b = answer.superpixels
-        scale = max(threshold, entry.action.threshold)
-        against = _are_cut(tree, a, b) if answer.same else _are_merged(tree, a, b, scale)
-        if against:
-            found.add(entry.number)
-    return found
-
-
-def _are_cut(tree: Hierarchy, a: int, b: int) -> bool:
-    """Whether a live cut keeps two superpixels apart."""
-    constraints = tree.record.constraints
-    first, second = dict(constraints.entries(a)), dict(constraints.entries(b))
-    return any(
-        first[edit] != second[edit]
-        for edit in first.keys() & second.keys()
-        if isinstance(constraints.edits[edit], Cut)
-    )
-
-
-def _are_merged(tree: Hierarchy, a: int, b: int, scale: float) -> bool:
-    """Whether two superpixels are together because a person merged them."""
-    whole = tree.region(a, scale)
-    if whole != tree.region(b, scale):
-        return False
-    nodes = tree.record.nodes
-
-    def branch(superpixel: int) -> list[int]:
-        at = [int(nodes.leaves[superpixel])]
-        while at[-1] != whole:
-            at.append(int(nodes.links[at[-1], PARENT]))
-        return at
-
-    above = set(branch(a))
-    meeting = next(node for node in branch(b) if node in above)
-    return bool(nodes.links[meeting, EDIT] >= 0)

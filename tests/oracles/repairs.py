@@ -93,28 +93,27 @@ def partition(tree, scale):
 
 
 def state_of(tree):
-    n = tree.record.nodes.count
-    c = tree.record.constraints
-    return (
-        n,
-        tree.record.nodes.links[:n].tolist(),
-        np.nan_to_num(tree.record.nodes.scales[:n], nan=-9).tolist(),
-        tree.record.nodes.sizes[:n].tolist(),
-        tree.horizon,
-        len(c.edits),
-        c.heads.tolist(),
-        c.pool[: c.pooled].tolist(),
-        c.lock_of.tolist(),
-        tree.record.known.pairs.tolist(),
-        tree.record.known.priorities.tolist(),
-        tree.record.names.of_superpixel.tolist(),
-        tree.record.names.superpixel_of.tolist(),
-        tree.record.nodes.leaves.tolist(),
-        [part.tolist() for parts in c.parts for part in parts],
-        tree.record.ground.start.tolist(),
-        tree.record.ground.stop.tolist(),
-        tree.record.ground.row_of.tolist(),
-        tree.record.ground.adjacent[: tree.record.ground.n_adjacent].tolist(),
-        tree.record.ground.more_regions.tolist(),
-        tree.record.ground.more_boundaries.tolist(),
-    )
+    """Return all that can be observed of a tree up to its horizon, without looking further."""
+    horizon = tree.horizon
+    links, scales = tree.record.nodes.links, tree.record.nodes.scales
+    locks = tree.record.constraints.lock_of.tolist()
+    merges, births = set(), set()
+
+    def visit(node):
+        members = frozenset(tree.members(node).tolist())
+        if links[node, FIRST] >= 0:
+            pair = frozenset((visit(links[node, FIRST]), visit(links[node, SECOND])))
+            priority = None if links[node, EDIT] >= 0 else float(scales[node, PRIORITY])
+            merges.add((pair, float(scales[node, BIRTH]), priority, tree.name(node)))
+            births.add(float(scales[node, BIRTH]))
+        return members
+
+    whole = np.unique(tree.regions(horizon)[1:]).tolist()
+    regions = {visit(node): tree.name(node) for node in whole}
+    tables = {scale: tree.table(scale).tolist() for scale in births if scale <= horizon}
+    touching = {
+        tree.name(node): {tree.name(other) for other in tree.neighbours(node, horizon)}
+        for node in whole
+    }
+    locked = [s for s, lock in enumerate(locks) if lock]
+    return horizon, merges, regions, tables, touching, locked, list(map(id, tree.edits))

@@ -15,8 +15,7 @@ from napari_agglo import InvalidInput, Session
 from napari_agglo.agglomeration import merge_greedily
 from napari_agglo.session._hierarchy.frozen_tree import frozen, thawed
 from napari_agglo.session._hierarchy.hierarchy import Hierarchy
-from napari_agglo.session._resuming import resume, state_arrays
-from napari_agglo.session._state import State
+from napari_agglo.session._state import State, resume, state_arrays
 
 pytestmark = pytest.mark.compiled  # long histories: minutes as plain Python
 

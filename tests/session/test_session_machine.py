@@ -50,7 +50,7 @@ class Proofreading(RuleBasedStateMachine):
             return None
         assert (self.path / "journal.jsonl").read_bytes() != said
         shown = session.lut().tolist()
-        session._seen.forget()
+        session._view.forget()
         assert session.lut().tolist() == shown, "what was not looked up anew is out of date"
         if undoable:
             self.before.append(was)
@@ -235,7 +235,7 @@ class Proofreading(RuleBasedStateMachine):
         """See that merges are in an order in which they can be done, with the ids of labels."""
         session, at = self.session, self.session.threshold
         table = pd.read_csv(session.export(self.folder / "tree.csv", "tree", overwrite=True))
-        for scale in {*SCALES, 2.0} - {override.scale for override in session._state.overrides}:
+        for scale in {*SCALES, 1.0} - {override.scale for override in session._state.overrides}:
             session.threshold = scale
             seen = partition(session)
             assert sets_of(session.tree.lut(scale)) == set(seen.values())
@@ -329,7 +329,7 @@ class Proofreading(RuleBasedStateMachine):
         threshold = session.threshold
         moved = {override.scale for override in session._state.overrides}
         previous = None
-        for scale in sorted({*SCALES, 2.0} - moved):
+        for scale in sorted({*SCALES, 1.0} - moved):
             session.threshold = scale
             seen = set(partition(session).values())
             assert seen == run.partition(scale)

@@ -16,8 +16,7 @@ from napari_agglo.policy import LearnedPolicy, MeanPolicy, RandomPolicy
 from napari_agglo.session._live_vi import LiveVI
 from napari_agglo.session._segments import segments_of
 from napari_agglo.session._suggest import (
-    Apart,
-    Made,
+    Decisions,
     apart_answered,
     as_probabilities,
     effort,
@@ -56,7 +55,8 @@ def decisions(graph, scale):
     means = boundaries.cue_means[:, 0]
     first, second = found.ids[boundaries.pairs].astype(np.int64).T
     left, joined = as_probabilities(MeanPolicy(), scale, means, tree.priorities[:m])
-    return lut, Apart.of(first, second, left), Made.of(tree.winners[:m], tree.losers[:m], joined)
+    made = Decisions.of(tree.winners[:m], tree.losers[:m], joined)
+    return lut, Decisions.of(first, second, left), made
 
 
 def members_of(graph, lut, apart, made):
@@ -204,8 +204,8 @@ def drawn_case(answered=None):
     """Segments {1, 2}, {3}, {4, 5}, {6}; the boundary 3 | 4 and the merge of 1 and 2 in doubt."""
     graph = region_graph(DRAWN, np.zeros(DRAWN.shape))
     lut = np.array([0, 1, 1, 3, 4, 4, 6])
-    apart = Apart.of([1, 1, 3, 4], [3, 4, 4, 6], [0.9, 0.95, 0.55, 0.99], answered)
-    made = Made.of([1, 4], [2, 5], [0.4, 0.01])
+    apart = Decisions.of([1, 1, 3, 4], [3, 4, 4, 6], [0.9, 0.95, 0.55, 0.99], answered)
+    made = Decisions.of([1, 4], [2, 5], [0.4, 0.01])
     return graph, lut, apart, made
 
 
@@ -265,7 +265,7 @@ def test_what_was_answered_is_not_asked_again():
 
 def test_what_has_no_probability_was_a_person_s_decision():
     graph, lut, apart, _ = drawn_case()
-    made = Made.of([1, 4], [2, 5], [np.nan, 0.01])
+    made = Decisions.of([1, 4], [2, 5], [np.nan, 0.01])
     assert [one.segments for one in suggest(graph, lut, apart, made, kind="false_merge")] == [(4,)]
 
 
@@ -285,8 +285,8 @@ def test_a_suggestion_lies_between_its_two_sides(data):
     graph = region_graph(labels, np.zeros(labels.shape), dams=dams)
     scale = data.draw(st.sampled_from([-1.0, 0.0]))
     lut, apart, made = decisions(graph, scale)
-    apart = Apart.of(apart.first, apart.second, np.full(len(apart), 0.6))
-    made = Made.of(made.first, made.second, np.full(len(made), 0.4))
+    apart = Decisions.of(apart.first, apart.second, np.full(len(apart), 0.6))
+    made = Decisions.of(made.first, made.second, np.full(len(made), 0.4))
     image = graph.superpixels.image
     for one in suggest(graph, lut, apart, made, 50):
         at = np.array(one.position)
@@ -317,13 +317,13 @@ def test_a_pair_s_merge_is_the_first_that_holds_both(data):
     labels = np.array(data.draw(st.lists(st.integers(1, 9), min_size=16, max_size=16)))
     graph = region_graph(labels.reshape(4, 4), np.random.default_rng(0).random((4, 4)))
     tree = agglomerate(graph)
-    made = Made.of(tree.winners, tree.losers, np.zeros(tree.n_merges))
+    made = Decisions.of(tree.winners, tree.losers, np.zeros(tree.n_merges))
     for u, v in itertools.combinations(range(1, graph.n_regions + 1), 2):
         node = tree.lowest_common_ancestor(u, v)
         (k,) = np.flatnonzero(made_answered(made, [(u, v)]))
         assert k == node - graph.n_regions - 1
     assert not made_answered(made, [(1, 1)]).any()
-    assert not made_answered(Made.of([], [], []), [(1, 1), (1, 2)]).any()
+    assert not made_answered(Decisions.of([], [], []), [(1, 1), (1, 2)]).any()
 
 
 # -------------------------------------------------------------------------------------- effort
@@ -337,8 +337,8 @@ def test_effort_counts_decisions_and_edits():
     assert left.merges == pytest.approx(0.1 + 0.45 + 0.01)  # 1 | 4 would close a circle
     assert left.wrong_decisions == pytest.approx(1.02)
     assert left.edits == pytest.approx(0.97)
-    answered = Apart.of(apart.first, apart.second, apart.wrong, [True] * 4)
-    nothing = effort(answered, Made.of([], [], []))
+    answered = Decisions.of(apart.first, apart.second, apart.wrong, [True] * 4)
+    nothing = effort(answered, Decisions.of([], [], []))
     assert (nothing.wrong_decisions, nothing.edits) == (0, 0)
     assert str(nothing) == "about 0 edits left: 0 merges and 0 cuts"
 
@@ -353,7 +353,7 @@ def test_merges_along_a_forest_are_what_networkx_finds(data):
         graph.add_edge(u, v, weight=1 - p)
     forest = nx.maximum_spanning_tree(graph)
     first, second = [u for u, _ in asked], [v for _, v in asked]
-    left = effort(Apart.of(first, second, wrong), Made.of([], [], []))
+    left = effort(Decisions.of(first, second, wrong), Decisions.of([], [], []))
     assert left.merges == pytest.approx(forest.size("weight"), abs=1e-9)
     assert left.merges <= left.false_splits + 1e-9
 
@@ -363,7 +363,7 @@ def test_effort_is_right_on_average_if_probabilities_are():
     p = rng.random(2000)
     merges_wrong = rng.random(2000) < p
     chain = np.arange(1, 2001)
-    left = effort(Apart.of([], [], []), Made.of(np.ones(2000), chain + 1, p))
+    left = effort(Decisions.of([], [], []), Decisions.of(np.ones(2000), chain + 1, p))
     assert left.cuts == pytest.approx(merges_wrong.sum(), rel=0.05)
 
 
@@ -387,13 +387,13 @@ def test_refusals(arguments, words):
 
 def test_decisions_are_checked():
     with pytest.raises(InvalidInput, match="arrays of one length"):
-        Apart.of([1], [2], [0.5, 0.5])
+        Decisions.of([1], [2], [0.5, 0.5])
     with pytest.raises(InvalidInput, match=r"0 to 1, got 1.5.*as_probabilities"):
-        Made.of([1], [2], [1.5])
+        Decisions.of([1], [2], [1.5])
     graph, lut, apart, made = drawn_case()
     with pytest.raises(InvalidInput, match="names segment 2, which is not in `lut`"):
-        suggest(graph, lut, Apart.of([1], [2], [0.5]), made)
+        suggest(graph, lut, Decisions.of([1], [2], [0.5]), made)
     with pytest.raises(InvalidInput, match="merge 0 is of 2 and 1"):
-        suggest(graph, lut, apart, Made.of([2], [1], [0.5]))
+        suggest(graph, lut, apart, Decisions.of([2], [1], [0.5]))
     with pytest.raises(InvalidInput, match="1 to 6"):
-        suggest(graph, lut, apart, Made.of([2], [7], [0.5]))
+        suggest(graph, lut, apart, Decisions.of([2], [7], [0.5]))

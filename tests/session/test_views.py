@@ -12,7 +12,7 @@ from napari_agglo import InvalidInput, region_graph
 from napari_agglo.policy import MeanPolicy
 from napari_agglo.session._edits import Down, Lock, Up, as_ids, from_json, to_json
 from napari_agglo.session._hierarchy.hierarchy import Hierarchy
-from napari_agglo.session._view import View
+from napari_agglo.session._view import Frontier
 
 
 def seen(view, n):
@@ -27,7 +27,7 @@ def test_a_view_is_a_partition_and_can_be_made_real(data, graph, policy):
     scale = data.draw(st.sampled_from([0.0, 0.25, 0.5]))
     superpixels = st.integers(1, n)
     overrides = []
-    view = View(tree, scale)
+    view = Frontier(tree, scale)
     for _ in range(data.draw(st.integers(1, 4))):
         override = data.draw(st.sampled_from([Up, Down]))(scale, data.draw(superpixels))
         before = seen(view, n)
@@ -47,14 +47,15 @@ def test_a_view_is_a_partition_and_can_be_made_real(data, graph, policy):
         else:
             assert before - {shown} <= after
             assert frozenset().union(*(after - before)) == shown
-    assert seen(View(tree, scale, overrides), n) == after if overrides else True
-    assert seen(View(tree, scale + 1, overrides), n) == partition(tree, scale + 1)
+    assert seen(Frontier(tree, scale, overrides), n) == after if overrides else True
+    assert seen(Frontier(tree, scale + 1, overrides), n) == partition(tree, scale + 1)
     superpixel = data.draw(superpixels)
-    view = View(tree, scale, overrides)
-    edit = view.making_real(superpixel)
+    view = Frontier(tree, scale, overrides)
+    edit = view.edit_for(superpixel)
     before, frontier = seen(view, n), partition(tree, scale)
     assert (edit is None) == (
-        {r for r in frontier if superpixel in r} <= before and not view.is_moved(superpixel)
+        {r for r in frontier if superpixel in r} <= before
+        and view.shown(superpixel) == tree.region(superpixel, scale)
     )
     if edit is not None:
         (held,) = [r for r in frontier if superpixel in r]
@@ -69,7 +70,7 @@ def test_a_view_is_a_partition_and_can_be_made_real(data, graph, policy):
 def test_where_a_branch_ends_it_is_refused():
     graph = region_graph(np.array([[1, 2, 3]]), np.array([[0.0, 0.0, 1.0]]))
     tree = Hierarchy(graph, MeanPolicy())
-    view = View(tree, 0.2)
+    view = Frontier(tree, 0.2)
     with pytest.raises(InvalidInput, match="single superpixel"):
         view.apply(Down(0.2, 3))
     view.apply(Up(0.2, 3))
@@ -80,7 +81,7 @@ def test_where_a_branch_ends_it_is_refused():
     assert seen(view, 3) == {frozenset([1, 2]), frozenset([3])}
     tree.do(Lock(0.2, as_ids([1, 2])))
     with pytest.raises(InvalidInput, match="locked"):
-        View(tree, 0.2).apply(Up(0.2, 1))
+        Frontier(tree, 0.2).apply(Up(0.2, 1))
 
 
 @pytest.mark.parametrize("override", [Up(0.5, 3), Down(0.25, 8)])

@@ -1,9 +1,12 @@
-"""The features of two segments and their boundary, without looking at the rest of the graph."""
+"""Examples from edits: features of two segments and their boundary as they were when edited."""
 
 from __future__ import annotations
 
+import base64
 import dataclasses
-from collections.abc import Iterable
+import itertools
+import zlib
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,12 +14,132 @@ from numpy.typing import NDArray
 
 from napari_agglo._numba import kernel
 from napari_agglo.errors import InvalidInput
-from napari_agglo.features import FeatureMap, feature_matrix
+from napari_agglo.features import FeatureMap, feature_map, feature_matrix
 from napari_agglo.graph import RegionGraph, edge_positions
-from napari_agglo.session._edits import Ids, as_ids
+from napari_agglo.policy import Policy, policy_features
+from napari_agglo.session._edits import Cut, Ids, as_ids
+from napari_agglo.session._hierarchy.hierarchy import Hierarchy
+from napari_agglo.session._hierarchy.nodes import EDIT, PARENT
+from napari_agglo.session._history import Entry
+from napari_agglo.session._view import View
 from napari_agglo.volumes import DenseLabels
 
 Superpixels = Iterable[int] | NDArray[Any]
+
+
+# Boundaries of a cut into many parts that become examples: rows are long, and edits are quick.
+_MOST = 16
+
+
+def features_of(graph: RegionGraph, policy: Policy) -> FeatureMap | None:
+    """Return the features that examples are made of; None if the graph has only means."""
+    features = policy_features(policy)
+    if features is None and graph.layout.powers != 1:
+        return feature_map(graph)
+    return features
+
+
+def edit_examples(
+    graph: RegionGraph, policy: Policy, pairs: Iterable[tuple[Ids, Ids]], label: int
+) -> dict[str, Any] | None:
+    """Return the rows of pairs of regions that touch, as plain data; None if there are none."""
+    try:
+        features = features_of(graph, policy)
+        if features is None:
+            return None
+        found = (pair_row(graph, features, a, b) for a, b in pairs)
+        known = (row for row in found if row is not None and np.isfinite(row).all())
+        rows = list(itertools.islice(known, _MOST))
+    except (InvalidInput, ArithmeticError):  # an edit does not fail for want of an example
+        return None
+    if not rows:
+        return None
+    packed = zlib.compress(np.stack(rows).astype("<f4").tobytes(), 1)
+    return {"label": label, "width": len(rows[0]), "rows": base64.b64encode(packed).decode("ascii")}
+
+
+def rows_of(plain: dict[str, Any]) -> tuple[NDArray[np.float32], NDArray[np.int8]]:
+    """Return the rows and labels that `edit_examples` made plain data of."""
+    try:
+        data = zlib.decompress(base64.b64decode(plain["rows"]))
+        rows = np.frombuffer(data, "<f4").astype(np.float32).reshape(-1, int(plain["width"]))
+        label = int(plain["label"])
+        if label not in (-1, 1) or not np.isfinite(rows).all():
+            raise ValueError("values that are no example")
+    except (KeyError, TypeError, ValueError, zlib.error) as error:
+        raise InvalidInput(f"The examples of an entry cannot be read: {error}.") from error
+    return rows, np.full(len(rows), label, np.int8)
+
+
+def live_examples(view: View) -> tuple[NDArray[np.float32], NDArray[np.int8]]:
+    """Return the examples of the live edits and answers, but for answers that were overruled."""
+    state = view.state
+    features = features_of(state.graph, state.policy)
+    width = 0 if features is None else features.width
+    rows, labels = [np.zeros((0, width), np.float32)], [np.zeros(0, np.int8)]
+    done = view.history.done
+    passed = overruled(state.tree, done, view.threshold)
+    for entry in done:
+        if entry.action.examples is not None and entry.number not in passed:
+            row, label = rows_of(entry.action.examples)
+            if row.shape[1] == width:  # those of another feature map are of no use
+                rows.append(row)
+                labels.append(label)
+    return np.concatenate(rows), np.concatenate(labels)
+
+
+def overruled(tree: Hierarchy, done: Sequence[Entry], threshold: float) -> set[int]:
+    """Return the numbers of the live answers that a later answer or a live edit contradicts.
+
+    Edits are looked at as they are at the threshold, or where the answer was given if that is
+    higher.
+    """
+    found = set()
+    last: dict[frozenset[int], Entry] = {}
+    for entry in done:
+        answer = entry.action.answer
+        if answer is None or answer.same is None:
+            continue
+        pair = frozenset(answer.superpixels)
+        older = last.get(pair)
+        if older is not None and older.action.answer != answer:
+            found.add(older.number)
+        last[pair] = entry
+        a, b = answer.superpixels
+        scale = max(threshold, entry.action.threshold)
+        against = _are_cut(tree, a, b) if answer.same else _are_merged(tree, a, b, scale)
+        if against:
+            found.add(entry.number)
+    return found
+
+
+def _are_cut(tree: Hierarchy, a: int, b: int) -> bool:
+    """Whether a live cut keeps two superpixels apart."""
+    constraints = tree.record.constraints
+    first, second = dict(constraints.entries(a)), dict(constraints.entries(b))
+    return any(
+        first[edit] != second[edit]
+        for edit in first.keys() & second.keys()
+        if isinstance(constraints.edits[edit], Cut)
+    )
+
+
+def _are_merged(tree: Hierarchy, a: int, b: int, scale: float) -> bool:
+    """Whether two superpixels are together because a person merged them."""
+    whole = tree.region(a, scale)
+    if whole != tree.region(b, scale):
+        return False
+    nodes = tree.record.nodes
+
+    def branch(superpixel: int) -> list[int]:
+        at = [int(nodes.leaves[superpixel])]
+        while at[-1] != whole:
+            at.append(int(nodes.links[at[-1], PARENT]))
+        return at
+
+    above = set(branch(a))
+    meeting = next(node for node in branch(b) if node in above)
+    return bool(nodes.links[meeting, EDIT] >= 0)
 
 
 def pair_row(

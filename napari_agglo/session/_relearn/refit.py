@@ -16,10 +16,11 @@ exceptions. From the edits alone, without a training set, a policy learns nothin
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from napari_agglo._progress import ProgressCallback
+from napari_agglo.agglomeration import Merges, merge_greedily
 from napari_agglo.errors import InvalidInput, is_whole
 from napari_agglo.features import FeatureMap
 from napari_agglo.graph import RegionGraph
@@ -27,6 +28,12 @@ from napari_agglo.learning import STRATEGIES, ForestSettings, train
 from napari_agglo.learning._fit import Examples, fit, held_out_scores, judgement
 from napari_agglo.learning._train import extra_examples
 from napari_agglo.policy import LearnedPolicy, Logistic, Policy, policy_features, policy_record
+from napari_agglo.session._edits import Cut, Edit
+from napari_agglo.session._hierarchy.hierarchy import Hierarchy
+from napari_agglo.session._relearn.examples import features_of, live_examples
+from napari_agglo.session._relearn.replay_edits import replayed
+from napari_agglo.session._rules import Refused
+from napari_agglo.session._view import View
 
 # What a user asks to learn from, and how; refused in words before any work is done.
 
@@ -238,3 +245,57 @@ def _alone(
         **judgement(fitted, given, features, held_out_scores(fitted, given)),
     }
     return LearnedPolicy(features, fitted.model, record)
+
+
+# Learning from the edits of a session: refit, agglomerate, and replay the edits.
+
+
+@dataclass(frozen=True, eq=False)
+class Relearned:
+    """A policy learned from edits, its merges, the edits that follow them, and notes."""
+
+    policy: Policy
+    merges: Merges
+    edits: tuple[Edit, ...]
+    notes: tuple[str, ...]
+
+
+def learn_from_edits(
+    view: View,
+    volumes: list[Volume] | None,
+    *,
+    strategy: str | None,
+    weight: int,
+    seed: int,
+    progress: ProgressCallback | None,
+) -> Relearned:
+    """Learn from the edits of a session, merge anew, and replay the edits on the new tree."""
+    state = view.state
+    features = features_of(state.graph, state.policy)
+    if features is None:
+        raise Refused(
+            "This session knows only the means of its cues, which is not enough to learn from",
+            remedy="make one on a graph built with statistics='all'",
+        )
+    rows, labels = live_examples(view)
+    policy = refit(
+        state.policy, rows, labels, volumes=volumes, features=features, strategy=strategy,
+        weight=int(weight), seed=int(seed), progress=progress,
+    )  # fmt: skip
+    merges = merge_greedily(state.graph, policy, progress=progress)
+    trial = Hierarchy(state.graph, policy, merges)
+    constraints = state.tree.record.constraints
+    live = [
+        Cut(edit.scale, parts) if isinstance(edit, Cut) else edit  # with pieces made since
+        for edit, parts in zip(constraints.edits, constraints.parts, strict=True)
+    ]
+    edits, left = replayed(trial, live, view.threshold, progress, policy)
+    notes = [one.words for one in left]
+    if volumes is None and len(labels) < FEW:
+        examples = "1 example" if len(labels) == 1 else f"{len(labels)} examples"
+        notes.insert(
+            0,
+            f"It was learned from {examples} alone, which is few and may do harm elsewhere; undo "
+            "if so, and pass the training set as `volumes`.",
+        )
+    return Relearned(policy, merges, tuple(edits), tuple(notes))

@@ -248,6 +248,12 @@ def _arrays_of(
     if gold is not None:
         checked = check_labels(gold, "gold")
         check_same_shape(checked, labels.image.shape, "gold", "superpixels")
+        if not np.any(checked):
+            raise InvalidInput(
+                "`gold` has no annotated voxel: it is 0 everywhere",
+                argument="gold",
+                remedy="pass a gold standard with segments, or leave it out",
+            )
         arrays["gold"] = checked
     return arrays, where
 

@@ -1,14 +1,13 @@
 """Where to look next: the decisions that are most worth a person's time, and how many are left."""
 
-from napari_agglo.session._suggest.decisions import Apart, Made, apart_answered, made_answered
+from napari_agglo.session._suggest.decisions import Decisions, apart_answered, made_answered
 from napari_agglo.session._suggest.rank import Kind, Suggestion, suggest
 from napari_agglo.session._suggest.value import Effort, as_probabilities, effort, expected_gain
 
 __all__ = [
-    "Apart",
+    "Decisions",
     "Effort",
     "Kind",
-    "Made",
     "Suggestion",
     "apart_answered",
     "as_probabilities",

@@ -1,10 +1,10 @@
-"""The decisions of a policy at a scale: boundaries left apart, and merges made."""
+"""Decisions at a scale: boundaries left apart, merges made, and the answers of a person."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Self
+from dataclasses import dataclass, replace
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,12 +12,29 @@ from numpy.typing import ArrayLike, NDArray
 from napari_agglo._numba import kernel
 from napari_agglo.errors import InvalidInput
 from napari_agglo.graph import RegionGraph
+from napari_agglo.session._edits import Cut, Ids
+from napari_agglo.session._hierarchy.nodes import EDIT, FIRST, LOW, PRIORITY, SECOND
+from napari_agglo.session._hierarchy.working_graph import Ground
 from napari_agglo.session._segments import Segments
+from napari_agglo.session._suggest.value import as_probabilities
+from napari_agglo.session._view import View
 
 
 @dataclass(frozen=True, eq=False)
-class _Decisions:
-    """Two ids and a probability for each decision, and which a person has answered."""
+class Decisions:
+    """Decisions of the policy: boundaries left between segments, or merges made within them.
+
+    Attributes
+    ----------
+    first, second : ndarray of int64, shape (k,)
+        Of a boundary, its two segments, by the ids of the session's table of segments. Of a merge,
+        its two regions by their smallest superpixels (dense ids), ``first < second``; merges are in
+        their order.
+    wrong : ndarray of float64, shape (k,)
+        Probability that merging the two is wrong; NaN if the policy has none.
+    answered : ndarray of bool, shape (k,)
+        Whether a person has decided: such a decision is neither suggested nor counted.
+    """
 
     first: NDArray[np.int64]
     second: NDArray[np.int64]
@@ -54,35 +71,6 @@ class _Decisions:
         return cls(a, b, p, said | np.isnan(p))
 
 
-class Apart(_Decisions):
-    """Boundaries between segments of the frontier: merges that were not made.
-
-    Attributes
-    ----------
-    first, second : ndarray of int64, shape (k,)
-        The two segments of each boundary, ids as in the session's table of segments.
-    wrong : ndarray of float64, shape (k,)
-        Probability that merging them is wrong; NaN if the policy has none.
-    answered : ndarray of bool, shape (k,)
-        Which a person has decided: they are neither suggested nor counted.
-    """
-
-
-class Made(_Decisions):
-    """Merges that were made up to the frontier, in their order.
-
-    Attributes
-    ----------
-    first, second : ndarray of int64, shape (m,)
-        The regions of each merge, by their smallest superpixels (dense ids), ``first < second``:
-        the winner and the loser.
-    wrong : ndarray of float64, shape (m,)
-        Probability that the merge is wrong; NaN if the policy has none.
-    answered : ndarray of bool, shape (m,)
-        Which a person has made or confirmed.
-    """
-
-
 @dataclass(frozen=True, eq=False)
 class Sides:
     """The two sides of each decision: their pixels, and their bounding boxes if asked for."""
@@ -91,7 +79,7 @@ class Sides:
     boxes: tuple[NDArray[np.int32], NDArray[np.int32]] | None
 
 
-def sides_apart(segments: Segments, apart: Apart, with_boxes: bool) -> Sides:
+def sides_apart(segments: Segments, apart: Decisions, with_boxes: bool) -> Sides:
     """Look up the two segments of each boundary."""
     first, second = _numbers(segments.ids, apart.first), _numbers(segments.ids, apart.second)
     sizes = segments.sizes[first], segments.sizes[second]
@@ -117,7 +105,7 @@ def _numbers(ids: NDArray[np.uint64], asked: NDArray[np.int64]) -> NDArray[np.in
     return number
 
 
-def sides_made(graph: RegionGraph, made: Made, with_boxes: bool) -> Sides:
+def sides_made(graph: RegionGraph, made: Decisions, with_boxes: bool) -> Sides:
     """Go through the merges and note what each of them joined."""
     out_of_range = (made.first < 1) | (made.first >= made.second)
     out_of_range |= made.second > graph.n_regions
@@ -192,12 +180,12 @@ def follow_merges(
 Pairs = Sequence[tuple[int, int]] | NDArray[np.int64]
 
 
-def apart_answered(apart: Apart, lut: ArrayLike, pairs: Pairs) -> NDArray[np.bool_]:
+def apart_answered(apart: Decisions, lut: ArrayLike, pairs: Pairs) -> NDArray[np.bool_]:
     """Return which boundaries lie between the segments that hold the superpixels of a pair.
 
     Examples
     --------
-    >>> apart_answered(Apart.of([1, 1], [3, 4], [0.6, 0.7]), [0, 1, 1, 3, 4], [(4, 2)])
+    >>> apart_answered(Decisions.of([1, 1], [3, 4], [0.6, 0.7]), [0, 1, 1, 3, 4], [(4, 2)])
     array([False,  True])
     """
     if not len(pairs):
@@ -211,12 +199,12 @@ def apart_answered(apart: Apart, lut: ArrayLike, pairs: Pairs) -> NDArray[np.boo
     return found
 
 
-def made_answered(made: Made, pairs: Pairs) -> NDArray[np.bool_]:
+def made_answered(made: Decisions, pairs: Pairs) -> NDArray[np.bool_]:
     """Return which merges are those in which the superpixels of a pair first meet.
 
     Examples
     --------
-    >>> made_answered(Made.of([1, 3, 1], [2, 4, 3], [0.1, 0.2, 0.3]), [(2, 4)])
+    >>> made_answered(Decisions.of([1, 3, 1], [2, 4, 3], [0.1, 0.2, 0.3]), [(2, 4)])
     array([False, False,  True])
     """
     out = np.zeros(len(made), np.bool_)
@@ -237,3 +225,97 @@ def made_answered(made: Made, pairs: Pairs) -> NDArray[np.bool_]:
         if 0 <= k < never:
             out[k] = True
     return out
+
+
+# The decisions at the threshold of a view: boundaries left, merges done, answers given.
+
+
+def decisions(view: View) -> tuple[Decisions, Decisions]:
+    """Return the boundaries between segments, and the merges within them, with answers.
+
+    A person has decided where there is an edit, an answer, or a lock.
+    """
+    state, names = view.state, view.names()
+    pairs, priorities = view.boundary_scores.now(view)
+    first, second, merged = _merges(view)
+    p_apart, p_made = as_probabilities(state.policy, view.threshold, priorities, merged)
+    apart = Decisions.of(pairs[:, 0], pairs[:, 1], p_apart)
+    made = Decisions.of(first, second, p_made)
+    two = [a.superpixels for a in state.answers if a.same is not True]
+    one = [a.superpixels for a in state.answers if a.same is not False]
+    locks = state.tree.record.constraints.lock_of
+    locked = np.unique(names[np.flatnonzero(locks)])
+    kept_apart = np.concatenate([np.array(two, np.int64).reshape(-1, 2), _cut_pairs(view)])
+    answered = apart_answered(apart, names, kept_apart)
+    answered |= np.isin(pairs, locked).any(axis=1)
+    confirmed = made_answered(made, one) | (locks[first] > 0)
+    return (
+        replace(apart, answered=apart.answered | answered),
+        replace(made, answered=made.answered | confirmed),
+    )
+
+
+def _merges(view: View) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
+    """Return both regions of each merge by their smallest superpixel, and its priority.
+
+    A merge comes after those that its regions were made by.
+    """
+    nodes = view.state.tree.record.nodes
+    inner = view.inner_nodes()[::-1]
+    ends = nodes.links[nodes.links[inner][:, [FIRST, SECOND]], LOW].astype(np.int64)
+    ends.sort(axis=1)
+    priorities = np.where(nodes.links[inner, EDIT] >= 0, np.nan, nodes.scales[inner, PRIORITY])
+    return ends[:, 0], ends[:, 1], priorities
+
+
+def _cut_pairs(view: View) -> NDArray[np.int64]:
+    """Return superpixels that touch across a live cut, shape (k, 2)."""
+    record = view.state.tree.record
+    part_of = np.zeros(len(record.nodes.leaves), np.int32)
+    found = [np.zeros((0, 2), np.int64)]
+    known, view.cut_pairs = view.cut_pairs, {}
+    for edit, parts in zip(record.constraints.edits, record.constraints.parts, strict=True):
+        if not isinstance(edit, Cut) or len(parts) < 2:
+            continue
+        pairs = known.get(id(parts))
+        if pairs is None or pairs[0] is not parts:  # parts are replaced when one is divided
+            pairs = parts, _across(record.ground, parts, part_of)
+        view.cut_pairs[id(parts)] = pairs
+        found.append(pairs[1])
+    return np.concatenate(found)
+
+
+def _across(
+    ground: Ground, parts: tuple[Ids, ...], part_of: NDArray[np.int32]
+) -> NDArray[np.int64]:
+    """Return the superpixels of different parts that touch; `part_of` is a zeroed buffer."""
+    members = np.concatenate(parts)
+    part_of[members] = np.repeat(np.arange(1, len(parts) + 1), [len(part) for part in parts])
+    out = np.zeros((64, 2), np.int64)
+    while True:
+        n = list_across(members, part_of, ground.start, ground.stop, ground.adjacent, out)
+        if n <= len(out):
+            break
+        out = np.zeros((n, 2), np.int64)
+    part_of[members] = 0
+    return out[:n]
+
+
+@kernel
+def list_across(members: Any, part_of: Any, start: Any, stop: Any, adjacent: Any, out: Any) -> Any:
+    """List neighbours of different parts, the smaller first; return how many there are.
+
+    No bounds checking, but if there is no room for all, those that there is room for are listed.
+    """
+    n = 0
+    for k in range(members.size):
+        superpixel = members[k]
+        for at in range(start[superpixel], stop[superpixel]):
+            other = adjacent[at, 0]
+            part = part_of[other]
+            if other > superpixel and part != 0 and part != part_of[superpixel]:
+                if n < out.shape[0]:
+                    out[n, 0] = superpixel
+                    out[n, 1] = other
+                n += 1
+    return n

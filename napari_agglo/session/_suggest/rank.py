@@ -13,8 +13,7 @@ from napari_agglo.errors import InvalidInput, is_whole
 from napari_agglo.graph import RegionGraph
 from napari_agglo.session._segments import segments_of
 from napari_agglo.session._suggest.decisions import (
-    Apart,
-    Made,
+    Decisions,
     follow_merges,
     meeting_boxes,
     sides_apart,
@@ -166,8 +165,8 @@ def _middle(
 def suggest(
     graph: RegionGraph,
     lut: ArrayLike,
-    apart: Apart,
-    made: Made,
+    apart: Decisions,
+    made: Decisions,
     n: int = 10,
     *,
     kind: Kind | None = None,
@@ -182,9 +181,9 @@ def suggest(
         The superpixels.
     lut : array of int, shape (n + 1,)
         The segment of each superpixel.
-    apart : Apart
+    apart : Decisions
         The boundaries between segments.
-    made : Made
+    made : Decisions
         The merges within segments. One whose sides are in two segments by `lut` is passed over.
     n : int
         How many at most. Decisions that were answered, or of which the policy is entirely sure, are
@@ -205,7 +204,7 @@ def suggest(
     >>> import numpy as np
     >>> from napari_agglo.graph import region_graph
     >>> graph = region_graph(np.array([[1, 1, 2, 2, 3, 3]]), np.zeros((1, 6)))
-    >>> apart, made = Apart.of([1], [3], [0.6]), Made.of([1], [2], [0.1])
+    >>> apart, made = Decisions.of([1], [3], [0.6]), Decisions.of([1], [2], [0.1])
     >>> best, other = suggest(graph, [0, 1, 1, 3], apart, made)
     >>> best.question, best.segments, best.superpixels, best.position
     ('Merge these two?', (1, 3), (2, 3), (0.0, 3.5))
@@ -273,7 +272,7 @@ def _best_first(scores: NDArray[np.float64], n: int) -> Iterator[int]:
 
 
 def _sides(
-    table: NDArray[np.int64], apart: Apart, made: Made, k: int
+    table: NDArray[np.int64], apart: Decisions, made: Decisions, k: int
 ) -> tuple[NDArray[np.int8], tuple[int, ...]]:
     """Return on which side of decision `k` each superpixel is, and the segments it is about."""
     if k < len(apart):

@@ -18,13 +18,16 @@ is sure.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from napari_agglo._numba import kernel
 from napari_agglo.policy import Policy, is_informative
-from napari_agglo.session._suggest.decisions import Apart, Made
+
+if TYPE_CHECKING:
+    from napari_agglo.session._suggest.decisions import Decisions
 
 # How much is left to do: the expected number of wrong decisions at a scale.
 
@@ -69,7 +72,7 @@ class Effort:
         )
 
 
-def effort(apart: Apart, made: Made) -> Effort:
+def effort(apart: Decisions, made: Decisions) -> Effort:
     """Estimate what is left to do, decisions that a person has answered not counted.
 
     As good as the policy's probabilities are: it is right on average if, of all decisions that the
@@ -79,7 +82,8 @@ def effort(apart: Apart, made: Made) -> Effort:
     --------
     Three pieces of one object touch each other; two merges make them one:
 
-    >>> print(effort(Apart.of([1, 1, 2], [2, 3, 3], [0.1, 0.1, 0.1]), Made.of([1], [4], [0.2])))
+    >>> apart = Decisions.of([1, 1, 2], [2, 3, 3], [0.1, 0.1, 0.1])
+    >>> print(effort(apart, Decisions.of([1], [4], [0.2])))
     about 2 edits left: 2 merges and 0 cuts
     """
     open_apart = ~apart.answered

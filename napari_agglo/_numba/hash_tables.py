@@ -1,6 +1,9 @@
-"""Hashes for kernels.
+"""Hashes and hash tables for kernels.
 
-Their arithmetic never overflows 64 bits, so that results are the same with the JIT switched off
+All tables use open addressing with linear probing, are a power of two long, and mark an empty place
+by 0. Nothing is ever deleted. At least one place must stay empty, or a search does not end.
+
+The arithmetic never overflows 64 bits, so that results are the same with the JIT switched off
 (numpy warns of an overflow where compiled code is silent).
 """
 
@@ -13,7 +16,7 @@ from napari_agglo._numba import inlined
 
 @inlined
 def pair_slot(u: Any, v: Any, mask: Any) -> Any:
-    """Where to look first for the pair (`u`, `v`) in a table of ``mask + 1`` slots.
+    """Return the place to look first for the pair (`u`, `v`) in a table of ``mask + 1`` places.
 
     Labels are below 2**32 and both odd multipliers below 2**31, so products stay below 2**63.
     """
@@ -23,11 +26,74 @@ def pair_slot(u: Any, v: Any, mask: Any) -> Any:
 
 @inlined
 def pair_hash(u: Any, v: Any) -> Any:
-    """Return 63 bits of hash of a pair of numbers below 2**31; both halves look random."""
+    """Return 63 bits of hash of a pair of numbers below 2**32; both halves look random."""
     mixed = (u * 0x119DE1F3) ^ (v * 0x45D9F3B)
     low = (mixed ^ (mixed >> 16)) & 0xFFFFFFFF
     high = ((mixed ^ (mixed >> 32)) & 0x7FFFFFFF) * 0x5BD1E995 >> 16 & 0x7FFFFFFF
     return high << 32 | low
+
+
+# A table of pairs: a place holds the number of an entry plus one and, in the upper half, 31 bits of
+# the hash of its pair. The pair itself is read off the entry, ``pairs[entry, :2]``: but hardly ever
+# that of another pair, thanks to those bits. An entry whose pair has changed is entered anew; what
+# is left of it in its old place is not found any more.
+
+
+@inlined
+def pair_place(u: Any, v: Any, unordered: Any, pairs: Any, table: Any) -> Any:
+    """Return the place of the pair, or the empty one where it belongs, and the bits of its hash.
+
+    `unordered` says that (v, u) is the same pair.
+    """
+    mixed = pair_hash(min(u, v), max(u, v)) if unordered else pair_hash(u, v)
+    mark = mixed >> 32 << 32
+    mask = table.size - 1
+    place = mixed & mask
+    while table[place] != 0:
+        if table[place] >> 32 << 32 == mark:
+            entry = (table[place] & 0xFFFFFFFF) - 1
+            a = pairs[entry, 0]
+            b = pairs[entry, 1]
+            if (a == u and b == v) or (unordered and a == v and b == u):
+                break
+        place = (place + 1) & mask
+    return place, mark
+
+
+@inlined
+def entry_at(place: Any, table: Any) -> Any:
+    """Return the entry at a place of a table of pairs, -1 if that is empty."""
+    return (table[place] & 0xFFFFFFFF) - 1
+
+
+@inlined
+def find_entry(u: Any, v: Any, unordered: Any, pairs: Any, table: Any) -> Any:
+    """Return the entry of the pair, or -1."""
+    place, _ = pair_place(u, v, unordered, pairs, table)
+    return entry_at(place, table)
+
+
+@inlined
+def find_or_enter(entry: Any, u: Any, v: Any, unordered: Any, pairs: Any, table: Any) -> Any:
+    """Return the entry of the pair; if there is none, enter `entry` for it and return -1."""
+    place, mark = pair_place(u, v, unordered, pairs, table)
+    known = entry_at(place, table)
+    if known < 0:
+        table[place] = mark | (entry + 1)
+    return known
+
+
+@inlined
+def key_place(key: Any, mixed: Any, keys: Any) -> Any:
+    """Return the place of `key`, of which `mixed` is a hash, or the empty one where it belongs.
+
+    This is a table of the keys themselves, none of them 0; values stand beside in another array.
+    """
+    mask = keys.size - 1
+    place = mixed & mask
+    while keys[place] != 0 and keys[place] != key:
+        place = (place + 1) & mask
+    return place
 
 
 @inlined

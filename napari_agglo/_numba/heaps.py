@@ -1,7 +1,4 @@
-"""A heap of (key, value) pairs for kernels: two arrays, and a size passed and returned.
-
-Each entry has four below it, which lie in one cache line when key and value are interleaved.
-"""
+"""Heaps for kernels: a plain one, and an indexed one in which each item knows its place."""
 
 from __future__ import annotations
 
@@ -11,6 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from napari_agglo._numba import inlined
+
+# The plain heap of (key, value) pairs: two arrays, and a size passed and returned. Each entry has
+# four below it, which lie in one cache line when key and value are interleaved. Where the keys say
+# it all, the same array is passed for both. A sorted array is a heap.
 
 
 def heap_arrays(
@@ -73,3 +74,59 @@ def _sift(keys: Any, values: Any, size: Any, at: Any, key: Any, value: Any) -> N
         at = below
     keys[at] = key
     values[at] = value
+
+
+# The indexed heap: items are numbers, `heap` holds them, the first on top, and `place` the place of
+# each item in `heap`, -1 if it is not there. So an item whose keys have changed is moved, and one
+# that is done for is taken out: the heap never holds a stale entry. It is binary, and equal items
+# are never exchanged; `comes_before(item, other, keys)` is an inlined function, which is compiled
+# into the loop, and `keys` are whatever arrays it reads. `size` has one element.
+
+
+@inlined
+def heap_settle(
+    item: Any, at: Any, comes_before: Any, keys: Any, heap: Any, place: Any, size: Any
+) -> None:
+    """Put `item`, whose place `at` is free, where it belongs in a heap of `size` items."""
+    while at > 0:
+        above = (at - 1) >> 1
+        if not comes_before(item, heap[above], keys):
+            break
+        heap[at] = heap[above]
+        place[heap[at]] = at
+        at = above
+    while True:
+        below = 2 * at + 1
+        if below >= size:
+            break
+        if below + 1 < size and comes_before(heap[below + 1], heap[below], keys):
+            below += 1
+        if not comes_before(heap[below], item, keys):
+            break
+        heap[at] = heap[below]
+        place[heap[at]] = at
+        at = below
+    heap[at] = item
+    place[item] = at
+
+
+@inlined
+def heap_enter(item: Any, comes_before: Any, keys: Any, heap: Any, place: Any, size: Any) -> None:
+    """Put `item`, which is new or whose keys have changed, where it belongs."""
+    at = np.int64(place[item])
+    if at < 0:
+        at = size[0]
+        size[0] += 1
+    heap_settle(item, at, comes_before, keys, heap, place, size[0])
+
+
+@inlined
+def heap_remove(item: Any, comes_before: Any, keys: Any, heap: Any, place: Any, size: Any) -> None:
+    """Take `item` out, if it is there."""
+    at = np.int64(place[item])
+    if at < 0:
+        return
+    place[item] = -1
+    size[0] -= 1
+    if at < size[0]:
+        heap_settle(heap[size[0]], at, comes_before, keys, heap, place, size[0])

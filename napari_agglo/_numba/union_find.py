@@ -1,0 +1,31 @@
+"""Union-find for kernels: disjoint sets as trees in one array of parents.
+
+A root is its own parent. Whoever looks for a root halves the way to it for the next.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from napari_agglo._numba import inlined
+
+
+@inlined
+def find_root(item: Any, parents: Any) -> Any:
+    """Return the root of the set of `item`."""
+    while parents[item] != item:
+        parents[item] = parents[parents[item]]
+        item = parents[item]
+    return item
+
+
+@inlined
+def join_sets(one: Any, two: Any, parents: Any) -> Any:
+    """Make the sets of two items one; return whether they were two.
+
+    The smaller root stays a root, so that a set is named after its smallest item.
+    """
+    one = find_root(one, parents)
+    two = find_root(two, parents)
+    parents[max(one, two)] = min(one, two)
+    return one != two

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from napari_agglo._numba import inlined, kernel
+from napari_agglo._numba.heaps import heap_pop, heap_push
 from napari_agglo.superpixels._watershed import Array, Grid, Tick, in_slices
 
 _RANK_BITS = 44  # order within a level: a flat index, or this half plus the order of entry
@@ -77,39 +78,6 @@ def _measure(state: Any, start: int, stop: int, sizes: Any, anchors: Any) -> Non
 
 
 @inlined
-def _push(heap: Any, length: int, key: int) -> None:
-    """Add `key` to the binary heap in ``heap[:length]``."""
-    at = length
-    while at > 0:
-        above = (at - 1) >> 1
-        if heap[above] <= key:
-            break
-        heap[at] = heap[above]
-        at = above
-    heap[at] = key
-
-
-@inlined
-def _pop(heap: Any, length: int) -> int:
-    """Remove and return the lowest key of ``heap[:length]``; the last place becomes free."""
-    lowest = heap[0]
-    key = heap[length - 1]
-    at = 0
-    while True:
-        below = 2 * at + 1
-        if below >= length - 1:
-            break
-        if below + 1 < length - 1 and heap[below + 1] < heap[below]:
-            below += 1
-        if heap[below] >= key:
-            break
-        heap[at] = heap[below]
-        at = below
-    heap[at] = key
-    return lowest  # type: ignore[no-any-return]
-
-
-@inlined
 def _bits(size: int) -> int:
     """Return how many bits `size` needs."""
     bits = 0
@@ -132,15 +100,14 @@ def _dissolve(
     """
     visits = 0
     while visits < budget and left[0] > 0:
-        label = _pop(ladder, left[0]) % sizes.size
-        left[0] -= 1
+        label = ladder[0] % sizes.size
+        left[0] = heap_pop(ladder, ladder, left[0])
         visits += 1
         if sizes[label] >= min_size:
             continue
         rung = _bits(sizes[label]) * sizes.size + label
         if left[0] > 0 and rung > ladder[0]:
-            _push(ladder, left[0], rung)
-            left[0] += 1
+            left[0] = heap_push(ladder, ladder, left[0], rung, rung)
             continue
         # dry its voxels, from any one of them; of the wet voxels around each, only the first to
         # come out can matter to it
@@ -163,8 +130,7 @@ def _dissolve(
                 elif there > 0:
                     first = min(first, (np.int64(levels[neighbour]) << _RANK_BITS) + neighbour)
             if first != _NEVER:
-                _push(heap, waiting, first)
-                waiting += 1
+                waiting = heap_push(heap, heap, waiting, first, first)
         visits += dry
         if waiting == 0:  # an island of its own: it stays
             for i in range(dry):
@@ -173,8 +139,8 @@ def _dissolve(
         sizes[label] = 0
         entered = 0
         while entered < dry:
-            key = _pop(heap, waiting)
-            waiting -= 1
+            key = heap[0]
+            waiting = heap_pop(heap, heap, waiting)
             level: Any = key >> _RANK_BITS
             rank = key & ((1 << _RANK_BITS) - 1)
             voxel = rank if rank < _FOLLOWER else members[rank - _FOLLOWER]
@@ -187,7 +153,7 @@ def _dissolve(
                     sizes[owner] += 1
                     members[entered] = neighbour
                     height = max(level, np.int64(-1 - there))
-                    _push(heap, waiting, (height << _RANK_BITS) + _FOLLOWER + entered)
-                    waiting += 1
+                    rank = (height << _RANK_BITS) + _FOLLOWER + entered
+                    waiting = heap_push(heap, heap, waiting, rank, rank)
                     entered += 1
     return visits

@@ -1,15 +1,12 @@
-"""Dissolving small superpixels where there are many of them, and the heap under it."""
+"""Dissolving small superpixels where there are many of them."""
 
 from __future__ import annotations
-
-import heapq
 
 import numpy as np
 import pytest
 from oracles import superpixels as oracles
 
 from napari_agglo.superpixels import oversegment
-from napari_agglo.superpixels._dissolve import _pop, _push
 
 
 @pytest.mark.parametrize("shape", [(14, 15), (5, 6, 7)])
@@ -32,18 +29,3 @@ def test_fine_texture_keeps_many_superpixels():
     sizes = np.bincount(oversegment(image, sigma=0, min_size=20).ravel())[1:]
     assert sizes.min() >= 20
     assert sizes.size > 15
-
-
-def test_heap_gives_what_heapq_gives():
-    rng = np.random.default_rng(0)
-    ours, theirs, length = np.zeros(300, np.int64), [], 0
-    for key in rng.integers(0, 50, 300):
-        _push(ours, length, key)
-        heapq.heappush(theirs, key)
-        length += 1
-        if rng.random() < 0.4:
-            assert _pop(ours, length) == heapq.heappop(theirs)
-            length -= 1
-    while length:
-        assert _pop(ours, length) == heapq.heappop(theirs)
-        length -= 1

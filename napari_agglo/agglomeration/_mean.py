@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from napari_agglo._numba import inlined, kernel
 from napari_agglo._numba.heaps import heap_arrays, heap_order, heap_pop, heap_push
-from napari_agglo.agglomeration._adjacency import DEGREE, HEAD, NEXT, Adjacency, contract
+from napari_agglo.agglomeration._adjacency import DEGREE, HEAD, NEXT, Adjacency, contract_arrays
 
 # Sorting edges by priority: a radix sort of the bits of non-negative floats, in linear time.
 #
@@ -181,7 +181,8 @@ def merge_by_mean(
     No bounds checking is performed. `ids` is the id of the region of each node. The arrays hold the
     whole state between two calls.
     """
-    ends, links, nodes, _, _, kept, absorbed = adjacency
+    # Unpacked once: each access to a field of a record costs a reference count.
+    ends, links, nodes, table, filled, kept, absorbed = adjacency
     sums, priority, entered, gone, order, order_keys = queue[:6]
     changed_keys, changed, tie_keys, ties, state, plateau = queue[6:]
     cursor, n_changed, n_ties = state
@@ -237,7 +238,7 @@ def merge_by_mean(
             ends[edge, 0 if a > b else 1], min(a, b),
             ends, links, nodes, ids, priority, tie_keys, ties, n_ties, lowest,
         )  # fmt: skip
-        _, _, n_parallel = contract(edge, adjacency)
+        _, _, n_parallel = contract_arrays(edge, ends, links, nodes, table, filled, kept, absorbed)
         for k in range(n_parallel):
             into = kept[k]
             other = absorbed[k]

@@ -2,34 +2,56 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from napari_agglo._numba import inlined, kernel
+from napari_agglo._numba.heaps import heap_settle
+from napari_agglo._numba.sums import rounding_error
+from napari_agglo._numba.union_find import find_root
 from napari_agglo._progress import ProgressCallback, report
-from napari_agglo.evaluate._path import ErrorPath, rounding
+from napari_agglo.evaluate._path import ErrorPath
 from napari_agglo.volumes import Contingency
 
-# What the kernel of the covering keeps: regions, lists of gold segments, heaps of overlaps.
-#
-# A segment's list, doubly linked, holds the gold segments whose best overlap it is. The overlaps of
-# a gold segment are a heap, a part of one array, the greatest key first. Nothing is checked.
+
+class Overlaps(NamedTuple):
+    """Overlaps of segments and gold segments; those that join others have a count of 0."""
+
+    rows: NDArray[np.int64]  # superpixel of each overlap
+    columns: NDArray[np.int64]  # gold segment of each overlap
+    counts: NDArray[np.int64]  # voxels of each overlap
+    sizes: NDArray[np.int64]  # of segments, by their winner
+    gold_sizes: NDArray[np.int64]
+
+
+class Ranking(NamedTuple):
+    """The overlaps of each gold segment as an indexed heap, the greatest key first.
+
+    Invariant: a key is never less than the intersection over union of its overlap. The heap of gold
+    segment j is ``heap[first[j] : first[j + 1]]``.
+    """
+
+    keys: NDArray[np.float64]
+    heap: NDArray[np.int64]
+    first: NDArray[np.int64]
+    place: NDArray[np.int64]  # of each overlap, counted from the first of its heap
+
+
+class Owned(NamedTuple):
+    """Lists, doubly linked, of the gold segments whose best overlap a segment is."""
+
+    head: NDArray[np.int64]  # first gold segment of each segment, or -1
+    after: NDArray[np.int64]  # the next in the list, or -1
+    before: NDArray[np.int64]  # the previous one, or -1
+    owner: NDArray[np.int64]  # segment of each gold segment; -1 if that lies wholly in one
 
 
 @inlined
-def root(region: int, parent: NDArray[np.int64]) -> int:
-    """Return the segment that a region is part of, and shorten the way to it."""
-    while parent[region] != region:
-        parent[region] = parent[parent[region]]
-        region = parent[region]
-    return region
-
-
-@inlined
-def link(gold: int, segment: int, head: Any, after: Any, before: Any, owner: Any) -> None:
+def _link(gold: Any, segment: Any, owned: Owned) -> None:
     """Put a gold segment at the beginning of a segment's list."""
+    head, after, before, owner = owned
     owner[gold] = segment
     before[gold] = -1
     after[gold] = head[segment]
@@ -39,8 +61,9 @@ def link(gold: int, segment: int, head: Any, after: Any, before: Any, owner: Any
 
 
 @inlined
-def unlink(gold: int, head: Any, after: Any, before: Any, owner: Any) -> None:
+def _unlink(gold: Any, owned: Owned) -> None:
     """Take a gold segment out of the list of its owner."""
+    head, after, before, owner = owned
     if before[gold] >= 0:
         after[before[gold]] = after[gold]
     else:
@@ -50,38 +73,17 @@ def unlink(gold: int, head: Any, after: Any, before: Any, owner: Any) -> None:
 
 
 @inlined
-def rise(at: int, low: int, keys: Any, heap: Any, place: Any) -> None:
-    """Move the entry at place `at` up to where it belongs in the heap that begins at `low`."""
-    entry = heap[at]
-    while at > low:
-        up = low + (at - low - 1) // 2
-        if keys[heap[up]] >= keys[entry]:
-            break
-        heap[at] = heap[up]
-        place[heap[at]] = at
-        at = up
-    heap[at] = entry
-    place[entry] = at
+def _overlaps_more(entry: Any, other: Any, keys: Any) -> Any:
+    """Tell whether the key of `entry` is the greater one."""
+    return keys[entry] > keys[other]
 
 
 @inlined
-def sink(low: int, high: int, keys: Any, heap: Any, place: Any) -> None:
-    """Move the first entry of the heap ``heap[low:high]`` down to where it belongs."""
-    entry = heap[low]
-    at = low
-    while True:
-        child = low + 2 * (at - low) + 1
-        if child >= high:
-            break
-        if child + 1 < high and keys[heap[child + 1]] > keys[heap[child]]:
-            child += 1
-        if keys[heap[child]] <= keys[entry]:
-            break
-        heap[at] = heap[child]
-        place[heap[at]] = at
-        at = child
-    heap[at] = entry
-    place[entry] = at
+def _settle(entry: Any, gold: Any, ranking: Ranking) -> None:
+    """Put an overlap whose key has changed where it belongs in the heap of its gold segment."""
+    keys, heap, first, place = ranking
+    low, high = first[gold], first[gold + 1]
+    heap_settle(entry, place[entry], _overlaps_more, keys, heap[low:high], place, high - low)
 
 
 # Kernels of the curve: the covering after each merge.
@@ -98,19 +100,10 @@ def sink(low: int, high: int, keys: Any, heap: Any, place: Any) -> None:
 
 
 @kernel
-def own_kernel(
-    rows: NDArray[np.int64],
-    counts: NDArray[np.int64],
-    gold_sizes: NDArray[np.int64],
-    heap: NDArray[np.int64],
-    first: NDArray[np.int64],
-    head: NDArray[np.int64],
-    after: NDArray[np.int64],
-    before: NDArray[np.int64],
-    owner: NDArray[np.int64],
-    inside: NDArray[np.float64],
-) -> None:
+def own_kernel(overlaps: Overlaps, ranking: Ranking, owned: Owned, inside: Any) -> None:
     """Give each gold segment to the superpixel that it overlaps best. Nothing is checked."""
+    rows, counts, gold_sizes = overlaps.rows, overlaps.counts, overlaps.gold_sizes
+    heap, first = ranking.heap, ranking.first
     for gold in range(gold_sizes.size):
         if first[gold] == first[gold + 1]:
             continue
@@ -118,45 +111,38 @@ def own_kernel(
         if counts[entry] == gold_sizes[gold]:
             inside[rows[entry]] += float(gold_sizes[gold]) ** 2
         else:
-            link(gold, rows[entry], head, after, before, owner)
+            _link(gold, rows[entry], owned)
 
 
 @kernel
 def covering_kernel(
-    rows: NDArray[np.int64],
-    columns: NDArray[np.int64],
-    counts: NDArray[np.int64],
-    sizes: NDArray[np.int64],
-    gold_sizes: NDArray[np.int64],
-    winners: NDArray[np.int64],
-    losers: NDArray[np.int64],
-    start: int,
-    budget: int,
-    kept: NDArray[np.int64],
-    gone: NDArray[np.int64],
-    met: NDArray[np.int64],
-    parent: NDArray[np.int64],
-    keys: NDArray[np.float64],
-    heap: NDArray[np.int64],
-    first: NDArray[np.int64],
-    place: NDArray[np.int64],
-    head: NDArray[np.int64],
-    after: NDArray[np.int64],
-    before: NDArray[np.int64],
-    owner: NDArray[np.int64],
-    worth: NDArray[np.float64],
-    inside: NDArray[np.float64],
-    best: NDArray[np.float64],
-    sums: NDArray[np.float64],
-    total: int,
-    covering: NDArray[np.float64],
-) -> int:
+    overlaps: Overlaps,
+    ranking: Ranking,
+    owned: Owned,
+    winners: Any,
+    losers: Any,
+    joins: Any,
+    parents: Any,
+    worth: Any,
+    inside: Any,
+    best: Any,
+    sums: Any,
+    covering: Any,
+    total: Any,
+    start: Any,
+    budget: Any,
+) -> Any:
     """Walk the merges from `start` on, write the covering after each; return where it stopped.
 
-    It stops once about `budget` gold segments have been looked at. ``worth[j]`` is what gold
+    It stops once about `budget` gold segments have been looked at. `joins` are the overlaps that
+    joined in each step: `kept`, `gone` and `met` of an `ErrorPath`. ``worth[j]`` is what gold
     segment j adds to the sum, `inside` the sum of squares of those that lie wholly in a segment,
     `best` the largest IoU so far. Nothing is checked.
     """
+    rows, columns, counts, sizes, gold_sizes = overlaps
+    keys, heap, first, _ = ranking
+    head, after, _, owner = owned
+    kept, gone, met = joins
     covered, rest = sums[0], sums[1]
     step = start
     while step < winners.size and budget > 0:
@@ -166,7 +152,7 @@ def covering_kernel(
             change -= inside[segment] / sizes[segment]
         if inside[loser] > 0:
             change -= inside[loser] / sizes[loser]
-        parent[loser] = segment
+        parents[loser] = segment
         sizes[segment] += sizes[loser]
         inside[segment] += inside[loser]
         # To be looked at: what both owned, as one list hanging from `pending`.
@@ -191,10 +177,10 @@ def covering_kernel(
             best[gold] = max(best[gold], value)
             if value > keys[entry]:
                 keys[entry] = value
-                rise(place[entry], first[gold], keys, heap, place)
+                _settle(entry, gold, ranking)
             stranger = owner[gold] != segment and owner[gold] != loser
             if stranger and value * gold_sizes[gold] > worth[gold]:
-                unlink(gold, head, after, before, owner)
+                _unlink(gold, owned)
                 after[gold] = pending
                 pending = gold
         budget -= met[step + 1] - met[step] + 1
@@ -202,9 +188,9 @@ def covering_kernel(
             gold = pending
             pending = after[gold]
             budget -= 1
-            low, high = first[gold], first[gold + 1]
-            entry = heap[low]
-            holder = root(rows[entry], parent)
+            entry = heap[first[gold]]
+            holder = find_root(rows[entry], parents)
+            # The key on top may be too high. Once it is exact, no other overlap can be greater.
             while True:
                 value = -1.0
                 if counts[entry] > 0:
@@ -213,9 +199,9 @@ def covering_kernel(
                 if value >= keys[entry]:
                     break
                 keys[entry] = value
-                sink(low, high, keys, heap, place)
-                entry = heap[low]
-                holder = root(rows[entry], parent)
+                _settle(entry, gold, ranking)
+                entry = heap[first[gold]]
+                holder = find_root(rows[entry], parents)
             change -= worth[gold]
             if counts[entry] == gold_sizes[gold]:
                 inside[holder] += float(gold_sizes[gold]) ** 2
@@ -224,10 +210,10 @@ def covering_kernel(
             else:
                 worth[gold] = value * gold_sizes[gold]
                 change += worth[gold]
-                link(gold, holder, head, after, before, owner)
+                _link(gold, holder, owned)
         if inside[segment] > 0:
             change += inside[segment] / sizes[segment]
-        rest += rounding(covered, change)
+        rest += rounding_error(covered, change)
         covered += change
         covering[step + 1] = (covered + rest) / total
         step += 1
@@ -271,26 +257,26 @@ def covering_path(
     keys = counts / (sizes[table.rows] + gold_sizes[table.columns] - counts)
     heap = np.lexsort((-keys, table.columns))  # best first, which is a heap
     first = np.searchsorted(table.columns[heap], np.arange(gold_sizes.size + 1))
-    place = np.empty_like(heap)
-    place[heap] = np.arange(heap.size)
+    place = np.empty_like(heap)  # of each overlap in the heap of its gold segment
+    place[heap] = np.arange(heap.size) - first[table.columns[heap]]
     best = np.zeros(gold_sizes.size)
     np.maximum.at(best, table.columns, keys)
     n = table.row_ids.size
-    parent = np.arange(n)
-    # Doubly linked lists: a segment's first gold segment; the neighbours of each in its list.
-    head, after, before = np.full(n, -1), np.full(best.size, -1), np.full(best.size, -1)
-    owner, worth = np.full(best.size, -1), best * gold_sizes
-    inside = np.zeros(n)
-    sums = np.array([worth.sum(), 0.0])
-    own_kernel(table.rows, counts, gold_sizes, heap, first, head, after, before, owner, inside)
+    parents = np.arange(n)
+    overlaps = Overlaps(table.rows, table.columns, counts, sizes, gold_sizes)
+    ranking = Ranking(keys, heap, first, place)
+    owned = Owned(np.full(n, -1), *(np.full(best.size, -1) for _ in range(3)))
+    worth, inside = best * gold_sizes, np.zeros(n)
+    sums = np.array([worth.sum(), 0.0])  # and what rounding has lost of it
+    own_kernel(overlaps, ranking, owned, inside)
     covering[0] = sums[0] / total
+    joins = (joined.kept, joined.gone, joined.met)
     step = 0
     while step < m:
         report(progress, "covering", step, m)
         step = covering_kernel(
-            table.rows, table.columns, counts, sizes, gold_sizes, winners, losers, step, _SLICE,
-            joined.kept, joined.gone, joined.met, parent, keys, heap, first, place, head, after,
-            before, owner, worth, inside, best, sums, total, covering,
+            overlaps, ranking, owned, winners, losers, joins, parents, worth, inside, best, sums,
+            covering, total, step, _SLICE,
         )  # fmt: skip
     report(progress, "covering", m, m)
     return covering, float((best * gold_sizes).sum()) / total

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from napari_agglo._numba import inlined, kernel
-from napari_agglo._numba.hash_tables import pair_slot
+from napari_agglo._numba.hash_tables import find_or_enter
+from napari_agglo._numba.sums import rounding_error
 from napari_agglo._progress import ProgressCallback, report
 from napari_agglo.evaluate._metrics import conditional_entropies, count_pairs
 from napari_agglo.volumes import Contingency
@@ -34,78 +36,59 @@ def _confusion(x: int, y: int) -> float:
     return x * math.log2(z / x) + y * math.log2(z / y)
 
 
-@inlined
-def rounding(a: float, b: float) -> float:
-    """Return what a + b loses by rounding (Knuth's two-sum), to be kept beside the sum."""
-    total = a + b
-    of_b = total - a
-    return (a - (total - of_b)) + (b - of_b)
+class Lists(NamedTuple):
+    """Overlaps of each segment: linked lists, and a hash table over (segment, gold segment).
 
+    Invariants: region r keeps its overlaps in list ``holder[r]``, and `pairs` says for each overlap
+    in which list it is: -1 once it has joined another. An overlap that moves to another list is
+    entered anew in the table, which is refilled when it is three quarters full.
+    """
 
-@inlined
-def _insert(entry: int, rows: NDArray[np.int64], columns: NDArray[np.int64],
-            places: NDArray[np.int64]) -> None:  # fmt: skip
-    slot = pair_slot(rows[entry], columns[entry], places.size - 1)
-    while places[slot] != 0:
-        slot = (slot + 1) & (places.size - 1)
-    places[slot] = entry + 1
+    pairs: NDArray[np.int64]  # (overlaps, 2): list, gold segment
+    counts: NDArray[np.int64]  # voxels of each overlap
+    sizes: NDArray[np.int64]  # voxels of each list
+    head: NDArray[np.int64]  # first overlap of each list, or -1
+    length: NDArray[np.int64]
+    following: NDArray[np.int64]  # next overlap, or -1
+    holder: NDArray[np.int64]  # list of each region
+    table: NDArray[np.int64]
+    used: NDArray[np.int64]  # (1,): places of the table
 
 
 @kernel
-def enter_kernel(
-    rows: NDArray[np.int64],
-    columns: NDArray[np.int64],
-    start: int,
-    stop: int,
-    head: NDArray[np.int64],
-    length: NDArray[np.int64],
-    following: NDArray[np.int64],
-    places: NDArray[np.int64],
-) -> None:
+def enter_kernel(lists: Lists, start: Any, stop: Any) -> None:
     """Enter the overlaps `stop` down to `start` into the lists and the table. Checks nothing."""
+    pairs, head, following, length = lists.pairs, lists.head, lists.following, lists.length
     for entry in range(stop - 1, start - 1, -1):
-        following[entry] = head[rows[entry]]
-        head[rows[entry]] = entry
-        length[rows[entry]] += 1
-        _insert(entry, rows, columns, places)
+        row, column = pairs[entry, 0], pairs[entry, 1]
+        following[entry] = head[row]
+        head[row] = entry
+        length[row] += 1
+        find_or_enter(entry, row, column, False, pairs, lists.table)
+        lists.used[0] += 1
 
 
 @kernel
 def path_kernel(
-    rows: NDArray[np.int64],
-    columns: NDArray[np.int64],
-    counts: NDArray[np.int64],
-    sizes: NDArray[np.int64],
-    winners: NDArray[np.int64],
-    losers: NDArray[np.int64],
-    start: int,
-    budget: int,
-    head: NDArray[np.int64],
-    length: NDArray[np.int64],
-    holder: NDArray[np.int64],
-    following: NDArray[np.int64],
-    places: NDArray[np.int64],
-    places_used: NDArray[np.int64],
-    sums: NDArray[np.float64],
-    total: int,
-    total_pairs: float,
-    errors: NDArray[np.float64],
-    kept: NDArray[np.int64],
-    gone: NDArray[np.int64],
-    met: NDArray[np.int64],
-) -> int:
+    lists: Lists,
+    winners: Any,
+    losers: Any,
+    sums: Any,
+    errors: Any,
+    joined: Any,
+    total: Any,
+    total_pairs: Any,
+    start: Any,
+    budget: Any,
+) -> Any:
     """Walk the merges from `start` on and write the errors after each; return where it stopped.
 
-    It stops once about `budget` overlaps have been moved: the last merges move most of them.
-
-    `rows`, `counts` and `sizes` are used up. `head`, `length` and `following` are the linked lists;
-    region r keeps its overlaps in list ``holder[r]``. `places` is the hash table of entry numbers
-    plus one: an entry that moves is entered anew and never deleted, for a look-up compares with
-    where the entry is now (row -1: gone), and the table is refilled when three quarters full.
-    `places_used` and `sums` go from one call to the next. Nothing is checked: ids must be dense and
-    every loser must be new.
+    It stops once about `budget` overlaps have been moved: the last merges move most of them. `sums`
+    goes from one call to the next; `joined` are `kept`, `gone` and `met` of the `ErrorPath`.
+    Nothing is checked: ids must be dense and every loser must be new.
     """
-    used = places_used[0]
+    pairs, counts, sizes, head, length, following, holder, table, used = lists
+    kept, gone, met = joined
     merged, merged_rest, split, split_rest = sums[0], sums[1], sums[2], sums[3]
     apart, apart_rest = sums[4], sums[5]  # pairs on which segmentation and gold disagree
     step = start
@@ -122,11 +105,8 @@ def path_kernel(
             entry = head[small]
             while entry >= 0:
                 after = following[entry]
-                slot = pair_slot(big, columns[entry], places.size - 1)
-                other = places[slot] - 1
-                while other >= 0 and (rows[other] != big or columns[other] != columns[entry]):
-                    slot = (slot + 1) & (places.size - 1)
-                    other = places[slot] - 1
+                column = pairs[entry, 1]
+                other = find_or_enter(entry, big, column, False, pairs, table)
                 if other >= 0:
                     shared += _confusion(counts[other], counts[entry])
                     agreeing += float(counts[other]) * float(counts[entry])
@@ -134,30 +114,30 @@ def path_kernel(
                     gone[joins] = entry
                     joins += 1
                     counts[other] += counts[entry]
-                    rows[entry] = -1
+                    pairs[entry, 0] = -1
                 else:
-                    rows[entry] = big
+                    pairs[entry, 0] = big
                     following[entry] = head[big]
                     head[big] = entry
                     length[big] += 1
-                    places[slot] = entry + 1
-                    used += 1
-                    if 4 * used > 3 * places.size:
-                        places[:] = 0
-                        used = 0
-                        for live in range(rows.size):
-                            if rows[live] >= 0:
-                                _insert(live, rows, columns, places)
-                                used += 1
+                    used[0] += 1
+                    if 4 * used[0] > 3 * table.size:
+                        table[:] = 0
+                        used[0] = 0
+                        for live in range(pairs.shape[0]):
+                            row, column = pairs[live, 0], pairs[live, 1]
+                            if row >= 0:
+                                find_or_enter(live, row, column, False, pairs, table)
+                                used[0] += 1
                 entry = after
             change = float(sizes[big]) * float(sizes[small]) - 2 * agreeing
-            apart_rest += rounding(apart, change)
+            apart_rest += rounding_error(apart, change)
             apart += change
             sizes[big] += sizes[small]
             length[small] = 0
-            merged_rest += rounding(merged, gain - shared)
+            merged_rest += rounding_error(merged, gain - shared)
             merged += gain - shared
-            split_rest += rounding(split, -shared)
+            split_rest += rounding_error(split, -shared)
             split -= shared
         holder[winners[step]] = big
         errors[0, step + 1] = max(0.0, (merged + merged_rest) / total)
@@ -165,7 +145,6 @@ def path_kernel(
         errors[2, step + 1] = 1 - (apart + apart_rest) / total_pairs
         step += 1
         met[step] = joins
-    places_used[0] = used
     sums[0], sums[1], sums[2], sums[3] = merged, merged_rest, split, split_rest
     sums[4], sums[5] = apart, apart_rest
     return step
@@ -221,33 +200,37 @@ def error_path(
     """
     k, n, m = table.counts.size, table.row_ids.size, winners.size
     total = max(table.total, 1)
-    pairs = count_pairs(table)
+    agreement = count_pairs(table)
     errors = np.empty((3, m + 1))
     start = conditional_entropies(table)
-    errors[:, 0] = *start, pairs.rand
-    rows, counts = table.rows.copy(), table.counts.copy()
-    head, length = np.full(n, -1, np.int64), np.zeros(n, np.int64)
-    following = np.empty(k, np.int64)
-    # At most half full with live entries, which leaves room for as many that have moved.
-    places = np.zeros(1 << (4 * k + 16).bit_length(), np.int64)
+    errors[:, 0] = *start, agreement.rand
+    lists = Lists(
+        pairs=np.stack([table.rows, table.columns], axis=1),
+        counts=table.counts.copy(),
+        sizes=table.row_sums(),
+        head=np.full(n, -1, np.int64),
+        length=np.zeros(n, np.int64),
+        following=np.empty(k, np.int64),
+        holder=np.arange(n),
+        # At most half full with live entries, which leaves room for as many that have moved.
+        table=np.zeros(1 << (4 * k + 16).bit_length(), np.int64),
+        used=np.zeros(1, np.int64),
+    )
     work = k + m
     for stop in range(k, 0, -_SLICE):
         report(progress, "errors", k - stop, work)
-        first = max(stop - _SLICE, 0)
-        enter_kernel(rows, table.columns, first, stop, head, length, following, places)
-    sizes, holder = table.row_sums(), np.arange(n)
+        enter_kernel(lists, max(stop - _SLICE, 0), stop)
     kept, gone, met = np.empty(k, np.int64), np.empty(k, np.int64), np.zeros(m + 1, np.int64)
-    # What goes from slice to slice: places used; the sums, each with what rounding has lost.
-    used = np.array([k], np.int64)
-    disagreeing = (pairs.drawn - pairs.together) + (pairs.true - pairs.together)
+    # The sums, each with what rounding has lost.
+    together = agreement.together
+    disagreeing = (agreement.drawn - together) + (agreement.true - together)
     sums = np.array([start[0] * total, 0.0, start[1] * total, 0.0, disagreeing, 0.0])
     step = 0
     while step < m:
         report(progress, "errors", k + step, work)
         step = path_kernel(
-            rows, table.columns, counts, sizes, winners, losers, step, _SLICE, head, length,
-            holder, following, places, used, sums, total, max(pairs.total, 1.0), errors,
-            kept, gone, met,
+            lists, winners, losers, sums, errors, (kept, gone, met), total,
+            max(agreement.total, 1.0), step, _SLICE,
         )  # fmt: skip
     report(progress, "errors", work, work)
     return ErrorPath(errors[0], errors[1], errors[2], kept[: met[m]], gone[: met[m]], met)

@@ -21,7 +21,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from napari_agglo._numba import inlined, kernel
-from napari_agglo._numba.hash_tables import pair_slot
+from napari_agglo._numba.hash_tables import key_place, pair_hash
+from napari_agglo._numba.sums import rounding_error
 from napari_agglo.errors import InvalidInput, is_whole
 from napari_agglo.graph import Division
 from napari_agglo.session._view import View
@@ -31,39 +32,34 @@ from napari_agglo.volumes import Contingency, contingency
 
 
 def empty_table(entries: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return a hash table with room for twice so many: pairs, -1 where free, and their counts."""
+    """Return a hash table with room for twice so many: keys, 0 where free, and their counts."""
     size = 1 << int(4 * entries + 16).bit_length()
-    return np.full((size, 2), -1, np.int64), np.zeros(size, np.int64)
+    return np.zeros(size, np.int64), np.zeros(size, np.int64)
 
 
 @inlined
-def _find(segment: Any, gold: Any, keys: Any) -> Any:
-    """Return the place of a pair, or the free one where it belongs."""
-    mask = keys.shape[0] - 1
-    slot = pair_slot(segment, gold, mask)
-    while keys[slot, 0] >= 0 and (keys[slot, 0] != segment or keys[slot, 1] != gold):
-        slot = (slot + 1) & mask
-    return slot
+def _find(key: Any, keys: Any) -> Any:
+    """Return the place of a key, or the free one where it belongs."""
+    return key_place(key, pair_hash(key >> 31, key & 0x7FFFFFFF), keys)
 
 
 @inlined
 def _add(value: Any, at: Any, sums: Any) -> None:
-    """Add to a sum, and what is lost by rounding to the place after it (Knuth's two-sum)."""
-    before = sums[at]
-    after = before + value
-    part = after - before
-    sums[at + 1] += (before - (after - part)) + (value - part)
-    sums[at] = after
+    """Add to a sum, and what is lost by rounding to the place after it."""
+    sums[at + 1] += rounding_error(sums[at], value)
+    sums[at] += value
 
 
 @inlined
 def _change(segment: Any, gold: Any, by: Any, at: Any, keys: Any, held: Any, used: Any,
             sums: Any) -> None:  # fmt: skip
     """Change the count of a pair, and the sum at `at` with it."""
-    slot = _find(segment, gold, keys)
-    if keys[slot, 0] < 0:
-        keys[slot, 0] = segment
-        keys[slot, 1] = gold
+    # One more than the pair, as 0 marks a free place. Segments are below 2**32, and dense ids of
+    # gold segments below 2**31.
+    key = (segment << 31 | gold) + 1
+    slot = _find(key, keys)
+    if keys[slot] == 0:
+        keys[slot] = key
         used[0] += 1
     n = held[slot]
     if n > 1:
@@ -109,13 +105,13 @@ def move_overlaps(
 
 
 @kernel
-def enter_pairs(pairs: NDArray[np.int64], n: NDArray[np.int64], keys: NDArray[np.int64],
-           held: NDArray[np.int64]) -> None:  # fmt: skip
-    """Enter pairs, all distinct, into an empty table. Checks nothing."""
+def enter_keys(
+    old: NDArray[np.int64], n: NDArray[np.int64], keys: NDArray[np.int64], held: NDArray[np.int64]
+) -> None:
+    """Enter `old` keys, all distinct, and their counts into an empty table. Checks nothing."""
     for i in range(n.size):
-        slot = _find(pairs[i, 0], pairs[i, 1], keys)
-        keys[slot, 0] = pairs[i, 0]
-        keys[slot, 1] = pairs[i, 1]
+        slot = _find(old[i], keys)
+        keys[slot] = old[i]
         held[slot] = n[i]
 
 
@@ -297,7 +293,7 @@ class LiveVI:
             live = self._held > 0
             keys, held = self._keys[live], self._held[live]
             self._keys, self._held = empty_table(len(held) + work)
-            enter_pairs(keys, held, self._keys, self._held)
+            enter_keys(keys, held, self._keys, self._held)
             self._used[0] = len(held)
         self._run(moved, targets, self._lut)
 

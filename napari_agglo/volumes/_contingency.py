@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from napari_agglo._numba import inlined, kernel
+from napari_agglo._numba import kernel
+from napari_agglo._numba.hash_tables import key_place, pair_hash
 from napari_agglo._progress import ProgressCallback, report
 from napari_agglo.volumes._checks import check_same_shape
 from napari_agglo.volumes._labels import DenseLabels, dense_labels
@@ -126,17 +127,6 @@ def _count(
     return keys[full], counts[full]
 
 
-@inlined
-def _slot(key: Any, n_columns: int, keys: NDArray[np.int64]) -> Any:
-    """Place of `key` in the open-addressing table, or the empty place where it belongs."""
-    # The factors are below 2^31, so that dense ids cannot overflow an int64.
-    mixed = (key // n_columns) * 1640531527 + (key % n_columns) * 805459861
-    slot = (mixed ^ (mixed >> 17)) & (keys.size - 1)
-    while keys[slot] != 0 and keys[slot] != key:
-        slot = (slot + 1) & (keys.size - 1)
-    return slot
-
-
 @kernel
 def _count_kernel(
     labels: NDArray[np.uint32],
@@ -164,8 +154,9 @@ def _count_kernel(
             i += 1
         if segment == 0 or (ignore_labels and label == 0):
             continue
-        key = np.int64(label) * n_columns + np.int64(segment)
-        slot = _slot(key, n_columns, keys)
+        row, column = np.int64(label), np.int64(segment)
+        key = row * n_columns + column
+        slot = key_place(key, pair_hash(row, column), keys)
         counts[slot] += i - first
         if keys[slot] == 0:
             keys[slot] = key
@@ -186,7 +177,8 @@ def _rehash_kernel(
     """Copy a table into a larger, empty one. Nothing is checked."""
     for i in range(keys.size):
         if keys[i] != 0:
-            slot = _slot(keys[i], n_columns, new_keys)
+            mixed = pair_hash(keys[i] // n_columns, keys[i] % n_columns)
+            slot = key_place(keys[i], mixed, new_keys)
             new_keys[slot] = keys[i]
             new_counts[slot] = counts[i]
 

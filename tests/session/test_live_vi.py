@@ -27,13 +27,18 @@ def both(live):
     return live.false_merge, live.false_split
 
 
+def of_image(labels, gold):
+    """Return both errors; `split_vi` refuses a gold standard without annotations."""
+    return split_vi(labels, gold) if gold.any() else (0.0, 0.0)
+
+
 @given(images(), st.data())
 def test_every_move_agrees_with_the_image(image, data):
     superpixels, gold = image
     n = int(superpixels.max())
     lut = np.arange(n + 1)
     live = LiveVI(contingency(superpixels, gold), lut)
-    assert both(live) == pytest.approx(split_vi(superpixels, gold), abs=1e-12)
+    assert both(live) == pytest.approx(of_image(superpixels, gold), abs=1e-12)
     for _ in range(data.draw(st.integers(1, 6))):
         source = data.draw(st.sampled_from(sorted(set(lut[1:].tolist()))))
         target = data.draw(st.integers(1, n + 2))
@@ -41,7 +46,7 @@ def test_every_move_agrees_with_the_image(image, data):
         moved = data.draw(st.lists(st.sampled_from(members), unique=True))
         live.move(moved, source, target)
         lut[moved] = target
-        assert both(live) == pytest.approx(split_vi(lut[superpixels], gold), abs=1e-12)
+        assert both(live) == pytest.approx(of_image(lut[superpixels], gold), abs=1e-12)
         assert live.vi == sum(both(live))
 
 
@@ -53,7 +58,7 @@ def test_a_whole_table_agrees_with_the_image(image, data):
     for _ in range(3):
         lut = np.array([0, *data.draw(st.lists(st.integers(1, n), min_size=n, max_size=n))])
         live.update(lut)
-        assert both(live) == pytest.approx(split_vi(lut[superpixels], gold), abs=1e-12)
+        assert both(live) == pytest.approx(of_image(lut[superpixels], gold), abs=1e-12)
 
 
 @pytest.mark.compiled

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from napari_agglo._numba import inlined, kernel
+from napari_agglo._numba.union_find import join_sets
 from napari_agglo._progress import ProgressCallback, report
 from napari_agglo.errors import InvalidInput
 from napari_agglo.volumes._checks import check_labels
@@ -80,14 +81,6 @@ def _pieces(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     return parents.reshape(array.shape)
 
 
-@inlined
-def _root(parents: Any, voxel: int) -> int:
-    while parents[voxel] != voxel:
-        parents[voxel] = parents[parents[voxel]]
-        voxel = parents[voxel]
-    return voxel
-
-
 @kernel
 def _connect(flat: Any, shape: Any, parents: Any) -> None:
     """Join each voxel to equal ones before it; a root is the first voxel. Checks nothing."""
@@ -98,8 +91,7 @@ def _connect(flat: Any, shape: Any, parents: Any) -> None:
         stride = 1
         for axis in range(ndim - 1, -1, -1):
             if place[axis] > 0 and flat[i] != 0 and flat[i - stride] == flat[i]:
-                one, two = _root(parents, i), _root(parents, i - stride)
-                parents[max(one, two)] = min(one, two)
+                join_sets(i, i - stride, parents)
             stride *= shape[axis]
         for axis in range(ndim - 1, -1, -1):
             place[axis] += 1
@@ -295,6 +287,20 @@ def _hash(key: Any) -> Any:
     return key
 
 
+# A table of its own, not one of `_numba`: ids are 64-bit, so that a hash of them must wrap, and a
+# place holds a 32-bit number, half of what an id takes.
+
+
+@inlined
+def _find_slot(key: Any, slots: Any, keys: Any) -> Any:
+    """Return the slot of the number of `key`, or the free one where that belongs."""
+    mask = np.uint64(slots.size - 1)
+    slot = _hash(key) & mask
+    while slots[slot] != 0 and keys[slots[slot]] != key:
+        slot = (slot + np.uint64(1)) & mask
+    return slot
+
+
 @kernel
 def _number_by_hash(
     flat: Any, image: Any, slots: Any, keys: Any, position: int, end: int, count: int
@@ -305,7 +311,6 @@ def _number_by_hash(
     Stops when `keys` is full, for the caller to grow both and call again; returns how far it came
     and how many labels there are.
     """
-    mask = np.uint64(slots.size - 1)
     last_key = np.uint64(0)
     last_number = np.uint32(0)
     for i in range(position, end):
@@ -314,11 +319,8 @@ def _number_by_hash(
             if key == np.uint64(0):
                 number = np.uint32(0)
             else:
-                slot = _hash(key) & mask
+                slot = _find_slot(key, slots, keys)
                 number = slots[slot]
-                while number != 0 and keys[number] != key:
-                    slot = (slot + np.uint64(1)) & mask
-                    number = slots[slot]
                 if number == 0:
                     if count + 1 >= keys.size:
                         return i, count
@@ -335,9 +337,5 @@ def _number_by_hash(
 @kernel
 def _fill_slots(slots: Any, keys: Any, count: int) -> None:
     """Enter ``keys[1..count]``, all distinct, into an empty table. Checks nothing."""
-    mask = np.uint64(slots.size - 1)
     for number in range(1, count + 1):
-        slot = _hash(keys[number]) & mask
-        while slots[slot] != 0:
-            slot = (slot + np.uint64(1)) & mask
-        slots[slot] = np.uint32(number)
+        slots[_find_slot(keys[number], slots, keys)] = np.uint32(number)

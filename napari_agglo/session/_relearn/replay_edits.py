@@ -27,6 +27,9 @@ Reach = dict[int, set[int]]  # of each cut, the parts reached into
 class Classes:
     """Disjoint sets of superpixels, each named after its smallest.
 
+    Dicts, not the arrays of ``_numba.union_find``: a few superpixels out of millions are named by
+    edits, and what is known of a class moves with it.
+
     Examples
     --------
     >>> classes = Classes()

@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from napari_agglo._numba import kernel
+from napari_agglo._numba.union_find import join_sets
 from napari_agglo.policy import Policy, is_informative
 
 if TYPE_CHECKING:
@@ -109,23 +110,15 @@ def _spanning_sum(
     second: NDArray[np.int64],
     weights: NDArray[np.float64],
     order: NDArray[np.int64],
-    above: NDArray[np.int64],
+    parents: NDArray[np.int64],
 ) -> float:
-    """Add up the weights, in this order, of what connects two trees; `above` is 0, 1, 2, ...
+    """Add up the weights, in this order, of the edges that connect two trees. Checks nothing.
 
-    Checks nothing. Whoever looks for the root of a tree shortens the way for the next.
+    `parents` are those of a union-find in which each node is alone: 0, 1, 2, ...
     """
     total = 0.0
     for k in order:
-        a, b = first[k], second[k]
-        while above[a] != a:
-            above[a] = above[above[a]]
-            a = above[a]
-        while above[b] != b:
-            above[b] = above[above[b]]
-            b = above[b]
-        if a != b:
-            above[max(a, b)] = min(a, b)
+        if join_sets(first[k], second[k], parents):
             total += weights[k]
     return total
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from napari_agglo._numba.heaps import heap_pop, heap_push
 from napari_agglo.agglomeration._adjacency import (
     HEAD,
     NEXT,
@@ -44,8 +43,6 @@ __all__ = [
     "edge_records",
     "enter_edges",
     "find_edge",
-    "heap_pop",
-    "heap_push",
     "link",
     "merge_greedily",
     "merge_pair",

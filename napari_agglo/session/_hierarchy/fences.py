@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from napari_agglo._numba import inlined, kernel
-from napari_agglo._numba.hash_tables import pair_hash
+from napari_agglo._numba.hash_tables import find_entry, find_or_enter
 from napari_agglo.session._edits import Edit, Ids, Merge
 
 # Live edits, and which of them concern a superpixel: anchors of merges, parts of cuts, locks.
@@ -183,7 +183,8 @@ def _collect(
     return n
 
 
-# Columns of `entries`; those of `bags` are the first cut and how many there are.
+# Columns of `entries`, the first two being the pair under which the table has the first entry of a
+# chain; those of `bags` are the first cut and how many there are.
 BAG, CUT, PART, PIXELS, NEXT_CUT, NEXT_PART = 0, 1, 2, 3, 4, 5
 FIRST_CUT, N_CUTS = 0, 1
 
@@ -202,29 +203,16 @@ def empty_bags(n_slots: int, n_entries: int) -> tuple[Any, ...]:
 
 
 @inlined
-def _place(bag: Any, cut: Any, entries: Any, table: Any) -> Any:
-    """Where in the table the chain of `cut` in `bag` is, or would be."""
-    mask = table.size - 1
-    at = pair_hash(bag, cut) & mask
-    while table[at] != 0:
-        entry = table[at] - 1
-        if entries[entry, BAG] == bag and entries[entry, CUT] == cut:
-            return at
-        at = (at + 1) & mask
-    return at
-
-
-@inlined
-def _enter(entry: Any, at: Any, entries: Any, table: Any, used: Any) -> None:
-    """Enter the first entry of a chain in the table, which is filled anew when it gets full."""
-    table[at] = entry + 1
+def _count_place(entries: Any, table: Any, used: Any) -> None:
+    """Count a place of the table that has been taken; fill the table anew when it gets full."""
     used[1] += 1
     if 4 * used[1] > 3 * table.size:
         table[:] = 0
         used[1] = 0
         for known in range(used[0]):
-            if entries[known, BAG] >= 0:
-                table[_place(entries[known, BAG], entries[known, CUT], entries, table)] = known + 1
+            bag = entries[known, BAG]
+            if bag >= 0:
+                find_or_enter(known, bag, entries[known, CUT], False, entries, table)
                 used[1] += 1
 
 
@@ -237,15 +225,14 @@ def _put(entry: Any, bag: Any, bags: Any, entries: Any, table: Any, used: Any) -
     """
     entries[entry, BAG] = -1
     entries[entry, NEXT_PART] = -1
-    at = _place(bag, entries[entry, CUT], entries, table)
-    if table[at] == 0:
+    known = find_or_enter(entry, bag, entries[entry, CUT], False, entries, table)
+    if known < 0:
         entries[entry, BAG] = bag
         entries[entry, NEXT_CUT] = bags[bag, FIRST_CUT]
         bags[bag, FIRST_CUT] = entry
         bags[bag, N_CUTS] += 1
-        _enter(entry, at, entries, table, used)
+        _count_place(entries, table, used)
         return False
-    known = table[at] - 1
     while True:
         if entries[known, PART] == entries[entry, PART]:
             entries[known, PIXELS] += entries[entry, PIXELS]
@@ -335,9 +322,9 @@ def _apart_by(
     while cut >= 0:
         index = entries[cut, CUT]
         if index > newer_than:
-            at = _place(other, index, entries, table)
-            if table[at] != 0:
-                if both and not _shares_part(cut, table[at] - 1, entries):
+            chain = find_entry(other, index, False, entries, table)
+            if chain >= 0:
+                if both and not _shares_part(cut, chain, entries):
                     return np.inf
             elif not both and _inside(cut, size, entries):
                 end = max(end, np.nextafter(edit_scale[index], np.inf))

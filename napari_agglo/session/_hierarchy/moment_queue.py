@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from napari_agglo._numba import inlined, kernel
+from napari_agglo._numba.heaps import heap_enter, heap_remove
 
 
 def empty_queue(n_items: int) -> tuple[Any, ...]:
@@ -25,7 +26,9 @@ def empty_queue(n_items: int) -> tuple[Any, ...]:
 
 
 @inlined
-def _comes_before(item: Any, other: Any, numbers: Any, ties: Any) -> Any:
+def _comes_before(item: Any, other: Any, keys: Any) -> Any:
+    """Tell whether `item` waits for an earlier moment than `other`; of equal ones the smaller."""
+    numbers, ties = keys
     if numbers[item, 0] != numbers[other, 0]:
         return numbers[item, 0] < numbers[other, 0]
     if numbers[item, 1] != numbers[other, 1]:
@@ -39,58 +42,22 @@ def _comes_before(item: Any, other: Any, numbers: Any, ties: Any) -> Any:
     return item < other
 
 
-@inlined
-def _settle(item: Any, at: Any, queue: Any) -> None:
-    """Put `item`, whose place `at` is free, where it belongs."""
-    numbers, ties, heap, place, size = queue
-    while at > 0:
-        above = (at - 1) >> 1
-        if not _comes_before(item, heap[above], numbers, ties):
-            break
-        heap[at] = heap[above]
-        place[heap[at]] = at
-        at = above
-    while True:
-        below = 2 * at + 1
-        if below >= size[0]:
-            break
-        if below + 1 < size[0] and _comes_before(heap[below + 1], heap[below], numbers, ties):
-            below += 1
-        if not _comes_before(heap[below], item, numbers, ties):
-            break
-        heap[at] = heap[below]
-        place[heap[at]] = at
-        at = below
-    heap[at] = item
-    place[item] = at
-
-
 @kernel
 def put_item(
     item: Any, level: Any, peak: Any, peak_tie: Any, priority: Any, tie: Any, queue: Any
 ) -> None:
     """Let an item wait for its moment; if it waited for another, no more."""
-    numbers, ties, _, place, size = queue
+    numbers, ties, heap, place, size = queue
     numbers[item, 0] = level
     numbers[item, 1] = peak
     numbers[item, 2] = priority
     ties[item, 0] = peak_tie
     ties[item, 1] = tie
-    at = np.int64(place[item])
-    if at < 0:
-        at = size[0]
-        size[0] += 1
-    _settle(item, at, queue)
+    heap_enter(item, _comes_before, (numbers, ties), heap, place, size)
 
 
 @kernel
 def remove_item(item: Any, queue: Any) -> None:
     """Let an item wait no more."""
-    _, _, heap, place, size = queue
-    at = np.int64(place[item])
-    if at < 0:
-        return
-    place[item] = -1
-    size[0] -= 1
-    if at < size[0]:
-        _settle(np.int64(heap[size[0]]), at, queue)
+    numbers, ties, heap, place, size = queue
+    heap_remove(item, _comes_before, (numbers, ties), heap, place, size)

@@ -18,8 +18,9 @@ from numpy.typing import NDArray
 
 from napari_agglo._numba import inlined, kernel
 from napari_agglo._numba.callbacks import raise_error
+from napari_agglo._numba.heaps import heap_pop, heap_push
 from napari_agglo._progress import ProgressCallback, report
-from napari_agglo.agglomeration import find_edge, heap_pop, heap_push, policy_scoring
+from napari_agglo.agglomeration import find_edge, policy_scoring
 from napari_agglo.features import FeatureState, empty_features
 from napari_agglo.graph import RegionGraph
 from napari_agglo.policy import Policy, Scoring, no_features, policy_features
@@ -120,7 +121,7 @@ def before_crossing(
     ranked = same[np.lexsort((high, low, scales[same, PRIORITY]))]
     alive = np.zeros(len(order), np.int64)
     heap = np.zeros(len(same) + 1, np.int64)
-    n = _run_until_crossing(order, ranked, lowest, heap, heap.copy(), alive, links, scales)
+    n = _run_until_crossing(order, ranked, lowest, heap, alive, links, scales)
     return alive[:n], lowest
 
 
@@ -150,9 +151,8 @@ def _mark_parts(order: Any, part_of: Any, stack: Any, links: Any, scales: Any) -
 
 @kernel
 def _run_until_crossing(
-    order: Any, ranked: Any, lowest: Any, heap: Any, spare: Any, alive: Any, links: Any,
-    scales: Any,
-) -> Any:  # fmt: skip
+    order: Any, ranked: Any, lowest: Any, heap: Any, alive: Any, links: Any, scales: Any
+) -> Any:
     """Do the merges of birth `lowest` until one crosses; write who lives then, return how many.
 
     No bounds checking. `ranked` has those merges, lowest key first. Marks, which come as -1 for
@@ -172,10 +172,10 @@ def _run_until_crossing(
     for rank in range(ranked.size):
         node = ranked[rank]
         if links[links[node, FIRST], MARK] == 1 and links[links[node, SECOND], MARK] == 1:
-            size = heap_push(heap, spare, size, rank, 0)
+            size = heap_push(heap, heap, size, rank, rank)
     while size > 0:
         rank = heap[0]
-        size = heap_pop(heap, spare, size)
+        size = heap_pop(heap, heap, size)
         node = ranked[rank]
         if links[node, MARK] < 0:
             break
@@ -184,7 +184,8 @@ def _run_until_crossing(
         if abs(links[up, MARK]) > 1:
             other = links[up, FIRST] if links[up, SECOND] == node else links[up, SECOND]
             if links[other, MARK] == 1:
-                size = heap_push(heap, spare, size, abs(links[up, MARK]) - 2, 0)
+                rank = abs(links[up, MARK]) - 2
+                size = heap_push(heap, heap, size, rank, rank)
     n = 0
     for k in range(order.size):
         node = order[k]

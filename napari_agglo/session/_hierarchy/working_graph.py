@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from napari_agglo._numba import inlined, kernel
-from napari_agglo._numba.hash_tables import pair_hash
+from napari_agglo._numba.hash_tables import find_or_enter
+from napari_agglo._numba.union_find import find_root
 from napari_agglo.agglomeration import Adjacency, edge_records, link
 from napari_agglo.graph import Division, RegionGraph
 from napari_agglo.session._hierarchy.moment_queue import put_item
@@ -309,7 +310,6 @@ def _find_edges(
     """
     n_edges = np.int64(0)
     n_links = 0
-    mask = table.size - 1
     for k in range(members.size):
         superpixel = members[k]
         slot = np.int64(slot_of[superpixel])
@@ -324,23 +324,16 @@ def _find_edges(
                 continue
             u = min(slot, other)
             v = max(slot, other)
-            place = pair_hash(u, v) & mask
-            while table[place] != 0:
-                edge = table[place] - 1
-                if ends[edge, 0] == u and ends[edge, 1] == v:
-                    break
-                place = (place + 1) & mask
+            edge = find_or_enter(n_edges, u, v, False, ends, table)
             chain[n_links, 0] = adjacent[at, 1]
             chain[n_links, 1] = -1
-            if table[place] == 0:
+            if edge < 0:
                 edge = n_edges
                 n_edges += 1
-                table[place] = edge + 1
                 ends[edge, 0] = u
                 ends[edge, 1] = v
                 info[edge, FIRST_LINK] = n_links
             else:
-                edge = table[place] - 1
                 chain[info[edge, LAST_LINK], 1] = n_links
             info[edge, LAST_LINK] = n_links
             n_links += 1
@@ -350,11 +343,7 @@ def _find_edges(
 @inlined
 def find_slot(slot: Any, slots: Any) -> Any:
     """Return the slot that holds what was in `slot`."""
-    slot = np.int64(slot)
-    while slots[slot, JOINED] != slot:
-        slots[slot, JOINED] = slots[slots[slot, JOINED], JOINED]
-        slot = slots[slot, JOINED]
-    return slot
+    return find_root(np.int64(slot), slots[:, JOINED])
 
 
 @inlined

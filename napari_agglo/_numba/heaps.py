@@ -79,18 +79,29 @@ def _sift(keys: Any, values: Any, size: Any, at: Any, key: Any, value: Any) -> N
 # The indexed heap: items are numbers, `heap` holds them, the first on top, and `place` the place of
 # each item in `heap`, -1 if it is not there. So an item whose keys have changed is moved, and one
 # that is done for is taken out: the heap never holds a stale entry. It is binary, and equal items
-# are never exchanged; `comes_before(item, other, keys)` is an inlined function, which is compiled
-# into the loop, and `keys` are whatever arrays it reads. `size` has one element.
+# are never exchanged. Whoever enters or removes an item keeps `size` and ``place[item]`` himself:
+# a helper for that would pass all arrays on once more, which costs reference counts in hot loops.
 
 
 @inlined
 def heap_settle(
-    item: Any, at: Any, comes_before: Any, keys: Any, heap: Any, place: Any, size: Any
+    item: Any,
+    at: Any,
+    comes_before: Any,
+    first: Any,
+    second: Any,
+    heap: Any,
+    place: Any,
+    size: Any,
 ) -> None:
-    """Put `item`, whose place `at` is free, where it belongs in a heap of `size` items."""
+    """Put `item`, whose place `at` is free, where it belongs in a heap of `size` items.
+
+    ``comes_before(item, other, first, second)`` is an inlined function, which is compiled into the
+    loop; `first` and `second` are the arrays of keys that it reads.
+    """
     while at > 0:
         above = (at - 1) >> 1
-        if not comes_before(item, heap[above], keys):
+        if not comes_before(item, heap[above], first, second):
             break
         heap[at] = heap[above]
         place[heap[at]] = at
@@ -99,34 +110,12 @@ def heap_settle(
         below = 2 * at + 1
         if below >= size:
             break
-        if below + 1 < size and comes_before(heap[below + 1], heap[below], keys):
+        if below + 1 < size and comes_before(heap[below + 1], heap[below], first, second):
             below += 1
-        if not comes_before(heap[below], item, keys):
+        if not comes_before(heap[below], item, first, second):
             break
         heap[at] = heap[below]
         place[heap[at]] = at
         at = below
     heap[at] = item
     place[item] = at
-
-
-@inlined
-def heap_enter(item: Any, comes_before: Any, keys: Any, heap: Any, place: Any, size: Any) -> None:
-    """Put `item`, which is new or whose keys have changed, where it belongs."""
-    at = np.int64(place[item])
-    if at < 0:
-        at = size[0]
-        size[0] += 1
-    heap_settle(item, at, comes_before, keys, heap, place, size[0])
-
-
-@inlined
-def heap_remove(item: Any, comes_before: Any, keys: Any, heap: Any, place: Any, size: Any) -> None:
-    """Take `item` out, if it is there."""
-    at = np.int64(place[item])
-    if at < 0:
-        return
-    place[item] = -1
-    size[0] -= 1
-    if at < size[0]:
-        heap_settle(heap[size[0]], at, comes_before, keys, heap, place, size[0])

@@ -73,7 +73,7 @@ def _unlink(gold: Any, owned: Owned) -> None:
 
 
 @inlined
-def _overlaps_more(entry: Any, other: Any, keys: Any) -> Any:
+def _overlaps_more(entry: Any, other: Any, keys: Any, _: Any) -> Any:
     """Tell whether the key of `entry` is the greater one."""
     return keys[entry] > keys[other]
 
@@ -83,7 +83,8 @@ def _settle(entry: Any, gold: Any, ranking: Ranking) -> None:
     """Put an overlap whose key has changed where it belongs in the heap of its gold segment."""
     keys, heap, first, place = ranking
     low, high = first[gold], first[gold + 1]
-    heap_settle(entry, place[entry], _overlaps_more, keys, heap[low:high], place, high - low)
+    part = heap[low:high]
+    heap_settle(entry, place[entry], _overlaps_more, keys, keys, part, place, high - low)
 
 
 # Kernels of the curve: the covering after each merge.

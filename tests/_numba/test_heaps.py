@@ -11,11 +11,10 @@ from hypothesis import strategies as st
 from napari_agglo._numba import inlined, kernel
 from napari_agglo._numba.heaps import (
     heap_arrays,
-    heap_enter,
     heap_order,
     heap_pop,
     heap_push,
-    heap_remove,
+    heap_settle,
 )
 
 
@@ -74,7 +73,7 @@ def test_the_heap_pops_what_heapq_pops(first, pushes):
 
 
 @inlined
-def _comes_before(item, other, keys):
+def _comes_before(item, other, keys, _):
     if keys[item] != keys[other]:
         return keys[item] < keys[other]
     return item < other
@@ -85,11 +84,19 @@ def _replay_indexed(steps, keys, heap, place, size, tops):
     """Enter an item under a key, or remove it (key -1), and write the top after each step."""
     for k in range(steps.shape[0]):
         item = steps[k, 0]
-        if steps[k, 1] < 0:
-            heap_remove(item, _comes_before, keys, heap, place, size)
-        else:
+        at = np.int64(place[item])
+        if steps[k, 1] >= 0:
             keys[item] = steps[k, 1]
-            heap_enter(item, _comes_before, keys, heap, place, size)
+            if at < 0:
+                at = size[0]
+                size[0] += 1
+            heap_settle(item, at, _comes_before, keys, keys, heap, place, size[0])
+        elif at >= 0:
+            place[item] = -1
+            size[0] -= 1
+            if at < size[0]:
+                last = np.int64(heap[size[0]])
+                heap_settle(last, at, _comes_before, keys, keys, heap, place, size[0])
         tops[k] = heap[0] if size[0] > 0 else -1
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from napari_agglo._numba import inlined, kernel
-from napari_agglo._numba.heaps import heap_enter, heap_remove
+from napari_agglo._numba.heaps import heap_settle
 
 
 def empty_queue(n_items: int) -> tuple[Any, ...]:
@@ -26,9 +26,8 @@ def empty_queue(n_items: int) -> tuple[Any, ...]:
 
 
 @inlined
-def _comes_before(item: Any, other: Any, keys: Any) -> Any:
+def _comes_before(item: Any, other: Any, numbers: Any, ties: Any) -> Any:
     """Tell whether `item` waits for an earlier moment than `other`; of equal ones the smaller."""
-    numbers, ties = keys
     if numbers[item, 0] != numbers[other, 0]:
         return numbers[item, 0] < numbers[other, 0]
     if numbers[item, 1] != numbers[other, 1]:
@@ -53,11 +52,21 @@ def put_item(
     numbers[item, 2] = priority
     ties[item, 0] = peak_tie
     ties[item, 1] = tie
-    heap_enter(item, _comes_before, (numbers, ties), heap, place, size)
+    at = np.int64(place[item])
+    if at < 0:
+        at = size[0]
+        size[0] += 1
+    heap_settle(item, at, _comes_before, numbers, ties, heap, place, size[0])
 
 
 @kernel
 def remove_item(item: Any, queue: Any) -> None:
     """Let an item wait no more."""
     numbers, ties, heap, place, size = queue
-    heap_remove(item, _comes_before, (numbers, ties), heap, place, size)
+    at = np.int64(place[item])
+    if at < 0:
+        return
+    place[item] = -1
+    size[0] -= 1
+    if at < size[0]:
+        heap_settle(heap[size[0]], at, _comes_before, numbers, ties, heap, place, size[0])

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from napari_agglo._numba.callbacks import raise_error
 from napari_agglo._progress import ProgressCallback, report
 from napari_agglo.agglomeration._adjacency import Adjacency, edge_records, link
-from napari_agglo.agglomeration._mean import MeanQueue, mean_queue, merge_by_mean
+from napari_agglo.agglomeration._mean import mean_queue, merge_by_mean
 from napari_agglo.agglomeration._merge_tree import MergeTree
 from napari_agglo.agglomeration._rescoring import (
     EdgeQueue,
@@ -159,7 +159,7 @@ def merge_greedily(
 
 
 # What the loops take: records, and at the end the id of the region of each node.
-MeanState = tuple[Adjacency, MeanQueue, NDArray[np.int32]]
+MeanState = tuple[NDArray[Any], ...]  # arrays of an `Adjacency` and a `MeanQueue`, ids
 RescoringState = tuple[
     Adjacency, EdgeQueue, NDArray[np.int64], Scoring, FeatureState, NDArray[np.int32]
 ]
@@ -179,7 +179,7 @@ def mean_state(
         sums[:, 1] += 2 * graph.boundaries[:, axis]
     adjacency = link(edges, graph.n_regions + 1, records)
     ids = np.arange(graph.n_regions + 1, dtype=np.int32)
-    return adjacency, mean_queue(records, forbidden), ids
+    return (*adjacency, *mean_queue(records, forbidden), ids)
 
 
 def rescoring_state(

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from napari_agglo._numba import inlined, kernel
 from napari_agglo._numba.heaps import heap_arrays, heap_order, heap_pop, heap_push
-from napari_agglo.agglomeration._adjacency import DEGREE, HEAD, NEXT, Adjacency, contract_arrays
+from napari_agglo.agglomeration._adjacency import DEGREE, HEAD, NEXT, contract_arrays
 
 # Sorting edges by priority: a radix sort of the bits of non-negative floats, in linear time.
 #
@@ -167,24 +167,18 @@ def _renamed(
 
 @kernel
 def merge_by_mean(
-    adjacency: Adjacency,
-    queue: MeanQueue,
-    ids: Any,
-    winners: Any,
-    losers: Any,
-    priorities: Any,
-    done: Any,
-    stop: Any,
-) -> Any:
+    ends: Any, links: Any, nodes: Any, table: Any, filled: Any, kept: Any, absorbed: Any,
+    sums: Any, priority: Any, entered: Any, gone: Any, order: Any, order_keys: Any,
+    changed_keys: Any, changed: Any, tie_keys: Any, ties: Any, state: Any, plateau: Any,
+    ids: Any, winners: Any, losers: Any, priorities: Any, done: Any, stop: Any,
+) -> Any:  # fmt: skip
     """Do merges `done` to `stop` - 1; return how many are done in all, fewer when none is left.
 
-    No bounds checking is performed. `ids` is the id of the region of each node. The arrays hold the
-    whole state between two calls.
+    No bounds checking is performed. The first line is an `Adjacency`, the next two a `MeanQueue`,
+    `ids` the id of the region of each node; they hold the state between two calls.
     """
-    # Unpacked once: each access to a field of a record costs a reference count.
-    ends, links, nodes, table, filled, kept, absorbed = adjacency
-    sums, priority, entered, gone, order, order_keys = queue[:6]
-    changed_keys, changed, tie_keys, ties, state, plateau = queue[6:]
+    # Arrays one by one, not records as in the other kernels: with these, the loop took 5 to 10 %
+    # longer, measured in one process.
     cursor, n_changed, n_ties = state
     lowest = plateau[0]
     while done < stop:

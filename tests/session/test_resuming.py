@@ -30,7 +30,7 @@ def replayed(path, tmp_path):
 
 
 def uses_snapshot(session):
-    return session._kept > 0
+    return session.to_replay < len(session._store.journal.records)
 
 
 @pytest.mark.parametrize("seed", range(4))

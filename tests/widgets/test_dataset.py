@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from napari_agglo.errors import InvalidInput
 from napari_agglo.widgets._dataset import Dataset, Placement, divided, settled_ranges
+from napari_agglo.widgets._remedies import window_sentence
 
 PLAIN = Placement.plain(2)
 
@@ -31,17 +32,18 @@ def test_ranges(cue, expected):
 @pytest.mark.parametrize(
     ("cue", "words"),
     [
-        (np.array([[-0.5, 7.2]]), ["from -0.5 to 7.2", "-1:8", "Range"]),
-        (np.array([[0.5, np.nan]]), ["1 values that are not numbers", "NaN is boundary"]),
+        (np.array([[-0.5, 7.2]]), ["from -0.5 to 7.2", "-1:8", "range"]),
+        (np.array([[0.5, np.nan]]), ["1 values that are not numbers", "NaN to boundary"]),
         (np.array([[9, 9]], np.uint16), ["9 everywhere"]),
     ],
 )
 def test_ranges_refused(cue, words):
     with pytest.raises(InvalidInput) as refusal:
         settled_ranges({"membrane": cue}, {})
-    assert "“membrane”" in str(refusal.value)
+    message = window_sentence(refusal.value)
+    assert "“membrane”" in message
     for word in words:
-        assert word in str(refusal.value)
+        assert word in message
 
 
 def test_not_numbers_may_count_as_boundary():

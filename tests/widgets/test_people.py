@@ -40,9 +40,9 @@ def put(viewer):
     viewer.window.add_dock_widget(dock, name="Agglo", area="right")
     settle(dock.project, LONG)  # warm
     quick = dock.steps["train"].options
-    quick.preset.setCurrentText("minimal")
-    quick.classifier.setCurrentText("logistic")
-    quick.epochs.setValue(1)
+    quick["preset"].value = "minimal"
+    quick["classifier"].value = "logistic"
+    quick["epochs"].value = 1
     draw()
     return dock
 

@@ -53,13 +53,15 @@ def test_what_was_deleted_is_made_again_when_it_is_needed(viewer, shown):
     scene.preview([np.array([1]), np.array([2])])
     scene.outline_superpixels(True)
     draw()
-    for role in (SEGMENTATION, OUTLINE, PREVIEW, SUPERPIXELS):
+    for role in (OUTLINE, PREVIEW, SUPERPIXELS):
         viewer.layers.remove(scene.layer(role))
         shown.threshold += 0.01
         draw()
+    assert list(viewer.layers) == [scene.segmentation]
+    viewer.layers.remove(scene.segmentation)
     assert scene.segmentation is None
-    assert len(viewer.layers) == 0
-    scene.show()
+    shown.threshold += 0.01  # whatever changes the segments shows them
+    draw()
     shown.select(int(shown.table()[2]))
     scene.preview([np.array([1])])
     scene.outline_superpixels(True)

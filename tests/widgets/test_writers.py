@@ -86,7 +86,7 @@ def test_all_layers_in_a_folder_have_own_ids(viewer, sparse, tmp_path):
 def test_a_large_volume_is_saved_in_full(viewer, project, crop, tmp_path, monkeypatch):
     monkeypatch.setattr(_scene, "COARSE_VOXELS", 1000)
     monkeypatch.setattr(_scene, "_SMALL", 2000)
-    boundary = np.stack([crop.cues["boundary"]] * 3)
+    boundary = np.stack([crop.cues["boundary"]] * 5)  # 3 or 4 would be colours to tifffile
     superpixels = agglo.oversegment(boundary).astype(np.uint64) + 2**40
     cues = {"boundary": boundary}
     show(project, Dataset("large", Placement.plain(3), cues=cues, superpixels=superpixels))

@@ -279,7 +279,7 @@ def test_starting_from_another_segmentation(viewer, opened, project, crop):
     settle(project, 240)
     assert DataWidget.status(project) is Status.DONE
     image = project.graph.superpixels.image
-    np.testing.assert_array_equal(project.partition[image], other)
+    np.testing.assert_array_equal(project.regions.dataset.partition[image], other)
 
 
 def test_preview(viewer, opened, project):
@@ -381,7 +381,7 @@ def test_volumes_kept_for_training(viewer, opened, project):
     opened.roles["gold"].value = None
     assert not opened.training.add.isEnabled()
     opened.training.remove.click()
-    assert project.training == []
+    assert project.training == ()
 
 
 def test_two_viewers_have_a_choice_each(make_napari_viewer, viewer, opened):

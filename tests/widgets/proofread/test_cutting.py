@@ -198,7 +198,7 @@ def test_a_cut_that_cannot_be_made_says_why(hands):
         hands.name_at(a),
         [[session.superpixel_at(a)], [session.superpixel_at(b)]],
         "tree",
-        None,
+        lambda: None,
         points=False,
     )
     hands.settle()

@@ -16,7 +16,7 @@ OUT ?= demo-output
 BIN := $(VENV)/bin
 SETUP := VENV="$(VENV)" PYTHON="$(PYTHON)" bash scripts/setup.sh
 
-.PHONY: help demo test test-full check pytest windows-proofread windows-compare windows-steps jitless bench docs clean setup
+.PHONY: help demo test test-full check compile pytest windows-proofread windows-compare windows-steps jitless bench docs clean setup
 
 help:  ## list these targets
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' Makefile | while IFS=$$'\t' read -r name text; do \
@@ -30,14 +30,15 @@ demo:  ## open napari with the embedded sample; without a display, write labels 
 # There are two cores nearly everywhere; the longest part begins first.
 test:  ## everything that must pass: style, types, tests, doctests, windows, kernels without JIT
 	@$(SETUP) test
-	@$(MAKE) --no-print-directory check
+	@echo "Checking style and types, and compiling the kernels."
+	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target check compile
 	@echo "Running the tests, two parts at a time; what each says comes when it has ended (minutes)."
 	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target \
 		windows-proofread pytest windows-steps windows-compare jitless
 
 test-full:  ## the same with the slow tests
 	@$(SETUP) test
-	@$(MAKE) --no-print-directory check
+	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target check compile
 	@"$(BIN)/python" -m pytest -q -m "slow or not slow"
 	@$(MAKE) --no-print-directory jitless
 
@@ -45,6 +46,10 @@ check:
 	@"$(BIN)/ruff" check .
 	@"$(BIN)/ruff" format --check .
 	@"$(BIN)/mypy"
+
+# Once, for all parts: a part that compiled for itself would do what the part beside it does.
+compile:
+	@"$(BIN)/python" tests/kernels.py
 
 pytest:
 	@"$(BIN)/python" -m pytest -q --ignore=tests/widgets --ignore=napari_agglo/widgets

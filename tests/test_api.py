@@ -84,10 +84,5 @@ def test_the_front_door_stays_small():
     assert 25 <= len(front) <= 45
 
 
-def test_a_session_has_about_thirty_public_names():
-    session = import_module("napari_agglo").Session
-    assert len([name for name in dir(session) if not name.startswith("_")]) <= 40
-
-
 if __name__ == "__main__":
     WRITTEN.write_text(api(), encoding="utf-8")

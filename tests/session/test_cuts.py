@@ -25,7 +25,7 @@ from napari_agglo.session._cuts import (
     separating_nodes,
 )
 from napari_agglo.session._cuts.min_cut import minimum_cut, whole_capacities, widened
-from napari_agglo.session._cuts.segment import attached
+from napari_agglo.session._cuts.segment_graph import attached
 
 
 @st.composite

@@ -7,7 +7,12 @@ one new file.
 from napari_agglo.session._cuts.cut_methods import CutProblem, cut_method, cut_methods
 from napari_agglo.session._cuts.min_cut import boundary_costs, min_cut
 from napari_agglo.session._cuts.seeded import seeded
-from napari_agglo.session._cuts.segment import connected_pieces, detached, piecewise, segment_of
+from napari_agglo.session._cuts.segment_graph import (
+    connected_pieces,
+    detached,
+    piecewise,
+    segment_of,
+)
 from napari_agglo.session._cuts.tree_cut import by_tree, separating_nodes
 
 __all__ = [

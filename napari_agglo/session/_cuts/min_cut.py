@@ -14,7 +14,7 @@ from napari_agglo.errors import InvalidInput
 from napari_agglo.graph import RegionGraph
 from napari_agglo.policy import Policy, as_policy, is_informative
 from napari_agglo.session._cuts.cut_methods import CutProblem, cut_method
-from napari_agglo.session._cuts.segment import (
+from napari_agglo.session._cuts.segment_graph import (
     Group,
     Segment,
     attached,

@@ -14,7 +14,12 @@ from napari_agglo.graph import RegionGraph, contracted
 from napari_agglo.policy import Policy, as_policy
 from napari_agglo.session._cuts.cut_methods import CutProblem, cut_method
 from napari_agglo.session._cuts.min_cut import boundary_costs, widened
-from napari_agglo.session._cuts.segment import check_seeds, induced, require_connected, segment_of
+from napari_agglo.session._cuts.segment_graph import (
+    check_seeds,
+    induced,
+    require_connected,
+    segment_of,
+)
 
 
 def seeded(

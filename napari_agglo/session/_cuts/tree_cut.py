@@ -13,7 +13,7 @@ from napari_agglo.graph import RegionGraph
 from napari_agglo.policy import Policy
 from napari_agglo.session._cuts.cut_methods import CutProblem, cut_method
 from napari_agglo.session._cuts.min_cut import Costs, boundary_costs, widened
-from napari_agglo.session._cuts.segment import (
+from napari_agglo.session._cuts.segment_graph import (
     attached,
     check_seeds,
     pieces_of,

@@ -83,6 +83,7 @@ def effort(apart: Decisions, made: Decisions) -> Effort:
     --------
     Three pieces of one object touch each other; two merges make them one:
 
+    >>> from napari_agglo.session._suggest.decisions import Decisions
     >>> apart = Decisions.of([1, 1, 2], [2, 3, 3], [0.1, 0.1, 0.1])
     >>> print(effort(apart, Decisions.of([1], [4], [0.2])))
     about 2 edits left: 2 merges and 0 cuts

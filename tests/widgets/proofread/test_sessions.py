@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -314,7 +315,10 @@ def test_a_segmentation_of_another_tool_is_what_one_starts_from(viewer, shown, s
     np.add.at(counts, (image, gold), 1)
     partition = counts.argmax(axis=1)
     partition[0] = 0
-    shown.partition = partition
+    plain = shown.regions.dataset
+    dataset = replace(plain, partition=partition.astype(np.uint64), origin=plain)
+    shown.regions = replace(shown.regions, dataset=dataset)
+    shown.built = replace(shown.built, regions=shown.regions)
     press(step.bar.run.button)
     settle(shown)
     table = shown.table()

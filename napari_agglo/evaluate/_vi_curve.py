@@ -103,9 +103,12 @@ def shortest_threshold(low: float, high: float, decimals: int = 1) -> float:
     --------
     >>> shortest_threshold(0.62614, 0.6267), shortest_threshold(0.62614, 0.8)
     (0.6262, 0.7)
+    >>> shortest_threshold(0.1, 0.3)
+    0.1
     """
+    written = Decimal(repr(float(low)))  # not Decimal(low): 0.1 is stored as a little more than 0.1
     for digits in range(decimals, 18):
-        rounded = float(Decimal(low).quantize(Decimal(1).scaleb(-digits), ROUND_CEILING))
+        rounded = float(written.quantize(Decimal(1).scaleb(-digits), ROUND_CEILING))
         if low <= rounded < high:
             return rounded
     return low

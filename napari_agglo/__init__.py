@@ -45,7 +45,14 @@ if TYPE_CHECKING:
     from napari_agglo.graph import RegionGraph, region_graph
     from napari_agglo.learning import train
     from napari_agglo.movie import write_movie
-    from napari_agglo.policy import LearnedPolicy, MeanPolicy, RandomPolicy, load_policy
+    from napari_agglo.policy import (
+        CallablePolicy,
+        LearnedPolicy,
+        MeanPolicy,
+        Policy,
+        RandomPolicy,
+        load_policy,
+    )
     from napari_agglo.samples import Sample, sample
     from napari_agglo.session import Session
     from napari_agglo.superpixels import boundary_cue, oversegment
@@ -63,8 +70,10 @@ _HOME = {
     "oversegment": "superpixels",
     "RegionGraph": "graph",
     "region_graph": "graph",
+    "CallablePolicy": "policy",
     "LearnedPolicy": "policy",
     "MeanPolicy": "policy",
+    "Policy": "policy",
     "RandomPolicy": "policy",
     "load_policy": "policy",
     "train": "learning",
@@ -86,11 +95,13 @@ _HOME = {
 
 __all__ = [
     "AggloError",
+    "CallablePolicy",
     "Cancelled",
     "InvalidInput",
     "LearnedPolicy",
     "MeanPolicy",
     "MergeTree",
+    "Policy",
     "Progress",
     "RandomPolicy",
     "RegionGraph",

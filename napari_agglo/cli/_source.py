@@ -28,12 +28,12 @@ if TYPE_CHECKING:
     from napari_agglo._progress import ProgressCallback
     from napari_agglo.agglomeration import MergeTree
     from napari_agglo.graph import RegionGraph
-    from napari_agglo.policy import LearnedPolicy
+    from napari_agglo.policy import Policy
     from napari_agglo.session import Session
 
 BEFORE, WITH = "before edits", "with edits"
-# Options that do not go with a session, which has its own cues and policy.
-_NOT_OF_SESSIONS = ("cues", "range", "nan", "spacing", "dams", "policy", "seed")
+# Options that do not go with a session, which has its own cues.
+_NOT_OF_SESSIONS = ("cues", "range", "nan", "spacing", "dams", "seed")
 
 
 class Source(Protocol):
@@ -210,6 +210,18 @@ def add_session(parser: argparse.ArgumentParser, text: str) -> None:
     )
 
 
+def add_session_options(parser: argparse.ArgumentParser) -> None:
+    """Add ``--superpixels`` and ``--policy`` to a command that takes a session and no images."""
+    parser.add_argument(
+        "--superpixels", metavar="FILE",
+        help="needed only if they are no longer where the session looks for them",
+    )  # fmt: skip
+    parser.add_argument(
+        "--policy", metavar="MODULE:FUNCTION",
+        help="needed only for a session of a function of Python, which no file can make run",
+    )  # fmt: skip
+
+
 def is_session(text: str) -> bool:
     """Return whether a path is that of a session, or is meant to be.
 
@@ -268,10 +280,27 @@ def _check_session(arguments: argparse.Namespace) -> None:
     for name in _NOT_OF_SESSIONS:
         if getattr(arguments, name, None) != arguments.parser.get_default(name):
             raise InvalidInput(
-                f"--{name} does not go with a session, which has its own cues and policy",
+                f"--{name} does not go with a session, which has its own cues",
                 argument=name,
                 remedy="drop it",
             )
+    _session_function(arguments)
+
+
+def _session_function(arguments: argparse.Namespace) -> str | None:
+    """Return the function that a user names as the policy of a session; refuse other policies."""
+    given = arguments.policy
+    if given == arguments.parser.get_default("policy"):
+        return None
+    texts = [given] if isinstance(given, str) else given
+    if len(texts) > 1 or ":" not in texts[0] or texts[0].endswith(".npz"):
+        raise InvalidInput(
+            f"--policy does not go with a session, which has its own, but for the function "
+            f"MODULE:FUNCTION that a session was created with, not {' '.join(texts)}",
+            argument="policy",
+            remedy="drop it",
+        )
+    return str(texts[0])
 
 
 def check_policies(arguments: argparse.Namespace, files: Mapping[str, str]) -> dict[str, str]:
@@ -301,7 +330,7 @@ def check_policies(arguments: argparse.Namespace, files: Mapping[str, str]) -> d
     return policies
 
 
-def read_policy(text: str, cues: list[str]) -> tuple[LearnedPolicy | str, list[str], int | None]:
+def read_policy(text: str, cues: list[str]) -> tuple[Policy | str, list[str], int | None]:
     """Return a policy, the cues in its order, and the bins that its graph must have.
 
     No bins: the mean of each boundary is enough.
@@ -311,9 +340,7 @@ def read_policy(text: str, cues: list[str]) -> tuple[LearnedPolicy | str, list[s
     if text in ("mean", "random"):
         return text, cues, None
     if not text.endswith(".npz"):
-        if ":" in text and "" not in sys.path:
-            sys.path.insert(0, "")  # a module in the working directory, as `python -m` finds it
-        return text, cues, 25
+        return find_policy(text), cues, 25
     policy = load_policy(text)
     wanted = list(policy.features.cues)
     if set(wanted) != set(cues):
@@ -324,6 +351,15 @@ def read_policy(text: str, cues: list[str]) -> tuple[LearnedPolicy | str, list[s
             remedy=f"give the same, e.g. --cues {wanted[0]}=FILE",
         )
     return policy, wanted, policy.features.bins
+
+
+def find_policy(name: str) -> Policy:
+    """Return the policy of a name or ``module:function``; a module may be in the working folder."""
+    from napari_agglo.policy import as_policy
+
+    if "" not in sys.path:
+        sys.path.insert(0, "")  # as `python -m` does
+    return as_policy(name)
 
 
 @contextmanager
@@ -340,22 +376,27 @@ def open_source(
     if "session" not in files:
         yield FileSource(arguments, console, files, policies)
         return
-    with open_session(console, files["session"], arguments.superpixels, progress) as session:
+    with open_session(arguments, console, files["session"], progress) as session:
         yield SessionSource(session, console, files, before)
 
 
 @contextmanager
 def open_session(
+    arguments: argparse.Namespace,
     console: Console,
     path: str,
-    superpixels: str | None = None,
-    progress: ProgressCallback | None = None,
+    progress: ProgressCallback | None,
 ) -> Iterator[Session]:
     """Open a session to read it, also while someone works on it."""
     from napari_agglo.session import Session
 
+    superpixels = arguments.superpixels
     if superpixels is not None:
         console.files["superpixels"] = superpixels
-    with Session.open(path, read_only=True, superpixels=superpixels, progress=progress) as session:
+    function = _session_function(arguments)
+    with Session.open(
+        path, read_only=True, superpixels=superpixels, progress=progress,
+        policy=None if function is None else find_policy(function),
+    ) as session:  # fmt: skip
         console.files["superpixels"] = path
         yield session

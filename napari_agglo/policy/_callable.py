@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from napari_agglo.errors import InvalidInput, SetOption
+from napari_agglo.errors import InvalidInput, Remedy, SetOption
 from napari_agglo.graph import RegionGraph
 from napari_agglo.policy._policies import Policy, RandomPolicy, policies
 
@@ -89,6 +89,9 @@ def checked_numbers(given: Any, graph: RegionGraph, name: str) -> NDArray[np.flo
 def import_policy(name: str) -> Any:
     """Return the object ``module:attribute``; only ever called with what a user typed."""
     module, _, attribute = name.partition(":")
+    remedy: Remedy | str = SetOption("policy", "module:function")
+    if module == "__main__" or "<" in attribute:  # of a script, or inside another function
+        remedy = "pass the function itself in Python, or define it in a module that can be imported"
     try:
         value: Any = import_module(module)
         for part in attribute.split("."):
@@ -97,7 +100,7 @@ def import_policy(name: str) -> Any:
         raise InvalidInput(
             f"`policy` {name!r} cannot be imported: {error}",
             argument="policy",
-            remedy=SetOption("policy", "module:function"),
+            remedy=remedy,
         ) from error
     return value
 

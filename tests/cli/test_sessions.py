@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
 import json
+import sys
 from pathlib import Path
 
 import imageio.v3 as iio
@@ -143,6 +145,35 @@ def test_beside_someone_who_works_on_it(run, edited):
 def test_refused(refused, edited, words, said):
     tifffile.imwrite("wide.tif", np.ones((4, 7), np.uint16))
     assert said in refused(*words)
+
+
+FUNCTION = "def score(graph):\n    return graph.boundary_mean('boundary')\n"
+
+
+def test_of_a_function_that_the_user_names(run, refused, graph, files, monkeypatch):
+    monkeypatch.setattr("sys.path", ["", *sys.path])
+    monkeypatch.delitem(sys.modules, "own_policy", raising=False)
+    Path("own_policy.py").write_text(FUNCTION)
+    importlib.invalidate_caches()
+    import own_policy
+
+    agglo.Session.create("own.agglo", graph, own_policy.score).close()
+    del sys.modules["own_policy"]
+    name = ["--policy", "own_policy:score"]
+    for command in (
+        ["segment", "own.agglo", "-o", "l.tif"],
+        ["curve", "own.agglo", *GOLD],
+        ["evaluate", "own.agglo", *GOLD],
+        ["movie", "own.agglo", "--frames", "2", "-o", "a.gif"],
+        ["export", "own.agglo", "regions", "-o", "r.csv"],
+        ["session", "info", "own.agglo"],
+    ):
+        assert f"add {' '.join(name)}" in refused(*command)
+        assert "own_policy" not in sys.modules  # no file makes a function run
+        assert run(*command, *name)[0] == 0
+        del sys.modules["own_policy"]
+    for wrong in ("own_policy:no", "mean", "math:fsum", "__main__:f", "own_policy:f.<locals>.g"):
+        assert "policy" in refused("segment", "own.agglo", "--policy", wrong, "-o", "l.tif")
 
 
 def test_without_gold_it_is_asked_for(refused, graph):

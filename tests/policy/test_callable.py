@@ -70,6 +70,7 @@ def test_a_function_sees_statistics_of_regions_that_have_merged(graph):
         lambda graph: None,
         "no_such_module:function",
         "math:no_such_function",
+        "__main__:<lambda>",
         3,
     ],
 )

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from napari_agglo.cli._arguments import add_gold_once_each, add_json, add_spacing, gold_files
 from napari_agglo.cli._each import HELP, check_each, for_each, partners
 from napari_agglo.cli._files import check_table_output, open_inputs, refuse_clash
-from napari_agglo.cli._source import is_session, open_session
+from napari_agglo.cli._source import add_session_options, is_session, open_session
 from napari_agglo.cli._terminal import Console, table
 from napari_agglo.errors import InvalidInput
 
@@ -48,6 +48,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="overlaps of fewer voxels need no edit; other measures count all (default: 1)",
     )
     add_spacing(parser)
+    add_session_options(parser)
     parser.add_argument(
         "--breakdown",
         metavar="ERRORS.csv",
@@ -148,7 +149,7 @@ def _errors(
     rows = []
     with console.progress() as progress:
         if of_session:
-            with open_session(console, files["labels"], progress=progress) as session:
+            with open_session(arguments, console, files["labels"], progress) as session:
                 labels = dense_labels(session.labels(), "labels", progress=progress)
         else:
             labels = dense_labels(volumes.pop("labels"), "labels", progress=progress)

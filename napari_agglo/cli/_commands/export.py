@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, get_args, get_origin
 
 from napari_agglo.cli._arguments import add_json, add_threshold
 from napari_agglo.cli._files import refuse_clash
-from napari_agglo.cli._source import open_session
+from napari_agglo.cli._source import add_session_options, open_session
 from napari_agglo.cli._terminal import Console
 from napari_agglo.errors import InvalidInput
 
@@ -54,10 +54,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="NAME=VALUE",
         help="an option of the kind; an array is a FILE; may be given again",
     )
-    parser.add_argument(
-        "--superpixels", metavar="FILE",
-        help="needed only if they are no longer where the session looks for them",
-    )  # fmt: skip
+    add_session_options(parser)
     parser.add_argument("--kinds", action=_ListKinds, help="list the kinds, and stop")
     add_json(parser)
 
@@ -71,7 +68,7 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
     refuse_clash(console, {"-o": arguments.output}, {"session": arguments.session})
     with (
         console.progress() as progress,
-        open_session(console, arguments.session, arguments.superpixels, progress) as session,
+        open_session(arguments, console, arguments.session, progress) as session,
     ):
         if arguments.threshold is not None:
             session.threshold = arguments.threshold

@@ -9,7 +9,7 @@ from typing import Any
 from napari_agglo.cli._arguments import add_json, add_verbosity
 from napari_agglo.cli._commands import export
 from napari_agglo.cli._messages import SomeFailed
-from napari_agglo.cli._source import open_session
+from napari_agglo.cli._source import add_session_options, open_session
 from napari_agglo.cli._terminal import Console
 
 NAME = "session"
@@ -34,10 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             export.add_arguments(action)
         else:
             action.add_argument("session", metavar="FOLDER", help="session, NAME.agglo")
-            action.add_argument(
-                "--superpixels", metavar="FILE",
-                help="needed only if they are no longer where the session looks for them",
-            )  # fmt: skip
+            add_session_options(action)
             add_json(action)
         add_verbosity(action)
         action.set_defaults(run=run_action, parser=action)
@@ -52,7 +49,7 @@ def run_info(arguments: argparse.Namespace, console: Console) -> None:
     """Print the contents of a session."""
     with (
         console.progress() as progress,
-        open_session(console, arguments.session, arguments.superpixels, progress) as session,
+        open_session(arguments, console, arguments.session, progress) as session,
     ):
         graph = session.graph
         data: dict[str, Any] = {

@@ -7,6 +7,7 @@ once abort the process under numba's ``workqueue`` layer.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -15,6 +16,8 @@ from typing import Any, TypeVar, cast
 import numba
 
 F = TypeVar("F", bound=Callable[..., Any])
+# At the top of a file alone: kernels take nothing from imports inside functions.
+_IMPORT = re.compile(rb"^from (napari_agglo[\w.]*) import (\([^)]*\)|.*)", re.MULTILINE)
 
 
 def kernel(function: F) -> F:
@@ -30,7 +33,7 @@ def kernel(function: F) -> F:
         if "cache" not in str(error):
             raise
         compiled = numba.njit(nogil=True)(function)
-    _stamp_with_package(compiled)
+    _stamp_with_sources(compiled)
     return cast(F, compiled)
 
 
@@ -39,23 +42,72 @@ def inlined(function: F) -> F:
     return cast(F, numba.njit(nogil=True, forceinline=True)(function))
 
 
-def _stamp_with_package(compiled: Any) -> None:
-    """Make a cached kernel valid for just these sources of all kernels and their helpers.
+def _stamp_with_sources(compiled: Any) -> None:
+    """Make a cached kernel valid for just these sources of itself and of its helpers.
 
     Numba looks at the file of the kernel alone. Most of what a kernel does stands in helpers of
     other files, which are compiled into it: after an update it would silently run the old ones.
     """
     file = getattr(getattr(compiled, "_cache", None), "_cache_file", None)
     if file is not None:
-        file._source_stamp = (file._source_stamp, _package_stamp())
+        source = Path(compiled.py_func.__code__.co_filename)
+        file._source_stamp = (file._source_stamp, _stamp(source))
 
 
 @cache
-def _package_stamp() -> tuple[tuple[str, int, int], ...]:
-    """Name, time and size of every source file that kernels or their helpers may stand in."""
-    root = Path(__file__).parents[1]
-    return tuple(
-        (str(path.relative_to(root)), path.stat().st_mtime_ns, path.stat().st_size)
-        for path in sorted(root.rglob("*.py"))
-        if b"napari_agglo._numba" in path.read_bytes()
-    )
+def _stamp(path: Path) -> tuple[tuple[str, int, int], ...]:
+    """Return name, time and size of every source on which the kernels of a file depend."""
+    states = ((source, source.stat()) for source in sorted(kernel_sources(path)))
+    return tuple((source.name, state.st_mtime_ns, state.st_size) for source, state in states)
+
+
+def kernel_sources(path: Path, root: Path = Path(__file__).parents[1]) -> set[Path]:
+    """Return the files from which kernels in `path` take helpers, records and constants.
+
+    Parameters
+    ----------
+    path : Path
+        A file with kernels.
+    root : Path
+        The folder of the package.
+    """
+    sources: set[Path] = set()
+    waiting = [path]
+    while waiting:
+        source = waiting.pop()
+        if source in sources:
+            continue
+        sources.add(source)
+        for name, module in _imports(source).items():
+            home = _home(name, module, root)
+            if b"napari_agglo._numba" in _text(home) or home.parent.name == "_numba":
+                waiting.append(home)
+            elif name.isupper() or b"NamedTuple" in _text(home):
+                sources.add(home)  # constants and the fields of records are compiled in
+    return sources
+
+
+def _home(name: str, module: str, root: Path) -> Path:
+    """Return the file that defines a name, if need be through packages that export it."""
+    folder = root.joinpath(*module.split(".")[1:])
+    for file in (folder / f"{name}.py", folder.with_suffix(".py"), folder / "__init__.py"):
+        if file.is_file():
+            break
+    exported = _imports(file).get(name)
+    return file if exported is None else _home(name, exported, root)
+
+
+@cache
+def _imports(path: Path) -> dict[str, str]:
+    """Return the names that a file imports from this package, and from which module each."""
+    return {
+        name.split()[0]: module.decode()
+        for module, names in _IMPORT.findall(_text(path))
+        for name in re.sub(rb"#.*|[()]", b"", names).decode().split(",")
+        if name.strip()
+    }
+
+
+@cache
+def _text(path: Path) -> bytes:
+    return path.read_bytes()

@@ -1,0 +1,74 @@
+"""A cached kernel is valid for the sources that are compiled into it, and for no others."""
+
+from __future__ import annotations
+
+import pkgutil
+from importlib import import_module
+from pathlib import Path
+
+import numba
+import pytest
+
+import napari_agglo
+from napari_agglo._numba import kernel_sources
+
+ROOT = Path(napari_agglo.__file__).parent
+
+
+@pytest.fixture
+def package(tmp_path):
+    """Write a package in which a kernel takes names from other files in every way."""
+    files = {
+        "_numba/__init__.py": "",
+        "_numba/heaps.py": "from napari_agglo._numba import inlined\n",
+        "errors.py": "X = 1\n",
+        "graph/__init__.py": "from napari_agglo.graph._rows import (\n    add_rows,  # as it is\n"
+        "    Rows,\n)\nfrom napari_agglo.graph._sizes import ROOM\n",
+        "graph/_rows.py": "from napari_agglo._numba import inlined\n"
+        "from napari_agglo._numba.heaps import heap_push as push\n",
+        "graph/_sizes.py": "from napari_agglo.errors import InvalidInput\nROOM = 8\n",
+        "graph/_door.py": "from napari_agglo.graph._rows import add_rows\ndef build(): ...\n",
+        "other.py": "from napari_agglo._numba import kernel\n",
+        "loop.py": "from napari_agglo._numba import kernel\n"
+        "from napari_agglo.errors import InvalidInput\n"
+        "from napari_agglo.graph import ROOM, add_rows\nfrom napari_agglo.graph import _door\n"
+        "if TYPE_CHECKING:\n    from napari_agglo.other import something\n",
+    }
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    return tmp_path
+
+
+def test_sources_are_followed_through_packages(package):
+    found = kernel_sources(package / "loop.py", package)
+    assert {str(path.relative_to(package)) for path in found} == {
+        "loop.py", "_numba/__init__.py", "_numba/heaps.py", "graph/_rows.py", "graph/_sizes.py",
+    }  # fmt: skip
+    assert kernel_sources(package / "other.py", package) == {
+        package / "other.py", package / "_numba/__init__.py"
+    }  # fmt: skip
+
+
+@pytest.mark.compiled
+def test_all_that_is_compiled_into_a_kernel_is_among_its_sources():
+    """Compare with the functions and constants that the bytecode of each kernel names."""
+    kernels = []
+    for module in pkgutil.walk_packages([str(ROOT)], "napari_agglo."):
+        path = ROOT.joinpath(*module.name.split(".")[1:]).with_suffix(".py")
+        if path.is_file() and "widgets" not in path.parts and b"._numba" in path.read_bytes():
+            values = vars(import_module(module.name)).values()
+            kernels += [v for v in values if isinstance(v, numba.core.dispatcher.Dispatcher)]
+    assert len(kernels) > 50
+    for kernel in kernels:
+        sources = kernel_sources(Path(kernel.py_func.__code__.co_filename))
+        assert len(sources) < 40
+        waiting, known = [kernel.py_func], set()
+        while waiting:
+            function = waiting.pop()
+            assert Path(function.__code__.co_filename) in sources
+            for name in function.__code__.co_names:
+                helper = getattr(function.__globals__.get(name), "py_func", None)
+                if helper is not None and helper not in known:
+                    known.add(helper)
+                    waiting.append(helper)

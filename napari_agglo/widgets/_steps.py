@@ -6,7 +6,7 @@ A new step is a subclass of `StepWidget`, an entry in the manifest and one in `D
 from __future__ import annotations
 
 from enum import Enum
-from typing import Any
+from typing import Any, ClassVar, Protocol
 
 from qtpy.QtCore import QObject, Qt
 from qtpy.QtGui import QShowEvent
@@ -27,11 +27,17 @@ class Status(Enum):
     STALE = "stale"  # done, but what it was made from has changed since
 
 
+class StatusOf(Protocol):
+    """A function that tells the progress of a step from the state of a project."""
+
+    def __call__(self, project: Project) -> Status: ...
+
+
 class StepWidget(QWidget):
     """One step, for the guided dock or for itself.
 
-    A subclass sets the attributes, defines `_status`, adds its parts to `body`, and follows the
-    project in `update_state`.
+    A subclass sets the attributes, adds its parts to `body`, and follows the project in
+    `update_state`.
 
     Attributes
     ----------
@@ -43,12 +49,15 @@ class StepWidget(QWidget):
         One line for the help panel.
     hints : dict of Status to str
         The next thing to do, by status.
+    idle_status : callable
+        The static method that returns the progress of the step while its job does not run.
     """
 
     key: str
     title: str
     purpose: str
-    hints: dict[Status, str] = {}  # noqa: RUF012
+    hints: ClassVar[dict[Status, str]] = {}
+    idle_status: ClassVar[StatusOf]
 
     def __init__(self, napari_viewer: Any) -> None:
         super().__init__()
@@ -70,12 +79,7 @@ class StepWidget(QWidget):
     @classmethod
     def status(cls, project: Project) -> Status:
         """Return the progress of this step in a project."""
-        return Status.RUNNING if project.jobs[cls.key] is not None else cls._status(project)
-
-    @staticmethod
-    def _status(project: Project) -> Status:
-        """Return the progress of this step while its job does not run."""
-        raise NotImplementedError
+        return Status.RUNNING if project.jobs[cls.key] is not None else cls.idle_status(project)
 
     def start(self) -> None:
         """Bring the widget up to date; call it last in the constructor."""

@@ -334,7 +334,7 @@ class DataWidget(StepWidget):
         self._follow()
 
     @staticmethod
-    def _status(project: Project) -> Status:
+    def idle_status(project: Project) -> Status:
         regions, dataset = project.regions, project.dataset
         if regions is None:
             if dataset is None:

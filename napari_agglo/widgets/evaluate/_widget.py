@@ -188,7 +188,7 @@ class EvaluateWidget(StepWidget):
         self.start()
 
     @staticmethod
-    def _status(project: Project) -> Status:
+    def idle_status(project: Project) -> Status:
         if project.curve is not None:
             return Status.STALE if project.is_painted(project.built) else Status.DONE
         return Status.EMPTY if project.gold is None else Status.READY

@@ -333,7 +333,7 @@ class HierarchyWidget(StepWidget):
         )
 
     @staticmethod
-    def _status(project: Project) -> Status:
+    def idle_status(project: Project) -> Status:
         if project.built is not None:
             return Status.STALE if project.hierarchy_is_stale else Status.DONE
         has_data = project.dataset is not None or project.regions is not None

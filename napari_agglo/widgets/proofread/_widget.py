@@ -83,7 +83,7 @@ class ProofreadWidget(StepWidget):
         self.start()
 
     @staticmethod
-    def _status(project: Project) -> Status:
+    def idle_status(project: Project) -> Status:
         if project.session is not None:
             return Status.DONE
         return Status.EMPTY if project.built is None else Status.READY

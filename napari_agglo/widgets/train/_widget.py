@@ -179,7 +179,7 @@ class TrainWidget(StepWidget):
         self.start()
 
     @staticmethod
-    def _status(project: Project) -> Status:
+    def idle_status(project: Project) -> Status:
         if policy_record(project.policy) is not None:
             return Status.STALE if project.policy_is_stale else Status.DONE
         dataset = project.dataset

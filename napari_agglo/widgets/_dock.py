@@ -12,7 +12,7 @@ from superqt.utils import qdebounced
 
 from napari_agglo.widgets._keys import GESTURES
 from napari_agglo.widgets._project import Project
-from napari_agglo.widgets._qt import link, per_viewer
+from napari_agglo.widgets._qt import link, per_viewer, tool_button
 from napari_agglo.widgets._steps import Status, StepWidget, close_with_window
 from napari_agglo.widgets._warmup import WARM, is_warm, warm_up
 from napari_agglo.widgets.data import DataWidget
@@ -80,12 +80,15 @@ class Header(QWidget):
         self.button.setAutoRaise(True)
         self.button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
         self.button.setArrowType(Qt.ArrowType.RightArrow)
-        self.button.setStyleSheet("QToolButton { font-weight: bold; border: none; padding: 4px; }")
+        self.button.setStyleSheet(
+            "QToolButton { font-weight: bold; border: none; padding: 2px 4px; }"
+        )
         self.button.toggled.connect(self._on_toggled)
         self.badge = QLabel()
         self.badge.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self.badge.setFixedHeight(19)
         layout = QHBoxLayout(self)
-        layout.setContentsMargins(2, 2, 8, 2)
+        layout.setContentsMargins(2, 1, 8, 1)
         layout.addWidget(self.button)
         layout.addStretch(1)
         layout.addWidget(self.badge)
@@ -97,7 +100,7 @@ class Header(QWidget):
         self.badge.setToolTip(_MEANS[status])
         self.badge.setStyleSheet(
             f"background: {back}; color: {front}; border-radius: 7px; "
-            "padding: 1px 8px; font-size: 11px;"
+            "padding: 0 8px; font-size: 11px;"
         )
 
     def set_open(self, is_open: bool) -> None:
@@ -185,11 +188,8 @@ class Dock(QWidget):
         row = QHBoxLayout()
         row.setContentsMargins(8, 4, 8, 0)
         title = QLabel("From image to proofread segments")
-        button = QToolButton()
-        button.setText("?")
-        button.setObjectName("help")
-        button.setCheckable(True)
-        button.setToolTip("Keys, gestures, and what each step does")
+        keys = "Keys, gestures, and what each step does"
+        button = tool_button("?", keys, "help", checkable=True)
         button.toggled.connect(self.help.setVisible)
         row.addWidget(title)
         row.addStretch(1)

@@ -40,7 +40,7 @@ from superqt import QCollapsible
 from napari_agglo.widgets._qt import close_up, tell_error
 
 _PLAIN = (bool, int, float, str)  # types that become controls by themselves
-_LABEL_WIDTH = 84  # pixels, so that the controls of several forms stand in one column
+_LABEL_WIDTH = 92  # pixels, so that the controls of several forms stand in one column
 _NARROWEST = 6  # characters of a choice; long names of layers do not widen the dock
 _OWN = ("automatic", "layers", "name", "names", "suffix", "tips")  # options that are not magicgui's
 
@@ -448,7 +448,8 @@ def ask_form(
     dialog.setObjectName("agglo form")
     dialog.setWindowTitle(title)
     dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-    buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Cancel)
+    buttons = QDialogButtonBox()
+    buttons.addButton("Cancel", QDialogButtonBox.ButtonRole.RejectRole)
     button = buttons.addButton(accept, QDialogButtonBox.ButtonRole.AcceptRole)
     if button is not None:
         button.setObjectName(accept)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import logging
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from napari.utils.notifications import show_error, show_info, show_warning
@@ -17,11 +17,18 @@ from qtpy.QtWidgets import (
     QApplication,
     QBoxLayout,
     QCheckBox,
+    QFrame,
     QHBoxLayout,
+    QHeaderView,
     QLabel,
     QLayout,
+    QMainWindow,
     QMessageBox,
     QPushButton,
+    QTableView,
+    QTableWidget,
+    QTableWidgetItem,
+    QToolButton,
     QVBoxLayout,
     QWidget,
 )
@@ -95,7 +102,9 @@ _asked: set[QMessageBox] = set()  # Python would let go of one without a parent 
 
 def ask(title: str, text: str, choices: dict[str, Callable[[], object]]) -> QMessageBox:
     """Ask; a click on an answer calls what belongs to it, Cancel calls nothing."""
-    box = QMessageBox(QMessageBox.Icon.Question, title, text, parent=QApplication.activeWindow())
+    windows = [one for one in QApplication.topLevelWidgets() if isinstance(one, QMainWindow)]
+    parent = QApplication.activeWindow() or next(iter(windows), None)  # it has napari's style
+    box = QMessageBox(QMessageBox.Icon.NoIcon, title, text, parent=parent)
     box.setObjectName("agglo question")
     box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
     answers: dict[Any, Callable[[], object]] = {}
@@ -103,7 +112,7 @@ def ask(title: str, text: str, choices: dict[str, Callable[[], object]]) -> QMes
         button = box.addButton(words, QMessageBox.ButtonRole.AcceptRole)
         button.setObjectName(words)
         answers[button] = action
-    box.addButton(QMessageBox.StandardButton.Cancel)
+    box.setEscapeButton(box.addButton("Cancel", QMessageBox.ButtonRole.RejectRole))
 
     def answered(button: Any) -> None:
         action = answers.get(button)
@@ -135,9 +144,27 @@ def button(
     return made
 
 
-def label(name: str, tooltip: str = "", *, bold: bool = False) -> QLabel:
-    """Return a label for text that wraps."""
+def tool_button(text: str, tooltip: str, name: str, *, checkable: bool = False) -> QToolButton:
+    """Return a small button, with a border: napari's style has none, as if it were text."""
+    made = QToolButton()
+    made.setObjectName(name)
+    made.setText(text)
+    made.setToolTip(tooltip)
+    made.setCheckable(checkable)
+    made.setStyleSheet(f"QToolButton {{ border: 1px solid {GREY}; border-radius: 3px; }}")
+    made.setMinimumSize(28, 22)
+    return made
+
+
+def label(name: str, tooltip: str = "", *, bold: bool = False, lines: int = 0) -> QLabel:
+    """Return a label for text that wraps, with room for so many lines.
+
+    A tab does not grow with text that wraps, so in tabs the room must be there before the text.
+    """
     made = QLabel()
+    made.setMinimumHeight(lines * made.fontMetrics().lineSpacing())
+    if lines:
+        made.setAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignTop)
     made.setObjectName(name)
     made.setToolTip(tooltip)
     made.setWordWrap(True)
@@ -182,6 +209,51 @@ def _filled(layout: Box, parts: tuple[Parts, ...], spacing: int, top: int = 0) -
     return layout
 
 
+# Tables.
+
+
+GREY = "#8a8f98"  # seen on dark and on light
+ROW_HEIGHT = 24  # pixels
+_RIGHT = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
+
+
+def style_table(table: QTableView, name: str, tooltip: str = "") -> None:
+    """Give a table the look of all tables of the plugin, without numbers of rows."""
+    table.setObjectName(name)
+    table.setToolTip(tooltip)
+    table.setWordWrap(False)
+    # napari has no style for boxes to tick in a table: on dark they could not be seen.
+    table.setStyleSheet(
+        f"QTableView::indicator:unchecked {{ border: 1px solid {GREY}; width: 11px; height: 11px }}"
+    )
+    table.verticalHeader().setVisible(False)
+    table.verticalHeader().setDefaultSectionSize(ROW_HEIGHT)
+    table.horizontalHeader().setHighlightSections(False)
+
+
+def read_only_table(name: str, titles: Sequence[str], tooltip: str) -> QTableWidget:
+    """Return an empty table of texts, of which the first column has all room to spare."""
+    made = QTableWidget(0, len(titles))
+    style_table(made, name, tooltip)
+    made.setHorizontalHeaderLabels(titles)
+    made.setEditTriggers(QTableWidget.EditTrigger.NoEditTriggers)
+    made.setSelectionBehavior(QTableWidget.SelectionBehavior.SelectRows)
+    header = made.horizontalHeader()
+    header.setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
+    header.setSectionResizeMode(0, QHeaderView.ResizeMode.Stretch)
+    return made
+
+
+def write_row(table: QTableWidget, row: int, texts: Sequence[str], tooltip: str = "") -> None:
+    """Write the texts of a row; those after the first are numbers, aligned at their right."""
+    for at, text in enumerate(texts):
+        item = QTableWidgetItem(text)
+        item.setToolTip(tooltip or text)
+        if at:
+            item.setTextAlignment(_RIGHT)
+        table.setItem(row, at, item)
+
+
 # The colours of napari's theme, for what napari's style sheet does not reach.
 
 
@@ -201,6 +273,10 @@ def close_up(folding: QCollapsible) -> None:
     """
     button, title = folding.toggleButton(), folding.text()
     button.setToolTip(folding.toolTip())
+    button.setStyleSheet(
+        "QPushButton, QPushButton:checked { background: none; border: none; text-align: left; }"
+    )
+    folding.setFrameShape(QFrame.Shape.NoFrame)
     folding.setCollapsedIcon(QIcon())
     folding.setExpandedIcon(QIcon())
 

@@ -7,21 +7,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from qtpy.QtCore import Qt, QTimer
+from qtpy.QtCore import QTimer
 from qtpy.QtWidgets import (
     QCheckBox,
     QComboBox,
     QHBoxLayout,
-    QHeaderView,
     QLabel,
-    QTableWidget,
-    QTableWidgetItem,
     QVBoxLayout,
     QWidget,
 )
 
 from napari_agglo.compare import Disagreements
-from napari_agglo.widgets._qt import link
+from napari_agglo.widgets._qt import link, read_only_table, write_row
 from napari_agglo.widgets._scene import Scene
 from napari_agglo.widgets.compare._comparison import Focus
 from napari_agglo.widgets.compare._controller import CompareController
@@ -51,8 +48,8 @@ class Differences(QWidget):
         self.with_.setToolTip("Colour where this panel differs from the first")
         self.with_.activated.connect(self._on_chosen)
         self.key = QLabel(
-            f"<span style='color:{CODES[1]}'>■</span> merged in the first, split here &nbsp; "
-            f"<span style='color:{CODES[2]}'>■</span> split in the first, merged here &nbsp; "
+            f"<span style='color:{CODES[1]}'>■</span> merged in the first, split here<br>"
+            f"<span style='color:{CODES[2]}'>■</span> split in the first, merged here<br>"
             f"<span style='color:{CODES[3]}'>■</span> both"
         )
         self.key.setWordWrap(True)
@@ -61,17 +58,9 @@ class Differences(QWidget):
         self.only.setToolTip("Hide the segments that are no part of the difference clicked")
         self.only.setChecked(True)
         self.only.toggled.connect(lambda _: self._look_at(self.list.currentRow()))
-        self.list = QTableWidget(0, len(_COLUMNS))
-        self.list.setObjectName("differences")
-        self.list.setToolTip("The largest differences; click one to fly there")
-        self.list.setHorizontalHeaderLabels(_COLUMNS)
-        self.list.verticalHeader().setVisible(False)
-        self.list.setEditTriggers(QTableWidget.EditTrigger.NoEditTriggers)
-        self.list.setSelectionBehavior(QTableWidget.SelectionBehavior.SelectRows)
+        tooltip = "The largest differences; click one to fly there"
+        self.list = read_only_table("differences", _COLUMNS, tooltip)
         self.list.setMinimumHeight(120)
-        header = self.list.horizontalHeader()
-        header.setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
-        header.setSectionResizeMode(0, QHeaderView.ResizeMode.Stretch)
         self.list.currentCellChanged.connect(lambda row, *_: self.fly_to(row))
         top = QHBoxLayout()
         top.addWidget(QLabel("Differences from"))
@@ -151,18 +140,9 @@ class Differences(QWidget):
                 if one.kind == "merged"
                 else f"{one.whole} here: {one.part} split from {one.main}"
             )
-            self._cell(row, 0, text)
-            self._cell(row, 1, f"{one.size:,}")
-            self._cell(row, 2, f"{one.bits:.4f}")
+            write_row(self.list, row, (text, f"{one.size:,}", f"{one.bits:.4f}"))
         self.list.setCurrentCell(-1, -1)
         self.list.blockSignals(False)
-
-    def _cell(self, row: int, column: int, text: str) -> None:
-        item = QTableWidgetItem(text)
-        item.setToolTip(text)
-        if column:
-            item.setTextAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
-        self.list.setItem(row, column, item)
 
 
 def _voxel(one: pd.Series[Any]) -> tuple[int, ...]:

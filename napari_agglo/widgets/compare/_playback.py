@@ -10,13 +10,13 @@ from typing import Annotated, Any
 
 from qtpy.QtCore import QTimer, Signal
 from qtpy.QtGui import QHideEvent
-from qtpy.QtWidgets import QHBoxLayout, QToolButton, QVBoxLayout, QWidget
+from qtpy.QtWidgets import QWidget
 
 from napari_agglo._progress import ProgressCallback
 from napari_agglo.movie import movie, write_movie
 from napari_agglo.widgets._forms import Form, ask_form
 from napari_agglo.widgets._jobs import RunRow
-from napari_agglo.widgets._qt import tell
+from napari_agglo.widgets._qt import column, row, tell, tool_button
 from napari_agglo.widgets.compare._controller import CompareController
 
 SPEEDS = {"slow": 400, "normal": 120, "fast": 40}  # milliseconds between two frames
@@ -41,9 +41,10 @@ class Playback(QWidget):
 
     def __init__(self) -> None:
         super().__init__()
-        self.play = _button("play", "Play", "Watch the regions merge", checkable=True)
-        self.back = _button("step back", "◀", "One step back")
-        self.forth = _button("step forth", "▶", "One step on")
+        self.play = tool_button("Play", "Watch the regions merge", "play", checkable=True)
+        self.play.setMinimumWidth(56)
+        self.back = tool_button("◀", "One step back", "step back")
+        self.forth = tool_button("▶", "One step on", "step forth")
         self.options = Form(
             table={
                 "speed": Annotated[
@@ -58,15 +59,9 @@ class Playback(QWidget):
             layout="horizontal",
         )
         self.options.show_values({"speed": "normal", "by": Unit.MERGES, "loop": False})
-        top = QHBoxLayout()
-        for widget in (self.back, self.play, self.forth):
-            top.addWidget(widget)
+        top = row(self.back, self.play, self.forth)
         top.addStretch(1)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(2)
-        column.addLayout(top)
-        column.addWidget(self.options)
+        column(self, top, self.options)
         self._timer = QTimer(self)
         self._timer.setInterval(SPEEDS["normal"])
         self._timer.timeout.connect(lambda: self.stepped.emit(1))
@@ -107,15 +102,6 @@ class Playback(QWidget):
         self.playing_changed.emit(on)
 
 
-def _button(name: str, text: str, tooltip: str, checkable: bool = False) -> QToolButton:
-    button = QToolButton()
-    button.setObjectName(name)
-    button.setText(text)
-    button.setToolTip(tooltip)
-    button.setCheckable(checkable)
-    return button
-
-
 # Export as a movie.
 
 
@@ -135,9 +121,7 @@ class MovieExport(QWidget):
             "Write the agglomerations of all panels, plane in view, as MP4, GIF or frames",
             self.ask,
         )
-        row = QHBoxLayout(self)
-        row.setContentsMargins(0, 0, 0, 0)
-        row.addWidget(self.run)
+        column(self, self.run)
 
     def ask(self) -> Any:
         """Ask for the file and the options; return the dialog."""

@@ -10,13 +10,11 @@ from qtpy.QtCore import QObject, QSize, Qt, QTimer
 from qtpy.QtWidgets import (
     QDockWidget,
     QFileDialog,
-    QHeaderView,
     QLabel,
     QMainWindow,
     QPushButton,
     QScrollArea,
     QTableWidget,
-    QTableWidgetItem,
     QVBoxLayout,
     QWidget,
 )
@@ -27,13 +25,16 @@ from napari_agglo.widgets._forms import Form
 from napari_agglo.widgets._jobs import RunRow
 from napari_agglo.widgets._project import Project
 from napari_agglo.widgets._qt import (
+    ROW_HEIGHT,
     link,
     link_viewer,
     per_viewer,
+    read_only_table,
     real_viewer,
     tell_error,
     theme_colours,
     when_gone,
+    write_row,
 )
 from napari_agglo.widgets._scene import Scene
 from napari_agglo.widgets._steps import close_with_window
@@ -51,44 +52,29 @@ from napari_agglo.widgets.plots import SplitVIPlot
 COLUMNS = ("panel", "threshold", "segments", "VI")
 
 
-class Numbers(QTableWidget):
-    """The numbers of all panels, kept up to date."""
+def numbers_table() -> QTableWidget:
+    """Return an empty table of panels, as high as its rows."""
+    tooltip = "Threshold of each panel, and its variation of information against gold"
+    made = read_only_table("panel numbers", COLUMNS, tooltip)
+    made.setSelectionMode(QTableWidget.SelectionMode.NoSelection)
+    made.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+    made.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+    return made
 
-    def __init__(self) -> None:
-        super().__init__(0, len(COLUMNS))
-        self.setObjectName("panel numbers")
-        self.setToolTip("Threshold of each panel, and its variation of information against gold")
-        self.setHorizontalHeaderLabels(COLUMNS)
-        self.verticalHeader().setVisible(False)
-        self.setEditTriggers(QTableWidget.EditTrigger.NoEditTriggers)
-        self.setSelectionMode(QTableWidget.SelectionMode.NoSelection)
-        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        header = self.horizontalHeader()
-        header.setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
-        header.setSectionResizeMode(0, QHeaderView.ResizeMode.Stretch)
-        self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
 
-    def show_panels(self, comparison: Comparison) -> None:
-        """Show the numbers of all panels."""
-        self.setRowCount(len(comparison.panels))
-        for row, panel in enumerate(comparison.panels):
-            vi = panel.vi()
-            texts = (
-                panel.name,
-                "" if panel.cut is None else f"{panel.threshold:.4g}",
-                f"{panel.n_segments:,}",
-                "" if vi is None else f"{vi:.3f}",
-            )
-            for column, text in enumerate(texts):
-                item = QTableWidgetItem(text)
-                if column:
-                    item.setTextAlignment(
-                        Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
-                    )
-                self.setItem(row, column, item)
-        height = self.horizontalHeader().height() + 4
-        height += sum(self.rowHeight(row) for row in range(self.rowCount()))
-        self.setFixedHeight(height)
+def show_panels(table: QTableWidget, comparison: Comparison) -> None:
+    """Show the numbers of all panels."""
+    table.setRowCount(len(comparison.panels))
+    for at, panel in enumerate(comparison.panels):
+        vi = panel.vi()
+        texts = (
+            panel.name,
+            "" if panel.cut is None else f"{panel.threshold:.4g}",
+            f"{panel.n_segments:,}",
+            "" if vi is None else f"{vi:.3f}",
+        )
+        write_row(table, at, texts)
+    table.setFixedHeight(table.horizontalHeader().height() + 4 + ROW_HEIGHT * table.rowCount())
 
 
 # The choice of the panels.
@@ -224,7 +210,7 @@ class CompareWidget(QWidget):
         self.playback = Playback()
         self.playback.stepped.connect(self._on_step)
         self.playback.restarted.connect(self.controller.restart)
-        self.numbers = Numbers()
+        self.numbers = numbers_table()
         self.plot = SplitVIPlot()
         self.plot.threshold_picked.connect(lambda _, t: self.controller.set(position=t))
         self.differences = Differences(self.controller, self.scene)
@@ -286,7 +272,7 @@ class CompareWidget(QWidget):
         if ticks is not None:
             self.slider.set_range(ticks.last, ticks.step)
             self.slider.set_value(ticks.merges(comparison.position))
-        self.numbers.show_panels(comparison)
+        show_panels(self.numbers, comparison)
         curves = {
             panel.name: (panel.cut.curve, panel.threshold)
             for panel in comparison.panels

@@ -12,6 +12,7 @@ from qtpy.QtWidgets import QAbstractItemView, QHeaderView, QTableWidget, QTableW
 
 from napari_agglo.errors import InvalidInput
 from napari_agglo.widgets._dataset import Placement
+from napari_agglo.widgets._qt import ROW_HEIGHT, style_table
 from napari_agglo.widgets.data._layers import channel_of, data_of, placement_of, shape_of
 
 if TYPE_CHECKING:
@@ -118,7 +119,7 @@ class CueTable(QTableWidget):
 
     def __init__(self, selection: Selection) -> None:
         super().__init__(0, len(_TITLES))
-        self.setObjectName("cues")
+        style_table(self, "cues")
         self.setAccessibleName("cues")
         self._selection = selection
         self._rows: list[CueRow] = []
@@ -127,18 +128,15 @@ class CueTable(QTableWidget):
             header_item = self.horizontalHeaderItem(column)
             if header_item is not None:
                 header_item.setToolTip(tip)
-        header, side = self.horizontalHeader(), self.verticalHeader()
+        header = self.horizontalHeader()
         assert header is not None
-        assert side is not None
         header.setSectionResizeMode(USED, QHeaderView.ResizeMode.Stretch)
         header.setSectionResizeMode(LAYER, QHeaderView.ResizeMode.Stretch)
         header.setSectionResizeMode(RANGE, QHeaderView.ResizeMode.Interactive)
         header.resizeSection(RANGE, 66)
-        header.setHighlightSections(False)
-        side.setVisible(False)
-        side.setDefaultSectionSize(24)
         self.setSelectionMode(QAbstractItemView.SelectionMode.NoSelection)
         self.setShowGrid(False)
+        self.setTextElideMode(Qt.TextElideMode.ElideMiddle)  # names of layers begin alike
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.itemChanged.connect(self._on_changed)
 
@@ -147,7 +145,7 @@ class CueTable(QTableWidget):
         header = self.horizontalHeader()
         top = 26 if header is None else header.sizeHint().height()
         rows = min(max(1, self.rowCount()), _MOST_ROWS)
-        return QSize(300, top + 24 * rows + 4)
+        return QSize(300, top + ROW_HEIGHT * rows + 4)
 
     def showEvent(self, event: QShowEvent | None) -> None:
         """Take the height of the rows again: the header has its style only now."""

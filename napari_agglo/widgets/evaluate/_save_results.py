@@ -40,6 +40,7 @@ class Export(QPushButton):
         self._curves, self._edited = curves, curves.edits
         self.setObjectName("export")
         self.setText("Save")
+        self.setMinimumWidth(80)  # with room for the arrow of the menu
         self.setToolTip("Save plots as pictures, numbers as tables, or all as an HTML report")
         menu = QMenu(self)
         menu.addAction("Plots…").triggered.connect(self.ask_plots)
@@ -54,7 +55,7 @@ class Export(QPushButton):
 
     def ask_plots(self) -> None:
         """Ask for the folder and the format of the plots, and write them."""
-        table = {"folder": Annotated[Path, {"mode": "d"}]}
+        table = {"folder": Annotated[Path, {"mode": "d"}], "ending": {"label": "Format"}}
         form = Form(self.write_plots, table=table)
         form.show_values({"folder": Path.home()})
         ask_form(self._window(), "Save plots", form, "Save", self.write_plots)

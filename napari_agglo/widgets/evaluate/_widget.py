@@ -4,24 +4,25 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from qtpy.QtCore import QSize, Qt
 from qtpy.QtGui import QShowEvent
-from qtpy.QtWidgets import (
-    QAbstractItemView,
-    QHBoxLayout,
-    QHeaderView,
-    QLabel,
-    QPushButton,
-    QTableWidget,
-    QTableWidgetItem,
-    QTabWidget,
-    QWidget,
-)
+from qtpy.QtWidgets import QTableWidget, QTabWidget, QWidget
 
 from napari_agglo.evaluate import minimum
 from napari_agglo.widgets._jobs import RunRow
 from napari_agglo.widgets._project import Project
-from napari_agglo.widgets._qt import link, link_viewer, per_viewer, tell, theme_colours
+from napari_agglo.widgets._qt import (
+    button,
+    column,
+    label,
+    link,
+    link_viewer,
+    per_viewer,
+    read_only_table,
+    row,
+    tell,
+    theme_colours,
+    write_row,
+)
 from napari_agglo.widgets._steps import Status, StepWidget
 from napari_agglo.widgets.evaluate._error_curves import Curves
 from napari_agglo.widgets.evaluate._live_errors import EVALUATE, Comparison
@@ -56,39 +57,20 @@ MEASURES = {
 _WHOLE = {"merges_needed", "cuts_needed", "segments", "gold_segments", "voxels"}
 
 
-class Numbers(QTableWidget):
-    """Two columns: the measure, and its value."""
+def numbers_table() -> QTableWidget:
+    """Return a table of two columns: the measure, and its value."""
+    tooltip = "Every measure at this threshold; hover over one to see what it means"
+    made = read_only_table("numbers", ("Measure", "Value"), tooltip)
+    made.setAccessibleName("Measures at this threshold")
+    made.setRowCount(len(MEASURES))
+    return made
 
-    def __init__(self) -> None:
-        super().__init__(len(MEASURES), 2)
-        self.setObjectName("numbers")
-        self.setAccessibleName("Measures at this threshold")
-        self.setToolTip("Every measure at this threshold; hover over one to see what it means")
-        self.setHorizontalHeaderLabels(["Measure", "Value"])
-        self.verticalHeader().setVisible(False)
-        self.verticalHeader().setDefaultSectionSize(22)
-        header = self.horizontalHeader()
-        header.setSectionResizeMode(0, QHeaderView.ResizeMode.Stretch)
-        header.setSectionResizeMode(1, QHeaderView.ResizeMode.ResizeToContents)
-        self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
-        self.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
-        for row, (name, tooltip) in enumerate(MEASURES.values()):
-            for column, text in enumerate((name, "–")):
-                item = QTableWidgetItem(text)
-                item.setToolTip(tooltip)
-                if column:
-                    right = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
-                    item.setTextAlignment(right)
-                self.setItem(row, column, item)
 
-    def sizeHint(self) -> QSize:
-        return QSize(280, 26 + 22 * len(MEASURES))
-
-    def show_numbers(self, numbers: pd.Series[float] | None) -> None:
-        """Write values, or none."""
-        for row, key in enumerate(MEASURES):
-            value = None if numbers is None else float(numbers[key])
-            self.item(row, 1).setText("–" if value is None else text_of(key, value))
+def show_numbers(table: QTableWidget, numbers: pd.Series[float] | None) -> None:
+    """Write values, or none."""
+    for at, (key, (name, tooltip)) in enumerate(MEASURES.items()):
+        value = "–" if numbers is None else text_of(key, float(numbers[key]))
+        write_row(table, at, (name, value), tooltip)
 
 
 def text_of(key: str, value: float) -> str:
@@ -135,14 +117,11 @@ class EvaluateWidget(StepWidget):
             "Count what segments and gold share; numbers and plots then follow the threshold",
             self.comparison.count,
         )
-        self.summary = QLabel()
-        self.summary.setObjectName("summary")
-        self.summary.setWordWrap(True)
-        self.summary.setToolTip("Errors of what is seen now, in bits")
+        self.summary = label("summary", "Errors of what is seen now, in bits")
         self.curves = Curves(self.project, self.comparison)
         self.breakdown = BreakdownPlot()
         self.breakdown.picked.connect(self._on_picked)
-        self.numbers = Numbers()
+        self.numbers = numbers_table()
         self.tabs = QTabWidget()
         self.tabs.setObjectName("evaluation")
         for name, part in (
@@ -152,10 +131,8 @@ class EvaluateWidget(StepWidget):
             ("Numbers", self.numbers),
         ):
             self.tabs.addTab(part, name)
-        self.least = QPushButton("Go to least VI")
-        self.least.setObjectName("least")
-        self.least.setToolTip("Set the threshold where VI against gold is least")
-        self.least.clicked.connect(self.curves.go_to_least)
+        least = "Set the threshold where VI against gold is least"
+        self.least = button("Go to least VI", least, self.curves.go_to_least, "least")
         self.export = Export(
             self.project,
             self.comparison,
@@ -168,10 +145,9 @@ class EvaluateWidget(StepWidget):
         )
         # In a widget of their own: a row of hidden buttons alone would make the step as narrow.
         self.buttons = QWidget()
-        row = QHBoxLayout(self.buttons)
-        row.setContentsMargins(0, 0, 0, 0)
-        row.addWidget(self.least, 1)
-        row.addWidget(self.export)
+        beside = row(self.least, self.export)
+        beside.setStretch(0, 1)
+        column(self.buttons, beside)
         for widget in (self.run, self.summary, self.tabs, self.buttons):
             self.body.addWidget(widget)
         link(self, self.project.dataset_changed, self._on_dataset)
@@ -229,7 +205,7 @@ class EvaluateWidget(StepWidget):
             self.comparison.want()
 
     def _on_numbers(self) -> None:
-        self.numbers.show_numbers(self.comparison.numbers)
+        show_numbers(self.numbers, self.comparison.numbers)
         self.breakdown.set_breakdown(self.comparison.breakdown)
         self.curves.follow()
         self._write_summary()

@@ -84,7 +84,7 @@ class Marks(QWidget):
         self.setMouseTracking(True)
 
     def sizeHint(self) -> QSize:
-        return QSize(100, 6 + _ROW * max(1, len(self._marks)))
+        return QSize(100, 6 + _ROW * len(self._marks) if self._marks else 0)
 
     def minimumSizeHint(self) -> QSize:
         return self.sizeHint()

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from qtpy.QtCore import QSize, QTimer
+from qtpy.QtCore import QTimer
 from qtpy.QtGui import QHideEvent
 from qtpy.QtWidgets import (
     QComboBox,
@@ -17,7 +17,6 @@ from qtpy.QtWidgets import (
     QHBoxLayout,
     QLabel,
     QSpinBox,
-    QToolButton,
     QVBoxLayout,
     QWidget,
 )
@@ -26,7 +25,7 @@ from superqt.utils import signals_blocked
 from napari_agglo.evaluate import minimum, shortest_threshold
 from napari_agglo.widgets._keys import KeyBindings
 from napari_agglo.widgets._project import Project
-from napari_agglo.widgets._qt import link, per_viewer
+from napari_agglo.widgets._qt import link, per_viewer, tool_button
 from napari_agglo.widgets.hierarchy._slider import Mark, MarkedSlider
 
 # From merges to thresholds and back: equal steps of the slider are equal numbers of merges.
@@ -118,6 +117,7 @@ def knee(heights: NDArray[np.float64]) -> int:
 # Play the merges like a film.
 
 
+_PLAY = "Play: merge step by step, from here to the end"
 _SPEEDS = {"slow": 200, "normal": 80, "fast": 30}  # milliseconds between two steps
 
 
@@ -127,12 +127,7 @@ class Player(QWidget):
     def __init__(self, project: Project, step: Callable[[int], object]) -> None:
         super().__init__()
         self._project, self._step = project, step
-        self.button = QToolButton()
-        self.button.setObjectName("play")
-        self.button.setCheckable(True)
-        self.button.setText("▶")
-        self.button.setToolTip("Play: merge step by step, from here to the end")
-        self.button.setMinimumSize(QSize(28, 24))
+        self.button = tool_button("▶", _PLAY, "play", checkable=True)
         self.button.toggled.connect(self._on_toggled)
         self.speed = QComboBox()
         self.speed.setObjectName("speed")
@@ -167,7 +162,7 @@ class Player(QWidget):
 
     def _on_toggled(self, on: bool) -> None:
         self.button.setText("⏸" if on else "▶")
-        self.button.setToolTip("Pause" if on else "Play: merge step by step, from here to the end")
+        self.button.setToolTip("Pause" if on else _PLAY)
         if not on:
             self._timer.stop()
             return

@@ -212,8 +212,8 @@ class QueuePanel(QWidget):
         found = "Fly to the decision that is most worth a look, and ask about it"
         self.go = button("Find the next probable error", found, self._on_go, "next error")
         self.question = label("question", bold=True)
-        self.reason = label("reason")
-        self.line = label("queue progress")
+        self.reason = label("reason", lines=4)
+        self.line = label("queue progress", lines=2)
         wrong, right = "It is wrong: merge, or cut, as asked", "It is right as it is"
         self.yes = button("Yes (Y)", wrong, queue.yes, "yes")
         self.no = button("No (N)", f"{right}, and is not asked again", queue.no, "no")

@@ -373,9 +373,7 @@ class CutPanel(QGroupBox):
         for method in cut_methods.values():
             self.method.addItem(method.label, method.name)
         self.method.activated.connect(self._on_method)
-        self.words = label("cut words")
-        # A tab does not grow with text that wraps, and should not jump with each seed.
-        self.words.setMinimumHeight(3 * self.words.fontMetrics().lineSpacing())
+        self.words = label("cut words", lines=3)
         self.commit = button("Cut", "Make the cut that is shown (Enter)", self.cut.commit, "cut")
         away = "Take all seeds away (Escape)"
         self.clear = button("Clear seeds", away, self.seeds.clear, "clear seeds")

@@ -201,6 +201,9 @@ class Details(QWidget):
         form.addRow("", self.reviewed)
         self.buttons = self._grid()
         column(self, self.title, form, self.buttons, top=4, spacing=6)
+        topic, worker = ("details", id(self)), self.project.worker
+        self._topic = topic
+        when_gone(self, lambda: worker.forget(topic))
         link(self, self.project.selection_changed, self._follow)
         link(self, self.project.edited, self._follow)
         link(self, self.project.threshold_changed, self._follow)
@@ -241,7 +244,8 @@ class Details(QWidget):
                 field.setText("")
             self.reviewed.setChecked(False)
             return
-        if not project.worker.settled:  # a worker has the session: what was shown stays
+        if not project.worker.settled:  # a thread has the session: look again when it is free
+            project.worker.latest(self._topic, lambda: None, lambda _: self._follow())
             return
         segment = project.id_of(active)
         try:

@@ -29,7 +29,15 @@ from superqt.utils import qdebounced
 from napari_agglo.graph import RegionGraph
 from napari_agglo.volumes import Contingency, contingency
 from napari_agglo.widgets._jobs import in_thread
-from napari_agglo.widgets._qt import button, column, link, row, tell_error, when_gone
+from napari_agglo.widgets._qt import (
+    button,
+    column,
+    link,
+    row,
+    style_table,
+    tell_error,
+    when_gone,
+)
 from napari_agglo.widgets.proofread._proofreader import Proofreader
 
 # The columns of the segment table, computed in a worker from arrays alone.
@@ -287,7 +295,7 @@ class SegmentModel(QAbstractTableModel):
         return columns.ids
 
 
-_WIDTHS = (62, 70, 60, 70, 56)  # of the columns, in pixels; the name has the rest
+_WIDTHS = (50, 58, 60, 66, 54)  # of the columns, in pixels; the name has the rest
 _SOON = 150  # milliseconds after the last change
 
 
@@ -334,21 +342,16 @@ class SegmentList(QWidget):
 
     def _view(self) -> QTableView:
         view = QTableView()
-        view.setObjectName("segments")
+        tooltip = "Click a segment to fly to it; Ctrl or Shift + click selects several"
+        style_table(view, "segments", tooltip)
         view.setModel(self.model)
         view.setSortingEnabled(True)
         view.sortByColumn(SIZE, Qt.SortOrder.DescendingOrder)
         view.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
         view.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
         view.setEditTriggers(QAbstractItemView.EditTrigger.DoubleClicked)
-        view.setToolTip("Click a segment to fly to it; Ctrl or Shift + click selects several")
         view.setMinimumHeight(220)
-        view.setWordWrap(False)
-        rows = view.verticalHeader()
-        rows.setVisible(False)
-        rows.setDefaultSectionSize(22)
-        columns = view.horizontalHeader()
-        columns.setMinimumSectionSize(36)
+        view.horizontalHeader().setMinimumSectionSize(36)
         view.selectionModel().selectionChanged.connect(self._on_rows)
         return view
 

@@ -64,7 +64,10 @@ class ProofreadWidget(StepWidget):
             ("History", "What was done; click to go there", (self.history,)),
         ):
             tab = QWidget()
-            column(tab, *parts, spacing=6).setContentsMargins(4, 4, 4, 4)
+            inner = column(tab, *parts, spacing=6)
+            inner.setContentsMargins(4, 4, 4, 4)
+            if self.queue in parts:
+                inner.addStretch(1)
             self.tabs.addTab(tab, title)
             self.tabs.setTabToolTip(self.tabs.count() - 1, tooltip)
         shown = (self.scores, self.isolate, self.in_3d, self.tabs)

@@ -113,3 +113,17 @@ def test_an_unexpected_error_is_told_and_the_next_edit_works(hands, notices, mon
     monkeypatch.undo()
     hands.press("H")
     assert session.is_locked(hands.project.id_of(hands.project.active))
+
+
+def test_the_active_segment_is_described_though_a_thread_had_the_session(hands):
+    first, second = hands.largest(2)
+    worker, panel, gate = hands.project.worker, hands.step.details, threading.Event()
+    hands.project.select(first)
+    hands.settle()
+    worker.latest("slow", lambda: gate.wait(10), lambda _: None)
+    until(lambda: worker.busy)
+    hands.project.select(second)
+    assert f"Segment {hands.project.id_of(first)}" in panel.title.text(), "test invalid"
+    gate.set()
+    hands.settle()
+    assert f"Segment {hands.project.id_of(second)}" in panel.title.text()

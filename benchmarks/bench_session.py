@@ -55,7 +55,7 @@ def edits(table: Table, session: agglo.Session, what: str, goal: str = "") -> No
     rng = np.random.default_rng(0)
     session.look()
     times: dict[str, list[float]] = {"merge": [], "cut into children": [], "undo": [], "redo": []}
-    ids = session.segments()
+    ids = session.segments.ids()
     sizes = np.bincount(session.lut()[1:].astype(np.int64), minlength=int(ids.max()) + 1)[ids]
     large = ids[sizes > 1]
 
@@ -66,7 +66,7 @@ def edits(table: Table, session: agglo.Session, what: str, goal: str = "") -> No
         if k == 5:  # the first ones compile
             times = {name: [] for name in times}
         a = int(rng.choice(ids))
-        near = session.neighbours(a)
+        near = session.segments.neighbours(a)
         if len(near):
             b = int(rng.choice(near))
             do("merge", lambda a=a, b=b: session.merge(a, b))
@@ -94,7 +94,7 @@ def cutting(table: Table, session: agglo.Session, what: str) -> None:
             found = float(threshold), int(counts[near]), int(ids[near])
     assert found is not None
     session.threshold, n, segment = found
-    members = session.members(segment)
+    members = session.segments.members(segment)
     rng = np.random.default_rng(0)
     times = []
     for _ in range(23):
@@ -112,7 +112,7 @@ def looking(table: Table, session: agglo.Session, what: str) -> None:
     shape = session.graph.superpixels.image.shape
     session.labels(0)
     times = []
-    a = int(session.segments()[0])
+    a = int(session.segments.ids()[0])
     for k in range(50):
         (session.lock if k % 2 == 0 else session.undo)(*([a] if k % 2 == 0 else []))
         plane = k % shape[0]
@@ -129,8 +129,8 @@ def looking(table: Table, session: agglo.Session, what: str) -> None:
         times = []
         for _ in range(5):
             session.threshold = seen
-            a = int(rng.choice(session.segments()))
-            session.merge(a, int(session.neighbours(a)[0]))
+            a = int(rng.choice(session.segments.ids()))
+            session.merge(a, int(session.segments.neighbours(a)[0]))
             session.threshold = seen + up
             times.append(timed(session.look)[0])
         add(table, f"first look {up} above an edit, {what}", times[1:], goal)
@@ -142,8 +142,8 @@ def scrubbing(table: Table, session: agglo.Session, what: str) -> None:
     seen = session.threshold
     rng = np.random.default_rng(3)
     for _ in range(20):
-        a = int(rng.choice(session.segments()))
-        session.merge(a, int(session.neighbours(a)[0]))
+        a = int(rng.choice(session.segments.ids()))
+        session.merge(a, int(session.segments.neighbours(a)[0]))
     times = []
     for threshold in rng.uniform(seen - 0.3, seen, 50):
         session.threshold = float(threshold)

@@ -93,11 +93,11 @@ def ticks(table: Table, viewer: Any, project: Any, thresholds: Any, what: str) -
 def editing(table: Table, project: Any, session: agglo.Session, what: str) -> None:
     """Merge and undo, until it is on the screen."""
     rng = np.random.default_rng(0)
-    ids = session.segments()
+    ids = session.segments.ids()
     times = []
     for _ in range(TICKS):
         a = int(rng.choice(ids))
-        near = session.neighbours(a)
+        near = session.segments.neighbours(a)
         if len(near):
             b = int(near[0])
             project.threshold = session.threshold

@@ -76,7 +76,7 @@ def sides_of(session: agglo.Session, asked: Suggestion) -> list[NDArray[np.uint6
     """Return the superpixels of the two segments, or of the two parts of one."""
     a, b = asked.superpixels
     if asked.kind == "false_split":
-        return [session.members(segment_of(session, one)) for one in (a, b)]
+        return [session.segments.members(segment_of(session, one)) for one in (a, b)]
     parts = session.preview(segment_of(session, a), [[a], [b]], method="tree").parts
     return [next(part for part in parts if one in part) for one in (a, b)]
 

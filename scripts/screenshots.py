@@ -73,7 +73,7 @@ def main(folder: Path) -> None:
         wait(project)
         image = session.graph.superpixels.image
         first = int(project.table()[image[190, 190]])
-        near = session.neighbours(project.id_of(first))
+        near = session.segments.neighbours(project.id_of(first))
         project.has_edited(session.merge(project.id_of(first), int(near[0])))
         project.select(int(project.table()[image[190, 190]]))
         places = np.argwhere(project.table()[image] == project.active)

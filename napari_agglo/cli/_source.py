@@ -165,7 +165,7 @@ class SessionSource:
         self._before = before
         self.spacing = session.graph.spacing
         self.ndim = session.graph.superpixels.image.ndim
-        self.has_gold = bool(self._gold_files) or session.gold is not None
+        self.has_gold = bool(self._gold_files) or session.errors.gold is not None
         self.records: dict[str, dict[str, Any]] = {}
 
     def graph(self, progress: ProgressCallback | None) -> RegionGraph:
@@ -183,20 +183,23 @@ class SessionSource:
         edited = self.session.tree
         if not self._before:
             return {WITH: edited}
-        return {BEFORE: refined(self.session.unedited_tree, edited.superpixels), WITH: edited}
+        return {
+            BEFORE: refined(self.session.history.unedited_tree, edited.superpixels),
+            WITH: edited,
+        }
 
     def golds(self) -> list[NDArray[Any]]:
         """Return the gold standards of the command, or that of the session if it names none."""
         if self._gold_files:
             volumes = open_inputs(self._console, self._gold_files, None).volumes
             return load_golds(volumes, self.session.graph.superpixels.image, "superpixels")
-        if self.session.gold is None:
+        if self.session.errors.gold is None:
             raise InvalidInput(
                 f"{self.session.path} has no gold standard of its own",
                 argument="gold",
                 remedy=SetOption("gold"),
             )
-        return [self.session.gold]
+        return [self.session.errors.gold]
 
 
 def add_session(parser: argparse.ArgumentParser, text: str) -> None:

@@ -180,14 +180,14 @@ class Annotations:
     def named(self, name: str) -> list[int]:
         """Return the segments of that name that are there at the threshold, ascending."""
         with self._session._lock:
-            there = set(self._session.segments().tolist())
+            there = set(self._session.segments)
             return [one for one in self._session._state.marks.named(name) if one in there]
 
     @property
     def progress(self) -> Reviewed:
         """Number of segments at the threshold that are reviewed, and of those that are left."""
         with self._session._lock:
-            return self._session._state.marks.progress(self._session.segments())
+            return self._session._state.marks.progress(self._session.segments.ids())
 
 
 def _check_text(argument: str, text: str | None) -> None:

@@ -4,10 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, overload
+from typing import TYPE_CHECKING, Any, overload
 
+import numpy as np
+from numpy.typing import NDArray
+
+from napari_agglo.agglomeration import MergeTree, agglomerate
 from napari_agglo.errors import InvalidInput
 from napari_agglo.session._actions import Action
+
+if TYPE_CHECKING:
+    from napari_agglo.session._store import Report
+    from napari_agglo.session._transactions import Transactions
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +53,7 @@ class HistoryItem:
 
 
 class History:
-    """The actions of a session as a sequence, oldest first, with those that are undone.
+    """The actions in the journal of a session, oldest first, with those that are undone.
 
     Undo and redo are entries of the journal too, so a reopened session continues where it was, with
     everything that can be undone and redone.
@@ -64,38 +72,6 @@ class History:
         self.entries: list[Entry] = []
         self.done: list[Entry] = []
         self.undone: list[Entry] = []
-
-    def __len__(self) -> int:
-        return len(self.entries)
-
-    def __iter__(self) -> Iterator[HistoryItem]:
-        live = {entry.number for entry in self.done}
-        return iter([_item(entry, entry.number not in live) for entry in self.entries])
-
-    @overload
-    def __getitem__(self, index: int) -> HistoryItem: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[HistoryItem]: ...
-    def __getitem__(self, index: int | slice) -> HistoryItem | list[HistoryItem]:
-        return list(self)[index]
-
-    @property
-    def can_undo(self) -> bool:
-        """Whether there is an action to undo."""
-        return bool(self.done)
-
-    @property
-    def can_redo(self) -> bool:
-        """Whether there is an action to redo."""
-        return bool(self.undone)
-
-    @property
-    def redoable(self) -> list[HistoryItem]:
-        """The actions that can be redone, the next one first."""
-        return [_item(entry, True) for entry in reversed(self.undone)]
-
-    def __repr__(self) -> str:
-        return f"History({len(self.done)} actions, {len(self.undone)} to redo)"
 
     def read(
         self, number: int, time: str, plain: dict[str, Any], action: Action | None = None
@@ -118,3 +94,86 @@ class History:
 
 def _item(entry: Entry, undone: bool) -> HistoryItem:
     return HistoryItem(entry.number, entry.time, entry.action.words, undone)
+
+
+class SessionHistory:
+    """The actions of a session, `session.history`: a sequence of `HistoryItem`, oldest first."""
+
+    def __init__(self, transactions: Transactions) -> None:
+        self._transactions = transactions
+        self._history = transactions.history
+        self._unedited: MergeTree | None = None
+
+    def __len__(self) -> int:
+        return len(self._history.entries)
+
+    def __iter__(self) -> Iterator[HistoryItem]:
+        live = {entry.number for entry in self._history.done}
+        return iter([_item(entry, entry.number not in live) for entry in self._history.entries])
+
+    @overload
+    def __getitem__(self, index: int) -> HistoryItem: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[HistoryItem]: ...
+    def __getitem__(self, index: int | slice) -> HistoryItem | list[HistoryItem]:
+        return list(self)[index]
+
+    def __repr__(self) -> str:
+        done, undone = len(self._history.done), len(self._history.undone)
+        return f"SessionHistory({done} actions, {undone} to redo)"
+
+    @property
+    def can_undo(self) -> bool:
+        """Whether there is an action to undo."""
+        return bool(self._history.done)
+
+    @property
+    def can_redo(self) -> bool:
+        """Whether there is an action to redo."""
+        return bool(self._history.undone)
+
+    @property
+    def redoable(self) -> list[HistoryItem]:
+        """The actions that can be redone, the next one first."""
+        return [_item(entry, True) for entry in reversed(self._history.undone)]
+
+    def asleep(self) -> list[str]:
+        """Return the edits that a newer one prevents, in words; they wake when that is undone."""
+        with self._transactions.lock:
+            return self._transactions.view.asleep()
+
+    def examples(self) -> tuple[NDArray[np.float32], NDArray[np.int8]]:
+        """Return the examples of the live edits and the answered suggestions.
+
+        Rows of features of two segments, shape (k, number of features), as they were at the edit;
+        and labels, shape (k,): -1 for what was merged, +1 for what was cut or kept apart. An answer
+        that a later one or an edit contradicts is left out.
+        """
+        return self._transactions.examples()
+
+    @property
+    def unedited_tree(self) -> MergeTree:
+        """The hierarchy before any edit; it is read, or computed, on first use."""
+        if self._unedited is None:
+            data = self._transactions.store.data
+            stored = data.tree
+            self._unedited = agglomerate(data.graph, data.policy) if stored is None else stored
+        return self._unedited
+
+    @property
+    def report(self) -> Report:
+        """Damage that was found in the folder when it was opened, in words."""
+        return self._transactions.store.report
+
+    @property
+    def to_replay(self) -> int:
+        """Number of entries since the last checkpoint, which opening would have to replay."""
+        return self._transactions.to_replay
+
+    def checkpoint(self) -> bool:
+        """Write a snapshot of the state, so that opening need not replay a long history.
+
+        Closing does so, too. It is a cache, of a few megabytes and more for a large volume; no edit
+        depends on it. Return whether it was written: False if nothing was new, or no room.
+        """
+        return self._transactions.checkpoint()

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -25,8 +25,12 @@ from napari_agglo._numba.hash_tables import key_place, pair_hash
 from napari_agglo._numba.sums import rounding_error
 from napari_agglo.errors import InvalidInput, is_whole
 from napari_agglo.graph import Division
+from napari_agglo.session._rules import check_gold
 from napari_agglo.session._view import View
 from napari_agglo.volumes import Contingency, contingency
+
+if TYPE_CHECKING:
+    from napari_agglo.session._transactions import Transactions
 
 # The table behind a live VI: how many voxels each segment shares with each gold segment.
 
@@ -378,3 +382,44 @@ class LiveErrors:
         inside = division.pieces > 0
         labels = np.full(int(inside.sum()), first)
         self._live.redraw(division.members, labels, self._gold[division.box][inside])
+
+
+class SessionErrors:
+    """The errors of a session against the gold standard it was created with, `session.errors`."""
+
+    def __init__(self, transactions: Transactions) -> None:
+        self._transactions = transactions
+        self._live: LiveErrors | None = None
+
+    @property
+    def has_gold(self) -> bool:
+        """Whether the session was created with a gold standard."""
+        return self._transactions.store.data.has_gold
+
+    @property
+    def gold(self) -> NDArray[Any] | None:
+        """The gold standard, if there is one."""
+        return self._transactions.store.data.gold
+
+    def now(self) -> Errors:
+        """Return the errors of the segments at the threshold."""
+        view = self._transactions.view
+        with self._transactions.lock:
+            if self._live is None:
+                self._live = LiveErrors(view, check_gold(self.gold))
+            return self._live.now(view)
+
+    @property
+    def vi(self) -> float:
+        """The variation of information: both errors together."""
+        return self.now().vi
+
+    @property
+    def false_merge(self) -> float:
+        """H(gold | segments)."""
+        return self.now().false_merge
+
+    @property
+    def false_split(self) -> float:
+        """H(segments | gold)."""
+        return self.now().false_split

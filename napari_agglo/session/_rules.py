@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,9 @@ from napari_agglo.session._cuts import cut_methods
 from napari_agglo.session._edits import Ids
 from napari_agglo.session._hierarchy.working_graph import Ground
 from napari_agglo.session._view import View
+
+if TYPE_CHECKING:
+    from napari_agglo.session._transactions import Transactions
 
 
 class Refused(InvalidInput):
@@ -58,7 +61,7 @@ def dense_of(
     graph: RegionGraph, given: Any, argument: str = "superpixel", what: str = "superpixel"
 ) -> int:
     """Return the dense id of a superpixel, or of the one that a segment is named after."""
-    remedy = f"ask {what}_at(index) for one"
+    remedy = f"ask segments.{'' if what == 'segment' else 'superpixel_'}at(index) for one"
     problem = f"`{argument}` must be the id of a {what}, got {given!r}"
     if not is_whole(given):
         raise Refused(problem, argument=argument, remedy=remedy)
@@ -232,7 +235,7 @@ def dense_list(graph: RegionGraph, superpixels: Any, argument: str) -> list[int]
         raise Refused(
             f"`{argument}` must be a list of ids of superpixels, [a, b], got {superpixels!r:.80}",
             argument=argument,
-            remedy="ask superpixel_at(index) for one.",
+            remedy="ask segments.superpixel_at(index) for one.",
         )
     return [dense_of(graph, superpixel, argument) for superpixel in given]
 
@@ -247,3 +250,71 @@ def check_index(graph: RegionGraph, index: Any) -> tuple[int, ...]:
             f"A pixel must be {len(shape)} whole numbers within the shape {shape}, got {index!r}."
         )
     return tuple(int(i) for i in at)
+
+
+class Segments:
+    """The segments of a session at its threshold, `session.segments`, by their ids.
+
+    Examples
+    --------
+    >>> import tempfile, numpy as np, napari_agglo as agglo
+    >>> graph = agglo.region_graph(np.array([[5, 6, 7]]), np.array([[0.0, 0.2, 0.6]]))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     with agglo.Session.create(f"{folder}/cells.agglo", graph) as session:
+    ...         session.threshold = 0.3
+    ...         list(session.segments), session.segments.members(5).tolist()
+    ([5, 7], [5, 6])
+    """
+
+    def __init__(self, transactions: Transactions) -> None:
+        self._view, self._lock = transactions.view, transactions.lock
+
+    def __len__(self) -> int:
+        with self._lock:
+            return int(np.count_nonzero(self._view.naming()))
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self.ids().tolist())
+
+    def ids(self) -> NDArray[np.uint64]:
+        """Return the ids of all segments, ascending."""
+        with self._lock:
+            names = self._view.names()
+            return self._graph.ids[np.sort(names[self._view.naming()])]
+
+    def at(self, index: Any) -> int:
+        """Return the segment at a pixel; 0 where there is none."""
+        with self._lock:
+            image = self._graph.superpixels.image
+            return int(self._view.table()[image[check_index(self._graph, index)]])
+
+    def superpixel_at(self, index: Any) -> int:
+        """Return the superpixel at a pixel; 0 where there is none."""
+        graph = self._graph
+        return int(graph.ids[graph.superpixels.image[check_index(graph, index)]])
+
+    def members(self, segment: int) -> NDArray[np.uint64]:
+        """Return the superpixels of a segment, ascending."""
+        with self._lock:
+            return self._graph.ids[find(self._view, segment).members]
+
+    def neighbours(self, segment: int) -> NDArray[np.uint64]:
+        """Return the segments that touch a segment, ascending."""
+        with self._lock:
+            return self._graph.ids[neighbour_names(self._view, find(self._view, segment))]
+
+    def locked(self) -> NDArray[np.uint64]:
+        """Return the segments that are locked, ascending."""
+        with self._lock:
+            superpixels = np.flatnonzero(self._view.state.tree.record.constraints.lock_of)
+            names: NDArray[np.uint32] = np.unique(self._view.names()[superpixels])
+            return self._graph.ids[names]
+
+    def is_locked(self, segment: int) -> bool:
+        """Return whether a segment is locked."""
+        with self._lock:
+            return is_locked(self._view, find(self._view, segment))
+
+    @property
+    def _graph(self) -> RegionGraph:
+        return self._view.state.graph

@@ -12,7 +12,6 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
-import numpy as np
 from numpy.typing import NDArray
 from psygnal import Signal
 
@@ -33,20 +32,11 @@ from napari_agglo.session._cutter import (
 from napari_agglo.session._editor import plan_lock, plan_mark, plan_merge, plan_move, plan_unlock
 from napari_agglo.session._exports import write_export
 from napari_agglo.session._exports.session_export import SessionExport, edited_tree
-from napari_agglo.session._history import History
-from napari_agglo.session._live_vi import Errors, LiveErrors
+from napari_agglo.session._history import SessionHistory
+from napari_agglo.session._live_vi import SessionErrors
 from napari_agglo.session._relearn import WEIGHT, check_options, check_volumes
-from napari_agglo.session._relearn.examples import live_examples
 from napari_agglo.session._relearn.refit import Volumes
-from napari_agglo.session._rules import (
-    Segment,
-    check_gold,
-    check_index,
-    check_threshold,
-    find,
-    is_locked,
-    neighbour_names,
-)
+from napari_agglo.session._rules import Segment, Segments, check_threshold, find
 from napari_agglo.session._store import Report, Store, check_path
 from napari_agglo.session._suggestions import Suggestions
 from napari_agglo.session._transactions import Transactions, no_garbage_collection
@@ -107,8 +97,9 @@ class Session:
         self._store, self._state = transactions.store, transactions.state
         self._history, self._view = transactions.history, transactions.view
         self._lock = transactions.lock
-        self._errors: LiveErrors | None = None
-        self._unedited: MergeTree | None = None
+        self._errors = SessionErrors(transactions)
+        self._actions = SessionHistory(transactions)
+        self._segments = Segments(transactions)
         self._tree: tuple[int, MergeTree] | None = None  # with the version of its state
 
     @classmethod
@@ -207,11 +198,6 @@ class Session:
         return self._store.path
 
     @property
-    def report(self) -> Report:
-        """Damage that was found in the folder when it was opened, in words."""
-        return self._store.report
-
-    @property
     def read_only(self) -> bool:
         """Whether nothing can be changed: opened so, closed, or given up after a disk error."""
         return self._store.read_only
@@ -227,16 +213,6 @@ class Session:
         return self._state.policy
 
     @property
-    def gold(self) -> NDArray[Any] | None:
-        """The gold standard that the session was created with, if there is one."""
-        return self._store.data.gold
-
-    @property
-    def has_gold(self) -> bool:
-        """Whether the session was created with a gold standard."""
-        return self._store.data.has_gold
-
-    @property
     def tree(self) -> MergeTree:
         """The hierarchy with all edits, at every scale: for plots, films, reports.
 
@@ -249,18 +225,14 @@ class Session:
             return self._tree[1]
 
     @property
-    def unedited_tree(self) -> MergeTree:
-        """The hierarchy before any edit; it is read, or computed, on first use."""
-        if self._unedited is None:
-            data = self._store.data
-            stored = data.tree
-            self._unedited = agglomerate(data.graph, data.policy) if stored is None else stored
-        return self._unedited
+    def segments(self) -> Segments:
+        """The segments at the threshold: their ids, superpixels and neighbours."""
+        return self._segments
 
     @property
-    def history(self) -> History:
-        """All actions in words, oldest first; `can_undo`, `can_redo` and `redoable` beside them."""
-        return self._history
+    def history(self) -> SessionHistory:
+        """All actions in words, oldest first; those to redo, the examples, the damage repaired."""
+        return self._actions
 
     @property
     def marks(self) -> Annotations:
@@ -271,6 +243,11 @@ class Session:
     def queue(self) -> Suggestions:
         """The next probable errors, and the answers to them."""
         return Suggestions(self)
+
+    @property
+    def errors(self) -> SessionErrors:
+        """The errors against a gold standard: ``vi``, ``false_merge``, ``false_split``, in bits."""
+        return self._errors
 
     # The segments at the threshold.
 
@@ -317,7 +294,7 @@ class Session:
 
         ``session.lut()[session.graph.superpixels.image]`` is ``session.labels()``. With `dense`,
         return the dense id by which each segment goes, ``session.graph.ids[...]`` being yours, as a
-        read-only view of uint32 for a screen: free, and valid while `version` is the same.
+        read-only view of uint32 for a screen: free, and valid until segments or threshold change.
         """
         with self._lock:
             if dense:
@@ -325,69 +302,6 @@ class Session:
                 names.flags.writeable = False
                 return names
             return self._view.table().copy()
-
-    @property
-    def version(self) -> int:
-        """A number that changes whenever a segment at the threshold may have."""
-        return self._view.version
-
-    def superpixel_at(self, index: Any) -> int:
-        """Return the superpixel at a pixel; 0 where there is none."""
-        graph = self._state.graph
-        return int(graph.ids[graph.superpixels.image[check_index(graph, index)]])
-
-    def segment_at(self, index: Any) -> int:
-        """Return the segment at a pixel; 0 where there is none."""
-        with self._lock:
-            graph = self._state.graph
-            return int(self._view.table()[graph.superpixels.image[check_index(graph, index)]])
-
-    def segments(self) -> NDArray[np.uint64]:
-        """Return the ids of all segments, ascending."""
-        with self._lock:
-            names = self._view.names()
-            return self._state.graph.ids[np.sort(names[self._view.naming()])]
-
-    @property
-    def n_segments(self) -> int:
-        """Number of segments."""
-        with self._lock:
-            return int(np.count_nonzero(self._view.naming()))
-
-    def members(self, segment: int) -> NDArray[np.uint64]:
-        """Return the superpixels of a segment, ascending."""
-        with self._lock:
-            return self._state.graph.ids[self._find(segment).members]
-
-    def neighbours(self, segment: int) -> NDArray[np.uint64]:
-        """Return the segments that touch a segment, ascending."""
-        with self._lock:
-            return self._state.graph.ids[neighbour_names(self._view, self._find(segment))]
-
-    def locked(self) -> NDArray[np.uint64]:
-        """Return the segments that are locked, ascending."""
-        with self._lock:
-            superpixels = np.flatnonzero(self._state.tree.record.constraints.lock_of)
-            names: NDArray[np.uint32] = np.unique(self._view.names()[superpixels])
-            return self._state.graph.ids[names]
-
-    def is_locked(self, segment: int) -> bool:
-        """Return whether a segment is locked."""
-        with self._lock:
-            return is_locked(self._view, self._find(segment))
-
-    def asleep(self) -> list[str]:
-        """Return the edits that a newer one prevents, in words; they wake when that is undone."""
-        with self._lock:
-            return self._view.asleep()
-
-    @property
-    def errors(self) -> Errors:
-        """Errors against gold: ``vi``, ``false_merge`` and ``false_split``, in bits."""
-        with self._lock:
-            if self._errors is None:
-                self._errors = LiveErrors(self._view, check_gold(self.gold))
-            return self._errors.now(self._view)
 
     def _find(self, segment: Any) -> Segment:
         return find(self._view, segment)
@@ -489,16 +403,6 @@ class Session:
         """Do again the action that was undone last; after another action there is none."""
         return self._emit(self._transactions.redo(progress))
 
-    def examples(self) -> tuple[NDArray[np.float32], NDArray[np.int8]]:
-        """Return the examples of the live edits and the answered suggestions.
-
-        Rows of features of two segments, shape (k, number of features), as they were at the edit;
-        and labels, shape (k,): -1 for what was merged, +1 for what was cut or kept apart. An answer
-        that a later one or an edit contradicts is left out.
-        """
-        with self._lock:
-            return live_examples(self._view)
-
     def relearn(
         self,
         volumes: Volumes | None = None,
@@ -570,19 +474,6 @@ class Session:
 
     def _mark(self, segment: int, **marks: Any) -> Change:
         return self._do(plan_mark, segment, **marks)
-
-    def checkpoint(self) -> bool:
-        """Write a snapshot of the state, so that opening need not replay a long history.
-
-        Closing does so, too. It is a cache, of a few megabytes and more for a large volume; no edit
-        depends on it. Return whether it was written: False if nothing was new, or no room.
-        """
-        return self._transactions.checkpoint()
-
-    @property
-    def to_replay(self) -> int:
-        """Number of entries since the last checkpoint, which opening would have to replay."""
-        return self._transactions.to_replay
 
     def close(self) -> None:
         """Let others write; all edits are on the disk already."""

@@ -23,6 +23,7 @@ from napari_agglo.session._actions import Action, Change, Plan, Step
 from napari_agglo.session._edits import Override
 from napari_agglo.session._hierarchy.hierarchy import Hierarchy
 from napari_agglo.session._history import Entry, History
+from napari_agglo.session._relearn.examples import live_examples
 from napari_agglo.session._relearn.refit import Volume, learn_from_edits
 from napari_agglo.session._rules import Refused
 from napari_agglo.session._state import SNAPSHOT, Applied, State, resume, state_arrays
@@ -106,7 +107,7 @@ class Transactions:
         """Take back the last action."""
         with self.lock:
             self._require_writable()
-            if not self.history.can_undo:
+            if not self.history.done:
                 raise Refused("There is nothing to undo.")
             entry, overrides = self.history.done[-1], self.state.overrides
             self._write(self._line("undo", entry))  # first: taking back cannot fail
@@ -117,7 +118,7 @@ class Transactions:
         """Do again the action that was undone last."""
         with self.lock:
             self._require_writable()
-            if not self.history.can_redo:
+            if not self.history.undone:
                 raise Refused("There is nothing to redo.")
             entry = self.history.undone[-1]
             applied = self._apply(Plan(entry.action), self._line("redo", entry), None, progress)
@@ -152,6 +153,11 @@ class Transactions:
                 raise
             self.store.snapshot(*self.state.merges_snapshot(reference, learned.merges))
             return change
+
+    def examples(self) -> tuple[NDArray[np.float32], NDArray[np.int8]]:
+        """Return the examples of the live edits and the answered suggestions."""
+        with self.lock:
+            return live_examples(self.view)
 
     def _line(self, kind: str, entry: Entry) -> dict[str, object]:
         return {"action": kind, "of": entry.number, "threshold": self.view.threshold}

@@ -337,7 +337,7 @@ class Project:
         if self.session is None:
             return 0 if self._built is None else self._built.tree.n_segments(self._threshold)
         if self.worker.settled:
-            self._n_segments = self.session.n_segments
+            self._n_segments = len(self.session.segments)
         return self._n_segments
 
     def id_of(self, name: int) -> int:

@@ -58,7 +58,7 @@ def _edit(path: Path, progress: ProgressCallback | None) -> None:
             lambda: cut("seeded"),
             lambda: cut("tree"),
             lambda: session.cut(1, points=[[(0, 0)], [(2, 2)]]),
-            lambda: (session.errors, session.undo(), session.redo(), session.undo()),
+            lambda: (session.errors.now(), session.undo(), session.redo(), session.undo()),
             lambda: (
                 session.lock(1),
                 session.unlock(1),

@@ -20,8 +20,8 @@ def session(files):
     graph = agglo.region_graph(tifffile.imread("superpixels.tif"), tifffile.imread("boundary.tif"))
     with agglo.Session.create("cells.agglo", graph) as session:
         session.threshold = 0.0
-        first = int(session.segments()[0])
-        session.merge(first, int(session.neighbours(first)[0]))
+        first = int(session.segments.ids()[0])
+        session.merge(first, int(session.segments.neighbours(first)[0]))
         return session.labels()
 
 

@@ -75,7 +75,7 @@ def test_curve(run, edited, gold):
     assert status == 0
     with reopened() as session:
         expected = agglo.vi_curve(session.tree, tifffile.imread("gold.tif"))
-        plain = agglo.vi_curve(session.unedited_tree, tifffile.imread("gold.tif"))
+        plain = agglo.vi_curve(session.history.unedited_tree, tifffile.imread("gold.tif"))
     pd.testing.assert_frame_equal(pd.read_csv("c.csv"), expected, check_dtype=False)
     assert not plain.equals(expected), "test invalid"
     assert json.loads(out)["voxels"] == 21
@@ -88,7 +88,7 @@ def test_report(run, edited):
     summary = pd.read_csv("page/summary.csv").set_index("policy")
     gold = tifffile.imread("gold.tif")
     with reopened() as session:
-        before = session.unedited_tree.segment(0.3)
+        before = session.history.unedited_tree.segment(0.3)
     for when, labels in (("before edits", before), ("with edits", edited)):
         assert summary.loc[when, "vi"] == pytest.approx(sum(agglo.split_vi(labels, gold)))
     assert "cells" in Path("page/report.html").read_text(encoding="utf-8")

@@ -18,9 +18,9 @@ def edit_for_ever(path: str) -> None:
     with Session.open(path) as session:
         session.threshold = 0.0
         while True:
-            segments = session.segments().tolist()
+            segments = session.segments.ids().tolist()
             if len(segments) > 2:
-                session.merge(segments[0], int(session.neighbours(segments[0])[0]))
+                session.merge(segments[0], int(session.segments.neighbours(segments[0])[0]))
             else:
                 session.undo()
                 session.undo()
@@ -33,8 +33,8 @@ def warm_up(path: str) -> None:
         copy = shutil.copytree(path, f"{folder}/copy.agglo")
         with Session.open(copy) as session:
             session.threshold = 0.0
-            first = int(session.segments()[0])
-            session.merge(first, int(session.neighbours(first)[0]))
+            first = int(session.segments.ids()[0])
+            session.merge(first, int(session.segments.neighbours(first)[0]))
             session.undo()
 
 

@@ -76,8 +76,8 @@ def with_pieces(edit, division):
 def partition(session):
     """Return the segments that are seen: sets of superpixels (dense ids) by segment id."""
     table = session.lut().tolist()
-    assert session.n_segments == len(set(table[1:]))
-    assert session.segments().tolist() == sorted(set(table[1:]))
+    assert len(session.segments) == len(set(table[1:]))
+    assert session.segments.ids().tolist() == sorted(set(table[1:]))
     return {
         segment: frozenset(s for s, k in enumerate(table) if k == segment)
         for segment in set(table[1:])
@@ -90,7 +90,11 @@ def observed(session):
     seen = {}
     for scale in (*SCALES, threshold):
         session.threshold = scale
-        seen[scale] = session.labels().tolist(), session.n_segments, session.locked().tolist()
+        seen[scale] = (
+            session.labels().tolist(),
+            len(session.segments),
+            session.segments.locked().tolist(),
+        )
     session.threshold = threshold
     return (
         seen,
@@ -98,7 +102,7 @@ def observed(session):
         session.graph.edges.tolist(),
         session.graph.boundaries.tolist(),
         session.graph.regions.tolist(),
-        session.asleep(),
+        session.history.asleep(),
         session._state.overrides,
         session._state.answers,
         {k: session._state.marks[k] for k in session._state.marks},
@@ -125,11 +129,11 @@ def busy_session(path, n_edits=40, seed=0, after=lambda session: None):
     kinds = ["merge", "merge", "children", "points", "lock", "unlock", "up", "down", "mark", "undo"]
     while len(session.history) < n_edits:
         session.threshold = float(rng.choice((0.2, 0.4, 0.6, 0.8)))
-        a = int(rng.choice(session.segments()))
+        a = int(rng.choice(session.segments.ids()))
         try:
             match rng.choice(kinds):
                 case "merge":
-                    session.merge(a, int(rng.choice(session.neighbours(a))))
+                    session.merge(a, int(rng.choice(session.segments.neighbours(a))))
                 case "children":
                     session.cut_children(a)
                 case "points":
@@ -139,7 +143,7 @@ def busy_session(path, n_edits=40, seed=0, after=lambda session: None):
                 case "lock":
                     session.lock(a)
                 case "unlock":
-                    session.unlock(int(rng.choice(session.locked())))
+                    session.unlock(int(rng.choice(session.segments.locked())))
                 case "mark":
                     session.marks.rename(a, f"cell {a}")
                 case "undo":

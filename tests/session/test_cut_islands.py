@@ -68,7 +68,7 @@ def test_groups_come_apart_and_stay_together(case, data):
     labels, cue, threshold, method = case
     with tempfile.TemporaryDirectory() as folder, made(folder, labels, cue) as session:
         session.threshold = threshold
-        segment = int(session.segments()[0])
+        segment = int(session.segments.ids()[0])
         pixels = [tuple(p) for p in np.argwhere(session.labels() == segment).tolist()]
         assume(len(pixels) > 2)
         chosen = data.draw(st.permutations(pixels))[: data.draw(st.integers(2, 4))]

@@ -38,7 +38,7 @@ def session(tmp_path, graph):
 
 def learned(session, graph):
     """Merge, look, and learn; return what was seen before, and the file of the policy."""
-    session.merge(1, int(session.neighbours(1)[0]))
+    session.merge(1, int(session.segments.neighbours(1)[0]))
     before = observed(session)
     session.relearn([(graph, GOLD)], strategy="flat")
     (file,) = session.path.glob("policy-*")
@@ -63,7 +63,7 @@ def test_the_entries_before_it_are_kept_and_the_rest_moved_aside(session, graph,
     assert first + aside.read_bytes() == journal
     assert str(Session.recover(session.path)) == "All is well: 1 entry."
     with Session.open(session.path) as again:
-        assert again.report.lost == 0
+        assert again.history.report.lost == 0
         again.threshold = 0.0
         assert observed(again) == before
     # As the report says: with the file, all of it can be had again.

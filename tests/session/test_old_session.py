@@ -36,7 +36,7 @@ def test_old_session_shows_the_same_labels(folder):
         for scale in SCALES:
             session.threshold = scale
             np.testing.assert_array_equal(session.labels(), expected[f"labels_{scale}"])
-        np.testing.assert_array_equal(session.locked(), expected["locked"])
+        np.testing.assert_array_equal(session.segments.locked(), expected["locked"])
 
 
 def test_old_session_has_the_same_tree(folder):
@@ -58,7 +58,7 @@ def test_old_session_has_the_same_history_and_marks(folder):
 
 def test_every_edit_of_an_old_session_can_be_undone(folder):
     with Session.open(folder) as session:
-        first = session.unedited_tree
+        first = session.history.unedited_tree
         while session.history.can_undo:
             session.undo()
         for scale in SCALES:

@@ -57,7 +57,7 @@ def test_a_move_is_of_the_segment_that_was_there(make):
     assert row(session) == [1] * 9, "the merge is seen above"
     session.marks.rename(1, "axon")
     session.cut_children(1)
-    assert [said.split(" at ")[0] for said in session.asleep()] == ["2. merged 3 into 1"]
+    assert [said.split(" at ")[0] for said in session.history.asleep()] == ["2. merged 3 into 1"]
     named = session.marks.named("axon")
     assert len(named) == 1
     assert row(session).count(int(named[0])) == 5, "the largest part keeps the id"
@@ -70,7 +70,7 @@ def test_a_move_is_of_the_segment_that_was_there(make):
 def test_names_that_are_seen_stay_when_an_edit_makes_them_real(make):
     session = make([1, 1, 2, 3, 3, 3, 4, 5], [0.1, 0.1, 0.3, 0.5, 0.5, 0.5, 0.2, 0.4])
     session.threshold = 1.0
-    whole = int(session.segments()[0])
+    whole = int(session.segments.ids()[0])
     session.lock(whole)
     session.threshold = 0.0
     session.unlock(whole)
@@ -98,14 +98,14 @@ def test_what_is_locked_is_whole_where_it_had_been_moved_down(make, scale):
     held = row(session)
     session.lock(1)
     session.threshold = 0.7
-    assert session.locked().tolist() == [1]
+    assert session.segments.locked().tolist() == [1]
     assert {k for k, at in enumerate(row(session)) if at == 1} == {
         k for k, at in enumerate(held) if at == 1
     }
     with pytest.raises(InvalidInput, match=r"Segment 1 .*locked"):
         session.down(1)
     session.unlock(1)
-    assert not len(session.locked())
+    assert not len(session.segments.locked())
 
 
 @pytest.mark.parametrize("way", ["up", "down"])

@@ -43,7 +43,7 @@ def test_the_cut_makes_exactly_the_pixels_of_the_preview(data, volume, method):
         with Session.create(f"{folder}/a.agglo", graph) as session:
             session.threshold = data.draw(st.sampled_from([0.2, 0.5, 0.8]))
             for _ in range(3):  # the second and third on superpixels that are divided already
-                segment = data.draw(st.sampled_from(session.segments().tolist()))
+                segment = data.draw(st.sampled_from(session.segments.ids().tolist()))
                 points = drawn_points(data, session, segment)
                 was, seen = observed(session), session.labels()
                 image = session.graph.ids[session.graph.superpixels.image]
@@ -73,7 +73,7 @@ def test_only_what_is_divided_is_given_by_its_pixels(tmp_path):
     graph = agglo.region_graph(superpixels, np.full((3, 8), 0.1))
     with Session.create(tmp_path / "a.agglo", graph) as session:
         session.threshold = 0.5
-        (segment,) = session.segments().tolist()
+        (segment,) = session.segments.ids().tolist()
         apart = session.preview(segment, points=[[(0, 0)], [(0, 7)]], method="seeded")
         assert apart.divided == ()
         through = session.preview(segment, points=[[(0, 2)], [(0, 5)]], method="seeded")

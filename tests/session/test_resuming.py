@@ -30,7 +30,7 @@ def replayed(path, tmp_path):
 
 
 def uses_snapshot(session):
-    return session.to_replay < len(session._store.journal.records)
+    return session.history.to_replay < len(session._store.journal.records)
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -72,12 +72,12 @@ def test_a_tree_comes_back_bit_for_bit_with_every_state_before_it(tmp_path, seed
 
 def test_a_snapshot_that_is_behind_or_of_what_was_undone_is_a_start(tmp_path):
     session = made(tmp_path / "a.agglo", 12, seed=1)
-    assert session.checkpoint()
-    assert not session.checkpoint(), "there is nothing new"
+    assert session.history.checkpoint()
+    assert not session.history.checkpoint(), "there is nothing new"
     for _ in range(5):  # what the snapshot has is taken back, and other things are done
         session.undo()
     session.threshold = 0.4
-    a = int(session.segments()[0])
+    a = int(session.segments.ids()[0])
     session.marks.rename(a, "other")
     session.lock(a)
     was = observed(session)
@@ -95,11 +95,11 @@ def test_a_snapshot_that_is_behind_or_of_what_was_undone_is_a_start(tmp_path):
 
 def test_a_snapshot_through_learning(tmp_path):
     session = made(tmp_path / "a.agglo", 30, seed=2)
-    session.relearn(weight=2) if len(set(session.examples()[1].tolist())) == 2 else None
+    session.relearn(weight=2) if len(set(session.history.examples()[1].tolist())) == 2 else None
     assert session.history[-1].words.startswith("learned"), "test invalid"
     session.threshold = 0.4
-    session.merge(*session.segments()[:2].tolist(), force=True)
-    assert session.checkpoint()
+    session.merge(*session.segments.ids()[:2].tolist(), force=True)
+    assert session.history.checkpoint()
     was = observed(session)
     session.close()
     with Session.open(session.path) as again:
@@ -194,5 +194,5 @@ def test_reading_writes_nothing(tmp_path):
     before = tree_of(session.path)
     again = Session.open(session.path, read_only=True)
     with again, pytest.raises(InvalidInput, match="read-only"):
-        again.checkpoint()
+        again.history.checkpoint()
     assert tree_of(session.path) == before

@@ -50,7 +50,7 @@ def check_open(path, states, expected=None):
             return None
     with session:
         kept = len(session._store.journal.records)
-        assert session.report.lost == n - kept
+        assert session.history.report.lost == n - kept
         assert bool(said) == (kept < n), "a loss is told, and nothing else is"
         if expected is not None:
             assert kept == expected
@@ -115,7 +115,7 @@ def test_flipped_bits_ten_thousand(edited, copy):
 
 def work_of(session, kind):
     """Return an action of a kind that can be done now."""
-    a = int(session.segments()[0])
+    a = int(session.segments.ids()[0])
     match kind:
         case "unlock":
             session.lock(a)
@@ -124,7 +124,7 @@ def work_of(session, kind):
             table, counts = np.unique(session.lut()[1:], return_counts=True)
             return lambda: session.down(int(table[np.argmax(counts)]))
         case "forced":
-            far = int(session.segments()[-1])
+            far = int(session.segments.ids()[-1])
             return lambda: session.merge(a, far, force=True)
         case "relearn":
             return session.relearn
@@ -139,7 +139,7 @@ def work_of(session, kind):
 )
 def test_a_disk_that_fails_at_each_call_of_an_action(tmp_path, kind, code):
     session = busy_session(tmp_path / "a.agglo", 12, seed=5)
-    for segment in session.locked().tolist():
+    for segment in session.segments.locked().tolist():
         session.unlock(segment)
     work = work_of(session, kind)
     counting = Disk()

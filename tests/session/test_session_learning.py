@@ -30,42 +30,42 @@ def session(tmp_path, small_sample):
 def edited(session):
     """Merge two pairs, and cut two segments."""
     for _ in range(2):
-        for first in session.segments().tolist():
-            near = session.neighbours(first).tolist()
+        for first in session.segments.ids().tolist():
+            near = session.segments.neighbours(first).tolist()
             if near:
                 session.merge(first, near[0])
                 break
     cut = 0
-    for segment in session.segments().tolist()[::-1]:
-        if cut < 2 and len(session.members(segment)) > 1:
+    for segment in session.segments.ids().tolist()[::-1]:
+        if cut < 2 and len(session.segments.members(segment)) > 1:
             session.cut_children(segment)
             cut += 1
     assert cut == 2, "test invalid: nothing to cut"
 
 
 def test_examples_are_the_rows_at_the_time(session):
-    first = int(session.segments()[0])
-    other = int(session.neighbours(first)[0])
+    first = int(session.segments.ids()[0])
+    other = int(session.segments.neighbours(first)[0])
     graph = session.graph
     session.threshold = -0.01  # superpixels: the rows are those of the graph itself
     a, b = (int(graph.ids[k]) for k in graph.edges[0])
     session.merge(a, b)
-    rows, labels = session.examples()
+    rows, labels = session.history.examples()
     assert labels.tolist() == [-1]
     policy = agglo.train(graph, np.ones(graph.superpixels.image.shape, int) * 0 + 1 + (
         np.arange(graph.superpixels.image.shape[1]) > 20), strategy="flat", epochs=1)  # fmt: skip
     assert (rows[0] == feature_matrix(graph, policy.features)[0]).all()
     session.undo()
-    assert session.examples()[0].shape == (0, rows.shape[1])
+    assert session.history.examples()[0].shape == (0, rows.shape[1])
     session.threshold = 0.2
     session.merge(first, other)
     session.cut_children(first)
-    assert session.examples()[1].tolist() == [-1, 1]
+    assert session.history.examples()[1].tolist() == [-1, 1]
     split = session.queue.next(1, kind="false_split")
     made = session.queue.next(1, kind="false_merge")
     session.queue.reject(split[0])
     session.queue.reject(made[0])
-    assert session.examples()[1].tolist() == [-1, 1, 1, -1]
+    assert session.history.examples()[1].tolist() == [-1, 1, 1, -1]
 
 
 def test_relearning_is_one_action(session):
@@ -85,9 +85,9 @@ def test_relearning_is_one_action(session):
     assert session.policy is policy
     session.redo()
     assert observed(session) == after
-    first = int(session.segments()[0])
-    session.merge(first, int(session.neighbours(first)[0]))
-    session.asleep()
+    first = int(session.segments.ids()[0])
+    session.merge(first, int(session.segments.neighbours(first)[0]))
+    session.history.asleep()
     session.undo()
     path = session.path
     session.close()

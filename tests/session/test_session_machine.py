@@ -67,7 +67,7 @@ class Proofreading(RuleBasedStateMachine):
         assert frozenset().union(*(m for m in new.values() if m & touched)) <= touched
 
     def some(self, data, of=None):
-        return data.draw(st.sampled_from(sorted(of or self.session.segments().tolist())))
+        return data.draw(st.sampled_from(sorted(of or self.session.segments.ids().tolist())))
 
     @rule(threshold=st.sampled_from(SCALES) | st.floats(-0.5, 1.5))
     def set_threshold(self, threshold):
@@ -76,10 +76,10 @@ class Proofreading(RuleBasedStateMachine):
     @rule(data=st.data())
     def merge(self, data):
         session = self.session
-        ids = session.segments().tolist()
+        ids = session.segments.ids().tolist()
         chosen = data.draw(st.lists(st.sampled_from(ids), min_size=1, max_size=3, unique=True))
         if data.draw(st.booleans()):
-            near = session.neighbours(chosen[0]).tolist()
+            near = session.segments.neighbours(chosen[0]).tolist()
             chosen = chosen[:1] + near[:1]
         force = data.draw(st.booleans())
         old = partition(session)
@@ -109,7 +109,7 @@ class Proofreading(RuleBasedStateMachine):
     def cut_by_seeds(self, data, method):
         session = self.session
         segment = self.some(data)
-        members = data.draw(st.permutations(session.members(segment).tolist()))
+        members = data.draw(st.permutations(session.segments.members(segment).tolist()))
         seeds = [[s] for s in members[:2]]
         if len(members) > 3 and data.draw(st.booleans()):
             seeds[0].append(members[2])
@@ -134,14 +134,14 @@ class Proofreading(RuleBasedStateMachine):
     @rule(data=st.data())
     def cut_into_parts(self, data):
         segment = self.some(data)
-        members = self.session.members(segment).tolist()
+        members = self.session.segments.members(segment).tolist()
         at = data.draw(st.integers(0, len(members)))
         self.cut(segment, lambda: self.session.cut(segment, parts=[members[:at], members[at:]]))
 
     @rule(data=st.data())
     def detach(self, data):
         segment = self.some(data)
-        members = self.session.members(segment).tolist()
+        members = self.session.segments.members(segment).tolist()
         leaving = data.draw(st.lists(st.sampled_from(members), min_size=1, max_size=2))
         self.cut(segment, lambda: self.session.detach(segment, leaving))
 
@@ -177,12 +177,12 @@ class Proofreading(RuleBasedStateMachine):
     @rule(data=st.data())
     def lock(self, data):
         segment = self.some(data)
-        if len(self.session.locked()) < 2:
+        if len(self.session.segments.locked()) < 2:
             self.act(lambda: self.session.lock(segment), expected=lambda _: frozenset())
 
     @rule(data=st.data())
     def unlock(self, data):
-        segment = self.some(data, self.session.locked().tolist() or None)
+        segment = self.some(data, self.session.segments.locked().tolist() or None)
         self.act(lambda: self.session.unlock(segment), expected=lambda _: frozenset())
 
     @rule(
@@ -201,7 +201,7 @@ class Proofreading(RuleBasedStateMachine):
         field = {"rename": "name", "comment": "comment", "review": "reviewed"}[what]
         assert getattr(session.marks.of(segment), field) == value
         assert all(session._state.marks[k] == mark for k, mark in others.items())
-        there = session.segments().tolist()
+        there = session.segments.ids().tolist()
         assert session.marks.progress.reviewed == sum(session.marks.of(k).reviewed for k in there)
         if what == "rename" and value:
             assert segment in session.marks.named(value)
@@ -239,7 +239,7 @@ class Proofreading(RuleBasedStateMachine):
             session.threshold = scale
             seen = partition(session)
             assert sets_of(session.tree.lut(scale)) == set(seen.values())
-            if len(session.locked()):
+            if len(session.segments.locked()):
                 continue  # a locked segment is whole already where the merges within it are not yet
             own = session.graph.ids[session._state.tree.record.names.of_superpixel].tolist()
             names = {own[k]: frozenset([k]) for k in range(1, len(own))}
@@ -292,8 +292,8 @@ class Proofreading(RuleBasedStateMachine):
     def checkpoint(self):
         """Spare the next one who opens it the work; nothing else is to change."""
         was = observed(self.session)
-        self.session.checkpoint()
-        assert not self.session.checkpoint(), "there is nothing new"
+        self.session.history.checkpoint()
+        assert not self.session.history.checkpoint(), "there is nothing new"
         assert observed(self.session) == was
 
     @rule()
@@ -314,7 +314,7 @@ class Proofreading(RuleBasedStateMachine):
             reader.threshold = self.session.threshold
             assert observed(reader) == observed(self.session)
             with pytest.raises(InvalidInput, match="read-only"):
-                reader.merge(*reader.segments().tolist()[:2])
+                reader.merge(*reader.segments.ids().tolist()[:2])
 
     @invariant()
     def equals_the_run_from_scratch(self):

@@ -79,8 +79,8 @@ def test_the_table_is_that_of_the_tree_and_of_the_session(dataset, tmp_path):
     project.set_session(session, project.built)
     assert project.n_segments == before
     np.testing.assert_array_equal(project.table(), project.tree.lut(0.3))
-    first = int(session.segments()[0])
-    session.merge(first, int(session.neighbours(first)[0]))
+    first = int(session.segments.ids()[0])
+    session.merge(first, int(session.segments.neighbours(first)[0]))
     project.has_edited()
     assert project.n_segments == before - 1
     project.close()

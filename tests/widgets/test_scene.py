@@ -169,7 +169,7 @@ def test_a_divided_superpixel_is_shown_and_made_whole_again(viewer, shown, datas
     graph = session.graph
     big = int(np.argmax(np.bincount(graph.superpixels.image.ravel())[1:])) + 1
     inside = np.argwhere(graph.superpixels.image == big)
-    segment = session.segment_at(inside[0])
+    segment = session.segments.at(inside[0])
     points = [[tuple(inside[0].tolist())], [tuple(inside[-1].tolist())]]
     shown.has_edited(session.cut(segment, points=points, method="seeded"))
     np.testing.assert_array_equal(session.graph.ids[on_screen(layer)], session.labels())
@@ -181,8 +181,8 @@ def test_a_divided_superpixel_is_shown_and_made_whole_again(viewer, shown, datas
 def test_closing_the_session_leaves_the_tree(viewer, shown, dataset, tmp_path):
     session = agglo.Session.create(tmp_path / "a.agglo", shown.graph)
     shown.set_session(session, shown.built)
-    first = int(session.segments()[0])
-    session.merge(first, int(session.neighbours(first)[0]))
+    first = int(session.segments.ids()[0])
+    session.merge(first, int(session.segments.neighbours(first)[0]))
     shown.has_edited()
     shown.close_session()
     layer = per_viewer(viewer, Scene).segmentation

@@ -71,7 +71,7 @@ def wrong_split(hands, gold):
     project = hands.project
     for name in hands.largest(40):
         here = hands.pixel_of(hands.superpixels_of(name)[0])
-        ids = project.session.neighbours(project.id_of(name))
+        ids = project.session.segments.neighbours(project.id_of(name))
         for other in np.searchsorted(project.graph.ids, ids):
             there = hands.pixel_of(hands.superpixels_of(other)[0])
             if gold[here] == gold[there] != 0:
@@ -155,7 +155,7 @@ def test_from_open_sample_to_an_exported_segmentation(
         session = project.session
         assert session.path.parent == home / "napari-agglo"
         start = project.table().copy()
-        before = session.errors
+        before = session.errors.now()
         a, b = wrong_split(hands, crop.gold)
         viewer.reset_view()
         hands.click(a)

@@ -132,8 +132,8 @@ def test_a_session_is_copied_with_its_edits(viewer, sparse, tmp_path):
     session = agglo.Session.create(tmp_path / "first.agglo", graph, policy)
     session.threshold = sparse.threshold
     sparse.set_session(session, sparse.built)
-    first = int(session.segments()[0])
-    session.merge(first, int(session.neighbours(first)[0]))
+    first = int(session.segments.ids()[0])
+    session.merge(first, int(session.segments.neighbours(first)[0]))
     sparse.has_edited()
     viewer.layers.save(str(tmp_path / "second.agglo"), plugin="napari-agglo")
     with agglo.Session.open(tmp_path / "second.agglo") as copy:  # the first is still open

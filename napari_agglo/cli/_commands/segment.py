@@ -100,7 +100,7 @@ def _segment(
             if arguments.threshold is not None:
                 session.threshold = arguments.threshold
             threshold, labels, edited = session.threshold, session.labels(), " with all edits"
-            n_segments = session.n_segments
+            n_segments = len(session.segments)
         else:
             threshold = 0.5 if arguments.threshold is None else arguments.threshold
             labels, n_segments, edited = tree.segment(threshold), tree.n_segments(threshold), ""

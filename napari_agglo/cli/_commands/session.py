@@ -60,12 +60,12 @@ def run_info(arguments: argparse.Namespace, console: Console) -> None:
             "boundaries": graph.n_boundaries,
             "cues": list(graph.cue_names),
             "policy": repr(session.policy),
-            "gold": session.gold is not None,
+            "gold": session.errors.gold is not None,
             "threshold": session.threshold,
-            "segments": session.n_segments,
+            "segments": len(session.segments),
             "edits": len(session.history),
-            "locked": len(session.locked()),
-            "report": str(session.report),
+            "locked": len(session.segments.locked()),
+            "report": str(session.history.report),
         }
     width = max(map(len, data))
     lines = [f"{name:{width}}  {_plain(value)}" for name, value in data.items()]

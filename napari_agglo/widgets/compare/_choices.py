@@ -184,7 +184,9 @@ def _session_tree(choice: Choice, shared: PanelData, progress: ProgressCallback)
     if choice.kind == "edited":
         session.look(progress, threshold=np.inf)
         return session.tree
-    return refined(session.unedited_tree, shared.graph.superpixels)  # some may be divided by now
+    return refined(
+        session.history.unedited_tree, shared.graph.superpixels
+    )  # some may be divided by now
 
 
 def _curve(tree: MergeTree, gold: Any, progress: ProgressCallback) -> Any:

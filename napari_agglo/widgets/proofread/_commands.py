@@ -153,7 +153,7 @@ class Commands:
         if name:
 
             def act(session: Session, progress: ProgressCallback | None) -> Change:
-                if session.is_locked(name):
+                if session.segments.is_locked(name):
                     return session.unlock(name, progress=progress)
                 return session.lock(name, progress=progress)
 

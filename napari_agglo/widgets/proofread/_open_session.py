@@ -80,7 +80,7 @@ def open_session(
             regions = Regions(dataset, session.graph)
             return (
                 session,
-                Built(session.unedited_tree, regions, session.policy, session.gold),
+                Built(session.history.unedited_tree, regions, session.policy, session.errors.gold),
                 state,
             )
         except BaseException:
@@ -107,9 +107,9 @@ def open_session(
 def get_ready(session: Session, progress: ProgressCallback) -> None:
     """Compute what will be asked of a session as soon as it is seen."""
     session.look(progress)
-    if session.has_gold:
+    if session.errors.has_gold:
         report(progress, "comparing with gold", 0, 1)
-        _ = session.errors
+        session.errors.now()
 
 
 def closing_if_late(project: Any, work: Callable[..., Opened]) -> Callable[..., Opened]:
@@ -137,8 +137,8 @@ def show_session(
     project.set_session(session, built)
     if fly:
         apply_state(viewer, state)
-    if session.report.sentences:
-        warn(str(session.report))
+    if session.history.report.sentences:
+        warn(str(session.history.report))
     if missing:
         tell(f"Not found: {', '.join(missing)}. Open it with File > Open to see it below.")
 
@@ -278,7 +278,7 @@ def start_from(session: Session, partition: NDArray[Any], progress: ProgressCall
 
     So at the lowest threshold exactly that partition is seen, and the policy goes on from there.
     """
-    heights = session.unedited_tree.heights
+    heights = session.history.unedited_tree.heights
     low = float(heights[0]) if len(heights) else 0.0
     session.threshold = min(0.0, float(np.nextafter(low, -np.inf)))
     groups = list(_groups(session.graph.ids, partition))

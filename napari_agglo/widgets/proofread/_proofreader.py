@@ -27,8 +27,8 @@ WORTH = 100  # entries of the journal for which it is worth while
 
 def _checkpoint(session: Session) -> None:
     """Write what opening the session after a crash would have to compute anew."""
-    if session.to_replay >= WORTH:
-        session.checkpoint()
+    if session.history.to_replay >= WORTH:
+        session.history.checkpoint()
 
 
 class Proofreader:

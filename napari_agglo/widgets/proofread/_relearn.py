@@ -107,7 +107,7 @@ class Relearn:
         self.changed.emit()
 
     def _vi(self, session: Session) -> float | None:
-        return session.errors.vi if session.has_gold else None
+        return session.errors.vi if session.errors.has_gold else None
 
     def _volumes(self) -> list[tuple[Any, Any, Any]]:
         """Return what the policy is fitted to beside the edits: graph or dataset, and gold."""

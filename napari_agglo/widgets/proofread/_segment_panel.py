@@ -138,7 +138,7 @@ class Scores(QWidget):
             self._of, self._start = session, {}
 
         def work() -> Result:
-            errors = session.errors if session.has_gold else None
+            errors = session.errors.now() if session.errors.has_gold else None
             done = sum(not item.undone for item in session.history)
             pair = None if errors is None else (errors.false_merge, errors.false_split)
             return session.threshold, done, str(session.marks.progress), pair
@@ -249,7 +249,7 @@ class Details(QWidget):
             return
         segment = project.id_of(active)
         try:
-            mark, locked = session.marks.of(segment), session.is_locked(segment)
+            mark, locked = session.marks.of(segment), session.segments.is_locked(segment)
         except AggloError:  # it has just gone; what takes its place is selected next
             return
         table, sizes = project.table(), session.graph.sizes

@@ -26,7 +26,7 @@ def session(project, dock, dataset, tmp_path):
     labels = made.labels()
     ids, sizes = np.unique(labels[labels > 0], return_counts=True)
     largest = int(ids[np.argmax(sizes)])
-    made.merge(largest, int(made.neighbours(largest)[0]))
+    made.merge(largest, int(made.segments.neighbours(largest)[0]))
     superpixel = int(np.argmax(made.graph.sizes))
     inside = np.argwhere(made.graph.superpixels.image == superpixel)
     whole = int(made.labels()[tuple(inside[0])])
@@ -37,7 +37,7 @@ def session(project, dock, dataset, tmp_path):
 
 
 def test_before_and_with_edits(viewer, project, dock, choose, session, dataset, look):
-    assert session.graph.n_regions > session.unedited_tree.n_superpixels, (
+    assert session.graph.n_regions > session.history.unedited_tree.n_superpixels, (
         "test invalid: nothing divided"
     )
     before = look(viewer)
@@ -46,7 +46,7 @@ def test_before_and_with_edits(viewer, project, dock, choose, session, dataset, 
     controller = dock.controller
     controller.set(position=0.3)
     first, second, _ = (np.asarray(cell.segments.data) for cell in controller.grid.cells)
-    assert same_partition(first, session.unedited_tree.segment(0.3))
+    assert same_partition(first, session.history.unedited_tree.segment(0.3))
     assert same_partition(second, session.labels())
     assert not same_partition(first, second)
     numbers = [dock.numbers.item(row, 3).text() for row in (0, 1)]

@@ -193,11 +193,11 @@ def test_edits_move_the_point_off_the_curve(compared, project, tmp_path):
     session.threshold = project.threshold
     project.set_session(session, project.built)
     follow(compared)
-    a = int(session.segments()[0])
-    change = session.merge(a, int(session.neighbours(a)[0]))
+    a = int(session.segments.ids()[0])
+    change = session.merge(a, int(session.segments.neighbours(a)[0]))
     project.has_edited(change)
     follow(compared)
-    errors = session.errors
+    errors = session.errors.now()
     assert compared.curves.errors() == pytest.approx((errors.false_merge, errors.false_split))
     assert f"VI {errors.vi:.3f}" in compared.summary.text()
     state = project.curve[project.curve["threshold"] <= project.threshold].iloc[-1]
@@ -210,13 +210,13 @@ def edited(compared, project, tmp_path):
     session = agglo.Session.create(tmp_path / "a.agglo", project.graph, gold=project.gold)
     session.threshold = project.threshold
     project.set_session(session, project.built)
-    a = int(session.segments()[0])
-    session.merge(a, int(session.neighbours(a)[0]))
+    a = int(session.segments.ids()[0])
+    session.merge(a, int(session.segments.neighbours(a)[0]))
     image = session.graph.superpixels.image
     largest = int(np.argmax(session.graph.sizes * (np.arange(len(session.graph.sizes)) > 0)))
     inside = np.argwhere(image == largest)
     ends = [[tuple(inside[k].tolist())] for k in (0, -1)]
-    project.has_edited(session.cut(session.segment_at(ends[0][0]), points=ends, method="seeded"))
+    project.has_edited(session.cut(session.segments.at(ends[0][0]), points=ends, method="seeded"))
     follow(compared)
     return compared
 

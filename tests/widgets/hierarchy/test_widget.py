@@ -291,8 +291,8 @@ def test_saving_what_a_session_shows(built, project, tmp_path):
     session = agglo.Session.create(tmp_path / "a.agglo", project.graph)
     session.threshold = project.threshold
     project.set_session(session, project.built)
-    a = int(session.segments()[0])
-    project.has_edited(session.merge(a, int(session.neighbours(a)[0])))
+    a = int(session.segments.ids()[0])
+    project.has_edited(session.merge(a, int(session.segments.neighbours(a)[0])))
     built.export.write_labels(str(tmp_path / "a.tif"))
     assert project.worker.busy, "the slider would wait for the file"
     built.scale.threshold.setValue(0.2)

@@ -149,7 +149,7 @@ class Hands:
 
     def neighbour(self, name):
         session, project = self.project.session, self.project
-        ids = session.neighbours(project.id_of(name))
+        ids = session.segments.neighbours(project.id_of(name))
         dense = np.searchsorted(project.graph.ids, ids)
         sizes = np.bincount(project.table(), project.graph.sizes, minlength=len(project.graph.ids))
         return int(dense[np.argmax(sizes[dense])])

@@ -104,7 +104,7 @@ def test_shift_click_merges_two_segments_that_are_seen(deep, angles, perspective
         deep.click_at(spot)
         first = deep.project.active
         beside = np.searchsorted(
-            deep.project.graph.ids, session.neighbours(deep.project.id_of(first))
+            deep.project.graph.ids, session.segments.neighbours(deep.project.id_of(first))
         )
         found = [
             other

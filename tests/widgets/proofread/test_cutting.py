@@ -196,7 +196,7 @@ def test_a_cut_that_cannot_be_made_says_why(hands):
     segment = hands.id_at(a)
     hands.proofreader.commands.cut(
         hands.name_at(a),
-        [[session.superpixel_at(a)], [session.superpixel_at(b)]],
+        [[session.segments.superpixel_at(a)], [session.segments.superpixel_at(b)]],
         "tree",
         lambda: None,
         points=False,

@@ -30,7 +30,7 @@ def apart(hands):
     """Return pixels in two segments that do not touch."""
     first = hands.largest()[0]
     session, project = hands.project.session, hands.project
-    near = set(session.neighbours(project.id_of(first)).tolist())
+    near = set(session.segments.neighbours(project.id_of(first)).tolist())
     for name in hands.largest(20)[1:]:
         if project.id_of(name) not in near:
             return inside(hands, first), inside(hands, name)
@@ -116,7 +116,7 @@ def test_a_locked_segment_is_not_merged_and_the_refusal_says_why(hands, notices)
     a, b = pair(hands)
     hands.click(a)
     hands.press("H")
-    assert hands.project.session.is_locked(hands.id_at(a))
+    assert hands.project.session.segments.is_locked(hands.id_at(a))
     assert "locked" in hands.step.details.title.text()
     hands.click(b)
     hands.click(a, "shift")
@@ -124,13 +124,13 @@ def test_a_locked_segment_is_not_merged_and_the_refusal_says_why(hands, notices)
     assert any("locked" in told for told in notices)
     hands.click(a)
     hands.press("H")
-    assert not hands.project.session.is_locked(hands.id_at(a))
+    assert not hands.project.session.segments.is_locked(hands.id_at(a))
 
 
 def test_right_clicks_select_and_one_key_merges_them_all(hands):
     first = hands.largest()[0]
     session, project = hands.project.session, hands.project
-    ids = session.neighbours(project.id_of(first))
+    ids = session.segments.neighbours(project.id_of(first))
     names = [int(k) for k in np.searchsorted(project.graph.ids, ids)][:3]
     spots = [inside(hands, name) for name in names]
     hands.click(inside(hands, first))

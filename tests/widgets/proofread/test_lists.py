@@ -140,7 +140,7 @@ def test_several_rows_are_merged_at_once(hands):
     segments = hands.step.segments
     model, view = segments.model, segments.view
     first = hands.largest()[0]
-    ids = hands.project.session.neighbours(hands.project.id_of(first))
+    ids = hands.project.session.segments.neighbours(hands.project.id_of(first))
     names = [first, *[int(k) for k in np.searchsorted(hands.project.graph.ids, ids)][:3]]
     hands.project.select(first)
     flags = QItemSelectionModel.SelectionFlag

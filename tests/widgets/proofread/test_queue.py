@@ -116,8 +116,8 @@ def test_stopping_gives_the_keys_back(hands, dock, asked):
 
 def test_learning_from_edits_can_be_kept_or_undone(hands, dock, project):
     session = project.session
-    first = int(session.segments()[0])
-    project.has_edited(session.merge(first, int(session.neighbours(first)[0])))
+    first = int(session.segments.ids()[0])
+    project.has_edited(session.merge(first, int(session.segments.neighbours(first)[0])))
     before, done = session.labels(), len(session.history)
     dock.relearn.run.button.click()
     hands.settle()

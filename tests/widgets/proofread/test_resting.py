@@ -59,23 +59,23 @@ def test_it_is_written_after_a_rest_and_spares_the_replay(rested, tmp_path, noti
     worker._idle_after = 30
     edit(rested, 2)
     wait(200)
-    assert session.to_replay == 2, "it is not worth while yet"
+    assert session.history.to_replay == 2, "it is not worth while yet"
     rested.click(rested.pixel_of(rested.superpixels_of(rested.largest()[0])[0]))
     name = rested.project.active
     rested.proofreader.commands.merge([rested.neighbour(name)])
-    until(lambda: session.to_replay == 0)
+    until(lambda: session.history.to_replay == 0)
     until(lambda: not worker.busy)
     # As after a crash: the folder as it is, without the lock.
     shutil.copytree(
         session.path, tmp_path / "crashed.agglo", ignore=shutil.ignore_patterns("lock*")
     )
     with agglo.Session.open(tmp_path / "crashed.agglo") as again:
-        assert again.to_replay == 0
+        assert again.history.to_replay == 0
         np.testing.assert_array_equal(again.labels(), session.labels())
         again.undo()
     # It goes on as before, and undoing is not the end of it.
     rested.press("undo")
-    assert session.to_replay == 1
+    assert session.history.to_replay == 1
     assert not notices
 
 
@@ -96,12 +96,12 @@ def test_whoever_does_something_does_not_rest(rested):
     gate = occupy(rested.project)
     rest(worker)
     draw()
-    assert session.to_replay >= 3
+    assert session.history.to_replay >= 3
     assert worker._rest.isActive(), "it asks again later"
     gate.set()
     rested.settle()
     rest(worker)
-    until(lambda: session.to_replay == 0)
+    until(lambda: session.history.to_replay == 0)
 
 
 def test_edits_wait_for_it_and_the_window_does_not(rested, monkeypatch):
@@ -130,7 +130,7 @@ def test_no_room_is_no_matter(rested, monkeypatch, notices):
     monkeypatch.setattr(session._store, "snapshot", lambda *_: bool(asked.append(1)))
     rest(worker)
     until(lambda: asked and not worker.busy)
-    assert session.to_replay == 3
+    assert session.history.to_replay == 3
     assert not notices
     assert not worker._rest.isActive(), "it is not tried again until there is something new"
 

@@ -43,7 +43,7 @@ def test_the_first_click_works_and_keeps_the_threshold(hands, home):
     session = hands.project.session
     assert session.path.parent == home / "napari-agglo"
     assert session.threshold == hands.project.threshold == 0.3
-    assert session.has_gold
+    assert session.errors.has_gold
     assert "saved" in hands.step.bar.saved.text()
     assert hands.step.tabs.isVisible()
 

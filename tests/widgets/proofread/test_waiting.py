@@ -36,7 +36,7 @@ def test_only_the_newest_request_of_a_topic_is_answered_and_edits_go_first(hands
 
     def edit(session, _):
         ran.append("edit")
-        return session.marks.review(int(session.segments()[0]), True)
+        return session.marks.review(int(session.segments.ids()[0]), True)
 
     worker.latest("a", work(0), told.append)
     until(lambda: ran)
@@ -112,7 +112,7 @@ def test_an_unexpected_error_is_told_and_the_next_edit_works(hands, notices, mon
     assert any("unexpected" in told for told in notices)
     monkeypatch.undo()
     hands.press("H")
-    assert session.is_locked(hands.project.id_of(hands.project.active))
+    assert session.segments.is_locked(hands.project.id_of(hands.project.active))
 
 
 def test_the_active_segment_is_described_though_a_thread_had_the_session(hands):

@@ -7,7 +7,7 @@ function either does its work or raises one of these.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from numbers import Integral, Real
 
@@ -221,14 +221,18 @@ def check_whole(name: str, value: object, least: int, most: int | None = None) -
     --------
     >>> check_whole("frames", 1, 2)
     Traceback (most recent call last):
-    napari_agglo.errors.InvalidInput: `frames` must be a whole number of 2 or more, got 1
+    napari_agglo.errors.InvalidInput: `frames` must be a whole number of 2 or more, got 1; ...
     """
     if is_whole(value):
         number = int(value)  # type: ignore[call-overload]
         if least <= number and (most is None or number <= most):
             return int(number)
     span = f"of {least} or more" if most is None else f"from {least} to {most}"
-    raise InvalidInput(f"`{name}` must be a whole number {span}, got {value!r}", argument=name)
+    raise InvalidInput(
+        f"`{name}` must be a whole number {span}, got {value!r}",
+        argument=name,
+        remedy=SetOption(name, least),
+    )
 
 
 def check_choice(name: str, value: object, choices: Sequence[object]) -> None:
@@ -238,9 +242,13 @@ def check_choice(name: str, value: object, choices: Sequence[object]) -> None:
     --------
     >>> check_choice("by", "time", ("merges", "threshold"))
     Traceback (most recent call last):
-    napari_agglo.errors.InvalidInput: `by` must be 'merges' or 'threshold', got 'time'
+    napari_agglo.errors.InvalidInput: `by` must be 'merges' or 'threshold', got 'time'; pass ...
     """
-    if value not in choices:
+    if not isinstance(value, Hashable) or value not in choices:  # an array compares to an array
         *others, last = map(repr, choices)
         known = f"{', '.join(others)} or {last}" if others else last
-        raise InvalidInput(f"`{name}` must be {known}, got {value!r}", argument=name)
+        raise InvalidInput(
+            f"`{name}` must be {known}, got {value!r}",
+            argument=name,
+            remedy=SetOption(name, choices[0]),
+        )

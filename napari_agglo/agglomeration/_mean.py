@@ -79,7 +79,7 @@ def _scatter(keys: Any, edges: Any, shift: Any, starts: Any, out_keys: Any, out_
 
 
 class MeanQueue(NamedTuple):
-    """What waits to be merged, in the order in which the kernel takes the arrays."""
+    """Edges that wait to be merged, in the order in which the kernel takes the arrays."""
 
     sums: NDArray[np.int64]  # (edges, 2): of the cue, and of the pixels in that sum
     priority: NDArray[np.float64]  # of each edge; inf if it is gone or must not be merged

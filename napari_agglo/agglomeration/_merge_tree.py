@@ -311,7 +311,7 @@ class MergeTree:
 
     @cached_property
     def heritage(self) -> Heritage:
-        """Which name each merge keeps."""
+        """Name that each merge keeps."""
         if self.sizes is None:
             sizes = np.zeros(self.n_superpixels + 1, np.int64)
             count_labels(np.ascontiguousarray(self.superpixels.image).reshape(-1), sizes)

@@ -299,7 +299,9 @@ def policy_names(given: Sequence[str]) -> dict[str, str]:
     names = [one if stems.count(stem) > 1 else stem for one, stem in zip(given, stems, strict=True)]
     for name in names:
         if names.count(name) > 1:
-            raise InvalidInput(f"--policy {name} is given twice; give each once")
+            raise InvalidInput(
+                f"--policy {name} is given twice", argument="policy", remedy="give each once"
+            )
     return dict(zip(names, given, strict=True))
 
 
@@ -329,6 +331,8 @@ def cue_ranges(
     for named, _ in pairs:
         if named is not None and named not in cues:
             raise InvalidInput(
-                f"--range names {named!r}, but the cues are {', '.join(cues)}", argument="ranges"
+                f"--range names {named!r}, but the cues are {', '.join(cues)}",
+                argument="ranges",
+                remedy="name one of these, or none for all",
             )
     return ranges or None

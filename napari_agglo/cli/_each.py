@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from napari_agglo.cli._files import check_folder_output
+from napari_agglo.cli._files import check_folder_output, refusal
 from napari_agglo.cli._messages import SomeFailed
 from napari_agglo.cli._terminal import Console
 from napari_agglo.errors import InvalidInput
@@ -46,7 +46,11 @@ def partners(console: Console, inputs: Mapping[str, str]) -> dict[str, dict[str,
         if everything - listing.keys()
     ]
     if lacking:
-        raise InvalidInput(f"with --each the names must agree: {'; '.join(lacking)}")
+        raise InvalidInput(
+            f"with --each the names must agree: {'; '.join(lacking)}",
+            argument="each",
+            remedy="name the files alike, or choose some by a pattern",
+        )
     return {
         image: {name: listing[image] for name, listing in listings.items()}
         for image in sorted(everything)
@@ -80,19 +84,16 @@ def check_each(
         check_folder_output(option, folder)
         for name, text in inputs.items():
             if Path(text).resolve() == Path(folder).resolve():
-                raise InvalidInput(
-                    f"{option} {folder} is the folder that {console.option(name)} is read from; "
-                    "choose another"
+                raise refusal(
+                    option, folder, f"{console.option(name)} is read from there", "choose another"
                 )
         for name in images:
             path = (Path(folder) / f"{name}{suffix}").resolve()
             if path in sources:
-                raise InvalidInput(
-                    f"{option} {folder} would replace {sources[path]}, which is read; "
-                    "choose another folder"
-                )
+                problem = f"it would replace {sources[path]}, which is read"
+                raise refusal(option, folder, problem, "choose another folder")
             if path in taken:
-                raise InvalidInput(f"{option} {folder} is also {taken[path]}; choose another")
+                raise refusal(option, folder, f"it is also {taken[path]}", "choose another")
             taken[path] = option
 
 
@@ -143,19 +144,18 @@ def _images(option: str, text: str) -> dict[str, str]:
     elif "*" in text:
         named = _matching(option, text)
     else:
-        raise InvalidInput(
-            f"{option} {text}: with --each this must be a folder of images, or a pattern such as "
-            '"maps/*.tif" in quotes'
-        )
+        problem = "with --each this must be a folder of images, or a pattern"
+        raise refusal(option, text, problem, 'give one such as "maps/*.tif" in quotes')
     if not named:
-        raise InvalidInput(f"{option} {text}: no image there ({', '.join(SUFFIXES)})")
+        problem = f"no image there ({', '.join(SUFFIXES)})"
+        raise refusal(option, text, problem, "name a folder with some")
     images: dict[str, str] = {}
     for name, path in sorted(named):
         if name in images:
-            raise InvalidInput(
-                f"{option} {text}: {images[name]} and {path} have one name; name one kind by a "
-                f'pattern, e.g. "{Path(path).with_stem("*")}"'
-            )
+            raise refusal(
+                option, text, f"{images[name]} and {path} have one name",
+                f'name one kind by a pattern, e.g. "{Path(path).with_stem("*")}"',
+            )  # fmt: skip
         images[name] = path
     return images
 
@@ -167,7 +167,7 @@ def _stem(path: Path) -> str:
 def _matching(option: str, text: str) -> list[tuple[str, str]]:
     """Return (text in place of the star, PATH:KEY) of the files that match a pattern."""
     if text.count("*") != 1:
-        raise InvalidInput(f"{option} {text}: a pattern must have one *, for the image's name")
+        raise refusal(option, text, "a pattern must have one *", "put it for the image's name")
     keyed = re.fullmatch(r"(.*\*[^:]*)(:.*)?", text, re.DOTALL)
     pattern, key = (keyed[1], keyed[2] or "") if keyed else (text, "")
     before, after = map(re.escape, Path(pattern).as_posix().split("*"))

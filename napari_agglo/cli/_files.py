@@ -69,6 +69,7 @@ def load_golds(volumes: Mapping[str, Any], like: Any, like_name: str) -> list[ND
                 raise InvalidInput(
                     f"`{name}` is 0 everywhere, which is not annotated: nothing to compare",
                     argument=name,
+                    remedy="check that this is the right file",
                 )
     return golds
 
@@ -145,12 +146,9 @@ def check_label_output(text: str) -> None:
     path, key = place(text)
     hdf5 = path.suffix.lower() in (".h5", ".hdf5")
     if not path.name.lower().endswith(_LABEL_SUFFIXES) or (key is not None and not hdf5):
-        raise InvalidInput(
-            f"-o {text}: the name must end in one of {', '.join(_LABEL_SUFFIXES)}, "
-            "which says the format"
-        )
+        raise _wrong_suffix("-o", text, _LABEL_SUFFIXES)
     if key == "":
-        raise InvalidInput(f"-o {text}: there is no KEY after the colon; give one or drop it")
+        raise refusal("-o", text, "there is no KEY after the colon", "give one or drop it")
     zarr = path.suffix.lower() == ".zarr" and any((path / mark).is_file() for mark in _ZARR_MARKS)
     if not zarr:
         _refuse_folder("-o", text, path)
@@ -158,14 +156,15 @@ def check_label_output(text: str) -> None:
         import h5py
 
         if not h5py.is_hdf5(path):
-            raise InvalidInput(f"-o {text}: {path.name} is there and is no HDF5 file")
+            problem = f"{path.name} is there and is no HDF5 file"
+            raise refusal("-o", text, problem, "choose another name")
     _check_parent("-o", text, path)
 
 
 def check_axes(text: str, ndim: int) -> None:
     """Refuse PNG for an image that is not 2-D."""
     if ndim != 2 and place(text)[0].suffix.lower() == ".png":
-        raise InvalidInput(f"-o {text}: PNG holds a 2-D image, not one of {ndim} axes; write .tif")
+        raise refusal("-o", text, f"PNG holds a 2-D image, not one of {ndim} axes", "write .tif")
 
 
 def check_table_output(option: str, text: str) -> None:
@@ -178,10 +177,7 @@ def check_table_output(option: str, text: str) -> None:
 def check_plot_output(option: str, text: str) -> None:
     """Refuse a place that a plot cannot be written to, and a format that there is none of."""
     if Path(text).suffix.lower() not in _PLOT_SUFFIXES:
-        raise InvalidInput(
-            f"{option} {text}: the name must end in one of {', '.join(_PLOT_SUFFIXES)}, which says "
-            "the format"
-        )
+        raise _wrong_suffix(option, text, _PLOT_SUFFIXES)
     check_table_output(option, text)
 
 
@@ -189,26 +185,38 @@ def check_folder_output(option: str, text: str) -> None:
     """Refuse what cannot be a folder to write to; it may exist, or be made in one that does."""
     path = Path(text).resolve()
     if path.suffix.lower() in (*_LABEL_SUFFIXES, ".csv"):
-        raise InvalidInput(
-            f"{option} {text}: this names a folder, but looks like a file; drop the {path.suffix}"
-        )
-    if path.exists() and not path.is_dir():
-        raise InvalidInput(f"{option} {text}: this is a file; name a folder")
+        problem = "this names a folder, but looks like a file"
+        raise refusal(option, text, problem, f"drop the {path.suffix}")
+    _refuse_file(option, text, path)
     _check_parent(option, text, path / "any" if path.is_dir() else path)
+
+
+def refusal(option: str, text: str, problem: str, remedy: str) -> InvalidInput:
+    """Return the error that refuses what an option says."""
+    return InvalidInput(f"{option} {text}: {problem}", argument=option, remedy=remedy)
+
+
+def _wrong_suffix(option: str, text: str, suffixes: Sequence[str]) -> InvalidInput:
+    problem = f"the name must end in one of {', '.join(suffixes)}, which says the format"
+    return refusal(option, text, problem, f"add {suffixes[0]}")
 
 
 def _refuse_folder(option: str, text: str, path: Path) -> None:
     if path.is_dir():
-        raise InvalidInput(f"{option} {text}: there is a folder of this name; choose another")
+        raise refusal(option, text, "there is a folder of this name", "choose another")
+
+
+def _refuse_file(option: str, text: str, path: Path) -> None:
+    if path.exists() and not path.is_dir():
+        raise refusal(option, text, "this is a file", "name a folder")
 
 
 def _check_parent(option: str, text: str, path: Path) -> None:
     if not path.parent.is_dir():
-        raise InvalidInput(f"{option} {text}: there is no folder {path.parent}; make it first")
+        raise refusal(option, text, f"there is no folder {path.parent}", "make it first")
     if not os.access(path.parent, os.W_OK | os.X_OK):
-        raise InvalidInput(
-            f"{option} {text}: {path.parent} may not be written to; choose another folder"
-        )
+        problem = f"{path.parent} may not be written to"
+        raise refusal(option, text, problem, "choose another folder")
 
 
 def refuse_clash(
@@ -231,16 +239,13 @@ def refuse_clash(
             continue
         path, key = place(text)
         if path in taken:
-            raise InvalidInput(
-                f"{option} {text} is also {taken[path]}; give each a file of its own"
-            )
+            problem = f"this is also {taken[path]}"
+            raise refusal(option, text, problem, "give each a file of its own")
         taken[path] = option
         for name, file in inputs.items():
             if _would_replace(path, key, file):
-                raise InvalidInput(
-                    f"{option} {text} would replace {console.option(name)} {file}, which is read; "
-                    "choose another name"
-                )
+                problem = f"this would replace {console.option(name)} {file}, which is read"
+                raise refusal(option, text, problem, "choose another name")
 
 
 def _would_replace(path: Path, key: str | None, file: str) -> bool:
@@ -268,8 +273,7 @@ def output_folder(path: str | Path) -> Iterator[Path]:
     from napari_agglo.volumes._atomic import filling
 
     final = Path(path)
-    if final.exists() and not final.is_dir():
-        raise InvalidInput(f"-o {final}: this is a file; name a folder")
+    _refuse_file("-o", str(path), final)
     _check_parent("-o", str(path), final.resolve())
     with filling(final) as temporary:
         yield temporary

@@ -110,6 +110,8 @@ def option_of(argument: str, options: Names) -> str:
 def _render_remedy(remedy: Remedy, options: Names, file: str) -> str:
     match remedy:
         case SetOption(option, value, key, when):
+            if not options[option].startswith("-"):  # a word in its place, such as KIND
+                return f"give {value or 'FILE'} for {options[option]} {when}".rstrip()
             return f"add {_typed(options[option], value, key)} {when}".rstrip()
         case PickIndex(axes):
             keyed = ":" in file and not os.path.exists(file)

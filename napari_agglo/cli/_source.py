@@ -20,7 +20,7 @@ from napari_agglo.cli._arguments import (
 )
 from napari_agglo.cli._files import load_golds, open_inputs
 from napari_agglo.cli._terminal import Console
-from napari_agglo.errors import InvalidInput, SetOption
+from napari_agglo.errors import InvalidInput, SetOption, check_whole
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -147,6 +147,7 @@ class FileSource:
                     f"`superpixels` holds {labels.dtype} and `cues[{name!r}]` {cue.dtype}: "
                     "--superpixels, which are integers, and --cues seem to be swapped",
                     argument="superpixels",
+                    remedy="exchange them",
                 )
 
 
@@ -279,7 +280,9 @@ def _check_session(arguments: argparse.Namespace) -> None:
             remedy="for images give --superpixels and --cues",
         )
     if each:
-        raise InvalidInput("--each is for folders of images; give sessions one by one")
+        raise InvalidInput(
+            "--each is for folders of images", argument="each", remedy="give sessions one by one"
+        )
     for name in _NOT_OF_SESSIONS:
         if getattr(arguments, name, None) != arguments.parser.get_default(name):
             raise InvalidInput(
@@ -326,10 +329,7 @@ def check_policies(arguments: argparse.Namespace, files: Mapping[str, str]) -> d
             )
         read_policy(policy, cues)
     cue_ranges(arguments.range, cues)
-    if not 0 <= arguments.seed < 2**32:
-        raise InvalidInput(
-            f"--seed must be from 0 to {2**32 - 1}, not {arguments.seed}", argument="seed"
-        )
+    check_whole("seed", arguments.seed, 0, 2**32 - 1)
     return policies
 
 

@@ -353,7 +353,9 @@ def table_disagreements(a: ArrayLike, b: ArrayLike, graph: RegionGraph) -> Disag
     if max(pairs.n_first, pairs.n_second) > len(graph.ids):
         raise InvalidInput(
             f"`a` and `b` must have names of superpixels, 0 to {graph.n_regions}, got "
-            f"{max(pairs.n_first, pairs.n_second) - 1}; take tables of this graph."
+            f"{max(pairs.n_first, pairs.n_second) - 1}",
+            argument="a" if pairs.n_first > len(graph.ids) else "b",
+            remedy="take tables of this graph",
         )
 
     def places(rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -68,7 +68,9 @@ def overlaps(first: ArrayLike, second: ArrayLike, sizes: ArrayLike) -> Overlaps:
     if not a.shape == b.shape == n.shape:
         raise InvalidInput(
             "`first`, `second` and `sizes` must have a value for each of the same pieces, got "
-            f"{len(a)}, {len(b)} and {len(n)}; take all from one graph."
+            f"{len(a)}, {len(b)} and {len(n)}",
+            argument="sizes" if a.shape == b.shape else "second",
+            remedy="take all from one graph",
         )
     n_first, n_second = (int(names.max(initial=0)) + 1 for names in (a, b))
     begin = np.zeros(max(n_first, n_second) + 1, np.int32)  # half the bytes of int64, in the cache
@@ -85,7 +87,9 @@ def checked(values: ArrayLike, name: str, names: bool = True) -> NDArray[Any]:
     if array.ndim != 1 or (array.dtype.kind not in "iu" and array.size):
         raise InvalidInput(
             f"`{name}` must be a table of whole numbers, one for each piece, got {array.dtype} of "
-            f"shape {array.shape}; MergeTree.lut gives such a table."
+            f"shape {array.shape}",
+            argument=name,
+            remedy="take one such as MergeTree.lut gives",
         )
     if not array.size:
         array = np.zeros(0, np.int64)
@@ -93,7 +97,9 @@ def checked(values: ArrayLike, name: str, names: bool = True) -> NDArray[Any]:
     if low < 0 or (names and high > min(max(8 * array.size, _SMALL), 2**31 - 2)):
         raise InvalidInput(
             f"`{name}` must have names from 0 to about the number of pieces ({array.size}), got "
-            f"{low if low < 0 else high}; take dense names, as MergeTree.lut has, not ids."
+            f"{low if low < 0 else high}",
+            argument=name,
+            remedy="take dense names, as MergeTree.lut has, not ids",
         )
     return np.ascontiguousarray(array, np.int32 if names else np.int64)
 

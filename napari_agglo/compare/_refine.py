@@ -43,8 +43,9 @@ def refined(tree: MergeTree, superpixels: DenseLabels) -> MergeTree:
     owner[superpixels.image] = coarse.image
     if not np.array_equal(owner[superpixels.image], coarse.image):
         raise InvalidInput(
-            "`superpixels` must be those of the tree, or parts of them, got some that lie in two; "
-            "agglomerate a graph of these superpixels instead."
+            "`superpixels` must be those of the tree, or parts of them, got some that lie in two",
+            argument="superpixels",
+            remedy="agglomerate a graph of these superpixels instead",
         )
     if np.array_equal(owner, np.arange(len(coarse.ids))):
         return tree

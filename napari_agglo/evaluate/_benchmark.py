@@ -68,7 +68,9 @@ def human_agreement(
 
     if not isinstance(golds, (list, tuple)) or len(golds) < 2:
         raise InvalidInput(
-            "`golds` must be a list of two or more gold standards of one image", argument="golds"
+            "`golds` must be a list of two or more gold standards of one image",
+            argument="golds",
+            remedy="compare the annotation of one person with that of another",
         )
     dense = [dense_gold(one, f"golds[{number}]") for number, one in enumerate(golds)]
     pairs = [(a, b) for a in range(len(dense)) for b in range(len(dense)) if a != b]
@@ -153,7 +155,9 @@ def over_set(
     check_curves(curves, quantity)
     if best is not None and set(best) != set(curves):
         raise InvalidInput(
-            "`best` must have a value for each of `curves`, by the same names", argument="best"
+            "`best` must have a value for each of `curves`, by the same names",
+            argument="best",
+            remedy="leave it out, or compute it for the same images",
         )
     sign = 1.0 if quantity in _LOWER else -1.0
     grid = all_thresholds(curves)
@@ -292,6 +296,7 @@ def cross_validate(
             f"`volumes` must hold two or more, to learn from one and test on another, got "
             f"{len(named)}",
             argument="volumes",
+            remedy="cut a volume in two, or add one",
         )
     chosen = _chosen({"agglo": {}, "flat": {}, "mean": None} if policies is None else policies)
     n, learning = len(named), sum(isinstance(one, dict) for one in chosen.values())

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from napari_agglo._progress import ProgressCallback, part_of, report
 from napari_agglo.agglomeration import MergeTree
-from napari_agglo.errors import InvalidInput, is_number
+from napari_agglo.errors import InvalidInput, SetOption, is_number
 from napari_agglo.evaluate._bipartite import match_most, near_pairs
 from napari_agglo.evaluate._metrics import as_dense, dense_golds
 from napari_agglo.volumes import check_spacing
@@ -331,6 +331,8 @@ def _ascending(thresholds: Iterable[float]) -> list[float]:
     ascending = sorted({float(one) for one in thresholds})
     if not ascending or any(math.isnan(one) for one in ascending):
         raise InvalidInput(
-            "`thresholds` must be one number or more, got none, or NaN", argument="thresholds"
+            "`thresholds` must be one number or more, got none, or NaN",
+            argument="thresholds",
+            remedy=SetOption("thresholds", [0.5]),
         )
     return ascending

@@ -70,7 +70,7 @@ feature_blocks: Registry[FeatureBlock] = Registry("napari_agglo.features", "feat
 
 @dataclass(frozen=True)
 class FeatureMap:
-    """What is read off two regions and their boundary, for each cue and for their shape.
+    """Features of two regions and their boundary, for each cue and for their shape.
 
     The vector is ``node_min | node_max | edge | pair``. `node_min` is the smaller of the two
     regions (of equal ones, the one of the smaller id), so that it does not matter which is called

@@ -310,7 +310,8 @@ def kept_cues(graph: RegionGraph) -> NDArray[np.uint8]:
     """Return the cues of a graph, shape (number of cues, *image), or refuse one without them."""
     if graph.cues is None:
         raise InvalidInput(
-            "This graph has not kept its cues, without which a superpixel cannot be divided",
+            "`graph` has not kept its cues, without which a superpixel cannot be divided",
+            argument="graph",
             remedy="build it again with region_graph(superpixels, cues, keep_cues=True)",
         )
     return graph.cues.reshape(-1, *graph.superpixels.image.shape)
@@ -322,6 +323,7 @@ def superpixel_box(graph: RegionGraph, superpixel: int) -> tuple[slice, ...]:
         raise InvalidInput(
             f"`superpixel` must be a dense id, 1 to {graph.n_regions}, got {superpixel!r}",
             argument="superpixel",
+            remedy="look it up in graph.ids",
         )
     return box_slices(graph.boxes[superpixel])
 
@@ -337,12 +339,14 @@ def _largest_first(
             "`pieces` must be whole numbers in the bounding box of the superpixel, shape "
             f"{inside.shape}, got {array.dtype} of shape {array.shape}",
             argument="pieces",
+            remedy="take the box from graph.boxes",
         )
     if not np.array_equal(array != 0, inside):
         raise InvalidInput(
-            "`pieces` must label every pixel of the superpixel and be 0 elsewhere in its box",
+            "`pieces` must label every pixel of the superpixel and be 0 elsewhere in its box, but "
+            f"{int(((array != 0) != inside).sum())} pixels are not so",
             argument="pieces",
-            remedy=f"{int(((array != 0) != inside).sum())} pixels are not so",
+            remedy="set them to 0, or to the label of a piece",
         )
     labels, counts = np.unique(array[inside], return_counts=True)
     if len(labels) < 2:
@@ -350,6 +354,7 @@ def _largest_first(
             f"`pieces` must hold two labels or more, got only {labels.tolist()}: nothing "
             "would be divided",
             argument="pieces",
+            remedy="label the parts by different numbers",
         )
     # A stable sort: the first of the largest, then the others in their order.
     order = np.argsort(np.arange(len(labels)) != int(np.argmax(counts)), kind="stable")
@@ -365,7 +370,9 @@ def _new_ids(labels: DenseLabels, n_new: int) -> tuple[NDArray[np.uint64], np.dt
     if highest + n_new >= 2**64:
         raise InvalidInput(
             f"There is no id left for {n_new} new superpixels: the highest is {highest}, and "
-            "ids end at 2**64 - 1. Renumber the superpixels and build the graph again",
+            "ids end at 2**64 - 1",
+            argument="graph",
+            remedy="renumber the superpixels and build the graph again",
         )
     ids = np.array([highest + 1 + k for k in range(n_new)], np.uint64)
     fits = highest + n_new <= int(np.iinfo(labels.dtype).max)

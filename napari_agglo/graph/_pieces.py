@@ -103,6 +103,8 @@ def _marks(
     if graph.sizes[superpixel] < 2:
         raise InvalidInput(
             f"{name.capitalize()} is a single pixel and cannot be divided",
+            argument="superpixel",
+            remedy="choose one of two pixels or more",
         )
     if len(seeds) < 2:
         raise InvalidInput(
@@ -123,20 +125,24 @@ def _marks(
             index = tuple(pixel)
             if len(index) != inside.ndim or not all(is_whole(i) for i in index):
                 raise InvalidInput(
-                    f"A seed must be {inside.ndim} whole numbers, the index of a pixel",
-                    remedy=f"got {pixel!r} in group {group}",
+                    f"A seed must be {inside.ndim} whole numbers, the index of a pixel, got "
+                    f"{pixel!r} in group {group}",
+                    argument="seeds",
+                    remedy="round the coordinates, in the order of the axes",
                 )
             at = tuple(int(i - s) for i, s in zip(index, start, strict=True))
             fits = all(0 <= i < n for i, n in zip(at, inside.shape, strict=True))
             if not fits or not inside[at]:
                 raise InvalidInput(
                     f"The seed {tuple(int(i) for i in index)} of group {group} is not in {name}",
+                    argument="seeds",
                     remedy="put it on a pixel of that superpixel",
                 )
             if marks[at] not in (0, group):
                 raise InvalidInput(
                     f"The seeds of groups {int(marks[at])} and {group} share the pixel "
                     f"{tuple(int(i) for i in index)}",
+                    argument="seeds",
                     remedy="move one of them",
                 )
             marks[at] = group

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 
 from napari_agglo._progress import ProgressCallback, TrainingProgress, check_progress
-from napari_agglo.errors import InvalidInput, SetOption, is_whole
+from napari_agglo.errors import InvalidInput, SetOption, check_choice, check_whole
 from napari_agglo.features import FeatureMap, feature_map
 from napari_agglo.graph import RegionGraph
 from napari_agglo.learning._fit import (
@@ -26,26 +26,6 @@ from napari_agglo.learning._training_volume import Lesson, lesson
 from napari_agglo.policy import LearnedPolicy, MeanPolicy, Policy, as_policy
 
 # The arguments of a training, checked: volumes with their gold standards, and further examples.
-
-
-def choose(name: str, given: str, known: Sequence[str]) -> None:
-    """Refuse a word that is not one of `known`."""
-    if not (isinstance(given, str) and given in known):
-        raise InvalidInput(
-            f"`{name}` must be one of {', '.join(known)}; got {given!r}",
-            argument=name,
-            remedy=SetOption(name, known[0]),
-        )
-
-
-def choose_count(name: str, given: object, most: int) -> None:
-    """Refuse what is not a whole number from 0 to `most`."""
-    if not (is_whole(given) and 0 <= given <= most):  # type: ignore[operator]
-        raise InvalidInput(
-            f"`{name}` must be a whole number from 0 to {most}, got {given!r}",
-            argument=name,
-            remedy=SetOption(name, min(5, most)),
-        )
 
 
 def extra_examples(given: tuple[Any, Any] | None, features: FeatureMap, first: int) -> Examples:
@@ -206,11 +186,11 @@ def train(
     >>> policy
     LearnedPolicy(agglo, forest of 100 trees, minimal features of boundary, cytoplasm, mitochondria)
     """
-    choose("strategy", strategy, STRATEGIES)
-    choose("start", start, _STARTS)
-    choose("classifier", classifier, _CLASSIFIERS)
-    choose_count("epochs", epochs, 1000)
-    choose_count("seed", seed, 2**32 - 1)
+    check_choice("strategy", strategy, STRATEGIES)
+    check_choice("start", start, _STARTS)
+    check_choice("classifier", classifier, _CLASSIFIERS)
+    check_whole("epochs", epochs, 0, 1000)
+    check_whole("seed", seed, 0, 2**32 - 1)
     check_progress(progress)
     lessons = lessons_of(graph, gold, mask)
     features = feature_map(lessons[0].graph, preset)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from napari_agglo._progress import ProgressCallback, report
 from napari_agglo.agglomeration import MergeTree
-from napari_agglo.errors import InvalidInput, check_choice, check_whole, is_number
+from napari_agglo.errors import InvalidInput, SetOption, check_choice, check_whole, is_number
 from napari_agglo.evaluate import merge_curve
 from napari_agglo.movie._draw import compose, draw_panel
 from napari_agglo.movie._panels import Scene, StillPanel, TreePanel, scene, split_panels
@@ -95,12 +95,22 @@ def _check(by: Any, frames: Any, start: Any, stop: Any) -> None:
     check_whole("frames", frames, 2)
     for name, value in (("start", start), ("stop", stop)):
         if value is not None and not (is_number(value) and np.isfinite(value)):
-            raise InvalidInput(f"`{name}` must be a number of {by}, got {value!r}", argument=name)
+            raise InvalidInput(
+                f"`{name}` must be a number of {by}, got {value!r}",
+                argument=name,
+                remedy="leave it out to show all",
+            )
         if value is not None and by == "merges" and value < 0:
-            raise InvalidInput(f"`{name}` must be 0 merges or more, got {value!r}", argument=name)
+            raise InvalidInput(
+                f"`{name}` must be 0 merges or more, got {value!r}",
+                argument=name,
+                remedy=SetOption(name, 0),
+            )
     if start is not None and stop is not None and start > stop:
         raise InvalidInput(
-            f"`start` must not exceed `stop`, got {start!r} and {stop!r}", argument="start"
+            f"`start` must not exceed `stop`, got {start!r} and {stop!r}",
+            argument="start",
+            remedy="exchange them",
         )
 
 

@@ -129,6 +129,7 @@ def scene(
         raise InvalidInput(
             f"`panels` must have superpixels of two axes or more, got {dense.ndim}",
             argument="panels",
+            remedy="reshape the images to one row",
         )
     leading = dense.shape[:-2]
     index = tuple(n // 2 for n in leading) if plane is None else check_plane(plane, dense.shape)
@@ -231,6 +232,7 @@ def split_panels(panels: Any) -> tuple[dict[str, MergeTree], dict[str, DenseLabe
             f"`panels` must map 1 to {MOST} names to merge trees, or to label images beside them, "
             f"got {len(panels) if isinstance(panels, Mapping) else type(panels).__name__}",
             argument="panels",
+            remedy="pass some of them, such as {'mean': tree}",
         )
     trees = {str(name): one for name, one in panels.items() if isinstance(one, MergeTree)}
     if not trees:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from napari_agglo._progress import ProgressCallback
-from napari_agglo.errors import InvalidInput, is_number
+from napari_agglo.errors import InvalidInput, SetOption, is_number
 from napari_agglo.movie._frames import movie
 from napari_agglo.volumes import replacing
 
@@ -63,7 +63,9 @@ def write_movie(
     target = check_movie_path(path)
     if not (is_number(fps) and 0 < fps <= 120):
         raise InvalidInput(
-            f"`fps` must be a number above 0 and up to 120, got {fps!r}", argument="fps"
+            f"`fps` must be a number above 0 and up to 120, got {fps!r}",
+            argument="fps",
+            remedy=SetOption("fps", 12),
         )
     film = movie(panels, progress=progress, **options)
     may_replace = None if target.suffix else _only_frames
@@ -85,6 +87,7 @@ def check_movie_path(path: str | PathLike[str]) -> Path:
         raise InvalidInput(
             f"`path` must end in .mp4 or .gif, or have no suffix for a folder of PNG, got {target}",
             argument="path",
+            remedy=SetOption("path", str(target.with_suffix(".mp4"))),
         )
     if not target.suffix and target.is_dir() and not _only_frames(target):
         raise InvalidInput(

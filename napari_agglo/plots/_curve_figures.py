@@ -47,7 +47,9 @@ def check_curves(
         need(curve, columns, f"curves[{name!r}]")
         if len(curve) == 0:
             raise InvalidInput(
-                f"`curves[{name!r}]` must have one row or more", argument=f"curves[{name!r}]"
+                f"`curves[{name!r}]` must have one row or more",
+                argument=f"curves[{name!r}]",
+                remedy="leave it out",
             )
 
 

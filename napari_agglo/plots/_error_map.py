@@ -118,6 +118,7 @@ def check_plane(plane: Sequence[int], shape: Sequence[int]) -> tuple[int, ...]:
             f"`plane` must have {len(leading)} indices, one for each axis but the last two"
             f"{f' ({ranges})' if ranges else ''}, got {index}",
             argument="plane",
+            remedy="leave it out for the middle",
         )
     return tuple(int(i) for i in index)
 

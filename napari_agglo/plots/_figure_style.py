@@ -128,6 +128,7 @@ def need(table: pd.DataFrame, columns: Iterable[str], name: str) -> None:
             f"`{name}` must be a table with the columns {', '.join(columns)}; it has no "
             f"{', '.join(lacking)} (it has {', '.join(map(str, table.columns)) or 'none'})",
             argument=name,
+            remedy="pass the table as it was computed",
         )
 
 

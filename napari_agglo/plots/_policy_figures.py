@@ -44,6 +44,7 @@ def plot_reliability(record: Mapping[str, Any], *, axes: Axes | None = None) -> 
             "`record['calibration']` must list [mean probability, share wrong, examples], got "
             f"an array of shape {bins.shape}",
             argument="record['calibration']",
+            remedy="pass the record of a policy as train wrote it",
         )
     if len(bins) == 0:
         return nothing(axes, "this policy has no record of its calibration")

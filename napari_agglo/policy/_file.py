@@ -94,29 +94,30 @@ def load_policy(path: str | PathLike[str]) -> LearnedPolicy:
             header = _header(_member(archive, "header", "|u1"))
             names = _ARRAYS[header["model"]]
             arrays = {name: _member(archive, name, dtype) for name, dtype in names.items()}
+        features = FeatureMap(header["preset"], tuple(header["cues"]), header["bins"])
+        _require(
+            list(features.names) == header["features"],
+            "its features are not those of this version",
+        )
+        model = _model(header["model"], arrays, features.width)
     except InvalidInput as error:
-        raise InvalidInput(f"{source} cannot be used as a policy: {error}") from error
+        raise InvalidInput(
+            f"{source} cannot be used as a policy: {error.problem}",
+            argument="path",
+            remedy=error.remedy or "train the policy again or take another copy",
+        ) from error
     except Exception as error:  # zip and npy readers raise a dozen kinds of error on damage
         raise InvalidInput(
             f"{source} is not a policy file, or is damaged ({type(error).__name__}: {error})",
             argument="path",
             remedy="train the policy again or take another copy",
         ) from error
-    try:
-        features = FeatureMap(header["preset"], tuple(header["cues"]), header["bins"])
-        _require(
-            list(features.names) == header["features"],
-            "its features are not those of this version; train it again",
-        )
-        model = _model(header["model"], arrays, features.width)
-    except InvalidInput as error:
-        raise InvalidInput(f"{source} cannot be used as a policy: {error}") from error
     return LearnedPolicy(features, model, header["record"])
 
 
-def _require(condition: bool, otherwise: str) -> None:
+def _require(condition: bool, otherwise: str, remedy: str | None = None) -> None:
     if not condition:
-        raise InvalidInput(otherwise)
+        raise InvalidInput(otherwise, argument="path", remedy=remedy)
 
 
 def _member(archive: zipfile.ZipFile, name: str, dtype: str) -> NDArray[Any]:
@@ -150,7 +151,7 @@ def _header(raw: NDArray[np.uint8]) -> dict[str, Any]:
     _require(isinstance(header, dict) and header.get("format") == _FORMAT, "it is something else")
     _require(
         header.get("schema") == SCHEMA,
-        f"its schema is {header.get('schema')}, and this version reads {SCHEMA}; "
+        f"its schema is {header.get('schema')}, and this version reads {SCHEMA}",
         "update napari-agglo or train the policy again",
     )
     cues, bins = header.get("cues"), header.get("bins")

@@ -125,7 +125,7 @@ def flatten_trees(trees: list[Any], positive: int = 1) -> Forest:
 
 @inlined
 def _step(rows: Any, row: Any, node: Any, nodes: Any, thresholds: Any) -> Any:
-    """Where a walk goes from `node`. Unsigned indices spare a test for negative ones."""
+    """Return the node after `node`. Unsigned indices spare a test for negative ones."""
     feature = nodes[node, np.uint64(0)]
     if rows[row, feature] <= thresholds[node, np.uint64(1)]:
         return nodes[node, np.uint64(2)]

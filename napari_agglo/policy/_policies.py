@@ -199,7 +199,11 @@ class MeanPolicy:
     def from_json(cls, words: dict[str, Any]) -> MeanPolicy:
         """Return the policy that `to_json` described."""
         if not isinstance(words.get("cue"), str):
-            raise InvalidInput(f"The policy 'mean' needs the name of a cue, got {words!r}.")
+            raise InvalidInput(
+                f"The policy 'mean' needs the name of a cue, got {words!r}",
+                argument="words",
+                remedy="name one, such as {'cue': 'boundary'}",
+            )
         return cls(words["cue"])
 
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from napari_agglo.errors import InvalidInput, SetOption
+from napari_agglo.errors import check_choice, check_whole
 
 
 @dataclass(frozen=True)
@@ -68,21 +67,9 @@ def sample(kind: str = "neuropil3d", *, seed: int = 0) -> Sample:
     >>> bool((sample("cells2d", seed=1).gold == cells.gold).all())
     False
     """
-    if kind not in _KINDS:
-        known = ", ".join(repr(name) for name in SAMPLES)
-        raise InvalidInput(f"`kind` must be one of {known}, not {kind!r}", argument="kind")
-    try:
-        number = operator.index(seed)
-    except TypeError:
-        number = -1
-    if number < 0:
-        raise InvalidInput(
-            f"`seed` must be a whole number of at least 0, not {seed!r}",
-            argument="seed",
-            remedy=SetOption("seed", 0),
-        )
+    check_choice("kind", kind, SAMPLES)
     shape, make = _KINDS[kind]
-    return make(kind, shape, number)
+    return make(kind, shape, check_whole("seed", seed, 0))
 
 
 def neuropil_sample(name: str, shape: tuple[int, ...], seed: int) -> Sample:

@@ -11,7 +11,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from napari_agglo._progress import ProgressCallback, report
-from napari_agglo.errors import InvalidInput, SetOption, is_number
+from napari_agglo.errors import InvalidInput, SetOption, check_choice, is_number
 from napari_agglo.superpixels._oversegment import slabs
 from napari_agglo.superpixels._ridges import Filter, robust_top
 from napari_agglo.superpixels._watershed import Array, Tick
@@ -53,6 +53,7 @@ class Picture:
             raise InvalidInput(
                 f"`image` (shape {shape}) must have at least two voxels along some axis",
                 argument="image",
+                remedy="take a larger crop",
             )
         return picture
 
@@ -199,9 +200,7 @@ def boundary_cue(
     >>> boundary_cue(image).argmax(axis=1).tolist()
     [4, 4, 4, 4, 4, 4, 4, 4, 4]
     """
-    if kind not in KINDS:
-        known = ", ".join(repr(one) for one in KINDS)
-        raise InvalidInput(f"`kind` must be one of {known}, not {kind!r}", argument="kind")
+    check_choice("kind", kind, KINDS)
     picture = Picture.of(unwrap(image, "image"), channel_axis)
     if kind == "colour" and picture.channel_axis is None:
         raise InvalidInput(

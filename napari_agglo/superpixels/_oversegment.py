@@ -336,7 +336,9 @@ def oversegment(
     shape = tuple(int(length) for length in data.shape)
     if not shape:
         raise InvalidInput(
-            "`boundary` must have at least one axis, not be a single number", argument="boundary"
+            "`boundary` must have at least one axis, not be a single number",
+            argument="boundary",
+            remedy="pass the whole map",
         )
     check_nan(nan)
     refuse_colours(data, "boundary")

@@ -139,8 +139,9 @@ def write_whole(path: Path, data: bytes, *, durable: bool = True) -> None:
 def replacing(target: Path, *, may_replace: Callable[[Path], bool] | None = None) -> Iterator[Path]:
     """Give a temporary path to write to, and put the result in place of `target`.
 
-    If anything fails, the temporary is removed and `target` is as it was. `OSError` (disk full, no
-    permission) comes out as `InvalidInput`.
+    If anything fails, the temporary is removed and `target` is as it was, but for the last step,
+    that the new name is on the disk itself. `OSError` (disk full, no permission) comes out as
+    `InvalidInput`.
 
     Parameters
     ----------
@@ -164,10 +165,12 @@ def replacing(target: Path, *, may_replace: Callable[[Path], bool] | None = None
     place = Path(os.path.realpath(target)) if target.is_symlink() else target
     _refuse_occupied(place, target, may_replace)
     temporary = place.with_name(f".{place.name}.{token()}.partial")
+    is_in_place = False
     try:
         yield temporary
         _sync_all(temporary)
         _put_in_place(temporary, place)
+        is_in_place = True
         sync_folder(place.parent)
     except InvalidInput as error:
         if temporary.name not in str(error):
@@ -180,6 +183,12 @@ def replacing(target: Path, *, may_replace: Callable[[Path], bool] | None = None
         ) from error
     except OSError as error:
         reason = _renamed(error.strerror or str(error), temporary, target)
+        if is_in_place:  # renamed, but the folder could not be synchronised
+            raise InvalidInput(
+                f"{target} is written, but may be lost if the power fails ({reason})",
+                argument="path",
+                remedy="check the disk, and write it again",
+            ) from error
         is_full = error.errno in (errno.ENOSPC, getattr(errno, "EDQUOT", None))
         advice = "free some space" if is_full else "check the permissions"
         raise InvalidInput(

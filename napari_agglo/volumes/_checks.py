@@ -248,7 +248,9 @@ def check_labels(
         )
     if len(data.shape) == 0:
         raise InvalidInput(
-            f"`{name}` must have at least one axis, not be a single number", argument=name
+            f"`{name}` must have at least one axis, not be a single number",
+            argument=name,
+            remedy="pass the whole label image",
         )
     if is_lazy(data):
         require_memory(data, name, extra_per_voxel=4)  # the dense ids come on top

@@ -20,7 +20,7 @@ _CHUNK = 1 << 24
 
 @dataclass(frozen=True, eq=False)
 class Contingency:
-    """How many voxels each segment shares with each gold segment.
+    """Numbers of voxels that each segment shares with each gold segment.
 
     Only pairs that overlap are listed, in ascending order of (row, column). Rows and columns are
     dense ids; `row_ids` and `column_ids` translate them to the user's.

@@ -15,7 +15,7 @@ import numpy as np
 
 from napari_agglo._numba import kernel
 from napari_agglo._progress import ProgressCallback, report
-from napari_agglo.errors import ConvertTo, InvalidInput, Remedy, SetOption
+from napari_agglo.errors import ConvertTo, InvalidInput, Remedy, SetOption, check_choice
 from napari_agglo.volumes._checks import check_same_shape, check_same_spacing
 from napari_agglo.volumes._volume import slabs, unwrap
 
@@ -28,7 +28,7 @@ _BLOCK = 8192
 
 @dataclass
 class Findings:
-    """What was wrong: counts, first positions (-1: none), and the extremes of what lay outside."""
+    """Faults of a map: counts, first positions (-1: none), and the extremes of values outside."""
 
     not_finite: int = 0
     first_not_finite: int = -1
@@ -194,7 +194,7 @@ Range = tuple[float, float]
 
 @dataclass(frozen=True)
 class ValueGate:
-    """What a map is called, the option that declares its range, and the range that it has.
+    """Name and range of a map, and the option that declares the range.
 
     Attributes
     ----------
@@ -233,7 +233,11 @@ class ValueGate:
                 remedy=ConvertTo("float32", when="if this is what you mean"),
             )
         if dtype.kind not in "iuf":
-            raise InvalidInput(f"`{name}` must hold real numbers, not {dtype}", argument=name)
+            raise InvalidInput(
+                f"`{name}` must hold real numbers, not {dtype}",
+                argument=name,
+                remedy=ConvertTo("float32"),
+            )
         if declared is not None:
             return cls(name, option, check_range(declared, option), True)
         if dtype.kind == "f":
@@ -340,8 +344,7 @@ def check_range(pair: Any, option: str) -> Range:
 
 def check_nan(nan: object) -> None:
     """Refuse anything but the two ways to treat values that are not finite."""
-    if nan not in ("refuse", "boundary"):
-        raise InvalidInput(f'`nan` must be "refuse" or "boundary", not {nan!r}', argument="nan")
+    check_choice("nan", nan, ("refuse", "boundary"))
 
 
 def _first(where: np.ndarray[Any, Any]) -> int:
@@ -417,7 +420,11 @@ def check_cues(
             "`cues` is empty", argument="cues", remedy="pass at least one, e.g. {'boundary': array}"
         )
     if not all(isinstance(name, str) and name for name in named):
-        raise InvalidInput(f"`cues` must have names for keys, not {list(named)}", argument="cues")
+        raise InvalidInput(
+            f"`cues` must have names for keys, not {list(named)}",
+            argument="cues",
+            remedy="name them, e.g. {'boundary': array}",
+        )
     by_name = _ranges_by_name(ranges, tuple(named))
     shape = tuple(int(n) for n in shape)
     arrays = {}
@@ -448,6 +455,8 @@ def _ranges_by_name(ranges: Any, names: tuple[str, ...]) -> dict[str, Range]:
     unknown = [name for name in ranges if name not in names]
     if unknown:
         raise InvalidInput(
-            f"`ranges` names {unknown}, but the cues are {list(names)}", argument="ranges"
+            f"`ranges` names {unknown}, but the cues are {list(names)}",
+            argument="ranges",
+            remedy=f"leave {', '.join(map(str, unknown))} out",
         )
     return {name: check_range(pair, f"ranges[{name!r}]") for name, pair in ranges.items()}

@@ -15,7 +15,7 @@ import numpy as np
 
 from napari_agglo.errors import InvalidInput
 from napari_agglo.volumes._on_disk import Index, OnDisk, reading
-from napari_agglo.volumes._open import arrange, split_picks
+from napari_agglo.volumes._open import arrange, choose_key, split_picks
 from napari_agglo.volumes._volume import Volume
 
 DEFAULT_KEY = "stack"
@@ -26,12 +26,15 @@ def open_hdf5(path: Path, key: str | None) -> Volume:
     """Open one dataset: `key`, or the only one there is, or ``stack``."""
     with reading(path, "HDF5"), h5py.File(path, "r") as file:
         inner, picks = (key, {}) if key and key in file else split_picks(key)
-        dataset_key = _dataset_key(file, inner, path)
+        # Only a key of the file itself: a link to another file is not followed.
+        dataset_key = choose_key(path, _keys(file), inner, "dataset", DEFAULT_KEY)
         dataset = file[dataset_key]
         shape, dtype, chunks = dataset.shape, dataset.dtype, dataset.chunks
         if shape is None or dtype.hasobject:
             raise InvalidInput(
-                f"{path}:{dataset_key} holds {dtype}, not an array of numbers", argument="source"
+                f"{path}:{dataset_key} holds {dtype}, not an array of numbers",
+                argument="source",
+                remedy="name another dataset",
             )
         axes, resolution = _axistags(dataset.attrs.get("axistags"))
         spacing = dataset.attrs.get("element_size_um", resolution)
@@ -58,28 +61,6 @@ def _keys(file: Any) -> list[str]:
 
     file.visititems(note)
     return keys
-
-
-def _dataset_key(file: Any, key: str | None, path: Path) -> str:
-    keys = _keys(file)
-    listed = ", ".join(keys) or "none"
-    if key is not None:
-        wanted = key.strip("/")
-        # only what the file itself holds: a link to another file is not followed
-        if wanted in keys:
-            return wanted
-        raise InvalidInput(
-            f"{path} has no dataset {key!r}", argument="source", remedy=f"it holds: {listed}"
-        )
-    if len(keys) == 1:
-        return keys[0]
-    if DEFAULT_KEY in keys:
-        return DEFAULT_KEY
-    raise InvalidInput(
-        f"{path} holds {len(keys)} datasets",
-        argument="source",
-        remedy=f"name one: {path}:KEY, of {listed}",
-    )
 
 
 def _axistags(written: Any) -> tuple[str, list[float] | None]:

@@ -17,7 +17,7 @@ from numpy.lib import format as npy_format
 
 from napari_agglo.errors import InvalidInput
 from napari_agglo.volumes._on_disk import Index, OnDisk, reading
-from napari_agglo.volumes._open import arrange, split_picks, usable_spacing
+from napari_agglo.volumes._open import arrange, choose_key, only_picks, split_picks, usable_spacing
 from napari_agglo.volumes._volume import Volume
 
 # Read .npy (memory-mapped) and .npz; nothing is ever unpickled.
@@ -28,13 +28,7 @@ SPACING_MEMBER = "spacing"
 
 def open_npy(path: Path, key: str | None) -> Volume:
     """Map an .npy file into memory, read-only."""
-    inner, picks = split_picks(key)
-    if inner is not None:
-        raise InvalidInput(
-            f"{path} holds one array, so it has no key {inner!r}",
-            argument="source",
-            remedy=f"drop the :{inner}",
-        )
+    picks = only_picks(path, key, "holds one array")
     with reading(path, "npy"), path.open("rb") as file:
         shape, _, dtype = _header(file, path)
         stored = path.stat().st_size - file.tell()
@@ -55,7 +49,8 @@ def open_npz(path: Path, key: str | None) -> Volume:
     with reading(path, "npz"), zipfile.ZipFile(path) as archive:
         members = [name.removesuffix(".npy") for name in archive.namelist()]
         inner, picks = (key, {}) if key in members else split_picks(key)
-        member = _member(members, inner, path)
+        arrays = [name for name in members if name != SPACING_MEMBER] or members
+        member = choose_key(path, members if inner else arrays, inner, "array", "")
         with archive.open(f"{member}.npy") as file:
             shape, _, dtype = _header(file, path)
             declared = math.prod(shape) * dtype.itemsize + file.tell()
@@ -94,24 +89,6 @@ def _header(file: Any, path: Path) -> tuple[tuple[int, ...], bool, np.dtype[Any]
     return shape, fortran, dtype
 
 
-def _member(members: list[str], key: str | None, path: Path) -> str:
-    arrays = [name for name in members if name != SPACING_MEMBER] or members
-    if key is not None and key in members:
-        return key
-    listed = ", ".join(members) or "none"
-    if key is not None:
-        raise InvalidInput(
-            f"{path} has no member {key!r}", argument="source", remedy=f"it holds: {listed}"
-        )
-    if len(arrays) == 1:
-        return arrays[0]
-    raise InvalidInput(
-        f"{path} holds {len(arrays)} arrays",
-        argument="source",
-        remedy=f"name one: {path}:KEY, of {listed}",
-    )
-
-
 def _spacing(archive: zipfile.ZipFile, members: list[str], ndim: int) -> tuple[float, ...] | None:
     if SPACING_MEMBER not in members:
         return None
@@ -138,24 +115,14 @@ def natural_key(name: str) -> list[tuple[int, int, str]]:
 
 def open_picture(path: Path, key: str | None) -> Volume:
     """Read one picture."""
-    inner, picks = split_picks(key)
-    if inner is not None:
-        raise InvalidInput(
-            f"{path} holds one image, so it has no key {inner!r}",
-            argument="source",
-            remedy=f"drop the :{inner}",
-        )
+    picks = only_picks(path, key, "holds one image")
     data, _ = arrange(*_read_plane(path), None, picks, str(path))
     return Volume(data, None, path.name)
 
 
 def open_stack(source: Path, key: str | None) -> Volume:
     """Open a folder of pictures, or those that match a pattern, as planes along axis 0."""
-    inner, picks = split_picks(key)
-    if inner is not None:
-        raise InvalidInput(
-            f"{source} is a stack of images, so it has no key {inner!r}", argument="source"
-        )
+    picks = only_picks(source, key, "is a stack of images")
     found = list(source.iterdir()) if source.is_dir() else [Path(p) for p in glob.glob(str(source))]
     files = [p for p in found if p.suffix.lower() in _PLANES and not p.name.startswith(".")]
     if not files:

@@ -64,6 +64,37 @@ def split_picks(key: str | None) -> tuple[str | None, dict[str, int]]:
     return ",".join(paths) or None, picks
 
 
+def only_picks(path: Path, key: str | None, content: str) -> dict[str, int]:
+    """Return the axes to pick from in a file of a single array, which has no other keys."""
+    inner, picks = split_picks(key)
+    if inner is not None:
+        raise InvalidInput(
+            f"{path} {content}, so it has no key {inner!r}",
+            argument="source",
+            remedy=f"drop the :{inner}",
+        )
+    return picks
+
+
+def choose_key(path: Path, keys: Sequence[str], key: str | None, noun: str, default: str) -> str:
+    """Return `key` if the file has it; without one, the only key there is, or the default."""
+    listed = ", ".join(keys) or "none"
+    if key is not None:
+        for wanted in (key, key.strip("/")):
+            if wanted in keys:
+                return wanted
+        raise InvalidInput(
+            f"{path} has no {noun} {key!r}", argument="source", remedy=f"it holds: {listed}"
+        )
+    if len(keys) == 1 or default in keys:
+        return keys[0] if len(keys) == 1 else default
+    raise InvalidInput(
+        f"{path} holds {len(keys)} {noun}s",
+        argument="source",
+        remedy=f"name one: {path}:KEY, of {listed}",
+    )
+
+
 def arrange(
     data: Any, axes: str, spacing: Sequence[Any] | None, picks: dict[str, int], name: str
 ) -> tuple[Any, tuple[float, ...] | None]:
@@ -169,10 +200,10 @@ def split_source(source: str | os.PathLike[str]) -> tuple[Path, str | None]:
             argument="source",
             remedy="copy it to this computer and open that",
         )
-    if not text:
-        raise InvalidInput("`source` must be a path, not an empty text", argument="source")
-    if "\0" in text:
-        raise InvalidInput(f"`source` must be a path, not {text!r}", argument="source")
+    if not text or "\0" in text:
+        raise InvalidInput(
+            f"`source` must be a path, not {text!r}", argument="source", remedy="name a file"
+        )
     if os.path.exists(text):
         return Path(text), None
     drive = 2 if re.match(r"[A-Za-z]:[\\/]", text) else 0

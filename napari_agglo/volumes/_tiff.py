@@ -16,19 +16,13 @@ import tifffile
 
 from napari_agglo.errors import InvalidInput
 from napari_agglo.volumes._on_disk import Index, OnDisk, reading
-from napari_agglo.volumes._open import arrange, split_picks, to_micrometres
+from napari_agglo.volumes._open import arrange, only_picks, to_micrometres
 from napari_agglo.volumes._volume import Volume
 
 
 def open_tiff(path: Path, key: str | None) -> Volume:
     """Open the first series of a TIFF file; of a pyramid, its full resolution."""
-    inner, picks = split_picks(key)
-    if inner is not None:
-        raise InvalidInput(
-            f"{path} holds one image, so it has no key {inner!r}",
-            argument="source",
-            remedy=f"drop the :{inner}",
-        )
+    picks = only_picks(path, key, "holds one image")
     data, axes, spacing, levels = open_series(path)
     data, kept = arrange(data, axes, spacing, picks, str(path))
     return Volume(data, kept, path.name + (" (level 0)" if levels > 1 else ""))
@@ -43,7 +37,9 @@ def open_series(path: Path) -> tuple[Any, str, list[float] | None, int]:
         series = tiff.series[0]
         shape, dtype, axes = tuple(series.shape), series.dtype, series.axes
         if dtype is None or 0 in shape:
-            raise InvalidInput(f"{path} holds no voxels", argument="source")
+            raise InvalidInput(
+                f"{path} holds no voxels", argument="source", remedy="write it again"
+            )
         page: Any = series.keyframe
         if page.compression not in tifffile.TIFF.DECOMPRESSORS:
             raise ValueError(f"{page.compression.name} requires the 'imagecodecs' package")

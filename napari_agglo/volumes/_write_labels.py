@@ -133,7 +133,9 @@ def _write_zarr(folder: Path, array: Any, spacing: Spacing, target: Path, key: s
     letters = ["x"] if array.ndim == 1 else list("uvwzyx"[-array.ndim :])
     if array.ndim > 6:
         raise InvalidInput(
-            f"{target}: OME-Zarr holds at most 6 axes here, not {array.ndim}", argument="path"
+            f"{target}: OME-Zarr holds at most 6 axes here, not {array.ndim}",
+            argument="path",
+            remedy="write .npy or .h5",
         )
     # Further axes have no type: a "time" or "channel" of length 1 would be dropped on reading.
     axes = [{"name": n, "type": "space"} if n in "zyx" else {"name": n} for n in letters]

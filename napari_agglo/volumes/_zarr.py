@@ -113,7 +113,9 @@ def _array_of(group: Any, location: Path) -> tuple[Path, str]:
         inner = str(image["datasets"][0]["path"])
         if ".." in inner.split("/"):
             raise InvalidInput(
-                f"{location} names a level outside itself: {inner!r}", argument="source"
+                f"{location} names a level outside itself: {inner!r}",
+                argument="source",
+                remedy="name the array inside it, PATH:KEY",
             )
         return location / inner, " (level 0)" if len(image["datasets"]) > 1 else ""
     arrays = [name for name, _ in group.arrays()]

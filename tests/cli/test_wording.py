@@ -117,8 +117,8 @@ WORDING = [
     ),
     (
         lambda: sample("cells2d", seed=-1),
-        "`seed` must be a whole number of at least 0, not -1; pass seed=0.",
-        "--seed must be a whole number of at least 0, not -1; add --seed 0.",
+        "`seed` must be a whole number of 0 or more, got -1; pass seed=0.",
+        "--seed must be a whole number of 0 or more, got -1; add --seed 0.",
     ),
 ]
 

@@ -167,7 +167,7 @@ REFUSED = [
     ("R18-zero", lambda: check_spacing((40, 0, 4), 3), "spacing", (Advice,)),
     ("R18-nan", lambda: check_spacing((40, np.nan, 4), 3), "spacing", (Advice,)),
     ("R18-inf", lambda: check_spacing((np.inf, 4), 2), "spacing", (Advice,)),
-    ("R20-number", labels(np.array(3)), "superpixels", ()),
+    ("R20-number", labels(np.array(3)), "superpixels", (Advice,)),
     (
         "R20-objects",
         labels(np.array([None, 1], object)),
@@ -205,7 +205,7 @@ REFUSED = [
         "cues['boundary']",
         (ConvertTo("float32", when="if this is what you mean"),),
     ),
-    ("R23-text", cues(np.array([["a", "b"]]), (1, 2)), "cues['boundary']", ()),
+    ("R23-text", cues(np.array([["a", "b"]]), (1, 2)), "cues['boundary']", (ConvertTo("float32"),)),
     ("R23-mask", lambda: check_mask(CUE, (3, 3)), "mask", (Advice,)),
     ("path", labels("cells.tif"), "superpixels", (Advice,)),
     ("layer", labels(type("Labels", (), {"data": SQUARE})()), "superpixels", (Advice,)),

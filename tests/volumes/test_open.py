@@ -407,7 +407,7 @@ def test_npz_members(tmp_path):
     np.testing.assert_array_equal(open_volume(f"{tmp_path / 'a.npz'}:gold").load(), STACK[0])
     with pytest.raises(InvalidInput, match=r"holds 2 arrays; name one: .*:KEY, of raw, gold"):
         open_volume(tmp_path / "a.npz")
-    with pytest.raises(InvalidInput, match="has no member 'no'; it holds: raw, gold"):
+    with pytest.raises(InvalidInput, match="has no array 'no'; it holds: raw, gold"):
         open_volume(f"{tmp_path / 'a.npz'}:no")
 
 

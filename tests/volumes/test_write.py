@@ -8,7 +8,6 @@ import os
 import subprocess
 import sys
 import tempfile
-from contextlib import suppress
 from pathlib import Path
 
 import h5py
@@ -393,11 +392,19 @@ def test_every_system_call_may_fail(tmp_path, suffix):
     """The file is the old or the new one, whole, whichever call of those that place it fails."""
     path = write_labels(tmp_path / f"a{suffix}", SQUARE)
     for k in itertools.count():
-        disk = Disk(k, errno.EIO)
-        with disk.in_use(), suppress(InvalidInput):
-            write_labels(path, SQUARE + np.uint32(1))
+        disk, error = Disk(k, errno.EIO), None
+        try:
+            with disk.in_use():
+                write_labels(path, SQUARE + np.uint32(1))
+        except InvalidInput as refusal:
+            error = refusal
         content = open_volume(path).load()
         assert (content == SQUARE).all() or (content == SQUARE + 1).all()
+        if error is not None:  # and the message tells which of the two it is
+            assert ("untouched" in error.problem) == (content == SQUARE).all()
+            assert ("is written" in error.problem) == (content == SQUARE + 1).all()
+            assert error.argument == "path"
+            assert error.remedy is not None
         if not disk.failed:
             break
         write_labels(path, SQUARE)

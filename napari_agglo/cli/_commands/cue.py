@@ -7,9 +7,14 @@ from pathlib import Path
 
 from napari_agglo.cli._arguments import add_json, add_spacing
 from napari_agglo.cli._each import HELP, Result, check_each, for_each, partners
-from napari_agglo.cli._files import check_table_output, open_image, refuse_clash, write_tiff
+from napari_agglo.cli._files import (
+    check_table_output,
+    open_image,
+    refusal,
+    refuse_clash,
+    write_tiff,
+)
 from napari_agglo.cli._terminal import Console
-from napari_agglo.errors import InvalidInput
 
 NAME = "cue"
 SUMMARY = "make a boundary map from an image alone"
@@ -52,7 +57,7 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
     files, output = {"image": arguments.image}, arguments.output
     if not arguments.each:
         if Path(output).suffix.lower() not in (".tif", ".tiff"):
-            raise InvalidInput(f"-o {output}: the name must end in .tif")
+            raise refusal("-o", output, "the name must end in .tif", "write a TIFF")
         check_table_output("-o", output)
         refuse_clash(console, {"-o": output}, files)
         console.result(*_make_cue(arguments, console, files["image"], Path(output)))

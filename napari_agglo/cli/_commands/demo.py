@@ -86,8 +86,9 @@ def open_window(sample: str) -> None:
     ended = subprocess.run([sys.executable, "-m", "napari_agglo.widgets", sample], check=False)
     if ended.returncode:
         raise InvalidInput(
-            f"The window could not be opened, or closed with an error (status {ended.returncode}); "
-            "add --headless to run without one."
+            f"The window could not be opened, or closed with an error (status {ended.returncode})",
+            argument="headless",
+            remedy="add --headless to run without one",
         )
 
 

@@ -12,7 +12,7 @@ from napari_agglo.cli._each import HELP, check_each, for_each, partners
 from napari_agglo.cli._files import check_table_output, open_inputs, refuse_clash
 from napari_agglo.cli._source import add_session_options, is_session, open_session
 from napari_agglo.cli._terminal import Console, table
-from napari_agglo.errors import InvalidInput
+from napari_agglo.errors import InvalidInput, check_whole
 
 if TYPE_CHECKING:
     from napari_agglo.evaluate import Breakdown
@@ -79,8 +79,7 @@ def hint(words: Sequence[str]) -> str:
 
 def run(arguments: argparse.Namespace, console: Console) -> None:
     """Print the errors."""
-    if arguments.min_overlap < 1:
-        raise InvalidInput(f"--min-overlap must be 1 or more, not {arguments.min_overlap}")
+    check_whole("min_overlap", arguments.min_overlap, 1)
     files = {"labels": arguments.labels} | gold_files(arguments.gold)
     output = arguments.breakdown
     if not arguments.each:

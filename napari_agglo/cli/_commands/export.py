@@ -107,7 +107,9 @@ def _parse(option: ExportOption, text: str) -> Any:
     if bool in choices:
         if text not in ("true", "false"):
             raise InvalidInput(
-                f"--option {option.name}={text}: a flag is 'true' or 'false'", argument=option.name
+                f"--option {option.name}={text}: not a flag",
+                argument=option.name,
+                remedy="give 'true' or 'false'",
             )
         return text == "true"
     for number in (int, float):
@@ -116,7 +118,9 @@ def _parse(option: ExportOption, text: str) -> Any:
                 return number(text)
             except ValueError:
                 raise InvalidInput(
-                    f"--option {option.name}={text}: not a number", argument=option.name
+                    f"--option {option.name}={text}: not a number",
+                    argument=option.name,
+                    remedy="give one such as 1",
                 ) from None
     if str in choices or Path in choices:
         return text

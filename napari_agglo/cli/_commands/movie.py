@@ -97,13 +97,21 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
 
     files = input_files(arguments)
     if arguments.before and "session" not in files:
-        raise InvalidInput("--before is of a session; give one, NAME.agglo, or drop it")
+        raise InvalidInput(
+            "--before is of a session",
+            argument="before",
+            remedy="give a session, NAME.agglo, or drop it",
+        )
     output = arguments.output
     check = check_table_output if check_movie_path(output).suffix else check_folder_output
     check("-o", output)
     policies = check_policies(arguments, files)
     if len(policies) > _MOST:
-        raise InvalidInput(f"--policy is given {len(policies)} times; a movie has up to {_MOST}")
+        raise InvalidInput(
+            f"--policy is given {len(policies)} times; a movie has up to {_MOST}",
+            argument="policy",
+            remedy="leave some out",
+        )
     policy_files = {f"policy {n}": f for n, f in policies.items() if f.endswith(".npz")}
     refuse_clash(console, {"-o": output}, files | policy_files)
     panels = _write(arguments, console, files, policies)

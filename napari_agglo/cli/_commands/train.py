@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import time
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from napari_agglo.cli._arguments import (
@@ -19,7 +20,7 @@ from napari_agglo.cli._each import partners
 from napari_agglo.cli._files import check_table_output, refuse_clash
 from napari_agglo.cli._source import FileSource
 from napari_agglo.cli._terminal import Console, count
-from napari_agglo.errors import InvalidInput
+from napari_agglo.errors import InvalidInput, SetOption, check_whole
 
 NAME = "train"
 SUMMARY = "learn a policy from gold standards"
@@ -116,12 +117,13 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
     volumes = _volume_files(arguments, console)
     cue_ranges(arguments.range, cue_names(volumes[0]))
     if not output.endswith(".npz"):
-        raise InvalidInput(f"-o {output} must end in .npz", argument="path")
-    for name, most in (("seed", 2**32 - 1), ("epochs", 1000)):
-        if not 0 <= getattr(arguments, name) <= most:
-            raise InvalidInput(
-                f"--{name} must be from 0 to {most}, not {getattr(arguments, name)}", argument=name
-            )
+        raise InvalidInput(
+            f"-o {output} must end in .npz",
+            argument="path",
+            remedy=SetOption("path", str(Path(output).with_suffix(".npz"))),
+        )
+    check_whole("seed", arguments.seed, 0, 2**32 - 1)
+    check_whole("epochs", arguments.epochs, 0, 1000)
     check_table_output("-o", output)
     for files in volumes:
         refuse_clash(console, {"-o": output}, files)

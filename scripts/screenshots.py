@@ -25,8 +25,8 @@ SAMPLE = "neuropil2d"
 
 def wait(project: Any, seconds: float = 0.4) -> None:
     """Handle events for a while, and until nothing runs."""
-    began = time.monotonic()
-    while time.monotonic() - began < seconds or project.jobs.running():
+    began, jobs, worker = time.monotonic(), project.jobs, project.worker
+    while time.monotonic() - began < seconds or jobs.running() or worker.pending:
         QApplication.processEvents()
         time.sleep(0.005)
 
@@ -78,6 +78,7 @@ def main(folder: Path) -> None:
         project.select(int(project.table()[image[190, 190]]))
         places = np.argwhere(project.table()[image] == project.active)
         scene.fly_to(places.mean(axis=0), (places.min(axis=0), places.max(axis=0) + 1))
+        wait(project, 3)  # the text on the canvas comes letter by letter
         shoot("proofread")
         project.close_session()
         compare = viewer.window.add_plugin_dock_widget("napari-agglo", "Compare")[1]

@@ -34,6 +34,8 @@ def window_remedy(remedy: Remedy) -> str:
     """Return a remedy as a clause."""
     if isinstance(remedy, OneOf):
         return ", or ".join(window_remedy(one) for one in remedy.remedies)
+    if isinstance(remedy, SetOption) and remedy.option == "policy":
+        return "install its module, or add the folder of the module to PYTHONPATH"
     if isinstance(remedy, SetOption):
         option = _OPTIONS.get(remedy.option, remedy.option.replace("_", " "))
         whose = f" of “{remedy.key}”" if remedy.key else ""

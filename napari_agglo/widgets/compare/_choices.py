@@ -16,7 +16,7 @@ from napari_agglo.errors import InvalidInput
 from napari_agglo.evaluate import minimum, vi_curve
 from napari_agglo.graph import RegionGraph
 from napari_agglo.learning import train
-from napari_agglo.policy import MeanPolicy, Policy, load_policy
+from napari_agglo.policy import MeanPolicy, Policy, as_policy, load_policy
 from napari_agglo.session import Session
 
 if TYPE_CHECKING:
@@ -98,11 +98,11 @@ class Choice:
     name : str
         What it is called on the screen.
     kind : str
-        ``"mean"``, ``"current"``, ``"strategy"``, ``"file"``, ``"gold"``, ``"labels"``,
-        ``"table"``, ``"edited"`` or ``"unedited"``.
+        ``"mean"``, ``"named"``, ``"current"``, ``"strategy"``, ``"file"``, ``"gold"``,
+        ``"labels"``, ``"table"``, ``"edited"`` or ``"unedited"``.
     value : object
-        The strategy, the policy, the path, the array of labels, a table over superpixels, or the
-        session.
+        The name of a policy or strategy, the policy, the path, the array of labels, a table over
+        superpixels, or the session.
     """
 
     name: str
@@ -196,6 +196,8 @@ def _curve(tree: MergeTree, gold: Any, progress: ProgressCallback) -> Any:
 def _policy(choice: Choice, shared: PanelData, progress: ProgressCallback) -> Policy:
     if choice.kind == "mean":
         return MeanPolicy()
+    if choice.kind == "named":
+        return as_policy(choice.value)
     if choice.kind == "current":
         policy: Policy = choice.value
         return policy

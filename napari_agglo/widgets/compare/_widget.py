@@ -20,7 +20,7 @@ from qtpy.QtWidgets import (
 )
 
 from napari_agglo.errors import InvalidInput
-from napari_agglo.policy import MeanPolicy
+from napari_agglo.policy import MeanPolicy, policies
 from napari_agglo.widgets._forms import Form
 from napari_agglo.widgets._jobs import RunRow
 from napari_agglo.widgets._project import Project
@@ -140,6 +140,7 @@ class PanelForm(Form):
     def _choices(self) -> dict[str, Choice]:
         project = self._project
         found = [Choice("mean", "mean")]
+        found += [Choice(name, "named", name) for name in policies if name != MeanPolicy.name]
         gold = self._gold()
         if gold is not None:
             found += [Choice(name, "strategy", name) for name in STRATEGIES]

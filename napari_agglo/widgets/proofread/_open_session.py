@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 from collections.abc import Callable, Iterator
+from functools import partial
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from napari_agglo._progress import ProgressCallback, report
-from napari_agglo.errors import Cancelled, InvalidInput
+from napari_agglo.errors import Cancelled, InvalidInput, SetOption
+from napari_agglo.policy import CallablePolicy
 from napari_agglo.session import Session, SessionDamaged, SessionLocked
 from napari_agglo.volumes import replacing
 from napari_agglo.widgets._dataset import Dataset
@@ -41,6 +43,7 @@ def open_session(
     *,
     read_only: bool = False,
     steal_lock: bool = False,
+    policy: str | None = None,
 ) -> Job | None:
     """Open a session in a viewer: its layers, its threshold, and the view of it, as they were.
 
@@ -57,6 +60,9 @@ def open_session(
         Change nothing; works beside a writer.
     steal_lock : bool
         Take over a lock that was left behind.
+    policy : str, optional
+        The function ``module:function`` of a session that merges by one. It is imported only if
+        the person has agreed: by default they are asked.
 
     Returns
     -------
@@ -71,7 +77,7 @@ def open_session(
     def work(progress: ProgressCallback) -> Opened:
         warm_edits(progress)
         session = Session.open(
-            folder, read_only=read_only, steal_lock=steal_lock, progress=progress
+            folder, read_only=read_only, steal_lock=steal_lock, policy=policy, progress=progress
         )
         try:
             get_ready(session, progress)
@@ -92,6 +98,15 @@ def open_session(
             _ask_locked(viewer, folder, error)
         elif isinstance(error, SessionDamaged):
             _ask_damaged(viewer, folder, error)
+        elif policy is None and (function := _needed_function(error)):
+            again = partial(open_session, viewer, folder, policy=function)
+            open_again = partial(again, read_only=read_only, steal_lock=steal_lock)
+            ask(
+                f"{folder.name} merges by a function",
+                f"{folder.name} merges by the Python function {function}. To open the session, "
+                "its module is imported and the function is run: do so only if you trust it.",
+                {"Run the function": open_again},
+            )
         else:
             tell_error(error)
 
@@ -141,6 +156,15 @@ def show_session(
         warn(str(session.history.report))
     if missing:
         tell(f"Not found: {', '.join(missing)}. Open it with File > Open to see it below.")
+
+
+def _needed_function(error: Exception) -> str:
+    """Return the function that must be passed to open a session; empty if that is not amiss."""
+    if isinstance(error, InvalidInput) and error.argument == "policy":
+        remedy = error.remedy
+        if isinstance(remedy, SetOption) and remedy.option == "policy":
+            return str(remedy.value)
+    return ""
 
 
 def _ask_locked(viewer: Any, folder: Path, error: SessionLocked) -> None:
@@ -248,7 +272,8 @@ def save_as(viewer: Any, path: Path) -> Job | None:
         with replacing(target, may_replace=lambda _: False) as temporary:
             shutil.copytree(source, temporary, ignore=shutil.ignore_patterns(*_LEFT_BEHIND))
         report(progress, "opening the copy", 1, 2)
-        copy = Session.open(target, progress=progress)
+        policy = built.policy if isinstance(built.policy, CallablePolicy) else None
+        copy = Session.open(target, policy=policy, progress=progress)
         copy.threshold = threshold
         get_ready(copy, progress)
         return copy, built, read_state(copy.path)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from qtpy.QtWidgets import QComboBox, QFileDialog, QHBoxLayout, QPushButton, QWidget
+from qtpy.QtWidgets import QComboBox, QDialog, QFileDialog, QHBoxLayout, QPushButton, QWidget
 
+from napari_agglo.features import PRESETS, feature_blocks
 from napari_agglo.learning import train
 from napari_agglo.policy import (
     MeanPolicy,
@@ -16,7 +17,7 @@ from napari_agglo.policy import (
     policy_record,
     save_policy,
 )
-from napari_agglo.widgets._forms import Form
+from napari_agglo.widgets._forms import Form, ask_form
 from napari_agglo.widgets._jobs import RunRow
 from napari_agglo.widgets._project import Project, Trained
 from napari_agglo.widgets._qt import (
@@ -35,6 +36,7 @@ from napari_agglo.widgets.train._trainer import TRAIN, Trainer
 
 
 FILES = "policy file"  # the name of the job
+FUNCTION = "a Python function…"
 _FILTER = "Agglo policy (*.npz)"
 
 
@@ -54,9 +56,8 @@ class PolicyFiles(QWidget):
         self.mean.clicked.connect(self._mean)
         self.named = QComboBox()
         self.named.setObjectName("policy")
-        self.named.setPlaceholderText("Policy…")
         self.named.setToolTip("Merge by a policy that needs no training")
-        self.named.addItems(list(policies))
+        self.named.addItems([*policies, FUNCTION])
         self.named.textActivated.connect(self._choose)
         row = QHBoxLayout(self)
         row.setContentsMargins(0, 0, 0, 0)
@@ -68,6 +69,7 @@ class PolicyFiles(QWidget):
         policy = self._project.policy
         self.save.setEnabled(policy_record(policy) is not None)
         self.mean.setEnabled(policy.name != MeanPolicy.name)
+        self.named.setPlaceholderText(policy.name)
         self.named.setCurrentIndex(self.named.findText(policy.name))
 
     def _load(self) -> None:
@@ -91,7 +93,19 @@ class PolicyFiles(QWidget):
         self._project.trained = Trained(MeanPolicy())
 
     def _choose(self, name: str) -> None:
+        if name == FUNCTION:
+            self.follow()  # until there is a function
+            self.ask_function()
+            return
         self._run("Making the policy", lambda: as_policy(name), self._take)
+
+    def ask_function(self) -> QDialog:
+        """Ask for a function of Python to merge by."""
+        tooltip = "A function from a region graph to the priority of each boundary"
+        options = {"label": "Function", "tooltip": tooltip}
+        form = Form(table={"name": Annotated[str, options]})
+        form.show_values({"name": "module:function"})
+        return ask_form(self, "Merge by a function", form, "Use", self._choose)
 
     def _run(self, title: str, work: Any, done: Any) -> None:
         self._project.jobs.start(FILES, title, lambda _: work(), done, tell_error)
@@ -111,6 +125,12 @@ def _button(text: str, tip: str) -> QPushButton:
 # Options of `train`, as a form.
 
 
+def _presets() -> list[tuple[str, str]]:
+    """Return the presets of features, each alone and with each block of the registry."""
+    blocks = ("", *(f"+{block}" for block in feature_blocks))
+    return [(preset + block, preset + block) for block in blocks for preset in PRESETS]
+
+
 class TrainOptions(Form):
     """The options of a trainer, to be changed."""
 
@@ -120,7 +140,7 @@ class TrainOptions(Form):
             table={
                 "epochs": {"min": 1, "max": 50},
                 "start": {"label": "First policy"},
-                "preset": {"label": "Features", "name": "preset"},
+                "preset": {"label": "Features", "name": "preset", "choices": _presets},
                 "seed": {"min": 0, "max": 2**31 - 1},
             },
             first=("strategy", "epochs"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -217,6 +218,29 @@ def test_a_folder_that_is_no_session_is_refused(hands, notices, tmp_path):
     open_session(hands.viewer, tmp_path / "nowhere.agglo")
     hands.settle()
     assert any("There is no session" in told for told in notices)
+
+
+def test_the_function_of_a_session_runs_only_if_the_person_agrees(
+    hands, notices, tmp_path, monkeypatch
+):
+    source = "def by_area(graph):\n    return 1 / graph.contact_area()\n"
+    (tmp_path / "rules_of_a_session.py").write_text(source)
+    graph, path = hands.project.built.regions.graph, tmp_path / "by_area.agglo"
+    with monkeypatch.context() as context:
+        context.syspath_prepend(tmp_path)
+        agglo.Session.create(path, graph, "rules_of_a_session:by_area").close()
+        sys.modules.pop("rules_of_a_session")
+        open_session(hands.viewer, path)
+        hands.settle()
+        assert "rules_of_a_session" not in sys.modules, "no file has code run by its name"
+        hands.answer("Run the function")
+        assert hands.project.session.path == path
+        sys.modules.pop("rules_of_a_session")
+    press(hands.step.bar.close_)
+    open_session(hands.viewer, path)
+    hands.settle()
+    hands.answer("Run the function")
+    assert any("cannot be imported" in told and "PYTHONPATH" in told for told in notices)
 
 
 def test_save_as_goes_on_in_the_copy(hands, monkeypatch, tmp_path):

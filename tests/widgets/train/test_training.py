@@ -7,15 +7,17 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from qtpy.QtWidgets import QApplication, QFileDialog
+from qtpy.QtWidgets import QApplication, QDialog, QFileDialog, QLineEdit, QPushButton
 from windows import draw, settle
 
 import napari_agglo as agglo
+from napari_agglo.features import FeatureBlock, feature_blocks
 from napari_agglo.policy import LearnedPolicy, MeanPolicy
 from napari_agglo.widgets._project import Regions
 from napari_agglo.widgets._steps import Status
 from napari_agglo.widgets.data import DataWidget
 from napari_agglo.widgets.train import TrainWidget
+from napari_agglo.widgets.train._widget import FUNCTION
 
 
 @pytest.fixture
@@ -189,6 +191,30 @@ def test_a_policy_of_the_registry_is_chosen_by_name(taught, project):
     assert TrainWidget.status(project) is Status.READY, "nothing was trained"
     taught.files.mean.click()
     assert taught.files.named.currentText() == "mean"
+
+
+def test_a_function_of_python_is_a_policy(taught, project, tmp_path, monkeypatch):
+    (tmp_path / "rules_of_train.py").write_text(
+        "def by_area(graph):\n    return graph.contact_area()\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    taught.files.named.textActivated.emit(FUNCTION)
+    (dialog,) = [one for one in taught.files.findChildren(QDialog) if one.isVisible()]
+    (line,) = dialog.findChildren(QLineEdit)
+    line.setText("rules_of_train:by_area")
+    dialog.findChild(QPushButton, "Use").click()
+    settle(project, 240)
+    assert project.policy.name == taught.files.named.placeholderText() == "rules_of_train:by_area"
+
+
+def test_blocks_of_features_are_listed_with_the_presets(step, monkeypatch):
+    assert "em+none" not in step.options["preset"].choices, "test invalid"
+    block = FeatureBlock("none", ("none",), lambda graph: graph.contact_area())
+    monkeypatch.setitem(feature_blocks._values, "none", block)
+    step.options.follow()
+    assert {"em", "minimal+none"} <= set(step.options["preset"].choices)
+    step.options["preset"].value = "minimal+none"
+    assert step.trainer.options["preset"] == "minimal+none"
 
 
 def test_gold_that_teaches_nothing_is_said(taught, project, dataset):

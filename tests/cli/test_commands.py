@@ -156,7 +156,7 @@ def test_segment_each_of_a_folder(run, refused, files):
         ),
         (["--spacing", "1,1,1"], "not 3 (1, 1, 1); add --spacing 1,1"),
         (["--superpixels", "boundary.tif"], "boundary.tif must hold integer labels, not float32"),
-        (["--seed", "-1"], "--seed must be from 0"),
+        (["--seed", "-1"], "--seed must be a whole number from 0"),
         (["--tree", "no/tree.csv"], "there is no folder"),
     ],
 )

@@ -53,7 +53,7 @@ def test_each(run, here):
 def test_refused(refused, here):
     tifffile.imwrite("flat.tif", np.zeros((5, 5), np.uint8))
     assert "flat.tif is 0 everywhere" in refused("cue", "flat.tif", "-o", "b.tif")
-    assert "--kind must be one of" in refused("cue", "line.tif", "-o", "b.tif", "--kind", "edge")
+    assert "--kind must be 'auto'" in refused("cue", "line.tif", "-o", "b.tif", "--kind", "edge")
     assert "--scale must be" in refused("cue", "line.tif", "-o", "b.tif", "--scale", "0")
     assert "--kind gradient" in refused("cue", "line.tif", "-o", "b.tif", "--kind", "colour")
     assert "must end in .tif" in refused("cue", "line.tif", "-o", "b.png")

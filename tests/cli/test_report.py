@@ -117,7 +117,7 @@ def test_each(run, refused, files):
         (["-o", "r", "--gold", "empty.tif"], "empty.tif is 0 everywhere"),
         (["-o", "r", "--gold", "gold.tif", "empty.tif"], "empty.tif is 0 everywhere"),
         (["-o", "r", "--gold", "boundary.tif"], "boundary.tif must hold integer labels"),
-        (["-o", "r", "--seed", "-1", "--policy", "random"], "--seed must be from 0"),
+        (["-o", "r", "--seed", "-1", "--policy", "random"], "--seed must be a whole number from 0"),
         ([], "required: -o/--output"),
     ],
 )

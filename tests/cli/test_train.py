@@ -62,8 +62,8 @@ def test_train_then_segment_and_curve(run, refused, rooms):
     [
         (["-o", "p.pkl"], "must end in .npz"),
         (["-o", "no/p.npz"], "there is no folder"),
-        (["-o", "p.npz", "--epochs", "-2"], "--epochs must be from 0 to 1000"),
-        (["-o", "p.npz", "--seed", "-2"], "--seed must be from 0"),
+        (["-o", "p.npz", "--epochs", "-2"], "--epochs must be a whole number from 0 to 1000"),
+        (["-o", "p.npz", "--seed", "-2"], "--seed must be a whole number from 0"),
         (["-o", "p.npz", "--gold", "none.tif"], "none.tif"),
         (["-o", "p.npz", "--gold", "b.tif"], "b.tif must hold integer labels"),
         (["-o", "p.npz", "--strategy", "deep"], "invalid choice"),

@@ -281,9 +281,9 @@ def test_progress_and_cancel():
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"strategy": "deep"}, "`strategy` must be one of flat, agglo, lash, mixed; got 'deep'"),
-        ({"start": "gold"}, "`start` must be one of"),
-        ({"classifier": "svm"}, "`classifier` must be one of forest, logistic"),
+        ({"strategy": "deep"}, "`strategy` must be 'flat', 'agglo', 'lash' or 'mixed', got 'deep'"),
+        ({"start": "gold"}, "`start` must be"),
+        ({"classifier": "svm"}, "`classifier` must be 'forest' or 'logistic'"),
         ({"preset": "big"}, "`preset` must be one of"),
         ({"epochs": -1}, "`epochs` must be a whole number"),
         ({"seed": 1.5}, "`seed` must be a whole number"),

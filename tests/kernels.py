@@ -39,6 +39,7 @@ def compile_pipeline() -> None:
             agglo.merge_curve(tree, gold)
             agglo.vi_curve(tree, gold)
             agglo.breakdown(tree.segment(0.5), gold)
+    agglo.train(graph, gold, strategy="lash", epochs=1)
 
 
 @cache

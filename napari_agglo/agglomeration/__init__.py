@@ -8,7 +8,6 @@ from napari_agglo.agglomeration._adjacency import (
     Adjacency,
     attach,
     contract,
-    edge_records,
     find_edge,
     link,
 )
@@ -40,7 +39,6 @@ __all__ = [
     "agglomerate",
     "attach",
     "contract",
-    "edge_records",
     "enter_edges",
     "find_edge",
     "link",

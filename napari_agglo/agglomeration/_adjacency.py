@@ -62,15 +62,23 @@ def edge_records(n_edges: int) -> NDArray[np.void]:
     return raw[first : first + n_edges * line].view(_EDGE)
 
 
-def link(edges: NDArray[np.int64], n_nodes: int, records: NDArray[np.void]) -> Adjacency:
-    """Build the lists and the table of a graph of nodes 0..`n_nodes` - 1 in `records`."""
+def link(
+    edges: NDArray[np.int64], n_nodes: int, records: NDArray[np.void] | None = None
+) -> Adjacency:
+    """Build the lists and the table of a graph of nodes 0..`n_nodes` - 1, if given in `records`.
+
+    Without records the arrays are contiguous for any number of edges: columns of records are so
+    for a single edge only, and kernels would be compiled a second time for the first such graph.
+    """
     slots = 1 << max(4, (2 * len(edges) - 1).bit_length())
     nodes = np.zeros((n_nodes, 2), np.int32)
     nodes[:, HEAD] = -1
-    records["ends"] = edges
+    ends = np.empty((len(edges), 2), np.int32) if records is None else records["ends"]
+    links = np.empty((len(edges), 2, 2), np.int32) if records is None else records["links"]
+    ends[:] = edges
     graph = Adjacency(
-        ends=records["ends"],
-        links=records["links"],
+        ends=ends,
+        links=links,
         nodes=nodes,
         table=np.zeros(slots, np.int64),
         filled=np.zeros(1, np.int64),

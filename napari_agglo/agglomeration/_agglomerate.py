@@ -229,7 +229,7 @@ def start_rescoring(
 ) -> RescoringState:
     """Return the adjacency of `edges` and a queue of those `queued`, with all else for a loop."""
     n_nodes = len(features.regions)
-    adjacency = link(edges, n_nodes, edge_records(len(edges)))
+    adjacency = link(edges, n_nodes)
     ids = np.arange(n_nodes, dtype=np.int32)
     queue = edge_queue(forbidden)
     fill_queue(queued, queue, adjacency.ends, ids, asked, features)

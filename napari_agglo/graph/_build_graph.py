@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,8 @@ from napari_agglo.errors import check_choice, check_whole
 from napari_agglo.graph._region_graph import Layout, RegionGraph
 from napari_agglo.graph._scan import enter_pairs, scan_rows
 from napari_agglo.volumes import check_cues, check_same_spacing, check_spacing, dense_labels
+
+T = TypeVar("T", bound=np.generic)
 
 # Pixels between two reports of progress: about a twentieth of a second.
 _SLICE = 2_000_000
@@ -113,7 +115,7 @@ def region_graph(
     )
 
 
-def _read_only(values: NDArray[np.uint8]) -> NDArray[np.uint8]:
+def _read_only(values: NDArray[T]) -> NDArray[T]:
     values.flags.writeable = False
     return values
 
@@ -127,7 +129,8 @@ def scan(
     progress: ProgressCallback | None,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.int32]]:
     """Run the kernel over all rows, grow its arrays between calls, and sort the boundaries."""
-    labels = image.reshape(-1)
+    # The kernel is compiled for read-only arrays, which those of a graph are, and once is enough.
+    labels, values = _read_only(image.reshape(-1)), _read_only(values.view())
     shape = np.array(image.shape, np.int64)
     width = image.shape[-1]
     n_rows = labels.size // width if width else 0

@@ -408,7 +408,6 @@ def _scanned(
     number = np.zeros(len(is_here), np.uint32)
     number[here] = np.arange(len(here))
     local = number[labels]
-    local.flags.writeable = False  # as in a graph: the kernel is compiled for read-only arrays
     cut = np.ascontiguousarray(values[(slice(None), *window)]).reshape(len(values), -1)
     edges, regions, boundaries, boxes = scan(local, cut, graph.layout, len(here), graph.dams, None)
     is_piece = (here == superpixel) | (here > graph.n_regions)

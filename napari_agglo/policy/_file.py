@@ -142,7 +142,7 @@ def _member(archive: zipfile.ZipFile, name: str, dtype: str) -> NDArray[Any]:
             size == info.file_size - file.tell(),
             f"its array {name!r} declares {size} bytes and has {info.file_size - file.tell()}",
         )
-        data = file.read()
+        data = bytearray(file.read())  # writable, as arrays of a new policy: kernels differ by that
     return np.frombuffer(data, dtype).reshape(shape)
 
 

@@ -6,6 +6,7 @@ import io
 import json
 import zipfile
 
+import numba
 import numpy as np
 import pytest
 from sklearn.tree import DecisionTreeClassifier
@@ -49,6 +50,12 @@ def test_round_trip(policy, tmp_path):
         assert np.array_equal(getattr(again.model, name), getattr(policy.model, name))
     line = LearnedPolicy(FEATURES, Logistic(np.arange(FEATURES.width + 1.0)), {})
     assert np.array_equal(load_policy(line.save(path)).model.weights, line.model.weights)
+
+
+def test_a_policy_from_a_file_runs_the_kernels_of_a_new_one(policy, tmp_path):
+    # Numba compiles once for each type, and an array that is read-only is of another type.
+    again = load_policy(policy.save(tmp_path / "p.npz"))
+    assert numba.typeof(again.kernel(None)) == numba.typeof(policy.kernel(None))
 
 
 def test_every_truncation_is_refused_in_words(policy, tmp_path):

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from napari_agglo._numba import inlined, kernel
 from napari_agglo._numba.hash_tables import find_or_enter
 from napari_agglo._numba.union_find import find_root
-from napari_agglo.agglomeration import Adjacency, edge_records, link
+from napari_agglo.agglomeration import Adjacency, link
 from napari_agglo.graph import Division, RegionGraph
 from napari_agglo.session._hierarchy.moment_queue import put_item
 from napari_agglo.session._hierarchy.nodes import (
@@ -227,10 +227,11 @@ def working_graph(
             ends, info, chain, table,
         )  # fmt: skip
     info[n_edges] = (-1, -1, READ, 0)
-    records = edge_records(n_edges + 1)
-    adjacency = link(ends[:n_edges], n, records[:n_edges])
-    records["ends"][n_edges] = -1
-    graph = adjacency._replace(ends=records["ends"], links=records["links"])
+    adjacency = link(ends[:n_edges], n)
+    graph = adjacency._replace(  # the last edge is none
+        ends=np.concatenate([adjacency.ends, np.full((1, 2), -1, np.int32)]),
+        links=np.concatenate([adjacency.links, np.zeros((1, 2, 2), np.int32)]),
+    )
     return Working(
         members=members,
         slots=slots,

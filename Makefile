@@ -36,7 +36,8 @@ test:  ## everything that must pass: style, types, tests, doctests, windows, ker
 	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target \
 		windows-proofread pytest windows-steps windows-compare jitless
 
-test-full:  ## the same with the slow tests
+test-full: export AGGLO_EXAMPLES := all
+test-full:  ## the same with the slow tests, and all examples of the properties
 	@$(SETUP) test
 	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target check compile
 	@"$(BIN)/python" -m pytest -q -m "slow or not slow"
@@ -67,13 +68,15 @@ windows-steps:
 	@"$(BIN)/python" -m pytest -q $(addprefix --ignore=tests/widgets/,$(PROOFREAD) $(COMPARE)) \
 		tests/widgets napari_agglo/widgets
 
-# Bounds are checked and lines are seen only when the kernels run as plain Python. What only draws or
-# calls the stages has no kernels of its own.
-OUTER := widgets cli plots report movie test_docs.py
+# Bounds are checked and lines are seen only when the kernels run as plain Python: the tests of what
+# has kernels of its own.
+KERNELS := _numba agglomeration compare evaluate features graph learning policy superpixels \
+	volumes/test_contingency.py volumes/test_relabel.py volumes/test_components.py
+SESSION_KERNELS := repair,cut,session.py,live_vi,suggest
 jitless:
 	@echo "Again with NUMBA_DISABLE_JIT=1:"
 	@NUMBA_DISABLE_JIT=1 "$(BIN)/python" -m pytest -q -m "not slow and not compiled" \
-		$(addprefix --ignore=tests/,$(OUTER)) tests
+		$(addprefix tests/,$(KERNELS)) tests/session/test_{$(SESSION_KERNELS)}*
 
 bench:  ## compare our speed with what PyPI has, as one table
 	@$(SETUP) bench

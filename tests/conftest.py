@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import os
-
 import pytest
+from examples import examples
 from hypothesis import HealthCheck, settings
 
 # The same examples each time, so that a failure is repeatable; no deadline, for the first call of a
-# kernel compiles it. Plain-Python kernels are slow, and a few examples exercise every line.
+# kernel compiles it.
 settings.register_profile(
     "house",
+    examples(50),
     derandomize=True,
     deadline=None,
-    max_examples=10 if os.environ.get("NUMBA_DISABLE_JIT") == "1" else 50,
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("house")

@@ -5,7 +5,8 @@ from __future__ import annotations
 import networkx as nx
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from examples import examples
+from hypothesis import given
 from hypothesis import strategies as st
 
 from napari_agglo import InvalidInput, RegionGraph, Session, agglomerate, region_graph
@@ -40,7 +41,7 @@ def merges_of(edges):
     return merges
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(EDGES)
 def test_weights_are_merged_by_their_mean(edges):
     pairs = [edge[:2] for edge in edges]

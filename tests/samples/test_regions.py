@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from examples import examples
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from skimage.measure import label
@@ -68,7 +69,7 @@ def test_without_edges_keeps_a_neck() -> None:
     assert (gold[labels == 1] == 0).any(), "only the neck should be kept"
 
 
-@settings(deadline=None, max_examples=60)
+@examples(60)
 @given(
     hnp.arrays(
         np.int32, hnp.array_shapes(min_dims=1, max_dims=3, max_side=7), elements=st.integers(1, 4)

@@ -6,7 +6,8 @@ import tempfile
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from examples import examples
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from oracles.sessions import observed
@@ -62,7 +63,7 @@ def cases(draw):
     return labels, cue, draw(st.sampled_from([-1.0, 0.3, 0.6])), draw(st.sampled_from(METHODS))
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(cases(), st.data())
 def test_groups_come_apart_and_stay_together(case, data):
     labels, cue, threshold, method = case

@@ -6,7 +6,8 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from examples import examples
+from hypothesis import given
 from hypothesis import strategies as st
 from oracles.edits import adjacency, constraints
 from oracles.proofreader import SCALES, draw_edit
@@ -55,7 +56,7 @@ def check(graph, policy, old_edits, threshold):
     return tree, not_replayed
 
 
-@settings(max_examples=200)
+@examples(200)
 @given(st.data(), graphs(), POLICIES, POLICIES, SCALES)
 def test_every_wish_holds_or_is_superseded_and_listed(data, graph, old, new, threshold):
     tree = draw_edits(data, graph, as_scores(graph, *old)[0], most=7)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import tempfile
 
 import numpy as np
-from hypothesis import given, settings
+from examples import examples
+from hypothesis import given
 from hypothesis import strategies as st
 from oracles.sessions import observed
 
@@ -34,7 +35,7 @@ def drawn_points(data, session, segment):
     return [group for group in groups if group]
 
 
-@settings(max_examples=50, deadline=None)
+@examples(50)
 @given(st.data(), volumes(), st.sampled_from(["min_cut", "seeded", "tree"]))
 def test_the_cut_makes_exactly_the_pixels_of_the_preview(data, volume, method):
     superpixels, boundary = volume

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+from examples import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles.edits import adjacency, asleep, constraints, policy_score, tree_of_edits
@@ -76,7 +77,7 @@ def check_against_oracle(data, graph, kind, seed, most, look_always=False):
     assert set(tree.asleep()) == asleep(expected, edits)
 
 
-@settings(max_examples=150)
+@examples(150)
 @given(st.data(), graphs(), POLICIES)
 def test_it_equals_the_run_from_scratch_merge_for_merge(data, graph, policy):
     check_against_oracle(data, graph, *policy, most=8)

@@ -6,7 +6,8 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from examples import examples
+from hypothesis import given
 from hypothesis import strategies as st
 from oracles.edits import adjacency, constraints, policy_score, tree_of_edits
 from oracles.proofreader import SCALES, draw_edit
@@ -61,7 +62,7 @@ def dirty_contacts(before, after, neighbours, edits):
     return len(found)
 
 
-@settings(max_examples=100)
+@examples(100)
 @given(st.data(), graphs(), POLICIES)
 def test_the_policy_is_asked_once_for_each_contact_of_a_dirty_region(data, graph, policy):
     policy, scores = as_scores(graph, *policy)
@@ -137,7 +138,7 @@ def cancel_after(allowed):
     return tell
 
 
-@settings(max_examples=30)
+@examples(30)
 @given(st.data(), graphs(), POLICIES, st.integers(1, 3))
 def test_slices_do_not_show_and_a_cancel_leaves_no_trace(data, graph, policy, steps):
     policy, scores = as_scores(graph, *policy)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from hypothesis import given, settings
+from examples import examples
+from hypothesis import given
 from hypothesis import strategies as st
 from oracles.edits import adjacency, constraints, policy_score, tree_of_edits
 from oracles.proofreader import SCALES, draw_edit
@@ -48,7 +49,7 @@ def draw_division(draw, graph, superpixel):
     return divide(graph, superpixel, pieces)
 
 
-@settings(max_examples=80)
+@examples(80)
 @given(st.data(), graphs(most=6), POLICIES)
 def test_it_equals_the_run_on_the_divided_image(data, graph, policy):
     kind, seed = policy

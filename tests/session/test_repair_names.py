@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from hypothesis import given, settings
+from examples import examples
+from hypothesis import given
 from hypothesis import strategies as st
 from oracles.edits import adjacency, constraints, policy_score, tree_of_edits
 from oracles.proofreader import SCALES, draw_edit
@@ -33,7 +34,7 @@ def names(tree, scale):
     return named
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(st.data(), graphs(), POLICIES)
 def test_names_are_stable(data, graph, policy):
     policy, scores = as_scores(graph, *policy)
@@ -81,7 +82,7 @@ def test_names_are_stable(data, graph, policy):
     }
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(graphs(), POLICIES)
 def test_without_edits_names_are_those_of_the_merge_tree(graph, policy):
     policy, _ = as_scores(graph, *policy)

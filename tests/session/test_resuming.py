@@ -19,6 +19,8 @@ from napari_agglo.session._state import State, resume, state_arrays
 
 pytestmark = pytest.mark.compiled  # long histories: minutes as plain Python
 
+SEEDS = [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (1, 2, 3))]
+
 
 def replayed(path, tmp_path):
     """Open a copy of a session without its snapshot."""
@@ -33,7 +35,7 @@ def uses_snapshot(session):
     return session.history.to_replay < len(session._store.journal.records)
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", SEEDS)
 def test_a_session_goes_on_from_a_snapshot_as_if_replayed(tmp_path, seed):
     session = made(tmp_path / "a.agglo", seed=seed)
     tree = session._state.tree
@@ -55,7 +57,7 @@ def test_a_session_goes_on_from_a_snapshot_as_if_replayed(tmp_path, seed):
         assert observed(again) == observed(other)
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", SEEDS[:3])
 def test_a_tree_comes_back_bit_for_bit_with_every_state_before_it(tmp_path, seed):
     with made(tmp_path / "a.agglo", seed=seed) as session:
         state = session._state

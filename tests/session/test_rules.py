@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import zlib
 
+from examples import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles.edits import above, asleep, constraints, tree_of_edits
@@ -64,7 +65,7 @@ def scales_of(*trees):
     return sorted({-1.0, 2.0, *values, *(math.nextafter(s, -1) for s in values)})
 
 
-@settings(max_examples=300)
+@examples(300)
 @given(histories())
 def test_what_you_see_is_what_you_get(history):
     *_, steps = history
@@ -72,7 +73,7 @@ def test_what_you_see_is_what_you_get(history):
         assert after.partition(edit.scale) == expected
 
 
-@settings(max_examples=200)
+@examples(200)
 @given(histories())
 def test_below_its_scale_a_merge_changes_nothing(history):
     *_, steps = history
@@ -82,7 +83,7 @@ def test_below_its_scale_a_merge_changes_nothing(history):
             assert [m for m in after.merges if m.birth < edit.scale] == early
 
 
-@settings(max_examples=200)
+@examples(200)
 @given(histories())
 def test_a_cut_holds_at_every_scale_until_a_newer_edit_crosses_it(history):
     *_, steps = history
@@ -103,7 +104,7 @@ def test_a_cut_holds_at_every_scale_until_a_newer_edit_crosses_it(history):
                     assert merge.edit > n
 
 
-@settings(max_examples=200)
+@examples(200)
 @given(histories())
 def test_locked_segments_are_whole_and_alone_at_every_scale(history):
     _, _, edits, steps = history
@@ -112,7 +113,7 @@ def test_locked_segments_are_whole_and_alone_at_every_scale(history):
             assert all(lock in after.partition(scale) for scale in scales_of(after))
 
 
-@settings(max_examples=200)
+@examples(200)
 @given(histories(), st.data())
 def test_restarting_from_any_frontier_gives_the_same_tail(history, data):
     neighbours, score, edits, steps = history

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import settings
+from examples import examples
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 from oracles.repairs import POLICIES, as_scores, graphs
@@ -360,7 +360,7 @@ class Proofreading(RuleBasedStateMachine):
 
 
 TestProofreading = pytest.mark.compiled(Proofreading.TestCase)
-TestProofreading.settings = settings(max_examples=5, stateful_step_count=15)
+TestProofreading.settings = examples(9, stateful_step_count=15)
 
 
 class LongProofreading(Proofreading):
@@ -368,4 +368,4 @@ class LongProofreading(Proofreading):
 
 
 TestLongProofreading = pytest.mark.slow(LongProofreading.TestCase)
-TestLongProofreading.settings = settings(max_examples=150, stateful_step_count=40)
+TestLongProofreading.settings = examples(150, stateful_step_count=40)

@@ -10,7 +10,8 @@ from contextlib import suppress
 import numpy as np
 import pytest
 import zarr
-from hypothesis import given, settings
+from examples import examples
+from hypothesis import given
 from hypothesis import strategies as st
 from oracles.disks import SUPERPIXELS, entries_of, small_graph, tree_of
 
@@ -122,7 +123,7 @@ def places(plain, at=()):
     return found
 
 
-@settings(max_examples=150)
+@examples(150)
 @given(data=st.data())
 def test_a_hostile_manifest(pristine, tmp_path_factory, data):
     manifest = json.loads((pristine / "manifest.json").read_text())

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import settings
+from examples import examples
 from hypothesis import strategies as st
 from hypothesis.stateful import (
     RuleBasedStateMachine,
@@ -169,7 +169,7 @@ def pristine(tmp_path_factory):
 
 
 TestSessions = Sessions.TestCase
-TestSessions.settings = settings(max_examples=15, stateful_step_count=30)
+TestSessions.settings = examples(15, stateful_step_count=30)
 
 
 class ManySessions(Sessions):
@@ -177,4 +177,4 @@ class ManySessions(Sessions):
 
 
 TestManySessions = pytest.mark.slow(ManySessions.TestCase)
-TestManySessions.settings = settings(max_examples=150, stateful_step_count=60)
+TestManySessions.settings = examples(150, stateful_step_count=60)

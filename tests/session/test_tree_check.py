@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from examples import examples
+from hypothesis import given
 from hypothesis import strategies as st
 
 import napari_agglo as agglo
@@ -40,7 +41,7 @@ def test_each_policy_takes_its_own_tree_alone(graph, learned):
                     check_tree(tree, graph, policy)
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(st.integers(0, 10**6), st.integers(1, 40), st.booleans())
 def test_the_tree_of_a_graph_is_always_taken(seed, n, in_two):
     rng = np.random.default_rng(seed)

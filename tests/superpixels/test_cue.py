@@ -5,7 +5,8 @@ from __future__ import annotations
 import hypothesis.extra.numpy as hnp
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from examples import examples
+from hypothesis import given
 from hypothesis import strategies as st
 
 import napari_agglo as agglo
@@ -95,7 +96,7 @@ def test_thick_walls_are_not_hollow():
     assert hollow[:, 30].mean() < hollow[:, 26].mean(), "test invalid"
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(
     hnp.array_shapes(min_dims=1, max_dims=4, min_side=1, max_side=6),
     st.sampled_from(GREY),

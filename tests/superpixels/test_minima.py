@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hypothesis.extra.numpy as hnp
 import numpy as np
-from hypothesis import given, settings
+from examples import examples
+from hypothesis import given
 from hypothesis import strategies as st
 from skimage.measure import label
 from skimage.morphology import local_minima
@@ -16,7 +17,7 @@ def quiet(stage, done, total):
     pass
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(
     hnp.array_shapes(min_dims=1, max_dims=4, min_side=2, max_side=6).flatmap(
         lambda shape: hnp.arrays(np.uint16, shape, elements=st.integers(0, 4))

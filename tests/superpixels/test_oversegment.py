@@ -5,7 +5,8 @@ from __future__ import annotations
 import hypothesis.extra.numpy as hnp
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from examples import examples
+from hypothesis import given
 from hypothesis import strategies as st
 from oracles import superpixels as oracles
 
@@ -40,7 +41,7 @@ def same_partition(one, two):
     return np.array_equal(oracles.number(one.astype(int)), oracles.number(two.astype(int)))
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(images(), st.booleans(), st.sampled_from([1, 2, 4, 9]))
 def test_equals_the_oracle(image, per_plane, min_size):
     levels, inside = image
@@ -52,7 +53,7 @@ def test_equals_the_oracle(image, per_plane, min_size):
     np.testing.assert_array_equal(labels, expected)
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(images(max_dims=3), st.booleans(), st.sampled_from([1, 3]), st.data())
 def test_own_seeds_equal_the_oracle(image, per_plane, min_size, data):
     levels, inside = image
@@ -71,7 +72,7 @@ def test_own_seeds_equal_the_oracle(image, per_plane, min_size, data):
     np.testing.assert_array_equal(labels, expected)
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(images(max_dims=3, max_side=7), st.booleans(), st.integers(0, 12))
 def test_what_always_holds(image, per_plane, min_size):
     levels, inside = image
@@ -91,7 +92,7 @@ def test_what_always_holds(image, per_plane, min_size):
             assert around <= {0, label}
 
 
-@settings(max_examples=50, deadline=None)
+@examples(50)
 @given(hnp.array_shapes(min_dims=1, max_dims=4, max_side=6), st.integers(0, 999), st.data())
 def test_turning_the_image_turns_the_partition(shape, seed, data):
     image = distinct(shape, seed)
@@ -102,7 +103,7 @@ def test_turning_the_image_turns_the_partition(shape, seed, data):
     assert same_partition(turned, np.flip(plain, flips).transpose(order))
 
 
-@settings(max_examples=50, deadline=None)
+@examples(50)
 @given(images(max_dims=3), st.sampled_from([0, 0.5, 2]), st.sampled_from([1, 4]))
 def test_per_plane_is_plane_by_plane(image, sigma, min_size):
     levels, inside = image

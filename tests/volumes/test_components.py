@@ -1,7 +1,8 @@
 from __future__ import annotations
 
 import numpy as np
-from hypothesis import given, settings
+from examples import examples
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 from scipy import ndimage
@@ -19,7 +20,7 @@ def oracle_pieces(labels):
     return pieces
 
 
-@settings(max_examples=80, deadline=None)
+@examples(80)
 @given(
     npst.arrays(
         np.uint8,

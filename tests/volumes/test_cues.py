@@ -7,7 +7,8 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from examples import examples
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 
@@ -21,7 +22,7 @@ def exact(value, low, high):
     return min(255, max(0, math.floor(share + Fraction(1, 2))))
 
 
-@settings(max_examples=80, deadline=None)
+@examples(80)
 @given(
     st.sampled_from(["u1", "u2", "i1", "i2", "u4", "i8", ">u2", "u8"]),
     st.integers(-100, 100),
@@ -41,7 +42,7 @@ def test_integers_are_exact(dtype, low, span, inverted, data):
     np.testing.assert_array_equal(cues.values, [expected])
 
 
-@settings(max_examples=80, deadline=None)
+@examples(80)
 @given(
     st.sampled_from(["f2", "f4", "f8", ">f4"]),
     st.booleans(),

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from examples import examples
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 
@@ -35,7 +36,7 @@ def label_images(draw):
     return draw(st.sampled_from([values, np.asfortranarray(values), values[::-1], values.T]))
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(label_images())
 def test_equals_unique(labels):
     before = labels.copy()
@@ -50,7 +51,7 @@ def test_equals_unique(labels):
     np.testing.assert_array_equal(labels, before)
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(npst.arrays(np.uint64, st.integers(1, 60), elements=st.integers(0, 2**64 - 1)), st.data())
 def test_hash_grows_as_often_as_it_must(labels, data):
     small = data.draw(st.sampled_from([2, 4, 8]))

@@ -14,7 +14,8 @@ import h5py
 import numpy as np
 import pytest
 import tifffile
-from hypothesis import HealthCheck, given, settings
+from examples import examples
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 from oracles.disks import Disk
@@ -34,7 +35,7 @@ def label_images(draw):
     return draw(npst.arrays(dtype, shape, elements=st.integers(0, int(np.iinfo(dtype).max))))
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@examples(150)
 @given(label_images(), st.sampled_from(SUFFIXES), st.data())
 def test_round_trip(labels, suffix, data):
     number = st.floats(1e-3, 1e4).map(lambda value: float(f"{value:.6g}"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -29,6 +30,9 @@ os.environ.setdefault("NAPARI_ENSURE_PLUGIN_MAIN_THREAD", "1")
 @pytest.fixture
 def viewer(make_napari_viewer: Callable[..., Any]) -> Iterator[Any]:
     """Return a viewer in a shown window of 1280 x 800."""
+    # napari looks for leaks with several full collections a test; what is there already, modules
+    # and kernels above all, need not be walked through each time.
+    gc.freeze()
     made = make_napari_viewer(show=True)
     made.window.resize(1280, 800)
     yield made

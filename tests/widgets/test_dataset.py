@@ -5,7 +5,8 @@ from __future__ import annotations
 import hypothesis.extra.numpy as hnp
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from examples import examples
+from hypothesis import given
 from hypothesis import strategies as st
 
 from napari_agglo.errors import InvalidInput
@@ -68,7 +69,7 @@ def test_integers_go_from_the_cue_to_the_graph():
 labels = hnp.arrays(np.int64, (5, 6), elements=st.sampled_from([0, 2, 3, 7]))
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(labels, labels)
 def test_no_superpixel_crosses_a_border(superpixels, segmentation):
     pieces, segments = divided(superpixels, segmentation)

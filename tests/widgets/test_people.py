@@ -107,6 +107,7 @@ def meddle(viewer):
     viewer.layers.reverse()
 
 
+@pytest.mark.slow
 def test_layers_are_renamed_hidden_and_reordered_during_a_run(viewer, dock, project):
     start(dock, "train")
     meddle(viewer)
@@ -125,6 +126,7 @@ def test_layers_are_renamed_hidden_and_reordered_during_a_run(viewer, dock, proj
     np.testing.assert_array_equal(np.asarray(segmentation.data), shown)
 
 
+@pytest.mark.slow
 def test_layers_are_deleted_during_a_run(viewer, dock, project, notices):
     start(dock, "hierarchy")
     viewer.layers.clear()
@@ -143,6 +145,7 @@ def test_layers_are_deleted_during_a_run(viewer, dock, project, notices):
 # Docks and viewers.
 
 
+@pytest.mark.slow
 def test_the_dock_is_closed_during_a_run_and_opened_again(viewer, dock, project):
     start(dock, "train")
     viewer.window.remove_dock_widget(dock)
@@ -158,6 +161,7 @@ def test_the_dock_is_closed_during_a_run_and_opened_again(viewer, dock, project)
     assert HierarchyWidget.status(project) is Status.DONE
 
 
+@pytest.mark.slow
 def test_two_viewers_work_side_by_side(viewer, dock, project, make_napari_viewer, crop):
     # Not shown: with two windows vispy now and then raises a GLError at a texture, why is unknown.
     other = make_napari_viewer(show=False)
@@ -180,6 +184,7 @@ def test_two_viewers_work_side_by_side(viewer, dock, project, make_napari_viewer
     settle(beside.project)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("step", ["train", "hierarchy"])
 def test_the_viewer_is_closed_while_a_worker_runs(make_napari_viewer, crop, step):
     viewer = make_napari_viewer(show=True)
@@ -197,6 +202,7 @@ def test_the_viewer_is_closed_while_a_worker_runs(make_napari_viewer, crop, step
 # Clicks.
 
 
+@pytest.mark.slow
 def test_a_second_click_on_train_stops_it_and_a_third_trains(dock, project):
     before = state(project)
     dock.steps["train"].options["epochs"].value = 40
@@ -214,6 +220,7 @@ def test_a_second_click_on_train_stops_it_and_a_third_trains(dock, project):
     assert isinstance(project.policy, LearnedPolicy)
 
 
+@pytest.mark.slow
 def test_a_cancelled_job_leaves_everything_as_it_was(viewer, dock, project, home, notices):
     for step in dock.steps:
         if step == "evaluate":
@@ -235,6 +242,7 @@ def test_a_cancelled_job_leaves_everything_as_it_was(viewer, dock, project, home
     assert notices == []
 
 
+@pytest.mark.slow
 def test_undo_pressed_fast_twenty_times_in_the_dock(viewer, dock, project, dataset, notices):
     show(project, dataset)
     start(dock, "proofread")
@@ -352,6 +360,7 @@ BAD = (
 )
 
 
+@pytest.mark.slow
 def test_what_cannot_be_used_is_said_with_the_way_out(viewer, project, notices):
     step = DataWidget(viewer)
     viewer.window.add_dock_widget(step, name="Data")

@@ -25,13 +25,14 @@ def test_the_segmentation_is_the_table_over_the_superpixels(viewer, shown):
     assert not layer.editable
 
 
-@pytest.mark.parametrize("threshold", [0.0, 0.2, 0.45, 0.9])
-def test_a_tick_shows_the_segments_of_that_threshold(viewer, shown, threshold):
-    shown.threshold = threshold
+def test_a_tick_shows_the_segments_of_that_threshold(viewer, shown):
     layer = per_viewer(viewer, Scene).segmentation
     index = (40, 50)
     world = shown.placement.to_world(index)
-    assert shown.id_of(layer.get_value(world, world=True)) == shown.tree.segment(threshold)[index]
+    for threshold in (0.0, 0.2, 0.45, 0.9):
+        shown.threshold = threshold
+        name = shown.id_of(layer.get_value(world, world=True))
+        assert name == shown.tree.segment(threshold)[index]
 
 
 def test_a_segment_keeps_its_colour_as_it_grows(viewer, shown):
@@ -47,6 +48,7 @@ def test_a_segment_keeps_its_colour_as_it_grows(viewer, shown):
     assert kept / total > 0.6  # the smaller of two takes the colour of the larger
 
 
+@pytest.mark.slow
 def test_what_was_deleted_is_made_again_when_it_is_needed(viewer, shown):
     scene = per_viewer(viewer, Scene)
     shown.select(int(shown.table()[1]))
@@ -69,6 +71,7 @@ def test_what_was_deleted_is_made_again_when_it_is_needed(viewer, shown):
         assert scene.layer(role) in viewer.layers
 
 
+@pytest.mark.slow
 def test_renamed_hidden_and_reordered_layers_stay_the_users(viewer, shown):
     scene = per_viewer(viewer, Scene)
     layer = scene.segmentation
@@ -109,6 +112,7 @@ def test_only_the_selected_segments(viewer, shown):
     np.testing.assert_array_equal(on_screen(scene.segmentation), labels)
 
 
+@pytest.mark.slow
 def test_another_hierarchy_takes_the_place_of_the_first(viewer, project, dataset, dataset3d):
     show(project, dataset)
     draw()
@@ -123,6 +127,7 @@ def test_another_hierarchy_takes_the_place_of_the_first(viewer, project, dataset
     np.testing.assert_array_equal(on_screen(scene.segmentation), project.tree.segment(0.35))
 
 
+@pytest.mark.slow
 def test_outlines_are_not_drawn_in_3d_and_come_back(viewer, project, dataset3d):
     show(project, dataset3d)
     scene = per_viewer(viewer, Scene)

@@ -32,6 +32,7 @@ def pictures(viewer):
     )
 
 
+@pytest.mark.slow
 def test_four_in_two_rows_with_all_in_sight(viewer, project, dock, compare, look, dataset):
     viewer.reset_view()
     before = look(viewer)
@@ -61,6 +62,7 @@ def test_four_in_two_rows_with_all_in_sight(viewer, project, dock, compare, look
     assert look(viewer) == before
 
 
+@pytest.mark.slow
 def test_again_with_fewer_panels_is_not_smaller_still(viewer, dock, compare, look):
     before = look(viewer)
     compare("mean", "mean", "mean", "gold")
@@ -104,6 +106,7 @@ def volume(viewer, project, dataset3d, opened):
     return opened(viewer, project, dataset3d)
 
 
+@pytest.mark.slow
 def test_a_volume_plane_by_plane(viewer, project, volume, choose, differ, look):
     viewer.dims.set_current_step(0, 12)
     before = look(viewer)
@@ -124,6 +127,7 @@ def test_a_volume_plane_by_plane(viewer, project, volume, choose, differ, look):
     assert look(viewer) == before
 
 
+@pytest.mark.slow
 def test_a_volume_from_outside(viewer, project, volume, choose, differ, look):
     choose(volume, *QUICK)
     found = differ(volume, 3)
@@ -159,6 +163,7 @@ def test_a_volume_from_outside(viewer, project, volume, choose, differ, look):
     np.testing.assert_array_equal(np.asarray(cells[3].segments.data) > 0, whole[3] > 0)
 
 
+@pytest.mark.slow
 def test_left_as_it_was_in_3d(viewer, volume, choose, look):
     viewer.dims.ndisplay = 3
     draw()

@@ -63,6 +63,7 @@ def test_before_and_with_edits(viewer, project, dock, choose, session, dataset, 
     assert look(viewer) == before
 
 
+@pytest.mark.slow
 def test_a_movie_of_both(viewer, project, dock, choose, session, tmp_path):
     choose(dock, "before edits", "with edits")
     settle(project)
@@ -74,6 +75,7 @@ def test_a_movie_of_both(viewer, project, dock, choose, session, tmp_path):
     assert (frames[2][:, :middle] != frames[2][:, -middle:]).any()
 
 
+@pytest.mark.slow
 def test_the_session_is_free_again_afterwards(project, dock, choose, session):
     choose(dock, "before edits", "with edits")
     settle(project)

@@ -57,6 +57,7 @@ def test_modes_fix_the_thresholds(viewer, dock, compare):
     assert dock.controller.comparison.panels[0].threshold == 0.5
 
 
+@pytest.mark.slow
 def test_a_panel_deleted_while_comparing_ends_it_cleanly(viewer, dock, compare, look):
     before = look(viewer)
     compare("mean", "gold")
@@ -67,6 +68,7 @@ def test_a_panel_deleted_while_comparing_ends_it_cleanly(viewer, dock, compare, 
     assert look(viewer) == before
 
 
+@pytest.mark.slow
 def test_a_layer_added_meanwhile_does_not_shift_the_panels(viewer, dock, compare):
     compare("mean", "gold")
     viewer.add_points(np.zeros((1, 2)))
@@ -104,6 +106,7 @@ def test_play_and_scrub_at_once(viewer, dock, compare):
     dock.playback.play.click()
 
 
+@pytest.mark.slow
 def test_what_merged_flashes_in_its_panel(viewer, project, dock, compare):
     compare("mean", "gold")
     controller = dock.controller
@@ -148,6 +151,7 @@ def test_fewer_than_two_are_refused_in_words(viewer, dock, compare, notices):
     assert any("at least two" in str(said) for said in notices)
 
 
+@pytest.mark.slow
 def test_closing_the_dock_restores_the_viewer(viewer, dock, compare, look):
     before = look(viewer)
     compare("mean", "gold")
@@ -185,6 +189,7 @@ def test_what_is_there_already_is_shown_at_once(viewer, project, dock):
     dock.controller.leave()
 
 
+@pytest.mark.slow
 def test_the_viewer_may_close_meanwhile(make_napari_viewer, dataset, opened, choose):
     from napari_agglo.widgets._project import Project
     from napari_agglo.widgets._qt import per_viewer

@@ -77,6 +77,7 @@ def test_build(opened, project):
     assert project.graph.n_regions < before
 
 
+@pytest.mark.slow
 def test_what_was_chosen_during_a_run_is_not_lost(opened, project):
     opened.run.button.click()
     opened.superpixels.options["min_size"].value = 200
@@ -117,6 +118,7 @@ def test_a_picture_in_colours(viewer, step, project, crop):
     assert project.dataset.image is viewer.layers["photo"].data
 
 
+@pytest.mark.slow
 def test_a_made_cue_takes_the_place_of_the_one_before(viewer, opened, project):
     opened.make.form["kind"].native.setCurrentText("edges")
     opened.make.button.click()
@@ -191,6 +193,7 @@ def test_layers_at_another_place_are_moved_by_a_click(viewer, opened, project, c
     assert project.dataset.gold is crop.gold
 
 
+@pytest.mark.slow
 def test_layers_go_to_the_one_that_knows_its_scale(viewer, step, project, block):
     viewer.add_image(block.image, name="stack", scale=(4, 1, 1))
     viewer.add_image(block.cues["boundary"], name="prob")
@@ -202,6 +205,7 @@ def test_layers_go_to_the_one_that_knows_its_scale(viewer, step, project, block)
     ]  # planes that are now known to be thick are taken one by one
 
 
+@pytest.mark.slow
 def test_regions_built_are_not_stale_because_they_are_shown(viewer, step, project, block):
     viewer.add_image(block.cues["boundary"], name="prob")
     step.run.button.click()
@@ -298,6 +302,7 @@ def test_preview(viewer, opened, project):
     assert not [layer for layer in viewer.layers if "preview" in layer.name]
 
 
+@pytest.mark.slow
 def test_preview_of_a_volume_lies_on_its_plane(viewer, step, project, block):
     for one in layers_of(block):
         viewer.add_layer(Layer.create(*one))
@@ -319,6 +324,7 @@ def test_thick_planes_are_taken_one_by_one(viewer, step, project, block):
     assert not project.dataset.options["per_plane"], "what was chosen by hand stays"
 
 
+@pytest.mark.slow
 def test_layers_come_go_and_are_renamed(viewer, opened, project, crop):
     viewer.layers["neuropil2d gold"].name = "truth"
     assert opened.roles["gold"].current_choice == "truth"
@@ -333,6 +339,7 @@ def test_layers_come_go_and_are_renamed(viewer, opened, project, crop):
     assert project.dataset is None
 
 
+@pytest.mark.slow
 def test_other_layers_do_not_disturb_what_was_built(viewer, opened, project):
     opened.run.button.click()
     settle(project, 240)
@@ -341,6 +348,7 @@ def test_other_layers_do_not_disturb_what_was_built(viewer, opened, project):
     assert DataWidget.status(project) is Status.DONE
 
 
+@pytest.mark.slow
 def test_layers_removed_during_a_run(viewer, opened, project):
     opened.run.button.click()
     viewer.layers.clear()
@@ -360,6 +368,7 @@ def test_choosing_another_image_brings_its_cues(viewer, opened, project, crop):
     assert opened.roles["gold"].current_choice == "half gold"
 
 
+@pytest.mark.slow
 def test_the_dock_closed_and_opened_again_shows_the_same(viewer, opened, project):
     tick(opened, "neuropil2d cytoplasm", on=False)
     opened.superpixels.options["min_size"].value = 33
@@ -384,6 +393,7 @@ def test_volumes_kept_for_training(viewer, opened, project):
     assert project.training == ()
 
 
+@pytest.mark.slow
 def test_two_viewers_have_a_choice_each(make_napari_viewer, viewer, opened):
     other = make_napari_viewer()
     assert per_viewer(other, Selection) is not per_viewer(viewer, Selection)

@@ -111,12 +111,14 @@ def test_a_stroke_in_gold_makes_train_and_evaluate_stale(viewer, project, worked
     assert TrainWidget.status(project) is Status.DONE
 
 
+@pytest.mark.slow
 def test_other_labels_may_be_painted(viewer, project, worked):
     other = viewer.add_labels(np.zeros(worked[0].data.shape, np.int32), scale=worked[0].scale)
     stroke(viewer, other, (60, 70))
     assert statuses(project) == [Status.DONE, Status.DONE]
 
 
+@pytest.mark.slow
 def test_what_is_painted_while_it_runs_is_not_in_it(viewer, project, worked):
     gold, widgets = worked
     stroke(viewer, gold, (60, 70))

@@ -75,6 +75,7 @@ def test_it_compares_by_itself_when_it_is_looked_at(compared, project):
     assert not compared.run.isVisible()
 
 
+@pytest.mark.slow
 def test_not_while_nobody_looks(step, project, dataset):
     step.parentWidget().hide()
     show(project, dataset)
@@ -86,6 +87,7 @@ def test_not_while_nobody_looks(step, project, dataset):
     assert step.comparison.numbers is not None
 
 
+@pytest.mark.slow
 def test_a_cancelled_comparison_is_not_begun_again_by_itself(step, project, dataset):
     show(project, dataset)
     project.jobs.cancel("evaluate")
@@ -112,6 +114,7 @@ def test_numbers_and_dots_are_those_of_what_is_seen(compared, project):
         assert f"VI {expected['vi']:.3f}" in compared.summary.text()
 
 
+@pytest.mark.slow
 def test_a_burst_of_thresholds_ends_with_the_last(compared, project):
     for at in np.linspace(0.1, 0.4, 20):
         project.threshold = float(at)
@@ -177,6 +180,7 @@ def test_a_false_split_selects_all_its_pieces(compared, project, viewer):
     assert (codes == 3).any()
 
 
+@pytest.mark.slow
 def test_a_dot_of_what_is_gone_is_said(compared, project, notices):
     found = compared.comparison.breakdown
     project.threshold = 1.0
@@ -247,6 +251,7 @@ def save(step, entry, monkeypatch, path, **values):
             return
 
 
+@pytest.mark.slow
 def test_what_is_saved_of_a_session_has_its_edits(edited, project, tmp_path, monkeypatch, notices):
     session = project.session
     assert "before the edits" in edited.summary.text()
@@ -325,6 +330,7 @@ def test_another_policy_is_drawn_beside_the_first(compared, project, dataset):
     assert len(compared.curves.split._curves) == 1
 
 
+@pytest.mark.slow
 def test_a_theme_is_followed(compared, viewer):
     viewer.theme = "light"
     light = theme_colours(viewer)[0]
@@ -348,6 +354,7 @@ def test_save_plots_numbers_and_report(compared, project, tmp_path, monkeypatch,
     assert any("folder that exists" in said for said in notices)
 
 
+@pytest.mark.slow
 def test_a_closed_and_reopened_dock(compared, project, viewer):
     again = EvaluateWidget(viewer)
     viewer.window.add_dock_widget(again, name="again")
@@ -359,6 +366,7 @@ def test_a_closed_and_reopened_dock(compared, project, viewer):
     assert written(again) == written(compared)
 
 
+@pytest.mark.slow
 def test_the_viewer_may_close_while_it_compares(make_napari_viewer, dataset):
     from napari_agglo.widgets._project import Project
 

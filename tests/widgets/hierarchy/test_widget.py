@@ -108,6 +108,7 @@ def test_gold_of_another_shape_is_told_and_the_hierarchy_shown(step, project, da
     assert any("gold" in said for said in notices)
 
 
+@pytest.mark.slow
 def test_cancel_leaves_everything_as_it_was(built, project, dataset):
     before = project.tree, project.threshold
     project.set_dataset(replace(dataset, superpixels=None, options={"min_size": 3}))
@@ -188,6 +189,7 @@ def test_keys_on_the_canvas(built, project, viewer):
     assert before - project.n_segments in (1, 2), "one merge, or a plateau"
 
 
+@pytest.mark.slow
 def test_keys_without_a_hierarchy_do_nothing(step, project, viewer):
     key(viewer, Qt.Key.Key_D)
     assert project.threshold == 0.5
@@ -207,6 +209,7 @@ def test_play_runs_to_the_end_and_stops(built, project, qtbot):
     assert not built.scale.player.playing
 
 
+@pytest.mark.slow
 def test_playing_stops_when_the_step_is_closed(built):
     press(built.scale.player.button)
     built.setVisible(False)
@@ -240,6 +243,7 @@ def test_only_the_selected(built, project, viewer):
     assert len(np.unique(np.asarray(per_viewer(viewer, Scene).segmentation.data))) > 2
 
 
+@pytest.mark.slow
 def test_3d(viewer, project, dataset3d, step):
     show(project, dataset3d)
     assert step.view.solid.isVisible()
@@ -251,6 +255,7 @@ def test_3d(viewer, project, dataset3d, step):
     assert not step.view.solid.isChecked()
 
 
+@pytest.mark.slow
 def test_a_deleted_layer_comes_back_when_it_is_needed(built, project, viewer):
     viewer.layers.remove(per_viewer(viewer, Scene).segmentation)
     project.threshold = 0.2
@@ -258,6 +263,7 @@ def test_a_deleted_layer_comes_back_when_it_is_needed(built, project, viewer):
     assert per_viewer(viewer, Scene).segmentation is not None
 
 
+@pytest.mark.slow
 def test_a_reopened_dock_shows_what_there_is(built, project, viewer):
     project.threshold = 0.2
     again = HierarchyWidget(viewer)
@@ -328,6 +334,7 @@ def test_every_export_kind_is_in_the_menu(built, project, tmp_path, monkeypatch)
         assert all(f"*{suffix}" in filters[-1] for suffix in kind.suffixes)
 
 
+@pytest.mark.slow
 def test_a_file_that_cannot_be_written_is_told(built, project, tmp_path, notices):
     built.export.write_labels(str(tmp_path / "none" / "a.tif"))
     settle(project)
@@ -366,6 +373,7 @@ def test_a_repair_is_seen_and_can_be_stopped(built, project):
     assert not built.repair.isVisible()
 
 
+@pytest.mark.slow
 def test_two_viewers_keep_apart(built, project, make_napari_viewer, dataset):
     other = make_napari_viewer(show=True)
     widget = HierarchyWidget(other)

@@ -20,6 +20,7 @@ from napari_agglo.widgets._napari import camera
 # may show the next voxel.
 NEAR = 14
 VIEWS = [((0, 0, 90), 0), ((20, 40, -30), 0), ((150, -25, 70), 0), ((20, 40, -30), 60)]
+CASES = [*(pytest.param(*view, marks=pytest.mark.slow) for view in VIEWS[:-1]), VIEWS[-1]]
 
 
 @pytest.fixture
@@ -80,7 +81,7 @@ def assert_seen(hands, name, pixel):
     np.testing.assert_allclose(colour(hands, name), pixel, atol=3)
 
 
-@pytest.mark.parametrize(("angles", "perspective"), VIEWS)
+@pytest.mark.parametrize(("angles", "perspective"), CASES)
 def test_a_click_chooses_the_segment_that_is_seen(deep, angles, perspective):
     look(deep, angles, perspective)
     names = set()
@@ -94,7 +95,7 @@ def test_a_click_chooses_the_segment_that_is_seen(deep, angles, perspective):
     assert "no segment here" in deep.step.message.text()
 
 
-@pytest.mark.parametrize(("angles", "perspective"), VIEWS[1:])
+@pytest.mark.parametrize(("angles", "perspective"), CASES[1:])
 def test_shift_click_merges_two_segments_that_are_seen(deep, angles, perspective):
     look(deep, angles, perspective)
     session = deep.project.session
@@ -126,6 +127,7 @@ def test_shift_click_merges_two_segments_that_are_seen(deep, angles, perspective
     assert deep.project.n_segments == n
 
 
+@pytest.mark.slow
 def test_what_is_hidden_is_not_chosen_and_what_lies_behind_is(deep):
     look(deep, *VIEWS[1])
     (spot, _), *_ = seen(deep, 1)
@@ -143,6 +145,7 @@ def test_what_is_hidden_is_not_chosen_and_what_lies_behind_is(deep):
         assert_seen(deep, behind, pixel)
 
 
+@pytest.mark.slow
 def test_a_drag_turns_the_volume_and_chooses_nothing(deep):
     look(deep, *VIEWS[1])
     (spot, _), *_ = seen(deep, 1)
@@ -184,6 +187,7 @@ def test_seeds_of_two_groups_cut_what_is_seen(deep):
     assert deep.id_at(a.index) != deep.id_at(b.index)
 
 
+@pytest.mark.slow
 def test_k_detaches_the_superpixel_under_the_mouse(deep):
     look(deep, *VIEWS[3])
     before = deep.project.table().copy()

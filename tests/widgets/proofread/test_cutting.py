@@ -32,7 +32,9 @@ def preview(hands):
     return None if layer is None or not layer.visible else np.asarray(layer.data)
 
 
-@pytest.mark.parametrize("method", ["min_cut", "seeded", "tree"])
+@pytest.mark.parametrize(
+    "method", ["min_cut", *(pytest.param(m, marks=pytest.mark.slow) for m in ("seeded", "tree"))]
+)
 def test_seeds_preview_enter(hands, method):
     name, (a, b) = far_apart(hands)
     at = hands.step.cut.method.findData(method)
@@ -79,6 +81,7 @@ def test_seeds_have_the_colours_of_their_groups_and_a_third_group_can_be_placed(
     assert len({hands.id_at(spot) for spot in spots}) == 3
 
 
+@pytest.mark.slow
 def test_ctrl_click_on_a_seed_takes_it_away_and_escape_all(hands):
     _, (a, b) = far_apart(hands)
     hands.click(a, "ctrl")
@@ -94,6 +97,7 @@ def test_ctrl_click_on_a_seed_takes_it_away_and_escape_all(hands):
     assert "CUTTING" not in hands.step.strip.text()
 
 
+@pytest.mark.slow
 def test_g_goes_round_the_groups_in_use(hands):
     _, (a, b) = far_apart(hands)
     seeds = hands.proofreader.seeds
@@ -128,7 +132,9 @@ def ends_of_the_largest(hands):
     return tuple(tuple(int(i) for i in inside[k]) for k in (0, -1))
 
 
-@pytest.mark.parametrize("method", ["min_cut", "seeded", "tree"])
+@pytest.mark.parametrize(
+    "method", ["min_cut", *(pytest.param(m, marks=pytest.mark.slow) for m in ("seeded", "tree"))]
+)
 def test_two_seeds_in_one_superpixel_divide_it_where_the_preview_says(hands, method):
     name = hands.largest()[0]
     a, b = ends_of_the_largest(hands)
@@ -174,6 +180,7 @@ def test_two_seeds_in_one_superpixel_divide_it_where_the_preview_says(hands, met
     assert all(len(np.unique(preview(hands)[image == k])) == 1 for k in np.unique(image[segment]))
 
 
+@pytest.mark.slow
 def test_a_preview_has_the_colours_of_the_seeds_also_if_a_group_is_left_out(hands):
     a, b = ends_of_the_largest(hands)
     hands.click(a, "ctrl")
@@ -222,6 +229,7 @@ def test_a_locked_segment_has_no_preview_but_a_reason(hands):
     assert not hands.step.cut.commit.isEnabled()
 
 
+@pytest.mark.slow
 def test_the_layer_of_seeds_may_be_deleted(hands):
     _, (a, b) = far_apart(hands)
     hands.click(a, "ctrl")

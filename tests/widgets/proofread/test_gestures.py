@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from qtpy.QtCore import Qt
 from windows import draw
 
@@ -170,6 +171,7 @@ def test_a_key_detaches_the_superpixel_under_the_mouse(hands):
     assert list(hands.superpixels_of(hands.name_at(at))) == [taken]
 
 
+@pytest.mark.slow
 def test_keys_of_napari_stay_napari_s(hands):
     bound = {str(key) for key in hands.viewer.keymap} | {
         str(key) for key in hands.scene.segmentation.keymap
@@ -179,6 +181,7 @@ def test_keys_of_napari_stay_napari_s(hands):
     assert not bound & {"Enter", "Escape"}  # ours only while there are seeds
 
 
+@pytest.mark.slow
 def test_undo_pressed_twenty_times_fast(hands):
     project = hands.project
     start = project.table().copy()
@@ -204,6 +207,7 @@ def test_undo_pressed_twenty_times_fast(hands):
     np.testing.assert_array_equal(project.table(), end)
 
 
+@pytest.mark.slow
 def test_the_active_segment_follows_the_threshold(hands):
     a, _ = pair(hands)
     hands.click(a)
@@ -213,6 +217,7 @@ def test_the_active_segment_follows_the_threshold(hands):
         assert hands.project.active == hands.name_at(a)
 
 
+@pytest.mark.slow
 def test_a_hidden_or_deleted_segmentation_is_not_edited_blindly(hands):
     a, b = pair(hands)
     hands.click(a)
@@ -231,6 +236,7 @@ def test_a_hidden_or_deleted_segmentation_is_not_edited_blindly(hands):
     assert hands.id_at(a) != hands.id_at(b)
 
 
+@pytest.mark.slow
 def test_a_click_moves_no_camera(hands):
     a, b = pair(hands)
     lens = camera(hands.viewer)

@@ -135,6 +135,7 @@ def test_a_row_activates_and_flies_to_its_segment(hands):
     assert (np.array(centre) <= high * hands.project.placement.scale + 1).all()
 
 
+@pytest.mark.slow
 def test_several_rows_are_merged_at_once(hands):
     open_tab(hands, "Segments")
     segments = hands.step.segments
@@ -238,6 +239,7 @@ def deep(viewer, project, step, dataset3d):
     return project
 
 
+@pytest.mark.slow
 def test_in_3d_the_first_segment_along_the_line_of_sight_is_meant(viewer, deep, step):
     scene = per_viewer(viewer, Scene)
     viewer.dims.ndisplay = 3
@@ -261,6 +263,7 @@ def test_in_3d_the_first_segment_along_the_line_of_sight_is_meant(viewer, deep, 
     assert deep.table()[pick(scene, position).superpixel] == behind
 
 
+@pytest.mark.slow
 def test_the_selected_segments_alone_in_3d(viewer, deep, step):
     name = int(deep.table()[deep.graph.superpixels.image[12, 30, 30]])
     deep.select(name)

@@ -81,6 +81,7 @@ def test_an_answer_undone_is_asked_again(hands, asked):
     assert asked.current.superpixels == one.superpixels
 
 
+@pytest.mark.slow
 def test_answers_survive_a_restart(hands, asked):
     first = asked.current.superpixels
     press(hands, "N")
@@ -91,6 +92,7 @@ def test_answers_survive_a_restart(hands, asked):
         assert first not in [one.superpixels for one in again.queue.next(20)]
 
 
+@pytest.mark.slow
 def test_filters(hands, dock, asked):
     dock.queue.kind.setCurrentText("false merges only")
     dock.queue.kind.activated.emit(1)
@@ -107,6 +109,7 @@ def test_filters(hands, dock, asked):
     assert not dock.queue.yes.isEnabled()
 
 
+@pytest.mark.slow
 def test_stopping_gives_the_keys_back(hands, dock, asked):
     dock.queue.go.click()
     before = len(hands.project.session.history)
@@ -114,6 +117,7 @@ def test_stopping_gives_the_keys_back(hands, dock, asked):
     assert len(hands.project.session.history) == before
 
 
+@pytest.mark.slow
 def test_learning_from_edits_can_be_kept_or_undone(hands, dock, project):
     session = project.session
     first = int(session.segments.ids()[0])

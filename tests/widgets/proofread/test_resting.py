@@ -79,6 +79,7 @@ def test_it_is_written_after_a_rest_and_spares_the_replay(rested, tmp_path, noti
     assert not notices
 
 
+@pytest.mark.slow
 def test_whoever_does_something_does_not_rest(rested):
     session, worker = rested.project.session, rested.project.worker
     edit(rested, 4)
@@ -104,6 +105,7 @@ def test_whoever_does_something_does_not_rest(rested):
     until(lambda: session.history.to_replay == 0)
 
 
+@pytest.mark.slow
 def test_edits_wait_for_it_and_the_window_does_not(rested, monkeypatch):
     session, worker = rested.project.session, rested.project.worker
     edit(rested, 3)
@@ -123,6 +125,7 @@ def test_edits_wait_for_it_and_the_window_does_not(rested, monkeypatch):
     until(lambda: len(session.history) == before + 1)
 
 
+@pytest.mark.slow
 def test_no_room_is_no_matter(rested, monkeypatch, notices):
     session, worker = rested.project.session, rested.project.worker
     edit(rested, 3)
@@ -135,6 +138,7 @@ def test_no_room_is_no_matter(rested, monkeypatch, notices):
     assert not worker._rest.isActive(), "it is not tried again until there is something new"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", ["session", "viewer"])
 def test_nobody_writes_when_the_session_is_gone(rested, monkeypatch, notices, way):
     session, worker = rested.project.session, rested.project.worker
@@ -165,6 +169,7 @@ def test_nobody_writes_when_the_session_is_gone(rested, monkeypatch, notices, wa
     assert not notices
 
 
+@pytest.mark.slow
 def test_what_is_read_only_is_left_alone(rested):
     session, worker = rested.project.session, rested.project.worker
     edit(rested, 3)

@@ -62,6 +62,7 @@ def test_without_a_hierarchy_the_button_says_what_is_missing(viewer, step):
     assert step.bar.open.isEnabled()
 
 
+@pytest.mark.slow
 def test_a_place_that_is_taken_is_refused(hands, notices, tmp_path):
     path = hands.project.session.path
     hands.proofreader.close_session()
@@ -72,6 +73,7 @@ def test_a_place_that_is_taken_is_refused(hands, notices, tmp_path):
     assert any("there already" in told for told in notices)
 
 
+@pytest.mark.slow
 def test_a_session_that_is_cancelled_leaves_nothing(viewer, shown, step, home):
     press(step.bar.run.button)
     shown.jobs["proofread"].cancel()
@@ -140,6 +142,7 @@ def test_opened_again_all_is_as_it_was(hands, make_napari_viewer):
     project.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "damage",
     ["", "{", "[]", '{"camera": 3, "point": "x", "ndisplay": 7, "placement": {"scale": [0]}}',
@@ -156,6 +159,7 @@ def test_a_damaged_view_is_ignored(hands, damage):
     np.testing.assert_allclose(layer.scale, hands.project.graph.spacing)
 
 
+@pytest.mark.slow
 def test_images_are_opened_again_from_where_they_were(hands, tmp_path, crop):
     import tifffile
 
@@ -195,6 +199,7 @@ def test_a_session_in_use_is_opened_read_only(hands, notices):
     assert any("read-only" in told for told in notices)
 
 
+@pytest.mark.slow
 def test_a_damaged_session_is_mended_if_one_says_so(hands, notices):
     edited(hands)
     path = hands.project.session.path
@@ -208,6 +213,7 @@ def test_a_damaged_session_is_mended_if_one_says_so(hands, notices):
     assert any("mended" in told for told in notices)
 
 
+@pytest.mark.slow
 def test_a_folder_that_is_no_session_is_refused(hands, notices, tmp_path):
     before = hands.project.session
     (tmp_path / "x.agglo").mkdir()
@@ -279,6 +285,7 @@ def test_an_edit_that_is_not_saved_is_shown_in_red(hands, monkeypatch):
     assert session.marks.of(hands.project.id_of(hands.project.active)).reviewed
 
 
+@pytest.mark.slow
 def test_the_dock_closed_and_opened_again(hands, viewer):
     first = hands.largest()[0]
     a = hands.pixel_of(hands.superpixels_of(first)[0])
@@ -301,6 +308,7 @@ def test_the_dock_closed_and_opened_again(hands, viewer):
     assert again.history.redo.isEnabled()
 
 
+@pytest.mark.slow
 def test_two_viewers_do_not_know_each_other(hands, make_napari_viewer, dataset):
     other = make_napari_viewer(show=True, title="other")
     project = per_viewer(other, Project)
@@ -316,6 +324,7 @@ def test_two_viewers_do_not_know_each_other(hands, make_napari_viewer, dataset):
     project.close()
 
 
+@pytest.mark.slow
 def test_a_viewer_closed_while_a_session_is_made(make_napari_viewer, dataset):
     viewer = make_napari_viewer(show=True)
     project = per_viewer(viewer, Project)
@@ -365,6 +374,7 @@ def test_a_segmentation_of_another_tool_is_what_one_starts_from(viewer, shown, s
     assert len(shown.session.history) > 0
 
 
+@pytest.mark.slow
 def test_the_view_is_kept_every_so_often(hands):
     path = hands.project.session.path
     hands.proofreader.save_view()

@@ -65,6 +65,7 @@ def test_only_the_newest_request_of_a_topic_is_answered_and_edits_go_first(hands
     assert 6 not in ran
 
 
+@pytest.mark.slow
 def test_keys_wait_while_the_session_is_held(hands):
     name = hands.largest()[0]
     hands.click(hands.pixel_of(hands.superpixels_of(name)[0]))
@@ -89,6 +90,7 @@ def test_keys_wait_while_the_session_is_held(hands):
     assert [item.undone for item in session.history] == [True, False]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("steps", [1, 150])
 def test_a_key_held_down_does_not_pile_up_for_ever(hands, steps):
     gate = occupy(hands.project)
@@ -115,6 +117,7 @@ def test_an_unexpected_error_is_told_and_the_next_edit_works(hands, notices, mon
     assert session.segments.is_locked(hands.project.id_of(hands.project.active))
 
 
+@pytest.mark.slow
 def test_the_active_segment_is_described_though_a_thread_had_the_session(hands):
     first, second = hands.largest(2)
     worker, panel, gate = hands.project.worker, hands.step.details, threading.Event()

@@ -1,0 +1,23 @@
+"""The number of examples of a property test: fewer in `make test`, all of them in `make test-full`.
+
+Plain-Python kernels (``NUMBA_DISABLE_JIT=1``) are slow, and a few examples exercise every line.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from hypothesis import settings
+
+if os.environ.get("NUMBA_DISABLE_JIT") == "1":
+    SHARE = 1 / 10
+elif os.environ.get("AGGLO_EXAMPLES") == "all":
+    SHARE = 1.0
+else:
+    SHARE = 1 / 3
+
+
+def examples(number: int, **options: Any) -> settings:
+    """Return the settings of a test that has so many examples in `make test-full`."""
+    return settings(max_examples=max(1, round(SHARE * number)), **options)

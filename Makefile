@@ -56,7 +56,7 @@ pytest:
 	@"$(BIN)/python" -m pytest -q --ignore=tests/widgets --ignore=napari_agglo/widgets
 
 # napari in real windows, on a virtual display where there is none; in parts, to run side by side.
-PROOFREAD := proofread test_people.py test_scene.py
+PROOFREAD := proofread test_interruptions.py test_scene.py
 COMPARE := compare test_story.py
 windows-proofread:
 	@"$(BIN)/python" -m pytest -q $(addprefix tests/widgets/,$(PROOFREAD))

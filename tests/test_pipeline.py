@@ -7,7 +7,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
-from oracles.merging import merge_naively
+from oracles.agglomerate import merge_naively
 
 from napari_agglo import agglomerate, region_graph
 

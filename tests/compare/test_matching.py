@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from oracles.comparing import greedy, shared
+from oracles.compare import greedy, shared
 
 import napari_agglo as agglo
 from napari_agglo import InvalidInput

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import assume, example, given, reject
 from hypothesis import strategies as st
 from oracles import cuts as slow
-from oracles.merging import graph_of_edges, merge_naively
+from oracles.agglomerate import graph_of_edges, merge_naively
 
 from napari_agglo import InvalidInput, agglomerate
 from napari_agglo.session._cuts import (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from oracles.merging import graph_of_edges
+from oracles.agglomerate import graph_of_edges
 
 from napari_agglo import InvalidInput, region_graph
 from napari_agglo.policy import RandomPolicy

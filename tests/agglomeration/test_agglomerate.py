@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from oracles.merging import graph_of_edges, mean_score, merge_naively, random_score
+from oracles.agglomerate import graph_of_edges, mean_score, merge_naively, random_score
 
 from napari_agglo import Cancelled, InvalidInput, agglomerate, region_graph
 from napari_agglo.agglomeration import _agglomerate, merge_greedily

@@ -25,13 +25,14 @@ from napari_agglo.cli._commands import (
     segment,
     session,
     train,
+    warm,
 )
 from napari_agglo.cli._terminal import Console
 from napari_agglo.errors import InvalidInput
 
 COMMANDS = (
     demo, sample, cue, oversegment, train, segment, evaluate, curve, report, movie, session, export,
-    completion,
+    warm, completion,
 )  # fmt: skip
 # Arguments of the library that have another name on the command line.
 _RENAMED = {"ranges": "range", "value_range": "range", "path": "output"}

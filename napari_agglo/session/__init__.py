@@ -7,6 +7,7 @@ from napari_agglo.session._history import HistoryItem
 from napari_agglo.session._rules import Refused
 from napari_agglo.session._session import Session
 from napari_agglo.session._store import NotSaved, Report, SessionDamaged, SessionLocked
+from napari_agglo.session._warm_up import cache_folder, warm_up
 
 __all__ = [
     "Change",
@@ -19,7 +20,9 @@ __all__ = [
     "Session",
     "SessionDamaged",
     "SessionLocked",
+    "cache_folder",
     "cut_method",
     "export_kinds",
     "exporter",
+    "warm_up",
 ]

@@ -10,6 +10,7 @@ from qtpy.QtGui import QShowEvent
 from qtpy.QtWidgets import QHBoxLayout, QLabel, QScrollArea, QToolButton, QVBoxLayout, QWidget
 from superqt.utils import qdebounced
 
+from napari_agglo.widgets._colours import STATUS
 from napari_agglo.widgets._keys import GESTURES
 from napari_agglo.widgets._project import Project
 from napari_agglo.widgets._qt import link, per_viewer, tool_button
@@ -49,14 +50,6 @@ class HelpPanel(QWidget):
 # The heading of a step in the guided dock: its number, its name, and how far it is.
 
 
-# Said in words too: colour alone is lost on many.
-_COLOURS = {
-    Status.EMPTY: ("#6b7280", "#ffffff"),
-    Status.READY: ("#2563eb", "#ffffff"),
-    Status.RUNNING: ("#b45309", "#ffffff"),
-    Status.DONE: ("#15803d", "#ffffff"),
-    Status.STALE: ("#facc15", "#1f2937"),
-}
 _MEANS = {
     Status.EMPTY: "something is missing: the hint in the step says what",
     Status.READY: "ready: one click will do",
@@ -95,7 +88,7 @@ class Header(QWidget):
 
     def show_status(self, status: Status) -> None:
         """Say how far the step is."""
-        back, front = _COLOURS[status]
+        back, front = STATUS[status.value]
         self.badge.setText(status.value)
         self.badge.setToolTip(_MEANS[status])
         self.badge.setStyleSheet(

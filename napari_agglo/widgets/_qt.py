@@ -9,7 +9,6 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from napari.utils.notifications import show_error, show_info, show_warning
-from napari.utils.theme import get_theme
 from psygnal import SignalInstance
 from qtpy.QtCore import QObject, Qt
 from qtpy.QtGui import QIcon
@@ -35,6 +34,7 @@ from qtpy.QtWidgets import (
 from superqt import QCollapsible
 
 from napari_agglo.errors import AggloError, Cancelled
+from napari_agglo.widgets._colours import GREY
 from napari_agglo.widgets._remedies import window_sentence
 
 # One object of a class for each viewer. The viewer is held weakly: an object must not refer to it.
@@ -212,7 +212,6 @@ def _filled(layout: Box, parts: tuple[Parts, ...], spacing: int, top: int = 0) -
 # Tables.
 
 
-GREY = "#8a8f98"  # seen on dark and on light
 ROW_HEIGHT = 24  # pixels
 _RIGHT = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
 
@@ -252,15 +251,6 @@ def write_row(table: QTableWidget, row: int, texts: Sequence[str], tooltip: str 
         if at:
             item.setTextAlignment(_RIGHT)
         table.setItem(row, at, item)
-
-
-# The colours of napari's theme, for what napari's style sheet does not reach.
-
-
-def theme_colours(viewer: Any) -> tuple[str, str]:
-    """Return the colours of background and text of a viewer's theme, in hexadecimal."""
-    theme = get_theme(viewer.theme)
-    return str(theme.background.as_hex()), str(theme.text.as_hex())
 
 
 # Parts that are folded away take no room while they are.

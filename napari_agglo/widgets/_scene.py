@@ -12,10 +12,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from napari.layers import Labels
-from napari.utils.colormaps import DirectLabelColormap, label_colormap
+from napari.utils.colormaps import label_colormap
 from numpy.typing import NDArray
 from superqt.utils import qdebounced
 
+from napari_agglo.widgets._colours import (
+    CUT_PREVIEW,
+    CUT_PREVIEW_OPACITY,
+    LABEL_COLOURS,
+    MARKS,
+    SUPERPIXEL_OPACITY,
+    direct_colours,
+)
 from napari_agglo.widgets._dataset import Placement
 from napari_agglo.widgets._lut_array import LutArray, Patch, Patched, Table
 from napari_agglo.widgets._napari import camera, view_size
@@ -80,26 +88,13 @@ def give_own_ids(layer: Labels, project: Project) -> None:
     layer.as_layer_data_tuple = as_layer_data_tuple
 
 
-# Roles of the scene's layers, and the colours that have a meaning.
+# Roles of the scene's layers.
 
 
 SEGMENTATION = "Segmentation"
 OUTLINE = "Selected"
 PREVIEW = "Cut preview"
 SUPERPIXELS = "Superpixel outlines"
-COLOURS = 254  # with background and "selected" they still fit a byte a pixel
-# The active segment, further selected ones, and what a segment is confused with.
-MARKS = {1: "#ffffff", 2: "#ffd400", 3: "#ff4d4d"}
-# Groups of seeds, in the order in which they are placed; told apart by most colour-blind people.
-GROUPS = ("#e69f00", "#56b4e9", "#009e73", "#f0e442", "#d55e00", "#cc79a7", "#0072b2", "#999999")
-
-
-def direct_colours(colours: dict[int, str]) -> DirectLabelColormap:
-    """Return a colour map of a few labels; all others are transparent."""
-    plain: dict[int | None, str] = {None: "transparent", 0: "transparent"}
-    for label, colour in colours.items():
-        plain[label] = colour
-    return DirectLabelColormap(color_dict=plain)
 
 
 # Superpixels at two resolutions: the whole, and one that a 3-D view can redraw quickly.
@@ -224,7 +219,7 @@ class Scene:
         self._look_up()
         layer = self.layer(SEGMENTATION)
         if layer is None:
-            layer = self._add(SEGMENTATION, self._table, colormap=label_colormap(COLOURS))
+            layer = self._add(SEGMENTATION, self._table, colormap=label_colormap(LABEL_COLOURS))
             layer.features = self._features()
             give_own_ids(layer, self.project)
         return layer
@@ -245,9 +240,9 @@ class Scene:
         layer = self.layer(SUPERPIXELS)
         if layer is None and shown and self._levels:
             self._lines.values = np.arange(len(self._table.values), dtype=np.uint32)
-            one_colour = DirectLabelColormap(color_dict={None: "white", 0: "transparent"})
-            layer = self._add(SUPERPIXELS, self._lines, thickness=1, colormap=one_colour)
-            layer.opacity = 0.35
+            white = direct_colours({}, others="white")
+            layer = self._add(SUPERPIXELS, self._lines, thickness=1, colormap=white)
+            layer.opacity = SUPERPIXEL_OPACITY
         if layer is not None:
             layer.visible = shown and self.viewer.dims.ndisplay == 2
 
@@ -296,9 +291,8 @@ class Scene:
         table[spare : spare + len(parts)] = np.arange(1, len(parts) + 1)
         self._parts.values = table
         if layer is None:
-            cycle = {k: GROUPS[(k - 1) % len(GROUPS)] for k in range(1, 65)}
-            layer = self._add(PREVIEW, self._parts, colormap=direct_colours(cycle))
-            layer.opacity = 0.6
+            layer = self._add(PREVIEW, self._parts, colormap=direct_colours(CUT_PREVIEW))
+            layer.opacity = CUT_PREVIEW_OPACITY
         patches = [(box, np.where(inner > 0, inner + (spare - 1), 0)) for box, inner in divided]
         for array, level in zip(_arrays(layer), self._levels, strict=True):
             step = 1 if level is self._levels[0] else coarse_step(self._levels[0].shape)

@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 LOOK = "look"  # the job that repairs the hierarchy above edits
 EDIT = "edit"  # the job of a long edit
 _MOST = 100  # edits that wait: more is a key held down
+CHECKPOINT_AFTER = 30  # seconds without activity after which a checkpoint is written
+CHECKPOINT_WORTH = 100  # entries of the journal for which it is worth while
 _LONGEST = 10  # seconds to wait for idle work when the session is closed
 
 Act = Callable[[Session, ProgressCallback | None], Change]
@@ -367,6 +369,12 @@ class SessionWorker:
             lambda _: self._answer(token, None, lambda _: None, None),
             lambda error: self._answer(token, None, _say_unexpected, error),
         )
+
+
+def write_checkpoint(session: Session) -> None:
+    """Write what opening the session after a crash would have to compute anew."""
+    if session.history.to_replay >= CHECKPOINT_WORTH:
+        session.history.checkpoint()
 
 
 def _shows(session: Session, threshold: float) -> bool:

@@ -16,7 +16,7 @@ from napari_agglo.errors import InvalidInput
 from napari_agglo.graph import region_graph
 from napari_agglo.session import Session
 from napari_agglo.superpixels import oversegment
-from napari_agglo.widgets._scene import COLOURS, MARKS, direct_colours
+from napari_agglo.widgets._colours import LABEL_COLOURS, MARKS, direct_colours
 
 # Compile or load what edits need, in a worker, before a click would have to wait for it.
 
@@ -102,5 +102,5 @@ def warm_up(progress: ProgressCallback) -> None:
     report(progress, "loading colours", len(shapes), len(shapes) + 1)
     # napari compiles how it colours labels in each process anew: seconds, at the first selection.
     direct_colours(MARKS).map(np.zeros((2, 2), np.uint8))
-    label_colormap(COLOURS).map(np.zeros((2, 2), np.uint32))
+    label_colormap(LABEL_COLOURS).map(np.zeros((2, 2), np.uint32))
     _pipeline_warm = True

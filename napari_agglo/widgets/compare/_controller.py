@@ -26,7 +26,7 @@ from napari_agglo.widgets.compare._choices import (
 )
 from napari_agglo.widgets.compare._comparison import Comparison, Focus
 from napari_agglo.widgets.compare._grid import PanelGrid
-from napari_agglo.widgets.hierarchy._threshold import Ticks
+from napari_agglo.widgets.hierarchy._slider import SLIDER_STEPS, Ticks
 
 COMPARE = "compare"  # the name of the job
 _FLASH = 180  # milliseconds that what was just merged stays bright
@@ -160,7 +160,7 @@ class CompareController:
         here = ticks.merges(comparison.position)
         if by_threshold:
             low, high = ticks.span
-            position = comparison.position + direction * (high - low) / 200
+            position = comparison.position + direction * (high - low) / SLIDER_STEPS
             if not low - 1e-9 <= position <= high + 1e-9:
                 return False
         else:

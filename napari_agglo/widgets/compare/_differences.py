@@ -18,11 +18,11 @@ from qtpy.QtWidgets import (
 )
 
 from napari_agglo.compare import Disagreements
+from napari_agglo.widgets._colours import DIFFERENCES
 from napari_agglo.widgets._qt import link, read_only_table, write_row
 from napari_agglo.widgets._scene import Scene
 from napari_agglo.widgets.compare._comparison import Focus
 from napari_agglo.widgets.compare._controller import CompareController
-from napari_agglo.widgets.compare._grid import CODES
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -48,9 +48,9 @@ class Differences(QWidget):
         self.with_.setToolTip("Colour where this panel differs from the first")
         self.with_.activated.connect(self._on_chosen)
         self.key = QLabel(
-            f"<span style='color:{CODES[1]}'>■</span> merged in the first, split here<br>"
-            f"<span style='color:{CODES[2]}'>■</span> split in the first, merged here<br>"
-            f"<span style='color:{CODES[3]}'>■</span> both"
+            f"<span style='color:{DIFFERENCES[1]}'>■</span> merged in the first, split here<br>"
+            f"<span style='color:{DIFFERENCES[2]}'>■</span> split in the first, merged here<br>"
+            f"<span style='color:{DIFFERENCES[3]}'>■</span> both"
         )
         self.key.setWordWrap(True)
         self.only = QCheckBox("show it alone in 3-D")

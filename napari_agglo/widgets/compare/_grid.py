@@ -1,5 +1,7 @@
 """Panels in napari's grid, each with the image below; leaving restores the viewer as it was."""
 
+# In its own file: layers and grid of napari, apart from the state of a comparison.
+
 from __future__ import annotations
 
 import weakref
@@ -13,15 +15,14 @@ from napari.utils.colormaps import label_colormap
 from numpy.typing import NDArray
 from psygnal import Signal
 
+from napari_agglo.widgets._colours import DIFFERENCES, LABEL_COLOURS, direct_colours
 from napari_agglo.widgets._dataset import Placement
 from napari_agglo.widgets._lut_array import LutArray, Table
 from napari_agglo.widgets._napari import camera, grid, view_size
-from napari_agglo.widgets._scene import COLOURS, Scene, direct_colours
+from napari_agglo.widgets._scene import Scene
 from napari_agglo.widgets.compare._comparison import Comparison, Panel, Pieces
 
 PER_PANEL = 3  # image, segments, and what is pointed out above them
-# Merged in the first panel but split here, the other way round, both, and just merged.
-CODES = {1: "#e69f00", 2: "#56b4e9", 3: "#cc79a7", 4: "#ffffff"}
 OPACITY = 0.6  # of segments
 _LETTER = 11  # pixels, about, of a letter of the name in a panel
 _LOOK = ("enabled", "stride", "shape", "spacing")
@@ -146,7 +147,7 @@ class PanelGrid:
                 cell.image.visible = not alone
 
     def point_out(self, which: int, codes: NDArray[np.uint8] | None) -> None:
-        """Colour the common pieces in a panel by codes (see `CODES`); None for nothing."""
+        """Colour the common pieces in a panel by codes (see `DIFFERENCES`); None for nothing."""
         cell = self.cells[which]
         if codes is None:
             # Hidden it would be laid out anew each time, which takes longer than to draw nothing.
@@ -221,7 +222,7 @@ def _cell(panel: Panel, pieces: Pieces, placement: Placement, image: Image | Non
     segments = Labels(
         LutArray(panel.base.image, panel.shown),
         name=panel.name,
-        colormap=label_colormap(COLOURS),
+        colormap=label_colormap(LABEL_COLOURS),
         opacity=OPACITY,
         metadata={"napari_agglo": "panel"},
         **place,
@@ -230,7 +231,7 @@ def _cell(panel: Panel, pieces: Pieces, placement: Placement, image: Image | Non
     above = Labels(
         LutArray(pieces.image, codes),
         name=f"{panel.name}: pointed out",
-        colormap=direct_colours(CODES),
+        colormap=direct_colours(DIFFERENCES),
         opacity=0.75,
         metadata={"napari_agglo": "panel"},
         **place,

@@ -21,6 +21,7 @@ from qtpy.QtWidgets import (
 
 from napari_agglo.errors import InvalidInput
 from napari_agglo.policy import MeanPolicy, policies
+from napari_agglo.widgets._colours import theme_colours
 from napari_agglo.widgets._forms import Form
 from napari_agglo.widgets._jobs import RunRow
 from napari_agglo.widgets._project import Project
@@ -32,7 +33,6 @@ from napari_agglo.widgets._qt import (
     read_only_table,
     real_viewer,
     tell_error,
-    theme_colours,
     when_gone,
     write_row,
 )

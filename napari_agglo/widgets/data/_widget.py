@@ -10,6 +10,7 @@ from qtpy.QtWidgets import QFrame, QLabel, QPushButton, QVBoxLayout, QWidget
 
 from napari_agglo.errors import InvalidInput
 from napari_agglo.superpixels import boundary_cue, oversegment
+from napari_agglo.widgets._colours import PROBLEM
 from napari_agglo.widgets._forms import Form, fold
 from napari_agglo.widgets._jobs import RunRow
 from napari_agglo.widgets._napari import role
@@ -107,7 +108,7 @@ class ProblemBox(QFrame):
     def __init__(self, selection: Selection) -> None:
         super().__init__()
         self.setObjectName("trouble")
-        self.setStyleSheet("QFrame#trouble { border: 1px solid #d97706; border-radius: 4px; }")
+        self.setStyleSheet(f"QFrame#trouble {{ border: 1px solid {PROBLEM}; border-radius: 4px; }}")
         self._selection = selection
         self._fixes: list[Fix] = []
         self.words = QLabel()

@@ -15,7 +15,7 @@ from napari_agglo.policy import Policy, policy_record
 from napari_agglo.volumes import dense_labels
 from napari_agglo.widgets._project import Project
 from napari_agglo.widgets.evaluate._live_errors import Comparison
-from napari_agglo.widgets.hierarchy._threshold import Ticks
+from napari_agglo.widgets.hierarchy._slider import Ticks
 from napari_agglo.widgets.plots import SplitVIPlot, ThresholdPlot
 
 if TYPE_CHECKING:

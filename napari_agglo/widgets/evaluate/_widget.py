@@ -8,6 +8,7 @@ from qtpy.QtGui import QShowEvent
 from qtpy.QtWidgets import QTableWidget, QTabWidget, QWidget
 
 from napari_agglo.evaluate import minimum
+from napari_agglo.widgets._colours import theme_colours
 from napari_agglo.widgets._jobs import RunRow
 from napari_agglo.widgets._project import Project
 from napari_agglo.widgets._qt import (
@@ -20,7 +21,6 @@ from napari_agglo.widgets._qt import (
     read_only_table,
     row,
     tell,
-    theme_colours,
     write_row,
 )
 from napari_agglo.widgets._steps import Status, StepWidget

@@ -17,7 +17,7 @@ from napari_agglo.graph import RegionGraph
 from napari_agglo.policy import MeanPolicy, Policy
 from napari_agglo.widgets._dataset import Dataset
 from napari_agglo.widgets._project import Built, Project, Regions, Trained
-from napari_agglo.widgets.hierarchy._threshold import Ticks, knee
+from napari_agglo.widgets.hierarchy._slider import Ticks, knee
 
 
 @dataclass(frozen=True, eq=False)

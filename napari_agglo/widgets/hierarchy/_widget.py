@@ -22,6 +22,7 @@ from napari_agglo.policy import MeanPolicy
 from napari_agglo.session import export_kinds
 from napari_agglo.session._exports import Exporter, ExportOption
 from napari_agglo.volumes import write_labels
+from napari_agglo.widgets._colours import theme_colours
 from napari_agglo.widgets._jobs import RunRow
 from napari_agglo.widgets._project import Project
 from napari_agglo.widgets._qt import (
@@ -34,7 +35,6 @@ from napari_agglo.widgets._qt import (
     per_viewer,
     row,
     tell,
-    theme_colours,
 )
 from napari_agglo.widgets._scene import Scene
 from napari_agglo.widgets._session_worker import LOOK

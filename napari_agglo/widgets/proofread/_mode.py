@@ -9,9 +9,10 @@ from typing import Any
 from psygnal import Signal
 from qtpy.QtCore import QTimer
 
+from napari_agglo.widgets._colours import CUTTING, EDITING, GROUP_NAMES, GROUPS, READING
 from napari_agglo.widgets._napari import text_overlay
-from napari_agglo.widgets._scene import GROUPS, Scene
-from napari_agglo.widgets.proofread._seeded_cut import GROUP_NAMES, Seeds
+from napari_agglo.widgets._scene import Scene
+from napari_agglo.widgets.proofread._seeded_cut import Seeds
 
 # Words on the canvas, a few new letters at a time.
 #
@@ -60,9 +61,6 @@ class OverlayText:
             self._timer.start()
         else:
             self._timer.stop()
-
-
-READING, EDITING, CUTTING = "#6b7280", "#15803d", "#b45309"
 
 
 class Mode:

@@ -6,10 +6,9 @@ from typing import Any
 
 from qtpy.QtCore import QTimer
 
-from napari_agglo.session import Session
 from napari_agglo.widgets._qt import ask, per_viewer
 from napari_agglo.widgets._scene import Scene
-from napari_agglo.widgets._session_worker import Edit
+from napari_agglo.widgets._session_worker import CHECKPOINT_AFTER, Edit, write_checkpoint
 from napari_agglo.widgets.proofread._commands import Commands, Selection
 from napari_agglo.widgets.proofread._error_queue import ErrorQueue
 from napari_agglo.widgets.proofread._gestures import Gestures
@@ -19,16 +18,6 @@ from napari_agglo.widgets.proofread._seeded_cut import SeededCut, Seeds
 from napari_agglo.widgets.proofread._view_state import State, state_of, write_state
 
 _EVERY = 20_000  # milliseconds between two looks at whether the view has changed
-
-
-REST = 30  # seconds without activity after which a checkpoint is written
-WORTH = 100  # entries of the journal for which it is worth while
-
-
-def _checkpoint(session: Session) -> None:
-    """Write what opening the session after a crash would have to compute anew."""
-    if session.history.to_replay >= WORTH:
-        session.history.checkpoint()
 
 
 class Proofreader:
@@ -46,7 +35,7 @@ class Proofreader:
         self.gestures = Gestures(scene, self.selection, self.seeds, self.cut, self.commands)
         self.queue = ErrorQueue(scene)
         self.relearn = Relearn(scene, self.commands)
-        self.worker.when_idle(REST, _checkpoint)
+        self.worker.when_idle(CHECKPOINT_AFTER, write_checkpoint)
         self.seeds.changed.connect(self.worker.stir)
         self._saved: State = {}
         self._timer = QTimer()

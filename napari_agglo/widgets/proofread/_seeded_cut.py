@@ -18,10 +18,11 @@ from qtpy.QtWidgets import (
 
 from napari_agglo.errors import AggloError
 from napari_agglo.session._cuts import cut_methods
+from napari_agglo.widgets._colours import GROUP_NAMES, GROUPS
 from napari_agglo.widgets._lut_array import Patch
 from napari_agglo.widgets._napari import camera
 from napari_agglo.widgets._qt import button, column, label, link, row, tell_error
-from napari_agglo.widgets._scene import GROUPS, Scene
+from napari_agglo.widgets._scene import Scene
 from napari_agglo.widgets.proofread._commands import Commands
 
 if TYPE_CHECKING:
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
 SEEDS = "Seeds"
 _NEAR = 8  # pixels of the screen: so near to a seed means that seed
 _DIAMETER = 14  # pixels of the screen
-GROUP_NAMES = ("orange", "sky blue", "green", "yellow", "red", "pink", "dark blue", "grey")
 
 
 @dataclass(frozen=True)

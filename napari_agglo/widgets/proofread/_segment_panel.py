@@ -21,6 +21,7 @@ from superqt.utils import qdebounced
 
 from napari_agglo.errors import AggloError
 from napari_agglo.session import Session
+from napari_agglo.widgets._colours import GREY
 from napari_agglo.widgets._project import Project
 from napari_agglo.widgets._qt import button, column, label, link, row, when_gone
 from napari_agglo.widgets._session_worker import sentence
@@ -84,7 +85,7 @@ class HistoryList(QWidget):
         item = QListWidgetItem(words)
         item.setData(Qt.ItemDataRole.UserRole, steps)
         if undone:
-            item.setForeground(QColor("#8a8f98"))
+            item.setForeground(QColor(GREY))
             font = item.font()
             font.setItalic(True)
             item.setFont(font)

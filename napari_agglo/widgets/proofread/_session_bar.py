@@ -15,6 +15,7 @@ from qtpy.QtWidgets import (
 )
 
 from napari_agglo.session import Session
+from napari_agglo.widgets._colours import NOT_SAVED, SAVED
 from napari_agglo.widgets._forms import Form
 from napari_agglo.widgets._jobs import RunRow
 from napari_agglo.widgets._qt import button, column, label, link, row, tell_error
@@ -87,11 +88,11 @@ class SessionBar(QWidget):
         folder = session.path
         self.saved.setToolTip(f"{folder}: every edit is on the disk when it is seen")
         if self._trouble:
-            text = f"<b style='color: #ef4444'>● NOT SAVED</b> {self._trouble}"
+            text = f"<b style='color: {NOT_SAVED}'>● NOT SAVED</b> {self._trouble}"
         elif session.read_only:
             text = f"<b>○ read-only</b> {folder.name}: nothing can be changed"
         else:
-            text = f"<b style='color: #16a34a'>● saved</b> {folder.name}"
+            text = f"<b style='color: {SAVED}'>● saved</b> {folder.name}"
         self.saved.setText(text)
 
     def _on_trouble(self, why: str) -> None:

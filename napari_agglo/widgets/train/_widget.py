@@ -17,6 +17,7 @@ from napari_agglo.policy import (
     policy_record,
     save_policy,
 )
+from napari_agglo.widgets._colours import theme_colours
 from napari_agglo.widgets._forms import Form, ask_form
 from napari_agglo.widgets._jobs import RunRow
 from napari_agglo.widgets._project import Project, Trained
@@ -26,7 +27,6 @@ from napari_agglo.widgets._qt import (
     per_viewer,
     tell,
     tell_error,
-    theme_colours,
 )
 from napari_agglo.widgets._steps import Status, StepWidget
 from napari_agglo.widgets.train._summary import Summary

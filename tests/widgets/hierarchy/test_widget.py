@@ -21,7 +21,7 @@ from napari_agglo.widgets._scene import Scene
 from napari_agglo.widgets._session_worker import LOOK
 from napari_agglo.widgets._steps import Status
 from napari_agglo.widgets.hierarchy import HierarchyWidget
-from napari_agglo.widgets.hierarchy._threshold import Ticks
+from napari_agglo.widgets.hierarchy._slider import Ticks
 
 
 @pytest.fixture

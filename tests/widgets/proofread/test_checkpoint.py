@@ -12,7 +12,7 @@ from widgets.proofread.conftest import occupy
 from windows import draw
 
 import napari_agglo as agglo
-from napari_agglo.widgets.proofread import _proofreader
+from napari_agglo.widgets import _session_worker
 
 LONG = 10 * 60 * 1000
 
@@ -40,9 +40,9 @@ def rest(worker):
 @pytest.fixture
 def rested(hands, monkeypatch):
     """Return hands whose rest is long, and three edits worth a checkpoint."""
-    assert (_proofreader.REST, _proofreader.WORTH) == (30, 100)
+    assert (_session_worker.CHECKPOINT_AFTER, _session_worker.CHECKPOINT_WORTH) == (30, 100)
     assert hands.project.worker._idle_after == 30_000
-    monkeypatch.setattr(_proofreader, "WORTH", 3)
+    monkeypatch.setattr(_session_worker, "CHECKPOINT_WORTH", 3)
     hands.project.worker._idle_after = LONG
     return hands
 

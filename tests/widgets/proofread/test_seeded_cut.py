@@ -8,7 +8,8 @@ from qtpy.QtCore import Qt
 from qtpy.QtTest import QTest
 from windows import draw
 
-from napari_agglo.widgets._scene import GROUPS, PREVIEW
+from napari_agglo.widgets._colours import GROUPS
+from napari_agglo.widgets._scene import PREVIEW
 
 
 def far_apart(hands, n=2):

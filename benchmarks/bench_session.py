@@ -22,8 +22,7 @@ import napari_agglo as agglo
 from benchmarks import volumes
 from benchmarks.timing import Table
 from napari_agglo.graph import RegionGraph
-from napari_agglo.session._actions import Action, Plan, Step
-from napari_agglo.session._edits import Cut, Merge
+from napari_agglo.session._edits import Action, Cut, Merge, Plan, Step
 
 EDITS = 100
 
@@ -180,7 +179,7 @@ def opening(table: Table, session: agglo.Session, n: int, what: str) -> None:
             ids = (int(graph.ids[state.tree.name(a)]), int(graph.ids[state.tree.name(b)]))
             kind = "merge" if isinstance(step.edit, Merge) else "cut"
             action = Action(kind, ids if kind == "merge" else ids[:1], scale, (step,))
-            session._transactions._commit(Plan(action))
+            session._history._commit(Plan(action))
             done += 1
     path = session.path
     session.close()

@@ -1,10 +1,9 @@
 """Proofreading: edits at any scale, kept in a directory from which nothing is lost."""
 
-from napari_agglo.session._actions import Change
 from napari_agglo.session._cuts import CutProblem, cut_method
+from napari_agglo.session._edits import Change, Refused
 from napari_agglo.session._exports import ExportView, export_kinds, exporter
 from napari_agglo.session._history import HistoryItem
-from napari_agglo.session._rules import Refused
 from napari_agglo.session._session import Session
 from napari_agglo.session._store import NotSaved, Report, SessionDamaged, SessionLocked
 from napari_agglo.session._warm_up import cache_folder, warm_up

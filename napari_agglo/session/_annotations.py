@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from napari_agglo.errors import InvalidInput, is_whole
 
 if TYPE_CHECKING:
-    from napari_agglo.session._actions import Change
+    from napari_agglo.session._edits import Change
     from napari_agglo.session._session import Session
 
 # A name goes into a table's cell and a list on the screen; a comment may be as long as a page.
@@ -25,7 +25,7 @@ _LONGEST = {"name": 200, "comment": 10_000}
 
 @dataclass(frozen=True)
 class Mark:
-    """What a person has said about one segment."""
+    """The name of a segment, a comment on it, and whether it is reviewed."""
 
     name: str = ""
     comment: str = ""
@@ -84,7 +84,7 @@ class MarkChange:
 
 @dataclass(frozen=True)
 class Reviewed:
-    """How far a review has come: segments reviewed, and left."""
+    """Progress of a review: segments reviewed, and left."""
 
     reviewed: int
     left: int

@@ -1,21 +1,36 @@
-"""History of a session: the actions in its journal, those undone, and those that can be redone."""
+"""History of a session: plans are applied and journalled, undone and redone, or replayed.
+
+`Transactions` is the one way to change a session: a plan is on the disk and in the view when it
+returns, or nothing has changed. `SessionHistory` is the part of the session that lists the actions.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import gc
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
-from napari_agglo.agglomeration import MergeTree, agglomerate
+from napari_agglo._progress import ProgressCallback
+from napari_agglo.agglomeration import Merges, MergeTree, agglomerate
 from napari_agglo.errors import InvalidInput
-from napari_agglo.session._actions import Action
+from napari_agglo.policy import as_policy
+from napari_agglo.session._check_tree import check_tree
+from napari_agglo.session._edits import Action, Change, Override, Plan, Refused, Step
+from napari_agglo.session._hierarchy.hierarchy import Hierarchy
+from napari_agglo.session._relearn.examples import live_examples
+from napari_agglo.session._relearn.refit import Volume, learn_from_edits
+from napari_agglo.session._state import SNAPSHOT, Applied, State, resume, state_arrays
+from napari_agglo.session._store import NotSaved, SessionDamaged, Store
+from napari_agglo.session._view import View
 
 if TYPE_CHECKING:
     from napari_agglo.session._store import Report
-    from napari_agglo.session._transactions import Transactions
 
 
 @dataclass(frozen=True, eq=False)
@@ -177,3 +192,266 @@ class SessionHistory:
         depends on it. Return whether it was written: False if nothing was new, or no room.
         """
         return self._transactions.checkpoint()
+
+
+# Fewer entries are replayed faster than one would notice.
+_WORTH_A_SNAPSHOT = 20
+
+
+class Transactions:
+    """The one way to change a session.
+
+    Attributes
+    ----------
+    store : Store
+        The folder, with its journal.
+    state : State
+        The state by the journal.
+    history : History
+        The actions of the journal.
+    view : View
+        The segments at the threshold.
+    lock : RLock
+        Held during every change and look: a worker may look while a person clicks.
+    """
+
+    def __init__(
+        self, store: Store, state: State, history: History, threshold: float, kept: int = 0
+    ) -> None:
+        self.store, self.state, self.history = store, state, history
+        self.view = View(state, history, threshold)
+        self.lock = threading.RLock()
+        self._kept = kept  # the entry after which there is a snapshot
+
+    @classmethod
+    def open(
+        cls, store: Store, progress: ProgressCallback | None, policy: Any = None
+    ) -> Transactions:
+        """Read the journal of a store; the store is closed if that fails.
+
+        `policy` is the function that the session was created with, if it was with one.
+        """
+        try:
+            if policy is not None:
+                checked = as_policy(policy)
+                store.data.check_policy(checked)
+                if store.data.tree is not None:  # a function may have changed since
+                    check_tree(store.data.tree, store.data.read_graph(progress), checked)
+                store.data.use_policy(checked)
+            state, history, kept = _replayed(store, progress)
+        except BaseException:
+            store.close()
+            raise
+        return cls(store, state, history, _last_threshold(store), kept)
+
+    def do(
+        self,
+        planner: Callable[..., Plan],
+        *arguments: Any,
+        progress: ProgressCallback | None = None,
+        **options: Any,
+    ) -> Change:
+        """Plan an action on the view, and commit it."""
+        with self.lock:
+            self._require_writable()
+            return self._commit(planner(self.view, *arguments, **options), progress)
+
+    def _commit(self, plan: Plan, progress: ProgressCallback | None = None) -> Change:
+        """Apply a plan: it is on the disk when this returns; if it fails, nothing has changed."""
+        plan = self.view.made_real(plan, progress)
+        action = plan.action
+        applied = self._apply(plan, action.to_json(), action, progress)
+        self._show(applied, applied.overrides)
+        where = plan.where
+        segments = action.ids if where is None else self.view.segments_at(where)
+        return Change(action.words, segments, plan.notes)
+
+    def undo(self) -> Change:
+        """Take back the last action."""
+        with self.lock:
+            self._require_writable()
+            if not self.history.done:
+                raise Refused("There is nothing to undo.")
+            entry, overrides = self.history.done[-1], self.state.overrides
+            self._write(self._line("undo", entry))  # first: taking back cannot fail
+            touched = self._show(self.state.take_back(), overrides)
+            return Change(f"undone: {entry.action.words}", self.view.segments_at(touched))
+
+    def redo(self, progress: ProgressCallback | None) -> Change:
+        """Do again the action that was undone last."""
+        with self.lock:
+            self._require_writable()
+            if not self.history.undone:
+                raise Refused("There is nothing to redo.")
+            entry = self.history.undone[-1]
+            applied = self._apply(Plan(entry.action), self._line("redo", entry), None, progress)
+            touched = self._show(applied, applied.overrides)
+            return Change(f"redone: {entry.action.words}", self.view.segments_at(touched))
+
+    def relearn(
+        self,
+        volumes: list[Volume] | None,
+        *,
+        strategy: str | None,
+        weight: int,
+        seed: int,
+        progress: ProgressCallback | None,
+    ) -> Change:
+        """Learn from the edits, and put the new policy and its tree in the place of the old."""
+        with self.lock:
+            self._require_writable()
+            learned = learn_from_edits(
+                self.view, volumes, strategy=strategy, weight=weight, seed=seed, progress=progress
+            )
+            reference = self.store.keep_policy(learned.policy)
+            try:
+                self.state.know_merges(reference, learned.merges)
+                action = Action(
+                    "relearn", (), self.view.threshold, tuple(map(Step, learned.edits)),
+                    dropped=tuple(range(len(self.state.overrides))), policy=reference,
+                )  # fmt: skip
+                change = self._commit(Plan(action, notes=learned.notes), progress)
+            except BaseException:
+                self.store.forget_policy(reference)  # no entry refers to it
+                raise
+            self.store.snapshot(*self.state.merges_snapshot(reference, learned.merges))
+            return change
+
+    def examples(self) -> tuple[NDArray[np.float32], NDArray[np.int8]]:
+        """Return the examples of the live edits and the answered suggestions."""
+        with self.lock:
+            return live_examples(self.view)
+
+    def _line(self, kind: str, entry: Entry) -> dict[str, object]:
+        return {"action": kind, "of": entry.number, "threshold": self.view.threshold}
+
+    def _apply(
+        self,
+        plan: Plan,
+        line: dict[str, object],
+        action: Action | None,
+        progress: ProgressCallback | None,
+    ) -> Applied:
+        """Apply the action of a plan and write a line to the journal, or do neither."""
+        applied = self.state.apply(plan.action, plan.divisions, progress, trusted=True)
+        try:
+            self._write(line, action)
+        except BaseException:
+            self.state.take_back()
+            raise
+        return applied
+
+    def _write(self, line: dict[str, object], action: Action | None = None) -> None:
+        record = self.store.journal.append(line)
+        self.history.read(record.seq, record.time, record.entry, action)
+
+    def _show(self, applied: Applied, before: tuple[Override, ...]) -> NDArray[np.int32]:
+        """Update the view, given the overrides before; return the superpixels that changed."""
+        return self.view.update(applied, moved=before != self.state.overrides)
+
+    def _require_writable(self) -> None:
+        if self.store.journal.read_only:
+            raise NotSaved(
+                f"{self.store.path} is closed, or open read-only, so nothing in it can be changed",
+                remedy="open it for writing",
+            )
+
+    @property
+    def to_replay(self) -> int:
+        """Number of entries since the last snapshot."""
+        return len(self.store.journal.records) - self._kept
+
+    def checkpoint(self) -> bool:
+        """Write a snapshot of the state; return whether one was written."""
+        with self.lock:
+            self._require_writable()
+            if not self.to_replay:
+                return False
+            written = self.store.snapshot(SNAPSHOT, state_arrays(self.state))
+            if written:
+                self._kept = len(self.store.journal.records)
+            return written
+
+    def close(self) -> None:
+        """Save the threshold, and a snapshot if that is worth while; then close the store."""
+        try:
+            # Neither a cache nor the threshold is worth an error: the folder may be gone.
+            with suppress(InvalidInput, OSError):
+                if not self.store.read_only:
+                    if self.to_replay >= _WORTH_A_SNAPSHOT:
+                        self.checkpoint()
+                    entries = len(self.store.journal.records)
+                    threshold = self.view.threshold
+                    self.store.save_settings({"threshold": threshold, "entries": entries})
+        finally:
+            self.store.close()
+
+
+def _replayed(store: Store, progress: ProgressCallback | None) -> tuple[State, History, int]:
+    """Return state and history by the journal of a store, and the entry of its snapshot."""
+    graph = store.data.read_graph(progress)
+
+    def recall_merges(name: str) -> Mapping[str, NDArray[Any]] | None:
+        snapshot = store.load_snapshot(name)
+        return None if snapshot is None else snapshot.arrays
+
+    def first_tree() -> Hierarchy:
+        tree = store.data.tree
+        merges = None if tree is None else Merges(tree.winners, tree.losers, tree.priorities)
+        return Hierarchy(graph, store.data.policy, merges, progress)
+
+    def begun() -> State:
+        return State(graph, store.data.policy, first_tree, store.recall_policy, recall_merges)
+
+    snapshot = store.load_snapshot(SNAPSHOT)
+    then: list[Entry] = []  # the actions that counted when the snapshot was made
+    history = History()
+    try:
+        for record in store.journal.records:
+            history.read(record.seq, record.time, record.entry)
+            if snapshot is not None and record.seq == snapshot.seq:
+                then = list(history.done)
+    except InvalidInput as error:
+        raise SessionDamaged(f"{store.path} cannot be opened. {error}") from error
+    state = begun()
+    if snapshot is not None and not resume(state, (e.action for e in then), snapshot.arrays):
+        state, then, snapshot = begun(), [], None
+    same = 0
+    for ours, theirs in zip(then, history.done, strict=False):
+        if ours is not theirs:
+            break
+        same += 1
+    for _ in then[same:]:
+        state.take_back()
+    for entry in history.done[same:]:
+        try:
+            state.apply(entry.action, progress=progress)
+        except InvalidInput as error:
+            way = " Or call recover(), which keeps what was done before it."
+            raise SessionDamaged(
+                f"{store.path} cannot be opened: entry {entry.number} of its journal "
+                f"({entry.action.kind}) does not fit what is there. {error}"
+                f"{way if isinstance(error, SessionDamaged) else ''}"
+            ) from error
+    return state, history, 0 if snapshot is None else snapshot.seq
+
+
+def _last_threshold(store: Store) -> float:
+    """Return the last threshold of a session: as saved, or of the last entry if that is newer."""
+    settings, records = store.settings, store.journal.records
+    saved = settings.get("threshold", 0.5)
+    if settings.get("entries") != len(records) and records:
+        saved = records[-1].entry.get("threshold", saved)
+    return float(saved) if isinstance(saved, (int, float)) and np.isfinite(saved) else 0.5
+
+
+@contextmanager
+def no_garbage_collection() -> Iterator[None]:
+    """Pause garbage collection while many long-lived objects are created."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()

@@ -25,12 +25,12 @@ from napari_agglo._numba.hash_tables import key_place, pair_hash
 from napari_agglo._numba.sums import rounding_error
 from napari_agglo.errors import InvalidInput, is_whole
 from napari_agglo.graph import Division
-from napari_agglo.session._rules import check_gold
+from napari_agglo.session._edits import Refused
 from napari_agglo.session._view import View
 from napari_agglo.volumes import Contingency, contingency
 
 if TYPE_CHECKING:
-    from napari_agglo.session._transactions import Transactions
+    from napari_agglo.session._history import Transactions
 
 # The table behind a live VI: how many voxels each segment shares with each gold segment.
 
@@ -315,7 +315,7 @@ class LiveVI:
 
 @dataclass(frozen=True)
 class Errors:
-    """How wrong a segmentation is, in bits.
+    """Errors of a segmentation, in bits.
 
     Attributes
     ----------
@@ -406,7 +406,13 @@ class SessionErrors:
         view = self._transactions.view
         with self._transactions.lock:
             if self._live is None:
-                self._live = LiveErrors(view, check_gold(self.gold))
+                if self.gold is None:
+                    raise Refused(
+                        "The session has no gold standard to compare with",
+                        argument="gold",
+                        remedy="create it with Session.create(path, graph, policy, gold=...)",
+                    )
+                self._live = LiveErrors(view, self.gold)
             return self._live.now(view)
 
     @property

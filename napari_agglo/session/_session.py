@@ -1,8 +1,8 @@
 """A proofreading session: segments at a threshold, edits, undo, all of it on disk.
 
-`Session` is a facade. Each edit is planned by a pure function of the view (`_editor`, `_cutter`,
-`_suggestions`), which returns a `Plan` or raises `Refused`; `_transactions` applies the plan,
-writes it to the journal and updates the view; then `changed` is emitted.
+`Session` is a facade. Each edit is planned by a pure function of the view (`_plan_edits`,
+`_plan_cuts`, `_suggestions`), which returns a `Plan` or raises `Refused`; `_history` applies the
+plan, writes it to the journal and updates the view; then `changed` is emitted.
 """
 
 from __future__ import annotations
@@ -20,27 +20,35 @@ from napari_agglo.agglomeration import MergeTree, agglomerate
 from napari_agglo.errors import InvalidInput
 from napari_agglo.graph import RegionGraph
 from napari_agglo.policy import Policy, as_policy
-from napari_agglo.session._actions import Change, Plan
 from napari_agglo.session._annotations import Annotations
-from napari_agglo.session._cutter import (
+from napari_agglo.session._check_tree import check_tree
+from napari_agglo.session._edits import Change, Plan
+from napari_agglo.session._exports import write_export
+from napari_agglo.session._exports.session_export import SessionExport, edited_tree
+from napari_agglo.session._history import SessionHistory, Transactions, no_garbage_collection
+from napari_agglo.session._live_vi import SessionErrors
+from napari_agglo.session._plan_cuts import (
     CutPreview,
     plan_cut,
     plan_cut_children,
     plan_detach,
     preview_cut,
 )
-from napari_agglo.session._editor import plan_lock, plan_mark, plan_merge, plan_move, plan_unlock
-from napari_agglo.session._exports import write_export
-from napari_agglo.session._exports.session_export import SessionExport, edited_tree
-from napari_agglo.session._history import SessionHistory
-from napari_agglo.session._live_vi import SessionErrors
+from napari_agglo.session._plan_edits import (
+    Segment,
+    Segments,
+    check_threshold,
+    find,
+    plan_lock,
+    plan_mark,
+    plan_merge,
+    plan_move,
+    plan_unlock,
+)
 from napari_agglo.session._relearn import WEIGHT, check_options, check_volumes
 from napari_agglo.session._relearn.refit import Volumes
-from napari_agglo.session._rules import Segment, Segments, check_threshold, find
 from napari_agglo.session._store import Report, Store, check_path
 from napari_agglo.session._suggestions import Suggestions
-from napari_agglo.session._transactions import Transactions, no_garbage_collection
-from napari_agglo.session._tree_check import check_tree
 
 Groups = Sequence[Sequence[int]]  # of superpixels
 Points = Sequence[Sequence[Sequence[int]]]  # groups of pixel indices
@@ -200,7 +208,7 @@ class Session:
     @property
     def read_only(self) -> bool:
         """Whether nothing can be changed: opened so, closed, or given up after a disk error."""
-        return self._store.read_only
+        return self._store.journal.read_only
 
     @property
     def graph(self) -> RegionGraph:

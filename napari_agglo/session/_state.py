@@ -13,11 +13,21 @@ from numpy.typing import ArrayLike, NDArray
 from napari_agglo._progress import ProgressCallback
 from napari_agglo.agglomeration import Merges, MergeTree
 from napari_agglo.errors import InvalidInput
+from napari_agglo.features import feature_map
 from napari_agglo.graph import Division, RegionGraph, divide, runs_to_pieces
-from napari_agglo.policy import Policy
-from napari_agglo.session._actions import Action, Answer, Step
+from napari_agglo.policy import Policy, policy_features
 from napari_agglo.session._annotations import MarkChange, Marks
-from napari_agglo.session._edits import Cut, Edit, Lock, Merge, Override, Unlock
+from napari_agglo.session._edits import (
+    Action,
+    Answer,
+    Cut,
+    Edit,
+    Lock,
+    Merge,
+    Override,
+    Step,
+    Unlock,
+)
 from napari_agglo.session._hierarchy.frozen_tree import frozen, thawed
 from napari_agglo.session._hierarchy.hierarchy import Hierarchy
 from napari_agglo.volumes import DenseLabels
@@ -92,7 +102,11 @@ class State:
     graph : RegionGraph
         As superpixels are divided now.
     tree : Hierarchy
-        With the live edits; made when it is first asked for.
+        With the live edits; made on first use.
+    policy : Policy
+        The policy of the tree.
+    features : FeatureMap or None
+        The features that examples of edits are made of; None if the graph has only means.
     done : list of Applied
         The live actions, oldest first.
     version : int
@@ -108,7 +122,7 @@ class State:
         recall_merges: Callable[[str], Mapping[str, NDArray[Any]] | None] | None = None,
     ) -> None:
         self.graph = graph
-        self.policy = policy
+        self._set_policy(policy)
         self._make_tree = make_tree
         self._tree: Hierarchy | None = None
         self.overrides: tuple[Override, ...] = ()
@@ -121,6 +135,12 @@ class State:
         self._recall_merges = recall_merges
         self._merges: dict[str, Merges] = {}
         self._image: NDArray[np.uint32] | None = None  # of our own, once something is divided
+
+    def _set_policy(self, policy: Policy) -> None:
+        self.policy = policy
+        self.features = policy_features(policy)
+        if self.features is None and self.graph.layout.powers != 1:
+            self.features = feature_map(self.graph)
 
     @property
     def tree(self) -> Hierarchy:
@@ -176,7 +196,7 @@ class State:
         applied = Applied(action, self.overrides, self.answers)
         if policy is not None:
             applied.before = self.policy, self.tree
-            self.policy = policy
+            self._set_policy(policy)
         for step in action.steps:
             with self.divided(step) as made:
                 check_named(self.graph, step.edit)
@@ -270,7 +290,8 @@ class State:
                 self._merges[key] = Merges(checked.winners, checked.losers, checked.priorities)
         tree = Hierarchy(self.graph, policy, self._merges.get(key), progress)
         applied.before = self.policy, self.tree
-        self.policy, self.tree = policy, tree
+        self._set_policy(policy)
+        self.tree = tree
 
     def recall(self, words: dict[str, Any]) -> Policy:
         """Return the policy that the store knows by these words."""
@@ -300,7 +321,8 @@ class State:
 
     def _restore(self, applied: Applied) -> None:
         if applied.before is not None:
-            self.policy, self.tree = applied.before
+            policy, self.tree = applied.before
+            self._set_policy(policy)
             applied.divisions.clear()
         for divisions in reversed(applied.divisions):
             self.tree.undo()

@@ -1,4 +1,7 @@
-"""The queue of probable errors, `session.queue`: ask for the next, accept, reject or skip it."""
+"""The queue of probable errors, `session.queue`: ask for the next, accept, reject or skip it.
+
+In its own file because it is a part of the session with planners of its own.
+"""
 
 from __future__ import annotations
 
@@ -7,17 +10,16 @@ from typing import TYPE_CHECKING, Any
 
 from numpy.typing import ArrayLike
 
-from napari_agglo.session._actions import Action, Answer, Plan
-from napari_agglo.session._cutter import plan_cut
-from napari_agglo.session._editor import plan_merge
+from napari_agglo.session._edits import Action, Answer, Plan, Refused
+from napari_agglo.session._plan_cuts import plan_cut
+from napari_agglo.session._plan_edits import dense_of, plan_merge
 from napari_agglo.session._relearn.examples import edit_examples
-from napari_agglo.session._rules import Refused, dense_of
 from napari_agglo.session._suggest import Effort, Kind, Suggestion, effort, suggest
 from napari_agglo.session._suggest.decisions import decisions
 from napari_agglo.session._view import View
 
 if TYPE_CHECKING:
-    from napari_agglo.session._actions import Change
+    from napari_agglo.session._edits import Change
     from napari_agglo.session._session import Session
 
 
@@ -133,7 +135,7 @@ def _examples(view: View, answer: Answer) -> dict[str, Any] | None:
         ]
     a, b = (tree.members(node) for node in sides)
     label = -1 if answer.same else 1
-    return edit_examples(view.state.graph, view.state.policy, [(a, b)], label)
+    return edit_examples(view.state, [(a, b)], label)
 
 
 def _sides(view: View, suggestion: Suggestion) -> tuple[tuple[int, int], tuple[int, int]]:

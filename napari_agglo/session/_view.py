@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,13 +17,14 @@ from numpy.typing import NDArray
 from napari_agglo._progress import ProgressCallback
 from napari_agglo.agglomeration._merge_tree import map_labels
 from napari_agglo.errors import InvalidInput
-from napari_agglo.session._actions import Plan, Step
 from napari_agglo.session._boundary_scores import BoundaryScores
-from napari_agglo.session._edits import Cut, Edit, Ids, Merge, Override, Up, fingerprint
+from napari_agglo.session._edits import Cut, Edit, Ids, Merge, Override, Plan, Step, Up, fingerprint
 from napari_agglo.session._hierarchy.hierarchy import Hierarchy
 from napari_agglo.session._hierarchy.nodes import FIRST, SECOND
-from napari_agglo.session._history import Entry, History
 from napari_agglo.session._state import Applied, State
+
+if TYPE_CHECKING:
+    from napari_agglo.session._history import Entry, History
 
 
 class BranchEnds(InvalidInput):

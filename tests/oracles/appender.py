@@ -20,7 +20,7 @@ def entry(number: int) -> dict:
 def append_for_ever(path: str) -> None:
     with Store.open(path) as store:
         while True:
-            record = store.append(entry(len(store.journal.records) + 1))
+            record = store.journal.append(entry(len(store.journal.records) + 1))
             os.write(1, f"done {record.seq}\n".encode())
 
 

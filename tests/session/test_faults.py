@@ -26,7 +26,7 @@ def pristine(tmp_path_factory):
     path = tmp_path_factory.mktemp("sessions") / "pristine.agglo"
     with Store.create(path, small_graph()) as store:
         for entry in DONE:
-            store.append(entry)
+            store.journal.append(entry)
         store.snapshot("state", {"lut": np.arange(3)})
         store.save_settings({"threshold": 0.25})
     return path
@@ -80,12 +80,12 @@ def test_append_fails_once(copied, error, torn):
     for disk in every_call("appending", error=error, torn=torn):
         path = copied()
         with Store.open(path) as store:
-            refusal = attempt(disk, NotSaved, store.append, NEXT)
+            refusal = attempt(disk, NotSaved, store.journal.append, NEXT)
             assert refusal is None or "nothing has changed" in str(refusal)
             expected = DONE if refusal else [*DONE, NEXT]
             assert entries_of(store) == entries_on_disk(path) == expected
             assert not store.read_only
-            store.append({"after": 1})
+            store.journal.append({"after": 1})
             assert entries_on_disk(path) == [*expected, {"after": 1}]
 
 
@@ -95,19 +95,19 @@ def test_append_fails_and_so_does_all_that_follows(copied, error, torn):
     for disk in every_call("appending, for good", error=error, torn=torn, times=math.inf):
         path = copied()
         with Store.open(path) as store:
-            refusal = attempt(disk, NotSaved, store.append, NEXT)
+            refusal = attempt(disk, NotSaved, store.journal.append, NEXT)
             expected = DONE if refusal else [*DONE, NEXT]
             if refusal:
                 assert "read-only from now on" in str(refusal)
                 with pytest.raises(NotSaved, match="read-only from now on"):
-                    store.append(NEXT)
+                    store.journal.append(NEXT)
             assert entries_of(store) == expected
             assert store.read_only == (expected == DONE)
         with Store.open(path) as store:  # once the disk is well
             assert entries_of(store)[: len(expected)] == expected
             assert store.report.lost == 0
             assert entries_of(store) in (DONE, [*DONE, NEXT])
-            store.append({"after": 1})
+            store.journal.append({"after": 1})
 
 
 @pytest.mark.parametrize("times", range(2, 9))
@@ -116,13 +116,13 @@ def test_append_fails_and_so_do_some_calls_that_follow(copied, times):
     for disk in every_call(f"appending, {times} times", error=errno.EIO, times=times):
         path = copied()
         with Store.open(path) as store:
-            refusal = attempt(disk, NotSaved, store.append, NEXT)
+            refusal = attempt(disk, NotSaved, store.journal.append, NEXT)
             expected = DONE if refusal else [*DONE, NEXT]
             assert entries_of(store) == expected
             given_up += store.read_only
             if not store.read_only:
                 assert entries_on_disk(path) == expected
-                store.append({"after": 1})
+                store.journal.append({"after": 1})
         assert entries_on_disk(path)[: len(expected)] == expected
     assert given_up > 0 or times < 4, "test invalid: there was always a way back"
 
@@ -133,7 +133,7 @@ def test_append_dies_at_every_call_and_the_power_goes_too(copied):
         path = copied()
         store = Store.open(path)
         synced = (path / "journal.jsonl").stat().st_size
-        died = attempt(disk, Died, store.append, NEXT)
+        died = attempt(disk, Died, store.journal.append, NEXT)
         acknowledged = DONE if died else [*DONE, NEXT]
         store.close()
         journal = path / "journal.jsonl"
@@ -165,7 +165,7 @@ def test_opening_fails(copied, error, tail):
             store.close()
         assert entries_on_disk(path) == DONE
         with Store.open(path) as store:
-            assert store.append(NEXT).seq == 4
+            assert store.journal.append(NEXT).seq == 4
         kept = b"".join(p.read_bytes() for p in path.glob("journal.damaged-*"))
         assert tail in kept, "what was taken out is there"
 
@@ -181,12 +181,12 @@ def test_the_system_itself_takes_only_a_part(copied):
         resource.setrlimit(resource.RLIMIT_FSIZE, (size + 50, hard))
         try:
             with pytest.raises(NotSaved, match=r"File too large.*nothing has changed"):
-                store.append(NEXT)
+                store.journal.append(NEXT)
         finally:
             resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
         assert (path / "journal.jsonl").stat().st_size == size
         assert entries_of(store) == DONE
-        assert store.append(NEXT).seq == 4
+        assert store.journal.append(NEXT).seq == 4
     assert entries_on_disk(path) == [*DONE, NEXT]
 
 

@@ -552,7 +552,7 @@ def test_moved_and_renamed(session, tmp_path):
     ids=lambda entry: json.dumps(entry)[:60],
 )  # fmt: skip
 def test_a_journal_that_makes_no_sense_is_refused_in_words(session, entry):
-    session._store.append(entry)
+    session._store.journal.append(entry)
     session._store.close()
     with pytest.raises(SessionDamaged, match="cannot be opened"):
         Session.open(session.path)

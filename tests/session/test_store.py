@@ -24,8 +24,8 @@ from napari_agglo.volumes import write_labels
 def path(tmp_path):
     """Return a session with two entries."""
     with Store.create(tmp_path / "cells.agglo", small_graph()) as store:
-        store.append({"a": 1})
-        store.append({"b": [1, 2.5, None, "ü"]})
+        store.journal.append({"a": 1})
+        store.journal.append({"b": [1, 2.5, None, "ü"]})
     return tmp_path / "cells.agglo"
 
 
@@ -102,7 +102,7 @@ def test_tree_gold_settings_and_a_learned_policy(tmp_path):
         store.save_settings({"threshold": 0.5})
         words = store.keep_policy(forest(seed=1))
         assert store.keep_policy(forest(seed=1)) == words, "written once"
-        store.append({"policy": words})
+        store.journal.append({"policy": words})
     with Store.open(tmp_path / "a.agglo", read_only=True) as store:
         assert np.array_equal(store.data.policy.score(store.data.graph), policy.score(graph))
         for name in ("winners", "losers", "priorities"):
@@ -120,7 +120,7 @@ def test_tree_gold_settings_and_a_learned_policy(tmp_path):
 
 def test_entries_settings_and_times_survive(path):
     with Store.open(path) as store:
-        assert store.append({"c": 3}).seq == 3
+        assert store.journal.append({"c": 3}).seq == 3
         store.save_settings({"threshold": 0.1})
         times = [record.time for record in store.journal.records]
     with Store.open(path) as store:
@@ -145,7 +145,7 @@ def test_closed_is_closed(path):
     store.close()
     store.close()
     with pytest.raises(NotSaved, match="is closed, or open read-only"):
-        store.append({})
+        store.journal.append({})
     assert "2 entries, read-only" in repr(store)
 
 
@@ -154,7 +154,7 @@ def test_moved_renamed_linked_and_named_in_any_script(path, tmp_path):
         moved = tmp_path / name
         path.rename(moved)
         with Store.open(moved) as store:
-            store.append({"in": name})
+            store.journal.append({"in": name})
             assert store.data.graph.n_regions == 5
         path = moved
     link = tmp_path / "link.agglo"
@@ -169,11 +169,11 @@ def test_moved_while_it_is_open(path, tmp_path):
     store = Store.open(path)
     path.rename(tmp_path / "elsewhere.agglo")
     with pytest.raises(NotSaved, match="moved or deleted: close the session and open it where"):
-        store.append({"c": 3})
+        store.journal.append({"c": 3})
     assert len(entries_of(store)) == 2
     store.close()
     with Store.open(tmp_path / "elsewhere.agglo") as again:
-        assert again.append({"c": 3}).seq == 3
+        assert again.journal.append({"c": 3}).seq == 3
 
 
 def test_reading_only_writes_nothing_and_works_beside_a_writer(path):
@@ -183,7 +183,7 @@ def test_reading_only_writes_nothing_and_works_beside_a_writer(path):
         assert reader.load_snapshot("none") is None
     assert tree_of(path) == before
     with Store.open(path) as writer, Store.open(path, read_only=True) as reader:
-        writer.append({"c": 3})
+        writer.journal.append({"c": 3})
         assert len(entries_of(reader)) == 2
         with Store.open(path, read_only=True) as later:
             assert len(entries_of(later)) == 3
@@ -345,7 +345,7 @@ def test_snapshots_belong_to_an_entry_of_this_history(path, tmp_path):
     with Store.open(path) as store:
         assert store.load_snapshot("state") is None
         assert store.snapshot("state", arrays)
-        store.append({"c": 3})
+        store.journal.append({"c": 3})
         found = store.load_snapshot("state")
         assert found.seq == 2
         for name, array in arrays.items():
@@ -364,7 +364,7 @@ def test_snapshots_belong_to_an_entry_of_this_history(path, tmp_path):
         store = Store.open(path)
     with store:
         assert store.load_snapshot("state") is None, "of an entry that is no longer there"
-        store.append({"c": 4})
+        store.journal.append({"c": 4})
         assert store.load_snapshot("state") is None, "nor of another with its number"
 
 
@@ -400,5 +400,5 @@ def test_a_newer_schema_is_refused(path):
 def test_the_copy_is_independent(path, tmp_path):
     shutil.copytree(path, tmp_path / "copy.agglo")
     with Store.open(path) as one, Store.open(tmp_path / "copy.agglo") as two:
-        one.append({"only": "here"})
+        one.journal.append({"only": "here"})
         assert len(entries_of(two)) == 2

@@ -31,7 +31,7 @@ def pristine(tmp_path_factory):
     gold = SUPERPIXELS % 3
     with Store.create(path, graph, tree=tree, gold=gold) as store:
         for entry in ENTRIES:
-            store.append(entry)
+            store.journal.append(entry)
     return path
 
 

@@ -50,7 +50,7 @@ def test_a_second_writer_is_refused_and_told_who_is_the_first(path):
         for opening in (Store.recover, lambda p: Store.open(p, steal_lock=True)):
             with pytest.raises(SessionLocked, match=r"already, in this program .*close it first"):
                 opening(path)
-        assert first.append({"still": "mine"}).seq == 1
+        assert first.journal.append({"still": "mine"}).seq == 1
     assert not (path / "lock").exists(), "nothing is left"
     Store.open(path).close()
 
@@ -58,7 +58,7 @@ def test_a_second_writer_is_refused_and_told_who_is_the_first(path):
 def test_another_process_and_its_death(path):
     program = (
         "import sys, time\nfrom napari_agglo.session._store import Store\n"
-        "store = Store.open(sys.argv[1])\nstore.append({'by': 'the other'})\n"
+        "store = Store.open(sys.argv[1])\nstore.journal.append({'by': 'the other'})\n"
         "print('open', flush=True)\ntime.sleep(600)\n"
     )
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
@@ -75,7 +75,7 @@ def test_another_process_and_its_death(path):
         other.wait()
     assert (path / "lock").exists(), "test invalid: it tidied up"
     with Store.open(path) as store:  # the system freed the lock of the dead
-        assert store.append({"by": "us"}).seq == 2
+        assert store.journal.append({"by": "us"}).seq == 2
 
 
 def test_the_lock_of_another_computer_is_offered_not_taken(path):
@@ -87,7 +87,7 @@ def test_the_lock_of_another_computer_is_offered_not_taken(path):
     with Store.open(path, read_only=True) as reader:
         assert reader.read_only
     with Store.open(path, steal_lock=True) as store:
-        store.append({"a": 1})
+        store.journal.append({"a": 1})
     leave_lock(path, host="microscope-pc")
     Store.open(path, steal_lock=True).close()
     Store.open(path).close()
@@ -99,7 +99,7 @@ def test_where_the_system_knows_no_locks(path):
             with pytest.raises(SessionLocked, match="steal_lock") as caught:
                 Store.open(path)
             assert caught.value.stale
-            first.append({"a": 1})
+            first.journal.append({"a": 1})
         assert not (path / "lock").exists()
         assert not (path / "lock.only").exists()
         leave_lock(path)
@@ -135,7 +135,7 @@ def test_the_lock_of_the_folder_that_took_our_place_is_left_alone(path, tmp_path
 
 def test_a_forgotten_store_does_not_keep_the_lock(path):
     store = Store.open(path)
-    store.append({"a": 1})
+    store.journal.append({"a": 1})
     del store
     gc.collect()
     with Store.open(path) as again:

@@ -52,7 +52,7 @@ class Sessions(RuleBasedStateMachine):
     @rule(entry=ENTRY)
     def append(self, entry):
         self.entries.append(entry)
-        assert self.store.append(entry).seq == len(self.entries)
+        assert self.store.journal.append(entry).seq == len(self.entries)
 
     @rule(threshold=st.floats(0, 1))
     def set_threshold(self, threshold):
@@ -85,7 +85,7 @@ class Sessions(RuleBasedStateMachine):
     def append_to_a_failing_disk(self, entry, at, error, times):
         with Disk(at, error, times=times).in_use():
             try:
-                self.store.append(entry)
+                self.store.journal.append(entry)
                 self.entries.append(entry)
             except NotSaved:
                 pass
@@ -99,7 +99,7 @@ class Sessions(RuleBasedStateMachine):
     def die_in_an_append(self, entry, at):
         with Disk(at).in_use():
             try:
-                self.store.append(entry)
+                self.store.journal.append(entry)
                 self.entries.append(entry)
             except Died:
                 pass

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from napari_agglo import InvalidInput, agglomerate, region_graph, split_vi
 from napari_agglo.policy import LearnedPolicy, MeanPolicy, RandomPolicy
 from napari_agglo.session._live_vi import LiveVI
-from napari_agglo.session._segments import segments_of
+from napari_agglo.session._segment_statistics import segments_of
 from napari_agglo.session._suggest import (
     Decisions,
     apart_answered,

@@ -15,7 +15,7 @@ from napari_agglo.graph import RegionGraph
 from napari_agglo.graph._interchange import region_columns
 from napari_agglo.session._annotations import Marks
 from napari_agglo.session._exports.export_kinds import ExportView, exporter
-from napari_agglo.session._segments import Segments, segments_of
+from napari_agglo.session._segment_statistics import SegmentStatistics, segments_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -87,7 +87,7 @@ def segment_table(graph: RegionGraph, lut: ArrayLike, marks: Marks | None = None
     return table_of(segments_of(graph, lut), marks or Marks())
 
 
-def table_of(segments: Segments, marks: Marks) -> pd.DataFrame:
+def table_of(segments: SegmentStatistics, marks: Marks) -> pd.DataFrame:
     """Return the table of segments whose statistics have been added up."""
     import pandas as pd
 

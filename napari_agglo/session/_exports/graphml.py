@@ -10,7 +10,7 @@ from napari_agglo._progress import ProgressCallback
 from napari_agglo.graph._interchange import about, boundary_columns, write_graphml
 from napari_agglo.session._exports.csv_tables import table_of
 from napari_agglo.session._exports.export_kinds import ExportView, exporter
-from napari_agglo.session._segments import segments_of
+from napari_agglo.session._segment_statistics import segments_of
 
 
 @exporter("graphml", label="Graph of segments", suffixes=(".graphml",))

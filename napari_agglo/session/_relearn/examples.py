@@ -7,22 +7,25 @@ import dataclasses
 import itertools
 import zlib
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from napari_agglo._numba import kernel
 from napari_agglo.errors import InvalidInput
-from napari_agglo.features import FeatureMap, feature_map, feature_matrix
+from napari_agglo.features import FeatureMap, feature_matrix
 from napari_agglo.graph import RegionGraph, edge_positions
-from napari_agglo.policy import Policy, policy_features
 from napari_agglo.session._edits import Cut, Ids, as_ids
 from napari_agglo.session._hierarchy.hierarchy import Hierarchy
 from napari_agglo.session._hierarchy.nodes import EDIT, PARENT
-from napari_agglo.session._history import Entry
 from napari_agglo.session._view import View
 from napari_agglo.volumes import DenseLabels
+
+if TYPE_CHECKING:
+    from napari_agglo.session._history import Entry
+    from napari_agglo.session._state import State
+
 
 Superpixels = Iterable[int] | NDArray[Any]
 
@@ -31,22 +34,14 @@ Superpixels = Iterable[int] | NDArray[Any]
 _MOST = 16
 
 
-def features_of(graph: RegionGraph, policy: Policy) -> FeatureMap | None:
-    """Return the features that examples are made of; None if the graph has only means."""
-    features = policy_features(policy)
-    if features is None and graph.layout.powers != 1:
-        return feature_map(graph)
-    return features
-
-
 def edit_examples(
-    graph: RegionGraph, policy: Policy, pairs: Iterable[tuple[Ids, Ids]], label: int
+    state: State, pairs: Iterable[tuple[Ids, Ids]], label: int
 ) -> dict[str, Any] | None:
     """Return the rows of pairs of regions that touch, as plain data; None if there are none."""
+    graph, features = state.graph, state.features
+    if features is None:
+        return None
     try:
-        features = features_of(graph, policy)
-        if features is None:
-            return None
         found = (pair_row(graph, features, a, b) for a, b in pairs)
         known = (row for row in found if row is not None and np.isfinite(row).all())
         rows = list(itertools.islice(known, _MOST))
@@ -74,8 +69,7 @@ def rows_of(plain: dict[str, Any]) -> tuple[NDArray[np.float32], NDArray[np.int8
 def live_examples(view: View) -> tuple[NDArray[np.float32], NDArray[np.int8]]:
     """Return the examples of the live edits and answers, but for answers that were overruled."""
     state = view.state
-    features = features_of(state.graph, state.policy)
-    width = 0 if features is None else features.width
+    width = 0 if state.features is None else state.features.width
     rows, labels = [np.zeros((0, width), np.float32)], [np.zeros(0, np.int8)]
     done = view.history.done
     passed = overruled(state.tree, done, view.threshold)

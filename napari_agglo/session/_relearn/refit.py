@@ -28,11 +28,10 @@ from napari_agglo.learning import STRATEGIES, ForestSettings, train
 from napari_agglo.learning._fit import Examples, fit, held_out_scores, judgement
 from napari_agglo.learning._train import extra_examples
 from napari_agglo.policy import LearnedPolicy, Logistic, Policy, policy_features, policy_record
-from napari_agglo.session._edits import Cut, Edit
+from napari_agglo.session._edits import Cut, Edit, Refused
 from napari_agglo.session._hierarchy.hierarchy import Hierarchy
-from napari_agglo.session._relearn.examples import features_of, live_examples
+from napari_agglo.session._relearn.examples import live_examples
 from napari_agglo.session._relearn.replay_edits import replayed
-from napari_agglo.session._rules import Refused
 from napari_agglo.session._view import View
 
 # What a user asks to learn from, and how; refused in words before any work is done.
@@ -271,16 +270,15 @@ def learn_from_edits(
 ) -> Relearned:
     """Learn from the edits of a session, merge anew, and replay the edits on the new tree."""
     state = view.state
-    features = features_of(state.graph, state.policy)
-    if features is None:
+    if state.features is None:
         raise Refused(
             "This session knows only the means of its cues, which is not enough to learn from",
             remedy="make one on a graph built with statistics='all'",
         )
     rows, labels = live_examples(view)
     policy = refit(
-        state.policy, rows, labels, volumes=volumes, features=features, strategy=strategy,
-        weight=int(weight), seed=int(seed), progress=progress,
+        state.policy, rows, labels, volumes=volumes, features=state.features,
+        strategy=strategy, weight=int(weight), seed=int(seed), progress=progress,
     )  # fmt: skip
     merges = merge_greedily(state.graph, policy, progress=progress)
     trial = Hierarchy(state.graph, policy, merges)

@@ -2,7 +2,8 @@
 
 The manifest has a second copy beside the arrays. Statistics are computed again from the superpixels
 and cues, and used only if they come out as they were, bit for bit. The tree can be computed at any
-time. Damaged files are moved aside; nothing is deleted.
+time. Damaged files are moved aside; nothing is deleted. In its own file because it is imported only
+to repair.
 """
 
 from __future__ import annotations

@@ -19,7 +19,15 @@ from napari_agglo.errors import InvalidInput, SetOption
 from napari_agglo.graph import RegionGraph
 from napari_agglo.policy import LearnedPolicy, Policy, as_policy
 from napari_agglo.session._store import policies
-from napari_agglo.session._store.arrays import ARRAYS, STATISTICS, read_array, unpacked
+from napari_agglo.session._store.arrays import (
+    ARRAYS,
+    STATISTICS,
+    Snapshot,
+    read_array,
+    read_snapshot,
+    unpacked,
+    write_snapshot,
+)
 from napari_agglo.session._store.create import (
     TREE,
     check_path,
@@ -29,14 +37,13 @@ from napari_agglo.session._store.create import (
     relative_to,
     session_folder,
 )
-from napari_agglo.session._store.journal import Journal, Record
+from napari_agglo.session._store.journal import Journal
 from napari_agglo.session._store.lock import Lock
 from napari_agglo.session._store.manifest import (
     Manifest,
     read_manifest,
     write_manifest,
 )
-from napari_agglo.session._store.snapshot import Snapshot, read_snapshot, write_snapshot
 from napari_agglo.session._store.store_errors import (
     RECOVER,
     NotSaved,
@@ -191,7 +198,7 @@ class Store:
     >>> graph = agglo.region_graph(np.array([[5, 6, 7]]), np.array([[0.0, 0.2, 1.0]]))
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     with Store.create(f"{folder}/cells.agglo", graph, "mean") as store:
-    ...         _ = store.append({"merge": [1, 2]})  # on the disk when it returns
+    ...         _ = store.journal.append({"merge": [1, 2]})  # on the disk when it returns
     ...     with Store.open(f"{folder}/cells.agglo", read_only=True) as store:
     ...         print(store.journal.records[0].entry, store.data.graph)
     {'merge': [1, 2]} RegionGraph(3 regions, 2 boundaries, shape (1, 3), cues: boundary)
@@ -345,14 +352,6 @@ class Store:
     def read_only(self) -> bool:
         """Whether nothing can be written: opened so, closed, or given up after an error."""
         return self.journal.read_only
-
-    def append(self, entry: Mapping[str, Any]) -> Record:
-        """Add an entry to the journal; when this returns its record, it survives a crash.
-
-        All that belongs to one action of the user goes into one entry: it is there whole or not at
-        all. On failure `NotSaved` is raised and the directory is as before.
-        """
-        return self.journal.append(entry)
 
     @property
     def settings(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Where to look next: the decisions that are most worth a person's time, and how many are left."""
+"""Suggestions: the decisions most worth a person's time, and the number of wrong ones left."""
 
 from napari_agglo.session._suggest.decisions import Decisions, apart_answered, made_answered
 from napari_agglo.session._suggest.rank import Kind, Suggestion, suggest

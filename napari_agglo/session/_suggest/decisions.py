@@ -15,7 +15,7 @@ from napari_agglo.graph import RegionGraph
 from napari_agglo.session._edits import Cut, Ids
 from napari_agglo.session._hierarchy.nodes import EDIT, FIRST, LOW, PRIORITY, SECOND
 from napari_agglo.session._hierarchy.working_graph import Ground
-from napari_agglo.session._segments import Segments
+from napari_agglo.session._segment_statistics import SegmentStatistics
 from napari_agglo.session._suggest.value import as_probabilities
 from napari_agglo.session._view import View
 
@@ -79,7 +79,7 @@ class Sides:
     boxes: tuple[NDArray[np.int32], NDArray[np.int32]] | None
 
 
-def sides_apart(segments: Segments, apart: Decisions, with_boxes: bool) -> Sides:
+def sides_apart(segments: SegmentStatistics, apart: Decisions, with_boxes: bool) -> Sides:
     """Look up the two segments of each boundary."""
     first, second = _numbers(segments.ids, apart.first), _numbers(segments.ids, apart.second)
     sizes = segments.sizes[first], segments.sizes[second]

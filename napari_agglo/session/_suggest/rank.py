@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from napari_agglo.errors import InvalidInput, is_whole
 from napari_agglo.graph import RegionGraph
-from napari_agglo.session._segments import segments_of
+from napari_agglo.session._segment_statistics import segments_of
 from napari_agglo.session._suggest.decisions import (
     Decisions,
     follow_merges,
@@ -62,7 +62,7 @@ class Suggestion:
 
     @property
     def question(self) -> str:
-        """What is asked."""
+        """The question to the user."""
         return "Merge these two?" if self.kind == "false_split" else "Cut here?"
 
     @property

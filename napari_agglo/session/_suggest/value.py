@@ -1,4 +1,4 @@
-"""What asking about one decision is worth.
+"""Value of a question about one decision.
 
 Let p be the probability that a merge of two regions, of x and y pixels among N, is wrong. If both
 regions are pure and belong together, joining them lowers the false splits by h(x, y) / N bits, with

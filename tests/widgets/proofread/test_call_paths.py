@@ -17,7 +17,7 @@ from napari_agglo.agglomeration import MergeTree
 from napari_agglo.widgets.hierarchy import HierarchyWidget
 
 PACKAGE = Path(agglo.__file__).parent
-MOST_FILES = 36
+MOST_FILES = 30
 
 
 @contextmanager

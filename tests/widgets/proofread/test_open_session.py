@@ -275,7 +275,7 @@ def test_an_edit_that_is_not_saved_is_shown_in_red(hands, monkeypatch):
     def full(entry):
         raise NotSaved("The disk is full; free some space.")
 
-    monkeypatch.setattr(session._store, "append", full)
+    monkeypatch.setattr(session._store.journal, "append", full)
     hands.press("U")
     assert "NOT SAVED" in hands.step.bar.saved.text()
     assert "disk is full" in hands.step.bar.saved.text()

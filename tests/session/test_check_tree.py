@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import napari_agglo as agglo
 from napari_agglo import InvalidInput, MeanPolicy, Session
 from napari_agglo.policy import RandomPolicy
-from napari_agglo.session._tree_check import _SAMPLE, _sampled, check_tree
+from napari_agglo.session._check_tree import _SAMPLE, _sampled, check_tree
 
 LABELS = np.repeat(np.repeat(np.arange(1, 26).reshape(5, 5), 4, 0), 4, 1)
 CUE = np.random.default_rng(0).random(LABELS.shape).astype("f4")

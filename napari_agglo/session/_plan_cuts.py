@@ -16,13 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from napari_agglo.graph import Division, RegionGraph, divide, pieces_to_runs, superpixel_pieces
-from napari_agglo.session._actions import Action, Plan, Step
 from napari_agglo.session._cuts import CutProblem, cut_methods, detached, piecewise
-from napari_agglo.session._edits import Cut, Ids, as_ids
+from napari_agglo.session._edits import Action, Cut, Ids, Plan, Refused, Step, as_ids
 from napari_agglo.session._hierarchy.nodes import FIRST, LOW
-from napari_agglo.session._relearn.examples import edit_examples
-from napari_agglo.session._rules import (
-    Refused,
+from napari_agglo.session._plan_edits import (
     Segment,
     check_index,
     check_method,
@@ -30,6 +27,7 @@ from napari_agglo.session._rules import (
     dense_list,
     find_unlocked,
 )
+from napari_agglo.session._relearn.examples import edit_examples
 from napari_agglo.session._state import State
 from napari_agglo.session._view import View
 
@@ -86,7 +84,7 @@ def _plan(view: View, segment: Segment, cut: Parts) -> Plan:
     state = view.state
     with _drawn(state, cut.divisions):
         pairs = combinations(cut.parts, 2)
-        examples = edit_examples(state.graph, state.policy, pairs, 1)
+        examples = edit_examples(state, pairs, 1)
     through = [division.superpixel for division in cut.divisions]
     divisions = tuple(zip(through, cut.runs, strict=True))
     steps = (Step(Cut(view.threshold, cut.parts), divisions),)

@@ -11,7 +11,7 @@ from napari_agglo.graph import RegionGraph
 
 
 @dataclass(frozen=True, eq=False)
-class Segments:
+class SegmentStatistics:
     """Statistics of the segments of a partition, and of the boundaries between them.
 
     Attributes
@@ -70,7 +70,7 @@ class Boundaries:
     cue_means: NDArray[np.float64]
 
 
-def segments_of(graph: RegionGraph, lut: ArrayLike) -> Segments:
+def segments_of(graph: RegionGraph, lut: ArrayLike) -> SegmentStatistics:
     """Add up the rows of the superpixels of each segment; no pixel is read."""
     table = np.asarray(lut, np.uint64)
     layout = graph.layout
@@ -87,7 +87,7 @@ def segments_of(graph: RegionGraph, lut: ArrayLike) -> Segments:
             axis=1,
         )
     sizes, d = rows[:, 0], layout.ndim
-    return Segments(
+    return SegmentStatistics(
         graph=graph,
         ids=ids,
         number=number.astype(np.int64),

@@ -1,46 +1,45 @@
-"""The rules of a session: find segments, and refuse in words; nothing is changed here."""
+"""Segments by id, refusals in words, and plans of edits other than cuts.
+
+A planner looks at a view and returns a `Plan`, or raises `Refused`; it changes nothing.
+"""
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from itertools import combinations
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from napari_agglo.errors import InvalidInput, Remedy, SetOption, is_number, is_whole
+from napari_agglo.errors import SetOption, is_number, is_whole
 from napari_agglo.graph import RegionGraph
 from napari_agglo.policy import Policy
+from napari_agglo.session._annotations import MarkChange
 from napari_agglo.session._cuts import cut_methods
-from napari_agglo.session._edits import Ids
+from napari_agglo.session._edits import (
+    Action,
+    Cut,
+    Down,
+    Ids,
+    Lock,
+    Merge,
+    Plan,
+    Refused,
+    Step,
+    Unlock,
+    Up,
+    as_ids,
+    fingerprint,
+)
 from napari_agglo.session._hierarchy.working_graph import Ground
-from napari_agglo.session._view import View
+from napari_agglo.session._relearn.examples import edit_examples
+from napari_agglo.session._view import BranchEnds, View
 
 if TYPE_CHECKING:
-    from napari_agglo.session._transactions import Transactions
-
-
-class Refused(InvalidInput):
-    """An action that may not be done, with the reason and a remedy.
-
-    Attributes
-    ----------
-    forceable : bool
-        Whether ``force=True`` does it all the same.
-    """
-
-    def __init__(
-        self,
-        problem: str,
-        *,
-        argument: str | None = None,
-        remedy: Remedy | str | None = None,
-        forceable: bool = False,
-    ) -> None:
-        super().__init__(problem, argument=argument, remedy=remedy)
-        self.forceable = forceable
+    from napari_agglo.session._history import Transactions
 
 
 @dataclass(frozen=True, eq=False)
@@ -184,17 +183,6 @@ def check_threshold(threshold: Any, policy: Policy) -> float:
     return float(threshold)
 
 
-def check_gold(gold: NDArray[Any] | None) -> NDArray[Any]:
-    """Return the gold standard of a session; refuse if it has none."""
-    if gold is None:
-        raise Refused(
-            "The session has no gold standard to compare with",
-            argument="gold",
-            remedy="create it with Session.create(path, graph, policy, gold=...)",
-        )
-    return gold
-
-
 def check_method(method: Any) -> str:
     """Return the name of a cut method; refuse one that is not registered."""
     if isinstance(method, str) and method in cut_methods:
@@ -318,3 +306,97 @@ class Segments:
     @property
     def _graph(self) -> RegionGraph:
         return self._view.state.graph
+
+
+def plan_merge(view: View, ids: Sequence[Any], *, force: bool) -> Plan:
+    """Plan to merge segments; the first keeps its id."""
+    if len(ids) < 2:
+        raise Refused(
+            "`others` is empty", argument="others", remedy=f"say what is to be merged with {ids[0]}"
+        )
+    arguments = ["first", *["others"] * (len(ids) - 1)]
+    pairs = zip(ids, arguments, strict=True)
+    segments = [find_unlocked(view, one, "merged", argument) for one, argument in pairs]
+    nodes = [segment.node for segment in segments]
+    if len(set(nodes)) < len(nodes):
+        twice = next(segment.id for segment in segments if nodes.count(segment.node) > 1)
+        raise Refused(
+            f"Segment {twice} is named twice", argument="others", remedy="name each segment once"
+        )
+    anchors, forced = merge_pairs(view, segments, force)
+    notes = _crossed_cuts(view, segments)
+    if forced:
+        notes = (*notes, "Some of them do not touch.")
+    state = view.state
+    members = combinations([segment.members for segment in segments], 2)
+    action = Action(
+        "merge",
+        tuple(segment.id for segment in segments),
+        view.threshold,
+        (Step(Merge(view.threshold, anchors)),),
+        examples=edit_examples(state, members, -1),
+    )
+    return Plan(action, notes=notes, where=segments[0].members[:1])
+
+
+def plan_lock(view: View, segment: Any) -> Plan:
+    """Plan to keep a segment whole and alone at every scale."""
+    found = find_unlocked(view, segment, "locked again")
+    step = Step(Lock(view.threshold, found.members))
+    return Plan(Action("lock", (found.id,), view.threshold, (step,)))
+
+
+def plan_unlock(view: View, segment: Any) -> Plan:
+    """Plan to let go of a locked segment."""
+    found = find(view, segment)
+    if not is_locked(view, found):
+        raise Refused(
+            f"Segment {found.id} is not locked, so it cannot be unlocked.", argument="segment"
+        )
+    step = Step(Unlock(view.threshold, found.anchor))
+    return Plan(Action("unlock", (found.id,), view.threshold, (step,)))
+
+
+def plan_move(view: View, segment: Any, direction: Literal["up", "down"]) -> Plan:
+    """Plan to show a segment's parent, or its children, in its place."""
+    found = find_unlocked(view, segment, f"moved {direction} its branch")
+    kind = Up if direction == "up" else Down
+    override = kind(view.threshold, found.anchor, fingerprint(found.members))
+    frontier = view.new_frontier()
+    try:
+        frontier.apply(override)
+    except BranchEnds as end:
+        raise Refused(f"Segment {found.id} {end}", argument="segment") from None
+    # Up shows more than the segment, and down only the segment.
+    shown = view.state.tree.members(frontier.shown(found.anchor))
+    action = Action(direction, (found.id,), view.threshold, override=override)
+    return Plan(action, where=as_ids(np.union1d(shown, found.members)))
+
+
+def plan_mark(view: View, segment: Any, **marks: Any) -> Plan:
+    """Plan to name a segment, comment on it, or mark it as reviewed."""
+    found = find(view, segment)
+    change = MarkChange(found.id, **marks)
+    return Plan(Action("mark", (found.id,), view.threshold, mark=change))
+
+
+def _crossed_cuts(view: View, segments: list[Segment]) -> tuple[str, ...]:
+    """Return notes on the older cuts that a merge of these segments crosses."""
+    constraints = view.state.tree.record.constraints
+    reached: dict[int, list[set[int]]] = {}  # of each cut, the parts that each segment reaches into
+    for segment in segments:
+        own: dict[int, set[int]] = {}
+        for edit, part in constraints.concerning(segment.members, -np.inf, np.inf):
+            if isinstance(constraints.edits[edit], Cut):
+                own.setdefault(edit, set()).add(part)
+        for edit, parts in own.items():
+            reached.setdefault(edit, []).append(parts)
+    notes = []
+    for edit, sets in sorted(reached.items()):
+        if len(sets) > 1 and not set.intersection(*sets):
+            entry = view.entry_of(edit)
+            notes.append(
+                f"This crosses an earlier cut ({entry.number}. {entry.action.words}), which no "
+                "longer holds here from this threshold up."
+            )
+    return tuple(dict.fromkeys(notes))

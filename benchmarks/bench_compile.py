@@ -81,15 +81,17 @@ def stages(folder: Path) -> dict[str, Callable[[], object]]:
         )
         made["session"] = session
         session.threshold = 0.0
-        first = int(session.segments()[0])
-        session.merge(first, int(session.neighbours(first)[0]))
+        first = int(session.segments.ids()[0])
+        session.merge(first, int(session.segments.neighbours(first)[0]))
 
     def cut() -> None:
         session = made["session"]
         session.threshold = 0.5
         session.look()
-        segment = max(map(int, session.segments()), key=lambda one: session.members(one).size)
-        members = session.members(segment)
+        segment = max(
+            map(int, session.segments.ids()), key=lambda one: session.segments.members(one).size
+        )
+        members = session.segments.members(segment)
         session.cut(segment, [[int(members[0])], [int(members[-1])]])
 
     def undo() -> None:

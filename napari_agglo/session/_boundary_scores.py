@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from napari_agglo.graph import RegionGraph, contracted
 from napari_agglo.policy import Policy, is_informative
+from napari_agglo.session._cuts.segment_graph import induced, segment_of
 from napari_agglo.volumes import DenseLabels
 
 if TYPE_CHECKING:
@@ -87,7 +88,9 @@ def boundary_scores(
 
     A policy that knows nothing of regions scores each at the threshold.
     """
-    some = _of(graph, superpixels) if len(superpixels) < graph.n_regions else without_image(graph)
+    some = without_image(graph)
+    if len(superpixels) < graph.n_regions:
+        some = induced(graph, segment_of(graph, superpixels))
     own = np.concatenate([[0], names[superpixels]])
     _, first, which = np.unique(own, return_index=True, return_inverse=True)
     # By its smallest superpixel, as in an agglomeration: that decides between equal sizes.
@@ -98,25 +101,6 @@ def boundary_scores(
     else:
         scores = np.full(coarse.n_boundaries, threshold)
     return own[np.unique(lut)][coarse.edges].astype(np.int64), scores
-
-
-def _of(graph: RegionGraph, superpixels: NDArray[np.int64]) -> RegionGraph:
-    """Return the graph of some superpixels, ascending, without an image."""
-    rows = np.concatenate([[0], superpixels])
-    number = np.full(graph.n_regions + 1, -1, np.int64)
-    number[rows] = np.arange(len(rows))
-    ends = number[graph.edges]
-    within = (ends >= 0).all(axis=1)
-    numbers = np.arange(1, len(rows), dtype=np.uint32)
-    return dataclasses.replace(
-        graph,
-        superpixels=DenseLabels(numbers, graph.ids[rows], graph.superpixels.dtype),
-        cues=None,
-        edges=ends[within],
-        regions=graph.regions[rows],
-        boundaries=graph.boundaries[within],
-        boxes=graph.boxes[rows],
-    )
 
 
 def without_image(graph: RegionGraph) -> RegionGraph:

@@ -162,16 +162,8 @@ class State:
     ) -> Applied:
         """Apply an action, wholly or not at all.
 
-        Parameters
-        ----------
-        action : Action
-            The action.
-        divisions : sequence of sequences of Division
-            The divided superpixels of each of its steps, if they are known.
-        progress : callable, optional
-            Called while the tree is repaired; it may raise `Cancelled`.
-        trusted : bool
-            Whether the rules were checked: not by the journal of a folder that is opened.
+        `divisions` are the divided superpixels of each step, if they are known. `trusted` says that
+        the rules were checked, which the journal of a folder that is opened cannot claim.
         """
         applied = Applied(action, self.overrides, self.answers)
         try:

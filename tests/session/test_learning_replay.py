@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 
 import numpy as np
-import pytest
 from examples import examples
 from hypothesis import given
 from hypothesis import strategies as st
@@ -14,7 +13,7 @@ from oracles.proofreader import SCALES, draw_edit
 from oracles.repairs import POLICIES, as_scores, graphs, partition
 from oracles.wishes import wishes
 
-from napari_agglo import InvalidInput, region_graph
+from napari_agglo import region_graph
 from napari_agglo.graph import contracted
 from napari_agglo.policy import MeanPolicy
 from napari_agglo.session._edits import Cut, Lock, Merge, Unlock, as_ids
@@ -140,13 +139,3 @@ def test_words_are_in_the_ids_of_the_user():
     edits = [Merge(0.5, ((1, 3),)), Cut(0.5, (as_ids([1, 2]), as_ids([3])))]
     (one,) = replayed(Hierarchy(graph, MeanPolicy()), edits, 0.5)[1]
     assert one.words == "Superpixels 70 and 90 are not merged: a newer cut forbids it."
-
-
-def test_what_cannot_be_replayed_on_is_refused():
-    graph = row_of(0.0, 0.0, 0.0)
-    tree = Hierarchy(graph, MeanPolicy())
-    with pytest.raises(InvalidInput, match="an edit of superpixel 4, and `hierarchy` has 1 to 3"):
-        replayed(tree, [Merge(0.5, ((1, 4),))], 0.5)
-    tree.do(Merge(0.5, ((1, 2),)))
-    with pytest.raises(InvalidInput, match="`hierarchy` has 1 edits already"):
-        replayed(tree, [], 0.5)

@@ -18,11 +18,9 @@ from napari_agglo.session._cuts.segment_graph import (
     Group,
     Segment,
     attached,
-    check_seeds,
     induced,
     pieces_of,
-    require_connected,
-    segment_of,
+    segment_with_seeds,
 )
 
 # The seeds of a group are joined along the cheapest paths, so that the group is one piece. A path
@@ -156,16 +154,8 @@ def boundary_costs(
 ) -> Costs:
     """Return the costs of the boundaries of a segment.
 
-    Parameters
-    ----------
-    graph : RegionGraph
-        The graph.
-    segment : Segment
-        The segment, as of `segment_of`.
-    weights : Policy, str, Costs or ndarray of float, shape (m,)
-        A policy (or ``"mean"``), whose score of each boundary gives the cost; a result of this
-        function for the same segment; or the costs themselves, one for each boundary of `graph`,
-        finite and not negative.
+    `weights` is a policy, whose score of each boundary gives the cost; a result of this function
+    for the same segment; or the cost of each boundary of `graph`, finite and not negative.
     """
     if isinstance(weights, Costs):
         if len(weights.cost) != len(segment.rows):
@@ -414,9 +404,7 @@ def min_cut(
     >>> [part.tolist() for part in min_cut(graph, [1, 2, 3, 4], [[1], [4]])]
     [[1, 2], [3, 4]]
     """
-    segment = segment_of(graph, members)
-    groups = check_seeds(graph, segment, seeds)
-    require_connected(segment)
+    segment, groups = segment_with_seeds(graph, members, seeds)
     costs = boundary_costs(graph, segment, weights)
     groups = widened(segment.size, segment.ends, costs.cost, groups)
     problem = Partition(segment.size, segment.ends, costs.cost, groups)

@@ -15,10 +15,8 @@ from napari_agglo.policy import Policy, as_policy
 from napari_agglo.session._cuts.cut_methods import CutProblem, cut_method
 from napari_agglo.session._cuts.min_cut import boundary_costs, widened
 from napari_agglo.session._cuts.segment_graph import (
-    check_seeds,
     induced,
-    require_connected,
-    segment_of,
+    segment_with_seeds,
 )
 
 
@@ -33,21 +31,7 @@ def seeded(
     The seeds of a group are joined along the cheapest paths and start as one region. Everything
     else merges as the policy says, until each region holds a group.
 
-    Parameters
-    ----------
-    graph : RegionGraph
-        The graph.
-    members : array of int
-        The superpixels of the segment, dense ids; they must be connected.
-    seeds : list of groups of int
-        Two groups or more of superpixels of the segment, dense ids.
-    policy : Policy or str
-        The policy that orders the merges.
-
-    Returns
-    -------
-    list of ndarray of int64
-        The superpixels of each group's part, ascending: disjoint, connected, together `members`.
+    `members` and `seeds` are as for `min_cut`.
 
     Examples
     --------
@@ -58,9 +42,7 @@ def seeded(
     [[1, 2, 3], [4]]
     """
     policy = as_policy(policy)
-    segment = segment_of(graph, members)
-    groups = check_seeds(graph, segment, seeds)
-    require_connected(segment)
+    segment, groups = segment_with_seeds(graph, members, seeds)
     if max(len(group) for group in groups) > 1:  # asking the policy takes longer than all the rest
         costs = boundary_costs(graph, segment, policy)
         groups = widened(segment.size, segment.ends, costs.cost, groups)

@@ -135,8 +135,15 @@ def check_seeds(
     return [np.array(sorted(at for at, g in owner.items() if g == k), np.int64) for k in groups]
 
 
-def require_connected(segment: Segment) -> None:
-    """Refuse a segment in pieces, such as a merge of segments that do not touch leaves."""
+def segment_with_seeds(
+    graph: RegionGraph, members: Any, seeds: Sequence[Sequence[int]]
+) -> tuple[Segment, list[Group]]:
+    """Return a segment and the positions of its seeds; refuse a segment in pieces.
+
+    Such a segment is left by a merge of segments that do not touch.
+    """
+    segment = segment_of(graph, members)
+    groups = check_seeds(graph, segment, seeds)
     count, _ = pieces_of(segment.size, segment.ends)
     if count > 1:
         raise InvalidInput(
@@ -145,6 +152,7 @@ def require_connected(segment: Segment) -> None:
             argument="segment",
             remedy="undo the merge that joined them, or detach a piece first",
         )
+    return segment, groups
 
 
 def named(graph: RegionGraph, dense: int) -> int:
@@ -158,19 +166,8 @@ def detached(graph: RegionGraph, members: Any, superpixels: Any) -> list[NDArray
     Both the superpixels that leave and those that stay fall into their connected pieces, for a part
     of a cut is connected: without a bridge its two banks are apart. The preview shows it.
 
-    Parameters
-    ----------
-    graph : RegionGraph
-        The graph.
-    members : array of int
-        The superpixels of the segment, dense ids; they may be in pieces.
-    superpixels : array of int
-        Those that leave, dense ids.
-
-    Returns
-    -------
-    list of ndarray of int64
-        The pieces that stay, largest first (in pixels), then those that leave, likewise.
+    Return the pieces that stay, largest first (in pixels), then those that leave, likewise.
+    `members` may be in pieces.
 
     Examples
     --------
@@ -228,21 +225,8 @@ def piecewise(
     A piece with seeds of one group is that group's; one with seeds of several is cut between them.
     A piece without seeds stays with the largest part.
 
-    Parameters
-    ----------
-    graph : RegionGraph
-        The graph.
-    members : array of int
-        The superpixels, dense ids.
-    seeds : list of groups of int
-        Two groups or more, none of them empty.
-    cut : callable
-        Given a connected piece and the groups of seeds in it, returns the part of each group.
-
-    Returns
-    -------
-    list of ndarray of int64
-        The superpixels of each group's part, ascending; a part may be in pieces.
+    `cut` returns the part of each group of seeds in a connected piece. No group is empty; a part
+    may be in pieces.
 
     Examples
     --------
@@ -282,14 +266,8 @@ def attached(
     The unit that is tied most strongly goes first, and a unit that joined a part ties others to it;
     equal ties go by unit, then by part. Units that nothing ties to a part keep -1.
 
-    Parameters
-    ----------
-    ends, cost : ndarray
-        Boundaries as pairs of nodes, and how strong each is.
-    unit : ndarray of int64
-        The unit of each node; units stay whole.
-    owner : ndarray of int64
-        The part of each unit, or -1.
+    `cost` is the strength of each boundary, `unit` the unit of each node, `owner` the part of each
+    unit, or -1.
     """
     pairs = unit[ends]
     ties: dict[int, dict[int, float]] = defaultdict(dict)

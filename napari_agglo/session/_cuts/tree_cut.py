@@ -15,10 +15,8 @@ from napari_agglo.session._cuts.cut_methods import CutProblem, cut_method
 from napari_agglo.session._cuts.min_cut import Costs, boundary_costs, widened
 from napari_agglo.session._cuts.segment_graph import (
     attached,
-    check_seeds,
     pieces_of,
-    require_connected,
-    segment_of,
+    segment_with_seeds,
 )
 
 Node = TypeVar("Node")
@@ -37,25 +35,8 @@ def by_tree(
     Between two seeds, that undoes the merge at their lowest common ancestor. Nodes that hold no
     seed, because they came later, go to the part that they are tied to most.
 
-    Parameters
-    ----------
-    graph : RegionGraph
-        The graph.
-    members : array of int
-        The superpixels of the segment, dense ids; they must be connected.
-    seeds : list of groups of int
-        Two groups or more of superpixels of the segment, dense ids.
-    node
-        The node of the tree that is the segment.
-    children : callable
-        Gives the nodes that a node was made of; none for a superpixel, which is its dense id.
-    weights : Policy, str, Costs or ndarray
-        How strong ties are, as for `min_cut`.
-
-    Returns
-    -------
-    list of ndarray of int64
-        The superpixels of each group's part, ascending: disjoint, connected, together `members`.
+    `node` is the segment in the tree; `children` returns the nodes that a node was made of, none
+    for a superpixel, which is its dense id. The other parameters are those of `min_cut`.
 
     Examples
     --------
@@ -67,9 +48,7 @@ def by_tree(
     >>> [part.tolist() for part in parts]
     [[1], [2, 3, 4]]
     """
-    segment = segment_of(graph, members)
-    groups = check_seeds(graph, segment, seeds)
-    require_connected(segment)
+    segment, groups = segment_with_seeds(graph, members, seeds)
     group_of = {int(segment.members[at]): k for k, group in enumerate(groups) for at in group}
     number = np.full(segment.size, -1, np.int64)
     for k, leaves in enumerate(separating_nodes(node, children, group_of)):

@@ -123,16 +123,8 @@ def agglomerate_arrays(
 ) -> dict[str, NDArray[np.generic]]:
     """Return the arrays of an attachment by their names.
 
-    Parameters
-    ----------
-    graph : RegionGraph
-        The superpixels and their boundaries.
-    lut : ndarray of uint64, shape (n + 1,)
-        Segment id of each superpixel.
-    affinities : ndarray of float64, shape (m,)
-        How much speaks for merging, for each boundary of the graph.
-    pixels : ndarray of int32, shape (n + 1, ndim)
-        A pixel of each superpixel.
+    `lut` is the segment of each superpixel, `affinities` the evidence for merging across each
+    boundary, `pixels` a pixel of each superpixel.
     """
     n = graph.n_regions
     _, first, number = np.unique(lut[1:], return_index=True, return_inverse=True)

@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from napari_agglo._progress import ProgressCallback, report
-from napari_agglo.errors import InvalidInput
 from napari_agglo.graph import RegionGraph
 from napari_agglo.policy import Policy
 from napari_agglo.session._cuts import boundary_costs, connected_pieces, segment_of
@@ -267,16 +266,8 @@ def divided_segments(
 ) -> list[tuple[Ids, ...]]:
     """Return the parts of each segment that must be cut, each part connected.
 
-    Parameters
-    ----------
-    hierarchy : Hierarchy
-        A tree without edits.
-    wishes : Wishes
-        What is to be together, and what apart.
-    nodes : collection of int
-        Segments; no superpixel in them is to be together with one elsewhere.
-    policy : Policy, optional
-        What says how much a boundary ties; without one its area does.
+    `hierarchy` has no edits; no superpixel of `nodes` is to be together with one elsewhere. The
+    policy, or without one the area, says how much a boundary ties.
     """
     graph = hierarchy.record.ground.graph
     segments = [hierarchy.members(node) for node in nodes]
@@ -420,13 +411,7 @@ def replayed(
     >>> [one.words for one in not_replayed]
     ['Superpixels 1 and 3 are not merged: a newer cut forbids it.']
     """
-    if hierarchy.edits:
-        raise InvalidInput(
-            f"`hierarchy` has {len(hierarchy.edits)} edits already; make a new one for the policy."
-        )
     ids = hierarchy.record.ground.graph.ids
-    for edit in old_edits:
-        _check(edit, len(ids) - 1)
     hierarchy.look(threshold, progress)
     wishes = Wishes(old_edits, ids)
     edits: list[Edit] = []
@@ -445,21 +430,6 @@ def replayed(
         report(progress, "replay", k, len(edits))
         hierarchy.do(edit)
     return edits, wishes.not_replayed
-
-
-def _check(edit: Edit, n: int) -> None:
-    """Refuse an edit of superpixels that are not there."""
-    if isinstance(edit, Merge):
-        named = np.array(edit.pairs).reshape(-1)
-    elif isinstance(edit, Cut):
-        named = np.concatenate(edit.parts)
-    else:
-        named = edit.members if isinstance(edit, Lock) else np.array([edit.superpixel])
-    if len(named) and not (named.min() >= 1 and named.max() <= n):
-        raise InvalidInput(
-            f"`old_edits` has an edit of superpixel {named.max()}, and `hierarchy` has 1 to {n}; "
-            "pass the edits of a session on these superpixels."
-        )
 
 
 def _troubled(hierarchy: Hierarchy, wishes: Wishes, threshold: float) -> list[list[int]]:

@@ -227,23 +227,7 @@ class Store:
     ) -> Store:
         """Make a session directory and open it for writing.
 
-        Parameters
-        ----------
-        path : path-like
-            ``NAME.agglo``; nothing may be there yet.
-        graph : RegionGraph
-            The superpixels and their statistics.
-        policy : Policy or str
-            The policy that the session agglomerates by.
-        tree : MergeTree, optional
-            The tree before any edit, so that opening need not agglomerate again.
-        gold : array of int, optional
-            A gold standard of the same shape.
-        source : path-like, optional
-            The file that the superpixels came from, PATH or PATH:KEY. If they take 1 GB or more
-            they are then not copied into the session, but looked for there.
-        progress : callable, optional
-            Called as the arrays are written; raise `Cancelled` in it to stop.
+        Parameters are those of `Session.create`.
         """
         if not isinstance(graph, RegionGraph):
             raise InvalidInput(
@@ -270,19 +254,7 @@ class Store:
         Bytes at the end of the journal that cannot be trusted are moved to ``journal.damaged-N``
         and mentioned in `report`; a warning is given if acknowledged entries are lost.
 
-        Parameters
-        ----------
-        path : path-like
-            The directory, wherever it is now and whatever its name.
-        read_only : bool
-            Write nothing at all; works beside a writer and on a read-only disk.
-        superpixels : array or path-like, optional
-            The label image, if it is not in the session and no longer where it was. Other data
-            than the session was made on are refused.
-        steal_lock : bool
-            Take over a lock that was left behind, after `SessionLocked` offered it.
-        progress : callable, optional
-            Called while superpixels are read.
+        Parameters are those of `Session.open`.
         """
         return cls._open(
             session_folder(path), read_only=read_only, superpixels=superpixels,
@@ -327,17 +299,7 @@ class Store:
     def recover(path: str | PathLike[str], *, superpixels: Any = None) -> Report:
         """Repair as much as possible of a damaged session directory; nothing is deleted.
 
-        Parameters
-        ----------
-        path : path-like
-            The directory.
-        superpixels : array or path-like, optional
-            The label image, should the session's own copy be damaged.
-
-        Returns
-        -------
-        Report
-            Findings and repairs, in words; `unmended` if it still cannot be opened.
+        See `Session.recover`.
         """
         from napari_agglo.session._store.recovery import recover_folder
 

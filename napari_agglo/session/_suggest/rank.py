@@ -96,19 +96,8 @@ def meeting(
 ) -> Meeting | None:
     """Find where two sides meet: in the middle of the largest contact of two superpixels.
 
-    Parameters
-    ----------
-    graph : RegionGraph
-        The superpixels.
-    sides : ndarray of int8, shape (n + 1,)
-        1 for the superpixels of one side, 2 for those of the other, 0 for the rest.
-    within : ndarray of int, shape (2, ndim), optional
-        A box; only what is in it counts.
-
-    Returns
-    -------
-    Meeting or None
-        None if they do not meet, or not in the box.
+    `sides` is 1 for the superpixels of one side, 2 for those of the other, 0 for the rest. Return
+    None if they do not meet, or not in the box `within`.
     """
     rows = np.flatnonzero(sides[graph.edges[:, 0]])
     ends = sides[graph.edges[rows]]
@@ -175,29 +164,10 @@ def suggest(
 ) -> list[Suggestion]:
     """Return the `n` decisions most worth a look, best first.
 
-    Parameters
-    ----------
-    graph : RegionGraph
-        The superpixels.
-    lut : array of int, shape (n + 1,)
-        The segment of each superpixel.
-    apart : Decisions
-        The boundaries between segments.
-    made : Decisions
-        The merges within segments. One whose sides are in two segments by `lut` is passed over.
-    n : int
-        How many at most. Decisions that were answered, or of which the policy is entirely sure, are
-        never suggested.
-    kind : {"false_split", "false_merge"}, optional
-        Only one kind.
-    min_size : int
-        Only where both sides have so many pixels.
-    within : array of int, shape (2, ndim), optional
-        Only what lies in this box: first index, and one past the last, along each axis.
-
-    Returns
-    -------
-    list of Suggestion
+    `lut` is the segment of each superpixel, `apart` are the boundaries between segments and `made`
+    the merges within them; a merge whose sides are in two segments is skipped. Decisions that were
+    answered, or of which the policy is entirely sure, are never suggested. The options are those of
+    `Suggestions.next`.
 
     Examples
     --------

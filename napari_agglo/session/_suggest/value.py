@@ -139,19 +139,7 @@ def as_probabilities(
     95 % sure. That ranks well, but the numbers are a guess; estimates of effort made of them are
     too. Of a random policy's priorities nothing follows: all are 0.5.
 
-    Parameters
-    ----------
-    policy : Policy
-        What the priorities are of.
-    scale : float
-        The threshold of the segmentation.
-    *priorities : arrays of float
-        One array or more; those of one segmentation belong in one call.
-
-    Returns
-    -------
-    tuple of ndarray of float64
-        One for each array of priorities; NaN stays NaN.
+    Priorities of one segmentation, at the threshold `scale`, belong in one call. NaN stays NaN.
 
     Examples
     --------
@@ -195,19 +183,8 @@ def expected_gain(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return by how many bits VI falls, as expected, if each decision is put to a person; scores.
 
-    Parameters
-    ----------
-    x, y : arrays of int
-        Pixels of the two regions of each decision, 1 or more.
-    error : array of float
-        Probability that the decision is wrong: 1 - p of what was left apart, p of what was merged.
-    total : int
-        Pixels of the volume.
-
-    Returns
-    -------
-    gains, scores : ndarray of float64
-        Bits, and bits times doubt.
+    `x` and `y` are the pixels of the two regions of each decision, `error` the probability that the
+    decision is wrong, `total` the pixels of the volume.
 
     Examples
     --------

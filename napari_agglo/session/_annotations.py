@@ -63,8 +63,8 @@ class MarkChange:
             raise InvalidInput("Nothing to mark: give `name`, `comment` or `reviewed`.")
 
     def _changes(self) -> dict[str, Any]:
-        said = {field.name: getattr(self, field.name) for field in fields(Mark)}
-        return {name: value for name, value in said.items() if value is not None}
+        values = {field.name: getattr(self, field.name) for field in fields(Mark)}
+        return {name: value for name, value in values.items() if value is not None}
 
     def to_json(self) -> dict[str, Any]:
         """Return the change as plain data."""

@@ -1,7 +1,7 @@
-"""Whether a merge tree is what a policy makes of a graph, by a sample: making it takes far longer.
+"""Check by a sample that a merge tree is the one a policy makes of a graph.
 
-A tree from elsewhere would be believed for good: edits are done on it, and what they repair is
-computed with the policy.
+Agglomerating again would take far longer. Another tree must be refused: edits are made on it, and
+repairs are computed with the policy.
 """
 
 from __future__ import annotations
@@ -63,16 +63,16 @@ def check_tree(tree: Any, graph: RegionGraph, policy: Policy) -> None:
             "out `cannot_link` and `locked`, and lock segments in the session."
         )
     sample = _sampled(tree)
-    said = tree.priorities[sample]
+    priorities = tree.priorities[sample]
     right = _scored(tree, graph, policy, sample)
-    wrong = np.flatnonzero(~(np.abs(said - right) <= _TOLERANCE))
+    wrong = np.flatnonzero(~(np.abs(priorities - right) <= _TOLERANCE))
     if len(wrong):
         k = int(wrong[0])
         a, b = graph.ids[[tree.winners[sample[k]], tree.losers[sample[k]]]]
         raise InvalidInput(
             f"`tree` must be agglomerate(graph, policy), but merges {max(a, b)} with {min(a, b)} "
-            f"at {said[k]:.6g}, of which this policy says {right[k]:.6g} on this graph; pass the "
-            "tree of this graph and policy, or leave it out."
+            f"at {priorities[k]:.6g}, of which this policy says {right[k]:.6g} on this graph; pass "
+            "the tree of this graph and policy, or leave it out."
         )
 
 

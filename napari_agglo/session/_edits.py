@@ -1,7 +1,7 @@
 """Edits and actions as values for the journal, their words, and plans of them.
 
 An edit says nothing of how the tree is repaired. All ids are dense ids of superpixels. An edit is
-made at a scale; *where* it is made is said with superpixels, which no later edit takes away, and
+made at a scale; *where* it is made is given by superpixels, which no later edit takes away, and
 not with segments, which come and go.
 
 An action is one undoable thing that a user did. It holds everything that belongs to it, so that it
@@ -217,11 +217,11 @@ class Step:
     def to_json(self) -> dict[str, Any]:
         """Return the step as plain data."""
         plain = to_json(self.edit)
-        said = [{"superpixel": s, "runs": list(runs)} for s, runs in self.divisions]
-        if len(said) == 1:
-            plain["division"] = said[0]
-        elif said:
-            plain["divisions"] = said
+        divisions = [{"superpixel": s, "runs": list(runs)} for s, runs in self.divisions]
+        if len(divisions) == 1:
+            plain["division"] = divisions[0]
+        elif divisions:
+            plain["divisions"] = divisions
         return plain
 
     @classmethod
@@ -230,9 +230,9 @@ class Step:
         edit = from_json(plain)
         if isinstance(edit, (Up, Down)):
             raise InvalidInput(f"An edit of the journal cannot be read: {plain!r:.200}.")
-        said = [plain["division"]] if "division" in plain else plain.get("divisions", [])
+        listed = [plain["division"]] if "division" in plain else plain.get("divisions", [])
         divisions = []
-        for division in said:
+        for division in listed:
             superpixel, runs = division["superpixel"], division["runs"]
             if not (isinstance(edit, Cut) and is_whole(superpixel) and all(map(is_whole, runs))):
                 raise InvalidInput(f"A division of the journal cannot be read: {division!r:.200}.")
@@ -270,9 +270,9 @@ class Action:
     dropped : tuple of int
         Which overrides count no more, by their place among those that did.
     mark : MarkChange, optional
-        What is said of a segment.
+        Marks that are set on a segment.
     answer : Answer, optional
-        What was said to a suggestion.
+        The answer to a suggestion.
     examples : dict, optional
         Rows of features, and their labels, as they were when the edit was made.
     policy : dict, optional

@@ -54,7 +54,7 @@ def _add(value: Any, at: Any, sums: Any) -> None:
 
 
 @inlined
-def _change(segment: Any, gold: Any, by: Any, at: Any, keys: Any, held: Any, used: Any,
+def _change(segment: Any, gold: Any, by: Any, at: Any, keys: Any, values: Any, used: Any,
             sums: Any) -> None:  # fmt: skip
     """Change the count of a pair, and the sum at `at` with it."""
     # One more than the pair, as 0 marks a free place. Segments are below 2**32, and dense ids of
@@ -64,13 +64,13 @@ def _change(segment: Any, gold: Any, by: Any, at: Any, keys: Any, held: Any, use
     if keys[slot] == 0:
         keys[slot] = key
         used[0] += 1
-    n = held[slot]
+    n = values[slot]
     if n > 1:
         _add(-n * math.log2(n), at, sums)
     n += by
     if n > 1:
         _add(n * math.log2(n), at, sums)
-    held[slot] = n
+    values[slot] = n
 
 
 @kernel
@@ -82,7 +82,7 @@ def move_overlaps(
     columns: NDArray[np.int64],
     counts: NDArray[np.int64],
     keys: NDArray[np.int64],
-    held: NDArray[np.int64],
+    values: NDArray[np.int64],
     used: NDArray[np.int64],
     sums: NDArray[np.float64],
 ) -> None:
@@ -98,24 +98,24 @@ def move_overlaps(
         for k in range(start[superpixel], start[superpixel + 1]):
             size += counts[k]
             if source >= 0:
-                _change(source, columns[k], -counts[k], 0, keys, held, used, sums)
-            _change(target, columns[k], counts[k], 0, keys, held, used, sums)
+                _change(source, columns[k], -counts[k], 0, keys, values, used, sums)
+            _change(target, columns[k], counts[k], 0, keys, values, used, sums)
         if size > 0:
             if source >= 0:
-                _change(source, 0, -size, 2, keys, held, used, sums)
-            _change(target, 0, size, 2, keys, held, used, sums)
+                _change(source, 0, -size, 2, keys, values, used, sums)
+            _change(target, 0, size, 2, keys, values, used, sums)
         lut[superpixel] = target
 
 
 @kernel
 def enter_keys(
-    old: NDArray[np.int64], n: NDArray[np.int64], keys: NDArray[np.int64], held: NDArray[np.int64]
+    old: NDArray[np.int64], n: NDArray[np.int64], keys: NDArray[np.int64], values: NDArray[np.int64]
 ) -> None:
     """Enter `old` keys, all distinct, and their counts into an empty table. Checks nothing."""
     for i in range(n.size):
         slot = _find(old[i], keys)
         keys[slot] = old[i]
-        held[slot] = n[i]
+        values[slot] = n[i]
 
 
 class LiveVI:
@@ -253,25 +253,25 @@ class LiveVI:
         """Enter every overlap into a new table."""
         self._sums = np.zeros(4)
         self._used = np.zeros(1, np.int64)
-        self._keys, self._held = empty_table(self._columns.size + len(self._lut))
+        self._keys, self._values = empty_table(self._columns.size + len(self._lut))
         nowhere = np.full(len(self._lut), -1, np.int64)
         self._run(np.arange(len(self._lut)), self._lut, nowhere)
 
     def _move(self, moved: NDArray[np.int64], targets: NDArray[np.int64]) -> None:
         work = int((self._start[moved + 1] - self._start[moved] + 1).sum())
-        if 4 * (int(self._used[0]) + work) > 3 * len(self._held):
-            live = self._held > 0
-            keys, held = self._keys[live], self._held[live]
-            self._keys, self._held = empty_table(len(held) + work)
-            enter_keys(keys, held, self._keys, self._held)
-            self._used[0] = len(held)
+        if 4 * (int(self._used[0]) + work) > 3 * len(self._values):
+            live = self._values > 0
+            keys, values = self._keys[live], self._values[live]
+            self._keys, self._values = empty_table(len(values) + work)
+            enter_keys(keys, values, self._keys, self._values)
+            self._used[0] = len(values)
         self._run(moved, targets, self._lut)
 
     def _run(
         self, moved: NDArray[np.int64], targets: NDArray[np.int64], lut: NDArray[np.int64]
     ) -> None:
         move_overlaps(
-            moved, targets, lut, self._start, self._columns, self._counts, self._keys, self._held,
+            moved, targets, lut, self._start, self._columns, self._counts, self._keys, self._values,
             self._used, self._sums,
         )  # fmt: skip
 

@@ -53,31 +53,31 @@ def plan_cut(
     points: Any = None,
 ) -> Plan:
     """Plan to cut a segment between seeds or points, or into parts."""
-    found, cut = _cut_between(view, segment, seeds, method, parts, points)
-    return _plan(view, found, cut)
+    target, cut = _cut_between(view, segment, seeds, method, parts, points)
+    return _plan(view, target, cut)
 
 
 def plan_cut_children(view: View, segment: Any) -> Plan:
     """Plan to cut a segment into the regions that it was made of."""
-    found = find_unlocked(view, segment, "cut")
+    target = find_unlocked(view, segment, "cut")
     tree = view.state.tree
-    children = tree.children(found.node)
+    children = tree.children(target.node)
     if not children:
         raise Refused(
-            f"Segment {found.id} is a single superpixel, which was made of nothing",
+            f"Segment {target.id} is a single superpixel, which was made of nothing",
             argument="segment",
             remedy="to cut through it, place points in it",
         )
-    return _plan(view, found, _parts([tree.members(child) for child in children]))
+    return _plan(view, target, _parts([tree.members(child) for child in children]))
 
 
 def plan_detach(view: View, segment: Any, superpixels: Any) -> Plan:
     """Plan to take superpixels out of a segment."""
-    found = find_unlocked(view, segment, "cut")
+    target = find_unlocked(view, segment, "cut")
     graph = view.state.graph
     leaving = dense_list(graph, superpixels, "superpixels")
-    parts = detached(graph, found.members, np.array(leaving, np.int64))
-    return _plan(view, found, _parts(parts))
+    parts = detached(graph, target.members, np.array(leaving, np.int64))
+    return _plan(view, target, _parts(parts))
 
 
 def _plan(view: View, segment: Segment, cut: Parts) -> Plan:
@@ -107,7 +107,7 @@ def _drawn(state: State, divisions: Sequence[Division]) -> Iterator[None]:
 def _cut_between(
     view: View, segment: Any, seeds: Any, method: Any, parts: Any, points: Any
 ) -> tuple[Segment, Parts]:
-    found = find_unlocked(view, segment, "cut")
+    target = find_unlocked(view, segment, "cut")
     check_method(method)
     if sum(groups is not None for groups in (seeds, parts, points)) != 1:
         raise Refused(
@@ -117,32 +117,32 @@ def _cut_between(
         )
     state = view.state
     if points is not None:
-        return found, _by_points(state, found, points, method)
+        return target, _by_points(state, target, points, method)
     if parts is not None:
-        return found, _into_parts(found, dense_groups(state.graph, parts, "parts"))
+        return target, _into_parts(target, dense_groups(state.graph, parts, "parts"))
     groups = dense_groups(state.graph, seeds, "seeds")
-    return found, _parts(_by_method(state, found, found.members, groups, method))
+    return target, _parts(_by_method(state, target, target.members, groups, method))
 
 
-def _into_parts(found: Segment, groups: Groups) -> Parts:
+def _into_parts(target: Segment, groups: Groups) -> Parts:
     """Cut into given parts, which must be all of the segment."""
     every = np.concatenate([np.zeros(0, np.int64), *(np.array(g, np.int64) for g in groups)])
     if len(groups) < 2 or not all(groups):
         raise Refused(
             f"`parts` must be two or more, none of them empty, got {len(groups)}.", argument="parts"
         )
-    if len(np.unique(every)) != len(every) or not np.array_equal(np.sort(every), found.members):
+    if len(np.unique(every)) != len(every) or not np.array_equal(np.sort(every), target.members):
         raise Refused(
-            f"`parts` must hold each superpixel of segment {found.id} once, and no others; it has "
-            f"{len(found.members)}, given are {len(every)}. To take out some, use detach().",
+            f"`parts` must hold each superpixel of segment {target.id} once, and no others; it has "
+            f"{len(target.members)}, given are {len(every)}. To take out some, use detach().",
             argument="parts",
         )
     return _parts([as_ids(group) for group in groups])
 
 
-def _by_points(state: State, found: Segment, points: Any, method: str) -> Parts:
+def _by_points(state: State, target: Segment, points: Any, method: str) -> Parts:
     """Cut between groups of pixels; where two groups are in one superpixel, through that."""
-    located = _located(state, found, points)
+    located = _located(state, target, points)
     mixed = [s for s, groups in located.items() if len(groups) > 1]
     groups: Groups = [[] for _ in points]
     for superpixel, by_group in located.items():
@@ -150,7 +150,7 @@ def _by_points(state: State, found: Segment, points: Any, method: str) -> Parts:
             (group,) = by_group
             groups[group].append(superpixel)
     if not mixed:
-        return _parts(_by_method(state, found, found.members, groups, method))
+        return _parts(_by_method(state, target, target.members, groups, method))
     divisions: list[Division] = []
     runs = []
     try:
@@ -168,8 +168,8 @@ def _by_points(state: State, found: Segment, points: Any, method: str) -> Parts:
             divisions.append(division)
             runs.append(tuple(pieces_to_runs(pieces.labels)))
         more = [division.members[1:] for division in divisions]
-        members = as_ids(np.concatenate([found.members, *more]))
-        parts = _by_method(state, found, members, groups, method, divisions)
+        members = as_ids(np.concatenate([target.members, *more]))
+        parts = _by_method(state, target, members, groups, method, divisions)
     finally:
         for division in reversed(divisions):
             state.erase(division)
@@ -184,7 +184,7 @@ def _cue(state: State) -> str:
 
 
 def _located(
-    state: State, found: Segment, points: Any
+    state: State, target: Segment, points: Any
 ) -> dict[int, dict[int, list[tuple[int, ...]]]]:
     """Return the points of each superpixel by group; refuse what is not in the segment."""
     graph = state.graph
@@ -195,7 +195,7 @@ def _located(
             remedy="mark what is to stay apart with different groups",
         )
     located: dict[int, dict[int, list[tuple[int, ...]]]] = {}
-    inside = set(found.members.tolist())
+    inside = set(target.members.tolist())
     for group, pixels in enumerate(points):
         if len(pixels) == 0:
             raise Refused(
@@ -209,7 +209,7 @@ def _located(
             if superpixel not in inside:
                 raise Refused(
                     f"The point {index} in group {group + 1} of `points` is not in segment "
-                    f"{found.id}",
+                    f"{target.id}",
                     argument="points",
                     remedy="take that point away, or cut the segment that holds it",
                 )
@@ -219,7 +219,7 @@ def _located(
 
 def _by_method(
     state: State,
-    found: Segment,
+    target: Segment,
     members: Ids,
     groups: Groups,
     method: str,
@@ -229,7 +229,7 @@ def _by_method(
 
     def cut(inside: Any, seeds: Groups) -> list[Any]:
         problem = CutProblem(
-            graph, inside, seeds, policy, lambda: _branches(state, found.node, divisions),
+            graph, inside, seeds, policy, lambda: _branches(state, target.node, divisions),
             bool(divisions),
         )  # fmt: skip
         return list(cut_methods[method].parts(problem))
@@ -255,8 +255,8 @@ def _branches(state: State, node: int, divisions: Sequence[Division]) -> tuple[i
         if at > 0:
             return []
         if links[-at, FIRST] < 0:
-            found: list[int] = pieces[int(links[-at, LOW])]
-            return found
+            target: list[int] = pieces[int(links[-at, LOW])]
+            return target
         return [key(child) for child in tree.children(-at)]
 
     return key(node), children

@@ -93,14 +93,14 @@ def find(view: View, segment: Any, argument: str = "segment") -> Segment:
 
 def find_unlocked(view: View, segment: Any, verb: str, argument: str = "segment") -> Segment:
     """Return the segment of an id; refuse to edit one that is locked."""
-    found = find(view, segment, argument)
-    if is_locked(view, found):
+    target = find(view, segment, argument)
+    if is_locked(view, target):
         raise Refused(
-            f"Segment {found.id} is locked and cannot be {verb}",
+            f"Segment {target.id} is locked and cannot be {verb}",
             argument=argument,
-            remedy=f"call unlock({found.id}) first",
+            remedy=f"call unlock({target.id}) first",
         )
-    return found
+    return target
 
 
 def is_locked(view: View, segment: Segment) -> bool:
@@ -121,8 +121,8 @@ def neighbour_names(view: View, segment: Segment) -> NDArray[np.uint32]:
     """Return the names of the segments that touch a segment, ascending."""
     names = view.names()
     _, there = contacts(view.state.tree.record.ground, segment.members)
-    found: NDArray[np.uint32] = np.setdiff1d(names[there], names[segment.members])
-    return found
+    touching_names: NDArray[np.uint32] = np.setdiff1d(names[there], names[segment.members])
+    return touching_names
 
 
 def merge_pairs(
@@ -133,13 +133,13 @@ def merge_pairs(
     Each of the other segments is reached from the first through those that are to be merged.
     """
     names = view.names()
-    number = {int(names[found.anchor]): k for k, found in enumerate(segments)}
+    number = {int(names[target.anchor]): k for k, target in enumerate(segments)}
     touching: dict[tuple[int, int], tuple[int, int]] = {}
-    for k, found in enumerate(segments[1:], start=1):
-        here, there = contacts(view.state.tree.record.ground, found.members)
-        held = names[there]
+    for k, target in enumerate(segments[1:], start=1):
+        here, there = contacts(view.state.tree.record.ground, target.members)
+        names_there = names[there]
         for name, other in number.items():
-            if other != k and (at := np.flatnonzero(held == name)).size:
+            if other != k and (at := np.flatnonzero(names_there == name)).size:
                 touching.setdefault((k, other), (int(here[at[0]]), int(there[at[0]])))
                 touching.setdefault((other, k), (int(there[at[0]]), int(here[at[0]])))
     reached, pairs = {0}, []
@@ -150,9 +150,9 @@ def merge_pairs(
         a, b = min(new)
         pairs.append(touching[a, b])
         reached.add(b)
-    far = [found for k, found in enumerate(segments) if k not in reached]
+    far = [target for k, target in enumerate(segments) if k not in reached]
     if far and not force:
-        ids = " and ".join(str(found.id) for found in far)
+        ids = " and ".join(str(target.id) for target in far)
         does = "do" if len(far) > 1 else "does"
         raise Refused(
             f"Segment {ids} {does} not touch segment {segments[0].id}, nor what is merged with it",
@@ -160,7 +160,7 @@ def merge_pairs(
             remedy="merge what lies between them as well, or say force=True",
             forceable=True,
         )
-    pairs += [(segments[0].anchor, found.anchor) for found in far]
+    pairs += [(segments[0].anchor, target.anchor) for target in far]
     return tuple(pairs), bool(far)
 
 
@@ -341,43 +341,43 @@ def plan_merge(view: View, ids: Sequence[Any], *, force: bool) -> Plan:
 
 def plan_lock(view: View, segment: Any) -> Plan:
     """Plan to keep a segment whole and alone at every scale."""
-    found = find_unlocked(view, segment, "locked again")
-    step = Step(Lock(view.threshold, found.members))
-    return Plan(Action("lock", (found.id,), view.threshold, (step,)))
+    target = find_unlocked(view, segment, "locked again")
+    step = Step(Lock(view.threshold, target.members))
+    return Plan(Action("lock", (target.id,), view.threshold, (step,)))
 
 
 def plan_unlock(view: View, segment: Any) -> Plan:
     """Plan to let go of a locked segment."""
-    found = find(view, segment)
-    if not is_locked(view, found):
+    target = find(view, segment)
+    if not is_locked(view, target):
         raise Refused(
-            f"Segment {found.id} is not locked, so it cannot be unlocked.", argument="segment"
+            f"Segment {target.id} is not locked, so it cannot be unlocked.", argument="segment"
         )
-    step = Step(Unlock(view.threshold, found.anchor))
-    return Plan(Action("unlock", (found.id,), view.threshold, (step,)))
+    step = Step(Unlock(view.threshold, target.anchor))
+    return Plan(Action("unlock", (target.id,), view.threshold, (step,)))
 
 
 def plan_move(view: View, segment: Any, direction: Literal["up", "down"]) -> Plan:
     """Plan to show a segment's parent, or its children, in its place."""
-    found = find_unlocked(view, segment, f"moved {direction} its branch")
+    target = find_unlocked(view, segment, f"moved {direction} its branch")
     kind = Up if direction == "up" else Down
-    override = kind(view.threshold, found.anchor, fingerprint(found.members))
+    override = kind(view.threshold, target.anchor, fingerprint(target.members))
     frontier = view.new_frontier()
     try:
         frontier.apply(override)
     except BranchEnds as end:
-        raise Refused(f"Segment {found.id} {end}", argument="segment") from None
+        raise Refused(f"Segment {target.id} {end}", argument="segment") from None
     # Up shows more than the segment, and down only the segment.
-    shown = view.state.tree.members(frontier.shown(found.anchor))
-    action = Action(direction, (found.id,), view.threshold, override=override)
-    return Plan(action, where=as_ids(np.union1d(shown, found.members)))
+    shown = view.state.tree.members(frontier.shown(target.anchor))
+    action = Action(direction, (target.id,), view.threshold, override=override)
+    return Plan(action, where=as_ids(np.union1d(shown, target.members)))
 
 
 def plan_mark(view: View, segment: Any, **marks: Any) -> Plan:
     """Plan to name a segment, comment on it, or mark it as reviewed."""
-    found = find(view, segment)
-    change = MarkChange(found.id, **marks)
-    return Plan(Action("mark", (found.id,), view.threshold, mark=change))
+    target = find(view, segment)
+    change = MarkChange(target.id, **marks)
+    return Plan(Action("mark", (target.id,), view.threshold, mark=change))
 
 
 def _crossed_cuts(view: View, segments: list[Segment]) -> tuple[str, ...]:

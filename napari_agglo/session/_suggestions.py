@@ -62,7 +62,7 @@ class Suggestions:
             view = self._session._view
             apart, made = decisions(view)
             graph = view.state.graph
-            found = suggest(
+            suggestions = suggest(
                 graph, view.names(), apart, made, n, kind=kind, min_size=min_size, within=within
             )
             ids = graph.ids
@@ -72,7 +72,7 @@ class Suggestions:
                     segments=tuple(int(ids[k]) for k in one.segments),
                     superpixels=(int(ids[one.superpixels[0]]), int(ids[one.superpixels[1]])),
                 )
-                for one in found
+                for one in suggestions
             ]
 
     def effort(self) -> Effort:
@@ -168,9 +168,9 @@ def _is_answered(view: View, answer: Answer) -> bool:
         segments = frozenset(int(names[superpixel]) for superpixel in pair)
         return segments if len(segments) == 2 else frozenset(pair)  # in a segment: that very merge
 
-    asked = key(answer.superpixels)
+    question = key(answer.superpixels)
     return any(
-        key(given.superpixels) == asked
-        for given in view.state.answers
-        if answer.same is None or given.same is answer.same
+        key(older.superpixels) == question
+        for older in view.state.answers
+        if answer.same is None or older.same is answer.same
     )

@@ -100,7 +100,7 @@ def test_the_cost_is_that_of_what_moved(monkeypatch):
     live.update(lut)
     live.move([7], 4)
     assert moved == [2, 1]
-    assert len(live._held) < 10 * 2000
+    assert len(live._values) < 10 * 2000
 
 
 def test_a_superpixel_is_divided_and_put_together_again():

@@ -72,7 +72,7 @@ def by_tree(
     costs = boundary_costs(graph, segment, weights)
     between, strength = _quotient(unit[segment.ends[~within]], costs.cost[~within], n_units)
     try:
-        held = widened(n_units, between, strength, [np.unique(unit[group]) for group in groups])
+        joined = widened(n_units, between, strength, [np.unique(unit[group]) for group in groups])
     except InvalidInput as refusal:
         raise InvalidInput(
             f"{refusal.problem}, where only whole nodes of the merge tree are joined",
@@ -80,7 +80,7 @@ def by_tree(
             remedy=f"{refusal.remedy}; 'min_cut' and 'seeded' may find a way on the same seeds",
         ) from None
     owner = np.full(n_units, -1, np.int64)
-    for part, units in enumerate(held):
+    for part, units in enumerate(joined):
         owner[units] = part
     owner = attached(between, strength, np.arange(n_units), owner)
     return segment.parts(owner[unit], len(groups))
@@ -105,18 +105,18 @@ def separating_nodes(
     has_children = [False] * len(order)
     for above in parent[1:]:
         has_children[above] = True
-    held = [0] * len(order)  # the groups under each node, a bit each
+    groups_under = [0] * len(order)  # the groups under each node, a bit each
     for k in range(len(order) - 1, -1, -1):
         if not has_children[k]:
             group = group_of.get(_superpixel(order[k]))
-            held[k] = 0 if group is None else 1 << group
+            groups_under[k] = 0 if group is None else 1 << group
         if k:
-            held[parent[k]] |= held[k]
+            groups_under[parent[k]] |= groups_under[k]
     top = [0] * len(order)  # the separating node above each node, or itself
     leaves: dict[int, list[int]] = {}
     for k in range(len(order)):
         above = parent[k]
-        is_mixed = held[k].bit_count() > 1
+        is_mixed = groups_under[k].bit_count() > 1
         top[k] = -1 if is_mixed else top[above] if k and top[above] >= 0 else k
         if not has_children[k]:
             leaves.setdefault(top[k], []).append(_superpixel(order[k]))

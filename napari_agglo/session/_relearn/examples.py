@@ -42,8 +42,8 @@ def edit_examples(
     if features is None:
         return None
     try:
-        found = (pair_row(graph, features, a, b) for a, b in pairs)
-        known = (row for row in found if row is not None and np.isfinite(row).all())
+        rows_of_pairs = (pair_row(graph, features, a, b) for a, b in pairs)
+        known = (row for row in rows_of_pairs if row is not None and np.isfinite(row).all())
         rows = list(itertools.islice(known, _MOST))
     except (InvalidInput, ArithmeticError):  # an edit does not fail for want of an example
         return None
@@ -88,7 +88,7 @@ def overruled(tree: Hierarchy, done: Sequence[Entry], threshold: float) -> set[i
     Edits are looked at as they are at the threshold, or where the answer was given if that is
     higher.
     """
-    found = set()
+    numbers = set()
     last: dict[frozenset[int], Entry] = {}
     for entry in done:
         answer = entry.action.answer
@@ -97,14 +97,14 @@ def overruled(tree: Hierarchy, done: Sequence[Entry], threshold: float) -> set[i
         pair = frozenset(answer.superpixels)
         older = last.get(pair)
         if older is not None and older.action.answer != answer:
-            found.add(older.number)
+            numbers.add(older.number)
         last[pair] = entry
         a, b = answer.superpixels
         scale = max(threshold, entry.action.threshold)
         against = _are_cut(tree, a, b) if answer.same else _are_merged(tree, a, b, scale)
         if against:
-            found.add(entry.number)
-    return found
+            numbers.add(entry.number)
+    return numbers
 
 
 def _are_cut(tree: Hierarchy, a: int, b: int) -> bool:

@@ -59,14 +59,14 @@ def check_volumes(volumes: Any) -> list[Volume]:
             volumes = [(first, second)]
     if isinstance(volumes, (str, bytes, Mapping, RegionGraph)) or not isinstance(volumes, Iterable):
         raise _no_pairs(type(volumes).__name__)
-    given = []
+    pairs = []
     for one in volumes:
         if not _is_pair(one):
             raise _no_pairs(f"{one!r:.80} for one")
-        given.append((one[0], one[1]))
-    if not given:
+        pairs.append((one[0], one[1]))
+    if not pairs:
         raise InvalidInput("`volumes` must be pairs (graph, gold), got none; leave it out.")
-    return given
+    return pairs
 
 
 def _is_pair(one: Any) -> bool:
@@ -160,8 +160,8 @@ def refit(
                 "`features` is missing: this policy was not learned, so they cannot be read off "
                 "it; pass the feature map that `rows` were made with."
             )
-    given = extra_examples((rows, labels), features, 0)
-    to_merge, to_keep = (int((given.labels == kind).sum()) for kind in (-1, 1))
+    examples = extra_examples((rows, labels), features, 0)
+    to_merge, to_keep = (int((examples.labels == kind).sum()) for kind in (-1, 1))
     settings = _settings(record)
     was = record.get("strategy")
     was = was if was in STRATEGIES else None  # a policy of edits alone has none
@@ -170,7 +170,7 @@ def refit(
     if volumes is not None:
         volumes = list(volumes)
         _check(volumes, features)
-        if not len(given):
+        if not len(examples):
             raise InvalidInput(
                 "There is no edit to learn from; merge or cut something, or answer suggestions."
             )
@@ -183,7 +183,7 @@ def refit(
             classifier=classifier,
             settings=settings,
             near_misses=record.get("near_misses", True),
-            extra=(given.rows.repeat(weight, axis=0), given.labels.repeat(weight)),
+            extra=(examples.rows.repeat(weight, axis=0), examples.labels.repeat(weight)),
             seed=seed,
             progress=progress,
         )
@@ -198,7 +198,7 @@ def refit(
                 f"{'merge' if to_keep else 'cut'} something that is wrong, answer suggestions, or "
                 "pass the training set as `volumes`."
             )
-        fitted = _alone(features, given, classifier, settings, seed, progress)
+        fitted = _alone(features, examples, classifier, settings, seed, progress)
     edits = {"to_merge": to_merge, "to_keep": to_keep, "weight": 1 if volumes is None else weight}
     return LearnedPolicy(features, fitted.model, {**fitted.record, "edits": edits})
 
@@ -217,20 +217,20 @@ def _check(volumes: list[tuple[RegionGraph, Any]], features: FeatureMap) -> None
 def _settings(record: dict[str, Any]) -> ForestSettings:
     """Return how the forest of a record was grown, as far as it says."""
     known = asdict(ForestSettings())
-    given = record.get("settings") or {}
-    return ForestSettings(**{name: given.get(name, known[name]) for name in known})
+    stored = record.get("settings") or {}
+    return ForestSettings(**{name: stored.get(name, known[name]) for name in known})
 
 
 def _alone(
     features: FeatureMap,
-    given: Examples,
+    examples: Examples,
     classifier: str,
     settings: ForestSettings,
     seed: int,
     progress: ProgressCallback | None,
 ) -> LearnedPolicy:
     """Fit a policy to the edits and nothing else."""
-    fitted = fit(given, classifier, settings, len(given), seed, progress, "fit")
+    fitted = fit(examples, classifier, settings, len(examples), seed, progress, "fit")
     record = {
         "strategy": "edits",
         "epochs": 0,
@@ -238,10 +238,10 @@ def _alone(
         "seed": int(seed),
         "settings": asdict(settings) if classifier == "forest" else {},
         "volumes": [],
-        "examples": len(given),
-        "extra_examples": len(given),
-        "to_merge": int((given.labels < 0).sum()),
-        **judgement(fitted, given, features, held_out_scores(fitted, given)),
+        "examples": len(examples),
+        "extra_examples": len(examples),
+        "to_merge": int((examples.labels < 0).sum()),
+        **judgement(fitted, examples, features, held_out_scores(fitted, examples)),
     }
     return LearnedPolicy(features, fitted.model, record)
 

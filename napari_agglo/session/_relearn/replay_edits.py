@@ -279,15 +279,15 @@ def divided_segments(
         touching[v].append((u, strength))
     for one, other in _meetings(hierarchy, nodes):
         _unite(wishes, classes, [(s, t, how) for s in one for t, how in touching[s] if t in other])
-    found = []
+    parts_of_each = []
     for segment in segments:
         by_class = defaultdict(list)
         for superpixel in segment.tolist():
             by_class[classes.find(superpixel)].append(superpixel)
         parts = [piece for own in by_class.values() for piece in connected_pieces(graph, own)]
         if len(parts) > 1:
-            found.append(tuple(as_ids(part) for part in parts))
-    return found
+            parts_of_each.append(tuple(as_ids(part) for part in parts))
+    return parts_of_each
 
 
 def _classes(wishes: Wishes, members: Ids) -> Classes:
@@ -445,7 +445,7 @@ def _troubled(hierarchy: Hierarchy, wishes: Wishes, threshold: float) -> list[li
         for k, part in enumerate(parts):
             for node in np.unique(regions[part]).tolist():
                 groups.add_reach(node, index, k)
-    found = {
+    names = {
         name
         for name, reach in groups.reach.items()
         if any(wishes.keeps_apart(cut, parts, parts) for cut, parts in reach.items())
@@ -453,5 +453,5 @@ def _troubled(hierarchy: Hierarchy, wishes: Wishes, threshold: float) -> list[li
     for locked in wishes.locks.values():
         name = groups.find(int(regions[locked[0]]))
         if sizes[groups.members(name)].sum() > len(locked):
-            found.add(name)
-    return [sorted(groups.members(name)) for name in sorted(found)]
+            names.add(name)
+    return [sorted(groups.members(name)) for name in sorted(names)]

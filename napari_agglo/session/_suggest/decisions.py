@@ -55,11 +55,11 @@ class Decisions:
         """Check arrays, or lists, and make them decisions; the parameters are the attributes."""
         a, b = np.asarray(first, np.int64), np.asarray(second, np.int64)
         p = np.asarray(wrong, np.float64)
-        said = np.zeros(p.shape, np.bool_) if answered is None else np.asarray(answered, np.bool_)
-        if a.ndim != 1 or not a.shape == b.shape == p.shape == said.shape:
+        known = np.zeros(p.shape, np.bool_) if answered is None else np.asarray(answered, np.bool_)
+        if a.ndim != 1 or not a.shape == b.shape == p.shape == known.shape:
             raise InvalidInput(
                 "`first`, `second`, `wrong` and `answered` must be arrays of one length, got "
-                f"shapes {a.shape}, {b.shape}, {p.shape} and {said.shape}."
+                f"shapes {a.shape}, {b.shape}, {p.shape} and {known.shape}."
             )
         beyond = (p < 0) | (p > 1)
         if beyond.any():
@@ -68,12 +68,12 @@ class Decisions:
                 "through as_probabilities first."
             )
         # What has no probability was not the policy's decision, but a person's.
-        return cls(a, b, p, said | np.isnan(p))
+        return cls(a, b, p, known | np.isnan(p))
 
 
 @dataclass(frozen=True, eq=False)
 class Sides:
-    """The two sides of each decision: their pixels, and their bounding boxes if asked for."""
+    """The two sides of each decision: their pixels, and their bounding boxes if needed."""
 
     sizes: tuple[NDArray[np.int64], NDArray[np.int64]]
     boxes: tuple[NDArray[np.int32], NDArray[np.int32]] | None
@@ -87,19 +87,19 @@ def sides_apart(segments: SegmentStatistics, apart: Decisions, with_boxes: bool)
     return Sides(sizes, boxes)
 
 
-def _numbers(ids: NDArray[np.uint64], asked: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return where each id asked for is among `ids`, ascending; refuse one that is not there."""
+def _numbers(ids: NDArray[np.uint64], names: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the positions of `names` among `ids`, which ascend; refuse a name that is absent."""
     highest = int(ids[-1]) if len(ids) else 0
-    if highest < 8 * len(ids) + 1024 and len(asked):  # a table is ten times faster than a search
+    if highest < 8 * len(ids) + 1024 and len(names):  # a table is ten times faster than a search
         table = np.full(highest + 2, -1, np.int64)
         table[ids.astype(np.int64)] = np.arange(len(ids))
-        number = table[np.where((asked < 0) | (asked > highest), highest + 1, asked)]
+        number = table[np.where((names < 0) | (names > highest), highest + 1, names)]
     else:
-        number = np.minimum(np.searchsorted(ids, asked.astype(np.uint64)), len(ids) - 1)
-        number[ids[number] != asked.astype(np.uint64)] = -1
+        number = np.minimum(np.searchsorted(ids, names.astype(np.uint64)), len(ids) - 1)
+        number[ids[number] != names.astype(np.uint64)] = -1
     if (number < 0).any():
         raise InvalidInput(
-            f"`apart` names segment {asked[number < 0][0]}, which is not in `lut`; ask for the "
+            f"`apart` names segment {names[number < 0][0]}, which is not in `lut`; ask for the "
             "boundaries of the same state."
         )
     return number
@@ -191,12 +191,12 @@ def apart_answered(apart: Decisions, lut: ArrayLike, pairs: Pairs) -> NDArray[np
     if not len(pairs):
         return np.zeros(len(apart), np.bool_)
     table = np.asarray(lut, np.int64)
-    said = np.sort(table[np.asarray(pairs, np.int64)], axis=1)
-    asked = np.sort(np.stack([apart.first, apart.second], axis=1), axis=1)
-    ids, number = np.unique(np.concatenate([said, asked]), return_inverse=True)
+    answers = np.sort(table[np.asarray(pairs, np.int64)], axis=1)
+    boundaries = np.sort(np.stack([apart.first, apart.second], axis=1), axis=1)
+    ids, number = np.unique(np.concatenate([answers, boundaries]), return_inverse=True)
     keys = number.reshape(-1, 2) @ np.array([len(ids), 1])
-    found: NDArray[np.bool_] = np.isin(keys[len(said) :], keys[: len(said)])
-    return found
+    answered: NDArray[np.bool_] = np.isin(keys[len(answers) :], keys[: len(answers)])
+    return answered
 
 
 def made_answered(made: Decisions, pairs: Pairs) -> NDArray[np.bool_]:
@@ -272,7 +272,7 @@ def _cut_pairs(view: View) -> NDArray[np.int64]:
     """Return superpixels that touch across a live cut, shape (k, 2)."""
     record = view.state.tree.record
     part_of = np.zeros(len(record.nodes.leaves), np.int32)
-    found = [np.zeros((0, 2), np.int64)]
+    pairs_of_cuts = [np.zeros((0, 2), np.int64)]
     known, view.cut_pairs = view.cut_pairs, {}
     for edit, parts in zip(record.constraints.edits, record.constraints.parts, strict=True):
         if not isinstance(edit, Cut) or len(parts) < 2:
@@ -281,8 +281,8 @@ def _cut_pairs(view: View) -> NDArray[np.int64]:
         if pairs is None or pairs[0] is not parts:  # parts are replaced when one is divided
             pairs = parts, _across(record.ground, parts, part_of)
         view.cut_pairs[id(parts)] = pairs
-        found.append(pairs[1])
-    return np.concatenate(found)
+        pairs_of_cuts.append(pairs[1])
+    return np.concatenate(pairs_of_cuts)
 
 
 def _across(

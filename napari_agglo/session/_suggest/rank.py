@@ -67,13 +67,13 @@ class Suggestion:
 
     @property
     def reason(self) -> str:
-        """Why it is asked, in words."""
+        """The reason for the question, in words."""
         a, b = self.sizes
         if self.kind == "false_split":
-            said = f"Left apart ({a:,} and {b:,} pixels), though it is {1 - self.wrong:.0%} likely"
-            return f"{said} that they are one; merging them would then lower VI by {self._bits}."
-        said = f"Merged here ({a:,} and {b:,} pixels), though it is {self.wrong:.0%} likely"
-        return f"{said} that they are two; cutting them would then lower VI by {self._bits}."
+            text = f"Left apart ({a:,} and {b:,} pixels), though it is {1 - self.wrong:.0%} likely"
+            return f"{text} that they are one; merging them would then lower VI by {self._bits}."
+        text = f"Merged here ({a:,} and {b:,} pixels), though it is {self.wrong:.0%} likely"
+        return f"{text} that they are two; cutting them would then lower VI by {self._bits}."
 
     @property
     def _bits(self) -> str:
@@ -130,7 +130,7 @@ def _middle(
     shape = np.array(image.shape)
     start, stop = np.clip(box[0], 0, shape), np.clip(box[1], 0, shape)
     part = image[tuple(slice(a, b) for a, b in zip(start, stop, strict=True))]
-    found = []
+    faces = []
     for axis in range(image.ndim):
         for reach in (1, 2) if graph.dams else (1,):
             lower = np.moveaxis(part, axis, 0)
@@ -141,8 +141,8 @@ def _middle(
             at = np.argwhere(np.moveaxis(facing, 0, axis)) + start
             points = at.astype(np.float64)
             points[:, axis] += reach / 2
-            found.append(points)
-    points = np.concatenate(found)
+            faces.append(points)
+    points = np.concatenate(faces)
     if within is not None:
         points = points[((points >= within[0]) & (points <= within[1] - 1)).all(axis=1)]
     if not len(points):
@@ -205,15 +205,15 @@ def suggest(
     rows = np.flatnonzero(usable)
     scores = np.zeros(len(x))
     scores[rows] = expected_gain(x[rows], y[rows], error[rows], total)[1]
-    found: list[Suggestion] = []
+    suggestions: list[Suggestion] = []
     for k in _best_first(scores, n):
-        if len(found) == n:
+        if len(suggestions) == n:
             break
         sides, ids = _sides(table, apart, made, k)
         place = meeting(graph, sides, box)
         if place is None:
             continue
-        found.append(
+        suggestions.append(
             Suggestion(
                 kind="false_split" if k < len(apart) else "false_merge",
                 segments=ids,
@@ -225,7 +225,7 @@ def suggest(
                 score=float(scores[k]),
             )
         )
-    return found
+    return suggestions
 
 
 def _best_first(scores: NDArray[np.float64], n: int) -> Iterator[int]:

@@ -131,7 +131,7 @@ _SURE = 0.95
 def as_probabilities(
     policy: Policy, scale: float, *priorities: ArrayLike
 ) -> tuple[NDArray[np.float64], ...]:
-    """Return the probability that each merge is wrong, from what a policy said of it.
+    """Return the probability that each merge is wrong, from its priority by the policy.
 
     A learned policy says just that. The mean of a cue is not a probability: whoever sets the
     threshold says where the odds are even, and how fast they change on both sides is taken from the

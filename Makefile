@@ -27,14 +27,12 @@ demo:  ## open napari with the embedded sample; without a display, write labels 
 	@$(SETUP) $(if $(DISPLAY)$(WAYLAND_DISPLAY)$(filter Darwin,$(shell uname)),all)
 	@"$(BIN)/napari-agglo" demo -o "$(OUT)"
 
-# There are two cores nearly everywhere; the longest part begins first.
+# There are two cores nearly everywhere. What needs no compiled kernels runs beside the compiling.
+PARTS := check compile jitless pytest windows-proofread windows-steps windows-compare
 test:  ## everything that must pass: style, types, tests, doctests, windows, kernels without JIT
 	@$(SETUP) test
-	@echo "Checking style and types, and compiling the kernels."
-	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target check compile
-	@echo "Running the tests, two parts at a time; what each says comes when it has ended (minutes)."
-	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target \
-		windows-proofread pytest windows-steps windows-compare jitless
+	@echo "Running $(words $(PARTS)) parts, two at a time; what each says comes when it has ended (minutes)."
+	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target $(PARTS)
 
 test-full: export AGGLO_EXAMPLES := all
 test-full:  ## the same with the slow tests, and all examples of the properties
@@ -52,19 +50,19 @@ check:
 compile:
 	@"$(BIN)/python" tests/kernels.py
 
-pytest:
+pytest: compile
 	@"$(BIN)/python" -m pytest -q --ignore=tests/widgets --ignore=napari_agglo/widgets
 
 # napari in real windows, on a virtual display where there is none; in parts, to run side by side.
 PROOFREAD := proofread test_interruptions.py test_scene.py
 COMPARE := compare test_story.py
-windows-proofread:
+windows-proofread: compile
 	@"$(BIN)/python" -m pytest -q $(addprefix tests/widgets/,$(PROOFREAD))
 
-windows-compare:
+windows-compare: compile
 	@"$(BIN)/python" -m pytest -q $(addprefix tests/widgets/,$(COMPARE))
 
-windows-steps:
+windows-steps: compile
 	@"$(BIN)/python" -m pytest -q $(addprefix --ignore=tests/widgets/,$(PROOFREAD) $(COMPARE)) \
 		tests/widgets napari_agglo/widgets
 

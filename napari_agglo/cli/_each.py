@@ -23,20 +23,11 @@ HELP = (
 
 
 def partners(console: Console, inputs: Mapping[str, str]) -> dict[str, dict[str, str]]:
-    """Pair up the images of several folders or patterns by their names.
+    """Pair up the images of several folders or patterns, `inputs` by their names in the library.
 
-    Parameters
-    ----------
-    console : Console
-        Names the inputs.
-    inputs : mapping of str to str
-        Name in the library to a folder or a pattern.
-
-    Returns
-    -------
-    dict
-        Name of the image to (name in the library to path), in alphabetical order. The name is that
-        of the file without suffix, or the text in place of the ``*`` of a pattern.
+    Return, by the name of each image in alphabetical order, its paths by their names in the
+    library. The name of an image is that of its file without suffix, or the text in place of the
+    ``*`` of a pattern.
     """
     listings = {name: _images(console.option(name), text) for name, text in inputs.items()}
     everything = set().union(*listings.values())
@@ -65,16 +56,8 @@ def check_each(
 ) -> None:
     """Refuse an output folder whose files would replace an input.
 
-    Parameters
-    ----------
-    console : Console
-        Names the inputs.
-    images : mapping
-        As `partners` returns them.
-    inputs : mapping of str to str
-        As `partners` takes them.
-    outputs : mapping of str to (str, str)
-        Option to (folder, suffix of the files in it); a folder None is no output.
+    `partners` takes `inputs` and returns `images`; `outputs` maps an option to its folder, None for
+    no output, and the suffix of the files in it.
     """
     sources = {Path(f).resolve(): f for files in images.values() for f in files.values()}
     taken: dict[Path, str] = {}

@@ -37,14 +37,8 @@ def open_inputs(
 ) -> Inputs:
     """Open files that must agree on their spacing, unless one is given, which then holds for all.
 
-    Parameters
-    ----------
-    console : Console
-        Learns the files, for its messages.
-    files : mapping of str to str
-        Name in the library, such as ``cues['boundary']``, to file.
-    spacing : tuple of float, optional
-        As given on the command line.
+    `files` maps a name in the library, such as ``cues['boundary']``, to a file; the console learns
+    them for its messages.
     """
     from napari_agglo.volumes import check_same_spacing, check_spacing, open_volume
 
@@ -224,14 +218,7 @@ def refuse_clash(
 ) -> None:
     """Refuse an output that would replace an input, or another output.
 
-    Parameters
-    ----------
-    console : Console
-        Names the inputs.
-    outputs : mapping of str to str
-        Option to its text; None is no output.
-    inputs : mapping of str to str
-        Name in the library to file.
+    `outputs` are texts by option, None for no output; `inputs` files by their names in the library.
     """
     taken: dict[Path, str] = {}
     for option, text in outputs.items():

@@ -36,12 +36,7 @@ class SomeFailed(AggloError):
 def describe(error: Exception, files: Names, options: Names) -> tuple[str, int]:
     """Return the message of an error, and 2 if the user can mend it, 1 if it is a fault of ours.
 
-    Parameters
-    ----------
-    error : Exception
-        Any error of a command.
-    files, options : mapping of str to str
-        Argument of the library to the file that it is, and to the option that sets it.
+    `files` and `options` map an argument of the library to its file and to the option that sets it.
     """
     if isinstance(error, SomeFailed):
         return str(error), error.status

@@ -241,12 +241,7 @@ def is_session(text: str) -> bool:
 def input_files(arguments: argparse.Namespace, *needed: str) -> dict[str, str]:
     """Return the files that a command reads, by their names in the library.
 
-    Parameters
-    ----------
-    arguments : Namespace
-        As parsed.
-    *needed : str
-        Options that are required, besides superpixels and cues, where there is no session.
+    `needed` are options that are required, besides superpixels and cues, where there is no session.
     """
     if arguments.session is None:
         required = ("--superpixels", "--cues", *needed)

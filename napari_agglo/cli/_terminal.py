@@ -159,12 +159,8 @@ def best_threshold(curve: pd.DataFrame) -> str:
 def typed_threshold(threshold: float, following: float) -> str:
     """Return the shortest number that, typed as a threshold, gives the same state.
 
-    Parameters
-    ----------
-    threshold : float
-        Where the state begins; -inf for the superpixels.
-    following : float
-        Where the next state begins; inf for the last.
+    The state begins at `threshold`, -inf for the superpixels, and the next at `following`, inf for
+    the last.
 
     Examples
     --------

@@ -32,21 +32,10 @@ def compose(
     captions: Sequence[tuple[str, str]],
     share: float,
 ) -> NDArray[np.uint8]:
-    """Put panels, captions and the time line together to one frame.
+    """Put one to four panels, captions and the time line together to one RGB frame.
 
-    Parameters
-    ----------
-    pictures : sequence of ndarray of uint8, shape (rows, columns, 3)
-        One to four panels of one size: side by side; four of them two by two.
-    captions : sequence of (str, str)
-        Name and details of each panel.
-    share : float
-        Position in the movie, 0 to 1, for the time line.
-
-    Returns
-    -------
-    ndarray of uint8, shape (height, width, 3)
-        Height and width are even, as video needs them.
+    Panels are of one size: side by side, four of them two by two. A caption is a name and details;
+    `share` is the position in the movie, 0 to 1. Height and width are even, as video needs them.
 
     Examples
     --------
@@ -104,16 +93,9 @@ def _palette() -> NDArray[np.float32]:
 def draw_panel(
     backdrop: NDArray[np.float32], labels: NDArray[Any], flashing: NDArray[np.float32] | None = None
 ) -> NDArray[np.uint8]:
-    """Return a picture of labels over an image.
+    """Return a picture of labels over an RGB image from 0 to 1, which shows alone where they are 0.
 
-    Parameters
-    ----------
-    backdrop : ndarray of float32, shape (rows, columns, 3)
-        0 to 1.
-    labels : ndarray of int, shape (rows, columns)
-        Labels; pixels of 0 show the image alone.
-    flashing : ndarray of float32, shape (rows, columns), optional
-        Brightness of the flash at each pixel, 0 to 1.
+    `flashing` is the brightness of the flash at each pixel, 0 to 1.
 
     Examples
     --------

@@ -35,14 +35,9 @@ class Flashes:
         self._merges: int | None = None
 
     def after(self, merges: int, table: NDArray[np.uint32]) -> NDArray[np.float32]:
-        """Return the brightness of each superpixel's flash, 0 to 1.
+        """Return the brightness of each superpixel's flash, 0 to 1, after so many merges.
 
-        Parameters
-        ----------
-        merges : int
-            Merges done in this frame; in the first one nothing flashes.
-        table : ndarray of uint32
-            The segment of each superpixel in this frame.
+        `table` has the segment of each superpixel in this frame. In the first one nothing flashes.
         """
         np.maximum(self._left - 1, 0, out=self._left)
         before = merges if self._merges is None else self._merges

@@ -37,15 +37,9 @@ class Named:
 def label_lines(
     axes: Axes, lines: Sequence[Named], avoid: Sequence[tuple[float, float]] = ()
 ) -> None:
-    """Write the name of each line beside it.
+    """Write the name of each line beside it, on axes with their final limits.
 
-    Parameters
-    ----------
-    axes : Axes
-        With its final limits.
-    lines : sequence of Named
-    avoid : sequence of (x, y)
-        Markers that must stay visible.
+    The markers at `avoid` stay visible.
     """
     size = _size(axes)
     paths = [_in_points(axes, line.x, line.y, size) for line in lines]
@@ -70,19 +64,10 @@ def label_points(
     crowd: NDArray[np.float64],
     radii: NDArray[np.float64],
 ) -> None:
-    """Write the name of each point beside it.
+    """Write the name of each point beside it, on axes with their final limits and scales.
 
-    Parameters
-    ----------
-    axes : Axes
-        With its final limits and scales.
-    names : sequence of str
-    points : ndarray, shape (n, 2)
-        Data coordinates of what is named.
-    crowd : ndarray, shape (m, 2)
-        All points that are drawn.
-    radii : ndarray, shape (n,)
-        Of the dots that are named, in points of type.
+    `points`, shape (n, 2), are data coordinates, and `radii` those of their dots in points of type;
+    `crowd`, shape (m, 2), are all points that are drawn.
     """
     size = _size(axes)
     everything = _in_points(axes, crowd[:, 0], crowd[:, 1], size)

@@ -97,13 +97,6 @@ def sampled_boundaries(
     """Return the boundary curve of some planes of an image; None if they are not annotated.
 
     Some planes are matched in seconds, a volume is not.
-
-    Parameters
-    ----------
-    tree : MergeTree
-    golds : sequence of ndarray
-    progress : callable, optional
-        Called with a `Progress` now and then; it may raise `Cancelled`.
     """
     image = tree.superpixels.image
     if image.ndim < 2:

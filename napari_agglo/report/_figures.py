@@ -56,14 +56,9 @@ def colour_variables() -> dict[str, tuple[str, str, str]]:
 def inline_svg(axes: Axes, prefix: str, caption: str) -> str:
     """Return the figure of `axes` as an SVG element that follows the page's colours.
 
-    Parameters
-    ----------
-    axes : Axes
-        Drawn in the colours of `LIGHT`; they become variables of the page.
-    prefix : str
-        Begin of the ids within, different for each figure of a page.
-    caption : str
-        Description for readers who do not see it.
+    The axes are drawn in the colours of `LIGHT`, which become variables of the page. Ids within
+    begin with `prefix`, different for each figure of a page; `caption` is for readers who do not
+    see it.
     """
     figure = axes.get_figure(root=True)
     assert figure is not None

@@ -58,14 +58,8 @@ def best_plane(
 ) -> Plane:
     """Return the plane that shows most of an error: of the minor parts and of the largest part.
 
-    Parameters
-    ----------
-    segment : ndarray of bool
-        Voxels of a segment.
-    minor : ndarray of bool
-        Voxels of the segment outside of its largest part.
-    spacing : sequence of float, optional
-        Axes more than twice as coarse as the finest are not shown.
+    `minor` are the voxels of the segment outside of its largest part. Axes more than twice as
+    coarse as the finest are not shown.
 
     Examples
     --------
@@ -117,12 +111,8 @@ def png_uri(picture: NDArray[np.float64]) -> str:
 def border_path(upright: NDArray[np.bool_], level: NDArray[np.bool_]) -> str:
     """Return an SVG path along the sides of pixels.
 
-    Parameters
-    ----------
-    upright : ndarray of bool, shape (rows, columns - 1)
-        Borders between a pixel and the next in its row.
-    level : ndarray of bool, shape (rows - 1, columns)
-        Borders between a pixel and the next in its column.
+    `upright`, shape (rows, columns - 1), are borders between a pixel and the next in its row,
+    `level`, shape (rows - 1, columns), between a pixel and the next in its column.
 
     Examples
     --------
@@ -186,17 +176,8 @@ def error_map(
 ) -> str:
     """Return one plane as an SVG element, tinted by error, with lines along wrong borders.
 
-    Parameters
-    ----------
-    picture : ndarray
-        The image below; grey, or with an axis of colours.
-    labels, gold : ndarray of int
-    table : Contingency
-        Overlaps of the whole images.
-    plane : tuple of int
-        Index along all axes but the last two.
-    spacing : sequence of float, optional
-        Distance between pixels along each axis.
+    `picture` is the image below, grey or with an axis of colours; `table` the overlaps of the whole
+    images; `plane` an index along all axes but the last two.
     """
     step = max(1, -(-max(labels.shape[-2:]) // _LARGEST_MAP))
     some: tuple[Any, ...] = (*plane, slice(None, None, step), slice(None, None, step))
@@ -243,22 +224,9 @@ def cut_out(
     """Return the picture of an error as an SVG element, and its plane.
 
     The segment (or gold segment) is tinted by its parts; lines are the borders of the gold standard
-    and of the segmentation.
-
-    Parameters
-    ----------
-    backdrop : ndarray
-        Grey or coloured image.
-    labels, gold : ndarray of int
-    kind : {"false split", "false merge"}
-    one : int
-        Id of the gold segment that is split, or of the segment that merges.
-    partners : sequence of int
-        Ids of its parts, the largest first.
-    spacing : sequence of float, optional
-        Distance between pixels along each axis.
-    box : tuple of slice, optional
-        A part of the image that contains all of `one`; the rest is not searched.
+    and of the segmentation. `one` is the id of the gold segment that is split ("false split"), or
+    of the segment that merges ("false merge"), and `partners` the ids of its parts, the largest
+    first. Only `box`, which contains all of `one`, is searched.
     """
     whole, parts = (gold, labels) if kind == "false split" else (labels, gold)
     box = tuple(slice(0, n) for n in gold.shape) if box is None else box

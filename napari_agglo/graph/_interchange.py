@@ -142,20 +142,10 @@ def write_graphml(
     edges: pd.DataFrame,
     progress: ProgressCallback | None = None,
 ) -> None:
-    """Write an undirected graph; cells that are NaN are left out.
+    """Write an undirected graph with attributes of the whole; cells that are NaN are left out.
 
-    Parameters
-    ----------
-    file : Path
-        The file to write; nothing may be there.
-    attributes : mapping of str to str
-        Attributes of the graph as a whole.
-    nodes : DataFrame
-        One row a node; the first column is its id.
-    edges : DataFrame
-        One row an edge; the first two columns are the ids of its nodes.
-    progress : callable, optional
-        Called with a `Progress` now and then; it may raise `Cancelled`.
+    The first column of `nodes` is the id of each, the first two of `edges` the ids of their nodes.
+    There may be no file yet.
     """
     total = len(nodes) + len(edges)
     with file.open("x", encoding="utf-8", newline="\n") as out:

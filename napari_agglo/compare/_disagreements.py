@@ -15,8 +15,8 @@ from napari_agglo._progress import ProgressCallback
 from napari_agglo.agglomeration._merge_tree import map_labels
 from napari_agglo.compare._matching import Overlaps, match_largest, overlaps
 from napari_agglo.errors import InvalidInput, check_choice, check_whole
+from napari_agglo.evaluate._label_runs import boxes_of, code_image, coordinate_sums, nearest_voxels
 from napari_agglo.evaluate._metrics import as_dense
-from napari_agglo.evaluate._runs import boxes_of, code_image, coordinate_sums, nearest_voxels
 from napari_agglo.graph import RegionGraph
 from napari_agglo.volumes import Contingency, DenseLabels, check_same_shape, contingency
 

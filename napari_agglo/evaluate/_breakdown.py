@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from napari_agglo._progress import ProgressCallback
 from napari_agglo.errors import InvalidInput, check_whole, is_whole
+from napari_agglo.evaluate._label_runs import coordinate_sums, nearest_voxels
 from napari_agglo.evaluate._metrics import as_dense, dense_gold
-from napari_agglo.evaluate._runs import coordinate_sums, nearest_voxels
 from napari_agglo.volumes import contingency
 
 if TYPE_CHECKING:

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from napari_agglo._progress import ProgressCallback
 from napari_agglo.agglomeration import MergeTree
 from napari_agglo.errors import InvalidInput
-from napari_agglo.evaluate._covering_path import covering_path
+from napari_agglo.evaluate._covering_by_merge import covering_path
 from napari_agglo.evaluate._metrics import check_weight, dense_golds
-from napari_agglo.evaluate._path import error_path
+from napari_agglo.evaluate._vi_by_merge import error_path
 from napari_agglo.volumes import DenseLabels, contingency
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from napari_agglo._decode import decode
+from napari_agglo._typed_json import decode
 from napari_agglo.errors import InvalidInput, Remedy, is_whole
 from napari_agglo.graph import Division
 from napari_agglo.session._annotations import MarkChange

@@ -18,7 +18,7 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from napari_agglo._decode import decode
+from napari_agglo._typed_json import decode
 from napari_agglo.errors import Advice, SetOption
 from napari_agglo.session._store.store_errors import SessionLocked, saving
 from napari_agglo.volumes import _atomic as files

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from napari_agglo._decode import decode
+from napari_agglo._typed_json import decode
 from napari_agglo._version import __version__
 from napari_agglo.errors import InvalidInput
 from napari_agglo.session._store.store_errors import SessionDamaged, advice_on, reason_of, saving

@@ -13,8 +13,8 @@ from napari_agglo.evaluate import (
     contingency,
     table_metrics,
 )
-from napari_agglo.evaluate._covering_path import covering_path
-from napari_agglo.evaluate._path import error_path
+from napari_agglo.evaluate._covering_by_merge import covering_path
+from napari_agglo.evaluate._vi_by_merge import error_path
 
 
 def random_merges(rng, n, how_many):

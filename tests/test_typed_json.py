@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from napari_agglo._decode import decode
+from napari_agglo._typed_json import decode
 from napari_agglo.errors import InvalidInput
 
 

@@ -12,7 +12,7 @@ from napari_agglo._numba.heaps import heap_settle
 from napari_agglo._numba.sums import rounding_error
 from napari_agglo._numba.union_find import find_root
 from napari_agglo._progress import ProgressCallback, report
-from napari_agglo.evaluate._path import ErrorPath
+from napari_agglo.evaluate._vi_by_merge import ErrorPath
 from napari_agglo.volumes import Contingency
 
 

@@ -121,13 +121,8 @@ def enter_keys(
 class LiveVI:
     """False merge H(U|S), false split H(S|U) and their sum, of a segmentation that changes.
 
-    Parameters
-    ----------
-    table : Contingency
-        Overlaps of the superpixels with the gold standard: ``contingency(graph.superpixels,
-        gold)``.
-    lut : array of int, shape (n + 1,)
-        The segment of each superpixel; ids below 2**32. ``lut[0]`` is 0.
+    `table` has the overlaps of the superpixels with the gold standard, `lut` the segment of each
+    superpixel, below 2**32, with ``lut[0] == 0``.
 
     Examples
     --------
@@ -201,14 +196,9 @@ class LiveVI:
         Nothing is measured anew elsewhere. The errors stay the same, as the voxels stay in their
         segment.
 
-        Parameters
-        ----------
-        superpixels : array of int
-            Dense ids of what is replaced, all in one segment.
-        labels, gold : arrays of int, same shape
-            The new dense ids of all their voxels, and the gold standard there in the ids of the
-            table. New superpixels follow the highest id; those no longer named, and the highest,
-            are forgotten.
+        `superpixels` are replaced, all in one segment; `labels` and `gold` are the new dense ids of
+        all their voxels, and the gold standard there. New superpixels follow the highest id; those
+        no longer named, and the highest, are forgotten.
         """
         old = np.unique(np.asarray(superpixels, np.int64))
         segment = int(self._lut[old[0]])

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from napari_agglo.errors import Cancelled
 from napari_agglo.evaluate import (
-    _covering_path,
-    _path,
+    _covering_by_merge,
+    _vi_by_merge,
     conditional_entropies,
     contingency,
     table_metrics,
@@ -145,8 +145,8 @@ def test_slices_make_no_difference_and_are_reported(monkeypatch):
     merges = random_merges(rng, 60, 60)
     whole = error_path(table, *merges)
     covering, _ = covering_path(table, *merges, whole)
-    monkeypatch.setattr(_path, "_SLICE", 7)
-    monkeypatch.setattr(_covering_path, "_SLICE", 7)
+    monkeypatch.setattr(_vi_by_merge, "_SLICE", 7)
+    monkeypatch.setattr(_covering_by_merge, "_SLICE", 7)
     seen = []
     sliced = error_path(table, *merges, progress=seen.append)
     for name in ("false_merge", "false_split", "rand", "kept", "gone", "met"):

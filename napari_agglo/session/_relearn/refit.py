@@ -126,31 +126,10 @@ def refit(
     graph of the session with its corrected segments as gold. Without any volume the policy learns
     from the edits alone, and knows where the old one was wrong but not where it was right.
 
-    Parameters
-    ----------
-    policy : Policy
-        The policy to do better than; how it was trained is read off its record.
-    rows : array of float32, shape (k, features.width)
-        The features of two segments when an edit was made, as `pair_row` gives them.
-    labels : array of int, shape (k,)
-        -1 if they were merged, +1 if they were cut apart.
-    volumes : iterable of (RegionGraph, gold), optional
-        The training set, as for `napari_agglo.train`.
-    strategy : str, optional
-        As for `napari_agglo.train`; that of the record if there is one.
-    features : FeatureMap, optional
-        What the rows are; needed for a policy that was not learned, such as the mean.
-    weight : int
-        How many examples of the training set an edit counts for.
-    seed : int
-        Same input and seed, same policy, bit for bit.
-    progress : callable, optional
-        As for `napari_agglo.train`; may raise `Cancelled`.
-
-    Returns
-    -------
-    LearnedPolicy
-        Its record has "edits", how many there were of each kind, beside what training notes.
+    `rows` are features of two segments as `pair_row` gives them, `labels` -1 if these were merged
+    and +1 if they were cut apart; `features` names them for a policy that was not learned.
+    Strategy, classifier and settings are read off the record of the policy. The other parameters
+    are those of `Session.relearn`. The record of the result has "edits", the number of each kind.
     """
     record = policy_record(policy) or {}
     if features is None:

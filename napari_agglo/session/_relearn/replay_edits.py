@@ -372,27 +372,11 @@ def replayed(
     to be apart is cut along the merges of the new tree, and what belongs to no part goes where it
     is tied most; a segment that holds no such thing is left as the new policy made it.
 
-    Parameters
-    ----------
-    hierarchy : Hierarchy
-        The tree of the new policy, without edits; it is changed. After an error, or a cancel, it
-        may have some of the edits and should be thrown away.
-    old_edits : sequence of Edit
-        Live edits, oldest first, whatever their scales; superpixels as numbered in `hierarchy`.
-    threshold : float
-        The scale at which they are done again.
-    progress : callable, optional
-        Told how far we are; may raise `Cancelled`.
-    policy : Policy, optional
-        What says how much a boundary ties; without one its area does.
-
-    Returns
-    -------
-    new_edits : list of Edit
-        What was done, in order: cuts of segments, every merge with what is left of its pairs, and
-        locks. They are as many as are needed, not one for each old edit.
-    not_replayed : list of NotReplayed
-        What newer edits do not allow, in the order of the edits.
+    `hierarchy` is the tree of the new policy, without edits; it is changed, and to be thrown away
+    after an error. `old_edits` are live, oldest first, of any scale. Return the edits that were
+    made at the threshold, in order (cuts of segments, merges with the pairs that are left, locks),
+    and those that newer edits do not allow. The policy, or without one the area, says how much a
+    boundary ties.
 
     Examples
     --------

@@ -248,14 +248,8 @@ def _are(number: int) -> str:
 class Journal:
     """The entries of a session, and the file that they are appended to.
 
-    Parameters
-    ----------
-    folder : Path
-        The session directory, which has a journal.
-    start : str
-        The session's id, on which the first line is chained.
-    read_only : bool
-        Change nothing; otherwise untrusted bytes are moved to ``journal.damaged-N`` first.
+    The first line is chained on `start`, the id of the session. Unless `read_only`, untrusted bytes
+    are moved to ``journal.damaged-N`` first.
     """
 
     def __init__(self, folder: Path, start: str, *, read_only: bool) -> None:

@@ -8,7 +8,6 @@ from dataclasses import replace
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 from numpy.typing import NDArray
@@ -58,16 +57,7 @@ from napari_agglo.volumes import DenseLabels
 class Data:
     """The arrays and the policy of a session directory: each read on first use, checked, and kept.
 
-    Parameters
-    ----------
-    folder : Path
-        The session directory.
-    manifest : Manifest
-        Its description.
-    superpixels : DenseLabels, optional
-        The label image, if it is at hand; otherwise it is read from where the manifest says.
-    graph : RegionGraph, optional
-        The region graph, if it is at hand.
+    `superpixels` and `graph` are passed if they are at hand; otherwise they are read.
     """
 
     def __init__(
@@ -364,12 +354,7 @@ class Store:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def __del__(self) -> None:  # one that was forgotten must not keep the session locked

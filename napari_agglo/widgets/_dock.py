@@ -7,13 +7,13 @@ from typing import Any
 
 from qtpy.QtCore import QSize, Qt, Signal
 from qtpy.QtGui import QShowEvent
-from qtpy.QtWidgets import QHBoxLayout, QLabel, QScrollArea, QToolButton, QVBoxLayout, QWidget
+from qtpy.QtWidgets import QHBoxLayout, QLabel, QToolButton, QVBoxLayout, QWidget
 from superqt.utils import qdebounced
 
 from napari_agglo.widgets._colours import STATUS
 from napari_agglo.widgets._keys import GESTURES
 from napari_agglo.widgets._project import Project
-from napari_agglo.widgets._qt import link, per_viewer, tool_button
+from napari_agglo.widgets._qt import link, per_viewer, scroll_area, tool_button
 from napari_agglo.widgets._steps import Status, StepWidget, close_with_window
 from napari_agglo.widgets._warmup import WARM, is_warm, warm_up
 from napari_agglo.widgets.data import DataWidget
@@ -144,13 +144,7 @@ class Dock(QWidget):
             widget.setVisible(False)
             self.headers[key].toggled.connect(lambda is_open, k=key: self._toggle(k, is_open))
         inner.addStretch(1)
-        self.area = area = QScrollArea()
-        area.setWidgetResizable(True)
-        area.setWidget(column)
-        area.setFrameShape(QScrollArea.Shape.NoFrame)
-        outer = QVBoxLayout(self)
-        outer.setContentsMargins(0, 0, 0, 0)
-        outer.addWidget(area)
+        self.area = scroll_area(self, column)
         link(self, self.project.status_changed, self._on_status)
         link(self, self.project.jobs.changed, self._on_job)
         link(self, self.project.hierarchy_changed, self._on_hierarchy)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from napari_agglo.widgets._qt import tell_error
+from napari_agglo.widgets._qt import guarded
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ class KeyBindings:
         if owner is not None:
             for command, action in actions.items():
                 key = KEY_OF[command]
-                before = owner.bind_key(key, _guarded(action), overwrite=True)
+                before = owner.bind_key(key, _press(action), overwrite=True)
                 self._before.append((owner, key, before))
 
     def release(self, actions: Actions | None = None) -> None:
@@ -83,11 +83,5 @@ class KeyBindings:
         self._before = kept[::-1]
 
 
-def _guarded(action: Callable[[], object]) -> Callable[[Any], None]:
-    def press(_: Any) -> None:
-        try:
-            action()
-        except Exception as error:
-            tell_error(error)
-
-    return press
+def _press(action: Callable[[], object]) -> Callable[[Any], None]:
+    return lambda _: guarded(action)

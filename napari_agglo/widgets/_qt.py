@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from napari.utils.notifications import show_error, show_info, show_warning
 from psygnal import SignalInstance
-from qtpy.QtCore import QObject, Qt
+from qtpy.QtCore import QObject, Qt, QTimer
 from qtpy.QtGui import QIcon
 from qtpy.QtWidgets import (
     QApplication,
@@ -24,9 +24,11 @@ from qtpy.QtWidgets import (
     QMainWindow,
     QMessageBox,
     QPushButton,
+    QScrollArea,
     QTableView,
     QTableWidget,
     QTableWidgetItem,
+    QTabWidget,
     QToolButton,
     QVBoxLayout,
     QWidget,
@@ -94,6 +96,14 @@ def tell_error(error: BaseException) -> None:
         )
 
 
+def guarded(action: Callable[[], object]) -> None:
+    """Call an action; tell the error that it raises."""
+    try:
+        action()
+    except Exception as error:
+        tell_error(error)
+
+
 # A question with a few answers, which does not keep the window waiting.
 
 
@@ -115,12 +125,7 @@ def ask(title: str, text: str, choices: dict[str, Callable[[], object]]) -> QMes
     box.setEscapeButton(box.addButton("Cancel", QMessageBox.ButtonRole.RejectRole))
 
     def answered(button: Any) -> None:
-        action = answers.get(button)
-        if action is not None:
-            try:
-                action()
-            except Exception as error:
-                tell_error(error)
+        guarded(answers.get(button, lambda: None))
 
     box.buttonClicked.connect(answered)
     _asked.add(box)
@@ -180,6 +185,35 @@ def check_box(text: str, tooltip: str, name: str, toggled: Callable[[bool], obje
     made.setToolTip(tooltip)
     made.toggled.connect(toggled)
     return made
+
+
+def tab_widget(name: str, *tabs: tuple[str, str, QWidget]) -> QTabWidget:
+    """Return tabs, each by its title, tooltip and content."""
+    made = QTabWidget()
+    made.setObjectName(name)
+    for at, (title, tooltip, content) in enumerate(tabs):
+        made.addTab(content, title)
+        made.setTabToolTip(at, tooltip)
+    return made
+
+
+def scroll_area(widget: QWidget, content: QWidget) -> QScrollArea:
+    """Fill a widget with content that scrolls if it is too high."""
+    area = QScrollArea()
+    area.setWidgetResizable(True)
+    area.setWidget(content)
+    area.setFrameShape(QScrollArea.Shape.NoFrame)
+    column(widget, area)
+    return area
+
+
+def single_shot(action: Callable[[], object], milliseconds: int = 0) -> QTimer:
+    """Return a timer that calls an action once, so long after it was started last."""
+    timer = QTimer()
+    timer.setSingleShot(True)
+    timer.setInterval(milliseconds)
+    timer.timeout.connect(action)
+    return timer
 
 
 Parts = QWidget | QLayout

@@ -21,13 +21,12 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from psygnal import Signal
-from qtpy.QtCore import QTimer
 
 from napari_agglo._progress import ProgressCallback
 from napari_agglo.errors import AggloError, Cancelled
 from napari_agglo.session import Change, NotSaved, Refused, Session
 from napari_agglo.widgets._jobs import Job, in_thread
-from napari_agglo.widgets._qt import tell_error
+from napari_agglo.widgets._qt import single_shot, tell_error
 
 if TYPE_CHECKING:
     from napari_agglo.widgets._project import Project
@@ -101,8 +100,8 @@ class SessionWorker:
         self._idle_after = 0  # milliseconds
         self._idle_done = threading.Event()  # cleared while a thread does the idle work
         self._idle_done.set()
-        self._wake = _single_shot(self._next)
-        self._rest = _single_shot(self._on_rest)
+        self._wake = single_shot(self._next)
+        self._rest = single_shot(self._on_rest)
         for signal in (project.edited, project.threshold_changed, project.selection_changed):
             signal.connect(self.stir)
 
@@ -384,13 +383,6 @@ def _shows(session: Session, threshold: float) -> bool:
 def _say_unexpected(error: Exception) -> None:
     if not isinstance(error, AggloError):  # such as: the session was closed meanwhile
         tell_error(error)
-
-
-def _single_shot(action: Callable[[], object]) -> QTimer:
-    timer = QTimer()
-    timer.setSingleShot(True)
-    timer.timeout.connect(action)
-    return timer
 
 
 def sentence(words: str) -> str:

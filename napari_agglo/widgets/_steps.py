@@ -10,10 +10,10 @@ from typing import Any, ClassVar, Protocol
 
 from qtpy.QtCore import QObject, Qt
 from qtpy.QtGui import QShowEvent
-from qtpy.QtWidgets import QLabel, QMainWindow, QSizePolicy, QVBoxLayout, QWidget
+from qtpy.QtWidgets import QMainWindow, QSizePolicy, QWidget
 
 from napari_agglo.widgets._project import Project
-from napari_agglo.widgets._qt import link, per_viewer, real_viewer, when_gone
+from napari_agglo.widgets._qt import column, label, link, per_viewer, real_viewer, when_gone
 from napari_agglo.widgets._scene import Scene
 
 
@@ -65,14 +65,10 @@ class StepWidget(QWidget):
         self.project = per_viewer(self.viewer, Project)
         self.scene = per_viewer(self.viewer, Scene)
         self.setObjectName(f"agglo {self.key}")
-        self.hint = QLabel()
-        self.hint.setWordWrap(True)
-        self.hint.setObjectName("hint")
-        self.body = QVBoxLayout(self)
+        self.hint = label("hint")
+        self.body = column(self, self.hint, spacing=6)
         self.body.setContentsMargins(8, 6, 8, 8)
-        self.body.setSpacing(6)
         self.body.setAlignment(Qt.AlignmentFlag.AlignTop)
-        self.body.addWidget(self.hint)
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Maximum)
         link(self, self.project.status_changed, self._on_status)
 

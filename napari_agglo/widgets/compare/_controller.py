@@ -8,13 +8,12 @@ from typing import Any
 import numpy as np
 from napari.layers import Image
 from psygnal import Signal
-from qtpy.QtCore import QTimer
 
 from napari_agglo._progress import ProgressCallback
 from napari_agglo.errors import InvalidInput
 from napari_agglo.policy import Policy
 from napari_agglo.widgets._project import Project
-from napari_agglo.widgets._qt import per_viewer, tell_error
+from napari_agglo.widgets._qt import per_viewer, single_shot, tell_error
 from napari_agglo.widgets._scene import Scene
 from napari_agglo.widgets.compare._choices import (
     SESSION,
@@ -49,10 +48,7 @@ class CompareController:
         self._focus: Focus | None = None
         self._policies: dict[str, Policy] = {}
         self._policies_of: Any = None
-        self._flash = QTimer()
-        self._flash.setSingleShot(True)
-        self._flash.setInterval(_FLASH)
-        self._flash.timeout.connect(self._unflash)
+        self._flash = single_shot(self._unflash, _FLASH)
         self.grid.left.connect(self._on_left)
         self.project.closing.connect(lambda: self._flash.stop())
         self.project.edited.connect(self._on_edited)

@@ -11,15 +11,13 @@ from qtpy.QtCore import QTimer
 from qtpy.QtWidgets import (
     QCheckBox,
     QComboBox,
-    QHBoxLayout,
     QLabel,
-    QVBoxLayout,
     QWidget,
 )
 
 from napari_agglo.compare import Disagreements
 from napari_agglo.widgets._colours import DIFFERENCES
-from napari_agglo.widgets._qt import link, read_only_table, write_row
+from napari_agglo.widgets._qt import column, link, read_only_table, row, write_row
 from napari_agglo.widgets._scene import Scene
 from napari_agglo.widgets.compare._comparison import Focus
 from napari_agglo.widgets.compare._controller import CompareController
@@ -62,15 +60,9 @@ class Differences(QWidget):
         self.list = read_only_table("differences", _COLUMNS, tooltip)
         self.list.setMinimumHeight(120)
         self.list.currentCellChanged.connect(lambda row, *_: self.fly_to(row))
-        top = QHBoxLayout()
-        top.addWidget(QLabel("Differences from"))
-        top.addWidget(self.with_, 1)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.addLayout(top)
-        column.addWidget(self.key)
-        column.addWidget(self.only)
-        column.addWidget(self.list)
+        top = row(QLabel("Differences from"), self.with_)
+        top.setStretch(1, 1)
+        column(self, top, self.key, self.only, self.list)
         self._rest = QTimer(self)
         self._rest.setSingleShot(True)
         self._rest.setInterval(_REST)
@@ -134,13 +126,13 @@ class Differences(QWidget):
         self._rows = found
         self.list.blockSignals(True)
         self.list.setRowCount(len(found))
-        for row, one in enumerate(found.itertuples()):
+        for at, one in enumerate(found.itertuples()):
             text = (
                 f"{one.whole}: {one.part} merged with {one.main}"
                 if one.kind == "merged"
                 else f"{one.whole} here: {one.part} split from {one.main}"
             )
-            write_row(self.list, row, (text, f"{one.size:,}", f"{one.bits:.4f}"))
+            write_row(self.list, at, (text, f"{one.size:,}", f"{one.bits:.4f}"))
         self.list.setCurrentCell(-1, -1)
         self.list.blockSignals(False)
 

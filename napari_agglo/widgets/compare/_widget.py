@@ -10,12 +10,8 @@ from qtpy.QtCore import QObject, QSize, Qt, QTimer
 from qtpy.QtWidgets import (
     QDockWidget,
     QFileDialog,
-    QLabel,
     QMainWindow,
-    QPushButton,
-    QScrollArea,
     QTableWidget,
-    QVBoxLayout,
     QWidget,
 )
 
@@ -27,11 +23,15 @@ from napari_agglo.widgets._jobs import RunRow
 from napari_agglo.widgets._project import Project
 from napari_agglo.widgets._qt import (
     ROW_HEIGHT,
+    button,
+    column,
+    label,
     link,
     link_viewer,
     per_viewer,
     read_only_table,
     real_viewer,
+    scroll_area,
     tell_error,
     when_gone,
     write_row,
@@ -192,14 +192,12 @@ class CompareWidget(QWidget):
         self.viewer = viewer
         self.project, self.scene = per_viewer(viewer, Project), per_viewer(viewer, Scene)
         self.controller = per_viewer(viewer, CompareController)
-        self.hint = QLabel(_HINT)
-        self.hint.setWordWrap(True)
+        self.hint = label("hint")
+        self.hint.setText(_HINT)
         self.choices = PanelForm(viewer, self.project, self.scene)
         self.run = RunRow(self.project, COMPARE, "Compare", "Show them side by side", self.compare)
-        self.leave = QPushButton("Leave")
-        self.leave.setObjectName("leave")
-        self.leave.setToolTip("Restore the viewer as it was before")
-        self.leave.clicked.connect(self.controller.leave)
+        before = "Restore the viewer as it was before"
+        self.leave = button("Leave", before, self.controller.leave, "leave")
         self.run.row.addWidget(self.leave)
         self.shown = QWidget()
         options = {"label": "Cut at", "name": "mode", "tooltip": "What the panels have in common"}
@@ -289,31 +287,13 @@ class CompareWidget(QWidget):
         self.plot.setVisible(bool(curves))
 
     def _lay_out(self) -> None:
-        inner = QVBoxLayout(self.shown)
-        inner.setContentsMargins(0, 6, 0, 0)
-        inner.addWidget(self.mode)
-        for shown in (
-            self.slider,
-            self.playback,
-            self.numbers,
-            self.plot,
-            self.differences,
-            self.movie,
-        ):
-            inner.addWidget(shown)
-        column = QWidget()
-        body = QVBoxLayout(column)
+        shown = (self.mode, self.slider, self.playback, self.numbers, self.plot, self.differences)
+        column(self.shown, *shown, self.movie, spacing=6, top=6)
+        content = QWidget()
+        body = column(content, self.hint, self.choices, self.run, self.shown, spacing=6)
         body.setContentsMargins(8, 6, 8, 8)
         body.setAlignment(Qt.AlignmentFlag.AlignTop)
-        for part in (self.hint, self.choices, self.run, self.shown):
-            body.addWidget(part)
-        area = QScrollArea()
-        area.setWidgetResizable(True)
-        area.setWidget(column)
-        area.setFrameShape(QScrollArea.Shape.NoFrame)
-        outer = QVBoxLayout(self)
-        outer.setContentsMargins(0, 0, 0, 0)
-        outer.addWidget(area)
+        scroll_area(self, content)
 
     def _on_slider(self, merges: int) -> None:
         if self.controller.ticks is not None:

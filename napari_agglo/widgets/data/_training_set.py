@@ -4,17 +4,10 @@
 
 from __future__ import annotations
 
-from qtpy.QtWidgets import (
-    QGroupBox,
-    QHBoxLayout,
-    QLabel,
-    QListWidget,
-    QPushButton,
-    QVBoxLayout,
-)
+from qtpy.QtWidgets import QGroupBox, QListWidget
 
 from napari_agglo.widgets._project import Project
-from napari_agglo.widgets._qt import tell, warn
+from napari_agglo.widgets._qt import button, column, label, row, tell, warn
 
 
 class TrainingVolumes(QGroupBox):
@@ -30,28 +23,18 @@ class TrainingVolumes(QGroupBox):
         self.list.setAccessibleName("volumes to train on")
         self.list.setToolTip("Volumes that are kept for training, with their gold labels")
         self.list.setFixedHeight(64)
-        self.add = QPushButton("Keep this volume")
-        self.add.setObjectName("add to training")
-        self.add.setToolTip(
+        kept = (
             "Keep the volume chosen above, with its gold labels, to learn from it later together "
             "with others. Its layers may then be removed."
         )
-        self.remove = QPushButton("Remove")
-        self.remove.setObjectName("remove from training")
-        self.remove.setToolTip("Do not train on the marked volume")
-        self.add.clicked.connect(self._add)
-        self.remove.clicked.connect(self._remove)
+        self.add = button("Keep this volume", kept, self._add, "add to training")
+        marked = "Do not train on the marked volume"
+        self.remove = button("Remove", marked, self._remove, "remove from training")
         self.list.currentRowChanged.connect(lambda _: self.follow())
-        self.empty = QLabel("None. One volume with gold labels is enough.")
-        self.empty.setWordWrap(True)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(6, 6, 6, 6)
-        layout.addWidget(self.empty)
-        layout.addWidget(self.list)
-        row = QHBoxLayout()
-        row.addWidget(self.add)
-        row.addWidget(self.remove)
-        layout.addLayout(row)
+        self.empty = label("no training volumes")
+        self.empty.setText("None. One volume with gold labels is enough.")
+        inner = column(self, self.empty, self.list, row(self.add, self.remove))
+        inner.setContentsMargins(6, 6, 6, 6)
 
     def follow(self) -> None:
         """Show the volumes of the project."""

@@ -6,7 +6,7 @@ import weakref
 from typing import Annotated, Any
 
 from napari.layers import Image, Labels
-from qtpy.QtWidgets import QFrame, QLabel, QPushButton, QVBoxLayout, QWidget
+from qtpy.QtWidgets import QFrame, QPushButton, QVBoxLayout, QWidget
 
 from napari_agglo.errors import InvalidInput
 from napari_agglo.superpixels import boundary_cue, oversegment
@@ -15,7 +15,7 @@ from napari_agglo.widgets._forms import Form, fold
 from napari_agglo.widgets._jobs import RunRow
 from napari_agglo.widgets._napari import role
 from napari_agglo.widgets._project import Project, Regions
-from napari_agglo.widgets._qt import link, per_viewer, tell_error
+from napari_agglo.widgets._qt import column, guarded, label, link, per_viewer, tell_error
 from napari_agglo.widgets._steps import Status, StepWidget
 from napari_agglo.widgets.data._check import Fix, fixes, message
 from napari_agglo.widgets.data._cue_table import CueTable
@@ -111,9 +111,7 @@ class ProblemBox(QFrame):
         self.setStyleSheet(f"QFrame#trouble {{ border: 1px solid {PROBLEM}; border-radius: 4px; }}")
         self._selection = selection
         self._fixes: list[Fix] = []
-        self.words = QLabel()
-        self.words.setWordWrap(True)
-        self.words.setObjectName("trouble words")
+        self.words = label("trouble words")
         self.button, self.second = QPushButton(), QPushButton()
         layout = QVBoxLayout(self)
         layout.setContentsMargins(6, 4, 6, 4)
@@ -137,10 +135,7 @@ class ProblemBox(QFrame):
                 button.setText(self._fixes[k].text)
 
     def _act(self, k: int) -> None:
-        try:
-            self._fixes[k].act()
-        except Exception as error:
-            tell_error(error)
+        guarded(self._fixes[k].act)
 
 
 # A boundary cue from the bare image.
@@ -256,11 +251,7 @@ class SuperpixelPart(QWidget):
             "Compute the superpixels of the plane on the screen, and show their outlines.",
             lambda: preview_plane(viewer, selection),
         )
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(4)
-        for part in (self.role, self.options, self.preview):
-            layout.addWidget(part)
+        column(self, self.role, self.options, self.preview)
 
     def follow(self) -> None:
         """Show the choice and the options of the selection."""
@@ -305,18 +296,12 @@ class DataWidget(StepWidget):
             "Compute superpixels, and statistics of each and of the boundaries between them.",
             self._build,
         )
-        self.found = QLabel()
-        self.found.setObjectName("found")
-        self.found.setWordWrap(True)
+        self.found = label("found")
         self.start_from = RoleForm(selection, "start")
         self.options = OptionForm(selection, without=("min_size", "per_plane"))
         self.training = TrainingVolumes(self.project)
         inner = QWidget()
-        column = QVBoxLayout(inner)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(3)
-        for seldom in (self.start_from, self.options, self.make.rest, self.training):
-            column.addWidget(seldom)
+        column(inner, self.start_from, self.options, self.make.rest, self.training, spacing=3)
         self.more = fold(
             "More",
             inner,

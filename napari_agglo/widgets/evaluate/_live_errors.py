@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 from psygnal import Signal
-from qtpy.QtCore import QTimer
 
 from napari_agglo._progress import ProgressCallback, part_of
 from napari_agglo.evaluate import (
@@ -30,7 +29,7 @@ from napari_agglo.evaluate._metrics import merged_rows
 from napari_agglo.graph import RegionGraph
 from napari_agglo.volumes import DenseLabels, dense_labels
 from napari_agglo.widgets._project import Project
-from napari_agglo.widgets._qt import per_viewer
+from napari_agglo.widgets._qt import per_viewer, single_shot
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -64,10 +63,7 @@ class Comparison:
         self.threshold: float | None = None  # that numbers and breakdown are of
         self._declined: object = None  # what a cancelled count was of
         self._again = False
-        self._timer = QTimer()
-        self._timer.setSingleShot(True)
-        self._timer.setInterval(_WAIT)
-        self._timer.timeout.connect(self._start_numbers)
+        self._timer = single_shot(self._start_numbers, _WAIT)
         project.closing.connect(self._close)
 
     @property

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from qtpy.QtGui import QShowEvent
-from qtpy.QtWidgets import QTableWidget, QTabWidget, QWidget
+from qtpy.QtWidgets import QTableWidget, QWidget
 
 from napari_agglo.evaluate import minimum
 from napari_agglo.widgets._colours import theme_colours
@@ -20,6 +20,7 @@ from napari_agglo.widgets._qt import (
     per_viewer,
     read_only_table,
     row,
+    tab_widget,
     tell,
     write_row,
 )
@@ -122,15 +123,13 @@ class EvaluateWidget(StepWidget):
         self.breakdown = BreakdownPlot()
         self.breakdown.picked.connect(self._on_picked)
         self.numbers = numbers_table()
-        self.tabs = QTabWidget()
-        self.tabs.setObjectName("evaluation")
-        for name, part in (
-            ("Split VI", self.curves.split),
-            ("Threshold", self.curves.by_threshold),
-            ("Breakdown", self.breakdown),
-            ("Numbers", self.numbers),
-        ):
-            self.tabs.addTab(part, name)
+        self.tabs = tab_widget(
+            "evaluation",
+            ("Split VI", "False merge against false split", self.curves.split),
+            ("Threshold", "Errors at every threshold", self.curves.by_threshold),
+            ("Breakdown", "The segments and gold objects with most errors", self.breakdown),
+            ("Numbers", "Every measure at this threshold", self.numbers),
+        )
         least = "Set the threshold where VI against gold is least"
         self.least = button("Go to least VI", least, self.curves.go_to_least, "least")
         self.export = Export(

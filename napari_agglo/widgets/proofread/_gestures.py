@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from napari_agglo.widgets._keys import Actions, KeyBindings
 from napari_agglo.widgets._napari import camera
-from napari_agglo.widgets._qt import tell_error
+from napari_agglo.widgets._qt import guarded
 from napari_agglo.widgets._scene import Scene
 from napari_agglo.widgets.proofread._commands import Commands, Selection
 from napari_agglo.widgets.proofread._seeded_cut import SeededCut, Seeds
@@ -143,7 +143,7 @@ class Gestures:
             yield
         if still and _near(start, event.pos):
             words, sight = set(_words(event)), event.view_direction
-            self._guarded(lambda: self.click(event.position, words, event.button, sight))
+            guarded(lambda: self.click(event.position, words, event.button, sight))
 
     def _on_move(self, viewer: Any, event: Any) -> None:
         self._sight = event.view_direction
@@ -288,12 +288,6 @@ class Gestures:
             self._keys.bind(layer, self._actions())
             if self._seed_keys:
                 self._keys.bind(layer, self._seed_actions())
-
-    def _guarded(self, action: Callable[[], object]) -> None:
-        try:
-            action()
-        except Exception as error:
-            tell_error(error)
 
     def _say(self, words: str) -> None:
         self.project.worker.message.emit(words)

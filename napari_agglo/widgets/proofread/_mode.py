@@ -7,10 +7,10 @@ from __future__ import annotations
 from typing import Any
 
 from psygnal import Signal
-from qtpy.QtCore import QTimer
 
 from napari_agglo.widgets._colours import CUTTING, EDITING, GROUP_NAMES, GROUPS, READING
 from napari_agglo.widgets._napari import text_overlay
+from napari_agglo.widgets._qt import single_shot
 from napari_agglo.widgets._scene import Scene
 from napari_agglo.widgets.proofread._seeded_cut import Seeds
 
@@ -31,10 +31,7 @@ class OverlayText:
         self._known: set[str] = set()
         self._words = ""
         self._overlay: Any = None
-        self._timer = QTimer()
-        self._timer.setSingleShot(True)
-        self._timer.setInterval(_BETWEEN)
-        self._timer.timeout.connect(self._go_on)
+        self._timer = single_shot(self._go_on, _BETWEEN)
 
     def write(self, overlay: Any, words: str) -> None:
         """Write words, at once if their letters have been seen."""

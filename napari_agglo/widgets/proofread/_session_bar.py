@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
@@ -18,7 +17,7 @@ from napari_agglo.session import Session
 from napari_agglo.widgets._colours import NOT_SAVED, SAVED
 from napari_agglo.widgets._forms import Form
 from napari_agglo.widgets._jobs import RunRow
-from napari_agglo.widgets._qt import button, column, label, link, row, tell_error
+from napari_agglo.widgets._qt import button, column, guarded, label, link, row
 from napari_agglo.widgets._steps import Status
 from napari_agglo.widgets.proofread._open_session import (
     PROOFREAD,
@@ -106,14 +105,14 @@ class SessionBar(QWidget):
         self._own_path = True
 
     def _create(self) -> None:
-        self._guarded(lambda: create_session(self._viewer, **self.form.values()))
+        guarded(lambda: create_session(self._viewer, **self.form.values()))
 
     def _open(self) -> None:
         chosen = QFileDialog.getExistingDirectory(
             self, "Open a session (NAME.agglo)", str(self._home())
         )
         if chosen:
-            self._guarded(lambda: open_session(self._viewer, chosen))
+            guarded(lambda: open_session(self._viewer, chosen))
 
     def _copy(self) -> None:
         session = self.project.session
@@ -121,7 +120,7 @@ class SessionBar(QWidget):
             return
         chosen = self._ask_new("Save a copy as", str(free_path(session.path.stem)))
         if chosen:
-            self._guarded(lambda: save_as(self._viewer, Path(chosen)))
+            guarded(lambda: save_as(self._viewer, Path(chosen)))
 
     def _ask_new(self, title: str, suggested: str) -> str:
         Path(suggested).parent.mkdir(parents=True, exist_ok=True)
@@ -134,7 +133,7 @@ class SessionBar(QWidget):
                 "Wait for the running task to finish, then close the session."
             )
             return
-        self._guarded(self.proofreader.close_session)
+        guarded(self.proofreader.close_session)
 
     def _home(self) -> Path:
         home = sessions_folder()
@@ -143,9 +142,3 @@ class SessionBar(QWidget):
     @property
     def _viewer(self) -> object:
         return self.proofreader.scene.viewer
-
-    def _guarded(self, action: Callable[[], object]) -> None:
-        try:
-            action()
-        except Exception as error:
-            tell_error(error)

@@ -6,9 +6,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from qtpy.QtWidgets import QLabel, QTabWidget, QVBoxLayout, QWidget
+from qtpy.QtWidgets import QWidget
 
 from napari_agglo.policy import LearnedPolicy, policy_record
+from napari_agglo.widgets._qt import column, label, tab_widget
 from napari_agglo.widgets.plots import EpochPlot, ImportancePlot, ReliabilityPlot
 from napari_agglo.widgets.train._trainer import EpochError, Trainer
 
@@ -21,27 +22,19 @@ class Summary(QWidget):
         self._trainer = trainer
         self._drawn: list[EpochError] = []
         self._record: Any = None
-        self.words = QLabel()
-        self.words.setObjectName("training summary")
-        self.words.setWordWrap(True)
+        self.words = label("training summary")
         self.epochs = EpochPlot()
         self.reliability = ReliabilityPlot()
         self.importances = ImportancePlot()
-        self.tabs = QTabWidget()
-        self.tabs.setObjectName("training plots")
-        tabs = (
-            (self.epochs, "VI by epoch", "Error at 0.5, on the volumes of the training"),
-            (self.reliability, "Calibration", "Predicted against observed probability of a merge"),
-            (self.importances, "Features", "The features with most influence on the policy"),
+        calibration = "Predicted against observed probability of a merge"
+        self.tabs = tab_widget(
+            "training plots",
+            ("VI by epoch", "Error at 0.5, on the volumes of the training", self.epochs),
+            ("Calibration", calibration, self.reliability),
+            ("Features", "The features with most influence on the policy", self.importances),
         )
-        for at, (plot, title, tip) in enumerate(tabs):
-            self.tabs.addTab(plot, title)
-            self.tabs.setTabToolTip(at, tip)
         self.tabs.setFixedHeight(250)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.addWidget(self.words)
-        layout.addWidget(self.tabs)
+        column(self, self.words, self.tabs, spacing=6)
 
     def follow(self, policy: Any, running: bool) -> None:
         """Show the errors so far, or the summary of the policy."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any
 
-from qtpy.QtWidgets import QComboBox, QDialog, QFileDialog, QHBoxLayout, QPushButton, QWidget
+from qtpy.QtWidgets import QComboBox, QDialog, QFileDialog, QWidget
 
 from napari_agglo.features import PRESETS, feature_blocks
 from napari_agglo.learning import train
@@ -22,9 +22,12 @@ from napari_agglo.widgets._forms import Form, ask_form
 from napari_agglo.widgets._jobs import RunRow
 from napari_agglo.widgets._project import Project, Trained
 from napari_agglo.widgets._qt import (
+    button,
+    column,
     link,
     link_viewer,
     per_viewer,
+    row,
     tell,
     tell_error,
 )
@@ -46,23 +49,20 @@ class PolicyFiles(QWidget):
     def __init__(self, project: Project, trainer: Trainer) -> None:
         super().__init__()
         self._project, self._trainer = project, trainer
-        self.load = _button("Load…", "Use a policy that was trained before, on these cues")
-        self.save = _button("Save…", "Write the policy to a file, to use it on other data")
-        self.mean = _button(
-            "Use the mean", "Merge by the mean of the boundary cue, without the trained policy"
-        )
-        self.load.clicked.connect(self._load)
-        self.save.clicked.connect(self._save)
-        self.mean.clicked.connect(self._mean)
+        before = "Use a policy that was trained before, on these cues"
+        self.load = button("Load…", before, self._load, "load")
+        file = "Write the policy to a file, to use it on other data"
+        self.save = button("Save…", file, self._save, "save")
+        without = "Merge by the mean of the boundary cue, without the trained policy"
+        self.mean = button("Use the mean", without, self._mean, "use the mean")
         self.named = QComboBox()
         self.named.setObjectName("policy")
         self.named.setToolTip("Merge by a policy that needs no training")
         self.named.addItems([*policies, FUNCTION])
+        narrow = QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon
+        self.named.setSizeAdjustPolicy(narrow)  # long names do not widen the dock
         self.named.textActivated.connect(self._choose)
-        row = QHBoxLayout(self)
-        row.setContentsMargins(0, 0, 0, 0)
-        for part in (self.load, self.save, self.mean, self.named):
-            row.addWidget(part)
+        column(self, row(self.load, self.save, self.mean, self.named))
 
     def follow(self) -> None:
         """Enable the buttons that can be used now."""
@@ -113,13 +113,6 @@ class PolicyFiles(QWidget):
 
 def _tell_saved(path: Path) -> None:
     tell(f"The policy is saved: {path}")
-
-
-def _button(text: str, tip: str) -> QPushButton:
-    button = QPushButton(text)
-    button.setObjectName(text.strip("…").lower())
-    button.setToolTip(tip)
-    return button
 
 
 # Options of `train`, as a form.

@@ -15,10 +15,11 @@ from windows import settle, show
 
 import napari_agglo as agglo
 from napari_agglo.evaluate import breakdown, metrics, minimum, state_at, vi_curve
+from napari_agglo.widgets._colours import theme_colours
 from napari_agglo.widgets._forms import Form
 from napari_agglo.widgets._napari import camera
 from napari_agglo.widgets._project import Built, Trained
-from napari_agglo.widgets._qt import per_viewer, theme_colours
+from napari_agglo.widgets._qt import per_viewer
 from napari_agglo.widgets._scene import Scene
 from napari_agglo.widgets._steps import Status
 from napari_agglo.widgets.evaluate import EvaluateWidget

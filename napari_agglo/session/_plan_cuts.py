@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 from napari_agglo.graph import Division, RegionGraph, divide, pieces_to_runs, superpixel_pieces
 from napari_agglo.session._cuts import CutProblem, cut_methods, detached, piecewise
 from napari_agglo.session._edits import Action, Cut, Ids, Plan, Refused, Step, as_ids
-from napari_agglo.session._hierarchy.nodes import FIRST, LOW
 from napari_agglo.session._plan_edits import (
     Segment,
     check_index,
@@ -244,18 +243,18 @@ def _branches(state: State, node: int, divisions: Sequence[Division]) -> tuple[i
     A superpixel that is divided is a node over its pieces.
     """
     tree = state.tree
-    links = tree.record.nodes.links
+    rows = tree.log.rows
     pieces = {division.superpixel: division.members.tolist() for division in divisions}
 
     def key(at: int) -> int:
-        superpixel = int(links[at, LOW])
-        return superpixel if links[at, FIRST] < 0 and superpixel not in pieces else -at
+        superpixel = int(rows["low"][at])
+        return superpixel if rows["first"][at] < 0 and superpixel not in pieces else -at
 
     def children(at: int) -> list[int]:
         if at > 0:
             return []
-        if links[-at, FIRST] < 0:
-            target: list[int] = pieces[int(links[-at, LOW])]
+        if rows["first"][-at] < 0:
+            target: list[int] = pieces[int(rows["low"][-at])]
             return target
         return [key(child) for child in tree.children(-at)]
 

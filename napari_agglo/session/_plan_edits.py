@@ -34,7 +34,7 @@ from napari_agglo.session._edits import (
     as_ids,
     fingerprint,
 )
-from napari_agglo.session._hierarchy.working_graph import Ground
+from napari_agglo.session._hierarchy.superpixels import Superpixels
 from napari_agglo.session._relearn.examples import edit_examples
 from napari_agglo.session._view import BranchEnds, View
 
@@ -80,7 +80,7 @@ def find(view: View, segment: Any, argument: str = "segment") -> Segment:
     name = dense_of(graph, segment, argument, "segment")
     node = view.node(name)
     if node is None:
-        superpixel = int(tree.record.names.superpixel_of[name])
+        superpixel = int(tree.names.superpixel_of[name])
         holder = int(graph.ids[tree.name(view.frontier.shown(superpixel))])
         raise Refused(
             f"There is no segment {segment} at the threshold {view.threshold:.6g}: what has that "
@@ -105,22 +105,22 @@ def find_unlocked(view: View, segment: Any, verb: str, argument: str = "segment"
 
 def is_locked(view: View, segment: Segment) -> bool:
     """Return whether a segment is locked."""
-    return bool(view.state.tree.record.constraints.lock_of[segment.anchor])
+    return bool(view.state.tree.constraints.lock_of[segment.anchor])
 
 
-def contacts(ground: Ground, members: Ids) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+def contacts(superpixels: Superpixels, members: Ids) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
     """Return the superpixels that touch these, and which of these each of them touches."""
-    start = ground.start[members]
-    counts = ground.stop[members] - start
+    start = superpixels.start[members]
+    counts = superpixels.stop[members] - start
     first = np.repeat(np.cumsum(counts) - counts, counts)
     at = np.arange(int(counts.sum())) - first + np.repeat(start, counts)
-    return np.repeat(members, counts), ground.adjacent[at, 0]
+    return np.repeat(members, counts), superpixels.adjacent[at, 0]
 
 
 def neighbour_names(view: View, segment: Segment) -> NDArray[np.uint32]:
     """Return the names of the segments that touch a segment, ascending."""
     names = view.names()
-    _, there = contacts(view.state.tree.record.ground, segment.members)
+    _, there = contacts(view.state.tree.superpixels, segment.members)
     touching_names: NDArray[np.uint32] = np.setdiff1d(names[there], names[segment.members])
     return touching_names
 
@@ -136,7 +136,7 @@ def merge_pairs(
     number = {int(names[target.anchor]): k for k, target in enumerate(segments)}
     touching: dict[tuple[int, int], tuple[int, int]] = {}
     for k, target in enumerate(segments[1:], start=1):
-        here, there = contacts(view.state.tree.record.ground, target.members)
+        here, there = contacts(view.state.tree.superpixels, target.members)
         names_there = names[there]
         for name, other in number.items():
             if other != k and (at := np.flatnonzero(names_there == name)).size:
@@ -294,7 +294,7 @@ class Segments:
     def locked(self) -> NDArray[np.uint64]:
         """Return the segments that are locked, ascending."""
         with self._lock:
-            superpixels = np.flatnonzero(self._view.state.tree.record.constraints.lock_of)
+            superpixels = np.flatnonzero(self._view.state.tree.constraints.lock_of)
             names: NDArray[np.uint32] = np.unique(self._view.names()[superpixels])
             return self._graph.ids[names]
 
@@ -382,7 +382,7 @@ def plan_mark(view: View, segment: Any, **marks: Any) -> Plan:
 
 def _crossed_cuts(view: View, segments: list[Segment]) -> tuple[str, ...]:
     """Return notes on the older cuts that a merge of these segments crosses."""
-    constraints = view.state.tree.record.constraints
+    constraints = view.state.tree.constraints
     reached: dict[int, list[set[int]]] = {}  # of each cut, the parts that each segment reaches into
     for segment in segments:
         own: dict[int, set[int]] = {}

@@ -62,7 +62,7 @@ def check_edit(
 ) -> None:
     """Refuse an edit that cannot be made of the tree as it is."""
     ids = check_named(graph, edit)
-    locks = tree.record.constraints.lock_of
+    locks = tree.constraints.lock_of
     if isinstance(edit, Merge):
         allowed = not locks[ids].any()
     elif isinstance(edit, Cut):
@@ -346,7 +346,7 @@ class State:
 # If it is damaged, of another version or of another history, the journal is replayed instead.
 
 SNAPSHOT = "state"
-_FORMAT = 1  # another number when trees or names come about in another way
+_FORMAT = 2  # another number when trees or names come about in another way
 
 
 def state_arrays(state: State) -> dict[str, NDArray[Any]]:

@@ -20,7 +20,6 @@ from napari_agglo.errors import InvalidInput
 from napari_agglo.session._boundary_scores import BoundaryScores
 from napari_agglo.session._edits import Cut, Edit, Ids, Merge, Override, Plan, Step, Up, fingerprint
 from napari_agglo.session._hierarchy.hierarchy import Hierarchy
-from napari_agglo.session._hierarchy.nodes import FIRST, SECOND
 from napari_agglo.session._state import Applied, State
 
 if TYPE_CHECKING:
@@ -81,7 +80,7 @@ class Frontier:
         locked.
         """
         node = self.shown(override.superpixel)
-        if self.tree.record.constraints.lock_of[override.superpixel]:
+        if self.tree.constraints.lock_of[override.superpixel]:
             raise BranchEnds("is locked, and so it is whole and alone at every scale; unlock it.")
         if override.of and override.of != fingerprint(self.tree.members(node)):
             raise BranchEnds("is another one than was moved here.")
@@ -126,7 +125,7 @@ class Frontier:
 
     def _close(self, node: int) -> None:
         """Show nothing within a node in pieces any more."""
-        inside = set(self.tree.record.subtree(node).tolist())
+        inside = set(self.tree.log.subtree(node).tolist())
         self._opened -= inside
 
     def edit_for(self, superpixel: int) -> Edit | None:
@@ -140,7 +139,7 @@ class Frontier:
 
     def _as_merge(self, node: int) -> Merge:
         """Return the merge of all that a node holds at this scale, paired as in the tree."""
-        naming = self.tree.record.naming
+        naming = self.tree.log.naming
         pairs: list[tuple[int, int]] = []
         pieces = set(self.tree.pieces(node, self.scale))
         waiting = [node]
@@ -164,7 +163,7 @@ class Frontier:
                 parts.append(self.tree.members(at))
         parts.sort(key=lambda part: int(part[0]))
         # The names that are seen stay: that of the whole is seen on the part that it comes from.
-        naming = self.tree.record.naming(node)
+        naming = self.tree.log.naming(node)
         (heir,) = [k for k, part in enumerate(parts) if naming in part]
         return Cut(self.scale, tuple(parts), heir)
 
@@ -243,7 +242,7 @@ class View:
 
     def naming(self) -> NDArray[np.bool_]:
         """Return a mask of the superpixels that name a segment, one of each segment."""
-        mask: NDArray[np.bool_] = self.names() == self.state.tree.record.names.of_superpixel
+        mask: NDArray[np.bool_] = self.names() == self.state.tree.names.of_superpixel
         mask[0] = False
         return mask
 
@@ -264,10 +263,10 @@ class View:
 
     def node(self, name: int) -> int | None:
         """Return the visible node of a name, if there is one."""
-        record = self.state.tree.record
-        superpixel = int(record.names.superpixel_of[name])
+        tree = self.state.tree
+        superpixel = int(tree.names.superpixel_of[name])
         node = self.frontier.shown(superpixel)
-        return node if record.naming(node) == superpixel else None
+        return node if tree.log.naming(node) == superpixel else None
 
     def inner_nodes(self) -> NDArray[np.int64]:
         """Return the merges within the visible segments, each before those that it is made of."""
@@ -275,13 +274,12 @@ class View:
         regions = tree.regions(self._threshold)
         for node in self.frontier.moved():
             regions[tree.members(node)] = node
-        links = tree.record.nodes.links
         found = []
         at: NDArray[np.int64] = np.unique(regions[1:])
         while len(at):
-            inner = at[links[at, FIRST] >= 0]
+            inner = at[tree.log.rows["first"][at] >= 0]
             found.append(inner)
-            at = links[inner][:, [FIRST, SECOND]].reshape(-1).astype(np.int64)
+            at = tree.log.children(inner).reshape(-1).astype(np.int64)
         return np.concatenate(found) if found else at
 
     def entry_of(self, edit: int) -> Entry:

@@ -11,7 +11,6 @@ from napari_agglo import region_graph
 from napari_agglo._numba.hash_tables import uniform
 from napari_agglo.features import feature_map
 from napari_agglo.policy import Forest, LearnedPolicy, MeanPolicy, RandomPolicy
-from napari_agglo.session._hierarchy.nodes import BIRTH, EDIT, FIRST, PRIORITY, SECOND
 
 
 def random_forest(seed, width, trees=3, depth=3):
@@ -70,16 +69,16 @@ POLICIES = st.tuples(st.sampled_from(["mean", "random", "forest", "forest"]), st
 def nodes_of(tree):
     """Return the merges of a repaired tree as the oracle does."""
     tree.look(math.inf)
-    links, scales = tree.record.nodes.links, tree.record.nodes.scales
-    locks = set(tree.record.constraints.lock_of.tolist())
+    rows = tree.log.rows
+    locks = set(tree.constraints.lock_of.tolist())
     found = set()
 
     def visit(node):
-        if links[node, FIRST] < 0 or node in locks:
+        if rows["first"][node] < 0 or node in locks:
             return frozenset(tree.members(node).tolist())
-        pair = frozenset((visit(links[node, FIRST]), visit(links[node, SECOND])))
-        priority = None if links[node, EDIT] >= 0 else float(scales[node, PRIORITY])
-        found.add((pair, float(scales[node, BIRTH]), priority))
+        pair = frozenset((visit(rows["first"][node]), visit(rows["second"][node])))
+        priority = None if rows["edit"][node] >= 0 else float(rows["priority"][node])
+        found.add((pair, float(rows["birth"][node]), priority))
         return frozenset().union(*pair)
 
     for node in np.unique(tree.regions(math.inf)[1:]).tolist():
@@ -95,17 +94,18 @@ def partition(tree, scale):
 def state_of(tree):
     """Return all that can be observed of a tree up to its horizon, without looking further."""
     horizon = tree.horizon
-    links, scales = tree.record.nodes.links, tree.record.nodes.scales
-    locks = tree.record.constraints.lock_of.tolist()
+    rows = tree.log.rows
+    locks = tree.constraints.lock_of.tolist()
     merges, births = set(), set()
 
     def visit(node):
         members = frozenset(tree.members(node).tolist())
-        if links[node, FIRST] >= 0:
-            pair = frozenset((visit(links[node, FIRST]), visit(links[node, SECOND])))
-            priority = None if links[node, EDIT] >= 0 else float(scales[node, PRIORITY])
-            merges.add((pair, float(scales[node, BIRTH]), priority, tree.name(node)))
-            births.add(float(scales[node, BIRTH]))
+        if rows["first"][node] >= 0:
+            pair = frozenset((visit(rows["first"][node]), visit(rows["second"][node])))
+            priority = None if rows["edit"][node] >= 0 else float(rows["priority"][node])
+            birth = float(rows["birth"][node])
+            merges.add((pair, birth, priority, tree.name(node)))
+            births.add(birth)
         return members
 
     whole = np.unique(tree.regions(horizon)[1:]).tolist()

@@ -147,6 +147,24 @@ def test_a_merge_is_not_taken_for_one_that_an_older_edit_of_its_scale_went_on_to
     assert nodes_of(tree) == tree_of_edits(adjacency(graph), score, edits).nodes()
 
 
+def test_a_cut_believes_an_older_merge_across_a_still_older_cut():
+    labels = np.array([[2, 4, 3, 3], [5, 2, 1, 3], [6, 1, 5, 1], [1, 2, 5, 6]])
+    cue = np.array([[3, 1, 3, 2], [3, 0, 4, 4], [3, 4, 4, 2], [3, 0, 0, 3]]) / 4
+    graph = region_graph(labels, cue)
+    tree = Hierarchy(graph, MeanPolicy())
+    edits = [
+        Cut(0.875, (as_ids([1, 6]), as_ids([3]), as_ids([2, 4, 5]))),
+        Merge(0.125, ((1, 5),)),
+        Merge(0.125, ((1, 2),)),
+        Cut(0.625, (as_ids([1, 5]), as_ids([2, 4]))),
+    ]
+    for edit in edits:
+        tree.do(edit)
+    assert frozenset([1, 5]) in partition(tree, 0.125)
+    score = policy_score(graph, lambda g: g.boundary_mean())
+    assert nodes_of(tree) == tree_of_edits(adjacency(graph), score, edits).nodes()
+
+
 def test_parts_that_are_not_a_segment_are_refused_and_leave_no_trace():
     tree = Hierarchy(region_graph(np.array([[1, 2, 3]]), np.zeros((1, 3))), MeanPolicy())
     before = state_of(tree)

@@ -147,15 +147,14 @@ def test_damaged_missing_or_of_another_history_it_is_not_believed(tmp_path):
 def altered(arrays):
     """Give copies of arrays of a snapshot, each wrong in one place, with what is wrong."""
     for name, value in (
-        ("links", 10**6), ("links", -7), ("sizes", 0), ("leaves", 10**6), ("heads", 10**6),
-        ("pool", 10**6), ("lock_of", -1), ("names", 0), ("steps", 10**6), ("steps", -1),
-        ("changes", 10**6), ("log", 10**9), ("named", 0), ("locks", 10**6), ("around", -1),
-        ("known_counts", 10**6), ("divided", -1), ("horizons", np.nan), ("numbers", 10**6),
+        ("links", 10**6), ("links", -7), ("sizes", 0), ("sizes", 10**6), ("scales", np.nan),
+        ("hashes", 7), ("steps", 10**6), ("steps", -1), ("horizons", np.nan), ("horizons", -9.0),
+        ("changes", 10**6), ("changes", -2), ("fresh", 10**6), ("fresh", 0),
     ):  # fmt: skip
         wrong = {key: array.copy() for key, array in arrays.items()}
         flat = wrong[f"tree0_{name}"].reshape(-1)
         if flat.size:
-            flat[0 if name == "log" else -1] = value
+            flat[-2 if name == "scales" else -1] = value  # the last birth, not its priority
             yield f"{name} = {value}", wrong
     for name in arrays:
         yield f"no {name}", {key: array for key, array in arrays.items() if key != name}
@@ -186,7 +185,7 @@ def test_arrays_that_no_kernel_may_have_are_refused(tmp_path):
         for what, wrong in altered(arrays):
             assert not is_used(wrong), what
             tried += 1
-        assert tried > 60, "test invalid"
+        assert tried > 40, "test invalid"
 
 
 def test_reading_writes_nothing(tmp_path):

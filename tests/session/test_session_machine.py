@@ -241,7 +241,7 @@ class Proofreading(RuleBasedStateMachine):
             assert sets_of(session.tree.lut(scale)) == set(seen.values())
             if len(session.segments.locked()):
                 continue  # a locked segment is whole already where the merges within it are not yet
-            own = session.graph.ids[session._state.tree.record.names.of_superpixel].tolist()
+            own = session.graph.ids[session._state.tree.names.of_superpixel].tolist()
             names = {own[k]: frozenset([k]) for k in range(1, len(own))}
             for row in table[table["height"] <= scale].itertuples():
                 names[row.kept] |= names.pop(row.dropped)

@@ -12,16 +12,6 @@ from napari_agglo.agglomeration import Heritage, MergeTree
 from napari_agglo.graph import RegionGraph
 from napari_agglo.session._annotations import Marks
 from napari_agglo.session._exports.csv_tables import EditRow, MergeRows
-from napari_agglo.session._hierarchy.nodes import (
-    BIRTH,
-    EDIT,
-    FIRST,
-    LOW,
-    PEAK,
-    PRIORITY,
-    SECOND,
-    Nodes,
-)
 from napari_agglo.session._history import History
 from napari_agglo.session._state import State
 from napari_agglo.session._view import View
@@ -73,17 +63,17 @@ class SessionExport:
     def merges(self) -> MergeRows:
         state = self._state
         inner, ends, lows = all_merges(state, self._progress)
-        nodes = state.tree.record.nodes
-        children = nodes.links[inner][:, [FIRST, SECOND]]
-        named = [[state.tree.name(child) for child in pair] for pair in children.tolist()]
+        rows = state.tree.log.rows[inner]
+        children = zip(rows["first"].tolist(), rows["second"].tolist(), strict=True)
+        named = [[state.tree.name(child) for child in pair] for pair in children]
         names = np.array(named, np.uint32).reshape(-1, 2)
-        edits = nodes.links[inner, EDIT].astype(np.int64)
+        edits = rows["edit"].astype(np.int64)
         by_hand = np.unique(edits[edits >= 0]).tolist()
         owner = {k: self._view.entry_of(k).number for k in by_hand}
         winners, losers = ends.T.copy()
         return MergeRows(
-            MergeTree(state.graph.superpixels, winners, losers, nodes.scales[inner, BIRTH].copy()),
-            np.where(edits >= 0, np.nan, nodes.scales[inner, PRIORITY]),
+            MergeTree(state.graph.superpixels, winners, losers, rows["birth"].copy()),
+            np.where(edits >= 0, np.nan, rows["priority"]),
             np.array([owner.get(k, 0) for k in edits.tolist()], np.int64),
             Heritage(names[:, 0], names[:, 1], lows[:, 0] > lows[:, 1]),
         )
@@ -97,39 +87,19 @@ def all_merges(
     The last array has the same regions in the order of the tree: the first passes its name on.
     """
     state.tree.look(np.inf, progress)
-    nodes = state.tree.record.nodes
-    inner = _in_order(nodes, View(state, History(), np.inf).inner_nodes())
-    lows = nodes.links[nodes.links[inner][:, [FIRST, SECOND]], LOW]
+    log = state.tree.log
+    inner = log.in_order(View(state, History(), np.inf).inner_nodes())
+    lows = log.rows["low"][log.children(inner)]
     return inner, np.sort(lows, axis=1).astype(np.int64), lows
 
 
 def edited_tree(state: State) -> MergeTree:
     """Return the hierarchy with all edits; see `Session.tree`."""
     inner, ends, _ = all_merges(state)
-    record = state.tree.record
-    births = record.nodes.scales[inner, BIRTH].copy()
-    locked = record.constraints.lock_of[ends[:, 0]] > 0
+    births = state.tree.log.rows["birth"][inner]
+    locked = state.tree.constraints.lock_of[ends[:, 0]] > 0
     births[locked] = births.min(initial=0.0)  # a locked segment is whole from the start
     order = np.argsort(~locked, kind="stable")
     winners, losers = ends[order].T.copy()
     superpixels = state.still_superpixels()
     return MergeTree(superpixels, winners, losers, births[order], state.graph.sizes)
-
-
-def _in_order(nodes: Nodes, inner: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return merges, each before those that it is made of, in the order in which they happened.
-
-    Numbers of nodes do not tell: one may have taken the place of an older one. Edits come after all
-    automatic merges of their scale; for the rest see the peaks of `Nodes`.
-    """
-    links, scales, _ = nodes.arrays
-    edits = links[inner, EDIT]
-    peaks = links[inner, PEAK]
-    by_policy = (links[peaks, FIRST] >= 0) & (links[peaks, EDIT] < 0)
-    priority = np.where(by_policy, scales[peaks, PRIORITY], -np.inf)
-    ends = np.sort(links[links[peaks][:, [FIRST, SECOND]], LOW], axis=1)
-    ties = np.where(by_policy[:, None], ends, -1)
-    order = np.lexsort(
-        (-np.arange(len(inner)), ties[:, 1], ties[:, 0], priority, edits, scales[inner, BIRTH])
-    )
-    return inner[order]

@@ -1,1 +1,1 @@
-"""The tree under edits, repaired where an edit touched it and only as far up as one looks."""
+"""The tree under live edits: a log of merges, replayed where an edit has changed it."""

@@ -1,4 +1,4 @@
-"""Which parts of which cuts a region holds, and for how long that keeps two regions apart.
+"""Live edits, the parts of cuts that a region reaches into, and how long these keep two apart.
 
 A bag has an entry for each part that a region reaches into, with the pixels that it has there, and
 entries of one cut are chained. When regions merge, the smaller bag is emptied into the larger. One
@@ -7,7 +7,7 @@ hash table finds the chain of a cut in a bag; entries move to their new bag and 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,20 +15,41 @@ from numpy.typing import NDArray
 
 from napari_agglo._numba import inlined, kernel
 from napari_agglo._numba.hash_tables import find_entry, find_or_enter
-from napari_agglo.session._edits import Edit, Ids, Merge
+from napari_agglo.session._edits import Edit, Ids, Merge, as_ids
+from napari_agglo.session._hierarchy.superpixels import resized
 
 # Live edits, and which of them concern a superpixel: anchors of merges, parts of cuts, locks.
 
 
 @dataclass(frozen=True, eq=False)
 class Entered:
-    """What entering an edit changed, to take it back."""
+    """State before an edit was entered, to take it back."""
 
     superpixels: NDArray[np.int32]
     heads: NDArray[np.int32]
     locked: Ids
     locks: NDArray[np.int32]
     pooled: int
+
+
+@dataclass(frozen=True, eq=False)
+class Regrouped:
+    """Parts of cuts before a superpixel in them was divided."""
+
+    n: int  # superpixels
+    pooled: int
+    parts: dict[int, tuple[Ids, ...]]
+
+
+@dataclass(frozen=True, eq=False)
+class Event:
+    """An edit that is to happen in a replay: a pair to join, or a part to make whole."""
+
+    scale: float
+    edit: int
+    superpixels: Ids  # the pair, or the part as far as it is in the replay ...
+    is_pair: bool
+    partial: bool = False  # ... and whether more of it lies elsewhere
 
 
 _NONE = np.zeros(0, np.int32)
@@ -78,10 +99,8 @@ class Constraints:
             pooled=self.pooled,
         )
         if len(superpixels):
-            self._make_room(len(superpixels))
             which = np.repeat(np.array(labels, np.int32), [len(ids) for ids in named])
-            _link(superpixels, which, index, self.pooled, self.heads, self.pool)
-            self.pooled += len(superpixels)
+            self._link(superpixels, which, index)
         if locked is not None:
             self.lock_of[locked] = lock
         return entered
@@ -121,17 +140,69 @@ class Constraints:
             at = int(self.pool[at, 2])
         return found
 
-    def enter_again(self, superpixels: NDArray[np.int64], edit: int, part: int) -> None:
-        """Let an older edit concern further superpixels, which are of this part."""
-        self._make_room(len(superpixels))
-        which = np.full(len(superpixels), part, np.int32)
-        _link(superpixels.astype(np.int32), which, edit, self.pooled, self.heads, self.pool)
+    def divide(self, superpixel: int, pieces: NDArray[np.int64]) -> Regrouped:
+        """Say of the new `pieces` of a superpixel, too, what cuts say of it; an anchor stays."""
+        before = Regrouped(len(self.heads) - 1, self.pooled, {})
+        self._resize(before.n + len(pieces))
+        for edit, part in self.entries(superpixel):
+            if part >= 0:
+                before.parts[edit] = parts = self.parts[edit]
+                whole = as_ids(np.concatenate([parts[part], pieces]))
+                self.parts[edit] = (*parts[:part], whole, *parts[part + 1 :])
+                self._link(pieces.astype(np.int32), np.full(len(pieces), part, np.int32), edit)
+        return before
+
+    def revert(self, before: Regrouped) -> None:
+        """Take the last division back."""
+        self._resize(before.n)
+        self.pooled = before.pooled
+        for edit, parts in before.parts.items():
+            self.parts[edit] = parts
+
+    def events_between(self, low: float, high: float) -> list[Event]:
+        """Return what happens above the scale `low`, up to `high`, in order."""
+        scales = self.scales[: len(self.edits)]
+        found = []
+        for index in np.flatnonzero((low < scales) & (scales <= high)).tolist():
+            edit = self.edits[index]
+            n = len(edit.pairs) if isinstance(edit, Merge) else len(self.parts[index])
+            found += [self._event(index, k) for k in range(n)]
+        return sorted(found, key=lambda event: (event.scale, event.edit))
+
+    def events_within(
+        self, members: NDArray[np.int32], inside: NDArray[np.int32], low: float, high: float
+    ) -> list[Event]:
+        """Return what happens among `members` from `low` to `high`; ``inside >= 0`` of just them.
+
+        A merge of which one end lies elsewhere sleeps: it would cross the border of what is cut.
+        """
+        found = []
+        for index, k in self.concerning(members, low, high):
+            event = self._event(index, k)
+            here = inside[event.superpixels] >= 0
+            if event.is_pair and here.all():
+                found.append(event)
+            elif not event.is_pair:
+                part = event.superpixels[here]
+                found.append(replace(event, superpixels=part, partial=not here.all()))
+        return sorted(found, key=lambda event: (event.scale, event.edit))
+
+    def _event(self, index: int, k: int) -> Event:
+        edit = self.edits[index]
+        if isinstance(edit, Merge):
+            return Event(edit.scale, index, np.array(edit.pairs[k], np.int32), True)
+        return Event(edit.scale, index, self.parts[index][k], False)
+
+    def _link(self, superpixels: NDArray[np.int32], which: NDArray[np.int32], edit: int) -> None:
+        if self.pooled + len(superpixels) > len(self.pool):
+            more = np.zeros((max(len(self.pool), len(superpixels)), 3), np.int32)
+            self.pool = np.concatenate([self.pool, more])
+        _link(superpixels, which, edit, self.pooled, self.heads, self.pool)
         self.pooled += len(superpixels)
 
-    def _make_room(self, n: int) -> None:
-        if self.pooled + n > len(self.pool):
-            more = np.zeros((max(len(self.pool), n), 3), np.int32)
-            self.pool = np.concatenate([self.pool, more])
+    def _resize(self, n: int) -> None:
+        self.heads = resized(self.heads, n, -1)
+        self.lock_of = resized(self.lock_of, n, 0)
 
 
 @kernel
@@ -246,20 +317,20 @@ def _put(entry: Any, bag: Any, bags: Any, entries: Any, table: Any, used: Any) -
 
 @kernel
 def fill_bags(
-    members: Any, slot_of: Any, heads: Any, pool: Any, edit_scale: Any, pixels: Any,
+    members: Any, slot_of: Any, heads: Any, pool: Any, edit_scale: Any, rows: Any,
     leaves: Any, bags: Any, entries: Any, table: Any, tops: Any, used: Any,
 ) -> None:  # fmt: skip
-    """Put what cuts say of each of `members` into the bag of its slot. No bounds checking."""
+    """Put what cuts say of ``members[k]`` into the bag of ``slot_of[k]``. No bounds checking."""
     for k in range(members.size):
         superpixel = members[k]
-        slot = np.int64(slot_of[superpixel])
+        slot = np.int64(slot_of[k])
         at = np.int64(heads[superpixel])
         while at >= 0:
             if pool[at, 1] >= 0:
                 entry = used[0]
                 entries[entry, CUT] = pool[at, 0]
                 entries[entry, PART] = pool[at, 1]
-                entries[entry, PIXELS] = pixels[leaves[superpixel]]
+                entries[entry, PIXELS] = rows[leaves[superpixel]]["size"]
                 used[0] += 1
                 if _put(entry, slot, bags, entries, table, used):
                     used[0] -= 1
@@ -330,6 +401,20 @@ def _apart_by(
                 end = max(end, np.nextafter(edit_scale[index], np.inf))
         cut = entries[cut, NEXT_CUT]
     return end
+
+
+@kernel
+def are_parted(u: Any, v: Any, bags: Any, entries: Any, table: Any) -> Any:
+    """Tell whether a cut keeps two bags apart for ever."""
+    if bags[v, N_CUTS] < bags[u, N_CUTS]:
+        u, v = v, u
+    cut = bags[u, FIRST_CUT]
+    while cut >= 0:
+        chain = find_entry(v, entries[cut, CUT], False, entries, table)
+        if chain >= 0 and not _shares_part(cut, chain, entries):
+            return True
+        cut = entries[cut, NEXT_CUT]
+    return False
 
 
 @kernel

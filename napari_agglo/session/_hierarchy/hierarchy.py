@@ -1,4 +1,11 @@
-"""The tree under live edits: look at a scale, edit there, take it back."""
+"""The tree under live edits: look at a scale, edit there, take it back.
+
+How a cut at t is made: the merges of its segment are taken from the log as a record, and a `Replay`
+of just these superpixels runs from the superpixels up to t. All is believed until a merge crosses
+two parts; from there on, the policy is asked about the regions that the record does not have, and
+older edits happen anew. New merges are added to the log, those that did not happen are live no
+more. What is above t stays as the record of how it was, and is replayed when one looks there.
+"""
 
 from __future__ import annotations
 
@@ -12,28 +19,21 @@ from napari_agglo.agglomeration import Merges, merge_greedily
 from napari_agglo.errors import InvalidInput
 from napari_agglo.graph import Division, RegionGraph
 from napari_agglo.policy import Policy
-from napari_agglo.session._edits import Edit, Ids, Merge, as_ids
-from napari_agglo.session._hierarchy.events import happening_between
-from napari_agglo.session._hierarchy.nodes import (
-    BIRTH,
-    EDIT,
-    FIRST,
-    LOW,
-    PARENT,
-    SECOND,
-    UNTIL,
-    names_of,
-)
-from napari_agglo.session._hierarchy.record import Record, Step, apply
-from napari_agglo.session._hierarchy.working_graph import number_regions
+from napari_agglo.session._edits import Cut, Edit, Ids, Lock, Merge, Unlock, as_ids
+from napari_agglo.session._hierarchy.fences import Constraints, Event
+from napari_agglo.session._hierarchy.merge_log import ROW, Fresh, MergeLog, Names, Seam, Step
+from napari_agglo.session._hierarchy.replay import Known, Outcome, Replay
+from napari_agglo.session._hierarchy.superpixels import Asker, Superpixels
+
+_NO_ROWS = np.zeros(0, np.int32)
 
 
 class Hierarchy:
     """T(E): the merge tree of a graph, a policy and live edits.
 
-    Everything up to the scale `horizon` is as it should be; above, it is repaired when one looks.
-    An edit lowers the horizon to its scale, a look raises it, and taking an edit back restores what
-    was before it.
+    Everything up to the scale `horizon` is as it should be; above, the log has merges of earlier
+    runs, which are replayed when one looks. An edit lowers the horizon to its scale, a look raises
+    it, and taking an edit back restores what was before it.
 
     Parameters
     ----------
@@ -69,50 +69,57 @@ class Hierarchy:
     ) -> None:
         if merges is None:
             merges = merge_greedily(graph, policy, progress=progress)
-        self.record = Record(graph, policy, merges)
+        self.log = MergeLog(graph.sizes, merges)
+        self.superpixels = Superpixels(graph)
+        self.constraints = Constraints(graph.n_regions)
+        self.asker = Asker(graph, policy)
+        self.asked = 0  # boundaries that replays have asked the policy about, in all
+        self.horizon = np.inf
+        # Scales at which the live merges go over from one run to an older one, with the regions
+        # that just one of the two has there; the first is the horizon, unless that is infinite.
+        self.seams: tuple[Seam, ...] = ()
         self.steps: list[Step] = []  # edits and looks, oldest first
-
-    @classmethod
-    def of(cls, record: Record, steps: list[Step]) -> Hierarchy:
-        """Return the hierarchy of a record, and of the steps that made it what it is."""
-        made = cls.__new__(cls)
-        made.record, made.steps = record, steps
-        return made
+        self._known = Known.nothing()
 
     @property
     def edits(self) -> list[Edit]:
         """The live edits, oldest first."""
-        return list(self.record.constraints.edits)
+        return list(self.constraints.edits)
 
     @property
-    def horizon(self) -> float:
-        """The scale up to which no repair is needed."""
-        return self.record.horizon
+    def names(self) -> Names:
+        """The names of superpixels."""
+        return self.log.names
 
-    @property
-    def asked(self) -> int:
-        """How many boundaries repairs have asked the policy about, in all."""
-        return self.record.asked
+    # Changing.
 
     def look(self, scale: float, progress: ProgressCallback | None = None) -> None:
         """Make the tree true up to a scale; `progress` may cancel, and then nothing has changed."""
-        record = self.record
-        if scale <= record.horizon:
+        if scale <= self.horizon:
             return
-        regions = record.regions(record.horizon)
-        slot_nodes = np.zeros(len(regions), np.int64)
-        number = np.zeros(record.nodes.count, np.int32)
-        step = record.begin()
+        rows = self.log.rows[: self.log.count]
+        births = rows["birth"]
+        live = (rows["live"] != 0) & (births > self.horizon) & (births <= scale)
+        locks = self.constraints.lock_of[rows["low"]]
+        live &= (locks == 0) | (births > births[locks])  # not what a locked segment is made of
+        fresh, *passed = [(at, fresh.all()) for at, fresh in self.seams if at <= scale]
+        events = self.constraints.events_between(self.horizon, scale)
+        members = np.arange(1, self.superpixels.n + 1, dtype=np.int32)
+        nodes = self._regions(self.horizon)[1:]
         try:
-            n = number_regions(regions, number, record.places.slot_of, slot_nodes)
-            members = np.arange(1, len(regions), dtype=np.int32)
-            work = record.working(members, slot_nodes[:n], np.zeros(n, np.int64))
-            happening = happening_between(record.constraints, record.horizon, scale)
-            record.repair(work, happening, scale, step, progress=progress)
+            replay = Replay(
+                self.log, self.superpixels, self.constraints, self.asker, members, nodes,
+                np.flatnonzero(live), fresh[1], passed, known=self._known,
+            )  # fmt: skip
+            outcome = replay.run(scale, lambda _: events, progress)
         finally:
-            record.places.slot_of[:] = -1
-        record.horizon = scale
-        self.steps.append(step)
+            self.superpixels.slot_of[:] = -1
+        self.asked += replay.asked
+        step = self._begin(scale)
+        self._write(outcome, step)
+        self._known = outcome.known
+        step.fresh = outcome.fresh
+        self.end_step(step)
 
     def do(
         self,
@@ -126,51 +133,241 @@ class Hierarchy:
         the one before, whose pieces are then among its parts; all are undone together.
         """
         self.look(edit.scale, progress)
-        step = self.record.begin()
+        step = self._begin(edit.scale)
         try:
-            apply(self.record, edit, step, divisions, progress)
+            match edit:
+                case Merge():
+                    step.fresh = self._merge(edit, step)
+                case Cut():
+                    step.fresh = self._cut(edit, step, divisions, progress)
+                case Lock():
+                    step.fresh = self._lock(edit, step)
+                case Unlock():
+                    step.fresh = self._unlock(edit, step)
         except BaseException:
-            self.record.put_back(step)
+            self._put_back(step)
             raise
+        self.end_step(step)
+
+    def end_step(self, step: Step) -> None:
+        """Let the log be true up to the scale of a step, and note where older runs go on."""
+        scale = step.scale
+        older = None
+        if step.entered is not None and scale == self.horizon:
+            older = self.seams[0][1]
+        above = (seam for seam in self.seams if seam[0] > scale)
+        self.seams = () if scale == np.inf else ((scale, Fresh(step.fresh, older)), *above)
+        self.horizon = scale
         self.steps.append(step)
 
     def undo(self) -> Edit:
         """Take the last edit back, with what was repaired since: all is as it was before it."""
-        if not self.record.constraints.edits:
+        if not self.constraints.edits:
             raise InvalidInput("There is no edit to undo.")
-        edit = self.record.constraints.edits[-1]
+        edit = self.constraints.edits[-1]
         while True:
             step = self.steps.pop()
-            self.record.put_back(step)
+            self._put_back(step)
             if step.entered is not None:
                 return edit
 
+    def _begin(self, scale: float) -> Step:
+        return Step(self.log.count, self.horizon, self.seams, scale)
+
+    def _put_back(self, step: Step) -> None:
+        """Make everything as it was before a step, the last one."""
+        self.log.put_back(step)
+        self.horizon, self.seams = step.horizon, step.seams
+        self._known = Known.nothing()
+        if step.entered is not None:
+            self.constraints.take_back(step.entered)
+        for leaf, divided, regrouped in reversed(step.divided):
+            self.superpixels.revert(divided)
+            self.constraints.revert(regrouped)
+            self.log.resize(divided.n)
+            self.log.leaves[divided.superpixel] = leaf
+
+    def _write(self, outcome: Outcome, step: Step) -> None:
+        """Write the outcome of a replay to the log."""
+        self.log.remove(outcome.gone, step)
+        self.log.add(outcome.made)
+        row, first, second = outcome.done.T
+        old = row < step.count
+        self.log.change("first", row[old], first[old], step)
+        self.log.change("second", row[old], second[old], step)
+        self.log.change("parent", first, row, step)
+        self.log.change("parent", second, row, step)
+
+    def _join(
+        self, pieces: list[int], scale: float, edit: int, is_active: bool, step: Step
+    ) -> NDArray[np.int32]:
+        """Join regions as an edit does and return the new rows.
+
+        The first gives its name, if it `is_active`, else that of the larger is kept at each step.
+        """
+        rows, whole, new = self.log.rows, pieces[0], []
+        for piece in pieces[1:]:
+            u, v = rows[whole], rows[piece]
+            swaps = (v["size"], u["low"]) > (u["size"], v["low"])
+            first, second = (piece, whole) if swaps and not is_active else (whole, piece)
+            row = np.zeros(1, ROW)
+            row[0] = (
+                -1, first, second, min(u["low"], v["low"]), edit, 1, u["size"] + v["size"], scale,
+                np.nan, u["hash_a"] ^ v["hash_a"], u["hash_b"] ^ v["hash_b"],
+            )  # fmt: skip
+            added = self.log.add(row)
+            rows = self.log.rows
+            self.log.change("parent", np.array([whole, piece]), added[0], step)
+            whole = int(added[0])
+            new.append(whole)
+        return np.array(new, np.int32)
+
+    def _merge(self, edit: Merge, step: Step) -> NDArray[np.int32]:
+        """Join the regions of each pair; return what is fresh: they are gone, and their union."""
+        index = len(self.constraints.edits)
+        fresh = []
+        for a, b in edit.pairs:
+            u, v = (self._region(superpixel, edit.scale) for superpixel in (a, b))
+            if u != v:
+                fresh += [u, v, *self._join([u, v], edit.scale, index, True, step).tolist()]
+        step.entered = self.constraints.enter(edit)
+        return np.array(fresh, np.int32)
+
+    def _cut(
+        self,
+        edit: Cut,
+        step: Step,
+        divisions: Sequence[Division],
+        progress: ProgressCallback | None,
+    ) -> NDArray[np.int32]:
+        anchor = divisions[0].superpixel if divisions else int(edit.parts[0][0])
+        node = self._region(anchor, edit.scale)
+        naming = self.log.naming(node)
+        order = self.log.subtree(node)
+        fresh = np.concatenate([_NO_ROWS, *(self._divide(one, step) for one in divisions)])
+        members = np.concatenate(edit.parts)
+        parts = np.repeat(np.arange(len(edit.parts), dtype=np.int32), [*map(len, edit.parts)])
+        ascending = np.argsort(members, kind="stable")
+        members, parts = members[ascending], parts[ascending]
+        rows = self.log.rows
+        leaf = rows["first"][order] < 0
+        more = [division.members[1:] for division in divisions]
+        held = np.sort(np.concatenate([rows["low"][order[leaf]], *more]))
+        if not np.array_equal(held, members):
+            raise InvalidInput(
+                "`parts` must be disjoint and make up one segment: give each of its superpixels "
+                "once."
+            )
+        crossing = _NO_ROWS if divisions else self.log.crossing(order, members, parts)
+        index = len(self.constraints.edits)
+        own = [Event(edit.scale, index, part, False) for part in edit.parts]
+        slot_of = self.superpixels.slot_of
+
+        def events(low: float) -> list[Event]:
+            older = self.constraints.events_within(members, slot_of, low, edit.scale)
+            return older + own
+
+        try:
+            replay = Replay(
+                self.log, self.superpixels, self.constraints, self.asker, members,
+                self.log.leaves[members].astype(np.int64), np.sort(order[~leaf]), fresh,
+                parts=parts, crossing=crossing,
+            )  # fmt: skip
+            outcome = replay.run(edit.scale, events, progress, believes=not divisions)
+        finally:
+            slot_of[members] = -1
+        self.asked += replay.asked
+        self._write(outcome, step)
+        step.entered = self.constraints.enter(edit, edit.parts)
+        heir = edit.heir
+        if heir is None:
+            sizes = [rows["size"][self.log.leaves[part]].sum() for part in edit.parts]
+            heir = int(np.argmax(sizes))
+        self._pass_name(naming, self._region(int(edit.parts[heir][0]), edit.scale), step)
+        return outcome.fresh
+
+    def _divide(self, division: Division, step: Step) -> NDArray[np.int32]:
+        """Put the pieces of a superpixel in its place; return what is fresh: these, and it."""
+        leaf = int(self.log.leaves[division.superpixel])
+        divided = self.superpixels.divide(division)
+        regrouped = self.constraints.divide(division.superpixel, division.members[1:])
+        step.divided.append((leaf, divided, regrouped))
+        self.log.resize(self.superpixels.n)
+        pieces = self.log.add_leaves(division.members, division.new.regions[:, 0])
+        # All pieces together are the same region as the superpixel was.
+        for name in ("hash_a", "hash_b"):
+            hashes = self.log.rows[name]
+            hashes[pieces[0]] = hashes[leaf] ^ np.bitwise_xor.reduce(hashes[pieces[1:]])
+        self.log.leaves[division.members] = pieces
+        return np.append(pieces, np.int32(leaf))
+
+    def _lock(self, edit: Lock, step: Step) -> NDArray[np.int32]:
+        """Enter a lock; what is fresh is the segment, which is gone from the run."""
+        node = self._region(int(edit.members[0]), edit.scale)
+        step.entered = self.constraints.enter(edit, locked=edit.members, lock=node)
+        return np.array([node], np.int32)
+
+    def _unlock(self, edit: Unlock, step: Step) -> NDArray[np.int32]:
+        """Keep the merges of a locked segment that are seen; join what they leave."""
+        node = int(self.constraints.lock_of[edit.superpixel])
+        naming, members, rows = self.log.naming(node), self.log.members(node), self.log.rows
+        if rows["birth"][node] > edit.scale:
+            order = self.log.subtree(node, np.nextafter(edit.scale, np.inf))
+            unseen = rows["birth"][order] > edit.scale
+            self.log.remove(order[unseen], step)
+            pieces = order[~unseen]
+            pieces = pieces[np.argsort(rows["low"][pieces])]
+            index = len(self.constraints.edits)
+            node = int(self._join(pieces.tolist(), edit.scale, index, False, step)[-1])
+        step.entered = self.constraints.enter(edit, (members,), locked=members)
+        self._pass_name(naming, node, step)
+        return np.array([node], np.int32)
+
+    def _pass_name(self, naming: int, heir: int, step: Step) -> None:
+        """Let a region go on under the name of a superpixel of what it was part of."""
+        own = self.log.naming(heir)
+        if own != naming:
+            step.swap = (naming, own)
+            self.names.swap(step.swap)
+
+    # Reading.
+
+    def _region(self, superpixel: int, scale: float) -> int:
+        lock = int(self.constraints.lock_of[superpixel])
+        return lock or self.log.region(superpixel, scale)
+
+    def _regions(self, scale: float) -> NDArray[np.int64]:
+        out = self.log.regions(scale)
+        lock_of = self.constraints.lock_of
+        np.copyto(out, lock_of, where=lock_of > 0)
+        return out
+
     def region(self, superpixel: int, scale: float) -> int:
-        """Return the node that holds a superpixel at a scale."""
+        """Return the row of the region that holds a superpixel at a scale."""
         self.look(scale)
-        return self.record.region(superpixel, scale)
+        return self._region(superpixel, scale)
 
     def regions(self, scale: float) -> NDArray[np.int64]:
-        """Return the node of every superpixel at a scale, as a table over 0..n."""
+        """Return the row of every superpixel at a scale, as a table over 0..n."""
         self.look(scale)
-        return self.record.regions(scale)
+        return self._regions(scale)
 
     def members(self, node: int) -> Ids:
-        """Return the superpixels of a node, ascending."""
-        return self.record.members(node)
+        """Return the superpixels of a region, ascending."""
+        return self.log.members(node)
 
     def children(self, node: int) -> list[int]:
-        """Return the regions that a node was made of: two, more where an edit joined more."""
-        links = self.record.nodes.links
-        if links[node, FIRST] < 0:
+        """Return the regions that one was made of: two, more where an edit joined more."""
+        rows = self.log.rows
+        if rows["first"][node] < 0:
             return []
         found: list[int] = []
-        edit = links[node, EDIT]
+        edit = rows["edit"][node]
         waiting = [node]
         while waiting:
             at = waiting.pop()
-            if at == node or (edit >= 0 and links[at, EDIT] == edit):
-                waiting += [int(links[at, SECOND]), int(links[at, FIRST])]
+            if at == node or (edit >= 0 and rows["edit"][at] == edit):
+                waiting += [int(rows["second"][at]), int(rows["first"][at])]
             else:
                 found.append(at)
         return found
@@ -180,83 +377,83 @@ class Hierarchy:
 
         Where an edit joins several regions, that is all of them together.
         """
-        nodes = self.record.nodes
-        if node == self.record.constraints.lock_of[nodes.links[node, LOW]]:
+        if node == self.constraints.lock_of[self.log.rows["low"][node]]:
             return None
         while True:
-            up = int(nodes.links[node, PARENT])
-            known = up >= 0 and nodes.scales[node, UNTIL] == np.inf
-            if known and nodes.scales[up, BIRTH] <= self.horizon:
+            rows = self.log.rows
+            up = int(rows["parent"][node])
+            if up >= 0 and rows["birth"][up] <= self.horizon:
                 break
             if self.horizon == np.inf:
                 return None
             # The record may be wrong, but it is the best guess of how far one must look.
-            guess = float(nodes.scales[up, BIRTH]) if up >= 0 else -np.inf
             further = self.horizon + max(0.05, 0.1 * abs(self.horizon))
-            self.look(guess if guess > self.horizon else further, progress)
-        edit = nodes.links[up, EDIT]
+            self.look(float(rows["birth"][up]) if up >= 0 else further, progress)
+        edit = rows["edit"][up]
         while edit >= 0:
-            above = int(nodes.links[up, PARENT])
-            if above < 0 or nodes.scales[up, UNTIL] < np.inf or nodes.links[above, EDIT] != edit:
+            above = int(rows["parent"][up])
+            if above < 0 or rows["birth"][above] > self.horizon or rows["edit"][above] != edit:
                 break
             up = above
         return up
 
     def birth(self, node: int) -> float:
-        """Return the scale from which a node is seen; -inf for a superpixel."""
-        return float(self.record.nodes.scales[node, BIRTH])
+        """Return the scale from which a region is seen; -inf for a superpixel."""
+        return float(self.log.rows["birth"][node])
 
     def pieces(self, node: int, scale: float) -> list[int]:
-        """Return the regions at a scale that a node, which lives above it, is made of."""
-        nodes = self.record.nodes
-        order = self.record.subtree(node, np.nextafter(scale, np.inf))
-        ends = (nodes.links[order, FIRST] < 0) | (nodes.scales[order, BIRTH] <= scale)
-        locks = {int(self.record.constraints.lock_of[nodes.links[at, LOW]]) for at in order[ends]}
-        return [int(at) for at in order[ends]] if locks == {0} else [node]
+        """Return the regions at a scale that one, which lives above it, is made of."""
+        ends = self._pieces(node, scale)
+        locked = self.constraints.lock_of[self.log.rows["low"][ends]].any()
+        return [node] if locked else ends
+
+    def _pieces(self, node: int, scale: float) -> list[int]:
+        rows = self.log.rows
+        order = self.log.subtree(node, np.nextafter(scale, np.inf))
+        found: list[int] = order[
+            (rows["first"][order] < 0) | (rows["birth"][order] <= scale)
+        ].tolist()
+        return found
 
     def neighbours(self, node: int, scale: float) -> list[int]:
         """Return the regions at a scale that touch one of them."""
-        ground = self.record.ground
+        own = self.superpixels
         touched = {
             int(other)
             for superpixel in self.members(node)
-            for other in ground.adjacent[ground.start[superpixel] : ground.stop[superpixel], 0]
+            for other in own.adjacent[own.start[superpixel] : own.stop[superpixel], 0]
         }
-        found = {self.region(superpixel, scale) for superpixel in touched}
-        return sorted(found - {node})
+        return sorted({self.region(superpixel, scale) for superpixel in touched} - {node})
 
     def table(self, scale: float) -> NDArray[np.uint32]:
         """Return the name of the region of every superpixel at a scale, as a table over 0..n."""
-        regions = self.regions(scale)
-        nodes = self.record.nodes
-        names = np.zeros(len(regions), np.uint32)
-        first = np.empty(nodes.count, np.int64)
-        names_of(regions, nodes.links, self.record.names.of_superpixel, first, names)
-        return names
+        return self.log.name_table(self.regions(scale))
 
     def name(self, node: int) -> int:
         """Return the name of a region, a dense id: no other that lives beside it has that."""
-        return int(self.record.names.of_superpixel[self.record.naming(node)])
+        return int(self.names.of_superpixel[self.log.naming(node)])
 
     def named(self, name: int, scale: float) -> int | None:
         """Return the region of that name at a scale, if there is one."""
-        superpixel = int(self.record.names.superpixel_of[name])
+        superpixel = int(self.names.superpixel_of[name])
         node = self.region(superpixel, scale)
-        return node if self.record.naming(node) == superpixel else None
+        return node if self.log.naming(node) == superpixel else None
 
     def asleep(self) -> list[tuple[int, int]]:
         """Return which pairs are not together, and which parts not whole, where they were to be.
 
         Each as the index of the edit, and which of its pairs or parts: a newer edit forbids it.
         """
-        constraints = self.record.constraints
+        constraints, found, tables = self.constraints, [], {}
         self.look(max((edit.scale for edit in constraints.edits), default=-np.inf))
-        found = []
         for index, edit in enumerate(constraints.edits):
             wishes = list(constraints.parts[index])
             if isinstance(edit, Merge):
                 wishes = [as_ids(pair) for pair in edit.pairs]
+            if wishes and edit.scale not in tables:
+                tables[edit.scale] = self._regions(edit.scale)
             for k, wish in enumerate(wishes):
-                if len({self.record.region(superpixel, edit.scale) for superpixel in wish}) > 1:
+                regions = tables[edit.scale][wish]
+                if (regions != regions[0]).any():
                     found.append((index, k))
         return found

@@ -1,550 +1,437 @@
-"""The greedy run again, from a frontier upwards: what is recorded is believed, the rest is asked.
+"""The replay: a greedy run again, beside the record of an earlier one.
 
-A recorded merge of two untouched regions stays as it is. A region is *dirty* when its recorded end
-cannot come, for its partner is gone, or when it is not in the record at all; only of dirty regions
-the policy is asked, and a dirty region that comes out equal to a recorded one is clean again.
+The record is a stream of merges in the order in which they happened; beside it waits a small heap
+of boundaries of regions that are not in the record. Whichever has the smaller key comes next, and
+edits, sorted, are the third source. A region is *clean* if it is alive in both runs now, else
+*dirty*. A recorded merge of two regions that are there is believed: it is done, and the policy is
+not asked. Otherwise, if one of its regions is there, that has just become dirty: its boundaries
+enter the heap, and there the policy is asked.
 
-The loop has one place where the policy is asked and one where two regions are united, and goes
-round once for each: every further copy of these would take half a minute to compile.
+The kernel `advance` does what needs neither policy nor edit, and returns to Python for these: a
+dirty region has some two hundred boundaries to ask about, beside which a call is cheap. Nothing is
+written to the log until the replay is over, so a cancelled one leaves no trace.
+
+This is in its own file, so that a run can be read without what an edit is.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from napari_agglo._numba import inlined, kernel
-from napari_agglo._numba.callbacks import raise_error
-from napari_agglo._numba.heaps import heap_pop, heap_push
 from napari_agglo._progress import ProgressCallback, report
-from napari_agglo.agglomeration import find_edge, policy_scoring
-from napari_agglo.features import FeatureState, empty_features
-from napari_agglo.graph import RegionGraph
-from napari_agglo.policy import Policy, Scoring, no_features, policy_features
-from napari_agglo.session._hierarchy.events import (
-    ASSEMBLE,
-    FROM,
-    KIND,
-    PARTIAL,
-    TO,
-    WHICH,
-    Happening,
-    are_free,
-    ask,
-    first_of,
-    list_inside,
+from napari_agglo.agglomeration import HEAD, Adjacency
+from napari_agglo.session._hierarchy.fences import (
+    CUT,
+    FIRST_CUT,
+    N_CUTS,
+    NEXT_CUT,
+    Constraints,
+    Event,
+    empty_bags,
+    fill_bags,
+)
+from napari_agglo.session._hierarchy.merge_log import ROW, MergeLog
+from napari_agglo.session._hierarchy.replay_kernels import (
+    DIVERGED,
+    EDGE,
+    FULL,
+    JOIN_EDIT,
+    JOIN_U,
+    LEAF,
+    N_DONE,
+    N_EDGES,
+    N_GONE,
+    N_HASHES,
+    N_MADE,
+    N_PENDING,
+    N_WANTED,
+    OFFER,
+    PAUSED,
+    RECORDED,
+    SLOT,
+    TOP,
+    advance,
     may_join,
-    put_boundary,
-    unite,
-    want_boundaries,
-    want_within,
+    offer,
+    start_slots,
+    start_stream,
+    toggle_hashes,
+    toggle_rows,
 )
-from napari_agglo.session._hierarchy.fences import Constraints, empty_bags, fill_bags
-from napari_agglo.session._hierarchy.moment_queue import empty_queue, remove_item
-from napari_agglo.session._hierarchy.nodes import (
-    BIRTH,
-    EDIT,
-    FIRST,
-    LAST,
-    LOW,
-    MARK,
-    N_ASKED,
-    N_EVENTS,
-    N_KNOWN,
-    N_LOGGED,
-    N_NODES,
-    PARENT,
-    PRIORITY,
-    SECOND,
-    UNTIL,
-    Nodes,
-    add_node,
-    roll_back,
-    set_link,
-    set_until,
-    take_place,
-    twin,
-)
-from napari_agglo.session._hierarchy.working_graph import (
-    CLEAN,
-    DIRTY,
-    JOINED,
-    KNOWN,
-    LOCKED,
-    NODE,
-    OPEN,
-    STAMP,
-    STATUS,
-    Ground,
-    Working,
-    expect,
-    find_slot,
-    partner_of,
-    wait_for,
-)
+from napari_agglo.session._hierarchy.superpixels import Asker, Superpixels
 
-# Where a run must begin again for a cut: just before the first merge that crosses its parts.
-
-
-def before_crossing(
-    nodes: Nodes, order: NDArray[np.int64], part_of: NDArray[np.int32]
-) -> tuple[NDArray[np.int64], float]:
-    """Return the regions that live just before the first merge that crosses parts, and its birth.
-
-    Parameters
-    ----------
-    nodes : Nodes
-    order : ndarray of int64
-        A node and all that it is made of, parents first.
-    part_of : ndarray of int32
-        The part of each superpixel.
-
-    Notes
-    -----
-    Many merges may have one birth, the running maximum, and priorities fall; but in which order
-    they came is known: each as soon as its two regions were there, the lowest priority first. So
-    the merges of that birth are done again, those of edits last, until one crosses.
-    """
-    links, scales, _ = nodes.arrays
-    stack = np.zeros(len(order), np.int64)
-    lowest = float(_mark_parts(order, part_of, stack, links, scales))
-    if lowest == np.inf:
-        links[order, MARK] = 0
-        return order[:1], lowest
-    inner = order[(links[order, FIRST] >= 0) & (links[order, EDIT] < 0)]
-    same = inner[scales[inner, BIRTH] == lowest]
-    ends = links[links[same][:, [FIRST, SECOND]], LOW]  # the regions of a merge
-    low, high = ends.min(axis=1), ends.max(axis=1)
-    ranked = same[np.lexsort((high, low, scales[same, PRIORITY]))]
-    alive = np.zeros(len(order), np.int64)
-    heap = np.zeros(len(same) + 1, np.int64)
-    n = _run_until_crossing(order, ranked, lowest, heap, alive, links, scales)
-    return alive[:n], lowest
-
-
-@kernel
-def _mark_parts(order: Any, part_of: Any, stack: Any, links: Any, scales: Any) -> Any:
-    """Mark nodes that cross parts with -1, others with 1; return the lowest birth of the former.
-
-    Read backwards, the parts of the two regions of a node are on top of `stack`, a buffer. Infinite
-    if there is no such node. No bounds checking.
-    """
-    lowest = np.inf
-    depth = 0
-    for k in range(order.size - 1, -1, -1):
-        node = order[k]
-        links[node, MARK] = 1
-        if links[node, FIRST] < 0:
-            stack[depth] = part_of[links[node, LOW]]
-            depth += 1
-        else:
-            depth -= 1
-            if stack[depth] < 0 or stack[depth] != stack[depth - 1]:
-                stack[depth - 1] = -1
-                links[node, MARK] = -1
-                lowest = min(lowest, scales[node, BIRTH])
-    return lowest
-
-
-@kernel
-def _run_until_crossing(
-    order: Any, ranked: Any, lowest: Any, heap: Any, alive: Any, links: Any, scales: Any
-) -> Any:
-    """Do the merges of birth `lowest` until one crosses; write who lives then, return how many.
-
-    No bounds checking. `ranked` has those merges, lowest key first. Marks, which come as -1 for
-    what crosses, are for a merge that waits 2 + rank, negative if it crosses; for what lives 1; and
-    0 at the end.
-    """
-    size = 0
-    for rank in range(ranked.size):
-        node = ranked[rank]
-        links[node, MARK] = -2 - rank if links[node, MARK] < 0 else 2 + rank
-    for k in range(order.size):
-        node = order[k]
-        if links[node, MARK] == -1 or scales[node, BIRTH] > lowest:
-            links[node, MARK] = 0  # not there yet
-        elif links[node, EDIT] >= 0 and scales[node, BIRTH] == lowest:
-            links[node, MARK] = 0
-    for rank in range(ranked.size):
-        node = ranked[rank]
-        if links[links[node, FIRST], MARK] == 1 and links[links[node, SECOND], MARK] == 1:
-            size = heap_push(heap, heap, size, rank, rank)
-    while size > 0:
-        rank = heap[0]
-        size = heap_pop(heap, heap, size)
-        node = ranked[rank]
-        if links[node, MARK] < 0:
-            break
-        links[node, MARK] = 1
-        up = np.int64(links[node, PARENT])
-        if abs(links[up, MARK]) > 1:
-            other = links[up, FIRST] if links[up, SECOND] == node else links[up, SECOND]
-            if links[other, MARK] == 1:
-                rank = abs(links[up, MARK]) - 2
-                size = heap_push(heap, heap, size, rank, rank)
-    n = 0
-    for k in range(order.size):
-        node = order[k]
-        if links[node, MARK] != 1:
-            continue
-        if k == 0 or links[links[node, PARENT], MARK] != 1:
-            alive[n] = node
-            n += 1
-    for k in range(order.size):
-        links[order[k], MARK] = 0
-    return n
-
-
-# What the loop is at: the next moment, a part whose regions are joined in turn, or by the policy.
-_NEXT, _IN_TURN, _BY_POLICY = 0, 1, 2
-
-
-@inlined
-def _recorded_join(u: Any, v: Any, edit: Any, nodes: Any, work: Any) -> Any:
-    """Return the node that an edit is recorded to make of two slots, or -1."""
-    links, scales, _ = nodes
-    slots = work[0]
-    x = slots[u, NODE]
-    y = slots[v, NODE]
-    up = np.int64(links[x, PARENT])
-    known = slots[u, STATUS] == CLEAN and slots[v, STATUS] == CLEAN
-    known = known and scales[x, UNTIL] == np.inf and scales[y, UNTIL] == np.inf
-    if known and up >= 0 and up == links[y, PARENT] and links[up, EDIT] == edit:
-        return up
-    return np.int64(-1)
-
-
-@kernel
-def start_replay(
-    known: Any, known_priority: Any, nodes: Any, work: Any, graph: Any, edges: Any, queue: Any
-) -> None:
-    """Let all slots wait, and enter what is `known` of boundaries between nodes.
-
-    No bounds checking is performed.
-    """
-    slots, _, _, slot_of, _ = work
-    links = nodes[0]
-    info, priority, _ = edges
-    for slot in range(slots.shape[0]):
-        if slots[slot, LOCKED] == 0:
-            expect(slot, nodes, work, edges, queue)
-    for k in range(known.shape[0]):
-        u = np.int64(slot_of[links[known[k, 0], LOW]])
-        v = np.int64(slot_of[links[known[k, 1], LOW]])
-        if u < 0 or v < 0 or slots[u, NODE] != known[k, 0] or slots[v, NODE] != known[k, 1]:
-            continue
-        edge = find_edge(u, v, graph)
-        if edge >= 0:
-            info[edge, KNOWN] = 1
-            priority[edge] = known_priority[k]
-
-
-@kernel
-def replay(
-    target: Any, most_asked: Any, most_steps: Any, events: Any, event_scale: Any,
-    event_members: Any, nodes: Any, work: Any, graph: Any, edges: Any, queue: Any, cuts: Any,
-    ground: Any, policy: Any, log: Any, buffers: Any,
-) -> Any:  # fmt: skip
-    """Run up to the scale `target`, edits at it included; return whether it got there.
-
-    No bounds checking is performed. Returns early when it has asked the policy about `most_asked`
-    boundaries or done `most_steps`, so that a cancel is noticed; all state is in the arrays.
-    """
-    links, scales, sizes = nodes
-    slots = work[0]
-    n_edges = edges[0].shape[0]
-    state = log[2]
-    wanted, batch, floors = buffers
-    inside = np.empty(0, np.int64)
-    stop = state[N_ASKED] + most_asked
-    steps = 0
-    doing = _NEXT
-    event = np.int64(0)
-    joined = n_inside = 0
-    scale = 0.0
-    edit = np.int64(-1)
-    offered = np.int64(-1)  # the slot whose boundaries are to wait
-    offer_all = False
-    level = peak = priority = 0.0  # the moment that it is now: a peak, and a priority
-    peak_tie = LAST
-    while True:
-        if offered >= 0 or doing == _BY_POLICY:
-            if offered >= 0:
-                n = want_boundaries(
-                    offered, offer_all, nodes, work, graph, queue, cuts, wanted, floors
-                )
-            else:
-                n = want_within(
-                    inside, n_inside, event + 1, scale, edit, nodes, work, graph, cuts, wanted
-                )
-            ask(wanted, n, work, graph, edges, ground, policy, log, batch)
-            if offered >= 0:
-                for k in range(n):
-                    put_boundary(wanted[k], floors[k], nodes, work, graph, edges, queue)
-                offered = np.int64(-1)
-                continue
-            best = first_of(wanted, n, work, graph, edges[1])
-            if best < 0:
-                doing = _NEXT
-                continue
-            u = np.int64(graph[0][best, 0])
-            v = np.int64(graph[0][best, 1])
-            if work[2][v] < work[2][u]:
-                u, v = v, u
-            node = np.int64(-1)
-        elif doing == _IN_TURN:
-            if joined == n_inside:
-                doing = _NEXT
-                continue
-            u = find_slot(inside[0], slots)
-            v = inside[joined]
-            node = _recorded_join(u, v, edit, nodes, work)
-            joined += 1
-        else:
-            if steps == most_steps or state[N_ASKED] >= stop:
-                return False
-            steps += 1
-            level = peak = priority = np.inf
-            peak_tie = LAST
-            item = np.int64(-1)
-            if queue[4][0] > 0:
-                item = np.int64(queue[2][0])
-                level = queue[0][item, 0]
-                peak = queue[0][item, 1]
-                peak_tie = queue[1][item, 0]
-                priority = queue[0][item, 2]
-            event = state[N_EVENTS]
-            if event < events.shape[0] and (
-                event_scale[event] < level or (event_scale[event] == level and peak == np.inf)
-            ):
-                scale = event_scale[event]
-                if scale > target:
-                    return True
-                state[N_EVENTS] = event + 1
-                edit = events[event, WHICH]
-                level = scale
-                peak = np.inf
-                peak_tie = LAST
-                if events[event, KIND] == ASSEMBLE:
-                    inside = np.empty(events[event, TO] - events[event, FROM], np.int64)
-                    n_inside = list_inside(event, event + 1, events, event_members, work, inside)
-                    free = events[event, PARTIAL] == 0
-                    free = free and are_free(inside, n_inside, scale, edit, nodes, work, cuts)
-                    doing = _IN_TURN if free else _BY_POLICY
-                    joined = 1
-                    continue
-                u = find_slot(work[3][events[event, FROM]], slots)
-                v = find_slot(work[3][events[event, TO]], slots)
-                if u == v or not may_join(u, v, scale, edit, nodes, work, cuts):
-                    continue  # together already, or asleep
-                node = _recorded_join(u, v, edit, nodes, work)
-            elif item < 0 or level > target or (level == target and peak == np.inf):
-                return True
-            else:
-                remove_item(item, queue)
-                edit = np.int64(-1)
-                node = np.int64(-1)
-                if item < n_edges:
-                    u = np.int64(graph[0][item, 0])
-                    v = np.int64(graph[0][item, 1])
-                else:
-                    u = item - n_edges
-                    v = np.int64(-1)
-                    if slots[u, STATUS] == CLEAN:
-                        v = partner_of(u, nodes, work)
-                        if v >= 0:
-                            node = np.int64(links[slots[u, NODE], PARENT])
-        slot = u
-        recorded = node >= 0
-        was_dirty = slots[u, STATUS] == DIRTY and v < 0
-        if v >= 0:
-            if not recorded:
-                birth = scale if edit >= 0 else level
-                node = add_node(
-                    slots[u, NODE], slots[v, NODE], birth,
-                    np.nextafter(scale, np.inf) if edit >= 0 else level,
-                    np.nan if edit >= 0 else priority, edit,
-                    edit >= 0 and events[event, KIND] != ASSEMBLE, birth,
-                    links, scales, sizes, log[0], log[1], log[2],
-                )  # fmt: skip
-            slot = unite(u, v, node, nodes, work, graph, edges, queue, cuts, ground, policy)
-            slots[slot, STAMP] = event + 1 if doing == _BY_POLICY else slots[slot, STAMP]
-        node = slots[slot, NODE]
-        how = 1 if recorded else twin(node, level, peak, peak_tie, links, scales, sizes)
-        if how == 1:
-            slots[slot, STATUS] = CLEAN
-            if not recorded:
-                take_place(node, links, scales, log[0], log[1], log[2])
-            expect(slot, nodes, work, edges, queue)
-            if not was_dirty and (edit < 0 or scale < target):
-                offered = slot
-                offer_all = False
-        elif edit >= 0:
-            set_until(node, scale, scales, log[0], log[1], log[2])
-            slots[slot, STATUS] = OPEN
-            expect(slot, nodes, work, edges, queue)
-        elif not was_dirty:
-            slots[slot, STATUS] = DIRTY
-            if how == 2:  # it will be a recorded one, if it lives to see that
-                other = np.int64(links[node, PARENT])
-                wait_for(slot, other, True, nodes, edges, queue)
-            offered = slot
-            offer_all = True
-
-
-@kernel
-def finish_replay(
-    target: Any, holder: Any, known: Any, known_priority: Any, nodes: Any, work: Any, graph: Any,
-    edges: Any, log: Any,
-) -> None:  # fmt: skip
-    """Note of the regions that live at the end how far they are known, and what was asked of them.
-
-    With a `holder`, the segment that was cut, they are its parts, and free from there on.
-    """
-    links, scales, _ = nodes
-    slots = work[0]
-    for slot in range(slots.shape[0]):
-        if slots[slot, JOINED] != slot or slots[slot, LOCKED] != 0:
-            continue
-        node = slots[slot, NODE]
-        if holder >= 0:
-            set_link(node, PARENT, holder, links, log[0], log[2])
-            set_until(node, target, scales, log[0], log[1], log[2])
-        elif slots[slot, STATUS] == DIRTY:
-            set_until(node, target, scales, log[0], log[1], log[2])
-            if target == np.inf:
-                set_link(node, PARENT, -1, links, log[0], log[2])
-        elif slots[slot, STATUS] == CLEAN and scales[node, UNTIL] == np.inf:
-            up = np.int64(links[node, PARENT])
-            if up >= 0 and scales[up, BIRTH] <= target:  # an edit that did not happen this time
-                set_until(node, target, scales, log[0], log[1], log[2])
-    ends = graph[0]
-    info, priority, _ = edges
-    state = log[2]
-    for edge in range(ends.shape[0]):
-        if ends[edge, 0] >= 0 and info[edge, KNOWN] != 0:
-            known[state[N_KNOWN], 0] = slots[ends[edge, 0], NODE]
-            known[state[N_KNOWN], 1] = slots[ends[edge, 1], NODE]
-            known_priority[state[N_KNOWN]] = priority[edge]
-            state[N_KNOWN] += 1
-
-
-# One repair: the arrays that its kernels share, and the loop that notices a cancel.
-
-
-# Boundaries to ask a policy about, and steps to take, between two looks at the world: a tenth of a
-# second or so.
-_ASKED, _STEPS = 20_000, 100_000
+Ids32 = NDArray[np.int32]
+_LAST = 2**62  # the tie of what comes after all edits of a scale
+_NOWHERE = np.zeros(0, np.int8)
+# Merges between two looks at the world, and boundaries to ask about: a tenth of a second or so.
+_STEPS, _ASKED = 100_000, 20_000
 
 
 @dataclass(frozen=True, eq=False)
 class Known:
-    """What the policy said of boundaries between nodes that live where the record ends."""
+    """Priorities of boundaries between rows that live where a replay ended, by pair of rows."""
 
-    pairs: NDArray[np.int64]
+    pairs: NDArray[np.int64]  # ascending
     priorities: NDArray[np.float64]
 
     @classmethod
     def nothing(cls) -> Known:
-        return cls(np.zeros((0, 2), np.int64), np.zeros(0))
+        return cls(np.zeros(0, np.int64), np.zeros(0))
+
+    def find(self, pairs: NDArray[np.int64]) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
+        """Return which pairs are known, and the priorities, of others any."""
+        if not len(self.pairs):
+            return np.zeros(len(pairs), np.bool_), np.zeros(len(pairs))
+        at = np.minimum(np.searchsorted(self.pairs, pairs), len(self.pairs) - 1)
+        return self.pairs[at] == pairs, self.priorities[at]
 
 
 @dataclass(frozen=True, eq=False)
-class Changes:
-    """What a repair changed in the nodes: enough to put it back."""
+class Outcome:
+    """Result of a replay, for the log."""
 
-    log: NDArray[np.int64]
-    logged: NDArray[np.float64]
-    count: int  # nodes before
-
-
-class Asker:
-    """A policy ready to be asked by kernels, about graphs of any size."""
-
-    def __init__(self, graph: RegionGraph, policy: Policy) -> None:
-        self.graph = graph
-        self.scoring = policy_scoring(graph, policy)
-        self.features = policy_features(policy)
-
-    def arrays(self, n_slots: int, n_edges: int) -> tuple[Scoring, FeatureState]:
-        """Return a `Scoring` and a `FeatureState` for so many regions and boundaries."""
-        layout = self.graph.layout
-        regions = np.zeros((n_slots, layout.region_width), np.int64)
-        boxes = np.zeros((n_slots, 2, layout.ndim), np.int32)
-        boundaries = np.zeros((n_edges, layout.boundary_width), np.int64)
-        features = self.features
-        if features is None:
-            return self.scoring, no_features(regions, boxes, boundaries, layout.ndim)
-        return self.scoring, empty_features(self.graph, features, regions, boxes, boundaries)
+    made: NDArray[np.void]  # new rows
+    done: NDArray[np.int32]  # merges whose links must be set: row, first, second
+    gone: NDArray[np.int32]  # recorded merges that did not happen
+    fresh: NDArray[np.int32]  # regions that just one of the two runs has in the end
+    known: Known
 
 
-def repair(
-    nodes: Nodes,
-    ground: Ground,
-    constraints: Constraints,
-    asker: Asker,
-    work: Working,
-    happening: Happening,
-    known: Known,
-    target: float,
-    holder: int = -1,
-    progress: ProgressCallback | None = None,
-) -> tuple[Changes, Known, int]:
-    """Repair `nodes` from where `work` starts up to `target`.
+class Replay:
+    """A run over some superpixels, beside a record of it.
 
-    Returns what changed, what the policy said of boundaries at the end, and how many boundaries it
-    was asked about. When it is cancelled, nothing has changed.
+    Parameters
+    ----------
+    log, superpixels, constraints, asker
+        The tree, the graph, the edits and the policy.
+    members : ndarray of int32
+        Superpixels, ascending.
+    nodes : ndarray
+        The region that each of them is in at the start.
+    recorded : ndarray
+        Rows of the recorded merges, ascending.
+    fresh : ndarray
+        Regions that just one of the two runs has at the start.
+    seams : sequence of (float, ndarray)
+        Scales at which the record goes over to that of an older run, with the regions that just one
+        of the two has there.
+    parts : ndarray of int32, optional
+        Part of each superpixel in the cut that is made.
+    crossing : ndarray, optional
+        The recorded merges that join parts of that cut, ascending.
+    known : Known, optional
+        Priorities from the replay below this one.
     """
-    n_slots = len(work.slots)
-    n_edges = len(work.info)
-    nodes.make_room(n_slots)
-    state = np.zeros(8, np.int64)
-    state[N_NODES] = before = nodes.count
-    # A merge logs nine changes at most, and the end two for each region.
-    log = np.zeros((12 * n_slots + 16, 3), np.int64)
-    logged = np.zeros(len(log))
-    bags = empty_bags(n_slots, constraints.incidences(work.members))
-    fill_bags(
-        work.members, work.places.slot_of, constraints.heads, constraints.pool,
-        constraints.scales, nodes.sizes, nodes.leaves, *bags,
-    )  # fmt: skip
-    arrays = (
-        nodes.arrays,
-        (work.slots, work.levels, work.ids, work.places.slot_of, work.places.leaf_next),
-        work.graph,
-        (work.info, work.priority, work.chain),
-        empty_queue(n_edges + n_slots),
-    )
-    rest = (
-        (*bags, constraints.scales),
-        ground.arrays,
-        asker.arrays(n_slots, n_edges),
-        (log, logged, state),
-        tuple(np.zeros(max(n_slots, n_edges), kind) for kind in (np.int64, np.int64, np.float64)),
-    )
-    what = (happening.table, happening.scales, happening.members)
-    start_replay(known.pairs, known.priorities, *arrays)
-    try:
+
+    def __init__(
+        self,
+        log: MergeLog,
+        superpixels: Superpixels,
+        constraints: Constraints,
+        asker: Asker,
+        members: Ids32,
+        nodes: NDArray[np.int64],
+        recorded: NDArray[np.int64],
+        fresh: NDArray[np.int32],
+        seams: Sequence[tuple[float, Ids32]] = (),
+        parts: NDArray[np.int32] | None = None,
+        crossing: NDArray[Any] | None = None,
+        known: Known | None = None,
+    ) -> None:
+        self.log, self.superpixels, self.constraints = log, superpixels, constraints
+        self.asker, self.members = asker, members
+        self.known = Known.nothing() if known is None else known
+        self.seams = list(seams)
+        self.asked = 0
+        self._holds = False  # whether boundaries of pending slots are asked about later
+        n, start, stop = len(members), superpixels.start, superpixels.stop
+        most = int((stop[members] - start[members]).sum()) // 2 + 1  # edge 0 is spare
+        rows = log.rows
+        self.rows = rows
+        self.state = np.zeros(16, np.int64)
+        self.state[N_EDGES], self.state[JOIN_EDIT] = 1, -1
+        leaves = np.zeros(n, LEAF)
+        self.slots = np.zeros(n, SLOT)
+        self.work = (np.empty(n, np.int32), self.slots, superpixels.slot_of, leaves)
+        none = np.zeros(n, np.int32) if parts is None else parts
+        start_slots(members, nodes, none, constraints.lock_of, leaves, rows, self.work)
+        self.edges = np.zeros(most, EDGE)
+        lists = np.zeros((n, 2), np.int32)
+        lists[:, HEAD] = -1
+        ends = np.zeros((most, 2), np.int32)
+        ends[0] = -1
+        self.graph = Adjacency(
+            ends=ends,
+            links=np.zeros((most, 2, 2), np.int32),
+            nodes=lists,
+            table=np.zeros(1 << max(4, (2 * most).bit_length()), np.int64),
+            filled=np.zeros(1, np.int64),
+            kept=np.empty(n, np.int32),
+            absorbed=np.empty(n, np.int32),
+        )
+        self.chain = np.zeros((most, 2), np.int32)
+        self.stream = self._stream(recorded)
+        if crossing is not None:
+            self.stream["crosses"][np.searchsorted(recorded, crossing)] = 1
+        n_items = most + len(recorded)
+        self.queue = (
+            np.empty((n_items, 2)),
+            np.empty(n_items, np.int64),
+            np.empty(n_items, np.int32),
+            np.full(n_items, -1, np.int32),
+            np.zeros(1, np.int64),
+        )
+        start_stream(most, self.stream, rows, self.queue)
+        bags = empty_bags(n, constraints.incidences(members))
+        if len(bags[1]):
+            fill_bags(
+                members, self.work[0], constraints.heads, constraints.pool, constraints.scales,
+                rows, log.leaves, *bags,
+            )  # fmt: skip
+        self.cuts = (*bags, constraints.scales)
+        room = len(recorded) + n
+        self.out = (
+            np.empty(n, ROW),
+            np.empty((room, 3), np.int32),
+            np.empty(len(recorded), np.int32),
+            np.empty(2 * room + len(fresh) + 16, np.int32),
+            np.empty(most, np.int32),
+        )
+        self._dirty = _empty_table(len(fresh))
+        self.asker.begin(n, most)
+        self._toggle(fresh)
+
+    def _stream(self, recorded: NDArray[np.int64]) -> NDArray[np.void]:
+        """Return the recorded merges, each with the one that takes it in, between two seams."""
+        n = len(recorded)
+        stream = np.zeros(n, RECORDED)
+        stream["row"], stream["above"] = recorded, -1
+        births = self.rows["birth"][recorded]
+        stretch = np.searchsorted([scale for scale, _ in self.seams], births)
+        for name in ("first", "second"):
+            child = self.rows[name][recorded]
+            at = np.minimum(np.searchsorted(recorded, child), n - 1)
+            inside = (recorded[at] == child) & (stretch[at] == stretch)
+            stream["above"][at[inside]] = np.flatnonzero(inside)
+            stream["waiting"] += inside
+        return stream
+
+    def run(
+        self,
+        target: float,
+        events_from: Callable[[float], list[Event]],
+        progress: ProgressCallback | None = None,
+        believes: bool = False,
+    ) -> Outcome:
+        """Run up to the scale `target`, edits at it included.
+
+        `believes` says that the record holds, with its edits, until a merge crosses parts; edits
+        that follow happen anew. `events_from` returns them, in order, from a scale on.
+        """
+        report(progress, "repair", 0, len(self.members))
+        events = [] if believes else events_from(-np.inf)[::-1]  # the next is the last
+        seams = [*self.seams][::-1]
         while True:
-            report(progress, "repair", int(state[N_NODES] - before), n_slots)
-            over = replay(target, _ASKED, _STEPS, *what, *arrays, *rest)
-            raise_error()
-            if over:
+            stop, tie = target, _LAST
+            if seams and seams[-1][0] <= stop:
+                stop = seams[-1][0]
+            if events and events[-1].scale <= stop:
+                stop, tie = events[-1].scale, events[-1].edit << 32
+            why = self._advance(stop, tie, believes, progress)
+            if why == DIVERGED:
+                believes = False
+                birth, edit = self._top()
+                found = events_from(birth)
+                events = [one for one in found if (one.scale, one.edit) >= (birth, edit)][::-1]
+            elif tie != _LAST:
+                self._happen(events, progress)
+                # Whatever an edit at the target causes lies above it: no boundary need be asked of.
+                self._holds = stop == target
+            elif seams and seams[-1][0] == stop:
+                self._toggle(seams.pop()[1])
+                self._holds = stop == target
+            else:
+                return self._outcome()
+
+    def _top(self) -> tuple[float, int]:
+        """Return scale and edit of the recorded merge at which the run diverges."""
+        row = self.stream["row"][self.state[TOP] - len(self.edges)]
+        return float(self.rows["birth"][row]), int(self.rows["edit"][row])
+
+    def _advance(
+        self, stop: float, tie: int, believes: bool, progress: ProgressCallback | None
+    ) -> int:
+        """Merge up to a key, and let boundaries wait when that is needed; return why it ends."""
+        n_rows = self.log.count
+        while True:
+            why = advance(
+                stop, tie, self._holds, believes, _STEPS, n_rows, self.state, self.rows,
+                self.stream, self.work, self.graph, self.edges, self.chain, self.queue,
+                self._dirty, self.cuts, self.out,
+            )  # fmt: skip
+            if why == OFFER:
+                self._offer()
+                self._ask(self.out[4][: self.state[N_WANTED]], progress)
+            elif why == FULL:
+                self._grow()
+            elif why == PAUSED:
+                report(progress, "repair", int(self.state[N_DONE]), len(self.members))
+            else:
+                return int(why)
+
+    def _offer(
+        self, within: bool = False, edit: int = -1, scale: float = 0.0, inside: Any = _NOWHERE
+    ) -> None:
+        """Open what is pending and list the boundaries that are wanted; see the kernel."""
+        own = self.superpixels
+        offer(
+            within, edit, scale, inside, self.state, self.work,
+            self.graph, self.edges, self.chain, self.queue, self._dirty, self.cuts, self.out,
+            own.start, own.stop, own.adjacent,
+        )  # fmt: skip
+
+    def _ask(self, wanted: NDArray[np.int32], progress: ProgressCallback | None) -> None:
+        """Have the priority of boundaries: as it is known, or from the policy."""
+        unknown = wanted[self.edges["known"][wanted] == 0]
+        if len(self.known.pairs) and len(unknown):
+            known, priorities = self.known.find(self._pairs(unknown))
+            self.edges["priority"][unknown[known]] = priorities[known]
+            self.edges["known"][unknown[known]] = 1
+            unknown = unknown[~known]
+        for start in range(0, len(unknown), _ASKED):
+            batch = unknown[start : start + _ASKED]
+            if start or len(unknown) > _ASKED:
+                report(progress, "repair", int(self.state[N_DONE]), len(self.members))
+            self.edges["priority"][batch] = self.asker.ask(
+                batch, self.graph.ends, self.work, self.edges, self.chain, self.superpixels
+            )
+            self.edges["known"][batch] = 1
+            self.asked += len(batch)
+
+    def _pairs(self, edges: NDArray[Any]) -> NDArray[np.int64]:
+        nodes = np.sort(self.slots["node"][self.graph.ends[edges]].astype(np.int64), axis=1)
+        pairs: NDArray[np.int64] = nodes[:, 0] << 32 | nodes[:, 1]
+        return pairs
+
+    def _toggle(self, fresh: NDArray[np.int32]) -> None:
+        """Let regions appear in, or go from, one of the two runs, and their slots settle."""
+        while 2 * (self.state[N_HASHES] + len(fresh)) + 16 > len(self._dirty[2]):
+            self._grow()
+        toggle_rows(fresh, self.rows, self._dirty, self.state)
+        for row in fresh.tolist():
+            slot = self._slot(int(self.rows["low"][row]))
+            same = all(self.slots[h][slot] == self.rows[h][row] for h in ("hash_a", "hash_b"))
+            if slot >= 0 and same:
+                self.out[3][self.state[N_PENDING]] = slot
+                self.state[N_PENDING] += 1
+
+    def _grow(self) -> None:
+        hashes, nodes, marks = self._dirty
+        left = marks == 3
+        self._dirty = _empty_table(2 * len(marks))
+        self.state[N_HASHES] = 0
+        toggle_hashes(hashes[left], nodes[left], self._dirty, self.state)
+
+    def _slot(self, superpixel: int) -> int:
+        joined, slot = self.work[0], int(self.superpixels.slot_of[superpixel])
+        while slot >= 0 and joined[slot] != slot:
+            slot = int(joined[slot])
+        return slot
+
+    # Edits that happen.
+
+    def _happen(self, events: list[Event], progress: ProgressCallback | None) -> None:
+        """Let the next edit happen; what it was recorded to do is over then."""
+        scale, edit = events[-1].scale, events[-1].edit
+        self._holds = True
+        while events and (events[-1].scale, events[-1].edit) == (scale, edit):
+            event = events.pop()
+            slots = np.unique([self._slot(superpixel) for superpixel in event.superpixels.tolist()])
+            if event.is_pair:
+                a, b = (self._slot(superpixel) for superpixel in event.superpixels.tolist())
+                if a != b and self._may_join(slots, event):
+                    self._join(a, b, event, True)
+            elif event.partial or not self._may_join(slots, event):
+                self._join_by_policy(slots, event, progress)
+            else:
+                order = slots[np.argsort(self.slots["low"][slots])].tolist()
+                for slot in order[1:]:
+                    self._join(order[0], slot, event, False)
+        self._advance(scale, (edit + 1) << 32, False, progress)
+        self._holds = False
+
+    def _may_join(self, inside: NDArray[np.int64], event: Event) -> bool:
+        slots = self.slots[inside]
+        restless = slots["locked"].any() or (slots["part"] != slots["part"][0]).any()
+        for bag in slots["bag"][self.cuts[0][slots["bag"], N_CUTS] > 0].tolist():
+            cut = int(self.cuts[0][bag, FIRST_CUT])
+            while cut >= 0 and not restless:
+                restless = self.cuts[1][cut, CUT] > event.edit
+                cut = int(self.cuts[1][cut, NEXT_CUT])
+        return not restless or bool(
+            may_join(inside, event.scale, event.edit, self.slots, self.cuts)
+        )
+
+    def _join(self, first: int, second: int, event: Event, is_active: bool) -> None:
+        joined = self.work[0]
+        while joined[first] != first:
+            first = int(joined[first])
+        if 2 * self.state[N_HASHES] + 16 > len(self._dirty[2]):
+            self._grow()
+        self.state[JOIN_U:TOP] = first, second, event.edit, is_active
+        self._advance(event.scale, 0, False, None)
+
+    def _join_by_policy(
+        self, slots: NDArray[np.int64], event: Event, progress: ProgressCallback | None
+    ) -> None:
+        """Join the regions of a part pairwise, the lowest priority first, as far as is allowed."""
+        joined, ends = self.work[0], self.graph.ends
+        inside = np.zeros(len(self.slots), np.int8)
+        inside[slots] = 1
+        held = self.out[3][: self.state[N_PENDING]].copy()  # what is to settle afterwards
+        while True:
+            roots = np.flatnonzero(inside & (joined == np.arange(len(joined))))
+            self.state[N_PENDING] = len(roots)
+            self.out[3][: len(roots)] = roots
+            self._offer(True, event.edit, event.scale, inside)
+            wanted = self.out[4][: self.state[N_WANTED]].copy()
+            self.state[N_WANTED] = self.state[N_PENDING] = 0
+            if not len(wanted):
                 break
-    except BaseException:
-        roll_back(nodes.links, nodes.scales, log, logged, state[N_LOGGED])
-        raise
-    found = Known(np.zeros((n_edges, 2), np.int64), np.zeros(n_edges))
-    finish_replay(target, holder, found.pairs, found.priorities, *arrays[:4], rest[3])
-    nodes.count = int(state[N_NODES])
-    n = int(state[N_LOGGED])
-    m = int(state[N_KNOWN])
-    return (
-        Changes(log[:n].copy(), logged[:n].copy(), before),
-        Known(found.pairs[:m].copy(), found.priorities[:m].copy()),
-        int(state[N_ASKED]),
-    )
+            self._ask(wanted, progress)
+            ids = np.sort(self.slots["low"][ends[wanted]], axis=1)
+            best = np.lexsort((ids[:, 1], ids[:, 0], self.edges["priority"][wanted]))[0]
+            a, b = ends[wanted[best]].tolist()
+            if self.slots["low"][b] < self.slots["low"][a]:
+                a, b = b, a
+            self._join(a, b, event, False)
+            held = np.append(held, self.out[3][: self.state[N_PENDING]])
+            inside[self._slot(int(self.slots["low"][a]))] = 1
+        self.state[N_PENDING] = len(held)
+        self.out[3][: len(held)] = held
+
+    def _outcome(self) -> Outcome:
+        made, done, gone = self.out[:3]
+        ends = self.graph.ends[: self.state[N_EDGES]]
+        edges = np.flatnonzero((ends[:, 0] >= 0) & (self.edges["known"][: len(ends)] != 0))
+        pairs = self._pairs(edges)
+        order = np.argsort(pairs)
+        _, nodes, marks = self._dirty
+        return Outcome(
+            made[: self.state[N_MADE]],
+            done[: self.state[N_DONE]],
+            gone[: self.state[N_GONE]],
+            nodes[marks == 3],
+            Known(pairs[order], self.edges["priority"][edges[order]]),
+        )
+
+
+def _empty_table(n: int) -> tuple[Any, ...]:
+    """Return a table of dirty regions with room for more than `n`; see `_toggle`."""
+    room = 1 << max(8, (4 * n).bit_length())
+    return np.zeros((room, 2), np.int64), np.zeros(room, np.int32), np.zeros(room, np.int8)

@@ -18,7 +18,6 @@ from napari_agglo.features import FeatureMap, feature_matrix
 from napari_agglo.graph import RegionGraph, edge_positions
 from napari_agglo.session._edits import Cut, Ids, as_ids
 from napari_agglo.session._hierarchy.hierarchy import Hierarchy
-from napari_agglo.session._hierarchy.nodes import EDIT, PARENT
 from napari_agglo.session._view import View
 from napari_agglo.volumes import DenseLabels
 
@@ -109,7 +108,7 @@ def overruled(tree: Hierarchy, done: Sequence[Entry], threshold: float) -> set[i
 
 def _are_cut(tree: Hierarchy, a: int, b: int) -> bool:
     """Whether a live cut keeps two superpixels apart."""
-    constraints = tree.record.constraints
+    constraints = tree.constraints
     first, second = dict(constraints.entries(a)), dict(constraints.entries(b))
     return any(
         first[edit] != second[edit]
@@ -123,17 +122,17 @@ def _are_merged(tree: Hierarchy, a: int, b: int, scale: float) -> bool:
     whole = tree.region(a, scale)
     if whole != tree.region(b, scale):
         return False
-    nodes = tree.record.nodes
+    log = tree.log
 
     def branch(superpixel: int) -> list[int]:
-        at = [int(nodes.leaves[superpixel])]
+        at = [int(log.leaves[superpixel])]
         while at[-1] != whole:
-            at.append(int(nodes.links[at[-1], PARENT]))
+            at.append(int(log.rows["parent"][at[-1]]))
         return at
 
     above = set(branch(a))
     meeting = next(node for node in branch(b) if node in above)
-    return bool(nodes.links[meeting, EDIT] >= 0)
+    return bool(log.rows["edit"][meeting] >= 0)
 
 
 def pair_row(

@@ -261,7 +261,7 @@ def learn_from_edits(
     )  # fmt: skip
     merges = merge_greedily(state.graph, policy, progress=progress)
     trial = Hierarchy(state.graph, policy, merges)
-    constraints = state.tree.record.constraints
+    constraints = state.tree.constraints
     live = [
         Cut(edit.scale, parts) if isinstance(edit, Cut) else edit  # with pieces made since
         for edit, parts in zip(constraints.edits, constraints.parts, strict=True)

@@ -269,7 +269,7 @@ def divided_segments(
     `hierarchy` has no edits; no superpixel of `nodes` is to be together with one elsewhere. The
     policy, or without one the area, says how much a boundary ties.
     """
-    graph = hierarchy.record.ground.graph
+    graph = hierarchy.superpixels.graph
     segments = [hierarchy.members(node) for node in nodes]
     members = np.sort(np.concatenate(segments))
     classes = _classes(wishes, members)
@@ -395,7 +395,7 @@ def replayed(
     >>> [one.words for one in not_replayed]
     ['Superpixels 1 and 3 are not merged: a newer cut forbids it.']
     """
-    ids = hierarchy.record.ground.graph.ids
+    ids = hierarchy.superpixels.graph.ids
     hierarchy.look(threshold, progress)
     wishes = Wishes(old_edits, ids)
     edits: list[Edit] = []

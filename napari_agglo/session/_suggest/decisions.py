@@ -13,8 +13,7 @@ from napari_agglo._numba import kernel
 from napari_agglo.errors import InvalidInput
 from napari_agglo.graph import RegionGraph
 from napari_agglo.session._edits import Cut, Ids
-from napari_agglo.session._hierarchy.nodes import EDIT, FIRST, LOW, PRIORITY, SECOND
-from napari_agglo.session._hierarchy.working_graph import Ground
+from napari_agglo.session._hierarchy.superpixels import Superpixels
 from napari_agglo.session._segment_statistics import SegmentStatistics
 from napari_agglo.session._suggest.value import as_probabilities
 from napari_agglo.session._view import View
@@ -243,7 +242,7 @@ def decisions(view: View) -> tuple[Decisions, Decisions]:
     made = Decisions.of(first, second, p_made)
     two = [a.superpixels for a in state.answers if a.same is not True]
     one = [a.superpixels for a in state.answers if a.same is not False]
-    locks = state.tree.record.constraints.lock_of
+    locks = state.tree.constraints.lock_of
     locked = np.unique(names[np.flatnonzero(locks)])
     kept_apart = np.concatenate([np.array(two, np.int64).reshape(-1, 2), _cut_pairs(view)])
     answered = apart_answered(apart, names, kept_apart)
@@ -260,40 +259,43 @@ def _merges(view: View) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[n
 
     A merge comes after those that its regions were made by.
     """
-    nodes = view.state.tree.record.nodes
+    log = view.state.tree.log
     inner = view.inner_nodes()[::-1]
-    ends = nodes.links[nodes.links[inner][:, [FIRST, SECOND]], LOW].astype(np.int64)
+    ends = log.rows["low"][log.children(inner)].astype(np.int64)
     ends.sort(axis=1)
-    priorities = np.where(nodes.links[inner, EDIT] >= 0, np.nan, nodes.scales[inner, PRIORITY])
+    rows = log.rows[inner]
+    priorities = np.where(rows["edit"] >= 0, np.nan, rows["priority"])
     return ends[:, 0], ends[:, 1], priorities
 
 
 def _cut_pairs(view: View) -> NDArray[np.int64]:
     """Return superpixels that touch across a live cut, shape (k, 2)."""
-    record = view.state.tree.record
-    part_of = np.zeros(len(record.nodes.leaves), np.int32)
+    tree = view.state.tree
+    part_of = np.zeros(tree.superpixels.n + 1, np.int32)
     pairs_of_cuts = [np.zeros((0, 2), np.int64)]
     known, view.cut_pairs = view.cut_pairs, {}
-    for edit, parts in zip(record.constraints.edits, record.constraints.parts, strict=True):
+    for edit, parts in zip(tree.constraints.edits, tree.constraints.parts, strict=True):
         if not isinstance(edit, Cut) or len(parts) < 2:
             continue
         pairs = known.get(id(parts))
         if pairs is None or pairs[0] is not parts:  # parts are replaced when one is divided
-            pairs = parts, _across(record.ground, parts, part_of)
+            pairs = parts, _across(tree.superpixels, parts, part_of)
         view.cut_pairs[id(parts)] = pairs
         pairs_of_cuts.append(pairs[1])
     return np.concatenate(pairs_of_cuts)
 
 
 def _across(
-    ground: Ground, parts: tuple[Ids, ...], part_of: NDArray[np.int32]
+    superpixels: Superpixels, parts: tuple[Ids, ...], part_of: NDArray[np.int32]
 ) -> NDArray[np.int64]:
     """Return the superpixels of different parts that touch; `part_of` is a zeroed buffer."""
     members = np.concatenate(parts)
     part_of[members] = np.repeat(np.arange(1, len(parts) + 1), [len(part) for part in parts])
     out = np.zeros((64, 2), np.int64)
     while True:
-        n = list_across(members, part_of, ground.start, ground.stop, ground.adjacent, out)
+        n = list_across(
+            members, part_of, superpixels.start, superpixels.stop, superpixels.adjacent, out
+        )
         if n <= len(out):
             break
         out = np.zeros((n, 2), np.int64)

@@ -1,0 +1,433 @@
+"""The log of merges: a row for every region that some run has made, and for every superpixel.
+
+A row says of which two regions a region was made, from which scale on it is seen, and by what: a
+priority of the policy, or an edit. It is known by the set of its superpixels, of which it has a
+128-bit hash, the XOR of the hashes of the superpixels: two rows of one hash are the same region.
+
+The *live* rows are the merges of the present run up to the horizon, and above it those of earlier
+runs, which are the record that a replay believes. In which order they happened is not stored: of
+the merges whose two regions are there, the one of the smallest key (level, priority, ids) came
+first, as in any greedy run; those of edits come after the automatic ones of their scale.
+
+Rows are only added. What does change, which merge a region became part of, which row stands for
+each of the two regions of a merge, and whether a row is live, is noted in a `Step`, so that taking
+a step back is a matter of putting old values back and dropping the rows that were added.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from napari_agglo._numba import kernel
+from napari_agglo._numba.heaps import heap_pop, heap_push
+from napari_agglo.agglomeration import Merges
+from napari_agglo.session._edits import Ids, as_ids
+from napari_agglo.session._hierarchy.fences import Entered, Regrouped
+from napari_agglo.session._hierarchy.superpixels import Divided, read_only, resized
+
+ROW = np.dtype(
+    [
+        ("parent", np.int32),  # the merge that it became part of, where that is true, or -1
+        ("first", np.int32),  # the region that passes its name on; -1 for a superpixel
+        ("second", np.int32),
+        ("low", np.int32),  # smallest superpixel, the id of the region
+        ("edit", np.int32),  # index of the edit that made it, -1 for the policy
+        ("live", np.int32),
+        ("size", np.int64),  # pixels
+        ("birth", np.float64),  # scale from which it is seen, -inf for a superpixel
+        ("priority", np.float64),
+        ("hash_a", np.int64),
+        ("hash_b", np.int64),
+    ]
+)
+CHANGING = ("parent", "first", "second", "live")  # the fields that a step may change
+
+Swap = tuple[int, int]
+
+
+class Fresh(NamedTuple):
+    """Regions that just one of two runs has: rows, and those that were fresh before them."""
+
+    rows: NDArray[np.int32]
+    older: Fresh | None
+
+    def all(self) -> NDArray[np.int32]:
+        """Return all rows; one that is there twice is not fresh."""
+        at: Fresh | None = self
+        found = []
+        while at is not None:
+            found.append(at.rows)
+            at = at.older
+        return np.concatenate(found)
+
+
+Seam = tuple[float, Fresh]
+
+
+@dataclass(eq=False)
+class Step:
+    """Changes that an edit or a look made, and the state before it."""
+
+    count: int  # rows
+    horizon: float
+    seams: tuple[Seam, ...]
+    scale: float  # of the edit or the look
+    fresh: NDArray[np.int32] = field(default_factory=lambda: np.zeros(0, np.int32))
+    changes: list[NDArray[np.int32]] = field(default_factory=list)  # field, row, old value
+    entered: Entered | None = None  # None for a look
+    divided: list[tuple[int, Divided, Regrouped]] = field(default_factory=list)  # with old leaves
+    swap: Swap | None = None
+
+
+class MergeLog:
+    """Rows, with room to grow; superpixel `s` is row ``leaves[s]``, at first row `s`."""
+
+    def __init__(self, pixels: NDArray[np.int64], merges: Merges) -> None:
+        n = len(pixels) - 1
+        self.rows = np.zeros(2 * (n + len(merges.winners) + 64), ROW)
+        self.count = 0
+        self.leaves = self.add_leaves(np.arange(n + 1), pixels)
+        end = n + 1 + len(merges.winners)
+        self.rows["parent"][n + 1 : end] = -1
+        winners, losers = read_only(merges.winners), read_only(merges.losers)
+        _record(winners, losers, read_only(merges.priorities), n + 1, self.rows)
+        self.count = end
+        self.names = Names(n)
+
+    def add_leaves(self, superpixels: NDArray[Any], pixels: NDArray[Any]) -> NDArray[np.int32]:
+        """Add rows for superpixels and return them."""
+        new = np.zeros(len(superpixels), ROW)
+        for name in ("parent", "first", "second", "edit"):
+            new[name] = -1
+        new["birth"] = new["priority"] = -np.inf
+        new["low"], new["size"] = superpixels, pixels
+        number = np.arange(self.count, self.count + len(new))
+        new["hash_a"], new["hash_b"] = _mix(number, 1), _mix(number, 2)
+        return self.add(new)
+
+    def add(self, new: NDArray[np.void]) -> NDArray[np.int32]:
+        """Add rows and return their numbers."""
+        end = self.count + len(new)
+        if end > len(self.rows):
+            self.rows = np.concatenate([self.rows, np.zeros(max(len(self.rows), len(new)), ROW)])
+        self.rows[self.count : end] = new
+        added = np.arange(self.count, end, dtype=np.int32)
+        self.count = end
+        return added
+
+    def change(self, name: str, at: NDArray[Any], values: Any, step: Step) -> None:
+        """Change a field of some rows, and note in a step how it was."""
+        column = self.rows[name]
+        noted = np.empty((len(at), 3), np.int32)
+        noted[:, 0], noted[:, 1], noted[:, 2] = CHANGING.index(name), at, column[at]
+        step.changes.append(noted)
+        column[at] = values
+
+    def remove(self, gone: NDArray[Any], step: Step) -> None:
+        """Let merges be live no more; nothing is then part of them."""
+        self.change("live", gone, 0, step)
+        for name in ("first", "second"):
+            child = self.rows[name][gone]
+            orphan = child[self.rows["parent"][child] == gone]
+            self.change("parent", orphan, -1, step)
+
+    def put_back(self, step: Step) -> None:
+        """Make the rows as they were before a step, the last one."""
+        for noted in reversed(step.changes):
+            for k in np.unique(noted[:, 0]).tolist():
+                at, old = noted[noted[:, 0] == k][::-1, 1:].T  # the oldest value is put in last
+                self.rows[CHANGING[k]][at] = old
+        if step.swap is not None:
+            self.names.swap(step.swap)
+        self.count = step.count
+
+    def resize(self, n: int) -> None:
+        """Make it a log of superpixels 1..`n`."""
+        self.names.resize(n)
+        self.leaves = resized(self.leaves, n, 0)
+
+    # Reading, at scales up to which the log is true.
+
+    def region(self, superpixel: int, scale: float) -> int:
+        """Return the row that holds a superpixel at a scale."""
+        return int(region_at(self.leaves[superpixel], scale, self.rows))
+
+    def regions(self, scale: float) -> NDArray[np.int64]:
+        """Return the row of every superpixel at a scale, as a table over 0..n."""
+        out = np.zeros(len(self.leaves), np.int64)
+        regions_at(self.leaves, scale, self.rows, np.empty(self.count, np.int32), out)
+        return out
+
+    def subtree(self, node: int, births_from: float = -np.inf) -> NDArray[np.int64]:
+        """Return a row and those that it is made of, parents first.
+
+        What was born before `births_from` is not looked into.
+        """
+        room = 256
+        while True:
+            out, stack = np.zeros(room, np.int64), np.zeros(room, np.int64)
+            n = int(list_subtree(int(node), births_from, self.rows, stack, out))
+            if n <= room:
+                return out[:n]
+            room *= 4
+
+    def children(self, merges: NDArray[np.int64]) -> NDArray[np.int32]:
+        """Return the two regions of each merge, the one that passes its name on first."""
+        rows = self.rows[merges]
+        return np.stack([rows["first"], rows["second"]], axis=1)
+
+    def crossing(
+        self, order: NDArray[np.int64], members: Ids, parts: NDArray[np.int32]
+    ) -> NDArray[np.int64]:
+        """Return the merges of a subtree that join parts of a cut, ascending.
+
+        An edit joins parts as a whole: all its merges do, or none.
+        """
+        rows = self.rows[order]
+        is_leaf = rows["first"] < 0
+        spread = np.full(len(order), -2, np.int64)
+        spread[is_leaf] = parts[np.searchsorted(members, rows["low"][is_leaf])]
+        spread_parts(spread)
+        crosses = spread == -1
+        crosses |= np.isin(rows["edit"], rows["edit"][crosses & (rows["edit"] >= 0)])
+        return np.sort(order[crosses])
+
+    def members(self, node: int) -> Ids:
+        """Return the superpixels of a row, ascending."""
+        order = self.subtree(node)
+        leaf = self.rows["first"][order] < 0
+        return as_ids(self.rows["low"][order[leaf]])
+
+    def naming(self, node: int) -> int:
+        """Return the superpixel that names a row: the first of the first of the first ..."""
+        return int(naming_leaf(int(node), self.rows))
+
+    def name_table(self, regions: NDArray[np.int64]) -> NDArray[np.uint32]:
+        """Return the name of the region of each superpixel."""
+        out = np.zeros(len(regions), np.uint32)
+        names_of(regions, self.rows, self.names.of_superpixel, np.empty(self.count, np.int64), out)
+        return out
+
+    def in_order(self, merges: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return merges of one run, each listed before those it is made of, as they happened."""
+        rows = self.rows[merges]
+        ends = np.sort(self.rows["low"][self.children(merges)], axis=1).T
+        by_edit = rows["edit"] >= 0
+        ends[:, by_edit] = -1
+        priority = np.where(by_edit, -np.inf, rows["priority"])
+        key = (-np.arange(len(merges)), ends[1], ends[0], priority, rows["edit"], rows["birth"])
+        ranked = merges[np.lexsort(key)]
+        out = np.zeros(len(merges), np.int64)
+        rank = np.full(self.count, -1, np.int64)
+        rank[ranked] = np.arange(len(ranked))
+        order_merges(ranked, rank, self.rows, np.zeros(len(merges) + 1, np.int64), out)
+        return out
+
+
+class Names:
+    """The name of each superpixel, and the superpixel of each name.
+
+    A region is named by one of its superpixels, so that no two of a partition have one name: that
+    of the larger of the two regions that it was made of, or where a user merged that of the one
+    that was active. A cut gives the name of the whole to its largest part, by letting two
+    superpixels within it change names.
+
+    Examples
+    --------
+    >>> names = Names(3)
+    >>> names.swap((1, 3))
+    >>> names.of_superpixel.tolist(), int(names.superpixel_of[3])
+    ([0, 3, 2, 1], 1)
+    """
+
+    def __init__(self, n: int) -> None:
+        self.of_superpixel = np.arange(n + 1, dtype=np.uint32)
+        self.superpixel_of = np.arange(n + 1, dtype=np.uint32)
+
+    def resize(self, n: int) -> None:
+        """Make it names of superpixels 1..`n`: further ones have their own."""
+        old = len(self.of_superpixel)
+        self.of_superpixel = resized(self.of_superpixel, n, 0)
+        self.superpixel_of = resized(self.superpixel_of, n, 0)
+        for table in (self.of_superpixel, self.superpixel_of):
+            table[old:] = np.arange(old, n + 1)
+
+    def swap(self, swap: Swap) -> None:
+        """Let two superpixels change names; again, and they have their own."""
+        a, b = swap
+        name_a, name_b = self.of_superpixel[a], self.of_superpixel[b]
+        self.of_superpixel[a], self.of_superpixel[b] = name_b, name_a
+        self.superpixel_of[name_a], self.superpixel_of[name_b] = b, a
+
+
+def _mix(numbers: NDArray[np.int64], seed: int) -> NDArray[np.int64]:
+    """Return 64 bits of hash for each number (the finalizer of splitmix64)."""
+    z = numbers.astype(np.uint64) * np.uint64(2) + np.uint64(seed % 2)
+    z = z * np.uint64(0x9E3779B97F4A7C15) + np.uint64(0x9E3779B97F4A7C15)
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return (z ^ (z >> np.uint64(31))).view(np.int64)
+
+
+@kernel
+def _record(winners: Any, losers: Any, priorities: Any, count: Any, rows: Any) -> None:
+    """Write the merges of an agglomeration without edits to `rows`, whose leaves are there."""
+    at = np.arange(count)  # the row of each region
+    highest = -np.inf
+    for k in range(winners.size):
+        u = at[winners[k]]
+        v = at[losers[k]]
+        highest = max(highest, priorities[k])
+        swapped = rows[v]["size"] > rows[u]["size"]  # the larger one passes its name on
+        row = count + k
+        rows[row]["first"] = v if swapped else u
+        rows[row]["second"] = u if swapped else v
+        rows[row]["low"] = winners[k]
+        rows[row]["edit"] = -1
+        rows[row]["live"] = 1
+        rows[row]["size"] = rows[u]["size"] + rows[v]["size"]
+        rows[row]["birth"] = highest
+        rows[row]["priority"] = priorities[k]
+        rows[row]["hash_a"] = rows[u]["hash_a"] ^ rows[v]["hash_a"]
+        rows[row]["hash_b"] = rows[u]["hash_b"] ^ rows[v]["hash_b"]
+        rows[u]["parent"] = row
+        rows[v]["parent"] = row
+        at[winners[k]] = row
+
+
+@kernel
+def region_at(node: Any, scale: Any, rows: Any) -> Any:
+    """Return the region that holds `node` at `scale`. No bounds checking."""
+    node = np.int64(node)
+    while True:
+        up = np.int64(rows[node]["parent"])
+        if up < 0 or rows[up]["birth"] > scale:
+            return node
+        node = up
+
+
+@kernel
+def regions_at(leaves: Any, scale: Any, rows: Any, top: Any, out: Any) -> None:
+    """Write the region of each superpixel at `scale` to `out`; `top` is a buffer of rows.
+
+    No bounds checking. Rows are read once, in order: a parent mostly comes after its children, so
+    that going down the numbers finds its region known. What has taken the place of an older row
+    comes after its parent, and is followed up.
+    """
+    for node in range(top.size):
+        top[node] = node
+        up = np.int64(rows[node]["parent"])
+        if up >= 0 and rows[up]["birth"] <= scale:
+            top[node] = up
+    for node in range(top.size - 1, -1, -1):
+        top[node] = top[top[node]]
+    for superpixel in range(1, leaves.size):
+        at = np.int64(leaves[superpixel])
+        while top[at] != at:
+            at = np.int64(top[at])
+        top[leaves[superpixel]] = at
+        out[superpixel] = at
+
+
+@kernel
+def naming_leaf(node: Any, rows: Any) -> Any:
+    """Return the superpixel that names a row. No bounds checking."""
+    node = np.int64(node)
+    while rows[node]["first"] >= 0:
+        node = np.int64(rows[node]["first"])
+    return rows[node]["low"]
+
+
+@kernel
+def names_of(regions: Any, rows: Any, of_superpixel: Any, first: Any, out: Any) -> None:
+    """Write the name of the region of each superpixel to `out`. No bounds checking.
+
+    `first` is a buffer of rows: the first of each, read once and in order, of a leaf the negative
+    name, and so of a region once it is known.
+    """
+    for node in range(1, first.size):
+        first[node] = rows[node]["first"]
+        if first[node] < 0:
+            first[node] = -np.int64(of_superpixel[rows[node]["low"]])
+    for superpixel in range(1, regions.size):
+        node = regions[superpixel]
+        at = first[node]
+        while at >= 0:
+            at = first[at]
+        first[node] = at
+        out[superpixel] = -at
+
+
+@kernel
+def list_subtree(node: Any, births_from: Any, rows: Any, stack: Any, out: Any) -> Any:
+    """Write `node` and what it is made of to `out`, parents first; return how many there are.
+
+    `stack` is a buffer as large as `out`; if these are too small, the number that is returned is
+    larger, and `out` is not filled.
+    """
+    n = 0
+    depth = 1
+    stack[0] = node
+    while depth > 0:
+        if n + depth >= out.size:
+            return out.size + 1
+        depth -= 1
+        at = stack[depth]
+        out[n] = at
+        n += 1
+        if rows[at]["first"] >= 0 and rows[at]["birth"] >= births_from:
+            stack[depth] = rows[at]["first"]
+            stack[depth + 1] = rows[at]["second"]
+            depth += 2
+    return n
+
+
+@kernel
+def spread_parts(parts: Any) -> None:
+    """Write the part of each region of a subtree, listed parents first; -1 if it is in several.
+
+    `parts` comes in with those of the superpixels, and -2 for merges. Read backwards, the parts of
+    the two regions of a merge are on top of the stack.
+    """
+    stack = np.empty(parts.size, np.int64)
+    depth = 0
+    for k in range(parts.size - 1, -1, -1):
+        if parts[k] == -2:
+            depth -= 1
+            parts[k] = stack[depth] if stack[depth] == stack[depth - 1] else -1
+            depth -= 1
+        stack[depth] = parts[k]
+        depth += 1
+
+
+@kernel
+def order_merges(ranked: Any, rank: Any, rows: Any, heap: Any, out: Any) -> None:
+    """Write merges to `out` as they happened: the smallest rank of those that are possible.
+
+    `rank` is -1 of rows that are not among the `ranked`. No bounds checking.
+    """
+    waiting = np.zeros(ranked.size, np.int64)
+    above = np.full(ranked.size, -1, np.int64)
+    size = 0
+    for k in range(ranked.size):
+        for side in range(2):
+            child = rows[ranked[k]]["second"] if side else rows[ranked[k]]["first"]
+            if rank[child] >= 0:
+                waiting[k] += 1
+                above[rank[child]] = k
+        if waiting[k] == 0:
+            size = heap_push(heap, heap, size, k, k)
+    n = 0
+    while size > 0:
+        k = heap[0]
+        size = heap_pop(heap, heap, size)
+        out[n] = ranked[k]
+        n += 1
+        if above[k] >= 0:
+            waiting[above[k]] -= 1
+            if waiting[above[k]] == 0:
+                size = heap_push(heap, heap, size, above[k], above[k])

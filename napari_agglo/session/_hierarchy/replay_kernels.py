@@ -1,0 +1,541 @@
+"""Kernels of the replay: heap, slots and the graph of boundaries.
+
+Regions are slots, one for each superpixel at first; `slots` has what is known of a region at its
+root. Boundaries of a region are edges of a graph that contracts, and enter it when they are first
+needed: a superpixel is *open* once all its boundaries are in the graph, so that a boundary between
+two superpixels is part of an edge if one of them is open.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from napari_agglo._numba import inlined, kernel
+from napari_agglo._numba.hash_tables import find_entry, find_or_enter
+from napari_agglo._numba.heaps import heap_settle
+from napari_agglo._numba.union_find import find_root
+from napari_agglo.agglomeration import attach
+from napari_agglo.agglomeration._adjacency import HEAD, NEXT, _fill_table, contract_arrays
+from napari_agglo.session._hierarchy.fences import N_CUTS, apart_until, are_parted, merge_bags
+
+SLOT = np.dtype(
+    [
+        ("node", np.int32),  # row of the log
+        ("low", np.int32),  # smallest superpixel
+        ("part", np.int32),  # of the cut that is made: slots of different parts do not meet
+        ("locked", np.int32),
+        ("bag", np.int32),
+        ("first", np.int32),  # leaves, chained by `next`: the first, the last, and ...
+        ("last", np.int32),
+        ("unsummed", np.int32),  # ... the first that is not in the row of the slot; see `add_up`
+        ("closed", np.int32),  # leaves that are not open, chained by `next_closed`
+        ("last_closed", np.int32),
+        ("size", np.int64),
+        ("level", np.float64),
+        ("hash_a", np.int64),
+        ("hash_b", np.int64),
+    ]
+)
+LEAF = np.dtype(
+    [
+        ("superpixel", np.int32),
+        ("next", np.int32),
+        ("next_closed", np.int32),
+        ("is_open", np.int32),
+        ("home", np.int32),  # the slot in whose row it is counted, -1 at first
+    ]
+)
+EDGE = np.dtype(
+    [
+        ("first", np.int32),  # the boundaries of superpixels that it is made of, in `chain`
+        ("last", np.int32),
+        ("summed", np.int32),  # the last of them that is in its row, -1 at first
+        ("known", np.int32),  # whether the policy was asked
+        ("wanted", np.int32),
+        ("unused", np.int32),
+        ("priority", np.float64),
+        ("floor", np.float64),  # level below which it cannot merge
+    ]
+)
+RECORDED = np.dtype(
+    [
+        ("row", np.int32),
+        ("above", np.int32),  # the recorded merge of this stretch that takes it in, or -1
+        ("waiting", np.int32),  # how many of its two regions such merges have yet to make
+        ("crosses", np.int32),  # whether it joins parts of the cut that is made
+    ]
+)
+
+# Counters in `state`, and the merge that an edit wants done.
+N_WANTED, N_PENDING, N_MADE, N_DONE, N_GONE, N_HASHES, N_EDGES, N_LINKS = range(8)
+JOIN_U, JOIN_V, JOIN_EDIT, IS_ACTIVE, TOP = 8, 9, 10, 11, 12
+# Reasons why `advance` returns.
+STOPPED, OFFER, PAUSED, FULL, DIVERGED, JOINED = range(6)
+
+
+@kernel
+def _toggle(hash_a: Any, hash_b: Any, node: Any, dirty: Any, state: Any) -> None:
+    """Note that a region appears in, or goes from, one of the two runs.
+
+    `dirty` is a table of regions with 3 where one run has it and the other has not, 2 where both or
+    neither, and 0 in empty places.
+    """
+    hashes, nodes, marks = dirty
+    mask = marks.size - 1
+    at = hash_a & mask
+    while marks[at] != 0 and (hashes[at, 0] != hash_a or hashes[at, 1] != hash_b):
+        at = (at + 1) & mask
+    if marks[at] == 0:
+        hashes[at, 0] = hash_a
+        hashes[at, 1] = hash_b
+        marks[at] = 2
+        state[N_HASHES] += 1
+    marks[at] ^= 1
+    nodes[at] = node
+
+
+@kernel
+def _is_dirty(hash_a: Any, hash_b: Any, dirty: Any) -> Any:
+    """Tell whether just one of the two runs has a region."""
+    hashes, _, marks = dirty
+    mask = marks.size - 1
+    at = hash_a & mask
+    while marks[at] != 0 and (hashes[at, 0] != hash_a or hashes[at, 1] != hash_b):
+        at = (at + 1) & mask
+    return marks[at] == 3
+
+
+@kernel
+def toggle_rows(nodes: Any, rows: Any, dirty: Any, state: Any) -> None:
+    """Do `_toggle` for rows of the log. No bounds checking."""
+    for k in range(nodes.size):
+        row = nodes[k]
+        _toggle(rows[row]["hash_a"], rows[row]["hash_b"], row, dirty, state)
+
+
+@kernel
+def toggle_hashes(hashes: Any, nodes: Any, dirty: Any, state: Any) -> None:
+    """Do `_toggle` for regions of another table. No bounds checking."""
+    for k in range(nodes.size):
+        _toggle(hashes[k, 0], hashes[k, 1], nodes[k], dirty, state)
+
+
+@inlined
+def _comes_before(item: Any, other: Any, keys: Any, ties: Any) -> Any:
+    """Tell whether an item of the queue has a smaller key than another one."""
+    if keys[item, 0] != keys[other, 0]:
+        return keys[item, 0] < keys[other, 0]
+    if keys[item, 1] != keys[other, 1]:
+        return keys[item, 1] < keys[other, 1]
+    if ties[item] != ties[other]:
+        return ties[item] < ties[other]
+    return item > other  # a recorded merge before the boundary that it is of
+
+
+@kernel
+def _put(item: Any, level: Any, priority: Any, tie: Any, queue: Any) -> None:
+    """Let an item, which does not wait, wait for its key."""
+    keys, ties, heap, place, size = queue
+    keys[item, 0] = level
+    keys[item, 1] = priority
+    ties[item] = tie
+    size[0] += 1
+    heap_settle(item, size[0] - 1, _comes_before, keys, ties, heap, place, size[0])
+
+
+@kernel
+def _remove(item: Any, queue: Any) -> None:
+    """Let an item wait no more."""
+    keys, ties, heap, place, size = queue
+    at = np.int64(place[item])
+    if at >= 0:
+        place[item] = -1
+        size[0] -= 1
+        if at < size[0]:
+            heap_settle(heap[size[0]], at, _comes_before, keys, ties, heap, place, size[0])
+
+
+@inlined
+def _tie(a: Any, b: Any) -> Any:
+    """Return the ids of two regions as one number, the smaller first."""
+    return np.int64(min(a, b)) << 32 | np.int64(max(a, b))
+
+
+@kernel
+def _slot_of_row(node: Any, rows: Any, work: Any) -> Any:
+    """Return the slot that is just the region of a row, if that is there and not locked, or -1."""
+    joined, slots, slot_of, _ = work
+    slot = np.int64(slot_of[rows[node]["low"]])
+    if slot >= 0:
+        slot = np.int64(find_root(slot, joined))
+        same = slots[slot]["hash_a"] == rows[node]["hash_a"]
+        if not same or slots[slot]["hash_b"] != rows[node]["hash_b"] or slots[slot]["locked"] != 0:
+            slot = np.int64(-1)
+    return slot
+
+
+@kernel
+def start_slots(
+    members: Any, nodes: Any, parts: Any, locks: Any, leaves: Any, rows: Any, work: Any
+) -> None:
+    """Put ``members[k]`` into the slot of row ``nodes[k]``. No bounds checking.
+
+    Members ascend, so that the first of a region is its smallest, which is its slot.
+    """
+    joined, slots, slot_of, _ = work
+    for k in range(members.size):
+        slot_of[members[k]] = k
+    for k in range(members.size):
+        node = nodes[k]
+        root = np.int64(slot_of[rows[node]["low"]])
+        joined[k] = root
+        leaves[k]["superpixel"] = members[k]
+        leaves[k]["next"] = -1
+        leaves[k]["next_closed"] = -1
+        leaves[k]["home"] = -1
+        if root == k:
+            slots[k]["node"] = node
+            slots[k]["low"] = members[k]
+            slots[k]["part"] = parts[k]
+            slots[k]["locked"] = locks[members[k]]
+            slots[k]["bag"] = k
+            slots[k]["first"] = k
+            slots[k]["unsummed"] = k
+            slots[k]["closed"] = k
+            slots[k]["size"] = rows[node]["size"]
+            slots[k]["level"] = rows[node]["birth"]
+            if rows[node]["edit"] >= 0:
+                slots[k]["level"] = np.nextafter(rows[node]["birth"], np.inf)
+            slots[k]["hash_a"] = rows[node]["hash_a"]
+            slots[k]["hash_b"] = rows[node]["hash_b"]
+        else:
+            leaves[slots[root]["last"]]["next"] = k
+            leaves[slots[root]["last"]]["next_closed"] = k
+        slots[root]["last"] = k
+        slots[root]["last_closed"] = k
+
+
+@inlined
+def _wait_for_record(k: Any, n_edges: Any, stream: Any, rows: Any, queue: Any) -> None:
+    """Let a recorded merge wait, whose two regions the record has made; edits come last."""
+    row = np.int64(stream[k]["row"])
+    edit = np.int64(rows[row]["edit"])
+    if edit >= 0:
+        _put(n_edges + k, rows[row]["birth"], np.inf, edit << 32 | k, queue)
+    else:
+        a = rows[rows[row]["first"]]["low"]
+        b = rows[rows[row]["second"]]["low"]
+        _put(n_edges + k, rows[row]["birth"], rows[row]["priority"], _tie(a, b), queue)
+
+
+@kernel
+def start_stream(n_edges: Any, stream: Any, rows: Any, queue: Any) -> None:
+    """Let the first recorded merges wait. No bounds checking."""
+    for k in range(stream.size):
+        if stream[k]["waiting"] == 0:
+            _wait_for_record(np.int64(k), n_edges, stream, rows, queue)
+
+
+@kernel
+def advance(
+    stop: Any, stop_tie: Any, holds: Any, believes: Any, most: Any, n_rows: Any, state: Any,
+    rows: Any, stream: Any, work: Any, graph: Any, edges: Any, chain: Any, queue: Any, dirty: Any,
+    cuts: Any, out: Any,
+) -> Any:  # fmt: skip
+    """Do merges until something else is needed; return what.
+
+    STOPPED: the next key is not below (level `stop`, after all automatic merges, `stop_tie`).
+    OFFER: boundaries of `pending` slots must enter the heap, unless `holds` says to wait with that.
+    PAUSED: `most` merges are done. FULL: the table of dirty regions must grow. DIVERGED: while all
+    of the record is believed, edits too (`believes`), a merge comes that crosses parts. JOINED: the
+    merge that `state` asks for is done. No bounds checking.
+    """
+    joined, slots, _, leaves = work
+    ends, links, lists, table, filled, kept, absorbed = graph
+    keys, ties, heap, _, size = queue
+    made, done, gone, pending, wanted = out
+    bags, entries, places, tops, used, _ = cuts
+    n_edges = np.int64(edges.size)
+    for k in range(state[N_WANTED]):
+        edge = np.int64(wanted[k])
+        edges[edge]["wanted"] = 0
+        priority = edges[edge]["priority"]
+        level = max(priority, edges[edge]["floor"])
+        tie = _tie(slots[ends[edge, 0]]["low"], slots[ends[edge, 1]]["low"])
+        _put(edge, level, priority, tie, queue)
+    state[N_WANTED] = 0
+    steps = 0
+    while True:
+        row = np.int64(-1)
+        edit = np.int64(state[JOIN_EDIT])
+        level = stop
+        priority = np.nan
+        if edit >= 0:
+            u = state[JOIN_U]
+            v = state[JOIN_V]
+        else:
+            if state[N_PENDING] > 0 and not holds:
+                return OFFER
+            if size[0] == 0:
+                return STOPPED
+            item = np.int64(heap[0])
+            level = keys[item, 0]
+            priority = keys[item, 1]
+            if level > stop or (level == stop and priority == np.inf and ties[item] >= stop_tie):
+                return STOPPED
+            if 2 * state[N_HASHES] + 16 > dirty[2].size:
+                return FULL
+            if steps == most:
+                return PAUSED
+            steps += 1
+            at = item - n_edges  # in the stream
+            if at >= 0 and believes and stream[at]["crosses"] != 0:
+                state[TOP] = item
+                return DIVERGED
+            _remove(item, queue)
+            if at < 0:
+                u = np.int64(ends[item, 0])
+                v = np.int64(ends[item, 1])
+            else:
+                row = np.int64(stream[at]["row"])
+                above = np.int64(stream[at]["above"])
+                if above >= 0:
+                    stream[above]["waiting"] -= 1
+                    if stream[above]["waiting"] == 0:
+                        _wait_for_record(above, n_edges, stream, rows, queue)
+                first = np.int64(rows[row]["first"])
+                second = np.int64(rows[row]["second"])
+                u = _slot_of_row(first, rows, work)
+                v = _slot_of_row(second, rows, work)
+                there = u >= 0 and v >= 0 and slots[u]["part"] == slots[v]["part"]
+                # A cut that is newer than the record may part them; an edit may cross older ones.
+                if there and rows[row]["edit"] < 0:
+                    bag = np.int64(slots[u]["bag"])
+                    less = np.int64(slots[v]["bag"])
+                    there = not are_parted(bag, less, bags, entries, places)
+                if not there or (rows[row]["edit"] >= 0 and not believes):
+                    gone[state[N_GONE]] = row
+                    state[N_GONE] += 1
+                    for node in (first, second, row):
+                        _toggle(rows[node]["hash_a"], rows[node]["hash_b"], node, dirty, state)
+                    for slot in (u, v):
+                        if slot >= 0:
+                            pending[state[N_PENDING]] = slot
+                            state[N_PENDING] += 1
+                    continue
+        # Unite two slots.
+        node_u = np.int64(slots[u]["node"])
+        node_v = np.int64(slots[v]["node"])
+        hash_a = slots[u]["hash_a"] ^ slots[v]["hash_a"]
+        hash_b = slots[u]["hash_b"] ^ slots[v]["hash_b"]
+        if row >= 0:
+            node = row
+            at = np.int64(state[N_DONE])
+            if (
+                node_u != rows[row]["first"]
+                or node_v != rows[row]["second"]
+                or rows[node_u]["parent"] != row
+                or rows[node_v]["parent"] != row
+            ):
+                done[at, 0] = row
+                done[at, 1] = node_u
+                done[at, 2] = node_v
+                state[N_DONE] += 1
+        else:
+            swaps = (slots[v]["size"], slots[u]["low"]) > (slots[u]["size"], slots[v]["low"])
+            if swaps and not (edit >= 0 and state[IS_ACTIVE] != 0):
+                node_u, node_v = node_v, node_u
+            k = state[N_MADE]
+            node = n_rows + k
+            state[N_MADE] += 1
+            made[k]["parent"] = -1
+            made[k]["first"] = node_u
+            made[k]["second"] = node_v
+            made[k]["low"] = min(slots[u]["low"], slots[v]["low"])
+            made[k]["edit"] = edit
+            made[k]["live"] = 1
+            made[k]["size"] = slots[u]["size"] + slots[v]["size"]
+            made[k]["birth"] = level
+            made[k]["priority"] = priority
+            made[k]["hash_a"] = hash_a
+            made[k]["hash_b"] = hash_b
+            done[state[N_DONE], 0] = node
+            done[state[N_DONE], 1] = node_u
+            done[state[N_DONE], 2] = node_v
+            state[N_DONE] += 1
+            _toggle(slots[u]["hash_a"], slots[u]["hash_b"], slots[u]["node"], dirty, state)
+            _toggle(slots[v]["hash_a"], slots[v]["hash_b"], slots[v]["node"], dirty, state)
+            _toggle(hash_a, hash_b, node, dirty, state)
+        into = u
+        other = v
+        if lists[u, HEAD] >= 0 or lists[v, HEAD] >= 0:
+            used_ends = ends[: state[N_EDGES]]
+            edge = find_entry(u, v, True, used_ends, table)
+            if edge < 0:
+                edge = np.int64(0)  # which is spare
+                attach(edge, u, v, graph)
+            _remove(edge, queue)
+            into, other, n = contract_arrays(
+                edge, used_ends, links, lists, table, filled, kept, absorbed
+            )
+            for k in range(n):
+                edge = np.int64(absorbed[k])
+                _remove(edge, queue)
+                chain[edges[kept[k]]["last"], 1] = edges[edge]["first"]
+                edges[kept[k]]["last"] = edges[edge]["last"]
+            half = np.int64(lists[into, HEAD])
+            while half >= 0:
+                _remove(half >> 1, queue)
+                edges[half >> 1]["known"] = 0
+                half = np.int64(links[half >> 1, half & 1, NEXT])
+        joined[other] = into
+        leaves[slots[into]["last"]]["next"] = slots[other]["first"]
+        slots[into]["last"] = slots[other]["last"]
+        if slots[into]["unsummed"] < 0:
+            slots[into]["unsummed"] = slots[other]["first"]
+        if slots[into]["closed"] < 0:
+            slots[into]["closed"] = slots[other]["closed"]
+            slots[into]["last_closed"] = slots[other]["last_closed"]
+        elif slots[other]["closed"] >= 0:
+            leaves[slots[into]["last_closed"]]["next_closed"] = slots[other]["closed"]
+            slots[into]["last_closed"] = slots[other]["last_closed"]
+        slots[into]["node"] = node
+        slots[into]["low"] = min(slots[into]["low"], slots[other]["low"])
+        slots[into]["size"] += slots[other]["size"]
+        slots[into]["hash_a"] = hash_a
+        slots[into]["hash_b"] = hash_b
+        slots[into]["level"] = level
+        if edit >= 0 or (row >= 0 and rows[row]["edit"] >= 0):
+            slots[into]["level"] = np.nextafter(level, np.inf)
+        bag = np.int64(slots[into]["bag"])
+        less = np.int64(slots[other]["bag"])
+        if bags[bag, N_CUTS] < bags[less, N_CUTS]:
+            bag, less = less, bag
+        if bags[less, N_CUTS] > 0:
+            merge_bags(bag, less, bags, entries, places, tops, used)
+        slots[into]["bag"] = bag
+        # All boundaries of a dirty region must wait; of a clean one, those with dirty regions.
+        offers = row < 0
+        half = np.int64(lists[into, HEAD])
+        while half >= 0 and not offers:
+            slot = ends[half >> 1, 1 - (half & 1)]
+            offers = _is_dirty(slots[slot]["hash_a"], slots[slot]["hash_b"], dirty)
+            half = np.int64(links[half >> 1, half & 1, NEXT])
+        if offers:
+            pending[state[N_PENDING]] = into
+            state[N_PENDING] += 1
+        if edit >= 0:
+            state[JOIN_EDIT] = -1
+            return JOINED
+
+
+@kernel
+def offer(
+    within: Any, newer_than: Any, scale: Any, inside: Any, state: Any, work: Any, graph: Any,
+    edges: Any, chain: Any, queue: Any, dirty: Any, cuts: Any, out: Any, start: Any, stop: Any,
+    adjacent: Any,
+) -> None:  # fmt: skip
+    """List the boundaries of `pending` slots that are to enter the heap in `wanted`.
+
+    These are all of a dirty slot, and those with dirty ones of a clean slot, but for what cuts keep
+    apart for ever. With `within` they are all boundaries between slots that are `inside`, those
+    across which an edit may join at `scale`: no cut that is newer keeps them apart there.
+    No bounds checking.
+    """
+    joined, slots, slot_of, leaves = work
+    ends, links, lists, table, filled, _, _ = graph
+    place = queue[3]
+    pending, wanted = out[3], out[4]
+    bags, entries, places, tops, _, scales = cuts
+    for p in range(state[N_PENDING]):
+        slot = np.int64(pending[p])
+        if joined[slot] != slot or slots[slot]["locked"] != 0:
+            continue
+        is_dirty = within or _is_dirty(slots[slot]["hash_a"], slots[slot]["hash_b"], dirty)
+        leaf = np.int64(slots[slot]["closed"]) if is_dirty else np.int64(-1)
+        while leaf >= 0:
+            leaves[leaf]["is_open"] = 1
+            superpixel = leaves[leaf]["superpixel"]
+            for at in range(start[superpixel], stop[superpixel]):
+                neighbour = np.int64(slot_of[adjacent[at, 0]])
+                if neighbour < 0:
+                    continue
+                other = np.int64(find_root(neighbour, joined))
+                if other == slot or leaves[neighbour]["is_open"] != 0:
+                    continue
+                if slots[other]["locked"] != 0 or slots[other]["part"] != slots[slot]["part"]:
+                    continue
+                if 4 * (filled[0] + 1) > 3 * table.size:
+                    _fill_table(ends[: state[N_EDGES]], table, filled)
+                new = state[N_EDGES]
+                used_ends = ends[: new + 1]
+                edge = find_or_enter(new, slot, other, True, used_ends, table)
+                link = state[N_LINKS]
+                state[N_LINKS] += 1
+                chain[link, 0] = adjacent[at, 1]
+                chain[link, 1] = -1
+                if edge < 0:
+                    edge = new
+                    state[N_EDGES] += 1
+                    filled[0] += 1
+                    attach(edge, slot, other, graph)
+                    edges[edge]["first"] = link
+                    edges[edge]["summed"] = -1
+                else:
+                    chain[edges[edge]["last"], 1] = link
+                edges[edge]["last"] = link
+            leaf = np.int64(leaves[leaf]["next_closed"])
+        if is_dirty:
+            slots[slot]["closed"] = -1
+        half = np.int64(lists[slot, HEAD])
+        while half >= 0:
+            edge = half >> 1
+            side = half & 1
+            half = np.int64(links[edge, side, NEXT])
+            other = np.int64(ends[edge, 1 - side])
+            if within:
+                if side == 1 or inside[other] == 0:
+                    continue
+                level = scale
+            else:
+                if place[edge] >= 0 or edges[edge]["wanted"] != 0:
+                    continue
+                if not is_dirty and not _is_dirty(
+                    slots[other]["hash_a"], slots[other]["hash_b"], dirty
+                ):
+                    continue
+                level = max(slots[slot]["level"], slots[other]["level"])
+            end = apart_until(
+                slots[slot]["bag"], slots[other]["bag"], slots[slot]["size"], slots[other]["size"],
+                level, newer_than, scales, bags, entries, places, tops,
+            )  # fmt: skip
+            if end > scale if within else end == np.inf:
+                continue
+            edges[edge]["floor"] = max(level, end)
+            edges[edge]["wanted"] = 0 if within else 1
+            wanted[state[N_WANTED]] = edge
+            state[N_WANTED] += 1
+    state[N_PENDING] = 0
+
+
+@kernel
+def may_join(inside: Any, scale: Any, edit: Any, slots: Any, cuts: Any) -> Any:
+    """Tell whether an edit may join slots at `scale`: no lock or newer cut keeps two apart."""
+    bags, entries, places, tops, _, scales = cuts
+    for k in range(inside.size):
+        u = inside[k]
+        for other in range(k):
+            v = inside[other]
+            if slots[u]["locked"] != 0 or slots[v]["locked"] != 0:
+                return False
+            if slots[u]["part"] != slots[v]["part"]:
+                return False
+            end = apart_until(
+                slots[u]["bag"], slots[v]["bag"], slots[u]["size"], slots[v]["size"],
+                scale, edit, scales, bags, entries, places, tops,
+            )  # fmt: skip
+            if end > scale:
+                return False
+    return True

@@ -1,0 +1,320 @@
+"""Superpixels as replays read them: neighbours and rows of statistics, also where one is in pieces.
+
+The pieces of a divided superpixel are further superpixels. Nothing of the graph is written over:
+lists that change are written anew behind the others, so that taking a division back finds the old
+ones.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from napari_agglo._numba import inlined, kernel
+from napari_agglo._numba.callbacks import raise_error
+from napari_agglo.agglomeration import policy_scoring
+from napari_agglo.agglomeration._rescoring import edge_queue, fill_queue
+from napari_agglo.features import FeatureState, empty_features
+from napari_agglo.features._feature_map import _fill_all
+from napari_agglo.graph import Division, RegionGraph
+from napari_agglo.policy import MEAN, Policy, no_features, policy_features
+
+
+@dataclass(frozen=True, eq=False)
+class Divided:
+    """State of the lists before a division, to take it back."""
+
+    n: int  # superpixels before
+    superpixel: int
+    row: int
+    around: NDArray[np.int64]  # superpixels whose lists changed, and where these were
+    start: NDArray[np.int64]
+    stop: NDArray[np.int64]
+    n_adjacent: int
+    n_rows: tuple[int, int]
+
+
+class Superpixels:
+    """Neighbour lists of a graph, and its rows with those of later pieces.
+
+    ``adjacent[start[s] : stop[s]]`` are the neighbours of superpixel `s`, each with the number of
+    the boundary. Rows after those of the graph are in `more_regions` and `more_boundaries`.
+    """
+
+    def __init__(self, graph: RegionGraph) -> None:
+        n = graph.n_regions
+        start = np.zeros(n + 2, np.int64)
+        self.graph = graph
+        self.adjacent = np.zeros((2 * graph.n_boundaries, 2), np.int32)
+        _list_neighbours(read_only(graph.edges), start, self.adjacent)
+        self.start, self.stop = start[:-1].copy(), start[1:].copy()
+        self.n_adjacent = len(self.adjacent)
+        self.more_regions = np.zeros((0, graph.layout.region_width), np.int64)
+        self.more_boundaries = np.zeros((0, graph.layout.boundary_width), np.int64)
+        self.row_of = np.arange(n + 1)  # row of each superpixel, counted through both tables
+        # The slot of each superpixel in a replay; -1 but while one runs, so none has to clear it.
+        self.slot_of = np.full(n + 1, -1, np.int32)
+
+    @property
+    def n(self) -> int:
+        """Number of superpixels."""
+        return len(self.start) - 1
+
+    @property
+    def arrays(self) -> tuple[NDArray[Any], ...]:
+        """The arrays as kernels take them."""
+        return (
+            self.start,
+            self.stop,
+            self.adjacent,
+            read_only(self.graph.regions),
+            self.more_regions,
+            read_only(self.graph.boundaries),
+            self.more_boundaries,
+            self.row_of,
+        )
+
+    def divide(self, division: Division) -> Divided:
+        """Exchange the boundaries of a superpixel for those of its pieces."""
+        pieces = division.members
+        around = np.unique(division.new.edges)
+        old = around[around <= self.n]
+        before = Divided(
+            n=self.n,
+            superpixel=division.superpixel,
+            row=int(self.row_of[division.superpixel]),
+            around=old,
+            start=self.start[old],
+            stop=self.stop[old],
+            n_adjacent=self.n_adjacent,
+            n_rows=(len(self.more_regions), len(self.more_boundaries)),
+        )
+        self._resize(self.n + len(pieces) - 1)
+        first_row = len(self.graph.regions) + len(self.more_regions)
+        first_edge = len(self.graph.boundaries) + len(self.more_boundaries)
+        self.row_of[pieces] = first_row + np.arange(len(pieces))
+        self.more_regions = np.concatenate([self.more_regions, division.new.regions])
+        self.more_boundaries = np.concatenate([self.more_boundaries, division.new.boundaries])
+        touching: dict[int, list[tuple[int, int]]] = {s: [] for s in pieces.tolist()}
+        for k, (u, v) in enumerate(division.new.edges.tolist()):
+            touching.setdefault(u, []).append((v, first_edge + k))
+            touching.setdefault(v, []).append((u, first_edge + k))
+        for superpixel, new in touching.items():
+            if superpixel not in pieces:
+                own = self.adjacent[self.start[superpixel] : self.stop[superpixel]]
+                new = [*map(tuple, own[own[:, 0] != division.superpixel].tolist()), *new]
+            self._write(superpixel, np.array(new, np.int32).reshape(-1, 2))
+        return before
+
+    def revert(self, before: Divided) -> None:
+        """Take the last division back."""
+        self._resize(before.n)
+        self.start[before.around] = before.start
+        self.stop[before.around] = before.stop
+        self.row_of[before.superpixel] = before.row
+        self.n_adjacent = before.n_adjacent
+        self.more_regions = self.more_regions[: before.n_rows[0]]
+        self.more_boundaries = self.more_boundaries[: before.n_rows[1]]
+
+    def _write(self, superpixel: int, neighbours: NDArray[np.int32]) -> None:
+        n = self.n_adjacent + len(neighbours)
+        if n > len(self.adjacent):
+            more = np.zeros((max(n, len(self.adjacent)), 2), np.int32)
+            self.adjacent = np.concatenate([self.adjacent, more])
+        self.adjacent[self.n_adjacent : n] = neighbours
+        self.start[superpixel] = self.n_adjacent
+        self.stop[superpixel] = self.n_adjacent = n
+
+    def _resize(self, n: int) -> None:
+        self.start, self.stop, self.row_of = (
+            resized(table, n, 0) for table in (self.start, self.stop, self.row_of)
+        )
+        self.slot_of = resized(self.slot_of, n, -1)
+
+
+def read_only(array: NDArray[Any]) -> NDArray[Any]:
+    """Return a contiguous view that cannot be written to.
+
+    An array of a file is such a one; with all others as one type, kernels are compiled once.
+    """
+    view = np.ascontiguousarray(array).view()
+    view.flags.writeable = False
+    return view
+
+
+def resized(table: NDArray[Any], n: int, value: int) -> NDArray[Any]:
+    """Return a table of superpixels as one of 1..`n`; further ones have `value`.
+
+    Examples
+    --------
+    >>> resized(np.array([0, 7, 8]), 3, -1)
+    array([ 0,  7,  8, -1])
+    """
+    kept = table[: n + 1]
+    return np.concatenate([kept, np.full(n + 1 - len(kept), value, table.dtype)])
+
+
+@kernel
+def _list_neighbours(edges: Any, start: Any, adjacent: Any) -> None:
+    """Fill `start`, which is zero, and `adjacent`. No bounds checking."""
+    n = start.size - 1
+    for k in range(edges.shape[0]):
+        for side in range(2):
+            start[edges[k, side] + 1] += 1
+    for node in range(n):
+        start[node + 1] += start[node]
+    # `start` of a superpixel moves on to its end, which is the start of the next.
+    for k in range(edges.shape[0]):
+        for side in range(2):
+            at = start[edges[k, side]]
+            adjacent[at, 0] = edges[k, 1 - side]
+            adjacent[at, 1] = k
+            start[edges[k, side]] = at + 1
+    for node in range(n, 0, -1):
+        start[node] = start[node - 1]
+    start[0] = 0
+
+
+# The policy, asked about boundaries of regions: statistics are rows that add up.
+
+
+class Asker:
+    """A policy ready to be asked about boundaries in a replay.
+
+    It goes through the very kernels that agglomeration uses, which are compiled by then; of the
+    mean, no kernel is needed at all.
+    """
+
+    def __init__(self, graph: RegionGraph, policy: Policy) -> None:
+        self._layout = graph.layout
+        self._graph = graph
+        self._scoring = policy_scoring(graph, policy)
+        self._features = policy_features(policy)
+        self._rows: tuple[NDArray[Any], ...] = ()
+        self._sizes = (0, 0)
+
+    def begin(self, n_slots: int, n_edges: int) -> None:
+        """Forget the rows of the last replay, and expect so many regions and boundaries."""
+        self._rows, self._sizes = (), (n_slots, n_edges)
+
+    def ask(
+        self,
+        batch: NDArray[np.int32],
+        ends: NDArray[np.int32],
+        work: tuple[NDArray[Any], ...],
+        edges: NDArray[np.void],
+        chain: NDArray[np.int32],
+        superpixels: Superpixels,
+    ) -> NDArray[np.float64]:
+        """Return the priorities of edges of a replay, whose arrays these are."""
+        layout, n = self._layout, len(batch)
+        if not self._rows:
+            n_slots, n_edges = self._sizes
+            self._rows = (
+                np.zeros((n_slots, layout.region_width), np.int64),
+                np.zeros((n_edges, layout.boundary_width), np.int64),
+                np.zeros(n_slots, np.int32),
+            )
+        by_mean = self._scoring.kind == MEAN
+        room = 1 if by_mean else min(2 * n, self._sizes[0]) + 1
+        regions = np.zeros((room, layout.region_width), np.int64)
+        boundaries = np.zeros((n, layout.boundary_width), np.int64)
+        pairs = np.zeros((n, 2), np.int32)
+        ids = np.zeros(room, np.int32)
+        m = add_up(
+            batch, not by_mean, layout.ndim, ends, work, edges, chain, superpixels.arrays,
+            self._rows, regions, boundaries, pairs, ids,
+        )  # fmt: skip
+        if by_mean:
+            faces = boundaries[:, layout.faces].sum(axis=1)
+            means: NDArray[np.float64] = boundaries[:, self._scoring.parameter] / (
+                255.0 * (2 * faces)  # the expression of the merge loop, to the last bit
+            )
+            return means
+        queue = edge_queue(np.zeros(n, np.bool_))
+        features = self._state(regions[:m], boundaries)
+        fill_queue(np.arange(n), queue, pairs, ids[:m], self._scoring, features)
+        raise_error()
+        return queue.priority
+
+    def _state(self, regions: NDArray[np.int64], boundaries: NDArray[np.int64]) -> FeatureState:
+        ndim = self._layout.ndim
+        boxes = np.zeros((len(regions), 2, ndim), np.int32)
+        if self._features is None:
+            return no_features(regions, boxes, boundaries, ndim)
+        state = empty_features(self._graph, self._features, regions, boxes, boundaries)
+        _fill_all(state)
+        return state
+
+
+@inlined
+def _add_row(rows: Any, more: Any, at: Any, sums: Any, into: Any) -> None:
+    """Add row `at`, wherever it is kept, to ``sums[into]``."""
+    if at < rows.shape[0]:
+        for column in range(sums.shape[1]):
+            sums[into, column] += rows[at, column]
+    else:
+        for column in range(sums.shape[1]):
+            sums[into, column] += more[at - rows.shape[0], column]
+
+
+@kernel
+def add_up(
+    batch: Any, with_regions: Any, ndim: Any, ends: Any, work: Any, edges: Any, chain: Any,
+    ground: Any, sums: Any, regions: Any, boundaries: Any, pairs: Any, ids: Any,
+) -> Any:  # fmt: skip
+    """Write the rows of the edges in `batch`, and of their regions from row 1 on.
+
+    Returns the number of rows of regions, with row 0. Rows in `sums` are added to where superpixels
+    or boundaries have come to a slot or an edge since. No bounds checking.
+    """
+    _, slots, slot_of, leaves = work
+    start, stop, adjacent, rows, more_rows, faces, more_faces, row_of = ground
+    sum_regions, sum_boundaries, number = sums
+    contact = 1 + 2 * ndim
+    n = 1
+    for k in range(batch.size):
+        edge = np.int64(batch[k])
+        at = np.int64(edges[edge]["summed"])
+        at = np.int64(chain[at, 1]) if at >= 0 else np.int64(edges[edge]["first"])
+        while at >= 0:
+            _add_row(faces, more_faces, np.int64(chain[at, 0]), sum_boundaries, edge)
+            at = np.int64(chain[at, 1])
+        edges[edge]["summed"] = edges[edge]["last"]
+        for column in range(boundaries.shape[1]):
+            boundaries[k, column] = sum_boundaries[edge, column]
+        for side in range(2 if with_regions else 0):
+            slot = np.int64(ends[edge, side])
+            if number[slot] == 0:
+                leaf = np.int64(slots[slot]["unsummed"])
+                while leaf >= 0:
+                    superpixel = leaves[leaf]["superpixel"]
+                    _add_row(rows, more_rows, row_of[superpixel], sum_regions, slot)
+                    leaves[leaf]["home"] = slot
+                    # Faces within the region, which both of its superpixels count, are no contact.
+                    for neighbour in range(start[superpixel], stop[superpixel]):
+                        other = np.int64(slot_of[adjacent[neighbour, 0]])
+                        if other < 0 or other == leaf or leaves[other]["home"] != slot:
+                            continue
+                        at = np.int64(adjacent[neighbour, 1])
+                        for axis in range(ndim):
+                            if at < faces.shape[0]:
+                                count = faces[at, axis]
+                            else:
+                                count = more_faces[at - faces.shape[0], axis]
+                            sum_regions[slot, contact + axis] -= 2 * count
+                    leaf = np.int64(leaves[leaf]["next"])
+                slots[slot]["unsummed"] = -1
+                for column in range(regions.shape[1]):
+                    regions[n, column] = sum_regions[slot, column]
+                ids[n] = slots[slot]["low"]
+                number[slot] = n
+                n += 1
+            pairs[k, side] = number[slot]
+    for k in range(batch.size if with_regions else 0):
+        for side in range(2):
+            number[ends[batch[k], side]] = 0
+    return n

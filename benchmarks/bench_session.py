@@ -179,7 +179,7 @@ def opening(table: Table, session: agglo.Session, n: int, what: str) -> None:
             ids = (int(graph.ids[state.tree.name(a)]), int(graph.ids[state.tree.name(b)]))
             kind = "merge" if isinstance(step.edit, Merge) else "cut"
             action = Action(kind, ids if kind == "merge" else ids[:1], scale, (step,))
-            session._history._commit(Plan(action))
+            session._transactions._commit(Plan(action))
             done += 1
     path = session.path
     session.close()

@@ -43,9 +43,17 @@ def test_old_session_has_the_same_tree(folder):
     expected = np.load(DATA / "expected.npz")
     with Session.open(folder) as session:
         tree = session.tree
-        np.testing.assert_array_equal(tree.winners, expected["winners"])
-        np.testing.assert_array_equal(tree.losers, expected["losers"])
         np.testing.assert_array_equal(tree.priorities, expected["priorities"])
+        np.testing.assert_array_equal(tree.winners, expected["winners"])
+        # Merges of one height may come in another order: the engine has changed since.
+        assert merges(tree.winners, tree.losers, tree.priorities) == merges(
+            expected["winners"], expected["losers"], expected["priorities"]
+        )
+
+
+def merges(winners, losers, priorities):
+    """Return the merges in an order that does not depend on the one in which they were done."""
+    return sorted(zip(np.maximum.accumulate(priorities), winners, losers, strict=True))
 
 
 def test_old_session_has_the_same_history_and_marks(folder):

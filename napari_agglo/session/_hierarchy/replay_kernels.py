@@ -508,7 +508,8 @@ def offer(
                     continue
                 level = max(slots[slot]["level"], slots[other]["level"])
             end = apart_until(
-                slots[slot]["bag"], slots[other]["bag"], slots[slot]["size"], slots[other]["size"],
+                np.int64(slots[slot]["bag"]), np.int64(slots[other]["bag"]),
+                slots[slot]["size"], slots[other]["size"],
                 level, newer_than, scales, bags, entries, places, tops,
             )  # fmt: skip
             if end > scale if within else end == np.inf:
@@ -533,7 +534,8 @@ def may_join(inside: Any, scale: Any, edit: Any, slots: Any, cuts: Any) -> Any:
             if slots[u]["part"] != slots[v]["part"]:
                 return False
             end = apart_until(
-                slots[u]["bag"], slots[v]["bag"], slots[u]["size"], slots[v]["size"],
+                np.int64(slots[u]["bag"]), np.int64(slots[v]["bag"]),
+                slots[u]["size"], slots[v]["size"],
                 scale, edit, scales, bags, entries, places, tops,
             )  # fmt: skip
             if end > scale:

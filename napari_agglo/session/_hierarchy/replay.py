@@ -338,10 +338,21 @@ class Replay:
         toggle_hashes(hashes[left], nodes[left], self._dirty, self.state)
 
     def _slot(self, superpixel: int) -> int:
+        """Return the slot of a superpixel, -1 if it is not in the replay."""
         joined, slot = self.work[0], int(self.superpixels.slot_of[superpixel])
         while slot >= 0 and joined[slot] != slot:
             slot = int(joined[slot])
         return slot
+
+    def _slots(self, superpixels: Ids32) -> NDArray[np.int64]:
+        """Return the slots of superpixels, each once."""
+        joined, slots = self.work[0], self.superpixels.slot_of[superpixels]
+        while True:
+            slots = np.unique(slots)
+            above = joined[slots]
+            if (above == slots).all():
+                return slots.astype(np.int64)
+            slots = above
 
     # Edits that happen.
 
@@ -351,7 +362,7 @@ class Replay:
         self._holds = True
         while events and (events[-1].scale, events[-1].edit) == (scale, edit):
             event = events.pop()
-            slots = np.unique([self._slot(superpixel) for superpixel in event.superpixels.tolist()])
+            slots = self._slots(event.superpixels)
             if event.is_pair:
                 a, b = (self._slot(superpixel) for superpixel in event.superpixels.tolist())
                 if a != b and self._may_join(slots, event):

@@ -15,7 +15,7 @@ DESCRIPTION = (
     "or after an update; commands, scripts and napari compile what is missing otherwise. Worth\n"
     "running once where a package is installed for others."
 )
-EXAMPLE = "napari-agglo warm"
+EXAMPLE = "napari-agglo warm -v"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -148,6 +148,7 @@ def test_other_files_of_the_folder_stay(run, files):
     assert Path("r/report.html").read_text("utf-8").startswith("<!doctype html>")
 
 
+@pytest.mark.slow
 @pytest.mark.compiled
 def test_every_example_of_the_page_runs(run, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)

@@ -67,6 +67,7 @@ def test_demo(run, tmp_path):
     assert (output / "picture.png").read_bytes().startswith(b"\x89PNG")
 
 
+@pytest.mark.slow
 def test_every_example_of_the_page_runs(run, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     text = PAGE.read_text(encoding="utf-8").replace("\\\n", " ")

@@ -32,6 +32,7 @@ def policy(lessons):
     return agglo.train(*lessons[0], strategy="flat", preset="minimal")
 
 
+@pytest.mark.slow
 def test_the_queue_beats_random_order(lessons, policy):
     """Over three crops and three orders each: the mean VI of the first decisions."""
     gains = []

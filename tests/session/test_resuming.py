@@ -95,6 +95,7 @@ def test_a_snapshot_that_is_behind_or_of_what_was_undone_is_a_start(tmp_path):
             again.undo()
 
 
+@pytest.mark.slow
 def test_a_snapshot_through_learning(tmp_path):
     session = made(tmp_path / "a.agglo", 30, seed=2)
     session.relearn(weight=2) if len(set(session.history.examples()[1].tolist())) == 2 else None
@@ -113,6 +114,7 @@ def test_a_snapshot_through_learning(tmp_path):
             assert observed(again) == observed(other)
 
 
+@pytest.mark.slow
 def test_damaged_missing_or_of_another_history_it_is_not_believed(tmp_path):
     session = made(tmp_path / "a.agglo", 25)
     was = observed(session)

@@ -94,6 +94,7 @@ def flip_bits(edited, copy, count, seed):
     return refused
 
 
+@pytest.mark.slow
 def test_the_journal_cut_off(edited, copy):
     assert cut_off(edited, copy, step=101) > 30
 

@@ -134,6 +134,7 @@ def test_differences_are_coloured_and_listed_and_flown_to(viewer, project, dock,
     assert camera(viewer).center[-2:] == pytest.approx(world)
 
 
+@pytest.mark.slow
 def test_a_movie_of_twenty_frames_can_be_read(viewer, project, dock, compare, tmp_path):
     import imageio.v3 as iio
 

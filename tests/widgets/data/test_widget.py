@@ -164,7 +164,7 @@ def test_channels_are_cues_of_their_own(viewer, step, project, crop):
     [
         ({"data": np.zeros((9, 8), int)}, ["(120, 140)", "(9, 8)", "of one shape"]),
         ({"data": np.zeros((140, 120), int)}, ["another order", "transpose"]),
-        ({"data": np.zeros((2, 120, 140), int)}, ["more axes"]),
+        pytest.param({"data": np.zeros((2, 120, 140), int)}, ["more axes"], marks=pytest.mark.slow),
         ({"rotate": 10}, ["rotated"]),
     ],
 )
@@ -261,6 +261,7 @@ def test_not_a_number_is_refused_until_it_is_said_to_be_boundary(viewer, step, p
     assert project.graph is not None
 
 
+@pytest.mark.slow
 def test_superpixels_of_ones_own(viewer, opened, project, dataset):
     own = dataset.superpixels.astype(np.int64) * 1000
     layer = viewer.add_labels(own, name="ws", scale=dataset.spacing)
@@ -275,6 +276,7 @@ def test_superpixels_of_ones_own(viewer, opened, project, dataset):
     viewer.layers.remove(layer)
 
 
+@pytest.mark.slow
 def test_starting_from_another_segmentation(viewer, opened, project, crop):
     other = np.kron(np.arange(1, 13).reshape(3, 4), np.ones((40, 35), int))
     layer = viewer.add_labels(other, name="tool", scale=crop.spacing)
@@ -357,6 +359,7 @@ def test_layers_removed_during_a_run(viewer, opened, project):
     assert project.dataset is None
 
 
+@pytest.mark.slow
 def test_choosing_another_image_brings_its_cues(viewer, opened, project, crop):
     half = {name: cue[:60].copy() for name, cue in crop.cues.items()}
     layer = viewer.add_image(crop.image[:60], name="half", scale=crop.spacing)
@@ -438,6 +441,7 @@ def test_nan_is_taken_for_boundary_by_a_click(viewer, step, project, crop):
     assert step.options["nan"].value == "boundary"
 
 
+@pytest.mark.slow
 def test_a_plane_is_taken_by_a_click(viewer, opened, project, crop):
     stack = np.stack([np.zeros_like(crop.gold), crop.gold, crop.gold])
     layer = viewer.add_labels(stack, name="stack", scale=(1, *crop.spacing))

@@ -281,6 +281,7 @@ def test_what_is_saved_of_a_session_has_its_edits(edited, project, tmp_path, mon
     assert "edits" not in notices[-1]
 
 
+@pytest.mark.slow
 def test_plots_of_a_session_have_a_curve_with_its_edits(edited, project, tmp_path, monkeypatch):
     curves = edited.curves
     assert list(curves.split._curves) == ["mean"]
@@ -384,6 +385,7 @@ def test_the_viewer_may_close_while_it_compares(make_napari_viewer, dataset):
     assert project.jobs[NUMBERS] is None
 
 
+@pytest.mark.slow
 def test_3d(step, project, dataset3d, viewer):
     show(project, dataset3d)
     follow(step)

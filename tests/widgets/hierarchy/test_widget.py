@@ -195,6 +195,7 @@ def test_keys_without_a_hierarchy_do_nothing(step, project, viewer):
     assert project.threshold == 0.5
 
 
+@pytest.mark.slow
 def test_play_runs_to_the_end_and_stops(built, project, qtbot):
     ticks = Ticks(project.tree.heights)
     project.threshold = ticks.threshold(ticks.last - 3 * ticks.step)
@@ -216,6 +217,7 @@ def test_playing_stops_when_the_step_is_closed(built):
     assert not built.scale.player.playing
 
 
+@pytest.mark.slow
 def test_switches_change_the_layer(built, viewer):
     layer = per_viewer(viewer, Scene).segmentation
     press_box(built.view.contours)

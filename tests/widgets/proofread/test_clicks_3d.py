@@ -166,6 +166,7 @@ def test_a_drag_turns_the_volume_and_chooses_nothing(deep):
     assert deep.project.active == 0
 
 
+@pytest.mark.slow
 def test_seeds_of_two_groups_cut_what_is_seen(deep):
     look(deep, *VIEWS[1])
     project = deep.project

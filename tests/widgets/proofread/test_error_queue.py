@@ -72,6 +72,7 @@ def test_no_and_skip_change_nothing_and_are_not_asked_again(hands, asked):
     assert len(set(seen)) == 3
 
 
+@pytest.mark.slow
 def test_an_answer_undone_is_asked_again(hands, asked):
     one = asked.current
     press(hands, "N")

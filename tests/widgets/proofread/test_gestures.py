@@ -81,6 +81,7 @@ def test_a_click_works_whichever_layer_is_selected_unless_it_is_painted(hands, c
     assert hands.viewer.layers.selection.active is hands.scene.segmentation
 
 
+@pytest.mark.slow
 def test_background_is_never_activated_or_merged(hands):
     a, _ = pair(hands)
     hands.click(a)
@@ -95,6 +96,7 @@ def test_background_is_never_activated_or_merged(hands):
     assert hands.project.active == 0
 
 
+@pytest.mark.slow
 def test_merging_without_an_active_segment_says_what_to_do(hands):
     a, _ = pair(hands)
     hands.click(a, "shift")

@@ -181,6 +181,7 @@ def test_images_are_opened_again_from_where_they_were(hands, tmp_path, crop):
     assert hands.project.session is not None
 
 
+@pytest.mark.slow
 def test_a_session_in_use_is_opened_read_only(hands, notices):
     path = hands.project.session.path
     first = hands.largest()[0]
@@ -249,6 +250,7 @@ def test_the_function_of_a_session_runs_only_if_the_person_agrees(
     assert any("cannot be imported" in told and "PYTHONPATH" in told for told in notices)
 
 
+@pytest.mark.slow
 def test_save_as_goes_on_in_the_copy(hands, monkeypatch, tmp_path):
     table = edited(hands)
     old = hands.project.session.path

@@ -64,6 +64,7 @@ def test_seeds_preview_enter(hands, method):
     assert hands.project.active in (hands.name_at(a), hands.name_at(b))
 
 
+@pytest.mark.slow
 def test_seeds_have_the_colours_of_their_groups_and_a_third_group_can_be_placed(hands):
     _, spots = far_apart(hands, 3)
     for k, spot in enumerate(spots):
@@ -192,6 +193,7 @@ def test_a_preview_has_the_colours_of_the_seeds_also_if_a_group_is_left_out(hand
     assert set(np.unique(shown)) == {0, 1, 4}
 
 
+@pytest.mark.slow
 def test_a_cut_that_cannot_be_made_says_why(hands):
     _, (a, b) = far_apart(hands)
     hands.click(a, "ctrl")

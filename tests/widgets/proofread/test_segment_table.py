@@ -197,6 +197,7 @@ def test_a_click_in_the_history_goes_there_and_back(hands):
         assert listed.count() == 5
 
 
+@pytest.mark.slow
 def test_live_errors_follow_the_edits(hands):
     first = hands.largest()[0]
     hands.click(hands.pixel_of(hands.superpixels_of(first)[0]))

@@ -70,11 +70,11 @@ windows-steps: compile
 # has kernels of its own.
 KERNELS := _numba agglomeration compare evaluate features graph learning policy superpixels \
 	volumes/test_contingency.py volumes/test_relabel.py volumes/test_components.py
-SESSION_KERNELS := repair,cut,session.py,live_vi,suggest
+SESSION_KERNELS := hierarchy*,replay.py,cuts*,plan_cuts_islands.py,session.py,live_vi.py,suggest.py
 jitless:
 	@echo "Again with NUMBA_DISABLE_JIT=1:"
 	@NUMBA_DISABLE_JIT=1 "$(BIN)/python" -m pytest -q -m "not slow and not compiled" \
-		$(addprefix tests/,$(KERNELS)) tests/session/test_{$(SESSION_KERNELS)}*
+		$(addprefix tests/,$(KERNELS)) tests/session/test_{$(SESSION_KERNELS)}
 
 bench:  ## compare our speed with what PyPI has, as one table
 	@$(SETUP) bench

@@ -17,7 +17,7 @@ from hypothesis.stateful import run_state_machine_as_test
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 from oracles.repairs import POLICIES, graphs
-from session.test_repair import check_against_oracle
+from session.test_hierarchy import check_against_oracle
 from session.test_session_machine import Proofreading
 
 _RANDOM = {

@@ -1,8 +1,9 @@
 """Try for long, with other random courses each time, to break what `make test` tries briefly.
 
 ``python scripts/soak.py engine 30`` compares the incremental repair with T(E) from scratch for 30
-minutes; ``python scripts/soak.py session 30`` drives sessions on disk against the naive model. It
-stops at the first fault and prints the smallest course that leads there.
+minutes; ``python scripts/soak.py session 30`` drives sessions on disk against the naive model, and
+``both`` does the two in turn. It says how much has been compared, stops at the first fault, and
+prints the smallest course that leads there.
 """
 
 from __future__ import annotations
@@ -16,8 +17,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import run_state_machine_as_test
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
+from oracles.histories import COMPARED, check_against_oracle, check_hub
 from oracles.repairs import POLICIES, graphs
-from session.test_hierarchy import check_against_oracle
 from session.test_session_machine import Proofreading
 
 _RANDOM = {
@@ -29,32 +30,40 @@ _RANDOM = {
 }
 
 
-def engine(n: int) -> None:
-    """Compare `n` random courses of edits, looks, undo and redo with the run from scratch."""
+def engine() -> None:
+    """Compare random courses of edits, looks, undo and redo with the run from scratch."""
 
-    @settings(max_examples=n, **_RANDOM)
+    @settings(max_examples=200, **_RANDOM)
     @given(st.data(), graphs(most=12), POLICIES, st.booleans())
     def compare(data, graph, policy, look_always):
         check_against_oracle(data, graph, *policy, most=16, look_always=look_always)
 
+    @settings(max_examples=3, **_RANDOM)
+    @given(st.sampled_from([100, 300]), st.integers(0, 2**16))
+    def compare_hubs(n, seed):
+        check_hub(n, seed, edits=4)
+
     compare()
+    compare_hubs()
 
 
-def session(n: int) -> None:
-    """Drive `n` sessions through random courses."""
-    how = settings(max_examples=n, stateful_step_count=40, **_RANDOM)
+def session() -> None:
+    """Drive sessions through random courses."""
+    how = settings(max_examples=5, stateful_step_count=40, **_RANDOM)
     run_state_machine_as_test(Proofreading, settings=how)
+    COMPARED["sessions"] += how.max_examples
 
 
 def main() -> None:
     """Go on until the time is over."""
     kind, minutes = sys.argv[1], float(sys.argv[2])
-    work, at_once = {"engine": (engine, 500), "session": (session, 5)}[kind]
-    end, done = time.monotonic() + 60 * minutes, 0
-    while time.monotonic() < end:
-        work(at_once)
-        done += at_once
-        print(f"{kind}: {done:,} courses, no fault", flush=True)
+    work = {"engine": (engine,), "session": (session,), "both": (engine, session)}[kind]
+    start = time.monotonic()
+    while time.monotonic() - start < 60 * minutes:
+        for compare in work:
+            compare()
+        said = ", ".join(f"{n:,} {what}" for what, n in COMPARED.items())
+        print(f"{(time.monotonic() - start) / 60:.0f} min: {said}; no fault", flush=True)
 
 
 if __name__ == "__main__":

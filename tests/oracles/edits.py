@@ -100,17 +100,23 @@ def tree_of_edits(neighbours, score, edits=(), start=None, start_scale=-math.inf
     regions = {frozenset(region) for region in start}
     tree = Tree(set(regions))
     level = dict.fromkeys(regions, -math.inf)
+    low = {region: min(region) for region in regions}
+    touching = {
+        u: {v for v in regions if v != u and any(neighbours[s] & v for s in u)} for u in regions
+    }
 
     def join(u, v, birth, new_level, priority=None, edit=None):
         u, v = sorted((u, v), key=min)
+        whole = u | v
         tree.merges.append(Joined(u, v, birth, priority, edit))
         regions.difference_update((u, v))
-        regions.add(u | v)
-        level[u | v] = new_level
-        return u | v
-
-    def touch(u, v):
-        return any(neighbours[s] & v for s in u)
+        regions.add(whole)
+        level[whole] = new_level
+        low[whole] = low[u]
+        touching[whole] = (touching[u] | touching[v]) - {u, v}
+        for region in touching[whole]:
+            touching[region] = touching[region] - {u, v} | {whole}
+        return whole
 
     def region_of(superpixel):
         return next(region for region in regions if superpixel in region)
@@ -122,12 +128,12 @@ def tree_of_edits(neighbours, score, edits=(), start=None, start_scale=-math.inf
     def best_merge():
         keys = []
         for u in regions:
-            for v in regions:
-                if min(u) < min(v) and not {u, v} & set(locks) and touch(u, v):
+            for v in touching[u]:
+                if low[u] < low[v] and u not in locks and v not in locks:
                     apart = apart_until(cuts, u, v)
                     if apart < math.inf:
                         p = score(u, v)
-                        keys.append((max(p, level[u], level[v], apart), p, min(u), min(v), u, v))
+                        keys.append((max(p, level[u], level[v], apart), p, low[u], low[v], u, v))
         return min(keys, key=lambda key: key[:4], default=None)
 
     def assemble(index, scale, part):
@@ -142,10 +148,10 @@ def tree_of_edits(neighbours, score, edits=(), start=None, start_scale=-math.inf
         while True:
             inside = [region for region in regions if region & part]
             keys = [
-                (score(u, v), min(u), min(v), u, v)
+                (score(u, v), low[u], low[v], u, v)
                 for u in inside
-                for v in inside
-                if min(u) < min(v) and touch(u, v) and may_join(index, scale, u, v)
+                for v in touching[u]
+                if v & part and low[u] < low[v] and may_join(index, scale, u, v)
             ]
             if not keys:
                 return

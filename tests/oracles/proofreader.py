@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import numpy as np
 from hypothesis import strategies as st
 
+from napari_agglo.graph import divide
 from napari_agglo.session._edits import Cut, Lock, Merge, Unlock, as_ids
 
 SCALES = st.sampled_from([0.0, 0.125, 0.25, 0.375, 0.5, 0.625, 0.75, 0.875])
@@ -60,3 +62,37 @@ def draw_edit(draw, neighbours, partition, locks, scale):
         return Lock(scale, as_ids(segment)), partition
     lock = draw(st.sampled_from(sorted(locks, key=min)))
     return Unlock(scale, min(lock)), partition
+
+
+def draw_cut_through(draw, graph, partition, locks, scale):
+    """Draw a cut of a segment through some of its superpixels.
+
+    Returns the cut, the partition that must come of it, and the divisions; or None.
+    """
+    pixels = graph.sizes
+    free = [region for region in partition if region not in locks]
+    segments = sorted((r for r in free if any(pixels[s] > 1 for s in r)), key=min)
+    if not segments or graph.n_regions > 16:  # the run from scratch is slow
+        return None
+    segment = draw(st.sampled_from(segments))
+    large = st.sampled_from(sorted(s for s in segment if pixels[s] > 1))
+    divisions, owner = [], {}
+    for superpixel in draw(st.lists(large, min_size=1, max_size=2, unique=True)):
+        divisions.append(_draw_division(draw, graph, superpixel))
+        owner |= {int(s): k % 2 for k, s in enumerate(divisions[-1].members)}
+        graph = divisions[-1].apply(graph)
+    owner |= {s: draw(st.integers(0, 1)) for s in sorted(segment - owner.keys())}
+    parts = [frozenset(s for s, k in owner.items() if k == part) for part in (0, 1)]
+    cut = Cut(scale, tuple(as_ids(part) for part in parts))
+    return cut, partition - {segment} | set(parts), divisions
+
+
+def _draw_division(draw, graph, superpixel):
+    box = tuple(slice(*ends) for ends in graph.boxes[superpixel].T)
+    pieces = np.where(graph.superpixels.image[box] == superpixel, 1, 0)
+    inside = np.flatnonzero(pieces)
+    n = draw(st.integers(2, min(3, len(inside))))
+    numbers = [*range(1, n + 1)]
+    numbers += [draw(st.integers(1, n)) for _ in range(len(inside) - n)]
+    pieces.reshape(-1)[inside] = numbers
+    return divide(graph, superpixel, pieces)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from napari_agglo import region_graph
 from napari_agglo._numba.hash_tables import uniform
 from napari_agglo.features import feature_map
-from napari_agglo.policy import Forest, LearnedPolicy, MeanPolicy, RandomPolicy
+from napari_agglo.policy import CallablePolicy, Forest, LearnedPolicy, MeanPolicy, RandomPolicy
 
 
 def random_forest(seed, width, trees=3, depth=3):
@@ -35,14 +35,68 @@ def random_forest(seed, width, trees=3, depth=3):
 
 @st.composite
 def graphs(draw, most=9):
-    """Draw a small image of few superpixels, so that they touch in all manner of ways."""
-    shape = draw(st.sampled_from([(3, 4), (4, 4), (2, 3, 3)]))
+    """Draw a small image of few superpixels, so that they touch in all manner of ways.
+
+    It is a row, a plane or a volume; in a third of them half of the pixels are one superpixel.
+    """
+    shape = draw(st.sampled_from([(14,), (3, 4), (4, 4), (2, 3, 3)]))
     n = draw(st.integers(2, most))
     seed = draw(st.integers(0, 2**16))
     rng = np.random.default_rng(seed)
     labels = rng.integers(1, n + 1, shape)
     cue = rng.integers(0, 5, shape) / 4
+    if seed % 3 == 0:
+        labels[rng.random(shape) < 0.5] = rng.integers(1, n + 1)
     return region_graph(labels, {"boundary": cue})
+
+
+def hub_graph(n, seed):
+    """Return a graph of about `n` superpixels, one of which touches all the others.
+
+    It is the middle row of an image, or the middle plane of a volume.
+    """
+    rng = np.random.default_rng(seed)
+    shape = (3, n // 2) if seed % 2 else (3, 6, n // 12)
+    labels = 1 + np.arange(1, np.prod(shape) + 1).reshape(shape)
+    labels[rng.random(shape) < 0.1] = 2  # touches much, too
+    labels[1] = 1
+    return region_graph(labels, {"boundary": rng.integers(0, 5, shape) / 4})
+
+
+def by_sizes(seed, low, high, faces):
+    """Say anything from the pixels of two regions and the faces between them.
+
+    By no means monotone: one of three falls with each merge, the others jump.
+    """
+    if seed % 3 == 0:
+        return 1 / (low + high)
+    return (37 * low + 101 * high + 13 * faces + seed) % 9 / 8
+
+
+def score_by_sizes(graph, seed):
+    """Return the same as a function of two sets."""
+    pixels, faces = graph.sizes.tolist(), {}
+    for (u, v), n in zip(graph.edges.tolist(), _faces(graph).tolist(), strict=True):
+        faces.setdefault(u, {})[v] = faces.setdefault(v, {})[u] = n
+    known = {}
+
+    def total(region):
+        if region not in known:
+            known[region] = sum(pixels[s] for s in region)
+        return known[region]
+
+    def score(u, v):
+        if (u, v) not in known:
+            less, more = sorted((u, v), key=len)
+            n = sum(f for s in less for t, f in faces[s].items() if t in more)
+            known[u, v] = known[v, u] = by_sizes(seed, *sorted((total(u), total(v))), n)
+        return known[u, v]
+
+    return score
+
+
+def _faces(graph):
+    return graph.boundaries[:, graph.layout.faces].sum(axis=1)
 
 
 def as_scores(graph, kind, seed):
@@ -57,13 +111,21 @@ def as_scores(graph, kind, seed):
             return [uniform(seed, *sorted(ids[int(k)] for k in pair)) for pair in pairs]
 
         return RandomPolicy(seed), scores
+    if kind == "callable":
+
+        def scores(g):
+            sizes = np.sort(g.sizes[g.edges], axis=1)
+            return by_sizes(seed, sizes[:, 0], sizes[:, 1], _faces(g))
+
+        return CallablePolicy(scores), scores
     features = feature_map(graph, "natural" if seed % 2 else "em")
     # One tree says eighths, as the scales of edits are; three say what lies between them.
     policy = LearnedPolicy(features, random_forest(seed, features.width, 1 + seed % 3))
     return policy, policy.score
 
 
-POLICIES = st.tuples(st.sampled_from(["mean", "random", "forest", "forest"]), st.integers(0, 999))
+KINDS = ("mean", "random", "callable", "forest", "forest")
+POLICIES = st.tuples(st.sampled_from(KINDS), st.integers(0, 999))
 
 
 def nodes_of(tree):

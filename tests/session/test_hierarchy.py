@@ -2,24 +2,14 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 import pytest
 from examples import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from oracles.edits import adjacency, asleep, constraints, policy_score, tree_of_edits
-from oracles.proofreader import SCALES, draw_edit
-from oracles.repairs import (
-    POLICIES,
-    as_scores,
-    graphs,
-    nodes_of,
-    partition,
-    random_forest,
-    state_of,
-)
+from oracles.edits import adjacency, policy_score, tree_of_edits
+from oracles.histories import check_against_oracle, check_hub
+from oracles.repairs import POLICIES, graphs, nodes_of, partition, random_forest, state_of
 
 from napari_agglo import InvalidInput, region_graph
 from napari_agglo.features import feature_map
@@ -28,56 +18,7 @@ from napari_agglo.session._edits import Cut, Lock, Merge, as_ids
 from napari_agglo.session._hierarchy.hierarchy import Hierarchy
 
 
-def check_against_oracle(data, graph, kind, seed, most, look_always=False):
-    """Edit, look, undo and redo at random; after each compare with the run from scratch."""
-    policy, scores = as_scores(graph, kind, seed)
-    score = policy_score(graph, scores)
-    neighbours = adjacency(graph)
-    tree = Hierarchy(graph, policy)
-    expected = tree_of_edits(neighbours, score)
-    assert nodes_of(tree) == expected.nodes()
-    edits, undone, before = [], [], []
-    for _ in range(data.draw(st.integers(1, most), label="steps")):
-        action = data.draw(st.sampled_from(["edit", "edit", "edit", "look", "undo", "redo"]))
-        scale = data.draw(SCALES)
-        if action == "undo" and edits:
-            tree.undo()
-            assert state_of(tree) == before.pop()
-            undone.append(edits.pop())
-        elif action == "redo" and undone:
-            tree.look(undone[-1].scale)
-            before.append(state_of(tree))
-            edits.append(undone.pop())
-            tree.do(edits[-1])
-        elif action == "edit":
-            expected = tree_of_edits(neighbours, score, edits)
-            drawn = draw_edit(
-                data.draw, neighbours, expected.partition(scale), constraints(edits)[1], scale
-            )
-            if drawn is None:
-                continue
-            tree.look(scale)
-            before.append(state_of(tree))
-            asked = tree.asked
-            tree.do(drawn[0])
-            if type(drawn[0]).__name__ != "Cut":
-                assert tree.asked == asked, "only a cut may ask the policy at its own scale"
-            edits.append(drawn[0])
-            undone.clear()
-            assert partition(tree, scale) == drawn[1]
-        elif action == "look":
-            expected = tree_of_edits(neighbours, score, edits)
-            assert partition(tree, scale) == expected.partition(scale)
-        if look_always:
-            tree.look(math.inf)
-    expected = tree_of_edits(neighbours, score, edits)
-    for scale in data.draw(st.lists(SCALES, max_size=2)):
-        assert partition(tree, scale) == expected.partition(scale)
-    assert nodes_of(tree) == expected.nodes()
-    assert set(tree.asleep()) == asleep(expected, edits)
-
-
-@examples(150)
+@examples(240)
 @given(st.data(), graphs(), POLICIES)
 def test_it_equals_the_run_from_scratch_merge_for_merge(data, graph, policy):
     check_against_oracle(data, graph, *policy, most=8)
@@ -90,9 +31,30 @@ def test_it_equals_the_run_from_scratch_for_a_long_time(data, graph, policy, loo
     check_against_oracle(data, graph, *policy, most=14, look_always=look_always)
 
 
+@examples(100)
 @given(st.data(), graphs(), POLICIES)
 def test_looking_at_everything_after_each_edit_makes_no_difference(data, graph, policy):
     check_against_oracle(data, graph, *policy, most=6, look_always=True)
+
+
+@examples(100)
+@given(st.data(), graphs(most=6), POLICIES)
+def test_it_equals_the_run_on_the_image_of_divided_superpixels(data, graph, policy):
+    kinds = ("divide", "divide", "edit", "look", "undo", "redo")
+    check_against_oracle(data, graph, *policy, most=5, kinds=kinds)
+
+
+@examples(6)
+@given(st.sampled_from([60, 240]), st.integers(0, 2**16))
+def test_it_equals_the_run_from_scratch_beside_a_region_that_touches_hundreds(n, seed):
+    check_hub(n, seed, edits=2)
+
+
+@pytest.mark.slow
+@settings(max_examples=100)
+@given(st.sampled_from([100, 500]), st.integers(0, 2**16))
+def test_it_equals_the_run_beside_a_region_that_touches_hundreds_for_a_long_time(n, seed):
+    check_hub(n, seed, edits=5)
 
 
 def test_an_edit_that_was_recorded_at_the_scale_looked_at_and_does_not_happen_again():

@@ -119,6 +119,8 @@ def check_hub(n, seed, edits):
         scale = float(rng.choice([0.0, 0.25, 0.5, 0.75]))
         seen = sorted(history.run().partition(scale), key=len)
         free = [region for region in seen if region not in constraints(history.edits)[1]]
+        if not free:
+            break
         largest, other = free[-1], free[rng.integers(len(free))]
         if len(largest) > 1 and rng.random() < 0.5:
             members = rng.permutation(sorted(largest))

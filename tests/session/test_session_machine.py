@@ -73,7 +73,7 @@ class Proofreading(RuleBasedStateMachine):
     def some(self, data, of=None):
         return data.draw(st.sampled_from(sorted(of or self.session.segments.ids().tolist())))
 
-    @rule(threshold=st.sampled_from(SCALES) | st.floats(-0.5, 1.5))
+    @rule(threshold=st.sampled_from(SCALES) | st.floats(-0.01, 1.01))
     def set_threshold(self, threshold):
         self.session.threshold = threshold
 

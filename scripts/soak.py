@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import run_state_machine_as_test
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
-from oracles.histories import COMPARED, check_against_oracle, check_hub
+from oracles.histories import COMPARED, check_against_oracle, check_cells, check_hub
 from oracles.repairs import POLICIES, graphs
 from session.test_session_machine import Proofreading
 
@@ -38,12 +38,18 @@ def engine() -> None:
     def compare(data, graph, policy, look_always):
         check_against_oracle(data, graph, *policy, most=16, look_always=look_always)
 
+    @settings(max_examples=50, **_RANDOM)
+    @given(st.data(), graphs(most=12), st.integers(0, 999))
+    def compare_cells(data, graph, seed):
+        check_cells(data, graph, seed, most=16)
+
     @settings(max_examples=3, **_RANDOM)
     @given(st.sampled_from([100, 300]), st.integers(0, 2**16))
     def compare_hubs(n, seed):
         check_hub(n, seed, edits=4)
 
     compare()
+    compare_cells()
     compare_hubs()
 
 

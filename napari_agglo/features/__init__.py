@@ -10,6 +10,7 @@ from napari_agglo.features._feature_map import (
     feature_matrix,
     feature_state,
     feature_table,
+    fill_features,
 )
 from napari_agglo.features._kernels import NDIM, FeatureState, assemble, fill_edge, fill_node
 
@@ -27,5 +28,6 @@ __all__ = [
     "feature_state",
     "feature_table",
     "fill_edge",
+    "fill_features",
     "fill_node",
 ]

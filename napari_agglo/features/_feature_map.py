@@ -175,7 +175,7 @@ def feature_state(
     """
     boundaries = graph.boundaries.copy() if rows is None else rows
     state = empty_features(graph, features, graph.regions.copy(), graph.boxes.copy(), boundaries)
-    _fill_all(state)
+    fill_features(np.arange(1, len(graph.regions)), np.arange(len(boundaries)), state)
     return state
 
 
@@ -265,12 +265,12 @@ def feature_table(graph: RegionGraph, preset: str = "em") -> pd.DataFrame:
 
 
 @kernel
-def _fill_all(features: FeatureState) -> None:
-    """Compute the blocks of every region and every boundary. No bounds checking."""
-    for node in range(1, features.regions.shape[0]):
-        fill_node(node, features)
-    for edge in range(features.boundaries.shape[0]):
-        fill_edge(edge, features)
+def fill_features(nodes: Any, edges: Any, features: FeatureState) -> None:
+    """Compute the blocks of regions and boundaries. No bounds checking."""
+    for k in range(nodes.size):
+        fill_node(nodes[k], features)
+    for k in range(edges.size):
+        fill_edge(edges[k], features)
 
 
 @kernel

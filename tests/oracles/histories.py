@@ -6,6 +6,7 @@ import math
 from collections import Counter
 
 import numpy as np
+import pytest
 from hypothesis import strategies as st
 from oracles.edits import adjacency, asleep, constraints, policy_score, tree_of_edits
 from oracles.proofreader import SCALES, draw_cut_through, draw_edit
@@ -13,6 +14,7 @@ from oracles.repairs import as_scores, hub_graph, nodes_of, partition, score_by_
 from oracles.sessions import with_pieces
 
 from napari_agglo.session._edits import Cut, Lock, Merge, as_ids
+from napari_agglo.session._hierarchy import superpixels
 from napari_agglo.session._hierarchy.hierarchy import Hierarchy
 
 KINDS = ("edit", "edit", "edit", "edit", "divide", "look", "undo", "redo")
@@ -109,6 +111,14 @@ def check_against_oracle(data, graph, kind, seed, most, look_always=False, kinds
     while history.past:
         history.undo()
     COMPARED["histories"] += 1
+
+
+def check_cells(data, graph, seed, most):
+    """Do the same by a forest that keeps few cells, and looks into them for any boundary."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(superpixels, "_SMALL", 0)
+        patch.setattr(superpixels, "_CELLS", 5)
+        check_against_oracle(data, graph, "forest", seed, most)
 
 
 def check_hub(n, seed, edits):

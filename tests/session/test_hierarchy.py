@@ -8,7 +8,7 @@ from examples import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles.edits import adjacency, policy_score, tree_of_edits
-from oracles.histories import check_against_oracle, check_hub
+from oracles.histories import check_against_oracle, check_cells, check_hub
 from oracles.repairs import POLICIES, graphs, nodes_of, partition, random_forest, state_of
 
 from napari_agglo import InvalidInput, region_graph
@@ -42,6 +42,12 @@ def test_looking_at_everything_after_each_edit_makes_no_difference(data, graph, 
 def test_it_equals_the_run_on_the_image_of_divided_superpixels(data, graph, policy):
     kinds = ("divide", "divide", "edit", "look", "undo", "redo")
     check_against_oracle(data, graph, *policy, most=5, kinds=kinds)
+
+
+@examples(100)
+@given(st.data(), graphs(), st.integers(0, 999))
+def test_it_equals_the_run_from_scratch_with_cells_of_the_forest(data, graph, seed):
+    check_cells(data, graph, seed, most=8)
 
 
 @examples(6)

@@ -148,6 +148,7 @@ class Replay:
         self.known = Known.nothing() if known is None else known
         self.seams = list(seams)
         self.asked = 0
+        self._target = np.inf
         self._holds = False  # whether boundaries of pending slots are asked about later
         n, start, stop = len(members), superpixels.start, superpixels.stop
         most = int((stop[members] - start[members]).sum()) // 2 + 1  # edge 0 is spare
@@ -234,6 +235,7 @@ class Replay:
         that follow happen anew. `events_from` returns them, in order, from a scale on.
         """
         report(progress, "repair", 0, len(self.members))
+        self._target = target
         events = [] if believes else events_from(-np.inf)[::-1]  # the next is the last
         seams = [*self.seams][::-1]
         while True:
@@ -270,8 +272,8 @@ class Replay:
         n_rows = self.log.count
         while True:
             why = advance(
-                stop, tie, self._holds, believes, _STEPS, n_rows, self.state, self.rows,
-                self.stream, self.work, self.graph, self.edges, self.chain, self.queue,
+                self._target, stop, tie, self._holds, believes, _STEPS, n_rows, self.state,
+                self.rows, self.stream, self.work, self.graph, self.edges, self.chain, self.queue,
                 self._dirty, self.cuts, self.out,
             )  # fmt: skip
             if why == OFFER:

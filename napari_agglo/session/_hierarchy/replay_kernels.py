@@ -240,12 +240,13 @@ def start_stream(n_edges: Any, stream: Any, rows: Any, queue: Any) -> None:
 
 @kernel
 def advance(
-    stop: Any, stop_tie: Any, holds: Any, believes: Any, most: Any, n_rows: Any, state: Any,
-    rows: Any, stream: Any, work: Any, graph: Any, edges: Any, chain: Any, queue: Any, dirty: Any,
-    cuts: Any, out: Any,
+    target: Any, stop: Any, stop_tie: Any, holds: Any, believes: Any, most: Any, n_rows: Any,
+    state: Any, rows: Any, stream: Any, work: Any, graph: Any, edges: Any, chain: Any, queue: Any,
+    dirty: Any, cuts: Any, out: Any,
 ) -> Any:  # fmt: skip
     """Do merges until something else is needed; return what.
 
+    Boundaries of levels above `target`, where the replay ends, need not wait.
     STOPPED: the next key is not below (level `stop`, after all automatic merges, `stop_tie`).
     OFFER: boundaries of `pending` slots must enter the heap, unless `holds` says to wait with that.
     PAUSED: `most` merges are done. FULL: the table of dirty regions must grow. DIVERGED: while all
@@ -264,7 +265,8 @@ def advance(
         priority = edges[edge]["priority"]
         level = max(priority, edges[edge]["floor"])
         tie = _tie(slots[ends[edge, 0]]["low"], slots[ends[edge, 1]]["low"])
-        _put(edge, level, priority, tie, queue)
+        if level <= target:
+            _put(edge, level, priority, tie, queue)
     state[N_WANTED] = 0
     steps = 0
     while True:

@@ -16,11 +16,16 @@ from numpy.typing import NDArray
 from napari_agglo._numba import inlined, kernel
 from napari_agglo._numba.callbacks import raise_error
 from napari_agglo.agglomeration import policy_scoring
-from napari_agglo.agglomeration._rescoring import edge_queue, fill_queue
-from napari_agglo.features import FeatureState, empty_features
-from napari_agglo.features._feature_map import _fill_all
+from napari_agglo.agglomeration._rescoring import EdgeQueue, fill_queue
+from napari_agglo.features import (
+    FeatureMap,
+    FeatureState,
+    assemble,
+    empty_features,
+    fill_features,
+)
 from napari_agglo.graph import Division, RegionGraph
-from napari_agglo.policy import MEAN, Policy, no_features, policy_features
+from napari_agglo.policy import FOREST, MEAN, Policy, Scoring, no_features, policy_features
 
 
 @dataclass(frozen=True, eq=False)
@@ -180,25 +185,56 @@ def _list_neighbours(edges: Any, start: Any, adjacent: Any) -> None:
 
 # The policy, asked about boundaries of regions: statistics are rows that add up.
 
+_SMALL = 16  # boundaries that are scored in less time than it takes to see whether that is needed
+_CELLS = 1 << 15  # boundaries whose cell is kept, so many numbers apart
+
 
 class Asker:
     """A policy ready to be asked about boundaries in a replay.
 
     It goes through the very kernels that agglomeration uses, which are compiled by then; of the
-    mean, no kernel is needed at all.
+    mean, no kernel is needed at all. Rows and features of slots and edges are kept through a
+    replay. A forest says the same as long as no feature passes a threshold of any tree, and a large
+    region changes little by a merge: each boundary has its *cell*, the nearest thresholds around
+    its features, and is scored anew only when it has left that.
     """
 
     def __init__(self, graph: RegionGraph, policy: Policy) -> None:
-        self._layout = graph.layout
         self._graph = graph
         self._scoring = policy_scoring(graph, policy)
         self._features = policy_features(policy)
-        self._rows: tuple[NDArray[Any], ...] = ()
+        self._thresholds = _thresholds_by_feature(self._scoring, self._features)
         self._sizes = (0, 0)
+        self._rows: FeatureState | None = None
 
     def begin(self, n_slots: int, n_edges: int) -> None:
         """Forget the rows of the last replay, and expect so many regions and boundaries."""
-        self._rows, self._sizes = (), (n_slots, n_edges)
+        self._rows, self._sizes = None, (n_slots, n_edges)
+
+    def _start(self) -> FeatureState:
+        """Make room for the rows, as far as they are used."""
+        n_slots, n_edges = self._sizes
+        layout, by_mean = self._graph.layout, self._scoring.kind == MEAN
+        regions = np.zeros((1 if by_mean else n_slots, layout.region_width), np.int64)
+        boxes = np.zeros((len(regions), 2, layout.ndim), np.int32)
+        boundaries = np.zeros((n_edges, layout.boundary_width), np.int64)
+        if self._features is None:
+            rows = no_features(regions, boxes, boundaries, layout.ndim)
+        else:
+            rows = empty_features(self._graph, self._features, regions, boxes, boundaries)
+        self._ids = np.zeros(n_slots, np.int32)
+        self._queue = EdgeQueue(
+            priority=np.zeros(n_edges),
+            ties=np.zeros(n_edges, np.int64),
+            heap=np.zeros(n_edges, np.int32),
+            place=np.zeros(n_edges, np.int32),
+            size=np.zeros(1, np.int64),
+        )
+        n = min(_CELLS, n_edges) if len(self._thresholds[1]) else 0
+        self._cells = np.zeros((n, 2, len(self._thresholds[0]) - 1), np.float32)
+        self._cell_of = np.zeros(n, np.int64)  # the edge that a cell is of; edge 0 is none
+        self._matrix = self._cells[:0, 0]  # buffer: features of those that have left theirs
+        return rows
 
     def ask(
         self,
@@ -210,44 +246,104 @@ class Asker:
         superpixels: Superpixels,
     ) -> NDArray[np.float64]:
         """Return the priorities of edges of a replay, whose arrays these are."""
-        layout, n = self._layout, len(batch)
-        if not self._rows:
-            n_slots, n_edges = self._sizes
-            self._rows = (
-                np.zeros((n_slots, layout.region_width), np.int64),
-                np.zeros((n_edges, layout.boundary_width), np.int64),
-                np.zeros(n_slots, np.int32),
-            )
-        by_mean = self._scoring.kind == MEAN
-        room = 1 if by_mean else min(2 * n, self._sizes[0]) + 1
-        regions = np.zeros((room, layout.region_width), np.int64)
-        boundaries = np.zeros((n, layout.boundary_width), np.int64)
-        pairs = np.zeros((n, 2), np.int32)
-        ids = np.zeros(room, np.int32)
-        m = add_up(
+        layout, by_mean = self._graph.layout, self._scoring.kind == MEAN
+        rows = self._rows = self._rows or self._start()
+        changed = np.empty((2, 2 * len(batch)), np.int64)
+        n_slots, n_edges = add_up(
             batch, not by_mean, layout.ndim, ends, work, edges, chain, superpixels.arrays,
-            self._rows, regions, boundaries, pairs, ids,
+            rows.regions, rows.boundaries, self._ids, changed,
         )  # fmt: skip
         if by_mean:
+            boundaries = rows.boundaries[batch]
             faces = boundaries[:, layout.faces].sum(axis=1)
             means: NDArray[np.float64] = boundaries[:, self._scoring.parameter] / (
                 255.0 * (2 * faces)  # the expression of the merge loop, to the last bit
             )
             return means
-        queue = edge_queue(np.zeros(n, np.bool_))
-        features = self._state(regions[:m], boundaries)
-        fill_queue(np.arange(n), queue, pairs, ids[:m], self._scoring, features)
+        if self._features is not None:
+            fill_features(changed[0, :n_slots], changed[1, :n_edges], rows)
+        queue, left = self._queue, batch.astype(np.int64)
+        with_cells = len(self._cells) > 0 and len(batch) > _SMALL
+        if with_cells:
+            if len(self._matrix) <= len(batch):
+                self._matrix = np.zeros((2 * len(batch), self._cells.shape[2]), np.float32)
+            n = leave_cells(left, ends, self._ids, rows, self._cell_of, self._cells, self._matrix)
+            left = left[:n]
+        queue.place[left], queue.size[0] = -1, 0
+        fill_queue(left, queue, ends, self._ids, self._scoring, rows)
         raise_error()
-        return queue.priority
+        if with_cells:
+            enter_cells(left, self._matrix, *self._thresholds, self._cell_of, self._cells)
+        elif len(self._cells):
+            self._cell_of[left % len(self._cells)] = 0
+        return queue.priority[batch]
 
-    def _state(self, regions: NDArray[np.int64], boundaries: NDArray[np.int64]) -> FeatureState:
-        ndim = self._layout.ndim
-        boxes = np.zeros((len(regions), 2, ndim), np.int32)
-        if self._features is None:
-            return no_features(regions, boxes, boundaries, ndim)
-        state = empty_features(self._graph, self._features, regions, boxes, boundaries)
-        _fill_all(state)
-        return state
+
+def _thresholds_by_feature(
+    scoring: Scoring, features: FeatureMap | None
+) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+    """Return all thresholds of a forest, ascending for each feature, and where those of it start.
+
+    There are none for another policy, nor where features are computed in Python.
+    """
+    if scoring.kind != FOREST or features is None or features.blocks:
+        return np.zeros(1, np.int64), np.zeros(0, np.float32)
+    inner = scoring.nodes[:, 2] != np.arange(len(scoring.nodes))
+    feature, threshold = scoring.nodes[inner, 0], scoring.thresholds[inner, 1]
+    starts = np.zeros(features.width + 1, np.int64)
+    starts[1:] = np.cumsum(np.bincount(feature, minlength=features.width))
+    return starts, threshold[np.lexsort((threshold, feature))]
+
+
+@kernel
+def leave_cells(
+    batch: Any, ends: Any, ids: Any, features: FeatureState, cell_of: Any, cells: Any, matrix: Any
+) -> Any:
+    """Keep in `batch` just the edges that are not in their cells, or have none; return how many.
+
+    Their features are the first rows of `matrix`, which has one more than the batch. No bounds
+    checking.
+    """
+    n = 0
+    for k in range(batch.size):
+        edge = batch[k]
+        u = np.int64(ends[edge, 0])
+        v = np.int64(ends[edge, 1])
+        assemble(edge, u, v, np.int64(ids[u]), np.int64(ids[v]), matrix, n, features)
+        cell = edge % cell_of.size
+        passed = 0
+        for column in range(matrix.shape[1]):
+            value = matrix[n, column]
+            # As in a tree, to the left of a threshold includes it.
+            passed += not (cells[cell, 0, column] < value <= cells[cell, 1, column])
+        if passed > 0 or cell_of[cell] != edge:
+            batch[n] = edge
+            n += 1
+    return n
+
+
+@kernel
+def enter_cells(
+    batch: Any, matrix: Any, starts: Any, thresholds: Any, cell_of: Any, cells: Any
+) -> None:
+    """Give edges the cells that their features are in. No bounds checking."""
+    for k in range(batch.size):
+        cell = batch[k] % cell_of.size
+        cell_of[cell] = batch[k]
+        for column in range(matrix.shape[1]):
+            value = matrix[k, column]
+            low = starts[column]
+            high = starts[column + 1]
+            while low < high:  # the first threshold that is not below the value
+                middle = (low + high) >> 1
+                if thresholds[middle] < value:
+                    low = middle + 1
+                else:
+                    high = middle
+            inside = low > starts[column]
+            cells[cell, 0, column] = thresholds[low - 1] if inside else -np.inf
+            inside = low < starts[column + 1]
+            cells[cell, 1, column] = thresholds[low] if inside else np.inf
 
 
 @inlined
@@ -264,57 +360,53 @@ def _add_row(rows: Any, more: Any, at: Any, sums: Any, into: Any) -> None:
 @kernel
 def add_up(
     batch: Any, with_regions: Any, ndim: Any, ends: Any, work: Any, edges: Any, chain: Any,
-    ground: Any, sums: Any, regions: Any, boundaries: Any, pairs: Any, ids: Any,
+    ground: Any, regions: Any, boundaries: Any, ids: Any, changed: Any,
 ) -> Any:  # fmt: skip
-    """Write the rows of the edges in `batch`, and of their regions from row 1 on.
+    """Bring the rows of the edges in `batch`, and of their regions, up to date.
 
-    Returns the number of rows of regions, with row 0. Rows in `sums` are added to where superpixels
-    or boundaries have come to a slot or an edge since. No bounds checking.
+    Superpixels and boundaries that have come to a slot or an edge since are added to its row. Which
+    slots and which edges these are is listed in `changed`; returns the two numbers. No bounds
+    checking.
     """
     _, slots, slot_of, leaves = work
     start, stop, adjacent, rows, more_rows, faces, more_faces, row_of = ground
-    sum_regions, sum_boundaries, number = sums
     contact = 1 + 2 * ndim
-    n = 1
+    n_slots = 0
+    n_edges = 0
     for k in range(batch.size):
         edge = np.int64(batch[k])
         at = np.int64(edges[edge]["summed"])
         at = np.int64(chain[at, 1]) if at >= 0 else np.int64(edges[edge]["first"])
+        if at >= 0:
+            changed[1, n_edges] = edge
+            n_edges += 1
         while at >= 0:
-            _add_row(faces, more_faces, np.int64(chain[at, 0]), sum_boundaries, edge)
+            _add_row(faces, more_faces, np.int64(chain[at, 0]), boundaries, edge)
             at = np.int64(chain[at, 1])
         edges[edge]["summed"] = edges[edge]["last"]
-        for column in range(boundaries.shape[1]):
-            boundaries[k, column] = sum_boundaries[edge, column]
         for side in range(2 if with_regions else 0):
             slot = np.int64(ends[edge, side])
-            if number[slot] == 0:
-                leaf = np.int64(slots[slot]["unsummed"])
-                while leaf >= 0:
-                    superpixel = leaves[leaf]["superpixel"]
-                    _add_row(rows, more_rows, row_of[superpixel], sum_regions, slot)
-                    leaves[leaf]["home"] = slot
-                    # Faces within the region, which both of its superpixels count, are no contact.
-                    for neighbour in range(start[superpixel], stop[superpixel]):
-                        other = np.int64(slot_of[adjacent[neighbour, 0]])
-                        if other < 0 or other == leaf or leaves[other]["home"] != slot:
-                            continue
-                        at = np.int64(adjacent[neighbour, 1])
-                        for axis in range(ndim):
-                            if at < faces.shape[0]:
-                                count = faces[at, axis]
-                            else:
-                                count = more_faces[at - faces.shape[0], axis]
-                            sum_regions[slot, contact + axis] -= 2 * count
-                    leaf = np.int64(leaves[leaf]["next"])
-                slots[slot]["unsummed"] = -1
-                for column in range(regions.shape[1]):
-                    regions[n, column] = sum_regions[slot, column]
-                ids[n] = slots[slot]["low"]
-                number[slot] = n
-                n += 1
-            pairs[k, side] = number[slot]
-    for k in range(batch.size if with_regions else 0):
-        for side in range(2):
-            number[ends[batch[k], side]] = 0
-    return n
+            ids[slot] = slots[slot]["low"]
+            leaf = np.int64(slots[slot]["unsummed"])
+            if leaf >= 0:
+                changed[0, n_slots] = slot
+                n_slots += 1
+            while leaf >= 0:
+                superpixel = leaves[leaf]["superpixel"]
+                _add_row(rows, more_rows, row_of[superpixel], regions, slot)
+                leaves[leaf]["home"] = slot
+                # Faces within the region, which both of its superpixels count, are no contact.
+                for neighbour in range(start[superpixel], stop[superpixel]):
+                    other = np.int64(slot_of[adjacent[neighbour, 0]])
+                    if other < 0 or other == leaf or leaves[other]["home"] != slot:
+                        continue
+                    at = np.int64(adjacent[neighbour, 1])
+                    for axis in range(ndim):
+                        if at < faces.shape[0]:
+                            count = faces[at, axis]
+                        else:
+                            count = more_faces[at - faces.shape[0], axis]
+                        regions[slot, contact + axis] -= 2 * count
+                leaf = np.int64(leaves[leaf]["next"])
+            slots[slot]["unsummed"] = -1
+    return n_slots, n_edges

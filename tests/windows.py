@@ -1,23 +1,76 @@
-"""What a person does with a window, for tests: show, wait."""
+"""A window, for tests: what belongs to it, and what a person does there; show, wait.
+
+This is the one place that knows where the dock keeps its state and where napari keeps its camera.
+"""
 
 from __future__ import annotations
 
 import time
 from typing import Any
 
+from napari.layers import Layer
+
 import napari_agglo as agglo
+from napari_agglo.widgets._napari import camera, grid, text_overlay, view_size
+from napari_agglo.widgets._project import Built, Project, Regions, Trained
+from napari_agglo.widgets._qt import per_viewer
+from napari_agglo.widgets._samples import layers_of
+from napari_agglo.widgets._scene import Scene
+from napari_agglo.widgets.data._selection import Selection
+
+__all__ = ["camera", "grid", "text_overlay", "view_size"]
+
+
+def project_of(viewer: Any) -> Project:
+    """Return the project of a window."""
+    return per_viewer(viewer, Project)
+
+
+def scene_of(viewer: Any) -> Scene:
+    """Return the layers that the steps show in a window."""
+    return per_viewer(viewer, Scene)
+
+
+def selection_of(viewer: Any) -> Selection:
+    """Return the layers that are chosen in the Data step."""
+    return per_viewer(viewer, Selection)
+
+
+def status(step: Any, project: Any) -> str:
+    """Return the progress of a step: empty, ready, running, done or stale."""
+    return str(step.status(project).value)
+
+
+def add_sample(viewer: Any, sample: agglo.Sample) -> None:
+    """Add the layers of a sample."""
+    for one in layers_of(sample):
+        viewer.add_layer(Layer.create(*one))
+    draw()
+
+
+def give_regions(project: Any, dataset: Any, graph: Any = None) -> None:
+    """Give a project superpixels and their graph."""
+    project.regions = Regions(dataset, dataset.graph() if graph is None else graph)
+
+
+def give_policy(project: Any, policy: Any) -> None:
+    """Give a project a policy, as if it had been trained there."""
+    project.trained = Trained(policy, project.regions)
+
+
+def build(project: Any, tree: Any = None) -> Built:
+    """Return the hierarchy of a project's regions by its policy, with its gold."""
+    regions, policy = project.regions, project.policy
+    tree = agglo.agglomerate(regions.graph, policy) if tree is None else tree
+    return Built(tree, regions, policy, regions.dataset.gold)
 
 
 def show(project: Any, dataset: Any, threshold: float = 0.3) -> None:
     """Bring a project to a mean hierarchy of `dataset`."""
-    from napari_agglo.widgets._project import Built, Regions
-
-    regions = Regions(dataset, dataset.graph())
     project.set_dataset(dataset)
-    project.regions = regions
+    give_regions(project, dataset)
     project.threshold = threshold
-    tree = agglo.agglomerate(regions.graph, "mean")
-    project.built = Built(tree, regions, project.policy, dataset.gold)
+    project.built = build(project)
 
 
 def settle(project: Any, seconds: float = 60) -> None:

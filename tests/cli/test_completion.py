@@ -2,27 +2,34 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 
 import pytest
 
-from napari_agglo.cli._commands.completion import SHELLS, subparsers
-from napari_agglo.cli._main import COMMANDS, make_parser
+SHELLS = ("bash", "zsh", "fish")
+
+
+def options_of(run, *command):
+    """Return the long options and the commands that the help of a command tells."""
+    out = run(*command, "--help")[1]
+    return re.findall(r"(?<!\S)--[\w-]+", out), re.findall(r"^    (\w+)", out, re.MULTILINE)
 
 
 @pytest.mark.parametrize("shell", SHELLS)
 def test_every_command_and_option_is_in_the_script(run, shell):
     status, script, err = run("completion", shell)
     assert (status, err) == (0, "")
-    commands = subparsers(make_parser())
-    assert {module.NAME for module in COMMANDS} < set(commands)
-    assert "session info" in commands
-    for command in commands.values():
-        for action in command._actions:
-            for option in action.option_strings:
-                typed = option if shell != "fish" else f"-l {option[2:]}"
-                assert not option.startswith("--") or typed in script
+    commands = [[]]
+    for command in commands:  # it grows by the commands of a command
+        options, below = options_of(run, *command)
+        commands += [[*command, one] for one in below]
+        assert "--help" in options
+        for option in options if command else []:
+            assert (option if shell != "fish" else f"-l {option[2:]}") in script
+    assert ["session", "info"] in commands
+    assert len(commands) > 15, "test invalid: the commands were not found"
 
 
 def complete(run, *words):

@@ -14,7 +14,6 @@ import pytest
 import tifffile
 
 import napari_agglo.report
-from napari_agglo.cli._arguments import policy_names
 
 PAGE = Path(__file__).parents[2] / "docs" / "report.md"
 REPORT = ["report", "--superpixels", "superpixels.tif", "--cues", "boundary=boundary.tif"]
@@ -162,9 +161,18 @@ def test_every_example_of_the_page_runs(run, tmp_path, monkeypatch):
     assert vi["agglo"] < vi["mean"], "the page says that it learned something"
 
 
-def test_names_of_policies():
-    assert policy_names(["mean", "x/a.npz"]) == {"mean": "mean", "a": "x/a.npz"}
-    assert list(policy_names(["x/a.npz", "y/a.npz", "mean"])) == ["x/a.npz", "y/a.npz", "mean"]
+def test_names_of_policies(run, files):
+    for folder in ("x", "y"):
+        os.mkdir(folder)
+    train = ["train", *WHOLE[1:], "--preset", "minimal", "--epochs", "0", "-o", "x/a.npz"]
+    assert run(*train)[0] == 0
+    shutil.copy("x/a.npz", "y/a.npz")
+    for policies, names in [
+        (["mean", "x/a.npz"], ["mean", "a"]),
+        (["x/a.npz", "y/a.npz", "mean"], ["x/a.npz", "y/a.npz", "mean"]),
+    ]:
+        assert run(*WHOLE, "--policy", *policies, "--no-boundaries", "-o", "r")[0] == 0
+        assert [row["policy"] for row in table("r/summary.csv")] == names
 
 
 def test_an_interrupt_makes_the_page_of_what_is_done(run, files, monkeypatch):

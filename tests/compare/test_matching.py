@@ -11,7 +11,6 @@ from oracles.compare import greedy, shared
 import napari_agglo as agglo
 from napari_agglo import InvalidInput
 from napari_agglo.compare import match_tables, matched, overlaps
-from napari_agglo.compare._matching import match_largest
 
 NAMES = st.integers(0, 6)
 PIECES = st.lists(st.tuples(NAMES, NAMES, st.integers(0, 4)), max_size=30)
@@ -104,7 +103,7 @@ def test_a_long_chain_is_sorted_in_the_end():
     n = 200
     a, b = np.repeat(np.arange(1, n), 2)[:-1], np.repeat(np.arange(1, n), 2)[1:]
     sizes = np.arange(1, len(a) + 1)
-    found = match_largest(overlaps(a, b, sizes))
+    found = match_tables(a, b, sizes).partners
     assert {k: int(v) for k, v in enumerate(found) if v} == greedy(shared(a, b, sizes))
 
 

@@ -8,10 +8,8 @@ import zlib
 from examples import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from oracles.edits import above, asleep, constraints, tree_of_edits
+from oracles.edits import Cut, Merge, above, asleep, constraints, tree_of_edits
 from oracles.proofreader import SCALES, draw_edit
-
-from napari_agglo.session._edits import Cut, Merge
 
 
 @st.composite

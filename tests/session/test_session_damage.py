@@ -12,7 +12,7 @@ from oracles.disks import Disk
 from oracles.sessions import busy_session, observed
 
 from napari_agglo import InvalidInput, Session
-from napari_agglo.session._store import NotSaved
+from napari_agglo.session import NotSaved
 
 pytestmark = pytest.mark.compiled  # thousands of openings
 

@@ -13,11 +13,11 @@ import pytest
 from examples import examples
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from oracles.edits import Cut, Merge
 from oracles.repairs import POLICIES, as_scores, graphs
 from oracles.sessions import SCALES, from_scratch, journal, live, observed, partition
 
 from napari_agglo import InvalidInput, Session
-from napari_agglo.session._edits import Cut, Merge
 
 
 def sets_of(table):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,19 +13,25 @@ import pytest
 pytest.importorskip("napari", reason="needs napari and a Qt binding")
 
 from vispy.gloo import glir
-from windows import settle, show
+from windows import project_of, scene_of, settle, show
 
 import napari_agglo as agglo
 from napari_agglo.samples._sample import neuropil_sample
 from napari_agglo.widgets._dataset import Dataset, Placement
 from napari_agglo.widgets._project import Project
-from napari_agglo.widgets._qt import per_viewer
-from napari_agglo.widgets._scene import Scene
 
 # Software GL crashes in the frame after a program was deleted, in plain napari too (two images, one
 # of them removed): vispy goes on with a program that is no longer the current one. None is deleted.
 glir.GlirProgram.delete = lambda self: None
 os.environ.setdefault("NAPARI_ENSURE_PLUGIN_MAIN_THREAD", "1")
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return a home of its own for the sessions of a test."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("USERPROFILE", str(tmp_path))
+    return tmp_path
 
 
 @pytest.fixture
@@ -36,7 +43,7 @@ def viewer(make_napari_viewer: Callable[..., Any]) -> Iterator[Any]:
     made = make_napari_viewer(show=True)
     made.window.resize(1280, 800)
     yield made
-    project = per_viewer(made, Project)
+    project = project_of(made)
     project.jobs.close()
     settle(project)
     project.close()
@@ -45,8 +52,8 @@ def viewer(make_napari_viewer: Callable[..., Any]) -> Iterator[Any]:
 @pytest.fixture
 def project(viewer: Any) -> Project:
     """Return the project of the viewer, with its scene listening."""
-    per_viewer(viewer, Scene)
-    return per_viewer(viewer, Project)
+    scene_of(viewer)
+    return project_of(viewer)
 
 
 @pytest.fixture(scope="session")

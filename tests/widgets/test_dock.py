@@ -8,17 +8,16 @@ import pytest
 from qtpy.QtCore import Qt
 from qtpy.QtTest import QTest
 from qtpy.QtWidgets import QAbstractButton, QLabel
-from windows import draw, settle, show
+from windows import draw, give_policy, settle, show
 
 import napari_agglo as agglo
 from napari_agglo.policy import RandomPolicy
-from napari_agglo.widgets._dock import Dock
-from napari_agglo.widgets._project import Project, Trained
-from napari_agglo.widgets.proofread._open_session import open_session
+from napari_agglo.widgets import Dock
+from napari_agglo.widgets.proofread import open_session
 
 
 @pytest.fixture
-def docked(viewer: Any, project: Project) -> Dock:
+def docked(viewer: Any, project: Any) -> Dock:
     """Return the dock in the window."""
     return put(viewer)
 
@@ -80,11 +79,11 @@ def test_the_hierarchy_says_by_what_it_merges(docked: Dock, dataset: Any) -> Non
     docked.project.set_dataset(dataset)
     hint = docked.steps["hierarchy"].hint
     assert "Without a trained policy" in hint.text()
-    docked.project.trained = Trained(RandomPolicy(0))
+    give_policy(docked.project, RandomPolicy(0))
     assert "as the policy of step 2 says" in hint.text()
 
 
-def test_it_opens_where_the_work_is(viewer: Any, shown: Project, tmp_path: Any) -> None:
+def test_it_opens_where_the_work_is(viewer: Any, shown: Any, tmp_path: Any) -> None:
     first = put(viewer)
     assert opened(first) == "hierarchy"
     agglo.Session.create(tmp_path / "one.agglo", shown.graph).close()

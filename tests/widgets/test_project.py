@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from windows import show
+from windows import project_of, show, status
 
 import napari_agglo as agglo
 from napari_agglo.errors import InvalidInput
@@ -14,8 +14,6 @@ from napari_agglo.widgets import DataWidget, HierarchyWidget, TrainWidget
 from napari_agglo.widgets._dataset import Dataset, Placement
 from napari_agglo.widgets._dock import STEPS
 from napari_agglo.widgets._project import Built, Project, Regions, Trained
-from napari_agglo.widgets._qt import per_viewer
-from napari_agglo.widgets._steps import Status
 
 
 def states(project):
@@ -24,8 +22,8 @@ def states(project):
 
 def test_one_project_for_each_viewer(make_napari_viewer):
     one, two = make_napari_viewer(), make_napari_viewer()
-    assert per_viewer(one, Project) is per_viewer(one, Project)
-    assert per_viewer(one, Project) is not per_viewer(two, Project)
+    assert project_of(one) is project_of(one)
+    assert project_of(one) is not project_of(two)
 
 
 def test_from_nothing_to_a_session(dataset, tmp_path):
@@ -55,10 +53,10 @@ def test_other_data_make_the_graph_stale_and_another_policy_the_hierarchy(datase
     show(project, dataset)
     policy = agglo.train(project.graph, dataset.gold, epochs=0, preset="minimal")
     project.trained = Trained(policy, project.regions)
-    assert TrainWidget.status(project) is Status.DONE
-    assert HierarchyWidget.status(project) is Status.STALE
+    assert status(TrainWidget, project) == "done"
+    assert status(HierarchyWidget, project) == "stale"
     project.set_dataset(replace(dataset, options={"per_plane": True}))
-    assert DataWidget.status(project) is Status.STALE
+    assert status(DataWidget, project) == "stale"
 
 
 def test_no_cue_is_said_in_words():

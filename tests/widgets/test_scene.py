@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from windows import draw, settle, show
+from windows import camera, draw, scene_of, settle, show
 
 import napari_agglo as agglo
-from napari_agglo.widgets._napari import camera
-from napari_agglo.widgets._qt import per_viewer
-from napari_agglo.widgets._scene import OUTLINE, PREVIEW, SEGMENTATION, SUPERPIXELS, Scene
+from napari_agglo.widgets._scene import OUTLINE, PREVIEW, SEGMENTATION, SUPERPIXELS
 
 
 def on_screen(layer):
@@ -18,7 +16,7 @@ def on_screen(layer):
 
 
 def test_the_segmentation_is_the_table_over_the_superpixels(viewer, shown):
-    layer = per_viewer(viewer, Scene).segmentation
+    layer = scene_of(viewer).segmentation
     expected = shown.tree.segment(0.3)
     np.testing.assert_array_equal(shown.graph.ids[on_screen(layer)], expected)
     np.testing.assert_allclose(layer.scale, shown.placement.scale)
@@ -26,7 +24,7 @@ def test_the_segmentation_is_the_table_over_the_superpixels(viewer, shown):
 
 
 def test_a_tick_shows_the_segments_of_that_threshold(viewer, shown):
-    layer = per_viewer(viewer, Scene).segmentation
+    layer = scene_of(viewer).segmentation
     index = (40, 50)
     world = shown.placement.to_world(index)
     for threshold in (0.0, 0.2, 0.45, 0.9):
@@ -36,7 +34,7 @@ def test_a_tick_shows_the_segments_of_that_threshold(viewer, shown):
 
 
 def test_a_segment_keeps_its_colour_as_it_grows(viewer, shown):
-    layer = per_viewer(viewer, Scene).segmentation
+    layer = scene_of(viewer).segmentation
     kept = total = 0
     for before, after in [(0.2, 0.25), (0.25, 0.3), (0.3, 0.4)]:
         shown.threshold = before
@@ -50,7 +48,7 @@ def test_a_segment_keeps_its_colour_as_it_grows(viewer, shown):
 
 @pytest.mark.slow
 def test_what_was_deleted_is_made_again_when_it_is_needed(viewer, shown):
-    scene = per_viewer(viewer, Scene)
+    scene = scene_of(viewer)
     shown.select(int(shown.table()[1]))
     scene.preview([np.array([1]), np.array([2])])
     scene.outline_superpixels(True)
@@ -73,7 +71,7 @@ def test_what_was_deleted_is_made_again_when_it_is_needed(viewer, shown):
 
 @pytest.mark.slow
 def test_renamed_hidden_and_reordered_layers_stay_the_users(viewer, shown):
-    scene = per_viewer(viewer, Scene)
+    scene = scene_of(viewer)
     layer = scene.segmentation
     layer.name, layer.opacity = "mine", 0.2
     viewer.add_image(np.zeros((4, 4)))
@@ -85,7 +83,7 @@ def test_renamed_hidden_and_reordered_layers_stay_the_users(viewer, shown):
 
 
 def test_the_active_segment_is_outlined_and_the_user_layer_stays_active(viewer, shown):
-    scene = per_viewer(viewer, Scene)
+    scene = scene_of(viewer)
     image = viewer.add_image(np.zeros((120, 140)))
     name = int(shown.table()[shown.graph.superpixels.image[60, 60]])
     shown.select(name)
@@ -100,7 +98,7 @@ def test_the_active_segment_is_outlined_and_the_user_layer_stays_active(viewer, 
 
 
 def test_only_the_selected_segments(viewer, shown):
-    scene = per_viewer(viewer, Scene)
+    scene = scene_of(viewer)
     labels = shown.table()[shown.graph.superpixels.image]
     names = np.unique(labels)[:2].tolist()
     shown.select(*names)
@@ -117,7 +115,7 @@ def test_another_hierarchy_takes_the_place_of_the_first(viewer, project, dataset
     show(project, dataset)
     draw()
     show(project, dataset3d)
-    scene = per_viewer(viewer, Scene)
+    scene = scene_of(viewer)
     assert [layer.name for layer in viewer.layers] == [SEGMENTATION]
     assert scene.segmentation.data.shape == dataset3d.shape
     viewer.dims.ndisplay = 3
@@ -130,7 +128,7 @@ def test_another_hierarchy_takes_the_place_of_the_first(viewer, project, dataset
 @pytest.mark.slow
 def test_outlines_are_not_drawn_in_3d_and_come_back(viewer, project, dataset3d):
     show(project, dataset3d)
-    scene = per_viewer(viewer, Scene)
+    scene = scene_of(viewer)
     project.select(int(project.table()[1]))
     scene.outline_superpixels(True)
     viewer.dims.ndisplay = 3
@@ -146,7 +144,7 @@ def test_a_large_volume_has_a_coarse_level(viewer, project, monkeypatch, dataset
     monkeypatch.setattr("napari_agglo.widgets._scene.COARSE_VOXELS", 20_000)
     monkeypatch.setattr("napari_agglo.widgets._scene._SMALL", 20_000)
     show(project, dataset3d)
-    layer = per_viewer(viewer, Scene).segmentation
+    layer = scene_of(viewer).segmentation
     assert layer.multiscale
     assert len(layer.data) == 2
     assert np.prod(layer.data[1].shape) <= 20_000
@@ -159,7 +157,7 @@ def test_a_large_volume_has_a_coarse_level(viewer, project, monkeypatch, dataset
 
 def test_flying_there_shows_the_plane_and_centres_it(viewer, project, dataset3d):
     show(project, dataset3d)
-    per_viewer(viewer, Scene).fly_to((7, 30, 40), ((5, 20, 30), (9, 40, 50)))
+    scene_of(viewer).fly_to((7, 30, 40), ((5, 20, 30), (9, 40, 50)))
     scale = dataset3d.placement.scale
     assert viewer.dims.point[0] == pytest.approx(7 * scale[0])
     assert camera(viewer).center[-2:] == pytest.approx((30 * scale[1], 40 * scale[2]))
@@ -169,7 +167,7 @@ def test_a_divided_superpixel_is_shown_and_made_whole_again(viewer, shown, datas
     session = agglo.Session.create(tmp_path / "a.agglo", shown.graph)
     session.threshold = 0.3
     shown.set_session(session, shown.built)
-    layer = per_viewer(viewer, Scene).segmentation
+    layer = scene_of(viewer).segmentation
     before = on_screen(layer).copy()
     graph = session.graph
     big = int(np.argmax(np.bincount(graph.superpixels.image.ravel())[1:])) + 1
@@ -190,7 +188,7 @@ def test_closing_the_session_leaves_the_tree(viewer, shown, dataset, tmp_path):
     session.merge(first, int(session.segments.neighbours(first)[0]))
     shown.has_edited()
     shown.close_session()
-    layer = per_viewer(viewer, Scene).segmentation
+    layer = scene_of(viewer).segmentation
     np.testing.assert_array_equal(
         on_screen(layer), shown.tree.lut(shown.threshold)[dataset.graph().superpixels.image]
     )

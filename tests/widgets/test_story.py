@@ -13,27 +13,14 @@ from qtpy.QtTest import QTest
 from qtpy.QtWidgets import QFileDialog
 from widgets.plots.mouse import Mouse
 from widgets.proofread.conftest import Hands
-from windows import Watch, draw, settle
+from windows import Watch, camera, draw, project_of, scene_of, settle, status
 
 import napari_agglo as agglo
 from napari_agglo.policy import LearnedPolicy
 from napari_agglo.widgets import ProofreadWidget, _samples
-from napari_agglo.widgets._napari import camera
-from napari_agglo.widgets._project import Project
-from napari_agglo.widgets._qt import per_viewer
-from napari_agglo.widgets._scene import OUTLINE, Scene
-from napari_agglo.widgets._steps import Status
 
 LEFT = Qt.MouseButton.LeftButton
 LONG = 240  # seconds: kernels may have to be compiled
-
-
-@pytest.fixture(autouse=True)
-def home(tmp_path, monkeypatch):
-    """Sessions go to a home of their own."""
-    monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.setenv("USERPROFILE", str(tmp_path))
-    return tmp_path
 
 
 class Person:
@@ -42,8 +29,8 @@ class Person:
     def __init__(self, viewer):
         self.viewer = viewer
         _, self.dock = viewer.window.add_plugin_dock_widget("napari-agglo", "Agglo")
-        self.project = per_viewer(viewer, Project)
-        self.scene = per_viewer(viewer, Scene)
+        self.project = project_of(viewer)
+        self.scene = scene_of(viewer)
         self.rest()
 
     def rest(self):
@@ -117,7 +104,7 @@ def test_from_open_sample_to_an_exported_segmentation(
         person.rest()
         note("building the hierarchy")
         assert project.threshold == 0.5
-        assert viewer.layers[-1] is per_viewer(viewer, Scene).segmentation
+        assert viewer.layers[-1] is scene_of(viewer).segmentation
         bar = hierarchy.scale.slider.slider
         QTest.mouseClick(bar, LEFT, pos=QPoint(4, bar.height() // 2))
         assert project.threshold < 0.5
@@ -142,7 +129,7 @@ def test_from_open_sample_to_an_exported_segmentation(
         x, y = dots._points()
         Mouse(dots).click(x[0], y[0])
         assert project.active != 0
-        assert per_viewer(viewer, Scene).layer(OUTLINE).visible
+        assert scene_of(viewer).layer("Selected").visible
         note("a click on a dot")
 
         # Proofread: mend a wrong split, see it counted, take it back, do it again.
@@ -190,10 +177,10 @@ def test_from_open_sample_to_an_exported_segmentation(
         person.press(proofread.bar.close_)
         person.rest()
         assert project.session is None
-        assert ProofreadWidget.status(project) is Status.READY
+        assert status(ProofreadWidget, project) == "ready"
         other = make_napari_viewer(show=True)
         other.open(str(folder), plugin="napari-agglo")
-        again = per_viewer(other, Project)
+        again = project_of(other)
         settle(again, LONG)
         draw()
         note("opening it again")

@@ -5,15 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from qtpy.QtWidgets import QFileDialog
-from windows import show
+from windows import scene_of, show
 
 import napari_agglo as agglo
 from napari_agglo.errors import AggloError
 from napari_agglo.volumes import open_volume
 from napari_agglo.widgets import _scene
 from napari_agglo.widgets._dataset import Dataset, Placement
-from napari_agglo.widgets._qt import per_viewer
-from napari_agglo.widgets._scene import Scene
 from napari_agglo.widgets._writers import write_session
 
 
@@ -29,7 +27,7 @@ def sparse(project, crop):
 
 @pytest.mark.parametrize("name", ["a.h5", "a.ome.zarr", "a.tif", "a.npz"])
 def test_a_hierarchy_is_written_with_its_own_ids(viewer, sparse, tmp_path, name):
-    layer = per_viewer(viewer, Scene).segmentation
+    layer = scene_of(viewer).segmentation
     expected = sparse.tree.segment(sparse.threshold)
     assert (np.asarray(layer.data) != expected).any(), "test invalid"
     written = viewer.layers.save(str(tmp_path / name), plugin="napari-agglo")
@@ -67,7 +65,7 @@ def save_selected(viewer, path, by, monkeypatch):
 def test_the_menu_writes_own_ids_whoever_writes(
     viewer, sparse, tmp_path, monkeypatch, by, name, isolated
 ):
-    scene = per_viewer(viewer, Scene)
+    scene = scene_of(viewer)
     viewer.layers.selection = {scene.segmentation}
     scene.isolate(isolated)
     save_selected(viewer, tmp_path / name, by, monkeypatch)
@@ -90,7 +88,7 @@ def test_a_large_volume_is_saved_in_full(viewer, project, crop, tmp_path, monkey
     superpixels = agglo.oversegment(boundary).astype(np.uint64) + 2**40
     cues = {"boundary": boundary}
     show(project, Dataset("large", Placement.plain(3), cues=cues, superpixels=superpixels))
-    layer = per_viewer(viewer, Scene).segmentation
+    layer = scene_of(viewer).segmentation
     assert layer.multiscale, "test invalid"
     for plugin in ("napari", "napari-agglo"):
         layer.save(str(tmp_path / f"{plugin}.tif"), plugin=plugin)
@@ -100,7 +98,7 @@ def test_a_large_volume_is_saved_in_full(viewer, project, crop, tmp_path, monkey
 
 
 def test_a_duplicate_is_a_copy_of_what_was_seen(viewer, sparse, tmp_path):
-    layer = per_viewer(viewer, Scene).segmentation
+    layer = scene_of(viewer).segmentation
     expected = sparse.tree.segment(sparse.threshold)
     copy = viewer.add_layer(type(layer).create(*layer.as_layer_data_tuple()))
     sparse.threshold = 0.9
@@ -113,7 +111,7 @@ def test_a_duplicate_is_a_copy_of_what_was_seen(viewer, sparse, tmp_path):
 
 
 def test_all_segments_are_written_also_if_some_are_shown(viewer, sparse, tmp_path):
-    per_viewer(viewer, Scene).isolate(True)
+    scene_of(viewer).isolate(True)
     viewer.layers.save(str(tmp_path / "a.tif"), plugin="napari-agglo")
     assert (open_volume(tmp_path / "a.tif").load() > 0).all()
 
@@ -152,7 +150,7 @@ def test_any_labels_are_written(viewer, tmp_path):
 
 def test_refused(viewer, sparse, tmp_path):
     (tmp_path / "there.agglo").mkdir()
-    shown = per_viewer(viewer, Scene).segmentation
+    shown = scene_of(viewer).segmentation
     with pytest.raises(AggloError, match="is there already"):
         write_session(str(tmp_path / "there.agglo"), *shown.as_layer_data_tuple()[:2])
     other = viewer.add_labels(np.ones((3, 4), int))

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from windows import draw, settle, show
+from windows import camera, draw, grid, settle, show
 
-from napari_agglo.widgets._napari import camera, grid
 from napari_agglo.widgets.compare import CompareWidget
 
 

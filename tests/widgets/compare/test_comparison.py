@@ -7,8 +7,9 @@ import pytest
 
 import napari_agglo as agglo
 from napari_agglo.errors import InvalidInput
-from napari_agglo.widgets.compare._choices import Choice, Mode, PanelData, prepare
+from napari_agglo.widgets.compare._choices import Choice, Cut, Mode, PanelData, PanelSource, prepare
 from napari_agglo.widgets.compare._comparison import Comparison, Focus, Pieces, as_dense
+from napari_agglo.widgets.compare._grid import shortened
 
 
 @pytest.fixture(scope="module")
@@ -176,3 +177,26 @@ def test_only_what_belongs_to_a_difference(graph, dataset):
     two.focus = None
     two.update()
     np.testing.assert_array_equal(shown(two.panels[0]), everything[0])
+
+
+def test_a_short_name_stays_whole():
+    assert shortened("gold", 3) == "gold"
+
+
+def test_what_is_there_already_is_shown_at_once(viewer, project, dock):
+    tree = agglo.agglomerate(project.graph)
+    before, after = project.table().copy(), tree.lut(0.6)
+    dock.controller.show(
+        [
+            PanelSource(Choice("before", "table"), table=before),
+            PanelSource(Choice("after", "current"), cut=Cut(tree)),
+        ],
+        project.graph,
+    )
+    dock.controller.set(position=0.6)
+    np.testing.assert_array_equal(
+        np.asarray(dock.controller.grid.cells[0].segments.data),
+        before[project.graph.superpixels.image],
+    )
+    np.testing.assert_array_equal(dock.controller.comparison.panels[1].names, after)
+    dock.controller.leave()

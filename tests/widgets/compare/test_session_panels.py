@@ -8,7 +8,7 @@ import pytest
 from windows import draw, settle
 
 import napari_agglo as agglo
-from napari_agglo.widgets._project import Built, Regions
+from napari_agglo.widgets.proofread import open_session
 
 
 def same_partition(a, b):
@@ -17,12 +17,15 @@ def same_partition(a, b):
 
 
 @pytest.fixture
-def session(project, dock, dataset, tmp_path):
+def session(viewer, project, dock, dataset, tmp_path):
     """Return a session on the screen: two segments merged, and a superpixel cut in two."""
-    made = agglo.Session.create(tmp_path / "a.agglo", project.graph, gold=dataset.gold)
-    made.threshold = 0.3
-    built = Built(made.tree, Regions(dataset, made.graph), made.policy, dataset.gold)
-    project.set_session(made, built)
+    path = tmp_path / "a.agglo"
+    agglo.Session.create(path, project.graph, gold=dataset.gold).close()
+    open_session(viewer, path)
+    settle(project)
+    made = project.session
+    project.threshold = 0.3
+    settle(project)
     labels = made.labels()
     ids, sizes = np.unique(labels[labels > 0], return_counts=True)
     largest = int(ids[np.argmax(sizes)])

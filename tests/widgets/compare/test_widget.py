@@ -6,11 +6,7 @@ import numpy as np
 import pytest
 from qtpy.QtCore import QEvent
 from qtpy.QtWidgets import QApplication, QPushButton
-from windows import draw, settle
-
-import napari_agglo as agglo
-from napari_agglo.widgets._napari import camera, grid
-from napari_agglo.widgets.compare._choices import Choice, Cut, Mode, PanelSource
+from windows import camera, draw, grid, project_of, settle
 
 
 def test_side_by_side_and_back(viewer, dock, compare, look):
@@ -49,11 +45,15 @@ def test_the_slider_moves_all_panels(viewer, project, dock, compare, dataset):
 
 def test_modes_fix_the_thresholds(viewer, dock, compare):
     compare("mean", "gold")
-    for mode, free in [(Mode.HALF, False), (Mode.BEST, False), (Mode.SEGMENTS, True)]:
-        dock.mode["mode"].value = mode
-        assert dock.controller.comparison.mode is mode
+    for mode, free in [
+        ("each at 0.5", False),
+        ("each at its least VI", False),
+        ("same number of segments", True),
+    ]:
+        dock.mode["mode"].native.setCurrentText(mode)
+        assert dock.controller.comparison.mode.value == mode
         assert dock.slider.isEnabled() == free
-    dock.mode["mode"].value = Mode.HALF
+    dock.mode["mode"].native.setCurrentText("each at 0.5")
     assert dock.controller.comparison.panels[0].threshold == 0.5
 
 
@@ -171,32 +171,11 @@ def test_all_buttons_say_what_they_do(dock):
         assert button.toolTip(), button.text()
 
 
-def test_what_is_there_already_is_shown_at_once(viewer, project, dock):
-    tree = agglo.agglomerate(project.graph)
-    before, after = project.table().copy(), tree.lut(0.6)
-    dock.controller.show(
-        [
-            PanelSource(Choice("before", "table"), table=before),
-            PanelSource(Choice("after", "current"), cut=Cut(tree)),
-        ],
-        project.graph,
-    )
-    dock.controller.set(position=0.6)
-    np.testing.assert_array_equal(
-        np.asarray(dock.controller.grid.cells[0].segments.data),
-        before[project.graph.superpixels.image],
-    )
-    np.testing.assert_array_equal(dock.controller.comparison.panels[1].names, after)
-    dock.controller.leave()
-
-
 @pytest.mark.slow
 def test_the_viewer_may_close_meanwhile(make_napari_viewer, dataset, opened, choose):
-    from napari_agglo.widgets._project import Project
-    from napari_agglo.widgets._qt import per_viewer
 
     viewer = make_napari_viewer(show=True)
-    made = opened(viewer, per_viewer(viewer, Project), dataset)
+    made = opened(viewer, project_of(viewer), dataset)
     choose(made, "mean", "gold")
     assert made.controller.active
     made.playback.play.click()

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from napari.layers import Layer
-from windows import draw
+from windows import add_sample, draw
 
-from napari_agglo.widgets._samples import layers_of
 from napari_agglo.widgets.data import DataWidget
 
 
@@ -22,7 +20,5 @@ def step(viewer, project):
 @pytest.fixture
 def opened(viewer, step, crop):
     """Return the Data step with the layers of a small sample."""
-    for one in layers_of(crop):
-        viewer.add_layer(Layer.create(*one))
-    draw()
+    add_sample(viewer, crop)
     return step

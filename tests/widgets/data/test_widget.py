@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from napari.layers import Layer
 from qtpy.QtCore import Qt
 from scipy import ndimage
-from windows import draw, settle
+from windows import add_sample, draw, selection_of, settle, status
 
 from napari_agglo.errors import InvalidInput, LabelComponents, PickIndex, SetOption
-from napari_agglo.widgets._qt import per_viewer
-from napari_agglo.widgets._samples import layers_of
-from napari_agglo.widgets._steps import Status
 from napari_agglo.widgets.data import DataWidget
-from napari_agglo.widgets.data._cue_table import LAYER, RANGE, USED
-from napari_agglo.widgets.data._selection import Selection
+
+USED, LAYER, RANGE = range(3)  # columns of the table of cues
 
 
 def row_of(step, layer_name):
@@ -35,14 +31,14 @@ def said(step):
 
 
 def test_nothing_there(step, project):
-    assert DataWidget.status(project) is Status.EMPTY
+    assert status(DataWidget, project) == "empty"
     assert "File > Open Sample > Agglo" in said(step)
     assert not step.run.button.isEnabled()
 
 
 def test_a_sample_needs_no_choice(opened, project, crop):
     dataset = project.dataset
-    assert DataWidget.status(project) is Status.READY
+    assert status(DataWidget, project) == "ready"
     assert list(dataset.cues) == ["boundary", "cytoplasm", "mitochondria"]
     assert dataset.cues["boundary"] is crop.cues["boundary"]
     assert dataset.gold is crop.gold
@@ -64,13 +60,13 @@ def test_names_alone_will_do(viewer, step, project, crop):
 
 def test_build(opened, project):
     opened.run.button.click()
-    assert DataWidget.status(project) is Status.RUNNING
+    assert status(DataWidget, project) == "running"
     settle(project, 240)
-    assert DataWidget.status(project) is Status.DONE
+    assert status(DataWidget, project) == "done"
     assert f"{project.graph.n_regions:,} superpixels" in opened.found.text()
     assert project.graph.cue_names == ("boundary", "cytoplasm", "mitochondria")
     opened.superpixels.options["min_size"].value = 60
-    assert DataWidget.status(project) is Status.STALE
+    assert status(DataWidget, project) == "stale"
     before = project.graph.n_regions
     opened.run.button.click()
     settle(project, 240)
@@ -83,7 +79,7 @@ def test_what_was_chosen_during_a_run_is_not_lost(opened, project):
     opened.superpixels.options["min_size"].value = 200
     settle(project, 240)
     assert project.dataset.options["min_size"] == 200
-    assert DataWidget.status(project) is Status.STALE
+    assert status(DataWidget, project) == "stale"
 
 
 def test_cancel_leaves_all_as_it_was(opened, project):
@@ -91,7 +87,7 @@ def test_cancel_leaves_all_as_it_was(opened, project):
     opened.run.button.click()
     settle(project, 240)
     assert project.graph is None
-    assert DataWidget.status(project) is Status.READY
+    assert status(DataWidget, project) == "ready"
 
 
 def test_without_a_cue_one_click_makes_it(viewer, step, project, crop):
@@ -105,7 +101,7 @@ def test_without_a_cue_one_click_makes_it(viewer, step, project, crop):
     assert said(step) == ""
     step.run.button.click()
     settle(project, 240)
-    assert DataWidget.status(project) is Status.DONE
+    assert status(DataWidget, project) == "done"
 
 
 def test_a_picture_in_colours(viewer, step, project, crop):
@@ -156,7 +152,7 @@ def test_channels_are_cues_of_their_own(viewer, step, project, crop):
     assert "boundary" in project.dataset.cues
     step.run.button.click()
     settle(project, 240)
-    assert DataWidget.status(project) is Status.DONE
+    assert status(DataWidget, project) == "done"
 
 
 @pytest.mark.parametrize(
@@ -245,7 +241,7 @@ def test_lazy_and_multiscale_layers(viewer, step, project, crop):
     assert project.dataset.cues["boundary"] is cue
     step.run.button.click()
     settle(project, 240)
-    assert DataWidget.status(project) is Status.DONE
+    assert status(DataWidget, project) == "done"
 
 
 def test_not_a_number_is_refused_until_it_is_said_to_be_boundary(viewer, step, project, crop):
@@ -270,7 +266,7 @@ def test_superpixels_of_ones_own(viewer, opened, project, dataset):
     opened.run.button.click()
     settle(project, 240)
     assert project.graph.ids[1] == 1000
-    assert DataWidget.status(project) is Status.DONE
+    assert status(DataWidget, project) == "done"
     opened.superpixels.role["superpixels"].value = None
     assert project.dataset.superpixels is None
     viewer.layers.remove(layer)
@@ -283,7 +279,7 @@ def test_starting_from_another_segmentation(viewer, opened, project, crop):
     opened.start_from["start"].value = layer
     opened.run.button.click()
     settle(project, 240)
-    assert DataWidget.status(project) is Status.DONE
+    assert status(DataWidget, project) == "done"
     image = project.graph.superpixels.image
     np.testing.assert_array_equal(project.regions.dataset.partition[image], other)
 
@@ -306,8 +302,7 @@ def test_preview(viewer, opened, project):
 
 @pytest.mark.slow
 def test_preview_of_a_volume_lies_on_its_plane(viewer, step, project, block):
-    for one in layers_of(block):
-        viewer.add_layer(Layer.create(*one))
+    add_sample(viewer, block)
     viewer.dims.set_current_step(0, 7)
     step.superpixels.preview.button.click()
     settle(project, 240)
@@ -347,7 +342,7 @@ def test_other_layers_do_not_disturb_what_was_built(viewer, opened, project):
     settle(project, 240)
     viewer.add_image(np.random.default_rng(0).random((50, 50)), name="another boundary")
     viewer.add_points([[1, 2]])
-    assert DataWidget.status(project) is Status.DONE
+    assert status(DataWidget, project) == "done"
 
 
 @pytest.mark.slow
@@ -399,8 +394,8 @@ def test_volumes_kept_for_training(viewer, opened, project):
 @pytest.mark.slow
 def test_two_viewers_have_a_choice_each(make_napari_viewer, viewer, opened):
     other = make_napari_viewer()
-    assert per_viewer(other, Selection) is not per_viewer(viewer, Selection)
-    assert per_viewer(other, Selection).image is None
+    assert selection_of(other) is not selection_of(viewer)
+    assert selection_of(other).image is None
 
 
 def test_all_controls_have_a_tooltip(opened):
@@ -425,7 +420,7 @@ def test_a_range_is_declared_by_a_click(viewer, step, project, crop):
     assert said(step) == ""
     step.run.button.click()
     settle(project, 240)
-    assert DataWidget.status(project) is Status.DONE
+    assert status(DataWidget, project) == "done"
 
 
 def test_nan_is_taken_for_boundary_by_a_click(viewer, step, project, crop):

@@ -4,17 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from napari.layers import Layer
 from qtpy.QtCore import Qt
 from qtpy.QtTest import QTest
 from widgets.proofread.conftest import Hands
-from windows import draw, settle
+from windows import add_sample, draw, selection_of, settle, status
 
 from napari_agglo.evaluate import vi_curve
-from napari_agglo.widgets._qt import per_viewer
-from napari_agglo.widgets._samples import layers_of
-from napari_agglo.widgets._steps import Status
-from napari_agglo.widgets.data._selection import Selection
 from napari_agglo.widgets.evaluate import EvaluateWidget
 from napari_agglo.widgets.hierarchy import HierarchyWidget
 from napari_agglo.widgets.train import TrainWidget
@@ -34,9 +29,8 @@ def press(button, project):
 @pytest.fixture
 def worked(viewer, project, crop):
     """Return a window in which a policy was trained, a hierarchy built and compared with gold."""
-    selection = per_viewer(viewer, Selection)
-    for one in layers_of(crop):
-        viewer.add_layer(Layer.create(*one))
+    selection = selection_of(viewer)
+    add_sample(viewer, crop)
     gold = selection.gold
     gold.data = gold.data.copy()  # the sample is shared
     train, build, evaluate = TrainWidget(viewer), HierarchyWidget(viewer), EvaluateWidget(viewer)
@@ -60,7 +54,7 @@ def worked(viewer, project, crop):
 
 
 def statuses(project):
-    return [step.status(project) for step in (TrainWidget, EvaluateWidget)]
+    return [status(step, project) for step in (TrainWidget, EvaluateWidget)]
 
 
 def stroke(viewer, layer, index):
@@ -82,7 +76,7 @@ def stroke(viewer, layer, index):
 
 def test_a_stroke_in_gold_makes_train_and_evaluate_stale(viewer, project, worked):
     gold, widgets = worked
-    assert statuses(project) == [Status.DONE, Status.DONE]
+    assert statuses(project) == ["done", "done"]
     dock, evaluate = widgets["evaluate"]
     assert not evaluate.run.isVisible()
     told = []
@@ -90,7 +84,7 @@ def test_a_stroke_in_gold_makes_train_and_evaluate_stale(viewer, project, worked
     array, first = gold.data, project.curve
     stroke(viewer, gold, (60, 70))
     assert gold.data is array, "test invalid"
-    assert statuses(project) == [Status.STALE, Status.STALE]
+    assert statuses(project) == ["stale", "stale"]
     n = len(told)
     stroke(viewer, gold, (30, 30))
     assert len(told) == n, "the second stroke says nothing new"
@@ -98,7 +92,7 @@ def test_a_stroke_in_gold_makes_train_and_evaluate_stale(viewer, project, worked
     assert project.curve is first, "what was there stays until it is asked for"
     # Comparing again is with what is painted.
     press(evaluate.run.button, project)
-    assert statuses(project) == [Status.STALE, Status.DONE]
+    assert statuses(project) == ["stale", "done"]
     np.testing.assert_allclose(project.curve["vi"], vi_curve(project.tree, gold.data)["vi"])
     assert not np.allclose(project.curve["vi"], first["vi"])
     assert evaluate.comparison.numbers["vi"] == pytest.approx(sum(evaluate.curves.errors()))
@@ -108,14 +102,14 @@ def test_a_stroke_in_gold_makes_train_and_evaluate_stale(viewer, project, worked
     draw()
     assert "painted since" in train.hint.text()
     press(train.run.button, project)
-    assert TrainWidget.status(project) is Status.DONE
+    assert status(TrainWidget, project) == "done"
 
 
 @pytest.mark.slow
 def test_other_labels_may_be_painted(viewer, project, worked):
     other = viewer.add_labels(np.zeros(worked[0].data.shape, np.int32), scale=worked[0].scale)
     stroke(viewer, other, (60, 70))
-    assert statuses(project) == [Status.DONE, Status.DONE]
+    assert statuses(project) == ["done", "done"]
 
 
 @pytest.mark.slow
@@ -127,4 +121,4 @@ def test_what_is_painted_while_it_runs_is_not_in_it(viewer, project, worked):
     assert project.jobs["evaluate"] is not None
     gold.data_setitem((np.array([5]), np.array([5])), int(gold.data.max()) + 1)
     settle(project, 240)
-    assert EvaluateWidget.status(project) is Status.STALE
+    assert status(EvaluateWidget, project) == "stale"

@@ -11,17 +11,12 @@ from qtpy.QtCore import Qt
 from qtpy.QtTest import QTest
 from qtpy.QtWidgets import QDialog, QFileDialog, QPushButton
 from widgets.plots.mouse import Mouse
-from windows import settle, show
+from windows import build, camera, give_policy, project_of, scene_of, settle, show, status
 
 import napari_agglo as agglo
 from napari_agglo.evaluate import breakdown, metrics, minimum, state_at, vi_curve
 from napari_agglo.widgets._colours import theme_colours
 from napari_agglo.widgets._forms import Form
-from napari_agglo.widgets._napari import camera
-from napari_agglo.widgets._project import Built, Trained
-from napari_agglo.widgets._qt import per_viewer
-from napari_agglo.widgets._scene import Scene
-from napari_agglo.widgets._steps import Status
 from napari_agglo.widgets.evaluate import EvaluateWidget
 from napari_agglo.widgets.evaluate._live_errors import NUMBERS
 
@@ -71,7 +66,7 @@ def test_it_says_what_is_missing(step, project, dataset):
 
 def test_it_compares_by_itself_when_it_is_looked_at(compared, project):
     assert project.curve is not None
-    assert EvaluateWidget.status(project) is Status.DONE
+    assert status(EvaluateWidget, project) == "done"
     assert compared.tabs.isVisible()
     assert not compared.run.isVisible()
 
@@ -156,7 +151,7 @@ def test_a_click_on_a_dot_flies_there_and_outlines(compared, project, viewer):
     camera(viewer).center = (0.0, 0.0, 0.0)
     Mouse(dots).click(x[0], y[0])
     assert project.id_of(project.active) == worst
-    outline = per_viewer(viewer, Scene).layer("Selected")
+    outline = scene_of(viewer).layer("Selected")
     assert outline is not None
     assert outline.visible
     at = np.array(camera(viewer).center[-2:]) / project.placement.scale
@@ -176,7 +171,7 @@ def test_a_false_split_selects_all_its_pieces(compared, project, viewer):
     Mouse(dots).click(x[0], y[0])
     pieces = compared.comparison.breakdown.pieces(worst)
     assert project.id_of(project.active) == pieces["id"][0]
-    codes = np.asarray(per_viewer(viewer, Scene).layer("Selected").data)
+    codes = np.asarray(scene_of(viewer).layer("Selected").data)
     assert (codes == 1).any()
     assert (codes == 3).any()
 
@@ -307,7 +302,7 @@ def test_plots_of_a_session_have_a_curve_with_its_edits(edited, project, tmp_pat
 
 def test_gold_chosen_afterwards_is_compared_with(step, project, dataset):
     show(project, replace(dataset, gold=None))
-    assert EvaluateWidget.status(project) is Status.EMPTY
+    assert status(EvaluateWidget, project) == "empty"
     project.set_dataset(replace(project.dataset, gold=dataset.gold))
     follow(step)
     assert project.curve is not None
@@ -319,9 +314,8 @@ def test_gold_chosen_afterwards_is_compared_with(step, project, dataset):
 def test_another_policy_is_drawn_beside_the_first(compared, project, dataset):
     graph = project.graph
     policy = agglo.train(graph, dataset.gold, epochs=0, preset="minimal")
-    project.trained = Trained(policy, project.regions)
-    tree = agglo.agglomerate(graph, policy)
-    project.built = Built(tree, project.regions, policy, dataset.gold)
+    give_policy(project, policy)
+    project.built = build(project)
     follow(compared)
     names = list(compared.curves.split._curves)
     assert len(names) == 2
@@ -370,12 +364,11 @@ def test_a_closed_and_reopened_dock(compared, project, viewer):
 
 @pytest.mark.slow
 def test_the_viewer_may_close_while_it_compares(make_napari_viewer, dataset):
-    from napari_agglo.widgets._project import Project
 
     other = make_napari_viewer(show=True)
     widget = EvaluateWidget(other)
     other.window.add_dock_widget(widget)
-    project = per_viewer(other, Project)
+    project = project_of(other)
     QTest.qWait(50)
     show(project, dataset)
     assert project.jobs["evaluate"] is not None, "test invalid"

@@ -9,11 +9,9 @@ import pytest
 from qtpy.QtCore import QPoint, Qt
 from qtpy.QtTest import QTest
 from qtpy.QtWidgets import QApplication, QMessageBox, QWidget
-from windows import draw, settle
+from windows import camera, draw, scene_of, settle
 
-from napari_agglo.widgets._napari import camera
 from napari_agglo.widgets._qt import per_viewer
-from napari_agglo.widgets._scene import Scene
 from napari_agglo.widgets.proofread import ProofreadWidget
 from napari_agglo.widgets.proofread._proofreader import Proofreader
 
@@ -56,7 +54,7 @@ class Hands:
 
     def __init__(self, viewer):
         self.viewer = viewer
-        self.scene = per_viewer(viewer, Scene)
+        self.scene = scene_of(viewer)
         self.project = self.scene.project
         self.proofreader = per_viewer(viewer, Proofreader)
         draw()
@@ -161,14 +159,6 @@ class Hands:
         (button,) = [b for b in box.buttons() if b.text().replace("&", "") == words]
         QTest.mouseClick(button, Qt.MouseButton.LeftButton)
         self.settle()
-
-
-@pytest.fixture(autouse=True)
-def home(tmp_path, monkeypatch):
-    """Sessions go to a home of their own."""
-    monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.setenv("USERPROFILE", str(tmp_path))
-    return tmp_path
 
 
 @pytest.fixture

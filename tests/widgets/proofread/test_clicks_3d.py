@@ -12,9 +12,7 @@ from qtpy.QtTest import QTest
 from qtpy.QtWidgets import QApplication
 from scipy import ndimage
 from widgets.proofread.conftest import Hands
-from windows import draw, show
-
-from napari_agglo.widgets._napari import camera
+from windows import camera, draw, show
 
 # So near to an edge in pixels, napari's picture, which is sampled about once a voxel of ten pixels,
 # may show the next voxel.

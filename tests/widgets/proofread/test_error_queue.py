@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from qtpy.QtCore import Qt
 from qtpy.QtTest import QTest
+from windows import camera
 
 import napari_agglo as agglo
-from napari_agglo.widgets._napari import camera
 
 
 @pytest.fixture

@@ -5,9 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from qtpy.QtCore import Qt
-from windows import draw
-
-from napari_agglo.widgets._napari import camera, text_overlay
+from windows import camera, draw, text_overlay
 
 RIGHT = Qt.MouseButton.RightButton
 

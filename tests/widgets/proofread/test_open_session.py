@@ -13,15 +13,11 @@ import pytest
 from qtpy.QtCore import Qt
 from qtpy.QtTest import QTest
 from qtpy.QtWidgets import QFileDialog
-from windows import draw, settle, show
+from windows import camera, draw, project_of, scene_of, settle, show, text_overlay
 
 import napari_agglo as agglo
 from napari_agglo.session import NotSaved
 from napari_agglo.widgets._dataset import Placement
-from napari_agglo.widgets._napari import camera, text_overlay
-from napari_agglo.widgets._project import Project
-from napari_agglo.widgets._qt import per_viewer
-from napari_agglo.widgets._scene import Scene
 from napari_agglo.widgets.proofread import (
     ProofreadWidget,
     _open_session,
@@ -124,12 +120,12 @@ def test_opened_again_all_is_as_it_was(hands, make_napari_viewer):
     other.window.resize(1280, 800)
     job = open_session(other, path)
     assert job is not None
-    project = per_viewer(other, Project)
+    project = project_of(other)
     settle(project)
     draw()
     assert project.threshold == 0.35
     np.testing.assert_array_equal(project.table(), looked_at)
-    layer = per_viewer(other, Scene).segmentation
+    layer = scene_of(other).segmentation
     np.testing.assert_allclose(layer.scale, hands.project.placement.scale)
     np.testing.assert_allclose(camera(other).center, (0, 41, 52))
     assert camera(other).zoom == pytest.approx(9.5)
@@ -313,8 +309,8 @@ def test_the_dock_closed_and_opened_again(hands, viewer):
 @pytest.mark.slow
 def test_two_viewers_do_not_know_each_other(hands, make_napari_viewer, dataset):
     other = make_napari_viewer(show=True, title="other")
-    project = per_viewer(other, Project)
-    per_viewer(other, Scene)
+    project = project_of(other)
+    scene_of(other)
     show(project, dataset)
     create_session(other, free_path("other"))
     settle(project)
@@ -329,8 +325,8 @@ def test_two_viewers_do_not_know_each_other(hands, make_napari_viewer, dataset):
 @pytest.mark.slow
 def test_a_viewer_closed_while_a_session_is_made(make_napari_viewer, dataset):
     viewer = make_napari_viewer(show=True)
-    project = per_viewer(viewer, Project)
-    per_viewer(viewer, Scene)
+    project = project_of(viewer)
+    scene_of(viewer)
     widget = ProofreadWidget(viewer)
     viewer.window.add_dock_widget(widget)
     show(project, dataset)

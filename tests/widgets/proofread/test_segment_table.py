@@ -8,15 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from qtpy.QtCore import QItemSelectionModel, Qt
 from qtpy.QtTest import QTest
-from windows import draw, settle, show
+from windows import camera, draw, project_of, scene_of, settle, show
 
 import napari_agglo as agglo
 from napari_agglo.evaluate import breakdown
 from napari_agglo.volumes import contingency
-from napari_agglo.widgets._napari import camera
-from napari_agglo.widgets._project import Project
-from napari_agglo.widgets._qt import per_viewer
-from napari_agglo.widgets._scene import Scene
 from napari_agglo.widgets.proofread._gestures import pick
 from napari_agglo.widgets.proofread._segment_table import (
     ERROR,
@@ -242,7 +238,7 @@ def deep(viewer, project, step, dataset3d):
 
 @pytest.mark.slow
 def test_in_3d_the_first_segment_along_the_line_of_sight_is_meant(viewer, deep, step):
-    scene = per_viewer(viewer, Scene)
+    scene = scene_of(viewer)
     viewer.dims.ndisplay = 3
     draw()
     camera(viewer).angles = (0, 0, 90)
@@ -272,10 +268,10 @@ def test_the_selected_segments_alone_in_3d(viewer, deep, step):
     step.in_3d.click()
     draw()
     assert viewer.dims.ndisplay == 3
-    shown = np.asarray(per_viewer(viewer, Scene).segmentation.data)
+    shown = np.asarray(scene_of(viewer).segmentation.data)
     assert set(np.unique(shown)) == {0, name}
     step.in_3d.click()
     step.isolate.click()
     assert viewer.dims.ndisplay == 2
-    assert per_viewer(viewer, Project) is deep
-    assert len(np.unique(np.asarray(per_viewer(viewer, Scene).segmentation.data))) > 2
+    assert project_of(viewer) is deep
+    assert len(np.unique(np.asarray(scene_of(viewer).segmentation.data))) > 2

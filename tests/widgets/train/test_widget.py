@@ -8,16 +8,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from qtpy.QtWidgets import QApplication, QDialog, QFileDialog, QLineEdit, QPushButton
-from windows import draw, settle
+from windows import draw, give_regions, settle, status
 
 import napari_agglo as agglo
 from napari_agglo.features import FeatureBlock, feature_blocks
 from napari_agglo.policy import LearnedPolicy, MeanPolicy
-from napari_agglo.widgets._project import Regions
-from napari_agglo.widgets._steps import Status
 from napari_agglo.widgets.data import DataWidget
 from napari_agglo.widgets.train import TrainWidget
-from napari_agglo.widgets.train._widget import FUNCTION
 
 
 @pytest.fixture
@@ -47,7 +44,7 @@ def wait_for(condition, seconds=240):
 
 
 def test_without_gold_it_says_what_to_do(step, project, dataset):
-    assert TrainWidget.status(project) is Status.EMPTY
+    assert status(TrainWidget, project) == "empty"
     assert "gold labels in step 1" in step.hint.text()
     assert not step.run.button.isEnabled()
     project.set_dataset(replace(dataset, gold=None))
@@ -56,17 +53,17 @@ def test_without_gold_it_says_what_to_do(step, project, dataset):
 
 
 def test_one_click_trains_and_builds_what_is_missing(taught, project, dataset):
-    assert TrainWidget.status(project) is Status.READY
+    assert status(TrainWidget, project) == "ready"
     taught.options["classifier"].value = "forest"
     taught.run.button.click()
-    assert TrainWidget.status(project) is Status.RUNNING
+    assert status(TrainWidget, project) == "running"
     assert taught.run.button.text() == "Cancel"
     assert not taught.options.isEnabled()
     settle(project, 240)
     assert isinstance(project.policy, LearnedPolicy)
     assert project.policy.record["epochs"] == 2
     assert project.policy.features.preset == "minimal"
-    assert [one.status(project) for one in (DataWidget, TrainWidget)] == [Status.DONE] * 2
+    assert [status(one, project) for one in (DataWidget, TrainWidget)] == ["done"] * 2
     assert project.regions is not None
     assert [one.epoch for one in taught.trainer.errors] == [0, 1, 2]
     assert "examples right" in taught.summary.words.text()
@@ -88,12 +85,12 @@ def test_the_curve_grows_while_it_runs(taught, project):
     taught.options["epochs"].value = 50
     taught.run.button.click()
     wait_for(lambda: len(taught.trainer.errors) >= 2)
-    assert TrainWidget.status(project) is Status.RUNNING
+    assert status(TrainWidget, project) == "running"
     assert taught.summary.tabs.isVisibleTo(taught)
     taught.run.button.click()
     settle(project, 240)
     assert isinstance(project.policy, MeanPolicy), "a cancelled training changes nothing"
-    assert TrainWidget.status(project) is Status.READY
+    assert status(TrainWidget, project) == "ready"
     assert taught.run.button.text() == "Train"
 
 
@@ -116,7 +113,7 @@ def test_several_volumes(step, project, dataset):
                    image=other.image[part])  # fmt: skip
     project.training = [kept]
     project.set_dataset(None, "nothing chosen")
-    assert TrainWidget.status(project) is Status.READY
+    assert status(TrainWidget, project) == "ready"
     step.options["strategy"].value = "flat"
     step.run.button.click()
     settle(project, 240)
@@ -146,7 +143,7 @@ def test_save_load_and_the_mean(taught, project, tmp_path, monkeypatch):
     settle(project, 240)
     graph = project.regions.graph
     np.testing.assert_array_equal(project.policy.score(graph), trained.score(graph))
-    assert TrainWidget.status(project) is Status.DONE
+    assert status(TrainWidget, project) == "done"
     assert taught.trainer.errors == []
 
 
@@ -175,8 +172,8 @@ def test_other_data_make_it_stale_but_usable(taught, project, dataset):
     other = replace(dataset, options={"min_size": 70}, superpixels=None)
     project.set_dataset(other)
     whole = other.oversegmented()
-    project.regions = Regions(whole, whole.graph())
-    assert TrainWidget.status(project) is Status.STALE
+    give_regions(project, whole)
+    assert status(TrainWidget, project) == "stale"
     assert "other data" in taught.hint.text()
     assert taught.files.save.isEnabled()
 
@@ -188,7 +185,7 @@ def test_a_policy_of_the_registry_is_chosen_by_name(taught, project):
     assert project.policy.name == "random"
     assert taught.files.named.currentText() == "random"
     assert not taught.files.save.isEnabled()
-    assert TrainWidget.status(project) is Status.READY, "nothing was trained"
+    assert status(TrainWidget, project) == "ready", "nothing was trained"
     taught.files.mean.click()
     assert taught.files.named.currentText() == "mean"
 
@@ -198,7 +195,7 @@ def test_a_function_of_python_is_a_policy(taught, project, tmp_path, monkeypatch
         "def by_area(graph):\n    return graph.contact_area()\n"
     )
     monkeypatch.syspath_prepend(tmp_path)
-    taught.files.named.textActivated.emit(FUNCTION)
+    taught.files.named.textActivated.emit("a Python function…")
     (dialog,) = [one for one in taught.files.findChildren(QDialog) if one.isVisible()]
     (line,) = dialog.findChildren(QLineEdit)
     line.setText("rules_of_train:by_area")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 from examples import examples
@@ -13,6 +15,7 @@ from oracles.repairs import POLICIES, graphs, nodes_of, partition, random_forest
 
 from napari_agglo import InvalidInput, region_graph
 from napari_agglo.features import feature_map
+from napari_agglo.graph import divide
 from napari_agglo.policy import LearnedPolicy, MeanPolicy
 from napari_agglo.session._edits import Cut, Lock, Merge, as_ids
 from napari_agglo.session._hierarchy.hierarchy import Hierarchy
@@ -141,3 +144,42 @@ def test_parts_that_are_not_a_segment_are_refused_and_leave_no_trace():
     assert state_of(tree) == before
     with pytest.raises(InvalidInput, match="no edit to undo"):
         tree.undo()
+
+
+def held(tree):
+    """Return how much a tree holds: rows, steps, entries of edits, lists of neighbours."""
+    return (
+        tree.log.count,
+        len(tree.log.rows),
+        len(tree.steps),
+        tree.constraints.pooled,
+        len(tree.constraints.pool),
+        tree.superpixels.n_adjacent,
+        len(tree.superpixels.adjacent),
+        len(tree.superpixels.more_regions),
+    )
+
+
+def test_doing_and_undoing_and_looking_up_and_down_holds_no_more_and_more():
+    labels = np.kron(np.random.default_rng(1).permutation(36).reshape(6, 6) + 1, np.ones((2, 2)))
+    graph = region_graph(labels.astype(int), np.random.default_rng(0).random(labels.shape))
+    tree = Hierarchy(graph, MeanPolicy())
+    large = next(node for node in tree.regions(0.5)[1:].tolist() if len(tree.members(node)) > 3)
+    members = tree.members(large)
+    division = divide(graph, int(members[0]), np.array([[1, 1], [2, 2]]))
+    new = division.members
+    edits = [
+        (Merge(0.3, ((1, 36),)), ()),
+        (Cut(0.5, (members[:2], members[2:])), ()),
+        (Cut(0.5, (as_ids([*members[1:], new[0]]), as_ids(new[1:]))), (division,)),
+    ]
+    sizes = []
+    for _ in range(12):
+        for edit, divisions in edits:
+            for look in (0.6, math.inf):
+                tree.do(edit, divisions=divisions)
+                tree.look(look)
+                tree.look(0.1)
+                tree.undo()
+        sizes.append(held(tree))
+    assert len(set(sizes[1:])) == 1, sizes

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from napari_agglo._numba import kernel
 from napari_agglo._numba.heaps import heap_pop, heap_push
 from napari_agglo.agglomeration import Merges
-from napari_agglo.session._edits import Ids, as_ids
+from napari_agglo.session._edits import Ids
 from napari_agglo.session._hierarchy.fences import Entered, Regrouped
 from napari_agglo.session._hierarchy.superpixels import Divided, read_only, resized
 
@@ -199,8 +199,9 @@ class MergeLog:
     def members(self, node: int) -> Ids:
         """Return the superpixels of a row, ascending."""
         order = self.subtree(node)
-        leaf = self.rows["first"][order] < 0
-        return as_ids(self.rows["low"][order[leaf]])
+        members: Ids = np.sort(self.rows["low"][order[self.rows["first"][order] < 0]])
+        members.flags.writeable = False
+        return members
 
     def naming(self, node: int) -> int:
         """Return the superpixel that names a row: the first of the first of the first ..."""

@@ -39,14 +39,12 @@ from napari_agglo.session._hierarchy.merge_log import ROW, MergeLog
 from napari_agglo.session._hierarchy.replay_kernels import (
     DIVERGED,
     EDGE,
-    FULL,
     JOIN_EDIT,
     JOIN_U,
     LEAF,
     N_DONE,
     N_EDGES,
     N_GONE,
-    N_HASHES,
     N_MADE,
     N_PENDING,
     N_WANTED,
@@ -60,7 +58,6 @@ from napari_agglo.session._hierarchy.replay_kernels import (
     offer,
     start_slots,
     start_stream,
-    toggle_hashes,
     toggle_rows,
 )
 from napari_agglo.session._hierarchy.superpixels import Asker, Superpixels
@@ -84,9 +81,7 @@ class Known:
         return cls(np.zeros(0, np.int64), np.zeros(0))
 
     def find(self, pairs: NDArray[np.int64]) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
-        """Return which pairs are known, and the priorities, of others any."""
-        if not len(self.pairs):
-            return np.zeros(len(pairs), np.bool_), np.zeros(len(pairs))
+        """Return which pairs are known, of some that are, and the priorities, of others any."""
         at = np.minimum(np.searchsorted(self.pairs, pairs), len(self.pairs) - 1)
         return self.pairs[at] == pairs, self.priorities[at]
 
@@ -203,7 +198,13 @@ class Replay:
             np.empty(2 * room + len(fresh) + 16, np.int32),
             np.empty(most, np.int32),
         )
-        self._dirty = _empty_table(len(fresh))
+        # A merge that is made or gone concerns three regions: less than half of the table is ever
+        # in use, and of the rest no page is touched.
+        n_dirty = 3 * (n + len(recorded)) + len(fresh) + sum(len(more) for _, more in self.seams)
+        room = 1 << (2 * n_dirty).bit_length()
+        self._dirty = (
+            np.zeros((room, 2), np.int64), np.zeros(room, np.int32), np.zeros(room, np.int8)
+        )  # fmt: skip
         self.asker.begin(n, most)
         self._toggle(fresh)
 
@@ -279,8 +280,6 @@ class Replay:
             if why == OFFER:
                 self._offer()
                 self._ask(self.out[4][: self.state[N_WANTED]], progress)
-            elif why == FULL:
-                self._grow()
             elif why == PAUSED:
                 report(progress, "repair", int(self.state[N_DONE]), len(self.members))
             else:
@@ -322,22 +321,13 @@ class Replay:
 
     def _toggle(self, fresh: NDArray[np.int32]) -> None:
         """Let regions appear in, or go from, one of the two runs, and their slots settle."""
-        while 2 * (self.state[N_HASHES] + len(fresh)) + 16 > len(self._dirty[2]):
-            self._grow()
-        toggle_rows(fresh, self.rows, self._dirty, self.state)
+        toggle_rows(fresh, self.rows, self._dirty)
         for row in fresh.tolist():
             slot = self._slot(int(self.rows["low"][row]))
             same = all(self.slots[h][slot] == self.rows[h][row] for h in ("hash_a", "hash_b"))
             if slot >= 0 and same:
                 self.out[3][self.state[N_PENDING]] = slot
                 self.state[N_PENDING] += 1
-
-    def _grow(self) -> None:
-        hashes, nodes, marks = self._dirty
-        left = marks == 3
-        self._dirty = _empty_table(2 * len(marks))
-        self.state[N_HASHES] = 0
-        toggle_hashes(hashes[left], nodes[left], self._dirty, self.state)
 
     def _slot(self, superpixel: int) -> int:
         """Return the slot of a superpixel, -1 if it is not in the replay."""
@@ -394,8 +384,6 @@ class Replay:
         joined = self.work[0]
         while joined[first] != first:
             first = int(joined[first])
-        if 2 * self.state[N_HASHES] + 16 > len(self._dirty[2]):
-            self._grow()
         self.state[JOIN_U:TOP] = first, second, event.edit, is_active
         self._advance(event.scale, 0, False, None)
 
@@ -442,9 +430,3 @@ class Replay:
             nodes[marks == 3],
             Known(pairs[order], self.edges["priority"][edges[order]]),
         )
-
-
-def _empty_table(n: int) -> tuple[Any, ...]:
-    """Return a table of dirty regions with room for more than `n`; see `_toggle`."""
-    room = 1 << max(8, (4 * n).bit_length())
-    return np.zeros((room, 2), np.int64), np.zeros(room, np.int32), np.zeros(room, np.int8)

@@ -69,14 +69,14 @@ RECORDED = np.dtype(
 )
 
 # Counters in `state`, and the merge that an edit wants done.
-N_WANTED, N_PENDING, N_MADE, N_DONE, N_GONE, N_HASHES, N_EDGES, N_LINKS = range(8)
-JOIN_U, JOIN_V, JOIN_EDIT, IS_ACTIVE, TOP = 8, 9, 10, 11, 12
+N_WANTED, N_PENDING, N_MADE, N_DONE, N_GONE, N_EDGES, N_LINKS = range(7)
+JOIN_U, JOIN_V, JOIN_EDIT, IS_ACTIVE, TOP = range(7, 12)
 # Reasons why `advance` returns.
-STOPPED, OFFER, PAUSED, FULL, DIVERGED, JOINED = range(6)
+STOPPED, OFFER, PAUSED, DIVERGED, JOINED = range(5)
 
 
 @kernel
-def _toggle(hash_a: Any, hash_b: Any, node: Any, dirty: Any, state: Any) -> None:
+def _toggle(hash_a: Any, hash_b: Any, node: Any, dirty: Any) -> None:
     """Note that a region appears in, or goes from, one of the two runs.
 
     `dirty` is a table of regions with 3 where one run has it and the other has not, 2 where both or
@@ -91,7 +91,6 @@ def _toggle(hash_a: Any, hash_b: Any, node: Any, dirty: Any, state: Any) -> None
         hashes[at, 0] = hash_a
         hashes[at, 1] = hash_b
         marks[at] = 2
-        state[N_HASHES] += 1
     marks[at] ^= 1
     nodes[at] = node
 
@@ -108,18 +107,11 @@ def _is_dirty(hash_a: Any, hash_b: Any, dirty: Any) -> Any:
 
 
 @kernel
-def toggle_rows(nodes: Any, rows: Any, dirty: Any, state: Any) -> None:
+def toggle_rows(nodes: Any, rows: Any, dirty: Any) -> None:
     """Do `_toggle` for rows of the log. No bounds checking."""
     for k in range(nodes.size):
         row = nodes[k]
-        _toggle(rows[row]["hash_a"], rows[row]["hash_b"], row, dirty, state)
-
-
-@kernel
-def toggle_hashes(hashes: Any, nodes: Any, dirty: Any, state: Any) -> None:
-    """Do `_toggle` for regions of another table. No bounds checking."""
-    for k in range(nodes.size):
-        _toggle(hashes[k, 0], hashes[k, 1], nodes[k], dirty, state)
+        _toggle(rows[row]["hash_a"], rows[row]["hash_b"], row, dirty)
 
 
 @inlined
@@ -249,9 +241,9 @@ def advance(
     Boundaries of levels above `target`, where the replay ends, need not wait.
     STOPPED: the next key is not below (level `stop`, after all automatic merges, `stop_tie`).
     OFFER: boundaries of `pending` slots must enter the heap, unless `holds` says to wait with that.
-    PAUSED: `most` merges are done. FULL: the table of dirty regions must grow. DIVERGED: while all
-    of the record is believed, edits too (`believes`), a merge comes that crosses parts. JOINED: the
-    merge that `state` asks for is done. No bounds checking.
+    PAUSED: `most` merges are done. DIVERGED: while all of the record is believed, edits too
+    (`believes`), a merge comes that crosses parts. JOINED: the merge that `state` asks for is done.
+    No bounds checking.
     """
     joined, slots, _, leaves = work
     ends, links, lists, table, filled, kept, absorbed = graph
@@ -287,8 +279,6 @@ def advance(
             priority = keys[item, 1]
             if level > stop or (level == stop and priority == np.inf and ties[item] >= stop_tie):
                 return STOPPED
-            if 2 * state[N_HASHES] + 16 > dirty[2].size:
-                return FULL
             if steps == most:
                 return PAUSED
             steps += 1
@@ -321,7 +311,7 @@ def advance(
                     gone[state[N_GONE]] = row
                     state[N_GONE] += 1
                     for node in (first, second, row):
-                        _toggle(rows[node]["hash_a"], rows[node]["hash_b"], node, dirty, state)
+                        _toggle(rows[node]["hash_a"], rows[node]["hash_b"], node, dirty)
                     for slot in (u, v):
                         if slot >= 0:
                             pending[state[N_PENDING]] = slot
@@ -367,9 +357,9 @@ def advance(
             done[state[N_DONE], 1] = node_u
             done[state[N_DONE], 2] = node_v
             state[N_DONE] += 1
-            _toggle(slots[u]["hash_a"], slots[u]["hash_b"], slots[u]["node"], dirty, state)
-            _toggle(slots[v]["hash_a"], slots[v]["hash_b"], slots[v]["node"], dirty, state)
-            _toggle(hash_a, hash_b, node, dirty, state)
+            _toggle(slots[u]["hash_a"], slots[u]["hash_b"], slots[u]["node"], dirty)
+            _toggle(slots[v]["hash_a"], slots[v]["hash_b"], slots[v]["node"], dirty)
+            _toggle(hash_a, hash_b, node, dirty)
         into = u
         other = v
         if lists[u, HEAD] >= 0 or lists[v, HEAD] >= 0:

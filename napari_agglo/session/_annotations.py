@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from napari_agglo.errors import InvalidInput, is_whole
+from napari_agglo.errors import InvalidInput, SetOption, is_whole
 
 if TYPE_CHECKING:
     from napari_agglo.session._edits import Change
@@ -52,15 +52,24 @@ class MarkChange:
     def __post_init__(self) -> None:
         if not (is_whole(self.segment) and self.segment >= 1):
             raise InvalidInput(
-                f"`segment` must be the id of a segment, 1 or more, got {self.segment!r}; "
-                "0 is no region and cannot be marked."
+                f"`segment` must be the id of a segment, 1 or more, got {self.segment!r}",
+                argument="segment",
+                remedy="take an id of segments.ids()",
             )
         _check_text("name", self.name)
         _check_text("comment", self.comment)
         if self.reviewed is not None and not isinstance(self.reviewed, bool):
-            raise InvalidInput(f"`reviewed` must be True or False, got {self.reviewed!r}.")
+            raise InvalidInput(
+                f"`reviewed` must be True or False, got {self.reviewed!r}",
+                argument="reviewed",
+                remedy=SetOption("reviewed", True),
+            )
         if not self._changes():
-            raise InvalidInput("Nothing to mark: give `name`, `comment` or `reviewed`.")
+            raise InvalidInput(
+                "There is nothing to mark",
+                argument="name",
+                remedy="give `name`, `comment` or `reviewed`",
+            )
 
     def _changes(self) -> dict[str, Any]:
         values = {field.name: getattr(self, field.name) for field in fields(Mark)}
@@ -76,8 +85,9 @@ class MarkChange:
         unknown = plain.keys() - {field.name for field in fields(cls)}
         if unknown or "segment" not in plain:
             raise InvalidInput(
-                f"The journal has a mark that this version does not know: {dict(plain)!r:.200}; "
-                "open the session with the version that wrote it, or a newer one."
+                f"The journal has a mark that this version does not know: {dict(plain)!r:.200}",
+                argument="mark",
+                remedy="open the session with the version that wrote it, or a newer one",
             )
         return cls(**plain)
 
@@ -194,18 +204,24 @@ def _check_text(argument: str, text: str | None) -> None:
     if text is None:
         return
     if not isinstance(text, str):
-        raise InvalidInput(f"`{argument}` must be text, got {text!r}.")
+        raise InvalidInput(
+            f"`{argument}` must be text, got {text!r}",
+            argument=argument,
+            remedy=SetOption(argument, str(text)),
+        )
     if len(text) > _LONGEST[argument]:
         raise InvalidInput(
-            f"`{argument}` must be at most {_LONGEST[argument]} characters long, got {len(text)}; "
-            "shorten it."
+            f"`{argument}` must be at most {_LONGEST[argument]} characters long, got {len(text)}",
+            argument=argument,
+            remedy="shorten it",
         )
     wrong = next((letter for letter in text if not _is_text(letter)), None)
     if wrong is not None or (argument == "name" and any(letter in "\n\r\t" for letter in text)):
         raise InvalidInput(
             f"`{argument}` must be plain text"
-            f"{' on one line' if argument == 'name' else ''}, got {text!r:.80}; remove the "
-            "characters that cannot be seen."
+            f"{' on one line' if argument == 'name' else ''}, got {text!r:.80}",
+            argument=argument,
+            remedy="remove the characters that cannot be seen",
         )
 
 

@@ -42,25 +42,31 @@ def check_tree(tree: Any, graph: RegionGraph, policy: Policy) -> None:
     """
     if not isinstance(tree, MergeTree):
         raise InvalidInput(
-            f"`tree` must be a MergeTree, got {type(tree).__name__}; pass agglomerate(graph, "
-            "policy), or leave it out."
+            f"`tree` must be a MergeTree, got {type(tree).__name__}",
+            argument="tree",
+            remedy="pass agglomerate(graph, policy), or leave it out",
         )
     if tree.n_superpixels != graph.n_regions:
         raise InvalidInput(
             f"`tree` must be of the graph's {graph.n_regions} superpixels, got "
-            f"{tree.n_superpixels}; agglomerate this graph."
+            f"{tree.n_superpixels}",
+            argument="tree",
+            remedy="agglomerate this graph",
         )
     if not _is_same_image(tree, graph):
         raise InvalidInput(
-            "`tree` must be of the graph's superpixels, and is of others; agglomerate this graph."
+            "`tree` must be of the graph's superpixels, and is of others",
+            argument="tree",
+            remedy="agglomerate this graph",
         )
     names = tree.lut(np.inf)
     apart = names[graph.edges[:, 0]] != names[graph.edges[:, 1]]
     if apart.any():
         a, b = graph.ids[graph.edges[int(np.argmax(apart))]]
         raise InvalidInput(
-            f"`tree` must merge all that touches, but {a} and {b} never come together in it; leave "
-            "out `cannot_link` and `locked`, and lock segments in the session."
+            f"`tree` must merge all that touches, but {a} and {b} never come together in it",
+            argument="tree",
+            remedy="leave out `cannot_link` and `locked`, and lock segments in the session",
         )
     sample = _sampled(tree)
     priorities = tree.priorities[sample]
@@ -71,8 +77,9 @@ def check_tree(tree: Any, graph: RegionGraph, policy: Policy) -> None:
         a, b = graph.ids[[tree.winners[sample[k]], tree.losers[sample[k]]]]
         raise InvalidInput(
             f"`tree` must be agglomerate(graph, policy), but merges {max(a, b)} with {min(a, b)} "
-            f"at {priorities[k]:.6g}, of which this policy says {right[k]:.6g} on this graph; pass "
-            "the tree of this graph and policy, or leave it out."
+            f"at {priorities[k]:.6g}, of which this policy says {right[k]:.6g} on this graph",
+            argument="tree",
+            remedy="pass the tree of this graph and policy, or leave it out",
         )
 
 

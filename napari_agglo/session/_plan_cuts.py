@@ -110,9 +110,10 @@ def _cut_between(
     check_method(method)
     if sum(groups is not None for groups in (seeds, parts, points)) != 1:
         raise Refused(
-            "Give `seeds` or `parts`, groups of superpixels, [[a], [b, c]], or `points`, "
-            "groups of pixels, [[(3, 4)], [(9, 9), (9, 12)]]; one, and not two of them.",
+            "A cut is by `seeds`, `parts` or `points`, and by one of them",
             argument="seeds",
+            remedy="give `seeds` or `parts`, groups of superpixels, [[a], [b, c]], or `points`, "
+            "groups of pixels, [[(3, 4)], [(9, 9), (9, 12)]]",
         )
     state = view.state
     if points is not None:
@@ -128,13 +129,16 @@ def _into_parts(target: Segment, groups: Groups) -> Parts:
     every = np.concatenate([np.zeros(0, np.int64), *(np.array(g, np.int64) for g in groups)])
     if len(groups) < 2 or not all(groups):
         raise Refused(
-            f"`parts` must be two or more, none of them empty, got {len(groups)}.", argument="parts"
+            f"`parts` must be two or more, none of them empty, got {len(groups)}",
+            argument="parts",
+            remedy="give the superpixels of each, [[a], [b, c]]",
         )
     if len(np.unique(every)) != len(every) or not np.array_equal(np.sort(every), target.members):
         raise Refused(
             f"`parts` must hold each superpixel of segment {target.id} once, and no others; it has "
-            f"{len(target.members)}, given are {len(every)}. To take out some, use detach().",
+            f"{len(target.members)}, given are {len(every)}",
             argument="parts",
+            remedy="use detach() to take out some",
         )
     return _parts([as_ids(group) for group in groups])
 

@@ -201,15 +201,17 @@ def dense_groups(graph: RegionGraph, groups: Any, argument: str) -> list[list[in
     """Return groups of superpixels as dense ids."""
     if isinstance(groups, (str, bytes)) or not isinstance(groups, Iterable):
         raise Refused(
-            f"`{argument}` must be groups of superpixels, [[a, b], [c]]; got {groups!r}.",
+            f"`{argument}` must be groups of superpixels, [[a, b], [c]]; got {groups!r}",
             argument=argument,
+            remedy="give a list of lists",
         )
     out = []
     for group in groups:
         if isinstance(group, (str, bytes)) or not isinstance(group, Iterable):
             raise Refused(
-                f"`{argument}` must be groups of superpixels, [[a, b], [c]]; got {group!r}.",
+                f"`{argument}` must be groups of superpixels, [[a, b], [c]]; got {group!r}",
                 argument=argument,
+                remedy="give a list of lists",
             )
         out.append([dense_of(graph, superpixel, argument) for superpixel in group])
     return out
@@ -235,7 +237,9 @@ def check_index(graph: RegionGraph, index: Any) -> tuple[int, ...]:
     inside = len(at) == len(shape) and all(map(is_whole, at))
     if not inside or not all(0 <= i < n for i, n in zip(at, shape, strict=True)):
         raise Refused(
-            f"A pixel must be {len(shape)} whole numbers within the shape {shape}, got {index!r}."
+            f"A pixel must be {len(shape)} whole numbers within the shape {shape}, got {index!r}",
+            argument="index",
+            remedy="round the coordinates, in the order of the axes",
         )
     return tuple(int(i) for i in at)
 
@@ -351,7 +355,9 @@ def plan_unlock(view: View, segment: Any) -> Plan:
     target = find(view, segment)
     if not is_locked(view, target):
         raise Refused(
-            f"Segment {target.id} is not locked, so it cannot be unlocked.", argument="segment"
+            f"Segment {target.id} is not locked, so it cannot be unlocked",
+            argument="segment",
+            remedy="leave it as it is",
         )
     step = Step(Unlock(view.threshold, target.anchor))
     return Plan(Action("unlock", (target.id,), view.threshold, (step,)))

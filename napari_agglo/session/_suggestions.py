@@ -142,8 +142,9 @@ def _sides(view: View, suggestion: Suggestion) -> tuple[tuple[int, int], tuple[i
     """Return both superpixels of a suggestion with the segments that hold them now."""
     if not isinstance(suggestion, Suggestion):
         raise Refused(
-            f"`suggestion` must be one of queue.next(), got {type(suggestion).__name__}.",
+            f"`suggestion` must be one of queue.next(), got {type(suggestion).__name__}",
             argument="suggestion",
+            remedy="take one of queue.next()",
         )
     table = view.table()
     a, b = suggestion.superpixels

@@ -9,11 +9,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 import tifffile
+from refusals import refuses
 
 from napari_agglo.cli import _each
 from napari_agglo.cli._each import partners
 from napari_agglo.cli._terminal import Console
-from napari_agglo.errors import InvalidInput
 from napari_agglo.volumes import open_volume
 from napari_agglo.volumes._image_files import PICTURES
 
@@ -151,14 +151,18 @@ def test_all_that_is_read_is_taken(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("text", "words"),
-    [("no", "must be a folder of images, or a pattern"), ("*/*.tif", "must have one \\*"),
-     ("empty", "no image there"), ("x*.tif", "no image there")],
-)  # fmt: skip
-def test_what_is_no_set_of_images(tmp_path, monkeypatch, text, words):
+    ("text", "refusal"),
+    [
+        ("no", ("gold", "give one such as")),
+        ("*/*.tif", ("gold", "put it for the image's name")),
+        ("empty", ("gold", "name a folder with some")),
+        ("x*.tif", ("gold", "name a folder with some")),
+    ],
+)
+def test_what_is_no_set_of_images(tmp_path, monkeypatch, text, refusal):
     monkeypatch.chdir(tmp_path)
     os.mkdir("empty")
-    with pytest.raises(InvalidInput, match=words):
+    with refuses(*refusal):
         partners(Console(), {"gold": text})
 
 

@@ -3,9 +3,9 @@ from __future__ import annotations
 import os
 
 import pytest
+from refusals import refuses
 
 from napari_agglo.cli._files import check_label_output, output_folder
-from napari_agglo.errors import InvalidInput
 
 
 def test_a_folder_appears_whole(tmp_path):
@@ -40,14 +40,14 @@ def test_only_files_of_the_same_name_are_replaced(tmp_path):
 
 def test_a_file_is_no_folder(tmp_path):
     (tmp_path / "out").write_text("mine")
-    with pytest.raises(InvalidInput, match="this is a file"), output_folder(tmp_path / "out"):
+    with refuses("-o", "name a folder"), output_folder(tmp_path / "out"):
         pass
 
 
 def test_names_that_labels_can_have(tmp_path):
     for name in ("a.tif", "a.TIFF", "a.ome.zarr", "a.h5:seg", "a.npz"):
         check_label_output(str(tmp_path / name))
-    with pytest.raises(InvalidInput, match=r"must end in one of \.tif"):
+    with refuses("-o", "add .tif"):
         check_label_output(str(tmp_path / "a.jpg"))
-    with pytest.raises(InvalidInput, match="there is no folder"):
+    with refuses("-o", "make it first"):
         check_label_output(str(tmp_path / "no" / "a.tif"))

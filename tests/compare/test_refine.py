@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from refusals import refuses
 
 import napari_agglo as agglo
-from napari_agglo import InvalidInput
 from napari_agglo.compare import refined
 from napari_agglo.volumes import dense_labels
 
@@ -30,7 +29,7 @@ def test_the_same_partitions(seed):
 def test_undivided_it_is_the_same_tree_and_others_are_refused():
     tree = agglo.agglomerate(agglo.region_graph(np.array([[1, 1, 2, 2]]), np.zeros((1, 4))))
     assert refined(tree, tree.superpixels) is tree
-    with pytest.raises(InvalidInput, match="lie in two"):
+    with refuses("superpixels", "agglomerate a graph of these superpixels"):
         refined(tree, dense_labels(np.array([[1, 3, 3, 2]]), "superpixels"))
-    with pytest.raises(InvalidInput, match="shape"):
+    with refuses("superpixels", "use the same crop of both"):
         refined(tree, dense_labels(np.array([[1, 3, 3]]), "superpixels"))

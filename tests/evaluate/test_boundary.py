@@ -8,9 +8,10 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from refusals import refuses
 
 import napari_agglo as agglo
-from napari_agglo.errors import Cancelled, InvalidInput
+from napari_agglo.errors import Cancelled, SetOption
 from napari_agglo.evaluate import average_precision, boundary_curve, boundary_scores
 
 seeds = st.integers(0, 2**32)
@@ -118,7 +119,7 @@ def test_without_boundaries(labels, gold, expected):
 
 
 def test_a_gold_without_annotations_is_refused():
-    with pytest.raises(InvalidInput, match="no annotated voxel"):
+    with refuses("gold", "pass a label image whose objects have ids"):
         boundary_scores(bars(3), 0 * bars())
 
 
@@ -151,9 +152,9 @@ def test_thresholds_may_be_chosen():
         0.7,
     ]
     for wrong in ([], [math.nan]):
-        with pytest.raises(InvalidInput, match="`thresholds`"):
+        with refuses("thresholds", SetOption("thresholds", [0.5])):
             boundary_curve(tree, golds[0], thresholds=wrong)
-    with pytest.raises(InvalidInput, match=r"`tree` must be.*list"):
+    with refuses("tree", "for one label image, call"):
         boundary_curve([golds[0]], golds[0])
     alone = agglo.agglomerate(agglo.region_graph(np.ones((3, 3), int), np.zeros((3, 3))))
     assert boundary_curve(alone, np.ones((3, 3), int))["f"].tolist() == [1]
@@ -167,11 +168,11 @@ def test_average_precision():
 
 def test_refusals_and_cancel():
     for wrong in (-1, math.inf, math.nan, "2"):
-        with pytest.raises(InvalidInput, match="`tolerance`"):
+        with refuses("tolerance", "pass a distance in pixels, or in the unit"):
             boundary_scores(bars(3), bars(3), tolerance=wrong)
-        with pytest.raises(InvalidInput, match="`fill`"):
+        with refuses("fill", "pass 0 to leave the gold standard as it is"):
             boundary_scores(bars(3), bars(3), fill=wrong)
-    with pytest.raises(InvalidInput, match="shape"):
+    with refuses("gold", "use the same crop of both"):
         boundary_scores(bars(3), bars(3, height=5))
 
     def cancel(progress):

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from refusals import refuses
 
-from napari_agglo.errors import Cancelled, InvalidInput
+from napari_agglo.errors import Cancelled, SetOption
 from napari_agglo.evaluate import breakdown, split_vi
 
 # Gold 1 is split into 3 and 4; segment 4 merges half of gold 1 with gold 2; 0 is not annotated.
@@ -108,13 +109,13 @@ def test_partners_of_the_worst_are_those_of_each_alone():
 
 def test_refusals_and_cancel():
     found = breakdown(LABELS, GOLD)
-    with pytest.raises(InvalidInput, match="no gold segment 9"):
+    with refuses("gold_id", "choose one of the 2 ids in the index of"):
         found.pieces(9)
-    with pytest.raises(InvalidInput, match="no segment 5"):
+    with refuses("segment_id", "choose one of the 2 ids in the index of"):
         found.merged(5)
-    with pytest.raises(InvalidInput, match="`n`"):
+    with refuses("n", SetOption("n", 0)):
         found.worst(-1)
-    with pytest.raises(InvalidInput, match="shape"):
+    with refuses("labels", "use the same crop of both"):
         breakdown(LABELS, GOLD[:, :4])
 
     def cancel(progress):

@@ -3,9 +3,10 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from refusals import refuses
 
 import napari_agglo as agglo
-from napari_agglo.errors import Cancelled, InvalidInput
+from napari_agglo.errors import Cancelled
 from napari_agglo.evaluate import best_point, cross_validate, minimum, state_at
 
 pytestmark = pytest.mark.compiled  # forests are grown
@@ -93,21 +94,28 @@ def test_progress_goes_forward_and_can_cancel(volumes):
 
 
 def test_refusals(volumes):
-    with pytest.raises(InvalidInput, match=r"`volumes`.*got 1"):
+    with refuses("volumes", "cut a volume in two, or add one"):
         cross_validate([volumes["a"]])
-    with pytest.raises(InvalidInput, match="`policies`"):
+    with refuses("policies", "name one, e.g. {'agglo': {}}"):
         cross_validate(volumes, {})
-    with pytest.raises(InvalidInput, match="mode"):
+    with refuses("policy", "pass one of these names, a function, or"):
         cross_validate(volumes, {"mode": None})
 
 
 @pytest.mark.parametrize(
-    ("wrong", "words"),
-    [("mode", "mode"), ({"presett": "minimal"}, "presett"), ({"strategy": "lasso"}, "lasso")],
+    ("wrong", "refusal"),
+    [
+        ("mode", ("policy", "pass one of these names, a function, or")),
+        (
+            {"presett": "minimal"},
+            ("policies['other']", "choose from classifier, each_epoch, epochs"),
+        ),
+        ({"strategy": "lasso"}, ("policies['other']", "choose from flat, agglo, lash, mixed")),
+    ],
 )
-def test_what_cannot_be_trained_is_refused_before_the_first_training(volumes, wrong, words):
+def test_what_cannot_be_trained_is_refused_before_the_first_training(volumes, wrong, refusal):
     def never(progress):
         raise AssertionError(progress.stage)
 
-    with pytest.raises(InvalidInput, match=words):
+    with refuses(*refusal):
         cross_validate(volumes, {"flat": {}, "other": wrong}, progress=never)

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from refusals import refuses
 
-from napari_agglo.errors import InvalidInput
 from napari_agglo.evaluate import breakdown, metrics, split_vi, weighted_vi
 
 
@@ -33,10 +33,8 @@ def test_label_zero_is_a_segment_unless_ignored():
 @pytest.mark.parametrize("gold", [np.zeros((3, 3), int), np.zeros((0, 3), np.uint64)])
 @pytest.mark.parametrize("measure", [split_vi, weighted_vi, metrics, breakdown])
 def test_a_gold_without_annotations_is_refused(measure, gold):
-    with pytest.raises(InvalidInput, match="no annotated voxel") as caught:
+    with refuses("gold", "pass a label image whose objects have ids"):
         measure(np.ones(gold.shape, int), gold)
-    assert caught.value.argument == "gold"
-    assert caught.value.remedy is not None
 
 
 def test_nothing_left_to_compare_is_no_error():
@@ -92,5 +90,5 @@ def test_merging_two_segments_trades_splits_for_merges(seed):
 
 
 def test_shapes_must_match():
-    with pytest.raises(InvalidInput, match=r"\(4,\).*\(2, 2\)"):
+    with refuses("labels", "use the same crop of both"):
         split_vi(np.ones(4, int), np.ones((2, 2), int))

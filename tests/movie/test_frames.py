@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from refusals import refuses
 
 import napari_agglo as agglo
-from napari_agglo import InvalidInput
+from napari_agglo.errors import SetOption
 from napari_agglo.movie import movie, steps
 from napari_agglo.movie._draw import compose, draw_panel
 from napari_agglo.movie._panels import LASTS, Flashes, StillPanel, TreePanel, _visible_areas, scene
@@ -37,20 +38,20 @@ def test_in_step_by_threshold(drawn):
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "refusal"),
     [
-        ({"by": "time"}, "`by`"),
-        ({"frames": 1}, "`frames`"),
-        ({"start": -1}, "`start`"),
-        ({"start": 5, "stop": 2}, "`start` must not exceed `stop`"),
-        ({"stop": np.inf}, "`stop`"),
-        ({"size": 4}, "`size`"),
-        ({"plane": (1,)}, "`plane`"),
-        ({"image": np.zeros((3, 3))}, "`image`"),
+        ({"by": "time"}, ("by", SetOption("by", "merges"))),
+        ({"frames": 1}, ("frames", SetOption("frames", 2))),
+        ({"start": -1}, ("start", SetOption("start", 0))),
+        ({"start": 5, "stop": 2}, ("start", "exchange them")),
+        ({"stop": np.inf}, ("stop", "leave it out to show all")),
+        ({"size": 4}, ("size", SetOption("size", 16))),
+        ({"plane": (1,)}, ("plane", "leave it out for the middle")),
+        ({"image": np.zeros((3, 3))}, ("image", "use the same crop of both")),
     ],
 )
-def test_refused(drawn, options, said):
-    with pytest.raises(InvalidInput, match=said):
+def test_refused(drawn, options, refusal):
+    with refuses(*refusal):
         movie(drawn[1], **options)
 
 
@@ -58,14 +59,14 @@ def test_panels_refused(drawn):
     _, trees, _, gold = drawn
     tree = trees["mean"]
     for panels in ({}, dict.fromkeys("abcde", tree), [tree]):
-        with pytest.raises(InvalidInput, match="`panels` must map"):
+        with refuses("panels", "pass some of them, such as {'mean': tree}"):
             movie(panels)
-    with pytest.raises(InvalidInput, match="must hold a merge tree"):
+    with refuses("panels", "make one with agglomerate(graph, policy)"):
         movie({"gold": gold})
     other = agglo.agglomerate(agglo.region_graph(gold + 1, np.zeros(gold.shape)))
-    with pytest.raises(InvalidInput, match="same superpixels"):
+    with refuses("panels['b']", "agglomerate the same graph by each policy"):
         movie({"a": tree, "b": other})
-    with pytest.raises(InvalidInput, match=r"panels\['gold'\]"):
+    with refuses("panels['gold']", "use the same crop of both"):
         movie({"a": tree, "gold": gold[1:]})
 
 

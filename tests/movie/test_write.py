@@ -9,9 +9,11 @@ import numpy as np
 import pytest
 from oracles.video import read_video
 from PIL import Image
+from refusals import refuses
 
 import napari_agglo as agglo
-from napari_agglo import Cancelled, InvalidInput
+from napari_agglo import Cancelled
+from napari_agglo.errors import SetOption
 from napari_agglo.movie import movie, write_movie
 
 FRAMES = 20
@@ -79,15 +81,15 @@ def _contents(folder):
 
 def test_refused(drawn, tmp_path):
     _, trees, _, _ = drawn
-    with pytest.raises(InvalidInput, match=r"\.mp4 or \.gif"):
+    with refuses("path", SetOption):
         write_movie(tmp_path / "a.avi", trees)
-    with pytest.raises(InvalidInput, match="`fps`"):
+    with refuses("fps", SetOption("fps", 12)):
         write_movie(tmp_path / "a.gif", trees, fps=0)
     (tmp_path / "thesis").mkdir()
     (tmp_path / "thesis" / "chapter.txt").write_text("years of work")
-    with pytest.raises(InvalidInput, match="other things"):
+    with refuses("path", "choose another name"):
         write_movie(tmp_path / "thesis", trees)
-    with pytest.raises(InvalidInput, match="make the folder"):
+    with refuses("path", "no first"):
         write_movie(tmp_path / "no" / "a.gif", trees, frames=2)
     assert agglo.write_movie is write_movie
 

@@ -9,6 +9,7 @@ import zipfile
 import numba
 import numpy as np
 import pytest
+from refusals import refuses
 from sklearn.tree import DecisionTreeClassifier
 
 from napari_agglo import InvalidInput
@@ -62,7 +63,7 @@ def test_every_truncation_is_refused_in_words(policy, tmp_path):
     whole = policy.save(tmp_path / "p.npz").read_bytes()
     for length in [*range(0, 200), *range(200, len(whole), 37)]:
         (tmp_path / "cut.npz").write_bytes(whole[:length])
-        with pytest.raises(InvalidInput, match=r"cut.npz"):
+        with refuses("path", "train the policy again or take another copy"):
             load_policy(tmp_path / "cut.npz")
 
 
@@ -137,15 +138,15 @@ def test_a_huge_declared_shape_allocates_nothing(policy, tmp_path):
     with zipfile.ZipFile(path) as old, zipfile.ZipFile(tmp_path / "q.npz", "w") as new:
         for name in old.namelist():
             new.writestr(name, header.getvalue() if name == "values.npy" else old.read(name))
-    with pytest.raises(InvalidInput, match="declares 80000000000000 bytes and has 0"):
+    with refuses("path", "train the policy again or take another copy"):
         load_policy(tmp_path / "q.npz")
 
 
 def test_pickles_are_not_opened(tmp_path):
     np.savez(tmp_path / "p.npz", header=np.array([{"a": 1}], object))
-    with pytest.raises(InvalidInput, match="is of type object"):
+    with refuses("path", "train the policy again or take another copy"):
         load_policy(tmp_path / "p.npz")
-    with pytest.raises(InvalidInput, match="There is no policy file"):
+    with refuses("path", "train a policy, or correct the path"):
         load_policy(tmp_path / "none.npz")
 
 

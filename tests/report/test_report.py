@@ -7,9 +7,11 @@ from html.parser import HTMLParser
 
 import numpy as np
 import pytest
+from refusals import refuses
 
 import napari_agglo as agglo
 from napari_agglo import Cancelled, InvalidInput
+from napari_agglo.errors import SetOption
 from napari_agglo.evaluate import human_agreement, metrics, minimum
 from napari_agglo.report import examine, html_report
 from napari_agglo.report._page import Page, Row, summary_table
@@ -307,7 +309,7 @@ def test_colour_images_lie_under_the_errors():
     rgb = np.stack([noise, noise, 1 - noise], axis=-1)
     tree = tree_of(superpixels, noise)
     assert examine(tree, gold, backdrop=rgb).error_map != examine(tree, gold).error_map
-    with pytest.raises(InvalidInput, match="`backdrop`"):
+    with refuses("backdrop", "pass the same crop of both"):
         examine(tree, gold, backdrop=np.zeros((3, 3)))
 
 
@@ -328,16 +330,15 @@ def test_several_golds_are_averaged():
 def test_what_cannot_be_compared_is_refused():
     superpixels, gold, noise = rooms(8, 8)
     tree = tree_of(superpixels, noise)
-    with pytest.raises(InvalidInput, match="0 everywhere") as caught:
+    with refuses("gold", "pass a label image whose objects have ids"):
         examine(tree, np.zeros_like(gold))
-    assert caught.value.argument == "gold"
-    with pytest.raises(InvalidInput, match=r"`gold\[1\]`"):
+    with refuses("gold[1]", "use the same crop of both"):
         examine(tree, [gold, gold[:4]])
-    with pytest.raises(InvalidInput, match="empty list"):
+    with refuses("gold", "pass one label image or more"):
         examine(tree, [])
     with pytest.raises(InvalidInput, match="`plane`"):
         examine(tree, gold, plane=(1,))
-    with pytest.raises(InvalidInput, match="`spacing`"):
+    with refuses("spacing", SetOption("spacing", (1.0, 1.0), when="if it is not known")):
         examine(tree, gold, spacing=(1.0,))
     volume, truth, cue = rooms(4, 4, 4)
     solid = tree_of(volume, cue)

@@ -9,6 +9,7 @@ import sys
 
 import numpy as np
 import pytest
+from refusals import refuses
 from skimage.measure import label
 from sklearn.metrics import roc_auc_score
 
@@ -152,7 +153,7 @@ def test_unknown_kind_names_the_known_ones(kind: str) -> None:
 
 @pytest.mark.parametrize("seed", [-1, 1.5, "0", None])
 def test_bad_seed(seed: int) -> None:
-    with pytest.raises(InvalidInput, match="`seed` must be a whole number"):
+    with refuses("seed", SetOption("seed", 0)):
         sample("cells2d", seed=seed)
 
 

@@ -7,6 +7,7 @@ import os
 
 import numpy as np
 import pytest
+from refusals import refuses
 
 from napari_agglo import InvalidInput
 from napari_agglo.session._store.journal import JOURNAL, TAIL, Journal, encode, examine, scan
@@ -160,7 +161,7 @@ def test_reading_only_writes_nothing(folder):
     before = {path.name: path.read_bytes() for path in folder.iterdir()}
     journal = Journal(folder, START, read_only=True)
     assert len(journal.records) == 39
-    with pytest.raises(InvalidInput, match="read-only; open it for writing"):
+    with refuses("path", "open it for writing to edit"):
         journal.append({})
     journal.close()
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
@@ -189,10 +190,10 @@ def test_what_another_program_did_to_the_file_is_noticed(folder):
     journal = Journal(folder, START, read_only=False)
     with open(folder / JOURNAL, "ab") as other:
         other.write(b"x")
-    with pytest.raises(InvalidInput, match="changed by another program"):
+    with refuses("path", "close the session and open it again"):
         journal.append({})
     (folder / JOURNAL).unlink()
-    with pytest.raises(InvalidInput, match="moved or deleted"):
+    with refuses("path", "the folder was moved or deleted: close the"):
         journal.append({})
     assert len(journal.records) == 40
     journal.close()

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from oracles.disks import Disk, tree_of
 from oracles.sessions import observed
+from refusals import refuses
 
 import napari_agglo as agglo
 from napari_agglo import InvalidInput, Session
@@ -85,7 +86,7 @@ def test_what_was_undone_costs_nothing_but_redoing(session, graph):
     assert (session.path / "journal.jsonl").read_bytes() == journal
     with Session.open(session.path) as again:
         assert observed(again) == before
-        with pytest.raises(SessionDamaged, match="put back the file"):
+        with refuses("path", "put back the file that was there, from a", kind=SessionDamaged):
             again.redo()
         assert observed(again) == before
         again.marks.rename(1, "new")  # now it cannot be redone anyway

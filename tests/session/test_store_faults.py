@@ -11,6 +11,7 @@ import sys
 import numpy as np
 import pytest
 from oracles.disks import Died, Disk, entries_of, small_graph, tree_of
+from refusals import refuses
 
 from napari_agglo import AggloError, InvalidInput
 from napari_agglo.session._store import NotSaved, Store
@@ -180,7 +181,7 @@ def test_the_system_itself_takes_only_a_part(copied):
         size = (path / "journal.jsonl").stat().st_size
         resource.setrlimit(resource.RLIMIT_FSIZE, (size + 50, hard))
         try:
-            with pytest.raises(NotSaved, match=r"File too large.*nothing has changed"):
+            with refuses("path", "check the disk and its connection, then", kind=NotSaved):
                 store.journal.append(NEXT)
         finally:
             resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
@@ -193,7 +194,7 @@ def test_the_system_itself_takes_only_a_part(copied):
 def test_a_read_only_disk(copied):
     path = copied(arrays=True)
     with Disk(0, errno.EROFS, times=math.inf).in_use() as disk:
-        with pytest.raises(NotSaved, match="open the session with read_only=True"):
+        with refuses("path", "this disk is read-only: open the session", kind=NotSaved):
             Store.open(path)
         tried = disk.calls
         with Store.open(path, read_only=True) as store:

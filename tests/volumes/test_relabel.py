@@ -8,8 +8,9 @@ from examples import examples
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
+from refusals import refuses
 
-from napari_agglo.errors import Cancelled, InvalidInput
+from napari_agglo.errors import Cancelled, ConvertTo
 from napari_agglo.volumes import Volume, _volume, dense_labels
 from napari_agglo.volumes import _labels as relabel_module
 
@@ -151,5 +152,5 @@ def test_read_only_input():
 
 
 def test_the_name_is_in_the_message():
-    with pytest.raises(InvalidInput, match="`gold` must hold integer labels"):
+    with refuses("gold", ConvertTo("int64", "if it holds whole numbers")):
         dense_labels(np.array([0.5]), "gold")

@@ -188,10 +188,15 @@ def _given_costs(
             f"`weights` must be a policy, or a number for each of the {graph.n_boundaries} "
             f"boundaries; got {weights.dtype} of shape {weights.shape}",
             argument="weights",
+            remedy="take policy.score(graph)",
         )
     cost = weights[segment.rows].astype(np.float64)
     if not (np.isfinite(cost) & (cost >= 0)).all():
-        raise InvalidInput("`weights` must be finite and not negative", argument="weights")
+        raise InvalidInput(
+            "`weights` must be finite and not negative",
+            argument="weights",
+            remedy="take policy.score(graph)",
+        )
     return cost
 
 

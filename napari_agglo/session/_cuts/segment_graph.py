@@ -55,6 +55,7 @@ def segment_of(graph: RegionGraph, members: Any) -> Segment:
             f"`members` must be a list of dense ids of superpixels, got {array.dtype} of shape "
             f"{array.shape}",
             argument="members",
+            remedy="take the members of a segment",
         )
     dense = np.unique(array).astype(np.int64)
     if dense[0] < 1 or dense[-1] > graph.n_regions:
@@ -62,6 +63,7 @@ def segment_of(graph: RegionGraph, members: Any) -> Segment:
             f"`members` must be dense ids of superpixels, 1 to {graph.n_regions}; got "
             f"{dense[0]} to {dense[-1]}",
             argument="members",
+            remedy="look them up in graph.ids",
         )
     rows = edges_within(graph.edges, dense)
     return Segment(dense, rows, np.searchsorted(dense, graph.edges[rows]))
@@ -114,7 +116,9 @@ def check_seeds(
         for seed in group:
             if not is_whole(seed):
                 raise InvalidInput(
-                    f"`seeds` must hold dense ids of superpixels, got {seed!r}", argument="seeds"
+                    f"`seeds` must hold dense ids of superpixels, got {seed!r}",
+                    argument="seeds",
+                    remedy="look them up in graph.ids",
                 )
             at = int(np.searchsorted(segment.members, seed))
             if at == segment.size or segment.members[at] != seed:

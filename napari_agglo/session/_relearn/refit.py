@@ -21,7 +21,7 @@ from typing import Any
 
 from napari_agglo._progress import ProgressCallback
 from napari_agglo.agglomeration import Merges, merge_greedily
-from napari_agglo.errors import InvalidInput, is_whole
+from napari_agglo.errors import InvalidInput, check_choice, check_whole
 from napari_agglo.features import FeatureMap
 from napari_agglo.graph import RegionGraph
 from napari_agglo.learning import STRATEGIES, ForestSettings, train
@@ -51,7 +51,7 @@ def check_volumes(volumes: Any) -> list[Volume]:
     --------
     >>> check_volumes([])
     Traceback (most recent call last):
-    napari_agglo.errors.InvalidInput: `volumes` must be pairs (graph, gold), got none; leave it out.
+    napari_agglo.errors.InvalidInput: `volumes` must be pairs of a RegionGraph and its gold ...
     """
     if isinstance(volumes, (tuple, list)) and len(volumes) == 2:
         first, second = volumes
@@ -65,7 +65,7 @@ def check_volumes(volumes: Any) -> list[Volume]:
             raise _no_pairs(f"{one!r:.80} for one")
         pairs.append((one[0], one[1]))
     if not pairs:
-        raise InvalidInput("`volumes` must be pairs (graph, gold), got none; leave it out.")
+        raise _no_pairs("none")
     return pairs
 
 
@@ -78,7 +78,9 @@ def _is_pair(one: Any) -> bool:
 def _no_pairs(came: str) -> InvalidInput:
     return InvalidInput(
         "`volumes` must be pairs of a RegionGraph and its gold standard, [(graph, gold), ...], got "
-        f"{came}; pass what the policy was trained on, or leave it out."
+        f"{came}",
+        argument="volumes",
+        remedy="pass what the policy was trained on, or leave it out",
     )
 
 
@@ -86,22 +88,14 @@ def check_options(strategy: Any, weight: Any, seed: Any, others: Mapping[str, An
     """Refuse a way to learn that there is not."""
     for name in others:
         raise InvalidInput(
-            f"`{name}` is no argument of relearn(); it has volumes, strategy, weight, seed and "
-            "progress."
+            f"`{name}` is no argument of relearn()",
+            argument=name,
+            remedy="take volumes, strategy, weight, seed or progress",
         )
-    if strategy is not None and strategy not in STRATEGIES:
-        raise InvalidInput(
-            f"`strategy` must be one of {', '.join(STRATEGIES)}, got {strategy!r}; or leave it out."
-        )
-    if not is_whole(weight) or not 1 <= weight <= _MOST:
-        raise InvalidInput(
-            f"`weight` must be a whole number from 1 to {_MOST}, got {weight!r}; it says how many "
-            "examples an edit counts for."
-        )
-    if not is_whole(seed) or not 0 <= seed < 2**32:
-        raise InvalidInput(
-            f"`seed` must be a whole number from 0 to {2**32 - 1}, got {seed!r}; 0, say."
-        )
+    if strategy is not None:
+        check_choice("strategy", strategy, STRATEGIES)
+    check_whole("weight", weight, 1, _MOST)
+    check_whole("seed", seed, 0, 2**32 - 1)
 
 
 WEIGHT = 5  # examples that an edit counts for; see above
@@ -136,8 +130,9 @@ def refit(
         features = policy_features(policy)
         if features is None:
             raise InvalidInput(
-                "`features` is missing: this policy was not learned, so they cannot be read off "
-                "it; pass the feature map that `rows` were made with."
+                "`features` is missing: this policy was not learned, so they cannot be read off it",
+                argument="features",
+                remedy="pass the feature map that `rows` were made with",
             )
     examples = extra_examples((rows, labels), features, 0)
     to_merge, to_keep = (int((examples.labels == kind).sum()) for kind in (-1, 1))
@@ -151,7 +146,9 @@ def refit(
         _check(volumes, features)
         if not len(examples):
             raise InvalidInput(
-                "There is no edit to learn from; merge or cut something, or answer suggestions."
+                "There is no edit to learn from",
+                argument="rows",
+                remedy="merge or cut something, or answer suggestions",
             )
         fitted = train(
             volumes,
@@ -173,9 +170,10 @@ def refit(
                 for n, kind in ((to_merge, "merge"), (to_keep, "cut"))
             )
             raise InvalidInput(
-                f"There are {merges} and {cuts} to learn from, and a policy is learned from both; "
-                f"{'merge' if to_keep else 'cut'} something that is wrong, answer suggestions, or "
-                "pass the training set as `volumes`."
+                f"There are {merges} and {cuts} to learn from, and a policy is learned from both",
+                argument="volumes",
+                remedy=f"{'merge' if to_keep else 'cut'} something that is wrong, answer "
+                "suggestions, or pass the training set as `volumes`",
             )
         fitted = _alone(features, examples, classifier, settings, seed, progress)
     edits = {"to_merge": to_merge, "to_keep": to_keep, "weight": 1 if volumes is None else weight}
@@ -188,8 +186,9 @@ def _check(volumes: list[tuple[RegionGraph, Any]], features: FeatureMap) -> None
         if graph.cue_names != features.cues or graph.layout.bins != features.bins:
             raise InvalidInput(
                 f"`volumes` has a graph of {', '.join(graph.cue_names)} in {graph.layout.bins} "
-                f"bins, and the edits are of {', '.join(features.cues)} in {features.bins}; build "
-                "the graphs alike."
+                f"bins, and the edits are of {', '.join(features.cues)} in {features.bins}",
+                argument="volumes",
+                remedy="build the graphs alike",
             )
 
 
@@ -252,6 +251,7 @@ def learn_from_edits(
     if state.features is None:
         raise Refused(
             "This session knows only the means of its cues, which is not enough to learn from",
+            argument="graph",
             remedy="make one on a graph built with statistics='all'",
         )
     rows, labels = live_examples(view)

@@ -232,6 +232,7 @@ def _arrays_of(
                 f"`source` must be the file of the superpixels, but {source} has {stored}, and the "
                 f"superpixels have {Fingerprint.of(labels)}",
                 argument="source",
+                remedy="leave it out, and the session gets a copy of its own",
             )
         where = relative_to(real, source)
     else:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from napari_agglo._typed_json import decode
 from napari_agglo._version import __version__
-from napari_agglo.errors import InvalidInput
+from napari_agglo.errors import InvalidInput, SetOption
 from napari_agglo.session._store.store_errors import SessionDamaged, advice_on, reason_of, saving
 from napari_agglo.volumes import DenseLabels
 from napari_agglo.volumes import _atomic as files
@@ -166,10 +166,13 @@ class Manifest:
             raise InvalidInput(
                 f"`settings` must consist of finite numbers, text, lists and dicts, but {error}",
                 argument="settings",
+                remedy="leave out what is none of these",
             ) from error
         if not isinstance(settings, Mapping):
             raise InvalidInput(
-                f"`settings` must be a dict, got {type(settings).__name__}", argument="settings"
+                f"`settings` must be a dict, got {type(settings).__name__}",
+                argument="settings",
+                remedy=SetOption("settings", {}),
             )
         return replace(self, settings=json.loads(text))
 

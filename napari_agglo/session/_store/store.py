@@ -221,7 +221,9 @@ class Store:
         """
         if not isinstance(graph, RegionGraph):
             raise InvalidInput(
-                f"`graph` must be a RegionGraph, got {type(graph).__name__}", argument="graph"
+                f"`graph` must be a RegionGraph, got {type(graph).__name__}",
+                argument="graph",
+                remedy="make one with region_graph(superpixels, cues)",
             )
         target = Path(check_path(path, "a new session, NAME.agglo"))
         create_folder(

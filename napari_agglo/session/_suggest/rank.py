@@ -9,7 +9,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from napari_agglo.errors import InvalidInput, is_whole
+from napari_agglo.errors import InvalidInput, check_choice, check_whole
 from napari_agglo.graph import RegionGraph
 from napari_agglo.session._segment_statistics import segments_of
 from napari_agglo.session._suggest.decisions import (
@@ -260,14 +260,9 @@ def _sides(
 
 
 def _check(n: int, kind: Any, min_size: int) -> None:
-    if not (is_whole(n) and n >= 0):
-        raise InvalidInput(f"`n` must be a whole number, 0 or more, got {n!r}.")
-    if kind is not None and kind not in get_args(Kind):
-        raise InvalidInput(
-            f"`kind` must be 'false_split', 'false_merge' or None for both, got {kind!r}."
-        )
-    if not is_whole(min_size):
-        raise InvalidInput(f"`min_size` must be a whole number of pixels, got {min_size!r}.")
+    check_whole("n", n, 0)
+    check_choice("kind", kind, (*get_args(Kind), None))
+    check_whole("min_size", min_size, 0)
 
 
 def _checked_box(within: ArrayLike, ndim: int) -> NDArray[np.int64]:
@@ -275,6 +270,8 @@ def _checked_box(within: ArrayLike, ndim: int) -> NDArray[np.int64]:
     if box.shape != (2, ndim) or box.dtype.kind not in "iu" or (box[0] >= box[1]).any():
         raise InvalidInput(
             f"`within` must be a box of whole numbers, first index and one past the last along "
-            f"each of {ndim} axes, shape (2, {ndim}), got {within!r}."
+            f"each of {ndim} axes, shape (2, {ndim}), got {within!r}",
+            argument="within",
+            remedy="leave it out for all of the image",
         )
     return box.astype(np.int64)

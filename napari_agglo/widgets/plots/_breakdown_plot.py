@@ -13,7 +13,7 @@ from qtpy.QtCore import QPointF, QSize, Qt, Signal
 from qtpy.QtGui import QAction, QResizeEvent
 from qtpy.QtWidgets import QBoxLayout, QWidget
 
-from napari_agglo.errors import InvalidInput
+from napari_agglo.errors import check_choice
 from napari_agglo.plots._figure_style import need
 from napari_agglo.widgets.plots._drawn_curve import short
 from napari_agglo.widgets.plots._plot import Plot, export
@@ -151,8 +151,7 @@ class DotsPlot(Plot):
 
     def set_measure(self, measure: Measure) -> None:
         """Show on the y-axis bits for each voxel ("entropy"), or for all ("contribution")."""
-        if measure not in ("entropy", "contribution"):
-            raise InvalidInput(f"`measure` must be 'entropy' or 'contribution', got {measure!r}.")
+        check_choice("measure", measure, ("entropy", "contribution"))
         self._measure = measure
         self._name_axes()
         self._paint()
@@ -313,8 +312,7 @@ class BreakdownPlot(QWidget):
 
     def select(self, kind: str, one: int | None) -> None:
         """Ring the dot of an id, and none of the other kind."""
-        if kind not in ("false merge", "false split"):
-            raise InvalidInput(f"`kind` must be 'false merge' or 'false split', got {kind!r}.")
+        check_choice("kind", kind, ("false merge", "false split"))
         self.merges.select(one if kind == "false merge" else None)
         self.splits.select(one if kind == "false split" else None)
 

@@ -80,15 +80,25 @@ def export(widget: QWidget, path: str | Path) -> None:
     path = Path(path)
     if path.suffix.lower() not in (".png", ".svg"):
         raise InvalidInput(
-            f"`path` must end in .png or .svg, got {path.name!r}; choose one of both."
+            f"`path` must end in .png or .svg, got {path.name!r}",
+            argument="path",
+            remedy="choose one of both",
         )
     if not path.absolute().parent.is_dir():
-        raise InvalidInput(f"`path` must be in a folder that exists, got {str(path)!r}.")
+        raise InvalidInput(
+            f"`path` must be in a folder that exists, got {str(path)!r}",
+            argument="path",
+            remedy="make it first",
+        )
     for readout in widget.findChildren(Readout):
         readout.hide()
     done = _write_svg(widget, path) if path.suffix.lower() == ".svg" else _write_png(widget, path)
     if not done:
-        raise InvalidInput(f"`path` must be where files can be written, got {str(path)!r}.")
+        raise InvalidInput(
+            f"`path` must be where files can be written, got {str(path)!r}",
+            argument="path",
+            remedy="choose another folder",
+        )
 
 
 def _write_svg(widget: QWidget, path: Path) -> bool:

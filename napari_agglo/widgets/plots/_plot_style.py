@@ -74,8 +74,9 @@ def _colour(text: str, argument: str) -> QColor:
     colour = QColor(text)
     if not colour.isValid():
         raise InvalidInput(
-            f"`{argument}` must be a colour such as '#262930', got {text!r}; take it from the "
-            "theme of the viewer."
+            f"`{argument}` must be a colour such as '#262930', got {text!r}",
+            argument=argument,
+            remedy="take it from the theme of the viewer",
         )
     return colour
 

@@ -51,7 +51,9 @@ class ReliabilityPlot(Plot):
         if bins.ndim != 2 or bins.shape[1:] != (3,):
             raise InvalidInput(
                 "`record['calibration']` must list [mean probability, share wrong, examples], got "
-                f"an array of shape {bins.shape}."
+                f"an array of shape {bins.shape}",
+                argument="record['calibration']",
+                remedy="pass the record of a LearnedPolicy",
             )
         self._bins = bins
         self._whose = "held-out" if (record or {}).get("held_out") else "training"

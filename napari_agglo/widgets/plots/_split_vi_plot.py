@@ -168,7 +168,9 @@ class SplitVIPlot(Plot):
         if drawn is None:
             raise InvalidInput(
                 f"`name` must be that of a curve ({', '.join(self._curves) or 'there is none'}), "
-                f"got {name!r}; draw it with set_curve first."
+                f"got {name!r}",
+                argument="name",
+                remedy="draw it with set_curve first",
             )
         drawn.threshold, drawn.errors = threshold, errors
         self._place_point(drawn)

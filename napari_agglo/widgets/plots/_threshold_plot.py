@@ -11,7 +11,7 @@ from qtpy.QtCore import QPointF, Qt, Signal
 from qtpy.QtGui import QAction
 from qtpy.QtWidgets import QWidget
 
-from napari_agglo.errors import InvalidInput
+from napari_agglo.errors import check_choice
 from napari_agglo.plots._curve_figures import focus, rounded_up, steps
 from napari_agglo.widgets.plots._drawn_curve import MOST, Curve, thin
 from napari_agglo.widgets.plots._plot import Plot
@@ -71,8 +71,7 @@ class ThresholdPlot(Plot):
 
     def set_by(self, by: Literal["merges", "threshold"]) -> None:
         """Space the x-axis by merges, an equal part for each, or by the threshold itself."""
-        if by not in _LABELS:
-            raise InvalidInput(f"`by` must be 'merges' or 'threshold', got {by!r}.")
+        check_choice("by", by, tuple(_LABELS))
         self._by = by
         self.axes_names = (_LABELS[by], "bits")
         self._paint()

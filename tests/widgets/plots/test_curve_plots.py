@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 from qtpy.QtCore import Qt
 from qtpy.QtTest import QTest
+from refusals import refuses
 from widgets.plots.mouse import AGGLO, MEAN, Mouse, curve
 
-from napari_agglo import InvalidInput
+from napari_agglo.errors import SetOption
 from napari_agglo.evaluate import minimum
 from napari_agglo.widgets.plots import SplitVIPlot, ThresholdPlot
 from napari_agglo.widgets.plots._drawn_curve import MOST, Curve, thin
@@ -159,12 +160,12 @@ def test_no_curve_no_plot(split):
     assert split.empty
     assert split.words.isVisible()
     assert "gold" in split.words.text()
-    with pytest.raises(InvalidInput, match="set_curve first"):
+    with refuses("name", "draw it with set_curve first"):
         split.set_point("mean", 0.5)
 
 
 def test_refuses_what_is_no_curve(split):
-    with pytest.raises(InvalidInput, match="false_split"):
+    with refuses("curves['x']", "pass the table as it was computed"):
         split.set_curve("x", MEAN.drop(columns="false_split"))
     assert "x" not in split._curves
 
@@ -251,7 +252,7 @@ def test_labels_are_the_thresholds_of_the_merges(line):
     assert axis.tickStrings([0, 40, 75, 90], 1, 1) == ["0", "0.2", "0.3", "0.6"]
     line.set_by("threshold")
     assert axis.tickStrings([0.5], 1, 0.5) == ["0.5"]
-    with pytest.raises(InvalidInput, match="'merges' or 'threshold'"):
+    with refuses("by", SetOption("by", "merges")):
         line.set_by("size")
 
 

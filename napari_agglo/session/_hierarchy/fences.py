@@ -114,31 +114,29 @@ class Constraints:
         self.lock_of[entered.locked] = entered.locks
         self.pooled = entered.pooled
 
-    def incidences(self, members: NDArray[np.int32]) -> int:
-        """Return how many entries there are for these superpixels."""
-        if not self.pooled:
-            return 0
-        return int(_count(members, self.heads, self.pool))
+    def listed(self, members: NDArray[np.int32]) -> NDArray[np.int32]:
+        """Return where the entries of superpixels are in `pool`, the newest of each first."""
+        at = self.heads[members] if self.pooled else _NONE
+        found = []
+        while len(at := at[at >= 0]):
+            found.append(at)
+            at = self.pool[at, 2]
+        return np.concatenate([_NONE, *found])
 
     def concerning(
         self, members: NDArray[np.int32], low: float, high: float
     ) -> list[tuple[int, int]]:
         """Return the edits at scales `low` to `high`, and which pair or part, of these."""
-        found = np.zeros((self.incidences(members), 2), np.int32)
-        if not len(found):
-            return []
-        seen = np.zeros(len(self.edits), np.int64)
-        n = _collect(members, low, high, self.scales, self.heads, self.pool, seen, found)
-        return sorted({(edit, k if k >= 0 else -1 - k) for edit, k in found[:n].tolist()})
+        edit, part = self.pool[self.listed(members), :2].T
+        within = (low <= self.scales[edit]) & (self.scales[edit] <= high)
+        which = np.where(part < 0, -1 - part, part)
+        keys = np.unique(edit[within].astype(np.int64) << 32 | which[within])
+        return [(key >> 32, key & 0xFFFFFFFF) for key in keys.tolist()]
 
     def entries(self, superpixel: int) -> list[tuple[int, int]]:
         """Return the edits that concern a superpixel, the newest first, and which part."""
-        found = []
-        at = int(self.heads[superpixel])
-        while at >= 0:
-            found.append((int(self.pool[at, 0]), int(self.pool[at, 1])))
-            at = int(self.pool[at, 2])
-        return found
+        rows = self.pool[self.listed(as_ids([superpixel])), :2]
+        return [(edit, part) for edit, part in rows.tolist()]
 
     def divide(self, superpixel: int, pieces: NDArray[np.int64]) -> Regrouped:
         """Say of the new `pieces` of a superpixel, too, what cuts say of it; an anchor stays."""
@@ -214,44 +212,6 @@ def _link(superpixels: Any, which: Any, index: Any, first: Any, heads: Any, pool
         pool[at, 1] = which[k]
         pool[at, 2] = heads[superpixels[k]]
         heads[superpixels[k]] = at
-
-
-@kernel
-def _count(members: Any, heads: Any, pool: Any) -> Any:
-    """Count the entries of superpixels. No bounds checking."""
-    n = 0
-    for k in range(members.size):
-        at = heads[members[k]]
-        while at >= 0:
-            n += 1
-            at = pool[at, 2]
-    return n
-
-
-@kernel
-def _collect(
-    members: Any, low: Any, high: Any, scales: Any, heads: Any, pool: Any, seen: Any, out: Any
-) -> Any:
-    """List the entries of superpixels, few of them twice, and return how many. No bounds checking.
-
-    `seen` is a zeroed buffer of edits: a bit for each of the first parts.
-    """
-    n = 0
-    for k in range(members.size):
-        at = heads[members[k]]
-        while at >= 0:
-            edit = pool[at, 0]
-            part = np.int64(pool[at, 1])
-            new = low <= scales[edit] <= high
-            if new and 0 <= part < 62:
-                new = seen[edit] >> part & 1 == 0
-                seen[edit] |= np.int64(1) << part
-            if new:
-                out[n, 0] = edit
-                out[n, 1] = part
-                n += 1
-            at = pool[at, 2]
-    return n
 
 
 # Columns of `entries`, the first two being the pair under which the table has the first entry of a
@@ -404,20 +364,6 @@ def _apart_by(
 
 
 @kernel
-def are_parted(u: Any, v: Any, bags: Any, entries: Any, table: Any) -> Any:
-    """Tell whether a cut keeps two bags apart for ever."""
-    if bags[v, N_CUTS] < bags[u, N_CUTS]:
-        u, v = v, u
-    cut = bags[u, FIRST_CUT]
-    while cut >= 0:
-        chain = find_entry(v, entries[cut, CUT], False, entries, table)
-        if chain >= 0 and not _shares_part(cut, chain, entries):
-            return True
-        cut = entries[cut, NEXT_CUT]
-    return False
-
-
-@kernel
 def apart_until(
     u: Any, v: Any, size_u: Any, size_v: Any, level: Any, newer_than: Any, edit_scale: Any,
     bags: Any, entries: Any, table: Any, tops: Any,
@@ -425,7 +371,7 @@ def apart_until(
     """Up to which level cuts newer than an edit keep two bags apart: -inf, or inf for ever.
 
     Where it is at or below `level` it does not matter, and is not looked for: a bag of many cuts
-    that are all below is not gone through.
+    that are all below is not gone through. With an infinite level just what is for ever is.
     """
     if bags[v, N_CUTS] < bags[u, N_CUTS]:
         u, v = v, u

@@ -183,7 +183,7 @@ class Replay:
             np.zeros(1, np.int64),
         )
         start_stream(most, self.stream, rows, self.queue)
-        bags = empty_bags(n, constraints.incidences(members))
+        bags = empty_bags(n, len(constraints.listed(members)))
         if len(bags[1]):
             fill_bags(
                 members, self.work[0], constraints.heads, constraints.pool, constraints.scales,

@@ -18,7 +18,7 @@ from napari_agglo._numba.heaps import heap_settle
 from napari_agglo._numba.union_find import find_root
 from napari_agglo.agglomeration import attach
 from napari_agglo.agglomeration._adjacency import HEAD, NEXT, _fill_table, contract_arrays
-from napari_agglo.session._hierarchy.fences import N_CUTS, apart_until, are_parted, merge_bags
+from napari_agglo.session._hierarchy.fences import N_CUTS, apart_until, merge_bags
 
 SLOT = np.dtype(
     [
@@ -249,7 +249,7 @@ def advance(
     ends, links, lists, table, filled, kept, absorbed = graph
     keys, ties, heap, _, size = queue
     made, done, gone, pending, wanted = out
-    bags, entries, places, tops, used, _ = cuts
+    bags, entries, places, tops, used, scales = cuts
     n_edges = np.int64(edges.size)
     for k in range(state[N_WANTED]):
         edge = np.int64(wanted[k])
@@ -306,7 +306,9 @@ def advance(
                 if there and rows[row]["edit"] < 0:
                     bag = np.int64(slots[u]["bag"])
                     less = np.int64(slots[v]["bag"])
-                    there = not are_parted(bag, less, bags, entries, places)
+                    there = np.inf > apart_until(
+                        bag, less, 0, 0, np.inf, -1, scales, bags, entries, places, tops
+                    )
                 if not there or (rows[row]["edit"] >= 0 and not believes):
                     gone[state[N_GONE]] = row
                     state[N_GONE] += 1

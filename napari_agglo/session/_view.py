@@ -341,7 +341,8 @@ class View:
             node = tree.region(int(left[0]), self._threshold)
             members = tree.members(node)
             yield node, members
-            left = np.setdiff1d(left, members, assume_unique=True)
+            at = np.minimum(np.searchsorted(members, left), len(members) - 1)
+            left = left[members[at] != left]
 
     def moved_since(self, version: int) -> NDArray[np.int64] | None:
         """Return the superpixels that may have moved since a version; None: any."""

@@ -88,7 +88,9 @@ def thawed(
     changed = fresh = 0
     for row, scale in zip(arrays["steps"].tolist(), arrays["horizons"].tolist(), strict=True):
         step = Step(row[_COUNT], tree.horizon, tree.seams, scale)
-        step.changes.append(arrays["changes"][changed : changed + row[_CHANGES]])
+        noted = arrays["changes"][changed : changed + row[_CHANGES]]
+        ends = np.flatnonzero(np.diff(noted[:, 0])) + 1  # of changes to one field
+        step.changes = np.split(noted, ends) if len(noted) else []
         step.fresh = arrays["fresh"][fresh : fresh + row[_FRESH]]
         changed, fresh = changed + row[_CHANGES], fresh + row[_FRESH]
         if row[_IS_EDIT]:

@@ -77,7 +77,7 @@ class Step:
     seams: tuple[Seam, ...]
     scale: float  # of the edit or the look
     fresh: NDArray[np.int32] = field(default_factory=lambda: np.zeros(0, np.int32))
-    changes: list[NDArray[np.int32]] = field(default_factory=list)  # field, row, old value
+    changes: list[NDArray[np.int32]] = field(default_factory=list)  # one field, rows, old values
     entered: Entered | None = None  # None for a look
     divided: list[tuple[int, Divided, Regrouped]] = field(default_factory=list)  # with old leaves
     swap: Swap | None = None
@@ -121,6 +121,8 @@ class MergeLog:
 
     def change(self, name: str, at: NDArray[Any], values: Any, step: Step) -> None:
         """Change a field of some rows, and note in a step how it was."""
+        if not len(at):
+            return
         column = self.rows[name]
         noted = np.empty((len(at), 3), np.int32)
         noted[:, 0], noted[:, 1], noted[:, 2] = CHANGING.index(name), at, column[at]
@@ -138,9 +140,8 @@ class MergeLog:
     def put_back(self, step: Step) -> None:
         """Make the rows as they were before a step, the last one."""
         for noted in reversed(step.changes):
-            for k in np.unique(noted[:, 0]).tolist():
-                at, old = noted[noted[:, 0] == k][::-1, 1:].T  # the oldest value is put in last
-                self.rows[CHANGING[k]][at] = old
+            at, old = noted[::-1, 1:].T  # the oldest value is put in last
+            self.rows[CHANGING[noted[0, 0]]][at] = old
         if step.swap is not None:
             self.names.swap(step.swap)
         self.count = step.count
@@ -193,7 +194,9 @@ class MergeLog:
         spread[is_leaf] = parts[np.searchsorted(members, rows["low"][is_leaf])]
         spread_parts(spread)
         crosses = spread == -1
-        crosses |= np.isin(rows["edit"], rows["edit"][crosses & (rows["edit"] >= 0)])
+        edits = rows["edit"][crosses & (rows["edit"] >= 0)]
+        if len(edits):
+            crosses |= np.isin(rows["edit"], edits)
         return np.sort(order[crosses])
 
     def members(self, node: int) -> Ids:

@@ -11,7 +11,7 @@ from napari_agglo._numba import inlined
 
 # The plain heap of (key, value) pairs: two arrays, and a size passed and returned. Each entry has
 # four below it, which lie in one cache line when key and value are interleaved. Where the keys say
-# it all, the same array is passed for both. A sorted array is a heap.
+# it all, the values are None, and what handles them is not compiled. A sorted array is a heap.
 
 
 def heap_arrays(
@@ -33,10 +33,12 @@ def heap_push(keys: Any, values: Any, size: Any, key: Any, value: Any) -> Any:
         if keys[above] <= key:
             break
         keys[at] = keys[above]
-        values[at] = values[above]
+        if values is not None:
+            values[at] = values[above]
         at = above
     keys[at] = key
-    values[at] = value
+    if values is not None:
+        values[at] = value
     return size + 1
 
 
@@ -45,7 +47,7 @@ def heap_pop(keys: Any, values: Any, size: Any) -> Any:
     """Drop the entry of the smallest key, which is the first; return the new size."""
     size -= 1
     if size > 0:
-        _sift(keys, values, size, 0, keys[size], values[size])
+        _sift(keys, values, size, 0, keys[size], None if values is None else values[size])
     return size
 
 
@@ -53,7 +55,7 @@ def heap_pop(keys: Any, values: Any, size: Any) -> Any:
 def heap_order(keys: Any, values: Any, size: Any) -> None:
     """Make a heap of `size` entries that are in any order."""
     for at in range((size - 2) >> 2, -1, -1):
-        _sift(keys, values, size, at, keys[at], values[at])
+        _sift(keys, values, size, at, keys[at], None if values is None else values[at])
 
 
 @inlined
@@ -70,10 +72,12 @@ def _sift(keys: Any, values: Any, size: Any, at: Any, key: Any, value: Any) -> N
         if keys[below] >= key:
             break
         keys[at] = keys[below]
-        values[at] = values[below]
+        if values is not None:
+            values[at] = values[below]
         at = below
     keys[at] = key
-    values[at] = value
+    if values is not None:
+        values[at] = value
 
 
 # The indexed heap: items are numbers, `heap` holds them, the first on top, and `place` the place of

@@ -101,13 +101,13 @@ def _dissolve(
     visits = 0
     while visits < budget and left[0] > 0:
         label = ladder[0] % sizes.size
-        left[0] = heap_pop(ladder, ladder, left[0])
+        left[0] = heap_pop(ladder, None, left[0])
         visits += 1
         if sizes[label] >= min_size:
             continue
         rung = _bits(sizes[label]) * sizes.size + label
         if left[0] > 0 and rung > ladder[0]:
-            left[0] = heap_push(ladder, ladder, left[0], rung, rung)
+            left[0] = heap_push(ladder, None, left[0], rung, None)
             continue
         # dry its voxels, from any one of them; of the wet voxels around each, only the first to
         # come out can matter to it
@@ -130,7 +130,7 @@ def _dissolve(
                 elif there > 0:
                     first = min(first, (np.int64(levels[neighbour]) << _RANK_BITS) + neighbour)
             if first != _NEVER:
-                waiting = heap_push(heap, heap, waiting, first, first)
+                waiting = heap_push(heap, None, waiting, first, None)
         visits += dry
         if waiting == 0:  # an island of its own: it stays
             for i in range(dry):
@@ -140,7 +140,7 @@ def _dissolve(
         entered = 0
         while entered < dry:
             key = heap[0]
-            waiting = heap_pop(heap, heap, waiting)
+            waiting = heap_pop(heap, None, waiting)
             level: Any = key >> _RANK_BITS
             rank = key & ((1 << _RANK_BITS) - 1)
             voxel = rank if rank < _FOLLOWER else members[rank - _FOLLOWER]
@@ -154,6 +154,6 @@ def _dissolve(
                     members[entered] = neighbour
                     height = max(level, np.int64(-1 - there))
                     rank = (height << _RANK_BITS) + _FOLLOWER + entered
-                    waiting = heap_push(heap, heap, waiting, rank, rank)
+                    waiting = heap_push(heap, None, waiting, rank, None)
                     entered += 1
     return visits

@@ -41,11 +41,11 @@ def _replay_keys(keys, start, pushes, out):
     popped = 0
     for k in range(pushes.size):
         if pushes[k] >= 0:
-            size = heap_push(keys, keys, size, pushes[k], pushes[k])
+            size = heap_push(keys, None, size, pushes[k], None)
         elif size > 0:
             out[popped] = keys[0]
             popped += 1
-            size = heap_pop(keys, keys, size)
+            size = heap_pop(keys, None, size)
     return popped
 
 

@@ -424,14 +424,14 @@ def order_merges(ranked: Any, rank: Any, rows: Any, heap: Any, out: Any) -> None
                 waiting[k] += 1
                 above[rank[child]] = k
         if waiting[k] == 0:
-            size = heap_push(heap, heap, size, k, k)
+            size = heap_push(heap, None, size, k, None)
     n = 0
     while size > 0:
         k = heap[0]
-        size = heap_pop(heap, heap, size)
+        size = heap_pop(heap, None, size)
         out[n] = ranked[k]
         n += 1
         if above[k] >= 0:
             waiting[above[k]] -= 1
             if waiting[above[k]] == 0:
-                size = heap_push(heap, heap, size, above[k], above[k])
+                size = heap_push(heap, None, size, above[k], None)

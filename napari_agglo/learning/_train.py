@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
@@ -167,7 +167,7 @@ def train(
         Same input and seed, same policy, bit for bit.
     each_epoch : callable, optional
         Called with the number of each epoch and the policy learned so far (0 is flat), e.g. to
-        watch the error fall.
+        watch the error fall. All but the last have fewer trees; see `ForestSettings`.
     progress : callable, optional
         Called several times a second with a `TrainingProgress`; raise `Cancelled` in it to stop.
 
@@ -202,14 +202,14 @@ def train(
         settings or ForestSettings(),
         near_misses,
         int(seed),
-        epochs,
+        0 if strategy == "flat" else int(epochs),
         each_epoch,
         progress,
     )
     fitted, examples = training.run(strategy, start)
     record = {
         "strategy": strategy,
-        "epochs": int(epochs) if strategy != "flat" else 0,
+        "epochs": training.epochs,
         "start": start,
         "near_misses": bool(near_misses),
         "classifier": classifier,
@@ -261,15 +261,14 @@ class _Training:
     def run(self, strategy: str, start: str) -> tuple[Fitted, Examples]:
         """Return the last fit and what it was fitted to."""
         width = self.features.width
-        agglomerates = strategy != "flat" and self.epochs > 0
         kept: list[Examples] = []
         policy: Policy = as_policy(start, self.seed) if start != "flat" else MeanPolicy()
         in_bag = np.zeros((0, 0), np.uint8)
-        if start == "flat" or not agglomerates:
+        if start == "flat" or not self.epochs:
             kept = [joined((one.flat(self.features) for one in self.lessons), width)]
             examples, fitted = self._learn(kept, 0)
             policy, in_bag = LearnedPolicy(self.features, fitted.model), fitted.in_bag
-        for epoch in range(1, self.epochs + 1 if agglomerates else 1):
+        for epoch in range(1, self.epochs + 1):
             last: list[Examples] = []
             if strategy in ("agglo", "mixed"):
                 kept.append(self._collect("strict", policy, in_bag, epoch))
@@ -313,10 +312,13 @@ class _Training:
         def tell(said: Any) -> None:
             self._tell("fit", epoch, said.done, said.total, len(examples))
 
+        settings = self.settings
+        if epoch < self.epochs:  # a policy that only collects examples
+            settings = replace(settings, trees=min(settings.trees, settings.early_trees))
         return fit(
             examples,
             self.classifier,
-            self.settings,
+            settings,
             self.n_owners,
             self.seed + 1000 * epoch,
             tell,

@@ -12,6 +12,7 @@ import pytest
 
 pytest.importorskip("napari", reason="needs napari and a Qt binding")
 
+from npe2 import PluginManifest
 from vispy.gloo import glir
 from windows import project_of, scene_of, settle, show
 
@@ -24,6 +25,15 @@ from napari_agglo.widgets._project import Project
 # of them removed): vispy goes on with a program that is no longer the current one. None is deleted.
 glir.GlirProgram.delete = lambda self: None
 os.environ.setdefault("NAPARI_ENSURE_PLUGIN_MAIN_THREAD", "1")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _manifests_once() -> Iterator[None]:
+    """Find the manifests of plugins once: a window reads the metadata of every package for them."""
+    found = list(PluginManifest.discover())
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(PluginManifest, "discover", staticmethod(lambda paths=(): iter(found)))
+        yield
 
 
 @pytest.fixture(autouse=True)

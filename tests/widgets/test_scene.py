@@ -15,15 +15,16 @@ def on_screen(layer):
     return np.asarray(layer.data)
 
 
-def test_the_segmentation_is_the_table_over_the_superpixels(viewer, shown):
+def test_the_segmentation_follows_thresholds_and_selections(viewer, shown):
+    """The layer of segments in one window."""
+    # The segmentation is the table over the superpixels.
     layer = scene_of(viewer).segmentation
     expected = shown.tree.segment(0.3)
     np.testing.assert_array_equal(shown.graph.ids[on_screen(layer)], expected)
     np.testing.assert_allclose(layer.scale, shown.placement.scale)
     assert not layer.editable
 
-
-def test_a_tick_shows_the_segments_of_that_threshold(viewer, shown):
+    # A tick shows the segments of that threshold.
     layer = scene_of(viewer).segmentation
     index = (40, 50)
     world = shown.placement.to_world(index)
@@ -32,8 +33,7 @@ def test_a_tick_shows_the_segments_of_that_threshold(viewer, shown):
         name = shown.id_of(layer.get_value(world, world=True))
         assert name == shown.tree.segment(threshold)[index]
 
-
-def test_a_segment_keeps_its_colour_as_it_grows(viewer, shown):
+    # A segment keeps its colour as it grows.
     layer = scene_of(viewer).segmentation
     kept = total = 0
     for before, after in [(0.2, 0.25), (0.25, 0.3), (0.3, 0.4)]:
@@ -44,6 +44,32 @@ def test_a_segment_keeps_its_colour_as_it_grows(viewer, shown):
         kept += int((layer.colormap.map(old) == layer.colormap.map(new)).all(axis=-1).sum())
         total += old.size
     assert kept / total > 0.6  # the smaller of two takes the colour of the larger
+
+    # The active segment is outlined and the user layer stays active.
+    scene = scene_of(viewer)
+    image = viewer.add_image(np.zeros((120, 140)))
+    name = int(shown.table()[shown.graph.superpixels.image[60, 60]])
+    shown.select(name)
+    outline = scene.layer(OUTLINE)
+    drawn = np.asarray(outline.data)
+    inside = shown.table()[shown.graph.superpixels.image] == name
+    assert (drawn[inside] == 1).any()
+    assert not drawn[~inside].any()
+    assert viewer.layers.selection.active is image
+    shown.select(0)
+    assert not outline.visible
+
+    # Only the selected segments.
+    scene = scene_of(viewer)
+    labels = shown.table()[shown.graph.superpixels.image]
+    names = np.unique(labels)[:2].tolist()
+    shown.select(*names)
+    scene.isolate(True)
+    np.testing.assert_array_equal(
+        on_screen(scene.segmentation), np.where(np.isin(labels, names), labels, 0)
+    )
+    scene.isolate(False)
+    np.testing.assert_array_equal(on_screen(scene.segmentation), labels)
 
 
 @pytest.mark.slow
@@ -80,34 +106,6 @@ def test_renamed_hidden_and_reordered_layers_stay_the_users(viewer, shown):
     shown.threshold = 0.5
     assert scene.segmentation is layer
     assert (layer.name, layer.opacity, layer.visible) == ("mine", 0.2, False)
-
-
-def test_the_active_segment_is_outlined_and_the_user_layer_stays_active(viewer, shown):
-    scene = scene_of(viewer)
-    image = viewer.add_image(np.zeros((120, 140)))
-    name = int(shown.table()[shown.graph.superpixels.image[60, 60]])
-    shown.select(name)
-    outline = scene.layer(OUTLINE)
-    drawn = np.asarray(outline.data)
-    inside = shown.table()[shown.graph.superpixels.image] == name
-    assert (drawn[inside] == 1).any()
-    assert not drawn[~inside].any()
-    assert viewer.layers.selection.active is image
-    shown.select(0)
-    assert not outline.visible
-
-
-def test_only_the_selected_segments(viewer, shown):
-    scene = scene_of(viewer)
-    labels = shown.table()[shown.graph.superpixels.image]
-    names = np.unique(labels)[:2].tolist()
-    shown.select(*names)
-    scene.isolate(True)
-    np.testing.assert_array_equal(
-        on_screen(scene.segmentation), np.where(np.isin(labels, names), labels, 0)
-    )
-    scene.isolate(False)
-    np.testing.assert_array_equal(on_screen(scene.segmentation), labels)
 
 
 @pytest.mark.slow

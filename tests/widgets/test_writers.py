@@ -25,16 +25,19 @@ def sparse(project, crop):
     return project
 
 
-@pytest.mark.parametrize("name", ["a.h5", "a.ome.zarr", "a.tif", "a.npz"])
-def test_a_hierarchy_is_written_with_its_own_ids(viewer, sparse, tmp_path, name):
-    layer = scene_of(viewer).segmentation
+def test_a_hierarchy_is_written_with_its_own_ids(viewer, sparse, tmp_path):
+    scene = scene_of(viewer)
     expected = sparse.tree.segment(sparse.threshold)
-    assert (np.asarray(layer.data) != expected).any(), "test invalid"
-    written = viewer.layers.save(str(tmp_path / name), plugin="napari-agglo")
-    assert written == [str(tmp_path / name)]
-    volume = open_volume(tmp_path / name)
-    np.testing.assert_array_equal(volume.load(), expected)
-    assert volume.spacing == (2, 1)
+    assert (np.asarray(scene.segmentation.data) != expected).any(), "test invalid"
+    for name in ("a.h5", "a.ome.zarr", "a.tif", "a.npz"):
+        written = viewer.layers.save(str(tmp_path / name), plugin="napari-agglo")
+        assert written == [str(tmp_path / name)]
+        volume = open_volume(tmp_path / name)
+        np.testing.assert_array_equal(volume.load(), expected)
+        assert volume.spacing == (2, 1)
+    scene.isolate(True)  # all segments are written also if some are shown
+    viewer.layers.save(str(tmp_path / "b.tif"), plugin="napari-agglo")
+    assert (open_volume(tmp_path / "b.tif").load() > 0).all()
 
 
 def save_selected(viewer, path, by, monkeypatch):
@@ -52,26 +55,23 @@ def save_selected(viewer, path, by, monkeypatch):
     action.trigger()
 
 
-@pytest.mark.parametrize(
-    ("by", "name"),
-    [
-        ("napari builtins labels", "a.tif"),
-        ("Agglo labels", "a.tif"),
-        ("Agglo labels", "a.npy"),
-        ("Agglo labels", "a.zarr"),
-    ],
-)
-@pytest.mark.parametrize("isolated", [False, True])
-def test_the_menu_writes_own_ids_whoever_writes(
-    viewer, sparse, tmp_path, monkeypatch, by, name, isolated
-):
+def test_the_menu_writes_own_ids_whoever_writes(viewer, sparse, tmp_path, monkeypatch):
     scene = scene_of(viewer)
     viewer.layers.selection = {scene.segmentation}
-    scene.isolate(isolated)
-    save_selected(viewer, tmp_path / name, by, monkeypatch)
-    written = open_volume(tmp_path / name).load()
-    np.testing.assert_array_equal(written, sparse.tree.segment(sparse.threshold))
-    assert written.max() > len(sparse.graph.ids), "test invalid"
+    for isolated in (False, True):
+        scene.isolate(isolated)
+        (tmp_path / str(isolated)).mkdir()
+        for by, name in [
+            ("napari builtins labels", "a.tif"),
+            ("Agglo labels", "b.tif"),
+            ("Agglo labels", "a.npy"),
+            ("Agglo labels", "a.zarr"),
+        ]:
+            path = tmp_path / str(isolated) / name
+            save_selected(viewer, path, by, monkeypatch)
+            written = open_volume(path).load()
+            np.testing.assert_array_equal(written, sparse.tree.segment(sparse.threshold))
+            assert written.max() > len(sparse.graph.ids), "test invalid"
 
 
 def test_all_layers_in_a_folder_have_own_ids(viewer, sparse, tmp_path):
@@ -108,12 +108,6 @@ def test_a_duplicate_is_a_copy_of_what_was_seen(viewer, sparse, tmp_path):
     np.testing.assert_array_equal(open_volume(tmp_path / "copy.tif").load(), expected)
     with pytest.raises(AggloError, match="choose the layer Segmentation"):
         copy.save(str(tmp_path / "new.agglo"), plugin="napari-agglo")
-
-
-def test_all_segments_are_written_also_if_some_are_shown(viewer, sparse, tmp_path):
-    scene_of(viewer).isolate(True)
-    viewer.layers.save(str(tmp_path / "a.tif"), plugin="napari-agglo")
-    assert (open_volume(tmp_path / "a.tif").load() > 0).all()
 
 
 def test_a_hierarchy_becomes_a_session(viewer, sparse, tmp_path):

@@ -29,7 +29,9 @@ def test_side_by_side_and_back(viewer, dock, compare, look):
     assert not dock.controller.active
 
 
-def test_the_slider_moves_all_panels(viewer, project, dock, compare, dataset):
+def test_the_slider_the_player_and_the_modes(viewer, project, dock, compare, dataset):
+    """Two panels that are scrubbed, played and cut in other ways, in one window."""
+    # The slider moves all panels.
     compare("mean", "gold")
     ticks = dock.controller.ticks
     dock.slider.slider.setValue(ticks.last // 2)
@@ -42,9 +44,34 @@ def test_the_slider_moves_all_panels(viewer, project, dock, compare, dataset):
     )
     assert dock.numbers.item(0, 2).text() == f"{project.tree.n_segments(expected):,}"
 
+    # Play and scrub at once.
+    controller = dock.controller
+    controller.restart()
+    dock.playback.options["speed"].value = "fast"
+    dock.playback.play.click()
+    start = controller.comparison.position
+    for _ in range(40):
+        draw()
+        if controller.comparison.position > start:
+            break
+    assert controller.comparison.position > start
+    dock.slider.slider.setValue(controller.ticks.last)
+    for _ in range(40):
+        draw()
+        if not dock.playback.playing:
+            break
+    assert not dock.playback.playing  # there is no further step
+    dock.playback.options["loop"].value = True
+    dock.playback.play.click()
+    for _ in range(40):
+        draw()
+        if controller.comparison.position < controller.ticks.threshold(controller.ticks.last):
+            break
+    assert controller.comparison.position < controller.ticks.threshold(controller.ticks.last)
+    dock.playback.play.click()
 
-def test_modes_fix_the_thresholds(viewer, dock, compare):
-    compare("mean", "gold")
+    # Modes fix the thresholds.
+    dock.playback.options["loop"].value = False
     for mode, free in [
         ("each at 0.5", False),
         ("each at its least VI", False),
@@ -76,34 +103,6 @@ def test_a_layer_added_meanwhile_does_not_shift_the_panels(viewer, dock, compare
     for k, cell in enumerate(dock.controller.grid.cells):
         index = viewer.layers.index(cell.segments)
         assert grid(viewer).position(index, viewer.layers)[1] % 2 == k % 2
-
-
-def test_play_and_scrub_at_once(viewer, dock, compare):
-    compare("mean", "gold")
-    controller = dock.controller
-    controller.restart()
-    dock.playback.options["speed"].value = "fast"
-    dock.playback.play.click()
-    start = controller.comparison.position
-    for _ in range(40):
-        draw()
-        if controller.comparison.position > start:
-            break
-    assert controller.comparison.position > start
-    dock.slider.slider.setValue(controller.ticks.last)
-    for _ in range(40):
-        draw()
-        if not dock.playback.playing:
-            break
-    assert not dock.playback.playing  # there is no further step
-    dock.playback.options["loop"].value = True
-    dock.playback.play.click()
-    for _ in range(40):
-        draw()
-        if controller.comparison.position < controller.ticks.threshold(controller.ticks.last):
-            break
-    assert controller.comparison.position < controller.ticks.threshold(controller.ticks.last)
-    dock.playback.play.click()
 
 
 @pytest.mark.slow
@@ -146,12 +145,6 @@ def test_a_movie_of_twenty_frames_can_be_read(viewer, project, dock, compare, tm
     assert (frames[0] != frames[-1]).any()
 
 
-def test_fewer_than_two_are_refused_in_words(viewer, dock, compare, notices):
-    compare("mean")
-    assert not dock.controller.active
-    assert any("at least two" in str(said) for said in notices)
-
-
 @pytest.mark.slow
 def test_closing_the_dock_restores_the_viewer(viewer, dock, compare, look):
     before = look(viewer)
@@ -166,9 +159,16 @@ def test_closing_the_dock_restores_the_viewer(viewer, dock, compare, look):
     assert after["layers"] == before["layers"]
 
 
-def test_all_buttons_say_what_they_do(dock):
+def test_buttons_and_a_refusal(dock, viewer, compare, notices):
+    """The dock before anything is compared."""
+    # All buttons say what they do.
     for button in dock.findChildren(QPushButton):
         assert button.toolTip(), button.text()
+
+    # Fewer than two are refused in words.
+    compare("mean")
+    assert not dock.controller.active
+    assert any("at least two" in str(said) for said in notices)
 
 
 @pytest.mark.slow

@@ -37,6 +37,8 @@ def test_nothing_there(step, project):
 
 
 def test_a_sample_needs_no_choice(opened, project, crop):
+    """A sample in one window."""
+    # A sample needs no choice.
     dataset = project.dataset
     assert status(DataWidget, project) == "ready"
     assert list(dataset.cues) == ["boundary", "cytoplasm", "mitochondria"]
@@ -47,6 +49,13 @@ def test_a_sample_needs_no_choice(opened, project, crop):
     assert opened.roles["image"].current_choice == "neuropil2d image"
     assert opened.roles["gold"].current_choice == "neuropil2d gold"
     assert said(opened) == ""
+
+    # All controls have a tooltip.
+    from qtpy.QtWidgets import QCheckBox, QComboBox, QPushButton, QSpinBox
+
+    for kind in (QPushButton, QCheckBox, QSpinBox, QComboBox):
+        for control in opened.findChildren(kind):
+            assert control.toolTip(), control.objectName() or control.text()
 
 
 def test_names_alone_will_do(viewer, step, project, crop):
@@ -396,14 +405,6 @@ def test_two_viewers_have_a_choice_each(make_napari_viewer, viewer, opened):
     other = make_napari_viewer()
     assert selection_of(other) is not selection_of(viewer)
     assert selection_of(other).image is None
-
-
-def test_all_controls_have_a_tooltip(opened):
-    from qtpy.QtWidgets import QCheckBox, QComboBox, QPushButton, QSpinBox
-
-    for kind in (QPushButton, QCheckBox, QSpinBox, QComboBox):
-        for control in opened.findChildren(kind):
-            assert control.toolTip(), control.objectName() or control.text()
 
 
 def test_a_range_is_declared_by_a_click(viewer, step, project, crop):

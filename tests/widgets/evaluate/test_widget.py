@@ -64,11 +64,47 @@ def test_it_says_what_is_missing(step, project, dataset):
     assert not step.run.button.isEnabled()
 
 
-def test_it_compares_by_itself_when_it_is_looked_at(compared, project):
+def test_numbers_plots_and_the_least_follow_the_threshold(compared, project):
+    """A comparison with gold in one window."""
+    # It compares by itself when it is looked at.
     assert project.curve is not None
     assert status(EvaluateWidget, project) == "done"
     assert compared.tabs.isVisible()
     assert not compared.run.isVisible()
+
+    # Numbers and dots are those of what is seen.
+    for at in (0.3, 0.15):
+        project.threshold = at
+        follow(compared)
+        labels = project.tree.segment(at)
+        expected = metrics(labels, project.gold)
+        assert written(compared)["VI (bits)"] == f"{expected['vi']:.4f}"
+        assert written(compared)["Merges needed"] == f"{expected['merges_needed']:,.0f}"
+        assert np.allclose(compared.comparison.numbers, expected)
+        worst = breakdown(labels, project.gold).worst(5)
+        assert compared.comparison.breakdown.worst(5)["id"].tolist() == worst["id"].tolist()
+        assert f"VI {expected['vi']:.3f}" in compared.summary.text()
+
+    # Go to the least.
+    project.threshold = 0.05
+    QTest.mouseClick(compared.least, Qt.MouseButton.LeftButton)
+    assert project.n_segments == minimum(project.curve)["segments"]
+
+    # A drag in a plot sets the threshold and the point follows.
+    split = compared.curves.split
+    curve = project.curve
+    row = int(curve["vi"].argmin())
+    Mouse(split).click(curve["false_merge"][row], curve["false_split"][row])
+    assert project.n_segments == pytest.approx(curve["segments"][row], abs=3)
+    tab(compared, 1)
+    line = compared.curves.by_threshold
+    Mouse(line).drag((20, 0.5), (60, 0.5))
+    assert project.tree.n_merges_at(project.threshold) == pytest.approx(60, abs=4)
+    project.threshold = 0.2
+    x, y = split._curves["mean"].point.getData()
+    state = curve[curve["threshold"] <= 0.2].iloc[-1]
+    right, top = split.canvas.box.viewRange()[0][1], split.canvas.box.viewRange()[1][1]
+    assert (x[0], y[0]) == (min(state["false_merge"], right), min(state["false_split"], top))
 
 
 @pytest.mark.slow
@@ -96,20 +132,6 @@ def test_a_cancelled_comparison_is_not_begun_again_by_itself(step, project, data
     assert step.comparison.numbers is not None
 
 
-def test_numbers_and_dots_are_those_of_what_is_seen(compared, project):
-    for at in (0.3, 0.15):
-        project.threshold = at
-        follow(compared)
-        labels = project.tree.segment(at)
-        expected = metrics(labels, project.gold)
-        assert written(compared)["VI (bits)"] == f"{expected['vi']:.4f}"
-        assert written(compared)["Merges needed"] == f"{expected['merges_needed']:,.0f}"
-        assert np.allclose(compared.comparison.numbers, expected)
-        worst = breakdown(labels, project.gold).worst(5)
-        assert compared.comparison.breakdown.worst(5)["id"].tolist() == worst["id"].tolist()
-        assert f"VI {expected['vi']:.3f}" in compared.summary.text()
-
-
 @pytest.mark.slow
 def test_a_burst_of_thresholds_ends_with_the_last(compared, project):
     for at in np.linspace(0.1, 0.4, 20):
@@ -118,29 +140,6 @@ def test_a_burst_of_thresholds_ends_with_the_last(compared, project):
     follow(compared)
     expected = metrics(project.tree.segment(0.4), project.gold)
     assert compared.comparison.numbers["vi"] == pytest.approx(expected["vi"])
-
-
-def test_a_drag_in_a_plot_sets_the_threshold_and_the_point_follows(compared, project):
-    split = compared.curves.split
-    curve = project.curve
-    row = int(curve["vi"].argmin())
-    Mouse(split).click(curve["false_merge"][row], curve["false_split"][row])
-    assert project.n_segments == pytest.approx(curve["segments"][row], abs=3)
-    tab(compared, 1)
-    line = compared.curves.by_threshold
-    Mouse(line).drag((20, 0.5), (60, 0.5))
-    assert project.tree.n_merges_at(project.threshold) == pytest.approx(60, abs=4)
-    project.threshold = 0.2
-    x, y = split._curves["mean"].point.getData()
-    state = curve[curve["threshold"] <= 0.2].iloc[-1]
-    right, top = split.canvas.box.viewRange()[0][1], split.canvas.box.viewRange()[1][1]
-    assert (x[0], y[0]) == (min(state["false_merge"], right), min(state["false_split"], top))
-
-
-def test_go_to_the_least(compared, project):
-    project.threshold = 0.05
-    QTest.mouseClick(compared.least, Qt.MouseButton.LeftButton)
-    assert project.n_segments == minimum(project.curve)["segments"]
 
 
 def test_a_click_on_a_dot_flies_there_and_outlines(compared, project, viewer):

@@ -115,7 +115,9 @@ def test_cancel_leaves_everything_as_it_was(built, project, dataset):
     assert status(HierarchyWidget, project) != "running"
 
 
-def test_dragging_the_slider_scrubs(built, project):
+def test_the_threshold_by_slider_keys_words_and_marks(built, project, qtbot, viewer):
+    """Every way to set the threshold, in one window."""
+    # Dragging the slider scrubs.
     bar = built.scale.slider.slider
     heights = project.tree.heights
     last = len(heights)
@@ -133,8 +135,7 @@ def test_dragging_the_slider_scrubs(built, project):
     bar.setSliderDown(False)
     assert len(seen) == 3
 
-
-def test_arrow_keys_on_the_slider_always_move(built, project):
+    # Arrow keys on the slider always move.
     built.scale.slider.slider.setFocus()
     project.threshold = 0.0
     counts = []
@@ -145,8 +146,8 @@ def test_arrow_keys_on_the_slider_always_move(built, project):
     QTest.keyClick(built.scale.slider.slider, Qt.Key.Key_Left)
     assert project.n_segments > counts[-1]
 
-
-def test_typing_a_threshold_or_a_number_of_segments(built, project):
+    # Typing a threshold or a number of segments.
+    project.threshold = 0.3
     box = built.scale.threshold
     box.setFocus()
     box.selectAll()
@@ -161,8 +162,7 @@ def test_typing_a_threshold_or_a_number_of_segments(built, project):
     assert project.n_segments == 40
     assert built.scale.slider.slider.value() == project.tree.n_superpixels - 40
 
-
-def test_a_click_on_a_mark_goes_there(built, project, qtbot):
+    # A click on a mark goes there.
     marks = built.scale.slider.marks
     half, least = marks._marks
     qtbot.waitUntil(lambda: marks.height() >= marks.sizeHint().height())  # for the second row
@@ -174,8 +174,8 @@ def test_a_click_on_a_mark_goes_there(built, project, qtbot):
     for mark in (half, least):
         assert marks.rect().contains(marks.spot(mark)), "cut off"
 
-
-def test_keys_on_the_canvas(built, project, viewer):
+    # Keys on the canvas.
+    project.threshold = 0.3
     n = project.n_segments
     key(viewer, Qt.Key.Key_D)
     coarse = project.n_segments
@@ -185,6 +185,16 @@ def test_keys_on_the_canvas(built, project, viewer):
     before = project.n_segments
     key(viewer, Qt.Key.Key_D, Qt.KeyboardModifier.ShiftModifier)
     assert before - project.n_segments in (1, 2), "one merge, or a plateau"
+
+    # Every control has a tooltip.
+    from qtpy.QtWidgets import QAbstractButton, QAbstractSlider, QAbstractSpinBox, QComboBox
+
+    for kind in (QAbstractButton, QAbstractSpinBox, QComboBox, QAbstractSlider):
+        for control in built.findChildren(kind):
+            here = control
+            while here is not built and not here.toolTip():
+                here = here.parentWidget()
+            assert here.toolTip(), control.objectName()
 
 
 @pytest.mark.slow
@@ -382,14 +392,3 @@ def test_two_viewers_keep_apart(built, project, make_napari_viewer, dataset):
     show(project_of(other), dataset, threshold=0.1)
     built.scale.threshold.setValue(0.4)
     assert widget.scale.threshold.value() == pytest.approx(0.1)
-
-
-def test_every_control_has_a_tooltip(built):
-    from qtpy.QtWidgets import QAbstractButton, QAbstractSlider, QAbstractSpinBox, QComboBox
-
-    for kind in (QAbstractButton, QAbstractSpinBox, QComboBox, QAbstractSlider):
-        for control in built.findChildren(kind):
-            here = control
-            while here is not built and not here.toolTip():
-                here = here.parentWidget()
-            assert here.toolTip(), control.objectName()

@@ -36,7 +36,9 @@ def press(hands, letter):
     rest(hands)
 
 
-def test_the_first_question_is_the_first_suggestion_and_the_view_flies_there(hands, dock, asked):
+def test_questions_are_asked_and_answered(hands, dock, asked):
+    """The first questions of a queue, in one window."""
+    # The first question is the first suggestion and the view flies there.
     session = hands.project.session
     first = session.queue.next(1)[0]
     assert asked.current.superpixels == first.superpixels
@@ -46,8 +48,7 @@ def test_the_first_question_is_the_first_suggestion_and_the_view_flies_there(han
     assert hands.project.id_of(hands.project.active) == first.segments[0]
     assert "edits left" in dock.queue.line.text()
 
-
-def test_yes_mends_and_moves_on(hands, dock, asked):
+    # Yes mends and moves on.
     session, one = hands.project.session, asked.current
     before = len(session.history)
     press(hands, "Y")
@@ -60,8 +61,7 @@ def test_yes_mends_and_moves_on(hands, dock, asked):
     assert asked.current.superpixels != one.superpixels
     assert asked.answered == 1
 
-
-def test_no_and_skip_change_nothing_and_are_not_asked_again(hands, asked):
+    # No and skip change nothing and are not asked again.
     session = hands.project.session
     before, seen = session.labels(), []
     for letter in "NSN":

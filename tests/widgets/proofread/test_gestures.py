@@ -36,7 +36,9 @@ def apart(hands):
     raise AssertionError("test invalid")
 
 
-def test_a_click_activates_and_a_drag_does_not(hands):
+def test_clicks_activate_merge_and_lock(hands, notices):
+    """Gestures one after another in one window, which takes longer to open than each."""
+    # A click activates and a drag does not.
     first, second = hands.largest(2)
     a, b = inside(hands, first), inside(hands, second)
     hands.click(a)
@@ -46,8 +48,7 @@ def test_a_click_activates_and_a_drag_does_not(hands):
     hands.drag(b, a)
     assert hands.project.active == first
 
-
-def test_shift_click_merges_and_undo_takes_it_back(hands):
+    # Shift click merges and undo takes it back.
     a, b = pair(hands)
     active = hands.name_at(a)
     before = hands.project.table().copy()
@@ -61,22 +62,30 @@ def test_shift_click_merges_and_undo_takes_it_back(hands):
     hands.press("redo")
     assert hands.name_at(b) == active
 
-
-def test_a_click_works_whichever_layer_is_selected_unless_it_is_painted(hands, crop):
-    a, b = pair(hands)
-    image = hands.viewer.add_image(crop.image)
-    assert hands.viewer.layers.selection.active is image, "test invalid"
+    # What does not touch is merged only if one says so.
+    hands.press("undo")
+    a, b = apart(hands)
     hands.click(a)
-    assert hands.project.active == hands.name_at(a)
-    painted = hands.viewer.add_labels(np.zeros((120, 140), np.uint8), name="mine")
-    painted.mode = "paint"
+    hands.click(b, "shift")
+    assert hands.id_at(a) != hands.id_at(b)
+    hands.answer("Merge all the same")
+    assert hands.id_at(a) == hands.id_at(b)
+    hands.press("undo")
+    assert hands.id_at(a) != hands.id_at(b)
+
+    # A locked segment is not merged and the refusal says why.
+    a, b = pair(hands)
+    hands.click(a)
+    hands.press("H")
+    assert hands.project.session.segments.is_locked(hands.id_at(a))
+    assert "locked" in hands.step.details.title.text()
     hands.click(b)
-    assert hands.project.active == hands.name_at(a)
-    painted.mode = "pan_zoom"
-    hands.click(b)
-    assert hands.project.active == hands.name_at(b)
-    # The keys go to the segmentation again, not to the other label layer.
-    assert hands.viewer.layers.selection.active is hands.scene.segmentation
+    hands.click(a, "shift")
+    assert hands.id_at(a) != hands.id_at(b)
+    assert any("locked" in told for told in notices)
+    hands.click(a)
+    hands.press("H")
+    assert not hands.project.session.segments.is_locked(hands.id_at(a))
 
 
 @pytest.mark.slow
@@ -102,33 +111,9 @@ def test_merging_without_an_active_segment_says_what_to_do(hands):
     assert "Click a segment first" in hands.step.message.text()
 
 
-def test_what_does_not_touch_is_merged_only_if_one_says_so(hands):
-    a, b = apart(hands)
-    hands.click(a)
-    hands.click(b, "shift")
-    assert hands.id_at(a) != hands.id_at(b)
-    hands.answer("Merge all the same")
-    assert hands.id_at(a) == hands.id_at(b)
-    hands.press("undo")
-    assert hands.id_at(a) != hands.id_at(b)
-
-
-def test_a_locked_segment_is_not_merged_and_the_refusal_says_why(hands, notices):
-    a, b = pair(hands)
-    hands.click(a)
-    hands.press("H")
-    assert hands.project.session.segments.is_locked(hands.id_at(a))
-    assert "locked" in hands.step.details.title.text()
-    hands.click(b)
-    hands.click(a, "shift")
-    assert hands.id_at(a) != hands.id_at(b)
-    assert any("locked" in told for told in notices)
-    hands.click(a)
-    hands.press("H")
-    assert not hands.project.session.segments.is_locked(hands.id_at(a))
-
-
-def test_right_clicks_select_and_one_key_merges_them_all(hands):
+def test_selections_branches_and_other_layers(hands, crop):
+    """Further gestures in one window."""
+    # Right clicks select and one key merges them all.
     first = hands.largest()[0]
     session, project = hands.project.session, hands.project
     ids = session.segments.neighbours(project.id_of(first))
@@ -147,8 +132,8 @@ def test_right_clicks_select_and_one_key_merges_them_all(hands):
     assert len(session.history) == 1
     assert project.selected == ()
 
-
-def test_down_and_up_the_branch(hands):
+    # Down and up the branch.
+    hands.press("undo")
     a, _ = pair(hands)
     hands.click(a)
     whole = hands.superpixels_of(hands.project.active)
@@ -159,8 +144,7 @@ def test_down_and_up_the_branch(hands):
     hands.press(".")
     np.testing.assert_array_equal(hands.superpixels_of(hands.project.active), whole)
 
-
-def test_a_key_detaches_the_superpixel_under_the_mouse(hands):
+    # A key detaches the superpixel under the mouse.
     first = hands.largest()[0]
     superpixels = hands.superpixels_of(first)
     sizes = hands.project.graph.sizes[superpixels]
@@ -169,6 +153,23 @@ def test_a_key_detaches_the_superpixel_under_the_mouse(hands):
     hands.move(at)
     hands.press("K")
     assert list(hands.superpixels_of(hands.name_at(at))) == [taken]
+
+    # A click works whichever layer is selected unless it is painted.
+    hands.press("undo")
+    a, b = pair(hands)
+    image = hands.viewer.add_image(crop.image)
+    assert hands.viewer.layers.selection.active is image, "test invalid"
+    hands.click(a)
+    assert hands.project.active == hands.name_at(a)
+    painted = hands.viewer.add_labels(np.zeros((120, 140), np.uint8), name="mine")
+    painted.mode = "paint"
+    hands.click(b)
+    assert hands.project.active == hands.name_at(a)
+    painted.mode = "pan_zoom"
+    hands.click(b)
+    assert hands.project.active == hands.name_at(b)
+    # The keys go to the segmentation again, not to the other label layer.
+    assert hands.viewer.layers.selection.active is hands.scene.segmentation
 
 
 @pytest.mark.slow

@@ -106,7 +106,9 @@ def open_tab(hands, title):
     hands.settle()
 
 
-def test_a_row_activates_and_flies_to_its_segment(hands):
+def test_rows_activate_and_take_names_and_reviews(hands):
+    """Rows of the table, in one window."""
+    # A row activates and flies to its segment.
     open_tab(hands, "Segments")
     segments = hands.step.segments
     model, view = segments.model, segments.view
@@ -130,6 +132,24 @@ def test_a_row_activates_and_flies_to_its_segment(hands):
     assert (np.array(centre) >= low * hands.project.placement.scale - 1).all()
     assert (np.array(centre) <= high * hands.project.placement.scale + 1).all()
 
+    # A name and a review are entered in the table.
+    open_tab(hands, "Segments")
+    segments = hands.step.segments
+    model = segments.model
+    name = model.name_at(2)
+    model.setData(model.index(2, NAME), "axon")
+    model.setData(model.index(2, REVIEWED), Qt.CheckState.Checked.value,
+                  Qt.ItemDataRole.CheckStateRole)  # fmt: skip
+    hands.settle()
+    QTest.qWait(250)
+    hands.settle()
+    mark = hands.project.session.marks.of(hands.project.id_of(name))
+    assert (mark.name, mark.reviewed) == ("axon", True)
+    assert model.data(model.index(model.row_of(name), NAME)) == "axon"
+    segments.search.setText("axo")
+    assert model.rowCount() == 1
+    assert "1 of" in hands.step.scores.words.text()
+
 
 @pytest.mark.slow
 def test_several_rows_are_merged_at_once(hands):
@@ -152,25 +172,6 @@ def test_several_rows_are_merged_at_once(hands):
     hands.settle()
     assert model.rowCount() == rows - 3
     assert len(hands.project.session.history) == 1
-
-
-def test_a_name_and_a_review_are_entered_in_the_table(hands):
-    open_tab(hands, "Segments")
-    segments = hands.step.segments
-    model = segments.model
-    name = model.name_at(2)
-    model.setData(model.index(2, NAME), "axon")
-    model.setData(model.index(2, REVIEWED), Qt.CheckState.Checked.value,
-                  Qt.ItemDataRole.CheckStateRole)  # fmt: skip
-    hands.settle()
-    QTest.qWait(250)
-    hands.settle()
-    mark = hands.project.session.marks.of(hands.project.id_of(name))
-    assert (mark.name, mark.reviewed) == ("axon", True)
-    assert model.data(model.index(model.row_of(name), NAME)) == "axon"
-    segments.search.setText("axo")
-    assert model.rowCount() == 1
-    assert "1 of" in hands.step.scores.words.text()
 
 
 def test_a_click_in_the_history_goes_there_and_back(hands):

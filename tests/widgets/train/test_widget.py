@@ -179,6 +179,8 @@ def test_other_data_make_it_stale_but_usable(taught, project, dataset):
 
 
 def test_a_policy_of_the_registry_is_chosen_by_name(taught, project):
+    """The choice of a policy, and tooltips."""
+    # A policy of the registry is chosen by name.
     assert taught.files.named.currentText() == "mean"
     taught.files.named.textActivated.emit("random")
     settle(project, 240)
@@ -188,6 +190,13 @@ def test_a_policy_of_the_registry_is_chosen_by_name(taught, project):
     assert status(TrainWidget, project) == "ready", "nothing was trained"
     taught.files.mean.click()
     assert taught.files.named.currentText() == "mean"
+
+    # All controls have a tooltip.
+    from qtpy.QtWidgets import QAbstractSpinBox, QComboBox, QPushButton
+
+    for kind in (QPushButton, QAbstractSpinBox, QComboBox):
+        for control in taught.findChildren(kind):
+            assert control.toolTip(), control.objectName()
 
 
 def test_a_function_of_python_is_a_policy(taught, project, tmp_path, monkeypatch):
@@ -242,11 +251,3 @@ def test_the_data_go_while_it_runs(taught, project):
     project.set_dataset(None, "gone")
     settle(project, 240)
     assert isinstance(project.policy, LearnedPolicy)
-
-
-def test_all_controls_have_a_tooltip(taught):
-    from qtpy.QtWidgets import QAbstractSpinBox, QComboBox, QPushButton
-
-    for kind in (QPushButton, QAbstractSpinBox, QComboBox):
-        for control in taught.findChildren(kind):
-            assert control.toolTip(), control.objectName()

@@ -27,12 +27,13 @@ demo:  ## open napari with the embedded sample; without a display, write labels 
 	@$(SETUP) $(if $(DISPLAY)$(WAYLAND_DISPLAY)$(filter Darwin,$(shell uname)),all)
 	@"$(BIN)/napari-agglo" demo -o "$(OUT)"
 
-# There are two cores nearly everywhere. What needs no compiled kernels runs beside the compiling.
+# There are two cores nearly everywhere; a third part runs while the others wait for a window or a
+# program of their own. What needs no compiled kernels runs beside the compiling.
 PARTS := check compile jitless pytest windows-proofread windows-steps windows-compare
 test:  ## everything that must pass: style, types, tests, doctests, windows, kernels without JIT
 	@$(SETUP) test
-	@echo "Running $(words $(PARTS)) parts, two at a time; what each says comes when it has ended (minutes)."
-	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target $(PARTS)
+	@echo "Running $(words $(PARTS)) parts, three at a time; what each says comes when it has ended (minutes)."
+	@$(MAKE) --no-print-directory --jobs=3 --output-sync=target $(PARTS)
 
 test-full: export AGGLO_EXAMPLES := all
 test-full:  ## the same with the slow tests, and all examples of the properties

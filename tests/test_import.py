@@ -94,9 +94,8 @@ def test_import_and_pipeline_without_napari_qt_and_magicgui():
     assert_runs(NO_GUI + PIPELINE)
 
 
+@pytest.mark.compiled
 def test_no_place_for_the_kernel_cache():
-    if os.environ.get("NUMBA_DISABLE_JIT") == "1":
-        pytest.skip("nothing is compiled")
     # One kernel is enough, and all modules with kernels: compiling the whole pipeline takes long.
     assert_runs(
         NO_CACHE

@@ -142,7 +142,9 @@ def test_a_burst_of_thresholds_ends_with_the_last(compared, project):
     assert compared.comparison.numbers["vi"] == pytest.approx(expected["vi"])
 
 
-def test_a_click_on_a_dot_flies_there_and_outlines(compared, project, viewer):
+def test_clicks_on_dots_fly_outline_and_select(compared, project, viewer):
+    """Dots of both kinds of error, in one window."""
+    # A click on a dot flies there and outlines.
     tab(compared, 2)
     dots = compared.breakdown.merges
     x, y = dots._points()
@@ -159,8 +161,7 @@ def test_a_click_on_a_dot_flies_there_and_outlines(compared, project, viewer):
     wrong = compared.comparison.breakdown.merged(worst).iloc[1]["id"]
     assert project.gold[tuple(at.round().astype(int))] == wrong
 
-
-def test_a_false_split_selects_all_its_pieces(compared, project, viewer):
+    # A false split selects all its pieces.
     project.threshold = 0.1
     follow(compared)
     tab(compared, 2)

@@ -114,15 +114,6 @@ def test_g_goes_round_the_groups_in_use(hands):
     assert groups == [2, 0, 1]
 
 
-def test_a_seed_in_another_segment_is_refused(hands):
-    _, (a, _) = far_apart(hands)
-    other = hands.pixel_of(hands.superpixels_of(hands.largest(2)[1])[0])
-    hands.click(a, "ctrl")
-    hands.click(other, "ctrl")
-    assert len(hands.proofreader.seeds.placed) == 1
-    assert "another one" in hands.step.message.text()
-
-
 def ends_of_the_largest(hands):
     """Return two pixels of the largest superpixel of the largest segment, far from each other."""
     superpixels = hands.superpixels_of(hands.largest()[0])
@@ -218,17 +209,6 @@ def test_a_cut_that_cannot_be_made_says_why(hands):
     assert preview(hands) is not None
 
 
-def test_a_locked_segment_has_no_preview_but_a_reason(hands):
-    _, (a, b) = far_apart(hands)
-    hands.click(a)
-    hands.press("H")
-    hands.click(a, "ctrl")
-    hands.press("G")
-    hands.click(b, "ctrl")
-    assert "locked" in hands.step.cut.words.text()
-    assert not hands.step.cut.commit.isEnabled()
-
-
 @pytest.mark.slow
 def test_the_layer_of_seeds_may_be_deleted(hands):
     _, (a, b) = far_apart(hands)
@@ -243,7 +223,9 @@ def test_the_layer_of_seeds_may_be_deleted(hands):
     assert hands.id_at(a) != hands.id_at(b)
 
 
-def test_the_buttons_do_what_the_keys_do(hands):
+def test_buttons_and_refusals_of_a_cut(hands):
+    """Cuts by buttons and cuts that cannot be, in one window."""
+    # The buttons do what the keys do.
     _, (a, b) = far_apart(hands)
     left = Qt.MouseButton.LeftButton
     hands.click(a, "ctrl")
@@ -258,3 +240,25 @@ def test_the_buttons_do_what_the_keys_do(hands):
     hands.settle()
     assert hands.project.n_segments == n + 1
     assert len(hands.project.session.history) == 2
+
+    # A seed in another segment is refused.
+    hands.press("undo")
+    hands.press("undo")
+    _, (a, _) = far_apart(hands)
+    other = hands.pixel_of(hands.superpixels_of(hands.largest(2)[1])[0])
+    hands.click(a, "ctrl")
+    hands.click(other, "ctrl")
+    assert len(hands.proofreader.seeds.placed) == 1
+    assert "another one" in hands.step.message.text()
+
+    # A locked segment has no preview but a reason.
+    hands.press("escape")
+    assert not hands.proofreader.seeds
+    _, (a, b) = far_apart(hands)
+    hands.click(a)
+    hands.press("H")
+    hands.click(a, "ctrl")
+    hands.press("G")
+    hands.click(b, "ctrl")
+    assert "locked" in hands.step.cut.words.text()
+    assert not hands.step.cut.commit.isEnabled()

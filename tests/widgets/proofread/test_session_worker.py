@@ -20,7 +20,60 @@ def until(what):
     raise AssertionError("it never happened")
 
 
-def test_only_the_newest_request_of_a_topic_is_answered_and_edits_go_first(hands):
+@pytest.mark.slow
+def test_keys_wait_while_the_session_is_held(hands):
+    name = hands.largest()[0]
+    hands.click(hands.pixel_of(hands.superpixels_of(name)[0]))
+    hands.proofreader.commands.merge([hands.neighbour(name)])
+    hands.settle()
+    merged = hands.project.table().copy()
+    session = hands.project.session
+    gate = occupy(hands.project)
+    # None of these may block: a lock that is held would keep the window waiting for 20 s.
+    hands.press("undo", wait=False)
+    hands.press("U", wait=False)
+    hands.project.threshold = 0.31
+    draw()
+    assert hands.project.worker.waiting == 2
+    assert "waits" in hands.step.message.text()
+    np.testing.assert_array_equal(hands.project.table(), merged)
+    assert not gate.is_set()
+    gate.set()
+    hands.settle()
+    assert hands.project.worker.waiting == 0
+    assert session.threshold == 0.31
+    assert [item.undone for item in session.history] == [True, False]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("steps", [1, 150])
+def test_a_key_held_down_does_not_pile_up_for_ever(hands, steps):
+    gate = occupy(hands.project)
+    for _ in range(steps):
+        hands.press("undo", wait=False)
+    assert hands.project.worker.waiting == min(steps, 100)
+    gate.set()
+    hands.settle()
+    assert not hands.project.session.history
+
+
+def test_errors_and_newer_requests_of_a_worker(hands, notices, monkeypatch):
+    """An error, then requests of several topics, in one window."""
+    # An unexpected error is told and the next edit works.
+    session = hands.project.session
+    hands.click(hands.pixel_of(hands.superpixels_of(hands.largest()[0])[0]))
+
+    def broken(*_, **__):
+        raise KeyError("a fault of ours")
+
+    monkeypatch.setattr(session, "lock", broken)
+    hands.press("H")
+    assert any("unexpected" in told for told in notices)
+    monkeypatch.undo()
+    hands.press("H")
+    assert session.segments.is_locked(hands.project.id_of(hands.project.active))
+
+    # Only the newest request of a topic is answered and edits go first.
     worker, gate = hands.project.worker, threading.Event()
     ran, told = [], []
 
@@ -63,58 +116,6 @@ def test_only_the_newest_request_of_a_topic_is_answered_and_edits_go_first(hands
     hands.project.close_session()
     draw()
     assert 6 not in ran
-
-
-@pytest.mark.slow
-def test_keys_wait_while_the_session_is_held(hands):
-    name = hands.largest()[0]
-    hands.click(hands.pixel_of(hands.superpixels_of(name)[0]))
-    hands.proofreader.commands.merge([hands.neighbour(name)])
-    hands.settle()
-    merged = hands.project.table().copy()
-    session = hands.project.session
-    gate = occupy(hands.project)
-    # None of these may block: a lock that is held would keep the window waiting for 20 s.
-    hands.press("undo", wait=False)
-    hands.press("U", wait=False)
-    hands.project.threshold = 0.31
-    draw()
-    assert hands.project.worker.waiting == 2
-    assert "waits" in hands.step.message.text()
-    np.testing.assert_array_equal(hands.project.table(), merged)
-    assert not gate.is_set()
-    gate.set()
-    hands.settle()
-    assert hands.project.worker.waiting == 0
-    assert session.threshold == 0.31
-    assert [item.undone for item in session.history] == [True, False]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("steps", [1, 150])
-def test_a_key_held_down_does_not_pile_up_for_ever(hands, steps):
-    gate = occupy(hands.project)
-    for _ in range(steps):
-        hands.press("undo", wait=False)
-    assert hands.project.worker.waiting == min(steps, 100)
-    gate.set()
-    hands.settle()
-    assert not hands.project.session.history
-
-
-def test_an_unexpected_error_is_told_and_the_next_edit_works(hands, notices, monkeypatch):
-    session = hands.project.session
-    hands.click(hands.pixel_of(hands.superpixels_of(hands.largest()[0])[0]))
-
-    def broken(*_, **__):
-        raise KeyError("a fault of ours")
-
-    monkeypatch.setattr(session, "lock", broken)
-    hands.press("H")
-    assert any("unexpected" in told for told in notices)
-    monkeypatch.undo()
-    hands.press("H")
-    assert session.segments.is_locked(hands.project.id_of(hands.project.active))
 
 
 @pytest.mark.slow

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar, cast
@@ -16,6 +17,15 @@ from typing import Any, TypeVar, cast
 import numba
 
 F = TypeVar("F", bound=Callable[..., Any])
+# Kernels allocate nothing, so that none counts references; a division by zero is that of numpy; and
+# nothing is compiled that only Python or C would call. All of that is a third of the compiling.
+_OPTIONS: dict[str, Any] = {
+    "nogil": True,
+    "_nrt": False,
+    "error_model": "numpy",
+    "no_cfunc_wrapper": True,
+}
+_HELPER: dict[str, Any] = {**_OPTIONS, "no_cpython_wrapper": True}
 # At the top of a file alone: kernels take nothing from imports inside functions.
 _IMPORT = re.compile(rb"^from (napari_agglo[\w.]*) import (\([^)]*\)|.*)", re.MULTILINE)
 
@@ -28,18 +38,48 @@ def kernel(function: F) -> F:
     each process is slow, but it works, so that is the fallback.
     """
     try:
-        compiled = numba.njit(cache=True, nogil=True)(function)
+        compiled = numba.njit(cache=True, **_OPTIONS)(function)
     except RuntimeError as error:
         if "cache" not in str(error):
             raise
-        compiled = numba.njit(nogil=True)(function)
+        compiled = numba.njit(**_OPTIONS)(function)
     _stamp_with_sources(compiled)
+    cache: Any = getattr(compiled, "_cache", None)
+    if hasattr(cache, "save_overload"):
+        cache.save_overload = _unless_full(cache.save_overload)
     return cast(F, compiled)
 
 
 def inlined(function: F) -> F:
-    """Compile a helper of kernels; it becomes part of its callers and is cached with them."""
-    return cast(F, numba.njit(nogil=True, forceinline=True)(function))
+    """Compile a helper of kernels; it becomes part of its callers and is cached with them.
+
+    Python must not call it: there is no code for that, and the process would crash.
+    """
+    return cast(F, numba.njit(**_HELPER, forceinline=True)(function))
+
+
+def subroutine(function: F) -> F:
+    """Compile a large helper of kernels, which they call: it stands once in each that needs it.
+
+    As with `inlined`, Python must not call it.
+    """
+    return cast(F, numba.njit(**_HELPER)(function))
+
+
+def _unless_full(save: Callable[..., None]) -> Callable[..., None]:
+    """Let a kernel that cannot be saved, on a full disk say, be compiled in the next process."""
+
+    def try_to_save(*arguments: Any) -> None:
+        with suppress(OSError):
+            save(*arguments)
+
+    return try_to_save
+
+
+def is_cached(compiled: Any) -> bool:
+    """Return whether the disk has code of a kernel that was compiled from just these sources."""
+    file = getattr(getattr(compiled, "_cache", None), "_cache_file", None)
+    return file is not None and bool(file._load_index())
 
 
 def _stamp_with_sources(compiled: Any) -> None:

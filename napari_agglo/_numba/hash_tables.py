@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from napari_agglo._numba import inlined
+from napari_agglo._numba import inlined, kernel
 
 
 @inlined
@@ -102,7 +102,7 @@ def _mix(word: Any) -> Any:
     return word ^ (word >> 16)
 
 
-@inlined
+@kernel
 def uniform(seed: Any, u: Any, v: Any) -> Any:
     """Return a number in [0, 1) that depends on the three words alone and looks random."""
     high = _mix(_mix(_mix(seed) ^ u) ^ v)

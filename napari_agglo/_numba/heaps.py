@@ -47,7 +47,8 @@ def heap_pop(keys: Any, values: Any, size: Any) -> Any:
     """Drop the entry of the smallest key, which is the first; return the new size."""
     size -= 1
     if size > 0:
-        _sift(keys, values, size, 0, keys[size], None if values is None else values[size])
+        value = None if values is None else values[size]
+        _sift(keys, values, size, np.int64(0), keys[size], value)
     return size
 
 
@@ -105,21 +106,24 @@ def heap_settle(
     """
     while at > 0:
         above = (at - 1) >> 1
-        if not comes_before(item, heap[above], first, second):
+        other = np.int64(heap[above])
+        if not comes_before(item, other, first, second):
             break
-        heap[at] = heap[above]
-        place[heap[at]] = at
+        heap[at] = other
+        place[other] = at
         at = above
     while True:
         below = 2 * at + 1
         if below >= size:
             break
-        if below + 1 < size and comes_before(heap[below + 1], heap[below], first, second):
+        other = np.int64(heap[below])
+        if below + 1 < size and comes_before(np.int64(heap[below + 1]), other, first, second):
             below += 1
-        if not comes_before(heap[below], item, first, second):
+            other = np.int64(heap[below])
+        if not comes_before(other, item, first, second):
             break
-        heap[at] = heap[below]
-        place[heap[at]] = at
+        heap[at] = other
+        place[other] = at
         at = below
     heap[at] = item
     place[item] = at

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from napari_agglo._numba import inlined, kernel
+from napari_agglo._numba import inlined, kernel, subroutine
 from napari_agglo._numba.hash_tables import find_entry, find_or_enter
 
 
@@ -96,7 +96,7 @@ def _link_all(adjacency: Adjacency) -> None:
     # Backwards, so that each list comes out in ascending order of edges.
     for edge in range(ends.shape[0] - 1, -1, -1):
         for side in range(2):
-            _push(links, nodes, 2 * edge + side, ends[edge, side])
+            _push(links, nodes, 2 * edge + side, np.int64(ends[edge, side]))
     _fill_table(ends, table, filled)
 
 
@@ -126,7 +126,7 @@ def _take_out(links: Any, nodes: Any, half: Any, node: Any) -> None:
     nodes[node, DEGREE] -= 1
 
 
-@inlined
+@subroutine
 def _fill_table(ends: Any, table: Any, filled: Any) -> None:
     """Empty the table and enter all living edges."""
     table[:] = 0

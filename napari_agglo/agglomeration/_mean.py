@@ -143,7 +143,7 @@ def _renamed(
     here to be entered elsewhere, under whatever key it had, and must not be dropped.
     """
     if n_ties < nodes[node, DEGREE] or n_ties + nodes[node, DEGREE] > ties.size:
-        kept = 0
+        kept = np.int64(0)
         for k in range(n_ties):
             edge = ties[k]
             risen = priority[edge] != plateau
@@ -234,8 +234,8 @@ def merge_by_mean(
         )  # fmt: skip
         _, _, n_parallel = contract_arrays(edge, ends, links, nodes, table, filled, kept, absorbed)
         for k in range(n_parallel):
-            into = kept[k]
-            other = absorbed[k]
+            into = np.int64(kept[k])
+            other = np.int64(absorbed[k])
             sums[into, 0] += sums[other, 0]
             sums[into, 1] += sums[other, 1]
             if priority[into] == np.inf or priority[other] == np.inf:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from napari_agglo._numba import inlined, kernel
+from napari_agglo._numba import inlined, kernel, subroutine
 from napari_agglo._numba.heaps import heap_settle
 from napari_agglo.agglomeration._adjacency import HEAD, NEXT, Adjacency, contract_arrays
 from napari_agglo.features import NDIM, FeatureState, fill_edge, fill_node
@@ -84,10 +84,11 @@ def _remove(edge: Any, priority: Any, ties: Any, heap: Any, place: Any, size: An
     place[edge] = -1
     size[0] -= 1
     if at < size[0]:
-        heap_settle(heap[size[0]], at, _comes_before, priority, ties, heap, place, size[0])
+        last = np.int64(heap[size[0]])
+        heap_settle(last, at, _comes_before, priority, ties, heap, place, size[0])
 
 
-@inlined
+@subroutine
 def enter_edges(
     edges: Any,
     n: Any,
@@ -123,7 +124,7 @@ def fill_queue(
     enter_edges(edges, edges.size, queue, ends, ids, scoring, features)
 
 
-@inlined
+@subroutine
 def merge_pair(
     edge: Any,
     winner: Any,
@@ -160,7 +161,7 @@ def merge_pair(
             fill_edge(into, features)
     if learned:
         fill_node(survivor, features)
-    n = 0
+    n = np.int64(0)
     half = np.int64(lists[survivor, HEAD])
     while half >= 0:
         edge = half >> 1
@@ -195,10 +196,11 @@ def merge_by_rescoring(
     scored = 0
     while done < stop and size[0] > 0 and scored < _SCORED:
         edge = np.int64(heap[0])
-        winners[done], losers[done] = _ids_of(ends, ids, edge)
+        winner, losers[done] = _ids_of(ends, ids, edge)
+        winners[done] = winner
         priorities[done] = priority[edge]
         _remove(edge, priority, ties, heap, place, size)
-        _, _, _, n = merge_pair(edge, winners[done], touched, adjacency, queue, ids, features)
+        _, _, _, n = merge_pair(edge, winner, touched, adjacency, queue, ids, features)
         done += 1
         scored += n
         enter_edges(touched, n, queue, ends, ids, scoring, features)

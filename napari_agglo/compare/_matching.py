@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from napari_agglo._numba import kernel
+from napari_agglo._numba import kernel, subroutine
 from napari_agglo.errors import InvalidInput
 
 # Arrays as long as the largest name are made; below this, sparse names cost nothing.
@@ -126,7 +126,7 @@ def _overlap_kernel(
     return k + 1
 
 
-@kernel
+@subroutine
 def _by_counting(names: Any, n_names: Any, begin: Any, before: Any, order: Any, again: Any) -> None:
     """Write the order of pieces by name, of equal ones that of `before`. Nothing is checked."""
     begin[: n_names + 1] = 0

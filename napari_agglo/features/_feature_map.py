@@ -205,7 +205,9 @@ def empty_features(
         boundaries=boundaries,
         layout=places,
         quantiles=np.array(features.quantiles),
-        scale=np.stack([np.asarray(graph.spacing), graph.face_areas()]),
+        scale=np.concatenate(
+            [[graph.spacing], [graph.face_areas()], np.zeros((2 * layout.ndim, layout.ndim))]
+        ),
         node_block=np.zeros((n, width), np.float32),
         edge_block=np.zeros((len(boundaries), width), np.float32),
         entropy=np.zeros((n, layout.n_cues)),

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from napari_agglo._numba import inlined
+from napari_agglo._numba import inlined, subroutine
 from napari_agglo._numba.callbacks import call_python
 from napari_agglo.graph import copy_pair
 
@@ -35,7 +35,7 @@ class FeatureState(NamedTuple):
     boundaries: NDArray[np.int64]  # (edges, columns): faces by axis, then sums of the cues
     layout: NDArray[np.int64]  # (8,): see above
     quantiles: NDArray[np.float64]
-    scale: NDArray[np.float64]  # (2, ndim): spacing, and area of a face across each axis
+    scale: NDArray[np.float64]  # spacing, area of a face across each axis, two matrices as buffer
     node_block: NDArray[np.float32]  # (nodes, block width)
     edge_block: NDArray[np.float32]  # (edges, block width)
     entropy: NDArray[np.float64]  # (nodes, cues): of the histogram, in bits
@@ -44,7 +44,7 @@ class FeatureState(NamedTuple):
     more: NDArray[np.float32]  # buffer: their columns; empty if there are no further blocks
 
 
-@inlined
+@subroutine
 def _fill_block(
     rows: Any, row: Any, column: Any, count: Any, layout: Any, quantiles: Any, out: Any
 ) -> None:
@@ -111,7 +111,7 @@ def fill_edge(edge: Any, features: FeatureState) -> None:
     _fill_block(boundaries, edge, ndim, 2 * faces, layout, features.quantiles, features.edge_block)
 
 
-@inlined
+@subroutine
 def fill_node(node: Any, features: FeatureState) -> None:
     """Compute the block, the entropies and, if wanted, the principal axis of a region."""
     regions = features.regions
@@ -134,11 +134,12 @@ def fill_node(node: Any, features: FeatureState) -> None:
         _principal_axis(node, regions, ndim, features.scale, features.axis)
 
 
-@inlined
+@subroutine
 def _principal_axis(node: Any, regions: Any, ndim: Any, scale: Any, axis: Any) -> None:
     """Find the direction of the largest second moment by squaring the matrix (power iteration)."""
     n = float(regions[node, 0])
-    matrix = np.zeros((ndim, ndim))
+    matrix = scale[2 : 2 + ndim]
+    squared = scale[2 + ndim :]
     column = 1 + 4 * ndim
     trace = 0.0
     for a in range(ndim):
@@ -156,10 +157,10 @@ def _principal_axis(node: Any, regions: Any, ndim: Any, scale: Any, axis: Any) -
         return
     # Ten squarings raise the ratio of eigenvalues to the power 1024.
     for _ in range(10):
-        squared = np.zeros((ndim, ndim))
         size = 0.0
         for a in range(ndim):
             for b in range(ndim):
+                squared[a, b] = 0.0
                 for c in range(ndim):
                     squared[a, b] += matrix[a, c] * matrix[c, b]
             size += squared[a, a]
@@ -206,7 +207,7 @@ def assemble(
     bins = layout[BINS]
     more = features.more
     if more.size > 0:  # further blocks, the last columns, are computed in Python
-        copy_pair(edge, u, v, id_u, id_v, regions, boundaries, features.pair, 0)
+        copy_pair(edge, u, v, id_u, id_v, regions, boundaries, features.pair, np.int64(0))
         call_python(layout[BLOCKS], 1)
         for k in range(more.size):
             out[at, out.shape[1] - more.size + k] = more[k]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any, Literal, TypeVar
 
@@ -132,6 +133,8 @@ def scan(
     # The kernel is compiled for read-only arrays, which those of a graph are, and once is enough.
     labels, values = _read_only(image.reshape(-1)), _read_only(values.view())
     shape = np.array(image.shape, np.int64)
+    strides = np.array([math.prod(shape[axis + 1 :]) for axis in range(len(shape))], np.int64)
+    where = np.zeros_like(shape)
     width = image.shape[-1]
     n_rows = labels.size // width if width else 0
     step = max(1, _SLICE // max(width, 1))
@@ -152,7 +155,7 @@ def scan(
         report(progress, "graph", row, n_rows)
         stop = min(row + step, n_rows)
         row = scan_rows(
-            labels, values, shape, row, stop, dams, bin_of,
+            labels, values, shape, strides, where, row, stop, dams, bin_of,
             layout.powers, layout.bins,
             regions.reshape(-1), layout.region_width, boxes,
             boundaries.reshape(-1), layout.boundary_width, pairs, n_pairs, table, recent, at,

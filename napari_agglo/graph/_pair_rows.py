@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from napari_agglo._numba import inlined
+from napari_agglo._numba import subroutine
 from napari_agglo.graph._region_graph import Layout, RegionGraph
 from napari_agglo.volumes import DenseLabels
 
@@ -24,7 +24,7 @@ def pair_width(layout: Layout) -> int:
     return 2 + layout.boundary_width + 2 * layout.region_width
 
 
-@inlined
+@subroutine
 def copy_pair(
     edge: Any,
     u: Any,

@@ -92,7 +92,7 @@ def _rows_within(edges: Any, members: Any, out: Any) -> int:
     """Count the rows between members; write them if `out` has space. No bounds checking."""
     n = 0
     for k in range(members.size):
-        row = _first_row(edges, members[k], 0)
+        row = _first_row(edges, np.int64(members[k]), np.int64(0))
         at = k + 1  # u < v in an edge, and both lists ascend: the search never goes back
         while row < edges.shape[0] and edges[row, 0] == members[k]:
             v = edges[row, 1]

@@ -143,7 +143,7 @@ def _add_row(
             column += 1
         regions[coordinates + last] += total
         regions[column] += squares
-        _add_cues(values, base + start, n, 0, bin_of, powers, bins, regions, column + 1)
+        _add_cues(values, base + start, n, np.int64(0), bin_of, powers, bins, regions, column + 1)
         start = stop
 
 
@@ -173,30 +173,29 @@ def _add_open_face(
     row = boundary_width * _boundary_between(u, above, n_labels, recent, table, pairs, n_pairs)
     boundaries[row + axis] += 1
     for _ in range(2):
-        _add_cues(values, i + step, 1, 0, bin_of, powers, bins, boundaries, row + ndim)
+        _add_cues(
+            values, i + step, np.int64(1), np.int64(0), bin_of, powers, bins, boundaries, row + ndim
+        )
 
 
 @kernel
 def scan_rows(
-    labels: Any, values: Any, shape: Any, first_row: Any, last_row: Any, dams: Any, bin_of: Any,
-    powers: Any, bins: Any, regions: Any, region_width: Any, boxes: Any, boundaries: Any,
-    boundary_width: Any,
-    pairs: Any, n_pairs: Any, table: Any, recent: Any, at: Any,
+    labels: Any, values: Any, shape: Any, strides: Any, where: Any, first_row: Any, last_row: Any,
+    dams: Any, bin_of: Any, powers: Any, bins: Any, regions: Any, region_width: Any, boxes: Any,
+    boundaries: Any, boundary_width: Any, pairs: Any, n_pairs: Any, table: Any, recent: Any,
+    at: Any,
 ) -> Any:  # fmt: skip
     """Add rows `first_row` to `last_row` - 1; return the first row not done, if any, or `last_row`.
 
     No bounds checking is performed: `labels` (flat) holds 0..``len(boxes) - 1``, `values` is (cues,
     pixels) of uint8, `regions` and `boundaries` are flat, `table` and `recent` have a power of two
-    of slots, key and value each, `at` is a buffer for a row. All from `regions` on is added to.
+    of slots, key and value each. `where` is a buffer for coordinates, `at` for a row. All from
+    `regions` on is added to.
     """
     ndim = shape.size
     last = ndim - 1
     width = shape[last]
     n_labels = np.int64(boxes.shape[0])
-    where = np.zeros(ndim, np.int64)
-    strides = np.ones(ndim, np.int64)
-    for axis in range(last - 1, -1, -1):
-        strides[axis] = strides[axis + 1] * shape[axis + 1]
     room = min(pairs.shape[0], table.size // 4)  # the table stays at most half full
     for line in range(first_row, last_row):
         if n_pairs[0] + ndim * width > room and room < n_labels * (n_labels - 1) // 2:

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from napari_agglo._numba import inlined, kernel
+from napari_agglo._numba import inlined, kernel, subroutine
 from napari_agglo.agglomeration import Adjacency, EdgeQueue, enter_edges, merge_pair, remove_edge
 from napari_agglo.features import FeatureState, assemble
 from napari_agglo.policy import Scoring, owner_of
@@ -65,7 +65,7 @@ def _label(u: Any, v: Any, assigned: Any) -> Any:
     return min(max(total, -1), 1)
 
 
-@inlined
+@subroutine
 def _note(
     edge: Any, label: Any, room: Room, ends: Any, ids: Any, group: Any, features: FeatureState
 ) -> None:
@@ -73,7 +73,7 @@ def _note(
     u = np.int64(ends[edge, 0])
     v = np.int64(ends[edge, 1])
     at = room.tally[EXAMPLES]
-    assemble(edge, u, v, ids[u], ids[v], room.rows, at, features)
+    assemble(edge, u, v, np.int64(ids[u]), np.int64(ids[v]), room.rows, at, features)
     room.labels[at] = label
     room.owners[at] = owner_of(group[u], group[v])
     room.tally[EXAMPLES] = at + 1
@@ -113,10 +113,10 @@ def collect_strict(
             return False
         edge = np.int64(heap[0])
         remove_edge(edge, queue)
-        _note(edge, labels[edge], room, ends, ids, group, features)
+        _note(edge, np.int64(labels[edge]), room, ends, ids, group, features)
         if labels[edge] > 0:
             continue
-        winner = min(ids[ends[edge, 0]], ids[ends[edge, 1]])
+        winner = np.int64(min(ids[ends[edge, 0]], ids[ends[edge, 1]]))
         survivor, gone, n_parallel, n = merge_pair(
             edge, winner, touched, adjacency, queue, ids, features
         )
@@ -129,7 +129,7 @@ def collect_strict(
                 assigned[gold, survivor] = 0
         # Of the boundaries of the new region, `touched` keeps those of which the gold standard
         # knows something.
-        known = 0
+        known: Any = np.int64(0)
         for k in range(n):
             other = touched[k]
             label = _label(np.int64(ends[other, 0]), np.int64(ends[other, 1]), assigned)
@@ -147,7 +147,7 @@ def collect_strict(
             if labels[other] > 0 and (nearest < 0 or priority[other] < priority[nearest]):
                 nearest = other
         if nearest >= 0:
-            _note(nearest, 1, room, ends, ids, group, features)
+            _note(nearest, np.int64(1), room, ends, ids, group, features)
     # What is left should not be merged, and has not been noted as it is now. It is noted from the
     # end of the heap, so that the layout of the heap is the order of these examples.
     while size[0] > 0:
@@ -155,7 +155,7 @@ def collect_strict(
             return False
         edge = np.int64(heap[size[0] - 1])
         remove_edge(edge, queue)
-        _note(edge, labels[edge], room, ends, ids, group, features)
+        _note(edge, np.int64(labels[edge]), room, ends, ids, group, features)
     return True
 
 
@@ -247,8 +247,8 @@ def collect_loose(
         v = np.int64(ends[edge, 1])
         gain = rand_gain(u, v, cells)
         if gain != 0:
-            _note(edge, -1 if gain > 0 else 1, room, ends, ids, group, features)
-        winner = min(ids[u], ids[v])
+            _note(edge, np.int64(-1 if gain > 0 else 1), room, ends, ids, group, features)
+        winner = np.int64(min(ids[u], ids[v]))
         survivor, gone, _, n = merge_pair(edge, winner, touched, adjacency, queue, ids, features)
         merge_cells(survivor, gone, cells)
         tally[MERGES] += 1

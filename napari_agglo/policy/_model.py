@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from napari_agglo._numba import inlined, kernel
+from napari_agglo._numba import inlined, kernel, subroutine
 
 RANDOM, MEAN, FOREST, LOGISTIC, PYTHON = 0, 1, 2, 3, 4
 CHUNK = 64  # rows that stay near while the trees go by
@@ -183,7 +183,7 @@ def _walk_one(
     out[row] += values[node]
 
 
-@inlined
+@subroutine
 def forest_scores(
     rows: Any, n: Any, owners: Any, roots: Any, nodes: Any, thresholds: Any, values: Any,
     in_bag: Any, which: Any, counts: Any, out: Any,
@@ -206,7 +206,7 @@ def forest_scores(
                 which[chosen] = row
                 chosen += in_bag[tree, owners[row]] == 0
         root = roots[tree]
-        at = 0
+        at: Any = np.int64(0)
         while at + 8 <= chosen:
             _walk_eight(rows, which, at, root, nodes, thresholds, values, out)
             at += 8

@@ -115,11 +115,11 @@ def _dissolve(
         state[members[0]] = -1 - np.int64(levels[members[0]])
         dry = 1
         head = 0
-        waiting = 0
+        waiting = np.int64(0)
         while head < dry:
             voxel = members[head]
             head += 1
-            first = _NEVER
+            first = np.int64(_NEVER)
             for k in range(offsets.size):
                 neighbour = voxel + offsets[k]
                 there = state[neighbour]

@@ -76,16 +76,19 @@ def _holds(dtype: np.dtype[Any], value: int) -> bool:
 def _pieces(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     """Return connected components of equal non-zero value, numbered from 1 in C order."""
     parents = np.empty(array.size, np.int64)
-    _connect(array.reshape(-1), np.array(array.shape, np.int64), parents)
+    shape = np.array(array.shape, np.int64)
+    _connect(array.reshape(-1), shape, np.zeros_like(shape), parents)
     _number_roots(array.reshape(-1), parents)
     return parents.reshape(array.shape)
 
 
 @kernel
-def _connect(flat: Any, shape: Any, parents: Any) -> None:
-    """Join each voxel to equal ones before it; a root is the first voxel. Checks nothing."""
+def _connect(flat: Any, shape: Any, place: Any, parents: Any) -> None:
+    """Join each voxel to equal ones before it; a root is the first voxel. Checks nothing.
+
+    `place` comes in as the coordinates of the first voxel, 0.
+    """
     ndim = shape.size
-    place = np.zeros(ndim, np.int64)
     for i in range(flat.size):
         parents[i] = i
         stride = 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import pkgutil
 from importlib import import_module
 from pathlib import Path
@@ -72,3 +73,41 @@ def test_all_that_is_compiled_into_a_kernel_is_among_its_sources():
                 if helper is not None and helper not in known:
                     known.add(helper)
                     waiting.append(helper)
+
+
+def _uses(tree, kinds):
+    """Return the names of `kinds` that are used outside of kernels and helpers."""
+    used = set()
+    waiting = [tree]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+            used.add(node.id)
+        decorators = getattr(node, "decorator_list", [])
+        if not any(isinstance(one, ast.Name) and one.id in KINDS for one in decorators):
+            waiting += ast.iter_child_nodes(node)
+    return used & kinds
+
+
+KINDS = ("kernel", "inlined", "subroutine")
+
+
+def test_python_calls_no_helper():
+    """There is no code for that: it would crash."""
+    trees = {path: ast.parse(path.read_text()) for path in ROOT.rglob("*.py")}
+    defined = {}
+    for path, tree in trees.items():
+        for node in tree.body:
+            for decorator in getattr(node, "decorator_list", []):
+                if isinstance(decorator, ast.Name) and decorator.id in KINDS[1:]:
+                    defined.setdefault(node.name, set()).add(path)
+    assert len(defined) > 30, "test invalid: the helpers were not found"
+    for path, tree in trees.items():
+        imported = {
+            name.name
+            for node in ast.walk(tree)
+            if isinstance(node, ast.ImportFrom)
+            for name in node.names
+        }
+        own = {name for name, paths in defined.items() if path in paths or name in imported}
+        assert not _uses(tree, own), path

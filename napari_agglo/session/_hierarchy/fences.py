@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from napari_agglo._numba import inlined, kernel
+from napari_agglo._numba import inlined, kernel, subroutine
 from napari_agglo._numba.hash_tables import find_entry, find_or_enter
 from napari_agglo.session._edits import Edit, Ids, Merge, as_ids
 from napari_agglo.session._hierarchy.superpixels import resized
@@ -298,7 +298,7 @@ def fill_bags(
             at = np.int64(pool[at, 2])
 
 
-@kernel
+@subroutine
 def merge_bags(
     into: Any, other: Any, bags: Any, entries: Any, table: Any, tops: Any, used: Any
 ) -> None:
@@ -363,7 +363,7 @@ def _apart_by(
     return end
 
 
-@kernel
+@subroutine
 def apart_until(
     u: Any, v: Any, size_u: Any, size_v: Any, level: Any, newer_than: Any, edit_scale: Any,
     bags: Any, entries: Any, table: Any, tops: Any,

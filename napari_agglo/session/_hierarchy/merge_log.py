@@ -94,7 +94,7 @@ class MergeLog:
         end = n + 1 + len(merges.winners)
         self.rows["parent"][n + 1 : end] = -1
         winners, losers = read_only(merges.winners), read_only(merges.losers)
-        _record(winners, losers, read_only(merges.priorities), n + 1, self.rows)
+        _record(winners, losers, read_only(merges.priorities), np.arange(n + 1), self.rows)
         self.count = end
         self.names = Names(n)
 
@@ -192,7 +192,7 @@ class MergeLog:
         is_leaf = rows["first"] < 0
         spread = np.full(len(order), -2, np.int64)
         spread[is_leaf] = parts[np.searchsorted(members, rows["low"][is_leaf])]
-        spread_parts(spread)
+        spread_parts(spread, np.empty_like(spread))
         crosses = spread == -1
         edits = rows["edit"][crosses & (rows["edit"] >= 0)]
         if len(edits):
@@ -225,10 +225,11 @@ class MergeLog:
         priority = np.where(by_edit, -np.inf, rows["priority"])
         key = (-np.arange(len(merges)), ends[1], ends[0], priority, rows["edit"], rows["birth"])
         ranked = merges[np.lexsort(key)]
-        out = np.zeros(len(merges), np.int64)
+        out, above = np.zeros(len(merges), np.int64), np.full(len(merges), -1)
         rank = np.full(self.count, -1, np.int64)
         rank[ranked] = np.arange(len(ranked))
-        order_merges(ranked, rank, self.rows, np.zeros(len(merges) + 1, np.int64), out)
+        heap = np.zeros(len(merges) + 1, np.int64)
+        order_merges(ranked, rank, self.rows, heap, np.zeros_like(out), above, out)
         return out
 
 
@@ -278,9 +279,12 @@ def _mix(numbers: NDArray[np.int64], seed: int) -> NDArray[np.int64]:
 
 
 @kernel
-def _record(winners: Any, losers: Any, priorities: Any, count: Any, rows: Any) -> None:
-    """Write the merges of an agglomeration without edits to `rows`, whose leaves are there."""
-    at = np.arange(count)  # the row of each region
+def _record(winners: Any, losers: Any, priorities: Any, at: Any, rows: Any) -> None:
+    """Write the merges of an agglomeration without edits to `rows`, whose leaves are there.
+
+    `at` is the row of each region.
+    """
+    count = at.size
     highest = -np.inf
     for k in range(winners.size):
         u = at[winners[k]]
@@ -391,13 +395,12 @@ def list_subtree(node: Any, births_from: Any, rows: Any, stack: Any, out: Any) -
 
 
 @kernel
-def spread_parts(parts: Any) -> None:
+def spread_parts(parts: Any, stack: Any) -> None:
     """Write the part of each region of a subtree, listed parents first; -1 if it is in several.
 
     `parts` comes in with those of the superpixels, and -2 for merges. Read backwards, the parts of
     the two regions of a merge are on top of the stack.
     """
-    stack = np.empty(parts.size, np.int64)
     depth = 0
     for k in range(parts.size - 1, -1, -1):
         if parts[k] == -2:
@@ -409,13 +412,14 @@ def spread_parts(parts: Any) -> None:
 
 
 @kernel
-def order_merges(ranked: Any, rank: Any, rows: Any, heap: Any, out: Any) -> None:
+def order_merges(
+    ranked: Any, rank: Any, rows: Any, heap: Any, waiting: Any, above: Any, out: Any
+) -> None:
     """Write merges to `out` as they happened: the smallest rank of those that are possible.
 
-    `rank` is -1 of rows that are not among the `ranked`. No bounds checking.
+    `rank` is -1 of rows that are not among the `ranked`; `waiting` comes in as 0, and `above`, the
+    merge that each is part of, as -1. No bounds checking.
     """
-    waiting = np.zeros(ranked.size, np.int64)
-    above = np.full(ranked.size, -1, np.int64)
     size = 0
     for k in range(ranked.size):
         for side in range(2):

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from napari_agglo._numba import inlined, kernel
+from napari_agglo._numba import inlined, kernel, subroutine
 from napari_agglo._numba.hash_tables import find_entry, find_or_enter
 from napari_agglo._numba.heaps import heap_settle
 from napari_agglo._numba.union_find import find_root
@@ -75,7 +75,7 @@ JOIN_U, JOIN_V, JOIN_EDIT, IS_ACTIVE, TOP = range(7, 12)
 STOPPED, OFFER, PAUSED, DIVERGED, JOINED = range(5)
 
 
-@kernel
+@subroutine
 def _toggle(hash_a: Any, hash_b: Any, node: Any, dirty: Any) -> None:
     """Note that a region appears in, or goes from, one of the two runs.
 
@@ -95,7 +95,7 @@ def _toggle(hash_a: Any, hash_b: Any, node: Any, dirty: Any) -> None:
     nodes[at] = node
 
 
-@kernel
+@subroutine
 def _is_dirty(hash_a: Any, hash_b: Any, dirty: Any) -> Any:
     """Tell whether just one of the two runs has a region."""
     hashes, _, marks = dirty
@@ -110,7 +110,7 @@ def _is_dirty(hash_a: Any, hash_b: Any, dirty: Any) -> Any:
 def toggle_rows(nodes: Any, rows: Any, dirty: Any) -> None:
     """Do `_toggle` for rows of the log. No bounds checking."""
     for k in range(nodes.size):
-        row = nodes[k]
+        row = np.int64(nodes[k])
         _toggle(rows[row]["hash_a"], rows[row]["hash_b"], row, dirty)
 
 
@@ -126,7 +126,7 @@ def _comes_before(item: Any, other: Any, keys: Any, ties: Any) -> Any:
     return item > other  # a recorded merge before the boundary that it is of
 
 
-@kernel
+@subroutine
 def _put(item: Any, level: Any, priority: Any, tie: Any, queue: Any) -> None:
     """Let an item, which does not wait, wait for its key."""
     keys, ties, heap, place, size = queue
@@ -137,7 +137,7 @@ def _put(item: Any, level: Any, priority: Any, tie: Any, queue: Any) -> None:
     heap_settle(item, size[0] - 1, _comes_before, keys, ties, heap, place, size[0])
 
 
-@kernel
+@subroutine
 def _remove(item: Any, queue: Any) -> None:
     """Let an item wait no more."""
     keys, ties, heap, place, size = queue
@@ -146,7 +146,8 @@ def _remove(item: Any, queue: Any) -> None:
         place[item] = -1
         size[0] -= 1
         if at < size[0]:
-            heap_settle(heap[size[0]], at, _comes_before, keys, ties, heap, place, size[0])
+            last = np.int64(heap[size[0]])
+            heap_settle(last, at, _comes_before, keys, ties, heap, place, size[0])
 
 
 @inlined
@@ -155,7 +156,7 @@ def _tie(a: Any, b: Any) -> Any:
     return np.int64(min(a, b)) << 32 | np.int64(max(a, b))
 
 
-@kernel
+@subroutine
 def _slot_of_row(node: Any, rows: Any, work: Any) -> Any:
     """Return the slot that is just the region of a row, if that is there and not locked, or -1."""
     joined, slots, slot_of, _ = work
@@ -359,8 +360,9 @@ def advance(
             done[state[N_DONE], 1] = node_u
             done[state[N_DONE], 2] = node_v
             state[N_DONE] += 1
-            _toggle(slots[u]["hash_a"], slots[u]["hash_b"], slots[u]["node"], dirty)
-            _toggle(slots[v]["hash_a"], slots[v]["hash_b"], slots[v]["node"], dirty)
+            for slot in (u, v):
+                known = np.int64(slots[slot]["node"])
+                _toggle(slots[slot]["hash_a"], slots[slot]["hash_b"], known, dirty)
             _toggle(hash_a, hash_b, node, dirty)
         into = u
         other = v

@@ -304,7 +304,7 @@ def leave_cells(
     Their features are the first rows of `matrix`, which has one more than the batch. No bounds
     checking.
     """
-    n = 0
+    n: Any = np.int64(0)
     for k in range(batch.size):
         edge = batch[k]
         u = np.int64(ends[edge, 0])

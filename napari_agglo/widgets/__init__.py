@@ -17,12 +17,12 @@ from typing import Any
 
 _HOME = {
     "Dock": "_dock",
-    "DataWidget": "data",
-    "TrainWidget": "train",
-    "HierarchyWidget": "hierarchy",
-    "EvaluateWidget": "evaluate",
-    "ProofreadWidget": "proofread",
-    "CompareWidget": "compare",
+    "DataWidget": "data._widget",
+    "TrainWidget": "train._widget",
+    "HierarchyWidget": "hierarchy._widget",
+    "EvaluateWidget": "evaluate._widget",
+    "ProofreadWidget": "proofread._widget",
+    "CompareWidget": "compare._widget",
 }
 __all__ = [*_HOME]
 

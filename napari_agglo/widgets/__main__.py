@@ -14,7 +14,8 @@ def main(sample: str = "neuropil3d") -> None:
     if sample not in SAMPLES:
         sys.exit(f"There is no sample {sample!r}; choose one of {', '.join(SAMPLES)}.")
     viewer = napari.Viewer(title="Agglo")
-    viewer.open_sample("napari-agglo", sample)
+    image, *_ = viewer.open_sample("napari-agglo", sample)
+    viewer.layers.selection.active = image
     viewer.window.add_plugin_dock_widget("napari-agglo", "Agglo")
     napari.run()
 

@@ -17,25 +17,14 @@ from napari_agglo.superpixels import oversegment
 from napari_agglo.volumes import check_same_shape, dense_labels, split_components, unwrap
 from napari_agglo.volumes._volume import slabs
 
-# Start from the segmentation of another tool: superpixels that respect it, and which is whose.
-
 
 def divided(
     superpixels: Any, segmentation: Any, progress: ProgressCallback | None = None
 ) -> tuple[NDArray[np.uint32], NDArray[np.uint64]]:
     """Return superpixels that cross no border of a segmentation, and the segment of each.
 
-    Parameters
-    ----------
-    superpixels, segmentation : array of int
-        Label images of one shape. Where the segmentation is 0 there is no segment to respect.
-
-    Returns
-    -------
-    superpixels : ndarray of uint32
-        1 to n, each connected; 0 where it was 0.
-    segments : ndarray of uint64, shape (n + 1,)
-        The id of the segment that holds each superpixel, 0 for none.
+    Both are label images of one shape. Where the segmentation is 0 there is no segment to respect.
+    The superpixels are 1 to n, each connected, and 0 where they were 0; segment 0 is none.
 
     Examples
     --------
@@ -56,20 +45,19 @@ def divided(
     return whole.image, segments
 
 
-# The values of each cue that mean 0 and 1, found in the data where the user did not say.
-
-
 Ranges = dict[str, tuple[float, float]]
 _SLACK = 0.01  # beyond 0 and 1 is rounding, as at the gate of the graph
 
 
 def settled_ranges(
     cues: Mapping[str, Any],
-    given: Mapping[str, tuple[float, float]],
+    typed: Mapping[str, tuple[float, float]],
     nan: str = "refuse",
     progress: ProgressCallback | None = None,
 ) -> Ranges:
-    """Return a range for each cue: what is given, or 0 to 255 for bytes, 0 to 1 for floats.
+    """Return the values of each cue that mean 0 and 1.
+
+    They are as typed by the user, or 0 to 255 for bytes, 0 to 1 for floats.
 
     Other whole numbers have the range of their values. Floats that are not within 0 and 1 are
     refused: nobody but the user knows what they mean.
@@ -80,7 +68,7 @@ def settled_ranges(
     >>> settled_ranges(cues, {})
     {'boundary': (0.0, 255.0), 'depth': (3.0, 900.0)}
     """
-    ranges = dict(given)
+    ranges = dict(typed)
     for name, cue in cues.items():
         if name in ranges:
             continue
@@ -91,8 +79,11 @@ def settled_ranges(
             continue
         low, high, odd = _look_over(data, name, progress)
         if odd and nan == "refuse":
+            several = "1 value that is not a number" if odd == 1 else (
+                f"{odd:,} values that are not numbers"
+            )  # fmt: skip
             raise InvalidInput(
-                f"The cue “{name}” has {odd:,} values that are not numbers (NaN or infinite)",
+                f"The cue “{name}” has {several} (NaN or infinite)",
                 argument=f"cues[{name!r}]",
                 remedy=(SetOption("nan", "boundary"), "choose another cue"),
             )
@@ -137,14 +128,7 @@ def _look_over(data: Any, name: str, progress: ProgressCallback | None) -> tuple
 class Placement:
     """The place of data in the world: new layers get the same, so that all lie on each other.
 
-    Attributes
-    ----------
-    scale, translate : tuple of float
-        As of a napari layer, an entry for each axis.
-    units : tuple of str, optional
-        The unit of each axis.
-    axis_labels : tuple of str, optional
-        The name of each axis.
+    All is as of a napari layer, with an entry for each axis.
     """
 
     scale: tuple[float, ...]
@@ -176,13 +160,8 @@ class Placement:
         )
 
     def keywords(self) -> dict[str, Any]:
-        """Return what a layer is made with."""
-        keywords: dict[str, Any] = {"scale": self.scale, "translate": self.translate}
-        if self.units is not None:
-            keywords["units"] = self.units
-        if self.axis_labels is not None:
-            keywords["axis_labels"] = self.axis_labels
-        return keywords
+        """Return the keyword arguments of a layer."""
+        return {name: value for name, value in vars(self).items() if value is not None}
 
     def to_world(self, index: Any) -> tuple[float, ...]:
         """Return the place of a pixel in the world."""
@@ -193,45 +172,19 @@ class Placement:
 
 @dataclass(frozen=True)
 class Dataset:
-    """One volume: what was chosen in the Data step.
-
-    Attributes
-    ----------
-    name : str
-        What to call it.
-    cues : dict of str to array
-        Evidence by name, the boundary cue first; empty while there is none.
-    ranges : dict of str to (float, float)
-        The values of each cue that mean 0 and 1; found in the data for cues that are not named.
-    image : array, optional
-        What is looked at; not needed to segment.
-    superpixels : array of int, optional
-        Given by the user, or computed; otherwise computed when they are needed.
-    gold : array of int, optional
-        The gold standard; 0 is not annotated.
-    placement : Placement
-        Where it lies.
-    options : dict
-        Keyword arguments of `oversegment`, for superpixels that are computed; `nan` is for the
-        cues of the graph as well.
-    start : array of int, optional
-        A segmentation of another tool: no superpixel crosses its borders.
-    partition : array of int, optional
-        The segment of `start` that holds each superpixel, once there are superpixels.
-    origin : Dataset, optional
-        What it was before superpixels were computed.
-    """
+    """One volume: the arrays that were chosen in the Data step, and options."""
 
     name: str
     placement: Placement
-    cues: dict[str, Any] = field(default_factory=dict)
-    ranges: Ranges = field(default_factory=dict)
-    image: Any = None
-    superpixels: Any = None
-    gold: Any = None
-    options: Mapping[str, Any] = field(default_factory=dict)
-    start: Any = None
-    partition: NDArray[np.uint64] | None = None
+    cues: dict[str, Any] = field(default_factory=dict)  # by name, the boundary cue first
+    ranges: Ranges = field(default_factory=dict)  # the data's own for cues that are not named
+    image: Any = None  # to look at; not needed to segment
+    superpixels: Any = None  # of the user, or computed when they are needed
+    gold: Any = None  # 0 is not annotated
+    options: Mapping[str, Any] = field(default_factory=dict)  # of `oversegment`; `nan` of the graph
+    start: Any = None  # a segmentation of another tool, whose borders no superpixel crosses
+    partition: NDArray[np.uint64] | None = None  # the segment of `start` of each superpixel
+    # The dataset before superpixels were computed.
     origin: Dataset | None = field(default=None, repr=False, compare=False)
 
     @property

@@ -7,22 +7,29 @@ from typing import Any
 
 from qtpy.QtCore import QSize, Qt, Signal
 from qtpy.QtGui import QShowEvent
-from qtpy.QtWidgets import QHBoxLayout, QLabel, QToolButton, QVBoxLayout, QWidget
+from qtpy.QtWidgets import QHBoxLayout, QLabel, QToolButton, QWidget
 from superqt.utils import qdebounced
 
 from napari_agglo.widgets._colours import STATUS
 from napari_agglo.widgets._keys import GESTURES
 from napari_agglo.widgets._project import Project
-from napari_agglo.widgets._qt import link, per_viewer, scroll_area, tool_button
+from napari_agglo.widgets._qt import (
+    column,
+    label,
+    link,
+    named,
+    per_viewer,
+    row,
+    scroll_area,
+    tool_button,
+)
 from napari_agglo.widgets._steps import Status, StepWidget, close_with_window
 from napari_agglo.widgets._warmup import WARM, is_warm, warm_up
-from napari_agglo.widgets.data import DataWidget
-from napari_agglo.widgets.evaluate import EvaluateWidget
-from napari_agglo.widgets.hierarchy import HierarchyWidget
-from napari_agglo.widgets.proofread import ProofreadWidget
-from napari_agglo.widgets.train import TrainWidget
-
-# The help panel: gestures and keys, and a line on each step.
+from napari_agglo.widgets.data._widget import DataWidget
+from napari_agglo.widgets.evaluate._widget import EvaluateWidget
+from napari_agglo.widgets.hierarchy._widget import HierarchyWidget
+from napari_agglo.widgets.proofread._widget import ProofreadWidget
+from napari_agglo.widgets.train._widget import TrainWidget
 
 
 class HelpPanel(QWidget):
@@ -31,8 +38,6 @@ class HelpPanel(QWidget):
     def __init__(self, steps: Iterable[StepWidget]) -> None:
         super().__init__()
         self.setObjectName("agglo help")
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(8, 4, 8, 8)
         rows = "".join(
             f"<tr><td style='padding-right: 12px'><b>{one.words}</b></td><td>{one.effect}</td></tr>"
             for one in GESTURES
@@ -40,14 +45,10 @@ class HelpPanel(QWidget):
         lines = "".join(
             f"<p style='margin: 2px 0'><b>{step.title}</b>: {step.purpose}</p>" for step in steps
         )
-        label = QLabel(f"{lines}<table style='margin-top: 6px'>{rows}</table>")
-        label.setWordWrap(True)
-        label.setTextFormat(Qt.TextFormat.RichText)
-        label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        layout.addWidget(label)
-
-
-# The heading of a step in the guided dock: its number, its name, and how far it is.
+        text = label("help text")
+        text.setText(f"{lines}<table style='margin-top: 6px'>{rows}</table>")
+        text.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        column(self, text).setContentsMargins(8, 4, 8, 8)
 
 
 _MEANS = {
@@ -60,14 +61,13 @@ _MEANS = {
 
 
 class Header(QWidget):
-    """A bar to click on, which opens and closes its step."""
+    """The heading of a step: its number, name and status; a click opens and closes the step."""
 
     toggled = Signal(bool)
 
     def __init__(self, number: int, step: StepWidget) -> None:
         super().__init__()
-        self.button = QToolButton()
-        self.button.setObjectName(f"header {step.key}")
+        self.button = named(QToolButton(), f"header {step.key}")
         self.button.setText(f"{number}  {step.title}")
         self.button.setCheckable(True)
         self.button.setAutoRaise(True)
@@ -80,11 +80,9 @@ class Header(QWidget):
         self.badge = QLabel()
         self.badge.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self.badge.setFixedHeight(19)
-        layout = QHBoxLayout(self)
-        layout.setContentsMargins(2, 1, 8, 1)
-        layout.addWidget(self.button)
-        layout.addStretch(1)
-        layout.addWidget(self.badge)
+        line = row(self.button, self.badge)
+        line.insertStretch(1, 1)
+        column(self, line).setContentsMargins(2, 1, 8, 1)
 
     def show_status(self, status: Status) -> None:
         """Say how far the step is."""
@@ -96,25 +94,14 @@ class Header(QWidget):
             "padding: 0 8px; font-size: 11px;"
         )
 
-    def set_open(self, is_open: bool) -> None:
-        """Open or close the step."""
-        self.button.setChecked(is_open)
-
     def _on_toggled(self, is_open: bool) -> None:
         arrow = Qt.ArrowType.DownArrow if is_open else Qt.ArrowType.RightArrow
         self.button.setArrowType(arrow)
         self.toggled.emit(is_open)
 
 
-STEPS: tuple[type[StepWidget], ...] = (
-    DataWidget,
-    TrainWidget,
-    HierarchyWidget,
-    EvaluateWidget,
-    ProofreadWidget,
-)
-
-
+STEPS: tuple[type[StepWidget], ...]
+STEPS = DataWidget, TrainWidget, HierarchyWidget, EvaluateWidget, ProofreadWidget
 _LAID_OUT = 30  # milliseconds after which a step that was opened has its size
 
 
@@ -129,25 +116,21 @@ class Dock(QWidget):
         self.headers = {step.key: Header(k, step) for k, step in enumerate(self.steps.values(), 1)}
         self.help = HelpPanel(self.steps.values())
         self.help.setVisible(False)
-        self.warming = QLabel("Warming up: the first time takes some seconds…")
+        self.warming = label("warming up")
+        self.warming.setText("Warming up: the first time takes some seconds…")
         self.warming.setContentsMargins(8, 2, 8, 2)
-        column = QWidget()
-        inner = QVBoxLayout(column)
-        inner.setContentsMargins(0, 0, 0, 0)
-        inner.setSpacing(0)
-        inner.addLayout(self._top())
-        inner.addWidget(self.warming)
-        inner.addWidget(self.help)
+        content = QWidget()
+        inner = column(content, self._top(), self.warming, self.help, spacing=0)
         for key, widget in self.steps.items():
             inner.addWidget(self.headers[key])
             inner.addWidget(widget)
             widget.setVisible(False)
             self.headers[key].toggled.connect(lambda is_open, k=key: self._toggle(k, is_open))
         inner.addStretch(1)
-        self.area = scroll_area(self, column)
-        link(self, self.project.status_changed, self._on_status)
-        link(self, self.project.jobs.changed, self._on_job)
-        link(self, self.project.hierarchy_changed, self._on_hierarchy)
+        self.area = scroll_area(self, content)
+        link(self._on_status, self.project.status_changed)
+        link(self._on_job, self.project.jobs.changed)
+        link(self._on_hierarchy, self.project.hierarchy_changed)
         self._session: Any = None
         self._soon = qdebounced(self._reveal, timeout=_LAID_OUT)
         self.open((DataWidget if self.project.built is None else HierarchyWidget).key)
@@ -157,7 +140,7 @@ class Dock(QWidget):
 
     def open(self, key: str) -> None:
         """Open a step, and close the others."""
-        self.headers[key].set_open(True)
+        self.headers[key].button.setChecked(True)
 
     def sizeHint(self) -> QSize:
         """Be wide enough for the controls, narrow enough for the canvas."""
@@ -172,23 +155,22 @@ class Dock(QWidget):
             self.project.jobs.start(WARM, "Warming up", warm_up, lambda _: None)
 
     def _top(self) -> QHBoxLayout:
-        row = QHBoxLayout()
-        row.setContentsMargins(8, 4, 8, 0)
-        title = QLabel("From image to proofread segments")
         keys = "Keys, gestures, and what each step does"
         button = tool_button("?", keys, "help", checkable=True)
         button.toggled.connect(self.help.setVisible)
-        row.addWidget(title)
-        row.addStretch(1)
-        row.addWidget(button)
-        return row
+        title = label("title")
+        title.setText("From image to proofread segments")
+        line = row(title, button)
+        line.setContentsMargins(8, 4, 8, 0)
+        line.setStretch(0, 1)
+        return line
 
     def _toggle(self, key: str, is_open: bool) -> None:
         self.steps[key].setVisible(is_open)
         if is_open:
             for other, header in self.headers.items():
                 if other != key:
-                    header.set_open(False)
+                    header.button.setChecked(False)
             self._soon()
 
     def _reveal(self) -> None:

@@ -15,6 +15,7 @@ import types
 from ast import literal_eval
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import Enum
+from functools import partial
 from html import escape
 from os import PathLike
 from pathlib import Path
@@ -32,20 +33,16 @@ from qtpy.QtWidgets import (
     QDoubleSpinBox,
     QLabel,
     QSizePolicy,
-    QVBoxLayout,
     QWidget,
 )
 from superqt import QCollapsible
 
-from napari_agglo.widgets._qt import close_up, tell_error
+from napari_agglo.widgets._qt import close_up, column, keep_narrow, named, shortened, tell_error
 
 _PLAIN = (bool, int, float, str)  # types that become controls by themselves
 _LABEL_WIDTH = 92  # pixels, so that the controls of several forms stand in one column
-_NARROWEST = 6  # characters of a choice; long names of layers do not widen the dock
+_LAYER_NAME = 20  # letters of the name of a layer, of which all but the middle is seen
 _OWN = ("automatic", "layers", "name", "names", "suffix", "tips")  # options that are not magicgui's
-
-
-# The numpydoc section "Parameters" of a function.
 
 
 class Description(NamedTuple):
@@ -79,27 +76,24 @@ def descriptions(function: Callable[..., Any]) -> dict[str, Description]:
     """
     doc = inspect.getdoc(function) or ""
     section = re.search(r"^Parameters\n-+\n((?:(?!^.*\n--+$).*\n?)*)", doc, re.MULTILINE)
-    found: dict[str, Description] = {}
+    entries: dict[str, Description] = {}
     for head, body in re.findall(r"^(\S.*)\n((?:[ ]+.*\n?|\n)*)", section[1] if section else "",
                                  re.MULTILINE):  # fmt: skip
         names, _, kind = head.partition(" : ")
-        listed = re.search(r"\{(.*?)\}", kind)
-        choices = literal_eval(f"({listed[1]},)") if listed else ()
+        braces = re.search(r"\{(.*?)\}", kind)
+        choices = literal_eval(f"({braces[1]},)") if braces else ()
         text = " ".join(body.split())
         tips = re.findall(r"\*(\w+)\*: (.*?)(?= \*\w+\*: |$)", text)
         for name in names.split(","):
-            found[name.strip()] = Description(
+            entries[name.strip()] = Description(
                 _plain(text), choices, {choice: _plain(tip) for choice, tip in tips}
             )
-    return found
+    return entries
 
 
 def _plain(text: str) -> str:
     """Return a text without its marks for emphasis and code."""
     return re.sub(r"`+|\*(?=\w)|(?<=\w)\*", "", text)
-
-
-# From a parameter to a control.
 
 
 class Field(NamedTuple):
@@ -146,7 +140,7 @@ def _split(annotation: Any) -> tuple[tuple[Any, ...], bool, dict[str, Any]]:
     if get_origin(annotation) is Annotated:
         annotation, *extras = get_args(annotation)
         for one in extras:
-            options |= one if isinstance(one, Mapping) else {}
+            options |= one if isinstance(one, Mapping) else {"tooltip": str(one)}
     union = get_origin(annotation) in (Union, types.UnionType)
     kinds = get_args(annotation) if union else (annotation,)
     return tuple(k for k in kinds if k is not type(None)), type(None) in kinds, options
@@ -155,7 +149,7 @@ def _split(annotation: Any) -> tuple[tuple[Any, ...], bool, dict[str, Any]]:
 def _parameters(function: Callable[..., Any]) -> dict[str, tuple[Any, Any]]:
     """Return annotation and default of each parameter; those that cannot be evaluated are None."""
     space = vars(sys.modules[function.__module__])
-    found: dict[str, tuple[Any, Any]] = {}
+    parameters: dict[str, tuple[Any, Any]] = {}
     for name, one in inspect.signature(function).parameters.items():
         annotation = one.annotation
         if isinstance(annotation, str):
@@ -163,8 +157,8 @@ def _parameters(function: Callable[..., Any]) -> dict[str, tuple[Any, Any]]:
                 annotation = eval(annotation, space)
             except (NameError, TypeError, AttributeError):  # imported for type checkers only
                 annotation = None
-        found[name] = annotation, one.default
-    return found
+        parameters[name] = annotation, one.default
+    return parameters
 
 
 def _is_option(kinds: tuple[Any, ...]) -> bool:
@@ -188,27 +182,17 @@ def _is_enum(kind: Any) -> bool:
 
 
 def _is_path(kind: Any) -> bool:
-    return isinstance(get_origin(kind) or kind, type) and issubclass(
-        get_origin(kind) or kind, (Path, PathLike)
-    )
+    plain = get_origin(kind) or kind
+    return isinstance(plain, type) and issubclass(plain, PathLike)
 
 
 def make_field(name: str, annotation: Any, default: Any, description: Description) -> Field:
     """Return the control of a parameter.
 
-    Parameters
-    ----------
-    name : str
-        The parameter.
-    annotation : type
-        Its type; ``Annotated[type, {...}]`` has options of magicgui (`label`, `tooltip`, `min`,
-        `max`, `step`, `choices`), and of ours: `automatic`, the text that stands for None;
-        `layers`, a callable that lists the layers to choose from; `names` and `tips`, texts and
-        tooltips of choices by value; `suffix` of a number; `name`, the Qt widget's object name.
-    default : object
-        The value at first.
-    description : Description
-        From the docstring.
+    ``Annotated[type, {...}]`` has options of magicgui (`label`, `tooltip`, `min`, `max`, `step`,
+    `choices`), and of ours: `automatic`, the text that stands for None; `layers`, a callable that
+    lists the layers to choose from; `names` and `tips`, texts and tooltips of choices by value;
+    `suffix` of a number; `name`, the Qt widget's object name. A text is the tooltip.
     """
     kinds, optional, options = _split(annotation)
     own = {key: options.pop(key) for key in _OWN if key in options}
@@ -223,16 +207,18 @@ def make_field(name: str, annotation: Any, default: Any, description: Descriptio
         choices = choices or [(str(one.value), one) for one in kind]
     nothing, whole, listing = None, False, None
     if isinstance(kind, type) and issubclass(kind, Layer):
-        choices = _layer_choices(own["layers"], kinds)
+        choices = partial(_layer_choices, own["layers"], kinds)
     if choices is not None:
         names = own.get("names", {})
         if not callable(choices):
             choices = [one if isinstance(one, tuple) else (names.get(one, str(one)), one)
                        for one in choices]  # fmt: skip
-        listing = _listing(choices)
+        # As magicgui asks for choices, again at each `reset_choices`.
+        listing = lambda _: list(choices() if callable(choices) else choices)  # noqa: E731
         options |= {"widget_type": "ComboBox", "choices": listing, "nullable": optional}
     elif any(_is_path(one) for one in kinds):
         kind = Path
+        options.setdefault("nullable", optional)
     elif optional and kind in (int, float):
         # The lowest value stands for None; only Qt's spin box of floats has a text for it.
         step = options.setdefault("step", 1 if kind is int else 0.1)
@@ -262,23 +248,16 @@ def make_field(name: str, annotation: Any, default: Any, description: Descriptio
     return field
 
 
-def _layer_choices(layers: Callable[[], Iterable[Any]], kinds: tuple[Any, ...]) -> Any:
-    """Return a callable that lists layers, those of the first type first."""
-
-    def choices() -> list[tuple[str, Any]]:
-        candidates = list(layers())
-        return [(str(one.name), one) for k in kinds for one in candidates if isinstance(one, k)]
-
-    return choices
-
-
-def _listing(choices: Any) -> Callable[[Any], list[tuple[str, Any]]]:
-    """Return choices as magicgui asks for them, again at each `reset_choices`."""
-
-    def listed(_: Any) -> list[tuple[str, Any]]:
-        return list(choices() if callable(choices) else choices)
-
-    return listed
+def _layer_choices(
+    layers: Callable[[], Iterable[Any]], kinds: tuple[Any, ...]
+) -> list[tuple[str, Any]]:
+    """Return layers by name, those of the first type first; long names without their middle."""
+    candidates = list(layers())
+    ordered = [one for kind in kinds for one in candidates if isinstance(one, kind)]
+    names = [shortened(str(one.name), _LAYER_NAME) for one in ordered]
+    if len(set(names)) < len(names):
+        names = [str(one.name) for one in ordered]
+    return list(zip(names, ordered, strict=True))
 
 
 def _dress(field: Field, own: Mapping[str, Any]) -> None:
@@ -288,9 +267,7 @@ def _dress(field: Field, own: Mapping[str, Any]) -> None:
     native.setObjectName(own.get("name", widget.label.lower()))
     native.setAccessibleName(widget.label)
     if isinstance(native, QComboBox):
-        native.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
-        native.setMinimumContentsLength(_NARROWEST)
-        native.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        keep_narrow(native)
     if isinstance(native, QAbstractSpinBox):
         native.setKeyboardTracking(False)
         native.setMinimumWidth(60)
@@ -305,36 +282,17 @@ def _dress(field: Field, own: Mapping[str, Any]) -> None:
         widget.choose_btn.native.setToolTip("Choose in a window")
         widget.choose_btn.native.setFixedWidth(28)
         widget.line_edit.native.setToolTip(native.toolTip())
-
-
-# The form.
+        widget.line_edit.native.setPlaceholderText(own.get("automatic", "none"))
 
 
 class Form(QWidget):
     """Controls for the options of functions, in magicgui containers.
 
-    Every parameter that is a number, a switch, a text or a choice becomes a control; parameters of
-    other types (arrays, graphs, callbacks) do not, unless `table` has them.
-
-    Parameters
-    ----------
-    *functions : callable
-        The functions whose parameters these are; later ones add to the first.
-    table : mapping of str to type, optional
-        For parameters that need more than the library says: ``Annotated[type, {...}]`` as
-        `make_field` takes it. The type may be `None`, for that of the library.
-    only : sequence of str, optional
-        The parameters that become controls; by default all that can.
-    without : sequence of str
-        Parameters that get no control.
-    first : sequence of str, optional
-        The parameters that are in sight; all others are folded away.
-    more : str
-        Title of the part that is folded away.
-    labels : bool
-        Whether controls have labels at their left.
-    layout : {"vertical", "horizontal"}
-        Direction in which the controls stand.
+    Every parameter that is a number, a switch, a text or a choice becomes a control, and a path if
+    it is named; those of other types (arrays, graphs, callbacks) do not, unless `table` has them: a
+    type as `make_field` takes it, or a mapping of options beside the type of the library. `only`
+    these parameters, or all `without` some, become controls. Those `first` are in sight (by default
+    all); the others are folded away under the title `more`.
     """
 
     changed = Signal(str)  # the parameter that the user has changed
@@ -355,17 +313,15 @@ class Form(QWidget):
         shown = [name for name in self.fields if first is None or name in first]
         folded = [name for name in self.fields if name not in shown]
         self._labels, self._layout = labels, layout
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(2)
+        self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
         self.container = self._container(shown)
-        column.addWidget(self.container.native)
+        body = column(self, self.container.native, spacing=2)
         self.more: QCollapsible | None = None
         if folded:
             self.rest = self._container(folded)
             labels_of = ", ".join(self.fields[name].widget.label for name in folded)
             self.more = fold(more, self.rest.native, labels_of)
-            column.addWidget(self.more)
+            body.addWidget(self.more)
         for name, field in self.fields.items():
             field.widget.changed.connect(lambda _, n=name: self.changed.emit(n))
 
@@ -385,12 +341,12 @@ class Form(QWidget):
 
     def _container(self, names: Sequence[str]) -> Any:
         widgets = [self.fields[name].widget for name in names]
-        made = Container(widgets=widgets, labels=self._labels, layout=self._layout)
-        made.margins = (0, 0, 0, 0)
-        made.native.layout().setSpacing(3)
-        for label in made.native.findChildren(QLabel):
+        container = Container(widgets=widgets, labels=self._labels, layout=self._layout)
+        container.margins = (0, 0, 0, 0)
+        container.native.layout().setSpacing(3)
+        for label in container.native.findChildren(QLabel):
             label.setMinimumWidth(_LABEL_WIDTH)
-        return made
+        return container
 
 
 def _fields(
@@ -409,30 +365,25 @@ def _fields(
     unknown = [name for name in (*table, *(only or ())) if name not in parameters]
     if unknown:
         raise KeyError(f"no parameter {unknown[0]}")
-    found: dict[str, Field] = {}
+    fields: dict[str, Field] = {}
     for name, (annotation, default) in parameters.items():
         if name in without or (only is not None and name not in only):
             continue
-        annotation = _merged(annotation, table.get(name))
-        if name in table or only is not None or _is_option(_split(annotation)[0]):
-            found[name] = make_field(name, annotation, default, text.get(name, Description()))
-    return found
-
-
-def _merged(annotation: Any, entry: Any) -> Any:
-    """Return the annotation of the library with that of the table over it."""
-    if entry is None:
-        return annotation
-    if isinstance(entry, Mapping):
-        return Annotated[annotation, dict(entry)]
-    return entry
+        entry = table.get(name)  # options beside the library's annotation, or one in its place
+        if isinstance(entry, Mapping):
+            annotation = Annotated[annotation, dict(entry)]
+        elif entry is not None:
+            annotation = entry
+        kinds = _split(annotation)[0]
+        named_path = only is not None and any(_is_path(kind) for kind in kinds)
+        if name in table or named_path or _is_option(kinds):
+            fields[name] = make_field(name, annotation, default, text.get(name, Description()))
+    return fields
 
 
 def fold(title: str, content: QWidget, tooltip: str = "") -> QCollapsible:
     """Return a part that is folded away until its button is clicked."""
-    part = QCollapsible(title)
-    part.setObjectName(title.lower())
-    part.setToolTip(tooltip)
+    part = named(QCollapsible(title), title.lower(), tooltip)
     part.setDuration(0)
     part.setContent(content)
     close_up(part)
@@ -444,8 +395,7 @@ def ask_form(
     parent: QWidget, title: str, form: Form, accept: str, act: Callable[..., object]
 ) -> QDialog:
     """Show a form in a dialog that does not keep the window waiting; `accept` calls `act`."""
-    dialog = QDialog(parent)
-    dialog.setObjectName("agglo form")
+    dialog = named(QDialog(parent), "agglo form")
     dialog.setWindowTitle(title)
     dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
     buttons = QDialogButtonBox()
@@ -464,9 +414,7 @@ def ask_form(
 
     buttons.accepted.connect(accepted)
     buttons.rejected.connect(dialog.reject)
-    layout = QVBoxLayout(dialog)
-    layout.addWidget(form)
-    layout.addWidget(buttons)
+    column(dialog, form, buttons, spacing=8).setContentsMargins(9, 9, 9, 9)
     dialog.resize(420, dialog.sizeHint().height())
     dialog.open()
     return dialog

@@ -15,11 +15,11 @@ from napari.qt.threading import FunctionWorker
 from napari.utils import progress as napari_progress
 from psygnal import Signal
 from qtpy.QtCore import Qt, QTimer
-from qtpy.QtWidgets import QHBoxLayout, QLabel, QProgressBar, QPushButton, QVBoxLayout, QWidget
+from qtpy.QtWidgets import QProgressBar, QWidget
 
 from napari_agglo._progress import Progress, ProgressCallback, TrainingProgress
 from napari_agglo.errors import AggloError, Cancelled
-from napari_agglo.widgets._qt import link, tell_error
+from napari_agglo.widgets._qt import button, column, label, link, row, tell_error
 
 if TYPE_CHECKING:
     from napari_agglo.widgets._project import Project
@@ -228,31 +228,11 @@ def _duration(seconds: float) -> str:
     return f"about {round(seconds / 60)} min"
 
 
-# A button that starts a job and, while it runs, cancels it; with how far it is.
-
-
 class RunRow(QWidget):
-    """Start, watch and cancel the job of one name.
-
-    Parameters
-    ----------
-    project : Project
-        Whose jobs.
-    job : str
-        The name of the job that the button starts.
-    text, tooltip : str
-        Of the button while nothing runs.
-    start : callable
-        What a click does: it starts the job. A second click, while it runs, cancels it.
-    """
+    """A button that starts the job of a name and, while it runs, cancels it; with its progress."""
 
     def __init__(
-        self,
-        project: Project,
-        job: str,
-        text: str,
-        tooltip: str,
-        start: Callable[[], object],
+        self, project: Project, job: str, text: str, tooltip: str, start: Callable[[], object]
     ) -> None:
         super().__init__()
         self._project = project
@@ -261,26 +241,16 @@ class RunRow(QWidget):
         self._tooltip = tooltip
         self._start = start
         self._watched: Job | None = None
-        self.button = QPushButton(text)
-        self.button.setObjectName(f"run {job}")
-        self.button.clicked.connect(self._clicked)
+        self.button = button(text, tooltip, self._clicked, f"run {job}")
         self.bar = QProgressBar()
         self.bar.setRange(0, _STEPS)
         self.bar.setTextVisible(False)
         self.bar.setFixedHeight(6)
-        self.words = QLabel()
-        self.words.setWordWrap(True)
+        self.words = label(f"progress {job}")
         self.words.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(4)
-        row = QHBoxLayout()
-        row.addWidget(self.button)
-        layout.addLayout(row)
-        layout.addWidget(self.bar)
-        layout.addWidget(self.words)
-        self.row = row  # for buttons beside it
-        link(self, project.jobs.changed, self._on_jobs)
+        self.row = row(self.button, spacing=6)  # for buttons beside it
+        column(self, self.row, self.bar, self.words)
+        link(self._on_jobs, project.jobs.changed)
         self._follow()
 
     def set_text(self, text: str) -> None:
@@ -317,7 +287,7 @@ class RunRow(QWidget):
         if job is not None and job is not self._watched:
             self.bar.setValue(0)
             self.words.setText(f"{job.title}…")
-            link(self, job.progressed, self._show)
+            link(self._show, job.progressed)
         self._watched = job
 
     def _show(self, progress: Progress) -> None:

@@ -68,7 +68,7 @@ class KeyBindings:
         if owner is not None:
             for command, action in actions.items():
                 key = KEY_OF[command]
-                before = owner.bind_key(key, _press(action), overwrite=True)
+                before = owner.bind_key(key, lambda _, act=action: guarded(act), overwrite=True)
                 self._before.append((owner, key, before))
 
     def release(self, actions: Actions | None = None) -> None:
@@ -81,7 +81,3 @@ class KeyBindings:
             else:
                 kept.append((owner, key, before))
         self._before = kept[::-1]
-
-
-def _press(action: Callable[[], object]) -> Callable[[Any], None]:
-    return lambda _: guarded(action)

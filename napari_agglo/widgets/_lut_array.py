@@ -16,23 +16,14 @@ from numpy.typing import NDArray
 
 from napari_agglo.agglomeration._merge_tree import map_labels
 
-# Superpixels with other labels in a few boxes, put together where one looks.
-
-
 Patch = tuple[tuple[slice, ...], NDArray[Any]]  # where, and the labels there; 0 leaves what is
 
 
 class Patched:
-    """An array that is another one but for a few boxes; neither is copied.
+    """An array that is another one but for a few boxes of other labels; neither is copied.
 
-    Parameters
-    ----------
-    source : array-like of int
-        What is sliced.
-    patches : sequence of (box, labels)
-        Where other labels are, and which; where they are 0 the source is seen.
-    step : int
-        The source has every so manieth pixel along the last three axes of what the boxes are of.
+    Where the labels of a box are 0 the source is seen. The source may be a coarser copy, with every
+    `step`-th pixel along the last three axes.
 
     Examples
     --------
@@ -89,15 +80,9 @@ class Table:
 class LutArray:
     """The array ``table[superpixels]``, computed where it is sliced.
 
-    Parameters
-    ----------
-    superpixels : array-like of int
-        Dense ids; numpy, or what reads when it is sliced (zarr, h5py, dask).
-    table : Table or array of unsigned int
-        The label of each dense id.
-    thickness : int
-        Show outlines only, of so many pixels counting both sides; whole segments if 0. There are
-        none in 3-D, where they would hide everything.
+    The superpixels are dense ids, of numpy or of what reads when it is sliced (zarr, h5py, dask).
+    With a `thickness` only outlines are shown, of so many pixels counting both sides. There are
+    none in 3-D, where they would hide everything.
 
     Examples
     --------
@@ -111,8 +96,6 @@ class LutArray:
            [3, 3]], dtype=uint32)
     """
 
-    thickness = 0  # of outlines in pixels; 0 shows whole segments
-
     def __init__(
         self, superpixels: Any, table: Table | NDArray[Any], *, thickness: int = 0
     ) -> None:
@@ -123,7 +106,7 @@ class LutArray:
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """That of the table: a few codes in a byte each are drawn much more quickly."""
+        """The type of the table: a few codes in a byte each are drawn much more quickly."""
         return self.table.values.dtype
 
     @property
@@ -199,7 +182,7 @@ def _edges(labels: NDArray[Any], thickness: int) -> NDArray[np.bool_]:
 
 
 class _Slices:
-    """Reads parts of an array, and keeps the last ones if reading is slow; any thread may ask."""
+    """Parts of an array; the last ones are kept if reading is slow. Any thread may ask."""
 
     def __init__(self, source: Any) -> None:
         self._lock = threading.Lock()
@@ -245,7 +228,8 @@ def _narrowed(extent: Extent, index: Any) -> Extent | None:
         assert isinstance(axis, range)
         if isinstance(one, slice):
             # napari slices with numbers of numpy.
-            out[k] = axis[slice(*(None if n is None else int(n) for n in _ends(one)))]
+            ends = (one.start, one.stop, one.step)
+            out[k] = axis[slice(*(None if n is None else int(n) for n in ends))]
         elif isinstance(one, (int, np.integer)) and not isinstance(one, (bool, np.bool_)):
             out[k] = axis[int(one)]
         else:
@@ -253,16 +237,9 @@ def _narrowed(extent: Extent, index: Any) -> Extent | None:
     return tuple(out)
 
 
-def _ends(one: slice) -> tuple[Any, Any, Any]:
-    return one.start, one.stop, one.step
-
-
 def _as_index(axis: range | int) -> slice | int:
     if isinstance(axis, int):
         return axis
     if not axis:
         return slice(0, 0)
-    if axis.step > 0:
-        return slice(axis.start, axis.stop, axis.step)
-    stop = axis.stop if axis.stop >= 0 else None
-    return slice(axis.start, stop, axis.step)
+    return slice(axis.start, axis.stop if axis.stop >= 0 else None, axis.step)

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from psygnal import Signal
 
+from napari_agglo._progress import ProgressCallback, part_of
 from napari_agglo.agglomeration import MergeTree
 from napari_agglo.graph import RegionGraph
 from napari_agglo.policy import MeanPolicy, Policy
@@ -24,7 +25,6 @@ from napari_agglo.widgets._session_worker import SessionWorker
 
 if TYPE_CHECKING:
     import pandas as pd
-
 
 # Provenance: each value names what it was made of, so that staleness is a comparison. Gold is an
 # array that is painted in place, so its identity tells nothing: brush strokes are counted, and a
@@ -38,6 +38,12 @@ class Regions:
     dataset: Dataset
     graph: RegionGraph
 
+    @classmethod
+    def of(cls, dataset: Dataset, progress: ProgressCallback | None) -> Regions:
+        """Return the regions of a dataset; superpixels are computed if there are none."""
+        whole = dataset.oversegmented(part_of(progress, 0.0, 0.6))
+        return cls(whole, whole.graph(part_of(progress, 0.6, 1.0)))
+
 
 @dataclass(frozen=True, eq=False)
 class Trained:
@@ -50,50 +56,20 @@ class Trained:
 
 @dataclass(frozen=True, eq=False)
 class Built:
-    """A hierarchy without edits: the regions and the policy it was made by, and its errors.
-
-    Attributes
-    ----------
-    tree : MergeTree
-    regions : Regions
-    policy : Policy
-    gold : array of int, optional
-        What the tree is compared with.
-    curve : DataFrame, optional
-        The VI against gold at every threshold.
-    strokes : int, optional
-        Brush strokes in the gold before the curve was computed.
-    """
+    """A hierarchy without edits: the regions and the policy it was made by, and its errors."""
 
     tree: MergeTree
     regions: Regions
     policy: Policy
-    gold: Any = None
-    curve: pd.DataFrame | None = None
-    strokes: int | None = None
+    gold: Any = None  # labels that the tree is compared with
+    curve: pd.DataFrame | None = None  # the VI against gold at every threshold
+    strokes: int | None = None  # of a brush in the gold, before the curve was computed
 
 
 class Project:
-    """The state of one viewer. Set attributes on the main thread only.
-
-    Attributes
-    ----------
-    dataset : Dataset or None
-        Chosen in the Data step.
-    training : tuple of Dataset
-        Further volumes to train on.
-    regions : Regions or None
-        The latest regions that were built.
-    trained : Trained
-        The policy that the next hierarchy is built by.
-    built : Built or None
-        The hierarchy on the screen, without edits.
-    session : Session or None
-        Its edits.
-    """
+    """The state of one viewer. Set attributes on the main thread only."""
 
     dataset_changed = Signal()
-    regions_changed = Signal()
     policy_changed = Signal()
     hierarchy_changed = Signal()  # another tree or session is shown
     curve_changed = Signal()
@@ -112,7 +88,7 @@ class Project:
         self._regions: Regions | None = None
         self._trained = Trained(MeanPolicy())
         self._built: Built | None = None
-        self.session: Session | None = None
+        self.session: Session | None = None  # edits of the hierarchy
         self._session_graph: RegionGraph | None = None  # with superpixels that edits divided
         self.strokes = 0  # of a brush in gold labels
         self.active = 0  # dense name of the active segment, 0 for none
@@ -158,7 +134,6 @@ class Project:
         self._regions = regions
         if self._dataset is not None and self._dataset is regions.dataset.origin:
             self._dataset = regions.dataset  # unless another was chosen meanwhile
-        self.regions_changed.emit()
         self.status_changed.emit()
 
     @property
@@ -281,9 +256,21 @@ class Project:
         other = self._regions is not None and built.regions is not self._regions
         return other or built.policy is not self.policy
 
-    def is_painted(self, made: Trained | Built | None) -> bool:
-        """Return whether gold was painted since a value was made of it."""
-        return made is not None and made.strokes not in (None, self.strokes)
+    def is_painted(self, value: Trained | Built | None) -> bool:
+        """Return whether gold was painted since a value was computed from it."""
+        return value is not None and value.strokes not in (None, self.strokes)
+
+    @property
+    def is_volume(self) -> bool:
+        """Whether the graph on the screen has more than two axes."""
+        return self.graph is not None and self.graph.superpixels.image.ndim > 2
+
+    @property
+    def any_gold(self) -> Any:
+        """The gold labels of the hierarchy, or else of the latest regions."""
+        if self.gold is not None or self._regions is None:
+            return self.gold
+        return self._regions.dataset.gold
 
     def has_painted(self, data: Any) -> None:
         """Count a brush stroke in an array, if it is gold."""
@@ -348,8 +335,7 @@ class Project:
         """Return the dense names of segments by the user's ids."""
         if self.graph is None:
             return ()
-        found = np.searchsorted(self.graph.ids, np.array(ids, np.uint64))
-        return tuple(int(name) for name in found)
+        return tuple(np.searchsorted(self.graph.ids, np.array(ids, np.uint64)).tolist())
 
     def select(self, active: int, *others: int) -> None:
         """Make a segment the active one, with others selected beside it, by dense names."""

@@ -5,17 +5,18 @@ from __future__ import annotations
 import inspect
 import logging
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Any, TypeVar
 
-from napari.utils.notifications import show_error, show_info, show_warning
-from psygnal import SignalInstance
+from napari.utils.notifications import show_error
 from qtpy.QtCore import QObject, Qt, QTimer
 from qtpy.QtGui import QIcon
 from qtpy.QtWidgets import (
     QApplication,
     QBoxLayout,
     QCheckBox,
+    QComboBox,
     QFrame,
     QHBoxLayout,
     QHeaderView,
@@ -25,6 +26,7 @@ from qtpy.QtWidgets import (
     QMessageBox,
     QPushButton,
     QScrollArea,
+    QSizePolicy,
     QTableView,
     QTableWidget,
     QTableWidgetItem,
@@ -39,10 +41,9 @@ from napari_agglo.errors import AggloError, Cancelled
 from napari_agglo.widgets._colours import GREY
 from napari_agglo.widgets._remedies import window_sentence
 
-# One object of a class for each viewer. The viewer is held weakly: an object must not refer to it.
-
-
+# Objects of classes by viewer. The viewer is held weakly: an object must not refer to it.
 Part = TypeVar("Part")
+Widget = TypeVar("Widget", bound=QWidget)
 _parts: weakref.WeakKeyDictionary[Any, dict[Any, Any]] = weakref.WeakKeyDictionary()
 
 
@@ -61,20 +62,7 @@ def per_viewer(viewer: Any, cls: Callable[[Any], Part]) -> Part:
     return part
 
 
-# Notices for the user, as napari notifications: never a traceback to read in a terminal.
-
-
 _log = logging.getLogger("napari_agglo")
-
-
-def tell(message: str) -> None:
-    """Say that something is so."""
-    show_info(message)
-
-
-def warn(message: str) -> None:
-    """Say what should be known before going on."""
-    show_warning(message)
 
 
 def tell_error(error: BaseException) -> None:
@@ -104,32 +92,23 @@ def guarded(action: Callable[[], object]) -> None:
         tell_error(error)
 
 
-# A question with a few answers, which does not keep the window waiting.
-
-
-_asked: set[QMessageBox] = set()  # Python would let go of one without a parent at once
+_open_questions: set[QMessageBox] = set()  # Python would let go of one without a parent at once
 
 
 def ask(title: str, text: str, choices: dict[str, Callable[[], object]]) -> QMessageBox:
-    """Ask; a click on an answer calls what belongs to it, Cancel calls nothing."""
+    """Ask, without keeping the window waiting; an answer calls its action, Cancel nothing."""
     windows = [one for one in QApplication.topLevelWidgets() if isinstance(one, QMainWindow)]
     parent = QApplication.activeWindow() or next(iter(windows), None)  # it has napari's style
     box = QMessageBox(QMessageBox.Icon.NoIcon, title, text, parent=parent)
     box.setObjectName("agglo question")
     box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-    answers: dict[Any, Callable[[], object]] = {}
     for words, action in choices.items():
         button = box.addButton(words, QMessageBox.ButtonRole.AcceptRole)
         button.setObjectName(words)
-        answers[button] = action
+        button.clicked.connect(lambda _=False, act=action: guarded(act))
     box.setEscapeButton(box.addButton("Cancel", QMessageBox.ButtonRole.RejectRole))
-
-    def answered(button: Any) -> None:
-        guarded(answers.get(button, lambda: None))
-
-    box.buttonClicked.connect(answered)
-    _asked.add(box)
-    box.finished.connect(lambda: _asked.discard(box))
+    _open_questions.add(box)
+    box.finished.connect(lambda: _open_questions.discard(box))
     box.open()
     return box
 
@@ -137,28 +116,31 @@ def ask(title: str, text: str, choices: dict[str, Callable[[], object]]) -> QMes
 # Widgets that are made in many places. The name of an object is how tests and style sheets find it.
 
 
+def named(widget: Widget, name: str, tooltip: str = "") -> Widget:
+    """Return a widget with an object name and a tooltip."""
+    widget.setObjectName(name)
+    widget.setToolTip(tooltip)
+    return widget
+
+
 def button(
     text: str, tooltip: str, action: Callable[[], object] | None = None, name: str | None = None
 ) -> QPushButton:
     """Return a button that calls `action`; its name is by default its text."""
-    made = QPushButton(text)
-    made.setObjectName(text if name is None else name)
-    made.setToolTip(tooltip)
+    push = named(QPushButton(text), text if name is None else name, tooltip)
     if action is not None:
-        made.clicked.connect(lambda: action())
-    return made
+        push.clicked.connect(lambda: action())
+    return push
 
 
 def tool_button(text: str, tooltip: str, name: str, *, checkable: bool = False) -> QToolButton:
     """Return a small button, with a border: napari's style has none, as if it were text."""
-    made = QToolButton()
-    made.setObjectName(name)
-    made.setText(text)
-    made.setToolTip(tooltip)
-    made.setCheckable(checkable)
-    made.setStyleSheet(f"QToolButton {{ border: 1px solid {GREY}; border-radius: 3px; }}")
-    made.setMinimumSize(28, 22)
-    return made
+    tool = named(QToolButton(), name, tooltip)
+    tool.setText(text)
+    tool.setCheckable(checkable)
+    tool.setStyleSheet(f"QToolButton {{ border: 1px solid {GREY}; border-radius: 3px; }}")
+    tool.setMinimumSize(28, 22)
+    return tool
 
 
 def label(name: str, tooltip: str = "", *, bold: bool = False, lines: int = 0) -> QLabel:
@@ -166,35 +148,60 @@ def label(name: str, tooltip: str = "", *, bold: bool = False, lines: int = 0) -
 
     A tab does not grow with text that wraps, so in tabs the room must be there before the text.
     """
-    made = QLabel()
-    made.setMinimumHeight(lines * made.fontMetrics().lineSpacing())
+    text = named(QLabel(), name, tooltip)
+    text.setMinimumHeight(lines * text.fontMetrics().lineSpacing())
     if lines:
-        made.setAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignTop)
-    made.setObjectName(name)
-    made.setToolTip(tooltip)
-    made.setWordWrap(True)
+        text.setAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignTop)
+    text.setWordWrap(True)
     if bold:
-        made.setStyleSheet("font-weight: bold;")
-    return made
+        text.setStyleSheet("font-weight: bold;")
+    return text
 
 
 def check_box(text: str, tooltip: str, name: str, toggled: Callable[[bool], object]) -> QCheckBox:
     """Return a box to tick that calls `toggled`."""
-    made = QCheckBox(text)
-    made.setObjectName(name)
-    made.setToolTip(tooltip)
-    made.toggled.connect(toggled)
-    return made
+    box = named(QCheckBox(text), name, tooltip)
+    box.toggled.connect(toggled)
+    return box
+
+
+def combo_box(name: str, tooltip: str, items: Iterable[str] = ()) -> QComboBox:
+    """Return a list to choose from; long entries do not widen the dock."""
+    box = named(QComboBox(), name, tooltip)
+    keep_narrow(box)
+    box.addItems(list(items))
+    return box
+
+
+def keep_narrow(box: QComboBox) -> None:
+    """Let a list be as narrow as a few letters, and as wide as there is room."""
+    box.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
+    box.setMinimumContentsLength(5)
+    box.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+
+
+def shortened(name: str, room: int) -> str:
+    """Return a name that fits in so many letters: its beginning and its end.
+
+    Examples
+    --------
+    >>> shortened("layer membranes of May, second try", 20)
+    'layer memb…econd try'
+    """
+    if len(name) <= room or room < 5:
+        return name
+    end = (room - 1) // 2
+    return f"{name[: room - 1 - end]}…{name[-end:]}"
 
 
 def tab_widget(name: str, *tabs: tuple[str, str, QWidget]) -> QTabWidget:
     """Return tabs, each by its title, tooltip and content."""
-    made = QTabWidget()
-    made.setObjectName(name)
+    widget = named(QTabWidget(), name)
+    widget.setUsesScrollButtons(True)  # so that the tabs do not widen a narrow dock
     for at, (title, tooltip, content) in enumerate(tabs):
-        made.addTab(content, title)
-        made.setTabToolTip(at, tooltip)
-    return made
+        widget.addTab(content, title)
+        widget.setTabToolTip(at, tooltip)
+    return widget
 
 
 def scroll_area(widget: QWidget, content: QWidget) -> QScrollArea:
@@ -252,9 +259,7 @@ _RIGHT = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
 
 def style_table(table: QTableView, name: str, tooltip: str = "") -> None:
     """Give a table the look of all tables of the plugin, without numbers of rows."""
-    table.setObjectName(name)
-    table.setToolTip(tooltip)
-    table.setWordWrap(False)
+    named(table, name, tooltip).setWordWrap(False)
     # napari has no style for boxes to tick in a table: on dark they could not be seen.
     table.setStyleSheet(
         f"QTableView::indicator:unchecked {{ border: 1px solid {GREY}; width: 11px; height: 11px }}"
@@ -266,15 +271,15 @@ def style_table(table: QTableView, name: str, tooltip: str = "") -> None:
 
 def read_only_table(name: str, titles: Sequence[str], tooltip: str) -> QTableWidget:
     """Return an empty table of texts, of which the first column has all room to spare."""
-    made = QTableWidget(0, len(titles))
-    style_table(made, name, tooltip)
-    made.setHorizontalHeaderLabels(titles)
-    made.setEditTriggers(QTableWidget.EditTrigger.NoEditTriggers)
-    made.setSelectionBehavior(QTableWidget.SelectionBehavior.SelectRows)
-    header = made.horizontalHeader()
+    table = QTableWidget(0, len(titles))
+    style_table(table, name, tooltip)
+    table.setHorizontalHeaderLabels(titles)
+    table.setEditTriggers(QTableWidget.EditTrigger.NoEditTriggers)
+    table.setSelectionBehavior(QTableWidget.SelectionBehavior.SelectRows)
+    header = table.horizontalHeader()
     header.setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
     header.setSectionResizeMode(0, QHeaderView.ResizeMode.Stretch)
-    return made
+    return table
 
 
 def write_row(table: QTableWidget, row: int, texts: Sequence[str], tooltip: str = "") -> None:
@@ -285,9 +290,6 @@ def write_row(table: QTableWidget, row: int, texts: Sequence[str], tooltip: str 
         if at:
             item.setTextAlignment(_RIGHT)
         table.setItem(row, at, item)
-
-
-# Parts that are folded away take no room while they are.
 
 
 def close_up(folding: QCollapsible) -> None:
@@ -321,12 +323,13 @@ def close_up(folding: QCollapsible) -> None:
 _ends: set[Callable[[], None]] = set()
 
 
-def link(widget: QWidget, signal: SignalInstance, method: Callable[..., Any]) -> None:
-    """Call `method`, of `widget`, whenever `signal` is emitted.
+def link(method: Callable[..., Any], *signals: Any) -> None:
+    """Call a method of a widget whenever one of the signals, of psygnal or napari, is emitted.
 
     Qt destroys a widget before Python lets go of it; a signal that came between would call into
     nothing, so the connection ends with the widget.
     """
+    widget: QObject = method.__self__  # type: ignore[attr-defined]
     reference = weakref.WeakMethod(method)
     n = len(inspect.signature(method).parameters)
 
@@ -335,8 +338,16 @@ def link(widget: QWidget, signal: SignalInstance, method: Callable[..., Any]) ->
         if live is not None:
             live(*arguments[:n])
 
-    signal.connect(call)
-    when_gone(widget, lambda: signal.disconnect(call, missing_ok=True))
+    for signal in signals:
+        signal.connect(call)
+        when_gone(widget, partial(signal.disconnect, call))
+
+
+def parent_of(widget: QObject | None, kind: type) -> Any:
+    """Return the nearest parent of a kind, or the widget itself; None if there is none."""
+    while widget is not None and not isinstance(widget, kind):
+        widget = widget.parent()
+    return widget
 
 
 def when_gone(thing: QObject, action: Callable[[], object]) -> None:
@@ -351,19 +362,3 @@ def when_gone(thing: QObject, action: Callable[[], object]) -> None:
 
     _ends.add(end)
     thing.destroyed.connect(end)
-
-
-# Connect a widget to an event of the viewer, for as long as the widget lives.
-
-
-def link_viewer(widget: QWidget, emitter: Any, method: Callable[[], Any]) -> None:
-    """Call `method`, of `widget`, whenever napari's `emitter` has an event; as `link` does."""
-    reference = weakref.WeakMethod(method)
-
-    def call(_: object = None) -> None:
-        live = reference()
-        if live is not None:
-            live()
-
-    emitter.connect(call)
-    when_gone(widget, lambda: emitter.disconnect(call))

@@ -30,22 +30,18 @@ def read_session(path: str) -> list[LayerData]:
     """Open a session in the current viewer, to be gone on with; without one, return its labels."""
     import napari
 
+    from napari_agglo.session import Session
+
     viewer = napari.current_viewer()
     if viewer is None or getattr(viewer, "window", None) is None:
-        return [_labels_of(path)]
+        with Session.open(path, read_only=True) as session:
+            place = {"name": Path(path).stem, "scale": session.graph.spacing}
+            return [(session.labels(), place, "labels")]
     from napari_agglo.widgets.proofread._open_session import open_session
 
     viewer.window.add_plugin_dock_widget("napari-agglo", "Agglo")
     open_session(viewer, Path(path))
     return [(None,)]  # napari's word for: all is done, there are no layers to add
-
-
-def _labels_of(path: str) -> LayerData:
-    from napari_agglo.session import Session
-
-    with Session.open(path, read_only=True) as session:
-        spacing = session.graph.spacing
-        return session.labels(), {"name": Path(path).stem, "scale": spacing}, "labels"
 
 
 def stack_reader(path: str | list[str]) -> Reader | None:
@@ -57,8 +53,8 @@ def stack_reader(path: str | list[str]) -> Reader | None:
     try:
         with h5py.File(path, "r") as file:
             ours = isinstance(file.get(_STACK, getlink=True), h5py.HardLink)
-            found = file.get(_STACK) if ours else None
-            numbers = isinstance(found, h5py.Dataset) and found.dtype.kind in "biuf"
+            dataset = file.get(_STACK) if ours else None
+            numbers = isinstance(dataset, h5py.Dataset) and dataset.dtype.kind in "biuf"
     except OSError:
         return None
     return read_stack if numbers else None
@@ -71,7 +67,8 @@ def read_stack(path: str) -> list[LayerData]:
     volume = open_volume(f"{path}:{_STACK}")
     size = int(np.prod(volume.shape, dtype=np.int64)) * volume.dtype.itemsize
     data = volume.load() if size <= _IN_MEMORY else volume.data
-    labelled = looks_labelled(np.asarray(volume.data[_middle_plane(volume.shape)]))
+    middle = (*[n // 2 for n in volume.shape[:-2]], ...)
+    labelled = looks_labelled(np.asarray(volume.data[middle]))
     options: dict[str, Any] = {"name": Path(path).stem}
     if volume.spacing is not None:
         options |= {"scale": volume.spacing, "units": ("um",) * volume.ndim}
@@ -99,7 +96,3 @@ def looks_labelled(plane: np.ndarray[Any, Any]) -> bool:
     left, right = plane[..., :-1], plane[..., 1:]
     inside = (left != 0) | (right != 0)
     return bool(inside.any() and (left == right)[inside].mean() >= _LABELLED)
-
-
-def _middle_plane(shape: tuple[int, ...]) -> tuple[Any, ...]:
-    return (*[n // 2 for n in shape[:-2]], ...)

@@ -35,7 +35,7 @@ def neuropil3d() -> list[LayerData]:
     viewer = napari.current_viewer()
     if viewer is None or getattr(viewer, "window", None) is None:
         return layers_of(sample("neuropil3d"))
-    return layers_of(_made_beside(viewer, "neuropil3d"))
+    return layers_of(_draw_in_worker(viewer, "neuropil3d"))
 
 
 def layers_of(drawn: Sample) -> list[LayerData]:
@@ -45,7 +45,7 @@ def layers_of(drawn: Sample) -> list[LayerData]:
     image = {"name": f"{drawn.name} image", "colormap": "gray", "metadata": role("image"), **place}
     layers: list[LayerData] = [(drawn.image, image, "image")]
     for k, (name, cue) in enumerate(drawn.cues.items()):
-        shown = {
+        hidden = {
             "name": f"{drawn.name} {name}",
             "colormap": _MAPS[k % len(_MAPS)],
             "contrast_limits": (0.0, 1.0),
@@ -53,7 +53,7 @@ def layers_of(drawn: Sample) -> list[LayerData]:
             "visible": False,
             "metadata": role("cue", name),
         }
-        layers.append((cue, {**shown, **place}, "image"))
+        layers.append((cue, {**hidden, **place}, "image"))
     gold = {
         "name": f"{drawn.name} gold",
         "opacity": 0.5,
@@ -64,18 +64,18 @@ def layers_of(drawn: Sample) -> list[LayerData]:
     return layers
 
 
-def _made_beside(viewer: Any, kind: str) -> Sample:
+def _draw_in_worker(viewer: Any, kind: str) -> Sample:
     """Make a sample in a worker, and return it when it is there; events go on being handled."""
     from qtpy.QtCore import QEventLoop
 
     from napari_agglo.widgets._project import Project
 
-    made: list[Sample] = []
+    results: list[Sample] = []
     job = per_viewer(viewer, Project).jobs.start(
-        SAMPLE, "Making the sample", lambda _: sample(kind), made.append
+        SAMPLE, "Making the sample", lambda _: sample(kind), results.append
     )
     if job is not None:
         loop = QEventLoop()
         job.ended.connect(lambda: loop.quit())
         loop.exec()
-    return made[0] if made else sample(kind)
+    return results[0] if results else sample(kind)

@@ -14,6 +14,7 @@ import numpy as np
 from napari.layers import Labels
 from napari.utils.colormaps import label_colormap
 from numpy.typing import NDArray
+from psygnal import Signal
 from superqt.utils import qdebounced
 
 from napari_agglo.widgets._colours import (
@@ -89,15 +90,10 @@ def give_own_ids(layer: Labels, project: Project) -> None:
 
 
 # Roles of the scene's layers.
-
-
 SEGMENTATION = "Segmentation"
 OUTLINE = "Selected"
 PREVIEW = "Cut preview"
 SUPERPIXELS = "Superpixel outlines"
-
-
-# Superpixels at two resolutions: the whole, and one that a 3-D view can redraw quickly.
 
 
 # Voxels that are mapped and uploaded within a tick of the slider in 3-D, on a slow machine.
@@ -137,9 +133,6 @@ def coarse_step(shape: tuple[int, ...]) -> int:
     return step
 
 
-# Bring a place of the image to the middle of the canvas.
-
-
 _SHARE = 0.45  # of the canvas that the box takes: the rest is what lies around it
 
 
@@ -164,7 +157,9 @@ _IDLE = 250  # milliseconds without a change after which the thumbnail follows
 
 
 class Scene:
-    """Draws a project in a viewer, and keeps up with it."""
+    """The layers of a project in its viewer; they keep up with it."""
+
+    isolated_changed = Signal()
 
     def __init__(self, viewer: Any) -> None:
         self._viewer = weakref.ref(viewer)
@@ -228,6 +223,7 @@ class Scene:
         """Show the selected segments only, or all."""
         self._isolated = only_selected
         self._on_change()
+        self.isolated_changed.emit()
 
     @property
     def isolated(self) -> bool:
@@ -253,7 +249,7 @@ class Scene:
         self._partners = partners or ()
         if not self._levels:
             return
-        project, names_of = self.project, self._names()
+        project, names_of = self.project, _roomy(self.project.table())
         codes = np.zeros(len(names_of), np.uint8)
         for code, names in enumerate([(project.active,), project.selected, self._partners], 1):
             for name in names:
@@ -368,11 +364,8 @@ class Scene:
         if layer is not None and layer.visible:
             layer.refresh(data_displayed=False, highlight=False, extent=False)
 
-    def _names(self) -> NDArray[np.uint32]:
-        return _roomy(self.project.table())
-
     def _look_up(self) -> None:
-        names = self._names()
+        names = _roomy(self.project.table())
         if self._isolated:
             kept = np.zeros(len(names), bool)
             kept[[self.project.active, *self.project.selected]] = True

@@ -5,7 +5,8 @@ A session answers one question at a time. This is the only place that calls one 
 - `edit`: first in, first out; a short one at once, if the session is free, a long one in a job;
 - `run`: any other work on the session, in a job of its own name, in the same order;
 - `latest`: the newest request of each topic, in a thread, after all edits;
-- `when_idle`: work for the time when nothing has been done for a while.
+- when nothing has been done for a while, a checkpoint is written: the part that opening the session
+  after a crash would have to compute anew. If that fails nothing is said, as nothing is lost.
 
 The project has the threshold that is wanted; the worker brings the session there, if that takes a
 repair of the hierarchy above edits, in a job that can be cancelled.
@@ -45,30 +46,14 @@ Failed = Callable[[Exception], object]
 
 @dataclass(frozen=True)
 class Edit:
-    """An edit that waits for its turn.
-
-    Attributes
-    ----------
-    title : str
-        Its name while it runs.
-    act : callable
-        Makes the edit.
-    then : callable, optional
-        Called with the change, after all listeners.
-    long : bool
-        Whether it may take more than a blink, so that a job does it.
-    force : callable, optional
-        Makes the edit though it was refused, if the person says so.
-    quiet : bool
-        Whether a refusal is only a message: a key held down would fill the window with notices.
-    """
+    """An edit, which may have to wait for its turn."""
 
     title: str
     act: Act
-    then: Callable[[Change], object] | None = None
-    long: bool = False
-    force: Act | None = None
-    quiet: bool = False
+    then: Callable[[Change], object] | None = None  # called after all listeners
+    long: bool = False  # it may take more than a blink, so a job makes it
+    force: Act | None = None  # makes the edit though it was refused, if the person says so
+    quiet: bool = False  # a refusal is only a message: a key held down would fill the window
 
 
 @dataclass(frozen=True)
@@ -96,12 +81,11 @@ class SessionWorker:
         self._running: object = None  # the token of the thread that has the session
         self._answered: Hashable = None  # the topic of that thread, while its answer is wanted
         self._in_trouble = False  # whether the last edit is not on the disk
-        self._idle_work: Callable[[Session], object] | None = None
-        self._idle_after = 0  # milliseconds
         self._idle_done = threading.Event()  # cleared while a thread does the idle work
         self._idle_done.set()
         self._wake = single_shot(self._next)
         self._rest = single_shot(self._on_rest)
+        self._idle_after = 1000 * CHECKPOINT_AFTER  # milliseconds
         for signal in (project.edited, project.threshold_changed, project.selection_changed):
             signal.connect(self.stir)
 
@@ -130,21 +114,8 @@ class SessionWorker:
 
     # Requests.
 
-    def edit(
-        self,
-        title: str,
-        act: Act,
-        *,
-        then: Callable[[Change], object] | None = None,
-        long: bool = False,
-        force: Act | None = None,
-        quiet: bool = False,
-    ) -> None:
+    def edit(self, edit: Edit) -> None:
         """Make an edit: now, or as soon as the session is free."""
-        self.do(Edit(title, act, then, long, force, quiet))
-
-    def do(self, edit: Edit) -> None:
-        """Make an edit that is a value already, as one of `doubted`."""
         if self.project.session is None:
             self.message.emit("There is no session yet: start one in step 5, Proofread.")
         elif len(self._tasks) >= _MOST:
@@ -165,10 +136,7 @@ class SessionWorker:
     ) -> Job | None:
         """Do other work on the session in a job; without a session, do it beside all else.
 
-        Returns
-        -------
-        Job or None
-            None if the work waits for its turn, or is being done already.
+        Return None if the work waits for its turn, or is being done already.
         """
         jobs = self.project.jobs
         if self.project.session is None:
@@ -197,18 +165,10 @@ class SessionWorker:
         if self._answered == topic:
             self._answered = None
 
-    def when_idle(self, seconds: float, work: Callable[[Session], object]) -> None:
-        """Do `work` in a thread when nothing has been done for some seconds.
-
-        If it fails nothing is said: it is for what can be lost without harm.
-        """
-        self._idle_after = round(1000 * seconds)
-        self._idle_work = work
-
     def stir(self) -> None:
         """Begin the time without activity anew."""
         session = self.project.session
-        if self._idle_work is not None and session is not None and not session.read_only:
+        if session is not None and not session.read_only:
             self._rest.start(self._idle_after)
 
     def look(self) -> None:
@@ -348,8 +308,8 @@ class SessionWorker:
     # Idle work.
 
     def _on_rest(self) -> None:
-        session, work = self.project.session, self._idle_work
-        if session is None or session.read_only or work is None:
+        session = self.project.session
+        if session is None or session.read_only:
             return
         if self.pending or not self.settled:
             self.stir()  # something is under way, which is no rest
@@ -357,23 +317,18 @@ class SessionWorker:
         self._idle_done.clear()
         token = self._running = object()
 
-        def guarded() -> None:
+        def work() -> None:
             try:
-                work(session)
+                if session.history.to_replay >= CHECKPOINT_WORTH:
+                    session.history.checkpoint()
             finally:
                 self._idle_done.set()
 
         in_thread(
-            guarded,
+            work,
             lambda _: self._answer(token, None, lambda _: None, None),
             lambda error: self._answer(token, None, _say_unexpected, error),
         )
-
-
-def write_checkpoint(session: Session) -> None:
-    """Write what opening the session after a crash would have to compute anew."""
-    if session.history.to_replay >= CHECKPOINT_WORTH:
-        session.history.checkpoint()
 
 
 def _shows(session: Session, threshold: float) -> bool:

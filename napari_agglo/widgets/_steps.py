@@ -6,14 +6,22 @@ A new step is a subclass of `StepWidget`, an entry in the manifest and one in `D
 from __future__ import annotations
 
 from enum import Enum
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
-from qtpy.QtCore import QObject, Qt
+from qtpy.QtCore import Qt
 from qtpy.QtGui import QShowEvent
 from qtpy.QtWidgets import QMainWindow, QSizePolicy, QWidget
 
 from napari_agglo.widgets._project import Project
-from napari_agglo.widgets._qt import column, label, link, per_viewer, real_viewer, when_gone
+from napari_agglo.widgets._qt import (
+    column,
+    label,
+    link,
+    parent_of,
+    per_viewer,
+    real_viewer,
+    when_gone,
+)
 from napari_agglo.widgets._scene import Scene
 
 
@@ -27,37 +35,17 @@ class Status(Enum):
     STALE = "stale"  # done, but what it was made from has changed since
 
 
-class StatusOf(Protocol):
-    """A function that tells the progress of a step from the state of a project."""
-
-    def __call__(self, project: Project) -> Status: ...
-
-
 class StepWidget(QWidget):
     """One step, for the guided dock or for itself.
 
     A subclass sets the attributes, adds its parts to `body`, and follows the project in
     `update_state`.
-
-    Attributes
-    ----------
-    key : str
-        The name of its job, and of its command in the manifest after ``napari-agglo.``.
-    title : str
-        Its heading.
-    purpose : str
-        One line for the help panel.
-    hints : dict of Status to str
-        The next thing to do, by status.
-    idle_status : callable
-        The static method that returns the progress of the step while its job does not run.
     """
 
-    key: str
+    key: str  # the name of its job, and of its command in the manifest after ``napari-agglo.``
     title: str
-    purpose: str
-    hints: ClassVar[dict[Status, str]] = {}
-    idle_status: ClassVar[StatusOf]
+    purpose: str  # one line for the help panel
+    hints: ClassVar[dict[Status, str]] = {}  # the next thing to do
 
     def __init__(self, napari_viewer: Any) -> None:
         super().__init__()
@@ -70,12 +58,22 @@ class StepWidget(QWidget):
         self.body.setContentsMargins(8, 6, 8, 8)
         self.body.setAlignment(Qt.AlignmentFlag.AlignTop)
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Maximum)
-        link(self, self.project.status_changed, self._on_status)
+        link(self._on_status, self.project.status_changed)
+
+    @staticmethod
+    def idle_status(project: Project) -> Status:
+        """Return the progress of this step while its job does not run."""
+        raise NotImplementedError
 
     @classmethod
     def status(cls, project: Project) -> Status:
         """Return the progress of this step in a project."""
         return Status.RUNNING if project.jobs[cls.key] is not None else cls.idle_status(project)
+
+    def add(self, *parts: QWidget) -> None:
+        """Add parts, one below the other."""
+        for part in parts:
+            self.body.addWidget(part)
 
     def start(self) -> None:
         """Bring the widget up to date; call it last in the constructor."""
@@ -104,9 +102,7 @@ class StepWidget(QWidget):
 
 def close_with_window(widget: QWidget, project: Project) -> None:
     """Close the project when napari's window is destroyed."""
-    window: QObject | None = widget
-    while window is not None and not isinstance(window, QMainWindow):
-        window = window.parent()
+    window = parent_of(widget, QMainWindow)
     if window is not None and window.property("napari_agglo") is None:
         window.setProperty("napari_agglo", True)
         when_gone(window, project.close)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,11 +11,9 @@ import numpy as np
 
 from napari_agglo.errors import AggloError, InvalidInput
 from napari_agglo.session import Session
-from napari_agglo.volumes import replacing
 from napari_agglo.volumes import write_labels as write
 from napari_agglo.widgets._scene import OwnIds
-
-_OF_ONE_USER = ("lock", "lock.only")  # files of a session that say who has it open
+from napari_agglo.widgets.proofread._open_session import copy_session
 
 
 def write_labels(path: str, data: Any, meta: dict[str, Any]) -> list[str]:
@@ -33,7 +30,9 @@ def write_labels(path: str, data: Any, meta: dict[str, Any]) -> list[str]:
 def write_session(path: str, data: Any, meta: dict[str, Any]) -> list[str]:
     """Write what a segmentation is made of as a session folder, with all edits so far."""
     with _heard():
-        return [str(_save(Path(path), _project_of(_first_level(data))))]
+        ids = _first_level(data)
+        current = isinstance(ids, OwnIds) and ids.is_current
+        return [str(_save(Path(path), ids.project if current else None))]
 
 
 def _save(target: Path, project: Any) -> Path:
@@ -49,9 +48,7 @@ def _save(target: Path, project: Any) -> Path:
         with Session.create(target, built.regions.graph, built.policy, gold=built.gold) as session:
             session.threshold = project.threshold
     else:
-        with replacing(target) as temporary:
-            ignore = shutil.ignore_patterns(*_OF_ONE_USER)
-            shutil.copytree(project.session.path, temporary, ignore=ignore)
+        copy_session(project.session.path, target)
     return target
 
 
@@ -68,8 +65,3 @@ def _first_level(data: Any) -> Any:
     """Return the finest level of what a layer holds."""
     several = isinstance(data, (list, tuple)) or type(data).__name__ == "MultiScaleData"
     return data[0] if several else data
-
-
-def _project_of(data: Any) -> Any:
-    """Return the project that a layer shows the hierarchy of; None if it does not, or no longer."""
-    return data.project if isinstance(data, OwnIds) and data.is_current else None

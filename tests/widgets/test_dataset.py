@@ -34,7 +34,7 @@ def test_ranges(cue, expected):
     ("cue", "words"),
     [
         (np.array([[-0.5, 7.2]]), ["from -0.5 to 7.2", "-1:8", "range"]),
-        (np.array([[0.5, np.nan]]), ["1 values that are not numbers", "NaN to boundary"]),
+        (np.array([[0.5, np.nan]]), ["1 value that is not a number", "NaN to boundary"]),
         (np.array([[9, 9]], np.uint16), ["9 everywhere"]),
     ],
 )

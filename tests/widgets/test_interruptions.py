@@ -13,8 +13,7 @@ from widgets.proofread.conftest import Hands
 from windows import add_sample, draw, scene_of, selection_of, settle, show, status
 
 from napari_agglo.policy import LearnedPolicy, MeanPolicy
-from napari_agglo.widgets import Dock, HierarchyWidget
-from napari_agglo.widgets.data import DataWidget
+from napari_agglo.widgets import DataWidget, Dock, HierarchyWidget
 
 LEFT = Qt.MouseButton.LeftButton
 LONG = 240  # seconds: kernels may have to be compiled

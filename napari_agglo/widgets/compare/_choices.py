@@ -23,9 +23,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-# Thresholds of the panels: one slider for all of them, in one of four modes.
-
-
 class Mode(Enum):
     """The property that the panels have in common."""
 
@@ -53,16 +50,9 @@ class Cut:
 
 
 def thresholds(cuts: list[Cut], mode: Mode, position: float) -> list[float]:
-    """Return the threshold of each panel.
+    """Return the threshold of each panel that has a tree.
 
-    Parameters
-    ----------
-    cuts : list of Cut
-        The panels that have a tree; the first leads.
-    mode : Mode
-        What they have in common.
-    position : float
-        The threshold of the first; not used by modes that fix it.
+    The first leads: `position` is its threshold, if the mode does not fix it.
 
     Examples
     --------
@@ -91,18 +81,11 @@ STRATEGIES = ("flat", "agglo", "lash", "mixed")
 
 @dataclass(frozen=True, eq=False)
 class Choice:
-    """One entry of the list of what can be compared.
+    """One entry of the list of what can be compared, by its name on the screen.
 
-    Attributes
-    ----------
-    name : str
-        What it is called on the screen.
-    kind : str
-        ``"mean"``, ``"named"``, ``"current"``, ``"strategy"``, ``"file"``, ``"gold"``,
-        ``"labels"``, ``"table"``, ``"edited"`` or ``"unedited"``.
-    value : object
-        The name of a policy or strategy, the policy, the path, the array of labels, a table over
-        superpixels, or the session.
+    The value is by kind: the name of a policy ("named") or "strategy", the "current" policy, the
+    path of a "file", labels ("gold", "labels"), a "table" over superpixels, or the session
+    ("edited", "unedited"); "mean" has none.
     """
 
     name: str
@@ -121,46 +104,32 @@ class PanelData:
 
 @dataclass(frozen=True, eq=False)
 class PanelSource:
-    """A choice, ready to be shown.
-
-    Attributes
-    ----------
-    choice : Choice
-        What it was made of.
-    cut : Cut, optional
-        A tree with its errors.
-    labels : array, optional
-        Or a fixed label image.
-    table : array of uint32, optional
-        Or fixed names of the superpixels.
-    policy : Policy, optional
-        What the tree was made by.
-    """
+    """A choice, ready to be shown: a tree, a label image, or names of the superpixels."""
 
     choice: Choice
     cut: Cut | None = None
     labels: Any = None
     table: Any = None
-    policy: Policy | None = None
+    policy: Policy | None = None  # that the tree was made by
 
 
 def prepare(
     choices: list[Choice], shared: PanelData, progress: ProgressCallback
 ) -> list[PanelSource]:
     """Train, agglomerate and judge what was chosen; it may be cancelled at any time."""
-    made = []
+    sources = []
     for k, choice in enumerate(choices):
 
-        def told(inner: Progress, k: int = k, name: str = choice.name) -> None:
+        def tell(inner: Progress, k: int = k, name: str = choice.name) -> None:
             total = 1000 * len(choices)
             done = 1000 * k + round(999 * getattr(inner, "share", inner.fraction))
             progress(Progress(f"{name}: {inner.stage}", done, total))
 
-        made.append(_one(choice, shared, told))
-    return made
+        sources.append(_prepare_one(choice, shared, tell))
+    return sources
 
 
-def _one(choice: Choice, shared: PanelData, progress: ProgressCallback) -> PanelSource:
+def _prepare_one(choice: Choice, shared: PanelData, progress: ProgressCallback) -> PanelSource:
     if choice.kind in ("gold", "labels"):
         shape = shared.graph.superpixels.image.shape
         if tuple(choice.value.shape) != shape:
@@ -171,12 +140,14 @@ def _one(choice: Choice, shared: PanelData, progress: ProgressCallback) -> Panel
         return PanelSource(choice, labels=choice.value)
     if choice.kind == "table":
         return PanelSource(choice, table=choice.value)
+    policy = None
     if choice.kind in SESSION:
         tree = _session_tree(choice, shared, progress)
-        return PanelSource(choice, cut=Cut(tree, _curve(tree, shared.gold, progress)))
-    policy = _policy(choice, shared, progress)
-    tree = agglomerate(shared.graph, policy, progress=progress)
-    return PanelSource(choice, cut=Cut(tree, _curve(tree, shared.gold, progress)), policy=policy)
+    else:
+        policy = _policy(choice, shared, progress)
+        tree = agglomerate(shared.graph, policy, progress=progress)
+    curve = None if shared.gold is None else vi_curve(tree, shared.gold, progress=progress)
+    return PanelSource(choice, cut=Cut(tree, curve), policy=policy)
 
 
 def _session_tree(choice: Choice, shared: PanelData, progress: ProgressCallback) -> MergeTree:
@@ -184,13 +155,8 @@ def _session_tree(choice: Choice, shared: PanelData, progress: ProgressCallback)
     if choice.kind == "edited":
         session.look(progress, threshold=np.inf)
         return session.tree
-    return refined(
-        session.history.unedited_tree, shared.graph.superpixels
-    )  # some may be divided by now
-
-
-def _curve(tree: MergeTree, gold: Any, progress: ProgressCallback) -> Any:
-    return None if gold is None else vi_curve(tree, gold, progress=progress)
+    # Some superpixels may be divided by now.
+    return refined(session.history.unedited_tree, shared.graph.superpixels)
 
 
 def _policy(choice: Choice, shared: PanelData, progress: ProgressCallback) -> Policy:

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from psygnal import Signal
 
 from napari_agglo._progress import ProgressCallback, report
 from napari_agglo.compare import (
@@ -25,26 +24,14 @@ from napari_agglo.volumes import DenseLabels, dense_labels
 from napari_agglo.widgets._lut_array import Table
 from napari_agglo.widgets.compare._choices import Cut, Mode, PanelSource, thresholds
 
-# What several segmentations are made of together: pieces within one label of each.
-
 
 @dataclass(frozen=True, eq=False)
 class Pieces:
-    """Pieces of an image, each within one base label of all panels.
+    """Pieces of an image, each within one base label of all panels."""
 
-    Attributes
-    ----------
-    image : ndarray of uint32
-        The piece of each pixel; 0 is none.
-    of : list of ndarray of int64
-        The base label of each piece, panel by panel.
-    sizes : ndarray of int64
-        Pixels of each piece.
-    """
-
-    image: NDArray[np.uint32]
-    of: list[NDArray[np.int64]]
-    sizes: NDArray[np.int64]
+    image: NDArray[np.uint32]  # the piece of each pixel; 0 is none
+    of: list[NDArray[np.int64]]  # the base label of each piece, panel by panel
+    sizes: NDArray[np.int64]  # pixels of each piece
 
     @classmethod
     def common(cls, bases: Sequence[DenseLabels], graph: RegionGraph) -> Pieces:
@@ -83,32 +70,15 @@ def as_dense(labels: Any) -> DenseLabels:
 
 @dataclass(eq=False)
 class Panel:
-    """One segmentation, and how it is shown.
-
-    Attributes
-    ----------
-    name : str
-        What it is called.
-    cut : Cut or None
-        Its tree; None if its labels are fixed.
-    base : DenseLabels
-        Superpixels, or the fixed labels: what `shown` is a table over.
-    shown : Table
-        The label of each base label, matched with those of the first panel.
-    names : ndarray of uint32
-        The same, unmatched.
-    of_piece : ndarray of int64
-        The base label of each of the pieces that all panels are made of together.
-    fixed : ndarray of uint32, optional
-        Names that do not depend on a threshold, where `base` is not what is shown itself.
-    """
+    """One segmentation, and its colours."""
 
     name: str
-    cut: Cut | None
-    base: DenseLabels
-    of_piece: NDArray[np.int64]
+    cut: Cut | None  # None if the labels are fixed
+    base: DenseLabels  # superpixels, or the fixed labels: `shown` is a table over them
+    of_piece: NDArray[np.int64]  # the base label of each of the common pieces
     threshold: float = np.nan
-    fixed: NDArray[np.uint32] | None = None
+    fixed: NDArray[np.uint32] | None = None  # names for all thresholds, other than `base` itself
+    # The label of each base label, matched with those of the first panel, and unmatched.
     shown: Table = field(default_factory=lambda: Table(np.zeros(1, np.uint32)))
     names: NDArray[np.uint32] = field(default_factory=lambda: np.zeros(1, np.uint32))
     matching: Matching | None = None
@@ -143,16 +113,13 @@ class Focus:
 class Comparison:
     """The panels, and what they have in common. Made in a worker, then used on the main thread."""
 
-    changed = Signal()
-
     def __init__(self, panels: list[Panel], graph: RegionGraph, pieces: Pieces) -> None:
         self.panels = panels
         self.pieces = pieces
         self.graph = graph
         self.n_superpixels = graph.n_regions  # a session may divide some
         self.mode = Mode.THRESHOLD
-        cuts = [panel.cut for panel in panels if panel.cut is not None]
-        self.cuts: list[Cut] = cuts
+        self.cuts = [panel.cut for panel in panels if panel.cut is not None]
         self.position = 0.5
         self.focus: Focus | None = None  # if there is one, nothing else is shown
         self.update()
@@ -183,7 +150,6 @@ class Comparison:
         if mode is not None:
             self.mode = mode
         self.update()
-        self.changed.emit()
 
     def update(self) -> None:
         """Cut all trees, and give all segments the colours of what they overlap most."""

@@ -59,24 +59,18 @@ class CompareController:
 
     def start(self, choices: list[Choice]) -> None:
         """Prepare the panels in a worker, and show them when they are ready."""
-        graph, regions = self.project.graph, self.project.regions
+        graph = self.project.graph
         if graph is None:
-            tell_error(
-                InvalidInput(
-                    "There are no regions to compare yet", remedy="build them in step 1 or 3"
-                )
-            )
+            no_regions = "There are no regions to compare yet"
+            tell_error(InvalidInput(no_regions, remedy="build them in step 1 or 3"))
             return
-        gold = self.project.gold
-        if gold is None and regions is not None:
-            gold = regions.dataset.gold
         if self._policies_of is not graph:
             self._policies, self._policies_of = {}, graph
-        shared = PanelData(graph, gold, dict(self._policies))
+        shared = PanelData(graph, self.project.any_gold, dict(self._policies))
 
         def work(progress: ProgressCallback) -> tuple[list[PanelSource], Comparison]:
-            made = prepare(choices, shared, progress)
-            return made, Comparison.of(made, graph, progress)
+            sources = prepare(choices, shared, progress)
+            return sources, Comparison.of(sources, graph, progress)
 
         asks_session = any(choice.kind in SESSION for choice in choices)
         start = self.project.worker.run if asks_session else self.project.jobs.start
@@ -90,13 +84,8 @@ class CompareController:
         """Restore the viewer as it was."""
         self.grid.leave()
 
-    @property
-    def active(self) -> bool:
-        """Whether something is being compared."""
-        return self.comparison is not None
-
-    def _enter(self, made: tuple[list[PanelSource], Comparison]) -> None:
-        prepared, comparison = made
+    def _enter(self, result: tuple[list[PanelSource], Comparison]) -> None:
+        prepared, comparison = result
         viewer, placement = self._viewer(), self.project.placement
         if viewer is None or placement is None:
             return
@@ -119,10 +108,8 @@ class CompareController:
     def _on_hierarchy(self) -> None:
         """Leave if other superpixels are shown."""
         comparison, graph = self.comparison, self.project.graph
-        if comparison is not None and (
-            graph is None
-            or graph.superpixels.image.shape != (comparison.graph.superpixels.image.shape)
-        ):
+        shape = None if graph is None else graph.superpixels.image.shape
+        if comparison is not None and shape != comparison.graph.superpixels.image.shape:
             self.leave()
 
     def _on_left(self) -> None:
@@ -229,5 +216,5 @@ def _image_under(viewer: Any, placement: Any) -> Image | None:
         for layer in viewer.layers
         if isinstance(layer, Image) and layer.ndim == len(placement.scale)
     ]
-    seen = [layer for layer in fitting if layer.visible]
-    return (seen or fitting or [None])[0]
+    visible = [layer for layer in fitting if layer.visible]
+    return (visible or fitting or [None])[0]

@@ -7,17 +7,20 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from qtpy.QtCore import QTimer
-from qtpy.QtWidgets import (
-    QCheckBox,
-    QComboBox,
-    QLabel,
-    QWidget,
-)
+from qtpy.QtWidgets import QLabel, QWidget
+from superqt.utils import signals_blocked
 
-from napari_agglo.compare import Disagreements
 from napari_agglo.widgets._colours import DIFFERENCES
-from napari_agglo.widgets._qt import column, link, read_only_table, row, write_row
+from napari_agglo.widgets._qt import (
+    check_box,
+    column,
+    combo_box,
+    link,
+    read_only_table,
+    row,
+    single_shot,
+    write_row,
+)
 from napari_agglo.widgets._scene import Scene
 from napari_agglo.widgets.compare._comparison import Focus
 from napari_agglo.widgets.compare._controller import CompareController
@@ -38,12 +41,7 @@ class Differences(QWidget):
         super().__init__()
         self._controller, self._scene = controller, scene
         self._rows: pd.DataFrame | None = None
-        self.with_ = QComboBox()
-        self.with_.setObjectName("differ from")
-        self.with_.setSizeAdjustPolicy(
-            QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon  # whatever the names
-        )
-        self.with_.setToolTip("Colour where this panel differs from the first")
+        self.with_ = combo_box("differ from", "Colour where this panel differs from the first")
         self.with_.activated.connect(self._on_chosen)
         self.key = QLabel(
             f"<span style='color:{DIFFERENCES[1]}'>■</span> merged in the first, split here<br>"
@@ -51,11 +49,12 @@ class Differences(QWidget):
             f"<span style='color:{DIFFERENCES[3]}'>■</span> both"
         )
         self.key.setWordWrap(True)
-        self.only = QCheckBox("show it alone in 3-D")
-        self.only.setObjectName("only these")
-        self.only.setToolTip("Hide the segments that are no part of the difference clicked")
-        self.only.setChecked(True)
-        self.only.toggled.connect(lambda _: self._look_at(self.list.currentRow()))
+        self.only = check_box(
+            "show it alone in 3-D",
+            "Hide the segments that are no part of the difference clicked",
+            "only these",
+            lambda _: self._look_at(self.list.currentRow()),
+        )
         tooltip = "The largest differences; click one to fly there"
         self.list = read_only_table("differences", _COLUMNS, tooltip)
         self.list.setMinimumHeight(120)
@@ -63,12 +62,10 @@ class Differences(QWidget):
         top = row(QLabel("Differences from"), self.with_)
         top.setStretch(1, 1)
         column(self, top, self.key, self.only, self.list)
-        self._rest = QTimer(self)
-        self._rest.setSingleShot(True)
-        self._rest.setInterval(_REST)
-        self._rest.timeout.connect(self._find)
-        link(self, controller.changed, self.follow)
-        link(self, controller.left, self.follow)
+        self.only.setChecked(True)
+        self._rest = single_shot(self._find, _REST)
+        self._rest.setParent(self)  # it ends with the widget
+        link(self.follow, controller.changed, controller.left)
         self.follow()
 
     def follow(self) -> None:
@@ -100,11 +97,11 @@ class Differences(QWidget):
 
     def _look_at(self, row: int) -> None:
         """Show the segments of a difference alone, if the box is ticked."""
-        found, other = self._rows, self._controller.other
-        if found is None or other is None or not 0 <= row < len(found) or not self.only.isChecked():
+        rows, other = self._rows, self._controller.other
+        if rows is None or other is None or not 0 <= row < len(rows) or not self.only.isChecked():
             self._controller.look_at(None)
             return
-        one = found.iloc[row]
+        one = rows.iloc[row]
         self._controller.look_at(Focus(_voxel(one), 0 if one["kind"] == "merged" else other))
 
     def _on_chosen(self, index: int) -> None:
@@ -116,30 +113,25 @@ class Differences(QWidget):
         if comparison is None or other is None:
             return
         work = comparison.differences(other)
-        found = self._controller.project.jobs.start(
-            DIFFER, "Where they differ", lambda p: _listed(work(p)), self._show
+        job = self._controller.project.jobs.start(
+            DIFFER, "Where they differ", lambda p: work(p).largest(LISTED), self._show
         )
-        if found is None:  # one is running for an earlier place: look again when it has ended
+        if job is None:  # one is running for an earlier place: look again when it has ended
             self._rest.start()
 
-    def _show(self, found: pd.DataFrame) -> None:
-        self._rows = found
-        self.list.blockSignals(True)
-        self.list.setRowCount(len(found))
-        for at, one in enumerate(found.itertuples()):
-            text = (
-                f"{one.whole}: {one.part} merged with {one.main}"
-                if one.kind == "merged"
-                else f"{one.whole} here: {one.part} split from {one.main}"
-            )
-            write_row(self.list, at, (text, f"{one.size:,}", f"{one.bits:.4f}"))
-        self.list.setCurrentCell(-1, -1)
-        self.list.blockSignals(False)
+    def _show(self, rows: pd.DataFrame) -> None:
+        self._rows = rows
+        with signals_blocked(self.list):
+            self.list.setRowCount(len(rows))
+            for at, one in enumerate(rows.itertuples()):
+                text = (
+                    f"{one.whole}: {one.part} merged with {one.main}"
+                    if one.kind == "merged"
+                    else f"{one.whole} here: {one.part} split from {one.main}"
+                )
+                write_row(self.list, at, (text, f"{one.size:,}", f"{one.bits:.4f}"))
+            self.list.setCurrentCell(-1, -1)
 
 
 def _voxel(one: pd.Series[Any]) -> tuple[int, ...]:
     return tuple(int(one[str(name)]) for name in one.index if str(name).startswith("voxel_"))
-
-
-def _listed(found: Disagreements) -> Any:
-    return found.largest(LISTED)

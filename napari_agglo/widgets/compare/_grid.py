@@ -19,13 +19,13 @@ from napari_agglo.widgets._colours import DIFFERENCES, LABEL_COLOURS, direct_col
 from napari_agglo.widgets._dataset import Placement
 from napari_agglo.widgets._lut_array import LutArray, Table
 from napari_agglo.widgets._napari import camera, grid, view_size
+from napari_agglo.widgets._qt import shortened
 from napari_agglo.widgets._scene import Scene
 from napari_agglo.widgets.compare._comparison import Comparison, Panel, Pieces
 
 PER_PANEL = 3  # image, segments, and what is pointed out above them
 OPACITY = 0.6  # of segments
 _LETTER = 11  # pixels, about, of a letter of the name in a panel
-_LOOK = ("enabled", "stride", "shape", "spacing")
 
 
 @dataclass(eq=False)
@@ -41,8 +41,7 @@ class Cell:
     @property
     def layers(self) -> list[Layer]:
         """From the bottom to the top."""
-        own = [layer for layer in (self.image, self.segments, self.above) if layer is not None]
-        return own
+        return [layer for layer in (self.image, self.segments, self.above) if layer is not None]
 
 
 class PanelGrid:
@@ -54,7 +53,9 @@ class PanelGrid:
         self._viewer = weakref.ref(viewer)
         self._scene = scene
         self.cells: list[Cell] = []
-        self._before: dict[str, Any] = {}
+        self._before: list[tuple[Any, str, Any]] = []  # part of the viewer, attribute, value
+        self._visible: list[tuple[Layer, bool]] = []
+        self._active: Layer | None = None
         self._busy = False
         self._opacity = OPACITY  # of segments, when they are not shown alone
 
@@ -113,21 +114,14 @@ class PanelGrid:
         self._scene.suspended = False
         if viewer is None:
             return
-        look = grid(viewer)
-        for name in _LOOK:
-            setattr(look, name, self._before[name])
-        for layer, visible in self._before["visible"]:
+        for layer, visible in self._visible:
             if layer in viewer.layers:
                 layer.visible = visible
-        active = self._before["active"]
-        if active is not None and active in viewer.layers:
-            viewer.layers.selection.active = active
-        viewer.dims.ndisplay = self._before["ndisplay"]
-        viewer.dims.order = self._before["order"]
-        viewer.dims.point = self._before["point"]
-        lens = camera(viewer)
-        lens.center, lens.zoom = self._before["center"], self._before["zoom"]
-        lens.angles = self._before["angles"]
+        if self._active is not None and self._active in viewer.layers:
+            viewer.layers.selection.active = self._active
+        before, self._before, self._visible = self._before, [], []
+        for part, name, value in before:
+            setattr(part, name, value)
         self._scene.mark()
         self.left.emit()
 
@@ -159,18 +153,17 @@ class PanelGrid:
 
     def _remember(self) -> None:
         viewer = self.viewer
-        look, lens = grid(viewer), camera(viewer)
-        self._before = {name: getattr(look, name) for name in _LOOK}
-        self._before |= {
-            "visible": [(layer, layer.visible) for layer in viewer.layers],
-            "active": viewer.layers.selection.active,
-            "ndisplay": viewer.dims.ndisplay,
-            "order": viewer.dims.order,
-            "point": viewer.dims.point,
-            "center": lens.center,
-            "zoom": lens.zoom,
-            "angles": lens.angles,
-        }
+        self._visible = [(layer, layer.visible) for layer in viewer.layers]
+        self._active = viewer.layers.selection.active
+        self._before = [
+            (part, name, getattr(part, name))
+            for part, names in (
+                (grid(viewer), ("enabled", "stride", "shape", "spacing")),
+                (viewer.dims, ("ndisplay", "order", "point")),
+                (camera(viewer), ("center", "zoom", "angles")),
+            )
+            for name in names
+        ]
 
     def _remove(self) -> None:
         viewer = self.viewer
@@ -203,29 +196,15 @@ class PanelGrid:
                 self._busy = False
 
 
-def shortened(name: str, room: int) -> str:
-    """Return a name that fits in so many letters: its beginning and its end.
-
-    Examples
-    --------
-    >>> shortened("layer membranes of May, second try", 20)
-    'layer memb…econd try'
-    """
-    if len(name) <= room or room < 5:
-        return name
-    end = (room - 1) // 2
-    return f"{name[: room - 1 - end]}…{name[-end:]}"
-
-
 def _cell(panel: Panel, pieces: Pieces, placement: Placement, image: Image | None) -> Cell:
-    place = placement.keywords()
+    own = {"metadata": {"napari_agglo": "panel"}}
+    shared = {**own, **placement.keywords()}
     segments = Labels(
         LutArray(panel.base.image, panel.shown),
         name=panel.name,
         colormap=label_colormap(LABEL_COLOURS),
         opacity=OPACITY,
-        metadata={"napari_agglo": "panel"},
-        **place,
+        **shared,
     )
     codes = Table(np.zeros(len(pieces.sizes), np.uint8))
     above = Labels(
@@ -233,15 +212,13 @@ def _cell(panel: Panel, pieces: Pieces, placement: Placement, image: Image | Non
         name=f"{panel.name}: pointed out",
         colormap=direct_colours(DIFFERENCES),
         opacity=0.75,
-        metadata={"napari_agglo": "panel"},
-        **place,
+        **shared,
     )
     for layer in (segments, above):
         layer.editable = False
     below = None
     if image is not None:
         data, options, _ = image.as_layer_data_tuple()
-        options |= {"name": f"{panel.name}: image", "visible": True, "opacity": 1.0}
-        options["metadata"] = {"napari_agglo": "panel"}
+        options |= {"name": f"{panel.name}: image", "visible": True, "opacity": 1.0, **own}
         below = Image(data, **options)
     return Cell(panel, segments, above, codes, below)

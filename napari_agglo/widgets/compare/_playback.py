@@ -8,6 +8,7 @@ from enum import Enum
 from pathlib import Path
 from typing import Annotated, Any
 
+from napari.utils.notifications import show_info
 from qtpy.QtCore import QTimer, Signal
 from qtpy.QtGui import QHideEvent
 from qtpy.QtWidgets import QWidget
@@ -16,7 +17,7 @@ from napari_agglo._progress import ProgressCallback
 from napari_agglo.movie import movie, write_movie
 from napari_agglo.widgets._forms import Form, ask_form
 from napari_agglo.widgets._jobs import RunRow
-from napari_agglo.widgets._qt import column, row, tell, tool_button
+from napari_agglo.widgets._qt import column, row, tool_button
 from napari_agglo.widgets.compare._controller import CompareController
 
 SPEEDS = {"slow": 400, "normal": 120, "fast": 40}  # milliseconds between two frames
@@ -37,7 +38,6 @@ class Playback(QWidget):
 
     stepped = Signal(int)  # +1 or -1
     restarted = Signal()  # a loop goes back to the beginning
-    playing_changed = Signal(bool)
 
     def __init__(self) -> None:
         super().__init__()
@@ -71,18 +71,13 @@ class Playback(QWidget):
         self.options["speed"].changed.connect(lambda speed: self._timer.setInterval(SPEEDS[speed]))
 
     @property
-    def playing(self) -> bool:
-        """Whether it plays."""
-        return self.play.isChecked()
-
-    @property
     def by_threshold(self) -> bool:
         """Whether steps are differences of thresholds."""
         return bool(self.options["by"].value is Unit.THRESHOLD)
 
     def end(self) -> None:
         """There is no next frame: begin again, or stop."""
-        if self.options["loop"].value and self.playing:
+        if self.options["loop"].value and self.play.isChecked():
             self.restarted.emit()
         else:
             self.play.setChecked(False)
@@ -99,29 +94,23 @@ class Playback(QWidget):
             self._timer.start()
         else:
             self._timer.stop()
-        self.playing_changed.emit(on)
-
-
-# Export as a movie.
 
 
 MOVIE = "movie"  # the name of the job
 
 
-class MovieExport(QWidget):
+class MovieExport(RunRow):
     """A button that asks for the options of a movie, and writes it in a worker."""
 
     def __init__(self, controller: CompareController, playback: Playback) -> None:
-        super().__init__()
-        self._controller, self._playback = controller, playback
-        self.run = RunRow(
+        super().__init__(
             controller.project,
             MOVIE,
             "Save movie…",
             "Write the agglomerations of all panels, plane in view, as MP4, GIF or frames",
             self.ask,
         )
-        column(self, self.run)
+        self._controller, self._playback = controller, playback
 
     def ask(self) -> Any:
         """Ask for the file and the options; return the dialog."""
@@ -131,10 +120,11 @@ class MovieExport(QWidget):
             table={
                 "path": Annotated[Path, {"label": "File", "mode": "w", "name": "movie path"}],
                 "fps": {"label": "Frames/s", "min": 1.0, "max": 120.0},
+                "by": {"label": "Steps by"},
                 "frames": {"min": 2, "max": 2000},
-                "size": {"min": 100, "max": 4000},
-                "start": {"max": 1e9},
-                "stop": {"max": 1e9},
+                "size": {"min": 100, "max": 4000, "suffix": " pixels"},
+                "start": {"label": "From", "max": 1e9},
+                "stop": {"label": "To", "max": 1e9},
             },
             first=("path", "fps", "frames", "by", "size"),
         )
@@ -147,25 +137,22 @@ class MovieExport(QWidget):
         comparison = self._controller.comparison
         if comparison is None:
             return
-        panels: dict[str, Any] = {}
-        for panel in comparison.panels:
-            panels[panel.name] = (
-                panel.names[panel.base.image] if panel.cut is None else panel.cut.tree
-            )
+        panels: dict[str, Any] = {
+            panel.name: panel.names[panel.base.image] if panel.cut is None else panel.cut.tree
+            for panel in comparison.panels
+        }
+        cells = self._controller.grid.cells
+        image = cells[0].image.data if cells and cells[0].image is not None else None
         options |= {
-            "image": self._image(), "plane": self._plane(), "spacing": comparison.graph.spacing
+            "image": image, "plane": self._plane(), "spacing": comparison.graph.spacing
         }  # fmt: skip
 
         def work(progress: ProgressCallback) -> Path:
             return write_movie(path, panels, progress=progress, **options)
 
         self._controller.project.jobs.start(
-            MOVIE, "Writing the movie", work, lambda file: tell(f"The movie is in {file}.")
+            MOVIE, "Writing the movie", work, lambda file: show_info(f"The movie is in {file}.")
         )
-
-    def _image(self) -> Any:
-        cells = self._controller.grid.cells
-        return cells[0].image.data if cells and cells[0].image is not None else None
 
     def _plane(self) -> tuple[int, ...] | None:
         """Return the plane in view."""

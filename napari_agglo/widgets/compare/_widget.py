@@ -6,14 +6,8 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from napari.layers import Labels
-from qtpy.QtCore import QObject, QSize, Qt, QTimer
-from qtpy.QtWidgets import (
-    QDockWidget,
-    QFileDialog,
-    QMainWindow,
-    QTableWidget,
-    QWidget,
-)
+from qtpy.QtCore import QSize, Qt, QTimer
+from qtpy.QtWidgets import QDockWidget, QFileDialog, QMainWindow, QTableWidget, QWidget
 
 from napari_agglo.errors import InvalidInput
 from napari_agglo.policy import MeanPolicy, policies
@@ -27,7 +21,7 @@ from napari_agglo.widgets._qt import (
     column,
     label,
     link,
-    link_viewer,
+    parent_of,
     per_viewer,
     read_only_table,
     real_viewer,
@@ -46,20 +40,17 @@ from napari_agglo.widgets.compare._playback import MovieExport, Playback
 from napari_agglo.widgets.hierarchy._slider import MarkedSlider
 from napari_agglo.widgets.plots import SplitVIPlot
 
-# A row for each panel: its threshold, its number of segments, its error.
-
-
 COLUMNS = ("panel", "threshold", "segments", "VI")
 
 
 def numbers_table() -> QTableWidget:
-    """Return an empty table of panels, as high as its rows."""
+    """Return an empty table of panels: threshold, number of segments, error."""
     tooltip = "Threshold of each panel, and its variation of information against gold"
-    made = read_only_table("panel numbers", COLUMNS, tooltip)
-    made.setSelectionMode(QTableWidget.SelectionMode.NoSelection)
-    made.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-    made.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-    return made
+    table = read_only_table("panel numbers", COLUMNS, tooltip)
+    table.setSelectionMode(QTableWidget.SelectionMode.NoSelection)
+    table.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+    table.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+    return table
 
 
 def show_panels(table: QTableWidget, comparison: Comparison) -> None:
@@ -77,9 +68,6 @@ def show_panels(table: QTableWidget, comparison: Comparison) -> None:
     table.setFixedHeight(table.horizontalHeader().height() + 4 + ROW_HEIGHT * table.rowCount())
 
 
-# The choice of the panels.
-
-
 FILE = "a saved policy…"
 PANELS = 4
 
@@ -94,18 +82,13 @@ class PanelForm(Form):
         tooltip = "The segmentation of this panel; strategies are trained for it from gold"
         table = {}
         for k in range(1, PANELS + 1):
-            options: dict[str, Any] = {
-                "label": f"Panel {k}",
-                "name": f"panel {k}",
-                "automatic": "none",
-            }
-            options |= {"choices": self._names, "tooltip": tooltip}
-            table[f"panel_{k}"] = Annotated[str | None, options]
+            options = {"label": f"Panel {k}", "name": f"panel {k}", "automatic": "none"}
+            extra = {"choices": self._names, "tooltip": tooltip}
+            table[f"panel_{k}"] = Annotated[str | None, {**options, **extra}]
         super().__init__(table=table)
         self.changed.connect(self._on_changed)
-        link(self, project.status_changed, self.follow)
-        for event in (viewer.layers.events.inserted, viewer.layers.events.removed):
-            link_viewer(self, event, self.follow)
+        layers = viewer.layers.events
+        link(self.follow, project.status_changed, layers.inserted, layers.removed)
         self.follow()
 
     def chosen(self) -> list[Choice]:
@@ -120,7 +103,7 @@ class PanelForm(Form):
         self.show_values({at: name if name in names else None for at, name in wanted.items()})
 
     def _defaults(self) -> dict[str, str | None]:
-        if self._gold() is not None:
+        if self._project.any_gold is not None:
             first = ["flat", "agglo"]
         elif self._project.policy.name == MeanPolicy.name:
             first = ["mean"]
@@ -128,37 +111,31 @@ class PanelForm(Form):
             first = ["mean", "current policy"]
         return dict(zip(self.fields, [*first, *[None] * PANELS], strict=False))
 
-    def _gold(self) -> Any:
-        project = self._project
-        if project.gold is not None:
-            return project.gold
-        return None if project.regions is None else project.regions.dataset.gold
-
     def _names(self) -> list[tuple[str, str]]:
         return [(name, name) for name in (*self._choices(), FILE)]
 
     def _choices(self) -> dict[str, Choice]:
         project = self._project
-        found = [Choice("mean", "mean")]
-        found += [Choice(name, "named", name) for name in policies if name != MeanPolicy.name]
-        gold = self._gold()
+        choices = [Choice("mean", "mean")]
+        choices += [Choice(name, "named", name) for name in policies if name != MeanPolicy.name]
+        gold = project.any_gold
         if gold is not None:
-            found += [Choice(name, "strategy", name) for name in STRATEGIES]
+            choices += [Choice(name, "strategy", name) for name in STRATEGIES]
         if project.policy.name != MeanPolicy.name:
-            found.append(Choice("current policy", "current", project.policy))
+            choices.append(Choice("current policy", "current", project.policy))
         if project.session is not None:
-            found.append(Choice("before edits", "unedited", project.session))
-            found.append(Choice("with edits", "edited", project.session))
+            choices.append(Choice("before edits", "unedited", project.session))
+            choices.append(Choice("with edits", "edited", project.session))
         if project.session is not None and project.worker.settled:
-            found.append(Choice("session as it is", "table", project.table().copy()))
+            choices.append(Choice("session as it is", "table", project.table().copy()))
         if gold is not None:
-            found.append(Choice("gold", "gold", gold))
-        found += [Choice(name, "file", path) for name, path in self._files.items()]
+            choices.append(Choice("gold", "gold", gold))
+        choices += [Choice(name, "file", path) for name, path in self._files.items()]
         for layer in self._viewer.layers:
             mine = self._scene.owns(layer) or "napari_agglo" in layer.metadata
             if isinstance(layer, Labels) and not mine and not layer.multiscale:
-                found.append(Choice(f"layer {layer.name}", "labels", layer.data))
-        return {one.name: one for one in found}
+                choices.append(Choice(f"layer {layer.name}", "labels", layer.data))
+        return {one.name: one for one in choices}
 
     def _on_changed(self, name: str) -> None:
         self._is_chosen = True
@@ -215,9 +192,8 @@ class CompareWidget(QWidget):
         self.differences = Differences(self.controller, self.scene)
         self.movie = MovieExport(self.controller, self.playback)
         self._lay_out()
-        link(self, self.controller.changed, self.follow)
-        link(self, self.controller.left, self.follow)
-        link_viewer(self, viewer.events.theme, self._paint)
+        link(self.follow, self.controller.changed, self.controller.left)
+        link(self._paint, viewer.events.theme)
         when_gone(self, self.controller.leave)
         self._drawn: object = None
         self._placed = False
@@ -246,7 +222,7 @@ class CompareWidget(QWidget):
 
     def _share_place(self) -> None:
         """Become a tab beside the guided dock: below it there is no room."""
-        mine, window = _above(self, QDockWidget), _above(self, QMainWindow)
+        mine, window = parent_of(self, QDockWidget), parent_of(self, QMainWindow)
         if mine is None or window is None:
             return
         for other in window.findChildren(QDockWidget):
@@ -305,10 +281,3 @@ class CompareWidget(QWidget):
 
     def _paint(self) -> None:
         self.plot.set_theme(*theme_colours(self.viewer))
-
-
-def _above(widget: QObject | None, kind: type) -> Any:
-    """Return the nearest parent of a kind."""
-    while widget is not None and not isinstance(widget, kind):
-        widget = widget.parent()
-    return widget

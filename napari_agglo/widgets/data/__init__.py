@@ -1,7 +1,1 @@
 """The Data step."""
-
-from __future__ import annotations
-
-from napari_agglo.widgets.data._widget import DataWidget
-
-__all__ = ["DataWidget"]

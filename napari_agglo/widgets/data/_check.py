@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from napari.layers import Labels
+
 from napari_agglo.errors import (
     ConvertTo,
     InvalidInput,
@@ -22,7 +24,6 @@ from napari_agglo.widgets.data._layers import (
     channel_axis,
     data_of,
     dtype_of,
-    is_labels,
     is_turned,
     placement_of,
     shape_of,
@@ -134,7 +135,7 @@ def _check_names(rows: list[CueRow]) -> None:
 
 
 def _check_labels(role: str, layer: Any) -> None:
-    if not is_labels(layer):
+    if not isinstance(layer, Labels):
         raise InvalidInput(
             f"“{layer.name}” is an image, and {LABELS[role]} must be labels: whole numbers, one id "
             "for each object",
@@ -193,9 +194,6 @@ def _list(values: Iterable[Any]) -> str:
     return "(" + ", ".join(f"{value:g}" for value in values) + ")"
 
 
-# Remedies as buttons.
-
-
 class Fix(NamedTuple):
     """A remedy that a click carries out: the text of its button, and the action."""
 
@@ -205,8 +203,12 @@ class Fix(NamedTuple):
 
 def fixes(error: InvalidInput, chosen: Selection) -> list[Fix]:
     """Return a button for each remedy of an error that a click can carry out."""
-    made = (_fix(remedy, error.argument or "", chosen) for remedy in alternatives(error.remedy))
-    return [one for one in made if one is not None]
+    argument = error.argument or ""
+    return [
+        fix
+        for remedy in alternatives(error.remedy)
+        if (fix := _fix(remedy, argument, chosen)) is not None
+    ]
 
 
 def message(error: InvalidInput, chosen: Selection) -> str:

@@ -19,39 +19,20 @@ if TYPE_CHECKING:
     from napari_agglo.widgets.data._selection import Selection
 
 
-# A candidate for a cue: a layer, or one channel of it, with a name and a range.
-
-
 AUTOMATIC = "auto"  # stands for the range of the type or of the values
 
 
 @dataclass
 class CueRow:
-    """One row of the list of cues.
-
-    Attributes
-    ----------
-    layer : Image
-        The layer of the cue.
-    channel : (int, int) or None
-        Axis and index, of a layer with channels.
-    name : str
-        Its name in the graph and the policy.
-    used : bool
-        Whether it is used.
-    range_text : str
-        ``LOW:HIGH`` as typed; empty for the range of its type or values.
-    chosen, named : bool
-        Whether the user has ticked or unticked it, and has named it.
-    """
+    """A candidate for a cue: an Image layer, or one channel of it, with a name and a range."""
 
     layer: Any
-    channel: tuple[int, int] | None
-    name: str
+    channel: tuple[int, int] | None  # axis and index, of a layer with channels
+    name: str  # in the graph and the policy
     used: bool = False
-    range_text: str = ""
-    chosen: bool = False
-    named: bool = False
+    range_text: str = ""  # ``LOW:HIGH`` as typed; empty for the range of its type or values
+    chosen: bool = False  # the user has ticked or unticked it
+    named: bool = False  # the user has named it
 
     @property
     def key(self) -> tuple[int, tuple[int, int] | None]:

@@ -6,8 +6,10 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+from napari.layers import Labels
+
 from napari_agglo.widgets._napari import role_of
-from napari_agglo.widgets.data._layers import is_labels, shape_of
+from napari_agglo.widgets.data._layers import shape_of
 
 BOUNDARY = "boundary"  # the name of the cue that superpixels and the mean policy go by
 _START, _END = r"(?:^|[^a-z])", r"(?:[^a-z]|$)"
@@ -18,22 +20,25 @@ _EVIDENCE = re.compile(rf"boundar|membrane|prob|{_START}edges?{_END}|affinit|{_S
 
 def looks_gold(layer: Any) -> bool:
     """Return whether a layer seems to be a gold standard."""
-    kind = role_of(layer)[0]
-    return kind == "gold" or (kind == "" and is_labels(layer) and _matches(_GOLD, layer))
+    return _looks(layer, "gold", _GOLD)
 
 
 def looks_superpixels(layer: Any) -> bool:
     """Return whether a layer seems to hold superpixels."""
-    kind = role_of(layer)[0]
-    return kind == "superpixels" or (
-        kind == "" and is_labels(layer) and _matches(_SUPERPIXELS, layer)
-    )
+    return _looks(layer, "superpixels", _SUPERPIXELS)
 
 
 def looks_evidence(layer: Any) -> bool:
     """Return whether an image seems to be a cue rather than a picture."""
-    kind = role_of(layer)[0]
-    return kind == "cue" or (kind == "" and _matches(_EVIDENCE, layer))
+    return _looks(layer, "cue", _EVIDENCE)
+
+
+def _looks(layer: Any, role: str, pattern: re.Pattern[str]) -> bool:
+    """Return whether a layer has a role by its metadata, or by its name if they do not say."""
+    fits = role == "cue" or isinstance(layer, Labels)
+    return role_of(layer)[0] == role or (
+        role_of(layer)[0] == "" and fits and _matches(pattern, layer)
+    )
 
 
 def looks_boundary(layer: Any) -> bool:

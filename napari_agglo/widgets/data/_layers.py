@@ -21,16 +21,6 @@ from napari_agglo.widgets._scene import Scene
 _MOST_CHANNELS = 32  # a longer axis is one of space or time
 
 
-def is_image(layer: Any) -> bool:
-    """Return whether a layer is an image."""
-    return isinstance(layer, Image)
-
-
-def is_labels(layer: Any) -> bool:
-    """Return whether a layer holds labels."""
-    return isinstance(layer, Labels)
-
-
 def is_rgb(layer: Any) -> bool:
     """Return whether a layer is in colours."""
     return isinstance(layer, Image) and bool(layer.rgb)
@@ -105,9 +95,6 @@ def is_turned(layer: Any) -> bool:
     )
 
 
-# An image, a mask or a plane as a Labels layer.
-
-
 CONVERT = "convert"  # the name of the job
 
 
@@ -125,9 +112,7 @@ def convert_to_labels(
     def add(labels: Any) -> None:
         live = target()
         if live is not None:
-            made = Labels(labels, name=f"{name} labels", **placement.keywords())
-            live.add_layer(made)
-            done(made)
+            done(live.add_labels(labels, name=f"{name} labels", **placement.keywords()))
 
     def work(progress: ProgressCallback) -> Any:
         labels = as_labels(data, name, progress)
@@ -147,9 +132,9 @@ def add_plane(viewer: Any, layer: Any, axes: Sequence[int]) -> Labels:
     )
     scale = tuple(whole.scale[axis] for axis in rest)
     translate = tuple(whole.translate[axis] for axis in rest)
-    made = Labels(np.asarray(data[index]), name=f"{name} plane", scale=scale, translate=translate)
-    viewer.add_layer(made)
-    return made
+    return viewer.add_labels(
+        np.asarray(data[index]), name=f"{name} plane", scale=scale, translate=translate
+    )
 
 
 def as_labels(data: Any, name: str, progress: ProgressCallback | None = None) -> Any:

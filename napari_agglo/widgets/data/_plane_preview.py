@@ -9,7 +9,6 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from napari.layers import Labels
 
 from napari_agglo.widgets._dataset import Dataset, Placement
 from napari_agglo.widgets._napari import role, role_of
@@ -35,23 +34,22 @@ def preview_plane(viewer: Any, selection: Selection) -> None:
         cut = np.asarray(cue[plane])
         scale = placement.scale[-2:]
         one = replace(flat, cues={name: cut}, placement=Placement(scale, (0.0, 0.0)))
-        found = one.oversegmented(progress).superpixels
-        return found.reshape((1,) * (len(placement.scale) - 2) + found.shape)
+        labels = one.oversegmented(progress).superpixels
+        return labels.reshape((1,) * (len(placement.scale) - 2) + labels.shape)
 
     def done(labels: Any) -> None:
         live = target()
         if live is None:
             return
         remove_preview(live)
-        made = Labels(
+        active = live.layers.selection.active
+        layer = live.add_labels(
             labels,
             name=f"{int(labels.max(initial=0)):,} superpixels (preview)",
             metadata=role(PREVIEW),
             **placement.keywords(),
         )
-        made.contour = 1
-        active = live.layers.selection.active
-        live.add_layer(made)
+        layer.contour = 1
         if active is not None and active in live.layers:
             live.layers.selection.active = active
 

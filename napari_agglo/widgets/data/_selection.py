@@ -9,6 +9,7 @@ import weakref
 from collections.abc import Sequence
 from typing import Any
 
+from napari.layers import Image, Labels
 from psygnal import Signal
 
 from napari_agglo.errors import InvalidInput
@@ -35,8 +36,6 @@ from napari_agglo.widgets.data._layers import (
     channel_axis,
     convert_to_labels,
     data_of,
-    is_image,
-    is_labels,
     is_ours,
     is_rgb,
     placement_of,
@@ -48,20 +47,7 @@ _THICK = 2.5  # times: planes so much thicker than their pixels are taken one by
 
 
 class Selection:
-    """The layers of a viewer by their role.
-
-    Attributes
-    ----------
-    image, gold, superpixels, start : layer or None
-        The picture; labels that are right; superpixels (None: they are computed); a segmentation to
-        start from.
-    rows : list of CueRow
-        All cues that could be used: those in use first, the boundary before all.
-    options : dict
-        Keyword arguments of `oversegment`.
-    problem : InvalidInput or None
-        The reason why the layers make no dataset, or why the last build failed.
-    """
+    """The layers of a viewer by their role."""
 
     changed = Signal()
 
@@ -69,13 +55,13 @@ class Selection:
         self._viewer = weakref.ref(viewer)
         self.project = per_viewer(viewer, Project)
         self._scene = per_viewer(viewer, Scene)
-        self.image: Any = None
-        self.gold: Any = None
-        self.superpixels: Any = None
-        self.start: Any = None
-        self.rows: list[CueRow] = []
+        self.image: Any = None  # the picture
+        self.gold: Any = None  # labels that are right
+        self.superpixels: Any = None  # computed, if there is no layer
+        self.start: Any = None  # a segmentation to start from
+        self.rows: list[CueRow] = []  # all possible cues; those in use first, the boundary before
         self.options = defaults(oversegment)
-        self.problem: InvalidInput | None = None
+        self.problem: InvalidInput | None = None  # of the layers, or of the last build
         self._by_hand: set[str] = set()  # roles and options that the user chose: not guessed
         self._key: Any = None
         self._known: list[Any] = []
@@ -94,7 +80,7 @@ class Selection:
 
     def images(self) -> list[Any]:
         """Return the images."""
-        return [layer for layer in self.layers() if is_image(layer)]
+        return [layer for layer in self.layers() if isinstance(layer, Image)]
 
     # Choices of the user.
 
@@ -150,7 +136,7 @@ class Selection:
         viewer, layer = self._viewer(), getattr(self, role)
         if viewer is not None and layer is not None:
             convert_to_labels(
-                viewer, self.project, layer, lambda made: self.choose(role, made), components
+                viewer, self.project, layer, lambda labels: self.choose(role, labels), components
             )
 
     def pick_plane(self, role: str, axes: Sequence[int]) -> None:
@@ -180,7 +166,7 @@ class Selection:
                 for event in (layer.events.name, layer.events.scale, layer.events.translate,
                               layer.events.data):  # fmt: skip
                     event.connect(self._on_layer)
-                if is_labels(layer):
+                if isinstance(layer, Labels):
                     layer.events.paint.connect(self._on_paint)
         self._known = layers
         for what in ROLES:
@@ -205,7 +191,7 @@ class Selection:
         if "image" not in self._by_hand and (anew or self.image is None):
             self.image = guess_image(self.images())
         shape = None if self.image is None else shape_of(self.image)
-        labels = [layer for layer in self.layers() if is_labels(layer)]
+        labels = [layer for layer in self.layers() if isinstance(layer, Labels)]
         guesses = {"gold": looks_gold, "superpixels": looks_superpixels}
         for what, looks in guesses.items():
             if what not in self._by_hand and (anew or getattr(self, what) is None):
@@ -224,17 +210,17 @@ class Selection:
         before = {row.key: row for row in self.rows}
         shape = next((shape_of(one) for one in (self.image, self.gold, self.superpixels)
                       if one is not None), None)  # fmt: skip
-        found: list[CueRow] = []
+        rows: list[CueRow] = []
         for layer in self.images():
             if is_rgb(layer):
                 continue
             axis = None if shape is None else channel_axis(layer, shape)
-            parts = [None] if axis is None else [(axis, k) for k in range(_length(layer, axis))]
+            parts = [None] if axis is None else [(axis, k) for k in range(shape_of(layer)[axis])]
             for channel in parts:
                 name = cue_name(layer) + ("" if channel is None else f"_{channel[1]}")
                 row = CueRow(layer, channel, name)
-                found.append(before.get(row.key, row))
-        self.rows = found
+                rows.append(before.get(row.key, row))
+        self.rows = rows
         self._sort()
 
     def _guess_cues(self, shape: tuple[int, ...] | None) -> None:
@@ -283,10 +269,6 @@ class Selection:
             self._key, self.problem = key, problem
             self.project.set_dataset(dataset, text)
         self.changed.emit()
-
-
-def _length(layer: Any, axis: int) -> int:
-    return int(shape_of(layer)[axis])
 
 
 def _key_of(dataset: Any) -> Any:

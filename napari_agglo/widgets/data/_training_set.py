@@ -4,10 +4,11 @@
 
 from __future__ import annotations
 
+from napari.utils.notifications import show_info, show_warning
 from qtpy.QtWidgets import QGroupBox, QListWidget
 
 from napari_agglo.widgets._project import Project
-from napari_agglo.widgets._qt import button, column, label, row, tell, warn
+from napari_agglo.widgets._qt import button, column, label, named, row
 
 
 class TrainingVolumes(QGroupBox):
@@ -15,19 +16,19 @@ class TrainingVolumes(QGroupBox):
 
     def __init__(self, project: Project) -> None:
         super().__init__("Further volumes to train on")
-        self.setObjectName("training volumes")
-        self.setToolTip("Train learns from the volume chosen above, and from these.")
+        named(
+            self, "training volumes", "Train learns from the volume chosen above, and from these."
+        )
         self._project = project
-        self.list = QListWidget()
-        self.list.setObjectName("training list")
+        kept = "Volumes that are kept for training, with their gold labels"
+        self.list = named(QListWidget(), "training list", kept)
         self.list.setAccessibleName("volumes to train on")
-        self.list.setToolTip("Volumes that are kept for training, with their gold labels")
         self.list.setFixedHeight(64)
-        kept = (
+        keep = (
             "Keep the volume chosen above, with its gold labels, to learn from it later together "
             "with others. Its layers may then be removed."
         )
-        self.add = button("Keep this volume", kept, self._add, "add to training")
+        self.add = button("Keep this volume", keep, self._add, "add to training")
         marked = "Do not train on the marked volume"
         self.remove = button("Remove", marked, self._remove, "remove from training")
         self.list.currentRowChanged.connect(lambda _: self.follow())
@@ -55,10 +56,10 @@ class TrainingVolumes(QGroupBox):
     def _add(self) -> None:
         dataset = self._project.dataset
         if dataset is None or dataset.gold is None:
-            warn("To train on a volume, choose its gold labels first.")
+            show_warning("To train on a volume, choose its gold labels first.")
             return
         if any(one.gold is dataset.gold for one in self._project.training):
-            tell(f"{dataset.name} is among the volumes already.")
+            show_info(f"{dataset.name} is among the volumes already.")
             return
         self._project.training = (*self._project.training, dataset)
 

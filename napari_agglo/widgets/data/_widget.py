@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import weakref
+from functools import partial
 from typing import Annotated, Any
 
 from napari.layers import Image, Labels
-from qtpy.QtWidgets import QFrame, QPushButton, QVBoxLayout, QWidget
+from qtpy.QtWidgets import QFrame, QWidget
 
 from napari_agglo.errors import InvalidInput
 from napari_agglo.superpixels import boundary_cue, oversegment
@@ -15,7 +16,7 @@ from napari_agglo.widgets._forms import Form, fold
 from napari_agglo.widgets._jobs import RunRow
 from napari_agglo.widgets._napari import role
 from napari_agglo.widgets._project import Project, Regions
-from napari_agglo.widgets._qt import column, guarded, label, link, per_viewer, tell_error
+from napari_agglo.widgets._qt import button, column, guarded, label, link, per_viewer, tell_error
 from napari_agglo.widgets._steps import Status, StepWidget
 from napari_agglo.widgets.data._check import Fix, fixes, message
 from napari_agglo.widgets.data._cue_table import CueTable
@@ -24,9 +25,6 @@ from napari_agglo.widgets.data._layers import data_of, is_rgb, placement_of
 from napari_agglo.widgets.data._plane_preview import PREVIEW, preview_plane, remove_preview
 from napari_agglo.widgets.data._selection import Selection
 from napari_agglo.widgets.data._training_set import TrainingVolumes
-
-# Roles of layers.
-
 
 _ROLES: dict[str, tuple[Any, str, str]] = {
     "image": (
@@ -99,9 +97,6 @@ class OptionForm(Form):
         self.show_values(self._selection.options)
 
 
-# Problems.
-
-
 class ProblemBox(QFrame):
     """A box with the problem of the chosen layers, and a button for each remedy by click."""
 
@@ -112,15 +107,10 @@ class ProblemBox(QFrame):
         self._selection = selection
         self._fixes: list[Fix] = []
         self.words = label("trouble words")
-        self.button, self.second = QPushButton(), QPushButton()
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(6, 4, 6, 4)
-        layout.addWidget(self.words)
-        for k, button in enumerate((self.button, self.second)):
-            button.setObjectName("mend" if k == 0 else "mend otherwise")
-            button.setToolTip("Do this, so that the layers can be used together")
-            button.clicked.connect(lambda _, k=k: self._act(k))
-            layout.addWidget(button)
+        together = "Do this, so that the layers can be used together"
+        self.button = button("", together, lambda: self._act(0), "mend")
+        self.second = button("", together, lambda: self._act(1), "mend otherwise")
+        column(self, self.words, self.button, self.second).setContentsMargins(6, 4, 6, 4)
 
     def follow(self) -> None:
         """Show the problem of the selection, if it has one."""
@@ -129,16 +119,13 @@ class ProblemBox(QFrame):
         self._fixes = [] if problem is None else fixes(problem, self._selection)
         if problem is not None:
             self.words.setText(message(problem, self._selection))
-        for k, button in enumerate((self.button, self.second)):
-            button.setVisible(k < len(self._fixes))
+        for k, push in enumerate((self.button, self.second)):
+            push.setVisible(k < len(self._fixes))
             if k < len(self._fixes):
-                button.setText(self._fixes[k].text)
+                push.setText(self._fixes[k].text)
 
     def _act(self, k: int) -> None:
         guarded(self._fixes[k].act)
-
-
-# A boundary cue from the bare image.
 
 
 CUE = "cue"  # the name of the job
@@ -218,7 +205,7 @@ class MakeCue(RunRow):
             live = viewer()
             if live is None:
                 return
-            made = Image(
+            layer = live.add_image(
                 cue,
                 name=f"{name} boundary",
                 colormap="magma",
@@ -227,13 +214,9 @@ class MakeCue(RunRow):
                 metadata=role("cue", BOUNDARY),
                 **placement.keywords(),
             )
-            live.add_layer(made)
-            selection.use_as_boundary(made)
+            selection.use_as_boundary(layer)
 
-        self._selection.project.jobs.start(CUE, "Making a boundary cue", work, done, tell_error)
-
-
-# Superpixels.
+        self._selection.project.jobs.start(CUE, "Making a boundary cue", work, done)
 
 
 class SuperpixelPart(QWidget):
@@ -296,7 +279,7 @@ class DataWidget(StepWidget):
             "Compute superpixels, and statistics of each and of the boundaries between them.",
             self._build,
         )
-        self.found = label("found")
+        self.counts = label("region counts")
         self.start_from = RoleForm(selection, "start")
         self.options = OptionForm(selection, without=("min_size", "per_plane"))
         self.training = TrainingVolumes(self.project)
@@ -310,12 +293,9 @@ class DataWidget(StepWidget):
         self.more.setObjectName("more data")
         if selection.start is not None or self.project.training:
             self.more.expand(animate=False)
-        for part in (
-            self.trouble, self.roles, self.cues, self.make, self.superpixels, self.run, self.found,
-            self.more,
-        ):  # fmt: skip
-            self.body.addWidget(part)
-        link(self, selection.changed, self._follow)
+        self.add(self.trouble, self.roles, self.cues, self.make, self.superpixels, self.run)
+        self.add(self.counts, self.more)
+        link(self._follow, selection.changed)
         self.start()
         self._follow()
 
@@ -346,8 +326,8 @@ class DataWidget(StepWidget):
         words = "" if graph is None else (
             f"{graph.n_regions:,} superpixels, {graph.n_boundaries:,} boundaries between them."
         )  # fmt: skip
-        self.found.setText(words)
-        self.found.setVisible(bool(words))
+        self.counts.setText(words)
+        self.counts.setVisible(bool(words))
         self.training.follow()
 
     def _follow(self) -> None:
@@ -362,10 +342,6 @@ class DataWidget(StepWidget):
             return
         project, viewer, selection = self.project, self.viewer, self.selection
 
-        def work(progress: Any) -> Regions:
-            whole = dataset.oversegmented(progress)
-            return Regions(whole, whole.graph(progress))
-
         def done(regions: Regions) -> None:
             remove_preview(viewer)
             project.regions = regions
@@ -375,4 +351,5 @@ class DataWidget(StepWidget):
                 selection.refuse(error)
             tell_error(error)
 
+        work = partial(Regions.of, dataset)
         project.jobs.start(self.key, "Building regions", work, done, failed)

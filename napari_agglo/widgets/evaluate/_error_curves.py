@@ -21,16 +21,12 @@ from napari_agglo.widgets.plots import SplitVIPlot, ThresholdPlot
 if TYPE_CHECKING:
     import pandas as pd
 
-
-# The hierarchy with the edits of the open session, followed to its top when a file is wanted.
-
-
 EDITED = "edited"  # the name of the job
 _WITHOUT = "as the policy merged it, without edits"
 
 
 class Edited:
-    """Edits of a project, as a hierarchy and as a curve.
+    """The hierarchy with the edits of the open session, and its curve, for files.
 
     Neither follows each edit: an edit changes all scales above it, and what is above is only looked
     at when it is asked for.
@@ -49,7 +45,7 @@ class Edited:
     def words(self) -> str:
         """Say which hierarchy it is."""
         session = self._project.session
-        if session is None or not session.history.can_undo:
+        if session is None or not self.there:
             return _WITHOUT
         done = sum(not item.undone for item in session.history)
         return f"with the {done} {'edit' if done == 1 else 'edits'} of {session.path.name}"
@@ -64,7 +60,7 @@ class Edited:
 
     @property
     def state(self) -> object:
-        """Something that is another after each edit."""
+        """A value that differs after each edit."""
         session = self._project.session
         if session is None:
             return None
@@ -155,8 +151,7 @@ class Curves:
                 self.split.remove_curve(oldest)
         for name, table in self._drawn.items():
             self.split.set_curve(name, table, pickable=name == self.name)
-        counts = self._comparison.counts
-        self.split.set_best(None if counts is None else counts.best)
+        self._mark_best()
 
     @property
     def has_edited(self) -> bool:
@@ -188,6 +183,9 @@ class Curves:
         at = self._project.threshold
         self.by_threshold.set_threshold(at)
         self.split.set_point(self.name, at, self._edited())
+        self._mark_best()
+
+    def _mark_best(self) -> None:
         counts = self._comparison.counts
         self.split.set_best(None if counts is None else counts.best)
 
@@ -208,8 +206,8 @@ class Curves:
 
     def _edited(self) -> tuple[float, float] | None:
         """Return the errors of a session, which may lie beside the curve."""
-        session, numbers = self._project.session, self._comparison.numbers
-        if session is None or not session.history.can_undo or numbers is None:
+        numbers = self._comparison.numbers
+        if numbers is None or not self.edits.there:
             return None
         if self._comparison.threshold != self._project.threshold:
             return None  # until the numbers have followed, the curve without edits is a guess
@@ -236,4 +234,5 @@ def policy_name(policy: Policy | None) -> str:
         return "policy"
     record = policy_record(policy) or {}
     strategy, epochs = record.get("strategy", policy.name), record.get("epochs")
-    return f"{strategy}, {epochs} epochs" if epochs else str(strategy)
+    plural = "" if epochs == 1 else "s"
+    return f"{strategy}, {epochs} epoch{plural}" if epochs else str(strategy)

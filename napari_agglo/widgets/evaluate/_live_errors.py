@@ -103,36 +103,32 @@ class Comparison:
         counts, strokes = self.counts if self._fits() and not painted else None, project.strokes
 
         def work(progress: ProgressCallback) -> tuple[pd.DataFrame, Counts]:
-            array = np.asarray(gold)
-            truth = dense_labels(array, "gold")
-            found = curve
-            if found is None:
-                found = vi_curve(tree, truth, progress=part_of(progress, 0.0, 0.3))
-            return found, counts or _counted(graph, gold, array, truth, part_of(progress, 0.3, 1.0))
+            truth = dense_labels(np.asarray(gold), "gold")
+            errors = curve
+            if errors is None:
+                errors = vi_curve(tree, truth, progress=part_of(progress, 0.0, 0.3))
+            return errors, counts or _count(graph, gold, truth, part_of(progress, 0.3, 1.0))
 
         def done(result: tuple[pd.DataFrame, Counts]) -> None:
-            found, made = result
             if project.tree is not tree or project.gold is not gold:
                 return  # of what is no longer there
-            self.counts = made
+            errors, self.counts = result
             if project.curve is None or painted:
-                project.set_curve(found, strokes)
+                project.set_curve(errors, strokes)
             self.want()
+
+        def end() -> None:
+            self._declined = tree if job is None or job.cancelled or not self._fits() else None
 
         job = project.jobs.start(EVALUATE, "Comparing with gold", work, done)
         if job is not None:
-            job.ended.connect(lambda: self._ended(job.cancelled, tree))
-
-    def _ended(self, cancelled: bool, tree: object) -> None:
-        fits = self._fits()
-        self._declined = tree if cancelled or not fits else None
+            job.ended.connect(end)
 
     def _fits(self) -> bool:
         """Whether what was counted is of what is seen."""
         counts, project = self.counts, self.project
-        return counts is not None and (
-            counts.graph is project.graph and counts.gold is project.gold
-        )
+        same = counts is not None and counts.graph is project.graph
+        return same and counts.gold is project.gold
 
     def _start_numbers(self) -> None:
         project, counts = self.project, self.counts
@@ -176,14 +172,8 @@ def evaluated(counts: Counts, table: NDArray[np.uint32]) -> tuple[pd.Series[floa
     )
 
 
-def _counted(
-    graph: RegionGraph,
-    gold: Any,
-    array: NDArray[Any],
-    truth: DenseLabels,
-    progress: ProgressCallback | None,
-) -> Counts:
+def _count(graph: RegionGraph, gold: Any, truth: DenseLabels, progress: Any) -> Counts:
     table = contingency(graph.superpixels, truth, progress=part_of(progress, 0.0, 0.2))
     superpixels = breakdown(graph.superpixels, truth, progress=part_of(progress, 0.2, 0.8))
-    best = best_point(graph, array, progress=part_of(progress, 0.8, 1.0))
+    best = best_point(graph, np.asarray(gold), progress=part_of(progress, 0.8, 1.0))
     return Counts(graph, gold, table, superpixels, best)

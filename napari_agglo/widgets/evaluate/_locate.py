@@ -23,42 +23,31 @@ _MUCH = 0.1  # of a gold object: so much of it makes another segment a partner
 
 @dataclass(frozen=True, eq=False)
 class Place:
-    """Place of an error, by dense names of segments.
+    """Place of an error, by dense names of segments."""
 
-    Attributes
-    ----------
-    active : int
-        The segment that is wrong, or the largest piece of the gold object.
-    partners : tuple of int
-        What it is confused with: the other pieces of the gold objects concerned.
-    index : tuple of int
-        A voxel of the second largest part: there the error is seen, and not in the largest.
-    box : ndarray, shape (2, ndim)
-        First and past the last pixel of the segment, or of all pieces.
-    """
-
-    active: int
-    partners: tuple[int, ...]
+    active: int  # the segment that is wrong, or the largest piece of the gold object
+    partners: tuple[int, ...]  # the other pieces of the gold objects concerned
+    # A voxel of the second largest part: there the error is seen, and not in the largest.
     index: tuple[int, ...]
-    box: NDArray[np.int64]
+    box: NDArray[np.int64]  # first and past the last pixel of the segment, or of all pieces
 
 
 def place_of(
-    found: Breakdown, kind: str, one: int, graph: RegionGraph, table: NDArray[np.uint32]
+    errors: Breakdown, kind: str, one: int, graph: RegionGraph, table: NDArray[np.uint32]
 ) -> Place | None:
     """Return where the false merge of a segment, or the false split of a gold object, is.
 
     None if it is no longer there: what was clicked may be older than what is seen.
     """
     if kind == "false merge":
-        if one not in found.segments.index:
+        if one not in errors.segments.index:
             return None
-        parts = found.merged(one)
-        names = [one, *_others(found, one, parts)]
+        parts = errors.merged(one)
+        names = [one, *_others(errors, one, parts)]
     else:
-        if one not in found.gold.index:
+        if one not in errors.gold.index:
             return None
-        parts = found.pieces(one)
+        parts = errors.pieces(one)
         names = parts["id"].tolist()
     dense = _dense(graph, names[: _MOST + 1])
     dense = [name for name in dense if name and bool((table == name).any())]
@@ -71,11 +60,11 @@ def place_of(
     return Place(dense[0], tuple(dense[1:]), _voxel(parts), box)
 
 
-def _others(found: Breakdown, one: int, parts: pd.DataFrame) -> list[int]:
+def _others(errors: Breakdown, one: int, parts: pd.DataFrame) -> list[int]:
     """Return the segments that hold much of what a segment merges, the largest part first."""
     merged = parts.loc[parts["fraction"] >= _PART, "id"]
-    rows = found.overlaps[found.overlaps["gold"].isin(merged)]
-    sizes = found.gold["voxels"].reindex(rows["gold"]).to_numpy()
+    rows = errors.overlaps[errors.overlaps["gold"].isin(merged)]
+    sizes = errors.gold["voxels"].reindex(rows["gold"]).to_numpy()
     much = (rows["voxels"].to_numpy() >= _MUCH * sizes) & (rows["segment"] != np.uint64(one))
     rows = rows[much].sort_values("voxels", ascending=False)
     return list(dict.fromkeys(int(name) for name in rows["segment"]))
@@ -92,5 +81,5 @@ def _dense(graph: RegionGraph, ids: list[int]) -> list[int]:
     wanted = np.array(ids, np.uint64)
     order = np.argsort(graph.ids, kind="stable")
     at = np.minimum(np.searchsorted(graph.ids, wanted, sorter=order), len(order) - 1)
-    found = order[at]
-    return [int(name) for name in found[graph.ids[found] == wanted]]
+    names = order[at]
+    return [int(name) for name in names[graph.ids[names] == wanted]]

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
+from napari.utils.notifications import show_info
 from qtpy.QtWidgets import QFileDialog, QMenu, QPushButton, QWidget
 
 from napari_agglo._progress import ProgressCallback
@@ -19,7 +20,7 @@ from napari_agglo.report import examine, html_report
 from napari_agglo.volumes import replacing
 from napari_agglo.widgets._forms import Form, ask_form
 from napari_agglo.widgets._project import Project
-from napari_agglo.widgets._qt import tell, tell_error
+from napari_agglo.widgets._qt import tell_error
 from napari_agglo.widgets.evaluate._error_curves import EDITED_SUFFIX, Curves, policy_name
 from napari_agglo.widgets.evaluate._live_errors import Comparison
 
@@ -92,7 +93,7 @@ class Export(QPushButton):
             try:
                 for name, plot in self._plots.items():
                     plot.export(Path(folder) / f"{name}.{ending}")
-                tell(f"Saved {len(self._plots)} plots in {folder}{self._which()}.")
+                show_info(f"Saved {len(self._plots)} plots in {folder}{self._which()}.")
             except (AggloError, OSError) as error:
                 tell_error(error)
 
@@ -138,22 +139,20 @@ class Export(QPushButton):
         settings = {"hierarchy": self._edited.words}
 
         def work(progress: ProgressCallback) -> Path:
-            found = examine(
+            examined = examine(
                 tree, np.asarray(gold), policy=name, image=image,
                 backdrop=None if backdrop is None else np.asarray(backdrop),
                 threshold=at, spacing=spacing, progress=progress, **options,
             )  # fmt: skip
-            page = html_report(
-                [found], title=f"{image}: {name}", records=records, settings=settings
-            )
+            title = f"{image}: {name}"
+            page = html_report([examined], title=title, records=records, settings=settings)
             with replacing(path) as temporary:
                 temporary.write_text(page, encoding="utf-8")
             return path
 
-        def told(file: Path) -> None:
-            tell(f"Saved {file}{which}.")
-
-        project.jobs.start(REPORT, "Writing the report", work, told)
+        project.jobs.start(
+            REPORT, "Writing the report", work, lambda file: show_info(f"Saved {file}{which}.")
+        )
 
     def _which(self) -> str:
         return f", {self._edited.words}" if self._edited.there else ""
@@ -171,6 +170,6 @@ def _write_csv(table: pd.DataFrame, path: str, which: str) -> None:
     try:
         with replacing(Path(path)) as temporary:
             table.to_csv(temporary, index=False)
-        tell(f"Saved {path}{which}.")
+        show_info(f"Saved {path}{which}.")
     except (AggloError, OSError) as error:
         tell_error(error)

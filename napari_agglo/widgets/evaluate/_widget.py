@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from napari.utils.notifications import show_info
 from qtpy.QtGui import QShowEvent
 from qtpy.QtWidgets import QTableWidget, QWidget
 
@@ -16,12 +17,10 @@ from napari_agglo.widgets._qt import (
     column,
     label,
     link,
-    link_viewer,
     per_viewer,
     read_only_table,
     row,
     tab_widget,
-    tell,
     write_row,
 )
 from napari_agglo.widgets._steps import Status, StepWidget
@@ -33,10 +32,6 @@ from napari_agglo.widgets.plots import BreakdownPlot
 
 if TYPE_CHECKING:
     import pandas as pd
-
-
-# Every measure at this threshold, as a table.
-
 
 # Column of `metrics`: what to call it, and what it means.
 MEASURES = {
@@ -61,10 +56,10 @@ _WHOLE = {"merges_needed", "cuts_needed", "segments", "gold_segments", "voxels"}
 def numbers_table() -> QTableWidget:
     """Return a table of two columns: the measure, and its value."""
     tooltip = "Every measure at this threshold; hover over one to see what it means"
-    made = read_only_table("numbers", ("Measure", "Value"), tooltip)
-    made.setAccessibleName("Measures at this threshold")
-    made.setRowCount(len(MEASURES))
-    return made
+    table = read_only_table("numbers", ("Measure", "Value"), tooltip)
+    table.setAccessibleName("Measures at this threshold")
+    table.setRowCount(len(MEASURES))
+    return table
 
 
 def show_numbers(table: QTableWidget, numbers: pd.Series[float] | None) -> None:
@@ -147,16 +142,13 @@ class EvaluateWidget(StepWidget):
         beside = row(self.least, self.export)
         beside.setStretch(0, 1)
         column(self.buttons, beside)
-        for widget in (self.run, self.summary, self.tabs, self.buttons):
-            self.body.addWidget(widget)
-        link(self, self.project.dataset_changed, self._on_dataset)
-        for signal in (self.project.hierarchy_changed, self.project.curve_changed):
-            link(self, signal, self._on_hierarchy)
-        link(self, self.project.threshold_changed, self._follow)
-        link(self, self.project.edited, self._follow)
-        link(self, self.comparison.changed, self._on_numbers)
-        link(self, self.curves.edited_drawn, self._write_summary)
-        link_viewer(self, self.viewer.events.theme, self._paint)
+        self.add(self.run, self.summary, self.tabs, self.buttons)
+        link(self._on_dataset, self.project.dataset_changed)
+        link(self._on_hierarchy, self.project.hierarchy_changed, self.project.curve_changed)
+        link(self._follow, self.project.threshold_changed, self.project.edited)
+        link(self._on_numbers, self.comparison.changed)
+        link(self._write_summary, self.curves.edited_drawn)
+        link(self._paint, self.viewer.events.theme)
         self._paint()
         self._on_hierarchy()
         self._on_numbers()
@@ -227,12 +219,12 @@ class EvaluateWidget(StepWidget):
         self.summary.setText(text)
 
     def _on_picked(self, kind: str, one: Any) -> None:
-        found, graph = self.comparison.breakdown, self.project.graph
-        if found is None or graph is None:
+        errors, graph = self.comparison.breakdown, self.project.graph
+        if errors is None or graph is None:
             return
-        place = place_of(found, kind, int(one), graph, self.project.table())
+        place = place_of(errors, kind, int(one), graph, self.project.table())
         if place is None:
-            tell("That segment is no longer there; the plot will follow in a moment.")
+            show_info("That segment is no longer there; the plot will follow in a moment.")
             return
         self.scene.show()
         self.project.select(place.active)

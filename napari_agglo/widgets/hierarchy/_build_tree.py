@@ -61,8 +61,7 @@ def build(plan: Plan, progress: ProgressCallback) -> tuple[Built, AggloError | N
     if regions is None:
         if plan.dataset is None:
             raise AggloError("There are no data yet; choose them in step 1, Data.")
-        dataset = plan.dataset.oversegmented(part_of(progress, 0.0, 0.35))
-        regions = Regions(dataset, dataset.graph(part_of(progress, 0.35, 0.6)))
+        regions = Regions.of(plan.dataset, part_of(progress, 0.0, 0.6))
     policy = fitting(plan.policy, regions.graph)
     tree = agglomerate(regions.graph, policy, progress=part_of(progress, 0.6, 0.85))
     tree.heritage  # noqa: B018 - computed here, not at the first tick of the slider

@@ -18,27 +18,20 @@ from qtpy.QtGui import (
     QPen,
     QPolygon,
 )
-from qtpy.QtWidgets import QSlider, QStyle, QStyleOptionSlider, QVBoxLayout, QWidget
+from qtpy.QtWidgets import QSlider, QStyle, QStyleOptionSlider, QWidget
 
 from napari_agglo.evaluate import shortest_threshold
+from napari_agglo.widgets._qt import column, named
 
 SLIDER_STEPS = 200  # from one end to the other, by arrow keys, keys of the canvas or the player
 _ROW = 14  # pixels of a row of labels
 
 
-# From merges to thresholds and back: equal steps of the slider are equal numbers of merges.
-
-
 class Ticks:
-    """The states of a hierarchy by the number of merges that they need.
+    """The states of a hierarchy by the number of merges that they need, from `MergeTree.heights`.
 
-    Merges of equal height cannot be told apart by a threshold: only the state after the last of
-    them can be seen.
-
-    Parameters
-    ----------
-    heights : ndarray of float, ascending
-        The threshold from which each merge counts, `MergeTree.heights`.
+    Equal steps of a slider are equal numbers of merges. Merges of equal height cannot be told apart
+    by a threshold: only the state after the last of them can be seen.
 
     Examples
     --------
@@ -129,17 +122,12 @@ class MarkedSlider(QWidget):
 
     def __init__(self) -> None:
         super().__init__()
-        self.slider = QSlider(Qt.Orientation.Horizontal)
-        self.slider.setObjectName("threshold slider")
+        self.slider = named(QSlider(Qt.Orientation.Horizontal), "threshold slider")
         self.slider.valueChanged.connect(self._changed)
         self.marks = Marks(self.slider)
         self.marks.clicked.connect(self.marked)
         self._quiet = False
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(0)
-        column.addWidget(self.slider)
-        column.addWidget(self.marks)
+        column(self, self.slider, self.marks, spacing=0)
 
     def set_range(self, last: int, step: int) -> None:
         """Let the slider go from 0 to `last`; an arrow key moves it by `step`."""
@@ -233,14 +221,14 @@ class Marks(QWidget):
         painter.end()
 
     def mousePressEvent(self, event: QMouseEvent | None) -> None:
-        found = None if event is None else self._at(event.position().toPoint())
-        if found is not None:
-            self.clicked.emit(found.text)
+        mark = None if event is None else self._at(event.position().toPoint())
+        if mark is not None:
+            self.clicked.emit(mark.text)
 
     def mouseMoveEvent(self, event: QMouseEvent | None) -> None:
-        found = None if event is None else self._at(event.position().toPoint())
-        self.setToolTip("" if found is None else found.tooltip)
-        shape = Qt.CursorShape.ArrowCursor if found is None else Qt.CursorShape.PointingHandCursor
+        mark = None if event is None else self._at(event.position().toPoint())
+        self.setToolTip("" if mark is None else mark.tooltip)
+        shape = Qt.CursorShape.ArrowCursor if mark is None else Qt.CursorShape.PointingHandCursor
         self.setCursor(shape)
 
     def _at(self, point: QPoint) -> Mark | None:

@@ -5,30 +5,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from qtpy.QtCore import QTimer
 from qtpy.QtGui import QHideEvent
-from qtpy.QtWidgets import (
-    QComboBox,
-    QDoubleSpinBox,
-    QGridLayout,
-    QHBoxLayout,
-    QLabel,
-    QSpinBox,
-    QVBoxLayout,
-    QWidget,
-)
+from qtpy.QtWidgets import QDoubleSpinBox, QFormLayout, QSpinBox, QWidget
 from superqt.utils import signals_blocked
 
 from napari_agglo.evaluate import minimum
 from napari_agglo.widgets._keys import KeyBindings
 from napari_agglo.widgets._project import Project
-from napari_agglo.widgets._qt import link, per_viewer, tool_button
+from napari_agglo.widgets._qt import column, combo_box, link, named, per_viewer, row, tool_button
 from napari_agglo.widgets.hierarchy._slider import Mark, MarkedSlider, Ticks
-
-# Play the merges like a film.
-
 
 _PLAY = "Play: merge step by step, from here to the end"
 _SPEEDS = {"slow": 200, "normal": 80, "fast": 30}  # milliseconds between two steps
@@ -42,18 +31,12 @@ class Player(QWidget):
         self._project, self._step = project, step
         self.button = tool_button("▶", _PLAY, "play", checkable=True)
         self.button.toggled.connect(self._on_toggled)
-        self.speed = QComboBox()
-        self.speed.setObjectName("speed")
-        self.speed.addItems(list(_SPEEDS))
+        self.speed = combo_box("speed", "How fast to play", _SPEEDS)
         self.speed.setCurrentText("normal")
-        self.speed.setToolTip("How fast to play")
-        self.speed.currentTextChanged.connect(self._on_speed)
         self._timer = QTimer(self)
+        self.speed.currentTextChanged.connect(lambda t: self._timer.setInterval(_SPEEDS[t]))
         self._timer.timeout.connect(self._on_tick)
-        row = QHBoxLayout(self)
-        row.setContentsMargins(0, 0, 0, 0)
-        row.addWidget(self.button)
-        row.addWidget(self.speed, 1)
+        column(self, row(self.button, self.speed))
 
     @property
     def playing(self) -> bool:
@@ -84,9 +67,6 @@ class Player(QWidget):
             self._project.threshold = ticks.threshold(0)  # from the beginning again
         self._timer.start(_SPEEDS[self.speed.currentText()])
 
-    def _on_speed(self, text: str) -> None:
-        self._timer.setInterval(_SPEEDS[text])
-
     def _on_tick(self) -> None:
         ticks = self._ticks()
         if ticks is None or ticks.merges(self._project.threshold) >= ticks.last:
@@ -113,25 +93,30 @@ class Scale(QWidget):
         )
         self.slider.moved.connect(self._on_slider)
         self.slider.marked.connect(self._on_mark)
-        self.threshold = QDoubleSpinBox()
-        self.threshold.setObjectName("threshold")
+        done = "The threshold: merges of a priority up to this are done"
+        self.threshold = named(QDoubleSpinBox(), "threshold", done)
         self.threshold.setDecimals(4)
         self.threshold.setSingleStep(0.01)
         self.threshold.setKeyboardTracking(False)
-        self.threshold.setToolTip("The threshold: merges of a priority up to this are done")
-        self.threshold.valueChanged.connect(self._on_threshold_typed)
-        self.segments = QSpinBox()
-        self.segments.setObjectName("segments")
+        self.threshold.valueChanged.connect(partial(setattr, project, "threshold"))
+        count = "How many segments there are; type a number to go there"
+        self.segments = named(QSpinBox(), "segments", count)
         self.segments.setKeyboardTracking(False)
         self.segments.setGroupSeparatorShown(True)
-        self.segments.setToolTip("How many segments there are; type a number to go there")
         self.segments.valueChanged.connect(self._on_segments_typed)
         self.player = Player(project, self.step)
-        self._lay_out()
-        link(self, project.hierarchy_changed, self._on_hierarchy)
-        link(self, project.curve_changed, self._set_marks)
-        link(self, project.threshold_changed, self._follow)
-        link(self, project.edited, self._show_segments)
+        lines = QFormLayout()
+        lines.setContentsMargins(0, 0, 0, 0)
+        lines.setSpacing(4)
+        for title, control in (
+            ("Threshold", self.threshold), ("Segments", self.segments), ("Play", self.player)
+        ):  # fmt: skip
+            lines.addRow(title, control)
+        column(self, self.slider, lines)
+        link(self._on_hierarchy, project.hierarchy_changed)
+        link(self._set_marks, project.curve_changed)
+        link(self._follow, project.threshold_changed)
+        link(self._show_segments, project.edited)
         self._on_hierarchy()
 
     def paint(self, foreground: str) -> None:
@@ -142,21 +127,6 @@ class Scale(QWidget):
         """Go a step up or down, or a single merge."""
         if self._ticks is not None:
             step(self._project, self._ticks, direction, single=single)
-
-    def _lay_out(self) -> None:
-        grid = QGridLayout()
-        grid.setContentsMargins(0, 0, 0, 0)
-        grid.addWidget(QLabel("Threshold"), 0, 0)
-        grid.addWidget(self.threshold, 0, 1)
-        grid.addWidget(QLabel("Segments"), 1, 0)
-        grid.addWidget(self.segments, 1, 1)
-        grid.addWidget(self.player, 0, 2, 2, 1)
-        grid.setColumnStretch(1, 1)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(4)
-        column.addWidget(self.slider)
-        column.addLayout(grid)
 
     # From the project to the controls.
 
@@ -215,9 +185,6 @@ class Scale(QWidget):
         elif self._ticks is not None and self._project.curve is not None:
             at = minimum(self._project.curve)["threshold"]
             self._project.threshold = self._ticks.threshold(self._ticks.merges(at))
-
-    def _on_threshold_typed(self, threshold: float) -> None:
-        self._project.threshold = threshold
 
     def _on_segments_typed(self, n_segments: int) -> None:
         tree = self._project.tree

@@ -3,47 +3,42 @@
 from __future__ import annotations
 
 import weakref
+from collections.abc import Callable
+from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
+from napari.utils.notifications import show_info
 from qtpy.QtCore import Qt
-from qtpy.QtWidgets import (
-    QFileDialog,
-    QGridLayout,
-    QLabel,
-    QMenu,
-    QMessageBox,
-    QSlider,
-    QWidget,
-)
+from qtpy.QtWidgets import QFileDialog, QGridLayout, QLabel, QMenu, QSlider, QWidget
+from superqt.utils import signals_blocked
 
 from napari_agglo._progress import ProgressCallback, report
 from napari_agglo.policy import MeanPolicy
 from napari_agglo.session import export_kinds
-from napari_agglo.session._exports import Exporter, ExportOption
+from napari_agglo.session._exports import Exporter
 from napari_agglo.volumes import write_labels
 from napari_agglo.widgets._colours import theme_colours
+from napari_agglo.widgets._forms import Form, ask_form
 from napari_agglo.widgets._jobs import RunRow
 from napari_agglo.widgets._project import Project
 from napari_agglo.widgets._qt import (
+    ask,
     button,
     check_box,
     column,
     label,
     link,
-    link_viewer,
+    named,
     per_viewer,
     row,
-    tell,
 )
 from napari_agglo.widgets._scene import Scene
 from napari_agglo.widgets._session_worker import LOOK
 from napari_agglo.widgets._steps import Status, StepWidget
 from napari_agglo.widgets.hierarchy._build_tree import Plan, build, show
 from napari_agglo.widgets.hierarchy._threshold import Scale, ThresholdKeys
-
-# Export of the visible segments and of the merges.
-
 
 JOB = "export"
 _LABELS = (
@@ -52,7 +47,7 @@ _LABELS = (
 
 
 class Export(QWidget):
-    """Buttons that write the labels at this threshold, or the table of merges."""
+    """Buttons that write the labels at this threshold, the table of merges, or any other kind."""
 
     def __init__(self, project: Project) -> None:
         super().__init__()
@@ -61,47 +56,54 @@ class Export(QWidget):
         self.labels = button("Save labels…", now, self._on_labels, "save labels")
         merges = "Write all merges, in order and with their priorities, as a table"
         self.tree = button("Save merges…", merges, self._on_tree, "save merges")
-        any_kind = "Write any kind of export of the open session"
-        self.more = button("Export…", any_kind, name="export")
+        self.more = button("Export…", "", name="export")
         self.menu = QMenu(self.more)
         self.menu.aboutToShow.connect(self.list_kinds)
         self.more.setMenu(self.menu)
-        column(self, row(self.labels, self.tree, self.more))
-        link(self, project.hierarchy_changed, self._follow)
-        link(self, project.jobs.changed, self._follow)
+        column(self, row(self.labels, self.tree), self.more)
+        link(self._follow, project.hierarchy_changed, project.jobs.changed)
         self._follow()
 
     def write_labels(self, path: str) -> None:
         """Write the label image in a worker."""
         project = self._project
-        session, tree, at, placement = (
-            project.session, project.tree, project.threshold, project.placement
-        )  # fmt: skip
+        tree, at, placement = project.tree, project.threshold, project.placement
         spacing = None if placement is None else tuple(abs(one) for one in placement.scale)
 
-        def work(progress: ProgressCallback) -> Path:
-            report(progress, "labels", 0, 2)
-            if session is not None:
-                return session.export(path, "labels", overwrite=True, progress=progress)
+        def write() -> Path:
             assert tree is not None
-            labels = tree.segment(at)
-            report(progress, "writing", 1, 2)
-            return write_labels(path, labels, spacing=spacing)
+            return write_labels(path, tree.segment(at), spacing=spacing)
 
-        project.worker.run(JOB, "Saving labels", work, _told)
+        self._write("Saving labels", path, "labels", write)
 
     def write_tree(self, path: str) -> None:
         """Write the merges in a worker."""
-        session, tree = self._project.session, self._project.tree
+        tree = self._project.tree
+        assert tree is not None
+        self._write("Saving merges", path, "tree", lambda: tree.to_csv(path))
+
+    def write_kind(self, kind: Exporter, path: str, **options: Any) -> None:
+        """Write one kind of export of the session in a worker."""
+        self._write(f"Exporting: {kind.label}", path, kind.name, **options)
+
+    def _write(
+        self,
+        title: str,
+        path: str,
+        kind: str,
+        without_session: Callable[[], Path] | None = None,
+        **options: Any,
+    ) -> None:
+        session = self._project.session
 
         def work(progress: ProgressCallback) -> Path:
             if session is not None:
-                return session.export(path, "tree", overwrite=True, progress=progress)
-            report(progress, "merges", 0, 1)
-            assert tree is not None
-            return tree.to_csv(path)
+                return session.export(path, kind, overwrite=True, progress=progress, **options)
+            assert without_session is not None
+            report(progress, "writing", 0, 1)
+            return without_session()
 
-        self._project.worker.run(JOB, "Saving merges", work, _told)
+        self._project.worker.run(JOB, title, work, lambda file: show_info(f"Saved {file}."))
 
     def list_kinds(self) -> None:
         """Fill the menu with every export kind, those of other packages too."""
@@ -111,24 +113,18 @@ class Export(QWidget):
             action.setObjectName(f"export {kind.name}")
             action.triggered.connect(lambda _=False, kind=kind: self._on_kind(kind))
 
-    def write_kind(self, kind: Exporter, path: str, **options: Any) -> None:
-        """Write one kind of export of the session in a worker."""
-        session = self._project.session
-        assert session is not None
-
-        def work(progress: ProgressCallback) -> Path:
-            return session.export(path, kind.name, overwrite=True, progress=progress, **options)
-
-        self._project.worker.run(JOB, f"Exporting: {kind.label}", work, _told)
-
     def _on_kind(self, kind: Exporter) -> None:
         suffix = kind.suffixes[0] if kind.suffixes else ""
         patterns = f"{kind.label} ({' '.join(f'*{s}' for s in kind.suffixes) or '*'})"
-        name = f"{kind.name}{suffix}"
-        path, _ = QFileDialog.getSaveFileName(self, kind.label, name, patterns)
-        options = ask_options(self, kind) if path else None
-        if options is not None:
-            self.write_kind(kind, path, **options)
+        path, _ = QFileDialog.getSaveFileName(self, kind.label, f"{kind.name}{suffix}", patterns)
+        if not path:
+            return
+        # Arrays cannot be typed, so they keep their defaults.
+        form = Form(kind.write, only=[option.name for option in kind.options])
+        if form.fields:
+            ask_form(self, kind.label, form, "Export", partial(self.write_kind, kind, path))
+        else:
+            self.write_kind(kind, path)
 
     def _on_labels(self) -> None:
         path, _ = QFileDialog.getSaveFileName(self, "Save labels", "segments.tif", _LABELS)
@@ -140,49 +136,17 @@ class Export(QWidget):
         if path:
             self.write_tree(path)
 
-    def _follow(self, _: Any = None) -> None:
+    def _follow(self) -> None:
         ready = self._project.has_hierarchy and self._project.jobs[JOB] is None
         self.labels.setEnabled(ready)
         self.tree.setEnabled(ready)
-        self.more.setEnabled(ready and self._project.session is not None)
-
-
-def ask_options(parent: QWidget, kind: Exporter) -> dict[str, Any] | None:
-    """Ask for the options of an export kind; return those that were set, None if cancelled.
-
-    Arrays cannot be typed, so they keep their defaults.
-    """
-    from magicgui.widgets import Dialog, create_widget
-
-    fields = [
-        create_widget(
-            value=option.default, annotation=_field_type(option), name=option.name,
-            options={"tooltip": option.help, "nullable": option.default is None},
+        there = self._project.session is not None
+        self.more.setEnabled(ready and there)
+        self.more.setToolTip(
+            "Write any kind of export of the open session"
+            if there
+            else "More kinds of export, once there is a session: start one in step 5, Proofread"
         )
-        for option in kind.options
-        if _field_type(option) is not None
-    ]  # fmt: skip
-    if not fields:
-        return {}
-    dialog = Dialog(widgets=fields, labels=True)
-    dialog.native.setWindowTitle(kind.label)
-    if not dialog.exec():
-        return None
-    values: dict[str, Any] = dialog.asdict()
-    return {name: value for name, value in values.items() if value is not None}
-
-
-def _field_type(option: ExportOption) -> type | None:
-    """Return the type of the control for an option; None if there is none."""
-    kinds = (option.type, *get_args(option.type))
-    return next((kind for kind in (bool, int, float, Path, str) if kind in kinds), None)
-
-
-def _told(path: Path) -> None:
-    tell(f"Saved {path}.")
-
-
-# A notice while the hierarchy above edits is being repaired.
 
 
 class RepairLine(QWidget):
@@ -198,15 +162,12 @@ class RepairLine(QWidget):
         line = row(self.label, self.cancel)
         line.setStretch(0, 1)
         column(self, line)
-        link(self, project.jobs.changed, self._follow)
+        link(self._follow, project.jobs.changed)
         self._follow(LOOK)
 
     def _follow(self, name: str) -> None:
         if name == LOOK:
             self.setVisible(self._project.jobs[LOOK] is not None)
-
-
-# The look of the segmentation: contours, outlines, opacity, 3-D, selected segments only.
 
 
 _CONTOUR = 2  # pixels
@@ -232,10 +193,10 @@ class View(QWidget):
             scene.isolate,
         )  # fmt: skip
         self.solid = check_box("3-D", "Look at the volume in 3-D", "3-d", self._set_solid)
-        self.opacity = QSlider(Qt.Orientation.Horizontal)
-        self.opacity.setObjectName("opacity")
+        self.opacity = named(
+            QSlider(Qt.Orientation.Horizontal), "opacity", "How much of the image the segments hide"
+        )
         self.opacity.setRange(0, 100)
-        self.opacity.setToolTip("How much of the image the segments hide")
         self.opacity.valueChanged.connect(self._set_opacity)
         grid = QGridLayout(self)
         grid.setContentsMargins(0, 0, 0, 0)
@@ -247,27 +208,24 @@ class View(QWidget):
         grid.addWidget(QLabel("Opacity"), 2, 0)
         grid.addWidget(self.opacity, 2, 1)
         grid.setColumnStretch(1, 1)
-        link(self, project.hierarchy_changed, self._follow)
-        link_viewer(self, viewer.dims.events.ndisplay, self._follow)
+        ndisplay = viewer.dims.events.ndisplay
+        link(self._follow, project.hierarchy_changed, ndisplay, scene.isolated_changed)
         self._follow()
 
     def _follow(self) -> None:
         """Show how the layer is, whoever made it so."""
         self.setEnabled(self._project.has_hierarchy)
         layer, viewer = self._scene.segmentation, self._viewer()
-        for switch in (self.contours, self.isolate, self.solid, self.opacity):
-            switch.blockSignals(True)
-        if layer is not None:
-            self.contours.setChecked(layer.contour > 0)
-            self.opacity.setValue(round(100 * layer.opacity))
-        self.isolate.setChecked(self._scene.isolated)
-        if viewer is not None:
-            graph = self._project.graph
-            deep = graph is not None and graph.superpixels.image.ndim > 2
-            self.solid.setVisible(deep)
-            self.solid.setChecked(viewer.dims.ndisplay == 3)
-        for switch in (self.contours, self.isolate, self.solid, self.opacity):
-            switch.blockSignals(False)
+        with ExitStack() as quiet:
+            for switch in (self.contours, self.isolate, self.solid, self.opacity):
+                quiet.enter_context(signals_blocked(switch))
+            if layer is not None:
+                self.contours.setChecked(layer.contour > 0)
+                self.opacity.setValue(round(100 * layer.opacity))
+            self.isolate.setChecked(self._scene.isolated)
+            if viewer is not None:
+                self.solid.setVisible(self._project.is_volume)
+                self.solid.setChecked(viewer.dims.ndisplay == 3)
 
     def _set_contours(self, on: bool) -> None:
         layer = self._scene.show()
@@ -313,17 +271,25 @@ class HierarchyWidget(StepWidget):
         self.repair = RepairLine(self.project)
         self.view = View(self.viewer, self.project, self.scene)
         self.export = Export(self.project)
-        for part in (self.run, self.scale, self.repair, self.view, self.export):
-            self.body.addWidget(part)
+        self.add(self.run, self.scale, self.repair, self.view, self.export)
         per_viewer(self.viewer, ThresholdKeys)
-        link_viewer(self, self.viewer.events.theme, self._paint)
+        link(self._paint, self.viewer.events.theme)
         self._paint()
         self.start()
 
     def build(self) -> None:
-        """Build the hierarchy in a worker, and show it."""
-        if self.project.session is not None and not self._may_close():
-            return
+        """Build the hierarchy; ask before an open session is closed, of which nothing is lost."""
+        if self.project.session is None:
+            self._build()
+        else:
+            ask(
+                "Close the session?",
+                "A new hierarchy closes the open session. Its edits are saved, and it can be "
+                "opened again.",
+                {"Close and build": self._build},
+            )
+
+    def _build(self) -> None:
         plan, project = Plan.of(self.project), self.project
         self.project.jobs.start(
             self.key,
@@ -353,12 +319,3 @@ class HierarchyWidget(StepWidget):
 
     def _paint(self) -> None:
         self.scale.paint(theme_colours(self.viewer)[1])
-
-    def _may_close(self) -> bool:
-        """Ask before an open session goes; nothing of it is lost."""
-        answer = QMessageBox.question(
-            self,
-            "Close the session?",
-            "A new hierarchy closes the open session. Your edits are saved, to be opened again.",
-        )
-        return bool(answer == QMessageBox.StandardButton.Yes)

@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import pyqtgraph as pg
 from numpy.typing import NDArray
-from qtpy.QtCore import QPointF, QSize, Qt, Signal
+from qtpy.QtCore import QPointF, QSize, Signal
 from qtpy.QtGui import QAction, QResizeEvent
 from qtpy.QtWidgets import QBoxLayout, QWidget
 
-from napari_agglo.errors import check_choice
 from napari_agglo.plots._figure_style import need
 from napari_agglo.widgets.plots._drawn_curve import short
 from napari_agglo.widgets.plots._plot import Plot, export
@@ -25,28 +24,25 @@ if TYPE_CHECKING:
     from napari_agglo.evaluate import Breakdown
 
 
-# What is said of a dot of the breakdown.
-
-
 Kind = Literal["false merge", "false split"]
 _PARTNERS = 4  # that are named
 
 
-def described(found: Breakdown, kind: Kind, table: pd.DataFrame, row: int) -> str:
+def described(result: Breakdown, kind: Kind, table: pd.DataFrame, row: int) -> str:
     """Return the id, size and bits of a row of `table`, and its largest partners.
 
     Examples
     --------
     >>> import numpy as np
     >>> from napari_agglo.evaluate import breakdown
-    >>> found = breakdown(np.array([3, 3, 4, 4]), np.array([1, 1, 1, 1]))
-    >>> print(described(found, "false split", found.gold, 0))
+    >>> result = breakdown(np.array([3, 3, 4, 4]), np.array([1, 1, 1, 1]))
+    >>> print(described(result, "false split", result.gold, 0))
     Gold object 1: 4 voxels, 1 bits
     split into 3 (50 %), 4 (50 %)
     """
     split = kind == "false split"
     one, entry = int(table.index[row]), table.iloc[row]
-    parts = found.pieces(one) if split else found.merged(one)
+    parts = result.pieces(one) if split else result.merged(one)
     largest = parts.head(_PARTNERS)
     named = [
         f"{who} ({100 * float(part):.3g} %)"
@@ -60,25 +56,14 @@ def described(found: Breakdown, kind: Kind, table: pd.DataFrame, row: int) -> st
     )
 
 
-# Curves of equal contribution to the VI, behind the dots of a breakdown.
-
-
 Line = NDArray[np.float64]
 
 
 def equal_contribution(most: float, low: float, high: float) -> tuple[Line, Line]:
     """Return three curves size * entropy = value, over logarithms of sizes from `low` to `high`.
 
-    Parameters
-    ----------
-    most : float
-        The largest contribution, in bits; the curves are at the power of ten below, and at a tenth
-        and a hundredth of that. None are drawn if it is 0.
-
-    Returns
-    -------
-    x, y : ndarray
-        With a NaN between two curves.
+    `most` is the largest contribution, in bits. The curves are at the power of ten below it, at a
+    tenth and at a hundredth of that, with a NaN between two; there are none if it is 0.
 
     Examples
     --------
@@ -93,9 +78,6 @@ def equal_contribution(most: float, low: float, high: float) -> tuple[Line, Line
     return np.tile(x, 3), np.concatenate([value / 10**x for value in (top / 100, top / 10, top)])
 
 
-# One half of the VI breakdown: a dot for each segment, by its size and its error.
-
-
 Measure = Literal["entropy", "contribution"]
 _LARGE = 500  # dots drawn each in its size; all others are faint specks, drawn as one
 _NEAR = 5.0  # pixels from a dot that still mean it
@@ -108,8 +90,9 @@ class DotsPlot(Plot):
     """
 
     picked = Signal(str, object)
+    picks = True
 
-    def __init__(self, kind: Kind, parent: QWidget | None = None) -> None:
+    def __init__(self, kind: Kind) -> None:
         self.kind, self._split = kind, kind == "false split"
         self._measure: Measure = "entropy"
         whose = "gold object" if self._split else "segment"
@@ -120,9 +103,8 @@ class DotsPlot(Plot):
             "Give gold labels in step 1 and compute a hierarchy to see "
             + ("which gold objects are split." if self._split else "which segments merge objects."),
             axes={"bottom": LogAxis("bottom")},
-            parent=parent,
         )
-        self._found: Breakdown | None = None
+        self._breakdown: Breakdown | None = None
         self._table: pd.DataFrame | None = None
         self._selected: Any = None
         self._specks, self._dots = mark("o", 4, 1.0), mark("o", 6, 2.0)
@@ -131,27 +113,24 @@ class DotsPlot(Plot):
         for item in (self._contours, self._specks, self._dots, self._ring):
             self.canvas.addItem(item, ignoreBounds=True)
 
-    def set_breakdown(self, found: Breakdown | None) -> None:
+    def set_breakdown(self, result: Breakdown | None) -> None:
         """Draw one half of a breakdown, or nothing; what was selected is so no more."""
-        self._found, self._table, self._selected = found, None, None
-        if found is None:
+        self._breakdown, self._table, self._selected = result, None, None
+        if result is None:
             self.say_empty()
             return
-        table = found.gold if self._split else found.segments
-        need(table, ("voxels", "share", "entropy", "contribution"), "found")
+        table = result.gold if self._split else result.segments
+        need(table, ("voxels", "share", "entropy", "contribution"), "breakdown")
         wrong = table[(table["contribution"] > 0) & (table["share"] > 0)]
         if len(wrong) == 0:
             whose = "gold object is split" if self._split else "segment merges two gold objects"
             self.say_empty(f"No {whose}.")
             return
         self._table = wrong.sort_values("contribution", kind="stable", ascending=False)
-        self.show_all()
-        self.redraw()
-        self._drawn()
+        self.draw()
 
     def set_measure(self, measure: Measure) -> None:
         """Show on the y-axis bits for each voxel ("entropy"), or for all ("contribution")."""
-        check_choice("measure", measure, ("entropy", "contribution"))
         self._measure = measure
         self._name_axes()
         self._paint()
@@ -211,20 +190,15 @@ class DotsPlot(Plot):
         self.picked.emit(self.kind, int(self._table.index[row]))
         return True
 
-    def hover(self, at: QPointF | None) -> None:
-        row = None if at is None else self._at(at)
-        if row is None or at is None:
-            self.readout.hide()
-            self.canvas.unsetCursor()
-            return
-        self._say(self.describe(row), at)
-        self.canvas.setCursor(Qt.CursorShape.PointingHandCursor)
+    def text_at(self, at: QPointF) -> str:
+        row = self._at(at)
+        return "" if row is None else self.describe(row)
 
     def describe(self, row: int) -> str:
         """Return what is known of a dot, the worst being row 0."""
-        if self._table is None or self._found is None:
+        if self._table is None or self._breakdown is None:
             return ""
-        return described(self._found, self.kind, self._table, row)
+        return described(self._breakdown, self.kind, self._table, row)
 
     def actions_offered(self) -> list[QAction]:
         other: Measure = "contribution" if self._measure == "entropy" else "entropy"
@@ -286,8 +260,8 @@ class BreakdownPlot(QWidget):
 
     picked = Signal(str, object)
 
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self) -> None:
+        super().__init__()
         self.setAccessibleName("VI breakdown")
         self.merges, self.splits = DotsPlot("false merge"), DotsPlot("false split")
         self._row = QBoxLayout(QBoxLayout.Direction.TopToBottom, self)
@@ -300,26 +274,15 @@ class BreakdownPlot(QWidget):
     def sizeHint(self) -> QSize:
         return QSize(280, 410)
 
-    def set_breakdown(self, found: Breakdown | None) -> None:
+    def set_breakdown(self, result: Breakdown | None) -> None:
         """Draw a breakdown, or nothing."""
-        self.merges.set_breakdown(found)
-        self.splits.set_breakdown(found)
-
-    def set_measure(self, measure: Measure) -> None:
-        """Show bits for each voxel ("entropy") or of the whole VI ("contribution")."""
-        self.merges.set_measure(measure)
-        self.splits.set_measure(measure)
+        self.merges.set_breakdown(result)
+        self.splits.set_breakdown(result)
 
     def select(self, kind: str, one: int | None) -> None:
         """Ring the dot of an id, and none of the other kind."""
-        check_choice("kind", kind, ("false merge", "false split"))
         self.merges.select(one if kind == "false merge" else None)
         self.splits.select(one if kind == "false split" else None)
-
-    def say_empty(self, words: str) -> None:
-        """Show words instead of both plots."""
-        self.merges.say_empty(words)
-        self.splits.say_empty(words)
 
     def set_theme(self, background: str, foreground: str) -> None:
         """Follow the colours of a theme."""

@@ -15,7 +15,6 @@ from napari_agglo.plots._curve_figures import check_curves
 if TYPE_CHECKING:
     import pandas as pd
 
-
 MOST = 600  # points of a line: as many as a plot in a dock has pixels to show them
 
 
@@ -110,12 +109,9 @@ def thin(
     return np.unique(np.concatenate([*kept, [0, n - 1]]))
 
 
-# A curve of the split-VI plot with what is drawn of it, and how far the mouse is from it.
-
-
 @dataclass(eq=False)
 class DrawnCurve:
-    """A curve with what is drawn of it; `errors` are given for a point that lies beside it."""
+    """A curve of the split-VI plot with what is drawn; `errors` are of a point beside it."""
 
     curve: Curve
     colour: int

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pyqtgraph as pg
 from qtpy.QtCore import QPointF
-from qtpy.QtWidgets import QWidget
 
 from napari_agglo.plots._curve_figures import rounded_up
 from napari_agglo.widgets.plots._drawn_curve import short
@@ -20,14 +19,13 @@ class EpochPlot(Plot):
 
     axes_names = ("epoch (0 is flat learning)", "bits")
 
-    def __init__(self, parent: QWidget | None = None) -> None:
+    def __init__(self) -> None:
         super().__init__(
             "VI by epoch",
             "The variation of information and its two terms after each epoch of training. When it "
             "no longer falls, more epochs teach nothing.",
             "Press Train to see how the VI falls from epoch to epoch.",
             axes={"bottom": WholeAxis("bottom")},
-            parent=parent,
         )
         self._rows: dict[int, tuple[float, float]] = {}
         self._lines = [pg.PlotDataItem(symbol="o", symbolSize=7) for _ in range(3)]
@@ -37,9 +35,7 @@ class EpochPlot(Plot):
     def add(self, epoch: int, false_merge: float, false_split: float) -> None:
         """Draw an epoch more; one that is there already is drawn anew."""
         self._rows[int(epoch)] = (float(false_merge), float(false_split))
-        self.show_all()
-        self.redraw()
-        self._drawn()
+        self.draw()
 
     def clear(self) -> None:
         """Take all epochs away."""
@@ -76,19 +72,14 @@ class EpochPlot(Plot):
             )
         )
 
-    def hover(self, at: QPointF | None) -> None:
-        if at is None or not self._rows:
-            self.readout.hide()
-            return
+    def text_at(self, at: QPointF) -> str:
         epochs = np.array(sorted(self._rows))
         away = np.abs(self.canvas.box.pixels(epochs, np.zeros(len(epochs)))[:, 0] - at.x())
-        if away.min() > _NEAR:
-            self.readout.hide()
-            return
+        if not len(epochs) or away.min() > _NEAR:
+            return ""
         epoch = int(epochs[away.argmin()])
         merge, split = self._rows[epoch]
-        self._say(
+        return (
             f"epoch {epoch}: VI {short(merge + split)} bits\n"
-            f"{short(merge)} false merge + {short(split)} false split",
-            at,
+            f"{short(merge)} false merge + {short(split)} false split"
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import pyqtgraph as pg
@@ -13,14 +13,12 @@ from numpy.typing import NDArray
 from qtpy.QtCore import QPoint, QPointF, QRect, QSize, Qt
 from qtpy.QtGui import QAction, QContextMenuEvent, QImage, QPainter, QWheelEvent
 from qtpy.QtSvg import QSvgGenerator
-from qtpy.QtWidgets import QFileDialog, QLabel, QMenu, QStackedLayout, QVBoxLayout, QWidget
+from qtpy.QtWidgets import QFileDialog, QLabel, QMenu, QStackedLayout, QWidget
 
 from napari_agglo.errors import InvalidInput
 from napari_agglo.plots import LIGHT, Colours
+from napari_agglo.widgets._qt import column
 from napari_agglo.widgets.plots._plot_style import palette
-
-# A few words beside the mouse, in the colours of the plot.
-
 
 _APART = 12  # pixels between the mouse and the words
 
@@ -44,10 +42,7 @@ class Readout(QLabel):
         )
 
     def say(self, text: str, at: QPoint) -> None:
-        """Show words beside a point of the parent, or nothing if there are none."""
-        if not text:
-            self.hide()
-            return
+        """Show words beside a point of the parent."""
         room = self.parentWidget().rect()
         self.setWordWrap(False)
         self.setText(text)
@@ -64,9 +59,6 @@ class Readout(QLabel):
         self.move(max(left, 0), max(top, 0))
         self.raise_()
         self.show()
-
-
-# Plots of the screen as files.
 
 
 _FINE = 3  # pixels of a picture for one on the screen
@@ -144,61 +136,39 @@ def _sharp(widget: QWidget, scale: int) -> Iterator[None]:
             item.setExportMode(False)
 
 
-# Where plots are drawn: axes in the colours of the theme, and a mouse that picks.
-
-
 _LEFT = Qt.MouseButton.LeftButton
-
-
-class Target(Protocol):
-    """Mouse actions of a plot; positions are pixels of its view box."""
-
-    def click(self, at: QPointF) -> bool:
-        """Take a click, or leave it."""
-
-    def grab_from(self, at: QPointF) -> bool:
-        """Take a drag that begins here, or leave it, so that it moves the view."""
-
-    def drag(self, at: QPointF) -> None:
-        """Follow the drag that was taken."""
-
-    def hover(self, at: QPointF | None) -> None:
-        """Follow the mouse, which has gone if there is no place."""
-
-    def show_all(self) -> None:
-        """Show the whole plot again."""
 
 
 class PickBox(pg.ViewBox):
     """A view box that offers each click and drag to its plot before it moves the view."""
 
-    def __init__(self, target: Target) -> None:
+    def __init__(self, plot: Plot) -> None:
         super().__init__(enableMenu=False)
-        self._target = target
+        self._plot = plot
         self._grabbed = False
 
     def mouseClickEvent(self, ev: Any) -> None:
         if ev.button() != _LEFT:
             return
         if ev.double():
-            self._target.show_all()
+            self._plot.show_all()
             ev.accept()
-        elif self._target.click(ev.pos()):
+        elif self._plot.click(ev.pos()):
             ev.accept()
 
     def mouseDragEvent(self, ev: Any, axis: int | None = None) -> None:
         if ev.button() == _LEFT and axis is None:
             if ev.isStart():
-                self._grabbed = self._target.grab_from(ev.buttonDownPos())
+                self._grabbed = self._plot.grab_from(ev.buttonDownPos())
             if self._grabbed:
                 ev.accept()
-                self._target.drag(ev.pos())
+                self._plot.drag(ev.pos())
                 self._grabbed = not ev.isFinish()
                 return
         super().mouseDragEvent(ev, axis)
 
     def hoverEvent(self, ev: Any) -> None:
-        self._target.hover(None if ev.isExit() else ev.pos())
+        self._plot.hover(None if ev.isExit() else ev.pos())
 
     def pixels(self, x: NDArray[np.float64], y: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return where points of the plot lie, in pixels of the box; shape (n, 2)."""
@@ -213,8 +183,8 @@ class PickBox(pg.ViewBox):
 
     def place(self, at: QPointF) -> tuple[float, float]:
         """Return the point of the plot at a pixel of the box."""
-        found = self.mapToView(at)
-        return float(found.x()), float(found.y())
+        point = self.mapToView(at)
+        return float(point.x()), float(point.y())
 
 
 class Canvas(pg.PlotWidget):
@@ -223,8 +193,8 @@ class Canvas(pg.PlotWidget):
     The wheel scrolls the dock that the plot is in; with Ctrl it zooms.
     """
 
-    def __init__(self, target: Target, axes: dict[str, pg.AxisItem] | None = None) -> None:
-        self.box = PickBox(target)
+    def __init__(self, plot: Plot, axes: dict[str, pg.AxisItem] | None = None) -> None:
+        self.box = PickBox(plot)
         super().__init__(viewBox=self.box, axisItems=axes or {})
         self.setMenuEnabled(False)
         self.hideButtons()
@@ -272,9 +242,11 @@ class Plot(QWidget):
     """A plot with a key above it, which never covers a curve, or words that say what is missing.
 
     Subclasses give `axes_names`, and draw in `redraw`, which is called when the colours change.
+    Positions of the mouse are pixels of the view box.
     """
 
     axes_names = ("", "")
+    picks = False  # a click picks what the words are of
 
     def __init__(
         self,
@@ -283,9 +255,8 @@ class Plot(QWidget):
         empty: str,
         *,
         axes: dict[str, pg.AxisItem] | None = None,
-        parent: QWidget | None = None,
     ) -> None:
-        super().__init__(parent)
+        super().__init__()
         self.colours: Colours = LIGHT
         self.setAccessibleName(name)
         self.setAccessibleDescription(tip)
@@ -303,11 +274,7 @@ class Plot(QWidget):
         self.words.setAccessibleName(f"{name}: nothing to see yet")
         self.readout = Readout(self.canvas)
         drawn = QWidget()
-        column = QVBoxLayout(drawn)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(0)
-        column.addWidget(self.key)
-        column.addWidget(self.canvas, 1)
+        column(drawn, self.key, self.canvas, spacing=0).setStretch(1, 1)
         self._pages = QStackedLayout(self)
         self._pages.addWidget(self.words)
         self._pages.addWidget(drawn)
@@ -340,24 +307,44 @@ class Plot(QWidget):
         """Write what is shown to a file, as a picture (.png) or as lines and words (.svg)."""
         export(self, path)
 
+    def draw(self) -> None:
+        """Show the plot instead of words, the whole of it, drawn anew."""
+        self.show_all()
+        self.redraw()
+        self._pages.setCurrentIndex(1)
+
     def redraw(self) -> None:
         """Draw everything again, in the colours of now; a plot without curves has only words."""
-        return None
+
+    def show_all(self) -> None:
+        """Show the whole plot again."""
 
     def click(self, at: QPointF) -> bool:
+        """Take a click, or leave it."""
         return False
 
     def grab_from(self, at: QPointF) -> bool:
+        """Take a drag that begins here, or leave it, so that it moves the view."""
         return False
 
     def drag(self, at: QPointF) -> None:
-        return None
+        """Follow the drag that was taken."""
+
+    def text_at(self, at: QPointF) -> str:
+        """Return the words beside the mouse; none where there is nothing to say."""
+        return ""
 
     def hover(self, at: QPointF | None) -> None:
-        return None
-
-    def show_all(self) -> None:
-        return None
+        """Follow the mouse, which has gone if there is no place."""
+        text = "" if at is None else self.text_at(at)
+        if at is None or not text:
+            self.readout.hide()
+        else:
+            self._say(text, at)
+        if self.picks and text:
+            self.canvas.setCursor(Qt.CursorShape.PointingHandCursor)
+        elif self.picks:
+            self.canvas.unsetCursor()
 
     def actions_offered(self) -> list[QAction]:
         """Return what the menu of the right button offers besides the picture."""
@@ -380,10 +367,6 @@ class Plot(QWidget):
         )
         if path:
             self.export(path)
-
-    def _drawn(self) -> None:
-        """Show the plot instead of words."""
-        self._pages.setCurrentIndex(1)
 
     def _say(self, text: str, at: QPointF) -> None:
         """Show words beside a place of the view box."""

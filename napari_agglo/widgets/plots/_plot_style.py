@@ -5,18 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from html import escape
 from typing import Any
 
 import pyqtgraph as pg
 from qtpy.QtCore import Qt
 from qtpy.QtGui import QColor
 
-from napari_agglo.errors import InvalidInput
 from napari_agglo.plots import DARK, LIGHT, Colours
 from napari_agglo.widgets.plots._drawn_curve import Curve
-
-# The colours of plots on any theme of the viewer.
-
 
 _WORDS = 4.5  # contrast that text needs, and
 _LINES = 3.0  # what lines and dots need, to be legible for most people (WCAG 2.1, AA)
@@ -25,19 +22,14 @@ _LINES = 3.0  # what lines and dots need, to be legible for most people (WCAG 2.
 def palette(background: str, foreground: str) -> Colours:
     """Return the colours of the plots in files, fitted to a background and a colour of text.
 
-    A colour that is too faint on the background is moved towards the foreground.
-
-    Parameters
-    ----------
-    background, foreground : str
-        Hexadecimal colours, such as ``"#262930"`` and ``"#f0f1f2"``.
+    The colours are hexadecimal. One too faint on the background is moved towards the foreground.
 
     Examples
     --------
     >>> palette("#ffffff", "#000000").series[0], palette("#262930", "#f0f1f2").series[0]
     ('#0072b2', '#4ba6e8')
     """
-    paper, ink = _colour(background, "background"), _colour(foreground, "foreground")
+    paper, ink = QColor(background), QColor(foreground)
     base = LIGHT if _luminance(paper) > _luminance(ink) else DARK
 
     def lines(colour: str) -> str:
@@ -70,17 +62,6 @@ def contrast(one: str, two: str) -> float:
     return (high + 0.05) / (low + 0.05)
 
 
-def _colour(text: str, argument: str) -> QColor:
-    colour = QColor(text)
-    if not colour.isValid():
-        raise InvalidInput(
-            f"`{argument}` must be a colour such as '#262930', got {text!r}",
-            argument=argument,
-            remedy="take it from the theme of the viewer",
-        )
-    return colour
-
-
 def _readable(colour: QColor, paper: QColor, ink: QColor, least: float) -> str:
     """Return the colour, moved towards the ink until it stands out from the paper."""
     for part in range(21):
@@ -106,9 +87,6 @@ def _luminance(colour: QColor) -> float:
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
 
-# How plots on the screen draw lines and marks.
-
-
 _STYLES = {
     "-": Qt.PenStyle.SolidLine,
     "--": Qt.PenStyle.DashLine,
@@ -124,9 +102,9 @@ def pen(colour: str, width: float = 1.0, dashes: str = "-", opacity: float = 1.0
 
 def faint(colour: str, opacity: float) -> QColor:
     """Return a colour that lets through what is behind it."""
-    found = QColor(colour)
-    found.setAlphaF(opacity)
-    return found
+    clear = QColor(colour)
+    clear.setAlphaF(opacity)
+    return clear
 
 
 class Marks(pg.ScatterPlotItem):
@@ -138,18 +116,16 @@ class Marks(pg.ScatterPlotItem):
 
 def mark(symbol: str, size: float, z: float = 10.0) -> Marks:
     """Return a mark that is not to be seen until it has a place."""
-    found = Marks(symbol=symbol, size=size, pxMode=True)
-    found.setZValue(z)
-    return found
+    marks = Marks(symbol=symbol, size=size, pxMode=True)
+    marks.setZValue(z)
+    return marks
 
 
 def swatch(colour: str, sign: str, words: str, text: str) -> str:
     """Return the entry of a key: a coloured sign and words that do not break."""
-    from html import escape
-
-    said = escape(words).replace(" ", "&nbsp;").replace("-", "\N{NON-BREAKING HYPHEN}")
+    line = escape(words).replace(" ", "&nbsp;").replace("-", "\N{NON-BREAKING HYPHEN}")
     return (
-        f'<span style="color:{colour}">{sign}</span>&nbsp;<span style="color:{text}">{said}</span>'
+        f'<span style="color:{colour}">{sign}</span>&nbsp;<span style="color:{text}">{line}</span>'
     )
 
 
@@ -198,8 +174,8 @@ class MergesAxis(pg.AxisItem):
 
     def tickValues(self, low: float, high: float, size: float) -> list[tuple[float, list[float]]]:
         if self.curve is None:
-            found: list[tuple[float, list[float]]] = super().tickValues(low, high, size)
-            return found[:1] if len(found[0][1]) > 2 else found[:2]
+            levels: list[tuple[float, list[float]]] = super().tickValues(low, high, size)
+            return levels[:1] if len(levels[0][1]) > 2 else levels[:2]
         n = max(1, int(size // _ROOM))
         return [((high - low) / n, [low + k * (high - low) / n for k in range(n + 1)])]
 

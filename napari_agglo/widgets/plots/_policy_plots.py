@@ -10,7 +10,6 @@ import pyqtgraph as pg
 from numpy.typing import NDArray
 from qtpy.QtCore import QPointF
 from qtpy.QtGui import QFont
-from qtpy.QtWidgets import QWidget
 
 from napari_agglo.errors import InvalidInput
 from napari_agglo.plots import shown
@@ -18,24 +17,20 @@ from napari_agglo.widgets.plots._drawn_curve import short
 from napari_agglo.widgets.plots._plot import Plot
 from napari_agglo.widgets.plots._plot_style import faint, key, mark, pen
 
-# Whether the probabilities of a learned policy can be believed, on the screen.
-
-
 _NEAR = 6.0  # pixels from a dot that still mean it
 
 
 class ReliabilityPlot(Plot):
     """Share of wrong merges against the probability of the policy."""
 
-    axes_names = ("probability of a wrong merge, as said", "share that was wrong")
+    axes_names = ("predicted probability of a wrong merge", "share that was wrong")
 
-    def __init__(self, parent: QWidget | None = None) -> None:
+    def __init__(self) -> None:
         super().__init__(
             "Reliability",
             "On the diagonal the probabilities of the policy are right. The area of a dot is the "
             "number of examples.",
             "Train a policy, or open one, to see whether its probabilities can be believed.",
-            parent=parent,
         )
         self._bins: NDArray[np.float64] = np.zeros((0, 3))
         self._whose = "training"
@@ -62,9 +57,7 @@ class ReliabilityPlot(Plot):
                 None if record is None else "This policy has no record of its calibration."
             )
             return
-        self.show_all()
-        self.redraw()
-        self._drawn()
+        self.draw()
 
     def show_all(self) -> None:
         self.canvas.setRange(xRange=(-0.02, 1.02), yRange=(-0.02, 1.04), padding=0)
@@ -72,29 +65,28 @@ class ReliabilityPlot(Plot):
     def redraw(self) -> None:
         if len(self._bins) == 0:
             return
-        colours, (said, was, n) = self.colours, self._bins.T
+        colours, (predicted, observed, n) = self.colours, self._bins.T
         self._diagonal.setData([0.0, 1.0], [0.0, 1.0], pen=pen(colours.muted), antialias=True)
-        self._line.setData(said, was, pen=pen(colours.series[0], 2), antialias=True)
+        self._line.setData(predicted, observed, pen=pen(colours.series[0], 2), antialias=True)
         self._dots.setData(
-            said, was, size=self._sizes(), brush=faint(colours.series[0], 0.75),
+            predicted, observed, size=self._sizes(), brush=faint(colours.series[0], 0.75),
             pen=pen(colours.paper),
         )  # fmt: skip
-        off = float((n * np.abs(said - was)).sum() / n.sum())
+        off = float((n * np.abs(predicted - observed)).sum() / n.sum())
         count = f"{int(n.sum()):,} {self._whose} examples, off by {100 * off:.1f} % on average"
         self.key.setText(key(count))
 
-    def hover(self, at: QPointF | None) -> None:
-        if at is None or len(self._bins) == 0:
-            self.readout.hide()
-            return
+    def text_at(self, at: QPointF) -> str:
+        if len(self._bins) == 0:
+            return ""
         away = self.canvas.box.pixels(self._bins[:, 0], self._bins[:, 1]) - (at.x(), at.y())
         beyond = np.hypot(away[:, 0], away[:, 1]) - self._sizes() / 2
         k = int(beyond.argmin())
         if beyond[k] > _NEAR:
-            self.readout.hide()
-            return
-        said, was, n = self._bins[k]
-        self._say(f"said {short(said)}, was {short(was)}\n{int(n):,} examples", at)
+            return ""
+        predicted, observed, n = self._bins[k]
+        errors = f"predicted {short(predicted)}, observed {short(observed)}"
+        return f"{errors}\n{int(n):,} examples"
 
     def _sizes(self) -> NDArray[np.float64]:
         return np.asarray(5 + 15 * np.sqrt(self._bins[:, 2] / self._bins[:, 2].max()))
@@ -108,14 +100,13 @@ class ImportancePlot(Plot):
 
     axes_names = ("importance", "")
 
-    def __init__(self, parent: QWidget | None = None) -> None:
+    def __init__(self) -> None:
         super().__init__(
             "Feature importances",
             f"The {_MOST} features that count most in the policy, the greatest above.",
             "Train a policy, or open one, to see what it looks at.",
-            parent=parent,
         )
-        self._found: list[tuple[str, float]] = []
+        self._largest: list[tuple[str, float]] = []
         self._count = 0
         self._bars = pg.BarGraphItem(x0=[], y=[], width=[], height=0.8)
         self.canvas.addItem(self._bars, ignoreBounds=True)
@@ -130,40 +121,37 @@ class ImportancePlot(Plot):
 
     def set_record(self, record: Mapping[str, Any] | None) -> None:
         """Draw ``LearnedPolicy.record["importances"]``, or nothing."""
-        found = dict((record or {}).get("importances") or {})
-        self._count = len(found)
-        self._found = sorted(found.items(), key=lambda item: -item[1])[:_MOST]
-        if not self._found:
+        importances = dict((record or {}).get("importances") or {})
+        self._count = len(importances)
+        self._largest = sorted(importances.items(), key=lambda item: -item[1])[:_MOST]
+        if not self._largest:
             self.say_empty(None if record is None else "This policy has no record of its features.")
             return
-        self.show_all()
-        self.redraw()
-        self._drawn()
+        self.draw()
 
     def show_all(self) -> None:
-        if self._found:
-            most = max(self._found[0][1], 1e-9)
-            rows = (-len(self._found) + 0.4, 0.6)
+        if self._largest:
+            most = max(self._largest[0][1], 1e-9)
+            rows = (-len(self._largest) + 0.4, 0.6)
             self.canvas.setRange(xRange=(0, 1.02 * most), yRange=rows, padding=0)
 
     def redraw(self) -> None:
-        values = [value for _, value in self._found]
+        values = [value for _, value in self._largest]
         self._bars.setOpts(
             x0=[0.0] * len(values), y=[-float(k) for k in range(len(values))], width=values,
             height=0.8, brush=faint(self.colours.series[0], 0.45), pen=None,
         )  # fmt: skip
         for k, item in enumerate(self._names):
-            item.setVisible(k < len(self._found))
-            if k < len(self._found):
-                item.setText(shown(self._found[k][0], 40), color=self.colours.ink)
+            item.setVisible(k < len(self._largest))
+            if k < len(self._largest):
+                item.setText(shown(self._largest[k][0], 40), color=self.colours.ink)
                 item.setPos(0, -k)
         some = f"the {len(values)} of {self._count} features that count most"
         self.key.setText(key(some if self._count > len(values) else f"{self._count} features"))
 
-    def hover(self, at: QPointF | None) -> None:
-        row = -1 if at is None else round(-self.canvas.box.place(at)[1])
-        if at is None or not 0 <= row < len(self._found):
-            self.readout.hide()
-            return
-        name, value = self._found[row]
-        self._say(f"{name}: {short(value)}", at)
+    def text_at(self, at: QPointF) -> str:
+        row = round(-self.canvas.box.place(at)[1])
+        if not 0 <= row < len(self._largest):
+            return ""
+        name, value = self._largest[row]
+        return f"{name}: {short(value)}"

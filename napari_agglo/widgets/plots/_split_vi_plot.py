@@ -8,11 +8,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pyqtgraph as pg
-from qtpy.QtCore import QPointF, Qt, Signal
+from qtpy.QtCore import QPointF, Signal
 from qtpy.QtGui import QFont
-from qtpy.QtWidgets import QWidget
 
-from napari_agglo.errors import InvalidInput
 from napari_agglo.plots import Colours, shown
 from napari_agglo.plots._curve_figures import focus
 from napari_agglo.widgets.plots._drawn_curve import Curve, DrawnCurve, distance, thin
@@ -21,10 +19,6 @@ from napari_agglo.widgets.plots._plot_style import key, mark, pen, swatch
 
 if TYPE_CHECKING:
     import pandas as pd
-
-
-# Thin lines of equal VI behind a split-VI plot.
-
 
 _MOST = 8  # lines
 
@@ -98,8 +92,9 @@ class SplitVIPlot(Plot):
 
     threshold_picked = Signal(str, float)
     axes_names = ("false merge H(U|S) (bits)", "false split (bits)")
+    picks = True
 
-    def __init__(self, parent: QWidget | None = None) -> None:
+    def __init__(self) -> None:
         super().__init__(
             "Split VI",
             "False splits against false merges at every threshold. Drag along a curve to choose "
@@ -107,12 +102,11 @@ class SplitVIPlot(Plot):
             "zooms, a double click shows all.",
             "Give gold labels in step 1 and compute a hierarchy to see how splits and merges trade "
             "against each other at every threshold.",
-            parent=parent,
         )
         self._curves: dict[str, DrawnCurve] = {}
         self._best: tuple[float, float] | None = None
         self._best_mark = mark("+", 11)
-        self._held = ""
+        self._dragged = ""
         self._isolines = Isolines(self.canvas)
         self.canvas.addItem(self._best_mark)
         self.canvas.box.sigRangeChanged.connect(self._place_marks)
@@ -136,8 +130,7 @@ class SplitVIPlot(Plot):
         old.curve, old.errors, old.pickable = curve, None, pickable
         if not pickable:
             old.threshold = None
-        self.redraw()
-        self._drawn()
+        self.draw()
 
     def remove_curve(self, name: str) -> None:
         """Take a curve away, if it is there."""
@@ -164,14 +157,7 @@ class SplitVIPlot(Plot):
         After edits a segmentation lies beside the curve of its hierarchy: `errors`, its false merge
         and false split in bits, say where.
         """
-        drawn = self._curves.get(name)
-        if drawn is None:
-            raise InvalidInput(
-                f"`name` must be that of a curve ({', '.join(self._curves) or 'there is none'}), "
-                f"got {name!r}",
-                argument="name",
-                remedy="draw it with set_curve first",
-            )
+        drawn = self._curves[name]
         drawn.threshold, drawn.errors = threshold, errors
         self._place_point(drawn)
         self._write_key()
@@ -211,33 +197,30 @@ class SplitVIPlot(Plot):
         self._write_key()
 
     def click(self, at: QPointF) -> bool:
-        found = self._nearest(at, pickable=True)
-        if found is not None:
-            self._pick(*found)
-        return found is not None
+        spot = self._nearest(at, pickable=True)
+        if spot is not None:
+            self._pick(*spot)
+        return spot is not None
 
     def grab_from(self, at: QPointF) -> bool:
-        found = self._nearest(at, pickable=True)
-        self._held = "" if found is None else found[0]
-        return found is not None
+        spot = self._nearest(at, pickable=True)
+        self._dragged = "" if spot is None else spot[0]
+        return spot is not None
 
     def drag(self, at: QPointF) -> None:
-        drawn = self._curves.get(self._held)
+        drawn = self._curves.get(self._dragged)
         if drawn is not None:  # it may have been taken away while it was dragged
             row = self._row(drawn.curve, at)
-            self._pick(self._held, row)
+            self._pick(self._dragged, row)
             self._say(drawn.curve.words(row), at)
 
-    def hover(self, at: QPointF | None) -> None:
-        found = None if at is None else self._nearest(at)
-        if found is None or at is None:
-            self.readout.hide()
-            self.canvas.unsetCursor()
-            return
-        name, row = found
+    def text_at(self, at: QPointF) -> str:
+        spot = self._nearest(at)
+        if spot is None:
+            return ""
+        name, row = spot
         title = f"{shown(name)}: " if len(self._curves) > 1 else ""
-        self._say(title + self._curves[name].curve.words(row), at)
-        self.canvas.setCursor(Qt.CursorShape.PointingHandCursor)
+        return title + self._curves[name].curve.words(row)
 
     def _pick(self, name: str, row: int) -> None:
         drawn = self._curves[name]
@@ -248,14 +231,14 @@ class SplitVIPlot(Plot):
 
     def _nearest(self, at: QPointF, *, pickable: bool = False) -> tuple[str, int] | None:
         """Return the curve beneath a pixel, and its nearest row."""
-        found, least = None, _NEAR
+        nearest, least = None, _NEAR
         for name, drawn in self._curves.items():
             if pickable and not drawn.pickable:
                 continue
             away = distance(self.canvas.box.pixels(*drawn.line.getData()), at)
             if away < least:
-                found, least = name, away
-        return None if found is None else (found, self._row(self._curves[found].curve, at))
+                nearest, least = name, away
+        return None if nearest is None else (nearest, self._row(self._curves[nearest].curve, at))
 
     def _row(self, curve: Curve, at: QPointF) -> int:
         spots = self.canvas.box.pixels(curve.false_merge, curve.false_split)

@@ -9,9 +9,7 @@ import pyqtgraph as pg
 from numpy.typing import NDArray
 from qtpy.QtCore import QPointF, Qt, Signal
 from qtpy.QtGui import QAction
-from qtpy.QtWidgets import QWidget
 
-from napari_agglo.errors import check_choice
 from napari_agglo.plots._curve_figures import focus, rounded_up, steps
 from napari_agglo.widgets.plots._drawn_curve import MOST, Curve, thin
 from napari_agglo.widgets.plots._plot import Plot
@@ -33,7 +31,7 @@ class ThresholdPlot(Plot):
     threshold_dragged = Signal(float)
     axes_names = (_LABELS["merges"], "bits")
 
-    def __init__(self, parent: QWidget | None = None) -> None:
+    def __init__(self) -> None:
         self._axis = MergesAxis("bottom")
         super().__init__(
             "VI by threshold",
@@ -41,7 +39,6 @@ class ThresholdPlot(Plot):
             "choose the threshold. The star has the least VI, the dotted line is at 0.5.",
             "Give gold labels in step 1 and compute a hierarchy to see which threshold is best.",
             axes={"bottom": self._axis},
-            parent=parent,
         )
         self._curve: Curve | None = None
         self._by: Literal["merges", "threshold"] = "merges"
@@ -54,24 +51,16 @@ class ThresholdPlot(Plot):
             self.canvas.addItem(item, ignoreBounds=True)
         self.canvas.setCursor(Qt.CursorShape.SizeHorCursor)
 
-    @property
-    def by(self) -> str:
-        """Spacing of the x-axis, "merges" or "threshold"."""
-        return self._by
-
     def set_curve(self, table: pd.DataFrame | None) -> None:
         """Draw a `vi_curve`, or nothing."""
         self._curve = None if table is None else Curve.of(table)
         if self._curve is None:
             self.say_empty()
             return
-        self.show_all()
-        self.redraw()
-        self._drawn()
+        self.draw()
 
     def set_by(self, by: Literal["merges", "threshold"]) -> None:
         """Space the x-axis by merges, an equal part for each, or by the threshold itself."""
-        check_choice("by", by, tuple(_LABELS))
         self._by = by
         self.axes_names = (_LABELS[by], "bits")
         self._paint()
@@ -131,12 +120,9 @@ class ThresholdPlot(Plot):
             self.threshold_dragged.emit(threshold)
         self._say(self._curve.words(self._curve.row(threshold)), at)
 
-    def hover(self, at: QPointF | None) -> None:
-        if at is None or self._curve is None:
-            self.readout.hide()
-            return
-        threshold = self._threshold_at(self._curve, at)
-        self._say(self._curve.words(self._curve.row(threshold)), at)
+    def text_at(self, at: QPointF) -> str:
+        curve = self._curve
+        return "" if curve is None else curve.words(curve.row(self._threshold_at(curve, at)))
 
     def actions_offered(self) -> list[QAction]:
         other: Literal["merges", "threshold"]

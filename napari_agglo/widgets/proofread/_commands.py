@@ -10,11 +10,11 @@ import numpy as np
 from napari_agglo._progress import ProgressCallback
 from napari_agglo.session import Change, Session
 from napari_agglo.widgets._project import Project
-from napari_agglo.widgets._session_worker import Act
+from napari_agglo.widgets._session_worker import Act, Edit
 
 
 class Selection:
-    """Keeps the selection of a project on segments that there are.
+    """The selection of a project, kept on segments that there are.
 
     The active segment is the one at a superpixel, its anchor: when the threshold moves, or an edit
     takes a segment away, whatever is there now is the active one.
@@ -49,8 +49,8 @@ class Selection:
         """Find an anchor for what another part of the program has selected."""
         name, table = self.project.active, self.project.table()
         if name and not (self._anchor < len(table) and table[self._anchor] == name):
-            found = np.flatnonzero(table == name)
-            self._anchor = int(found[0]) if found.size else 0
+            members = np.flatnonzero(table == name)
+            self._anchor = int(members[0]) if members.size else 0
 
     def _settle(self) -> None:
         project, table = self.project, self.project.table()
@@ -90,7 +90,7 @@ class Commands:
             return act
 
         self.worker.edit(
-            "Merging", merge(False), then=self._activate, long=len(ids) > 2, force=merge(True)
+            Edit("Merging", merge(False), self._activate, long=len(ids) > 2, force=merge(True))
         )
 
     def merge_selected(self) -> None:
@@ -122,73 +122,66 @@ class Commands:
             self._activate(change)
             done()
 
-        self.worker.edit("Cutting", act, then=then, long=True)
-
-    def cut_children(self) -> None:
-        """Cut the active segment into what it was made of."""
-        name = self._active("cut")
-        if name:
-            self._long("Cutting", lambda session, p: session.cut_children(name, progress=p))
+        self.worker.edit(Edit("Cutting", act, then, long=True))
 
     def detach(self, segment: int, superpixel: int) -> None:
         """Take a superpixel out of the segment that holds it, both by dense ids."""
         holder, taken = self.project.id_of(segment), self.project.id_of(superpixel)
-        self._long("Detaching", lambda session, p: session.detach(holder, [taken], progress=p))
+        self.worker.edit(
+            Edit("Detaching", lambda s, p: s.detach(holder, [taken], progress=p), long=True)
+        )
+
+    def cut_children(self) -> None:
+        """Cut the active segment into what it was made of."""
+        self._on_active(
+            "Cutting", "cut", lambda s, name, p: s.cut_children(name, progress=p), long=True
+        )
 
     def up(self) -> None:
         """Show what the active segment next becomes part of."""
-        name = self._active("moved up its branch")
-        if name:
-            self.worker.edit("Up", lambda session, _: session.up(name))
+        self._on_active("Up", "moved up its branch", lambda s, name, _: s.up(name))
 
     def down(self) -> None:
         """Show what the active segment was made of."""
-        name = self._active("moved down its branch")
-        if name:
-            self.worker.edit("Down", lambda session, _: session.down(name))
+        self._on_active("Down", "moved down its branch", lambda s, name, _: s.down(name))
 
     def lock(self) -> None:
         """Lock the active segment, or unlock it."""
-        name = self._active("locked")
-        if name:
 
-            def act(session: Session, progress: ProgressCallback | None) -> Change:
-                if session.segments.is_locked(name):
-                    return session.unlock(name, progress=progress)
-                return session.lock(name, progress=progress)
+        def act(session: Session, name: int, progress: ProgressCallback | None) -> Change:
+            turn = session.unlock if session.segments.is_locked(name) else session.lock
+            return turn(name, progress=progress)
 
-            self._long("Locking", act)
+        self._on_active("Locking", "locked", act, long=True)
 
-    def review(self, reviewed: bool | None = None, name: int = 0) -> None:
-        """Mark a segment as reviewed or not, the active one if none is named; None: turn it."""
-        segment = self.project.id_of(name) if name else self._active("reviewed")
-        if segment:
+    def review(self, reviewed: bool | None = None, segment: int = 0) -> None:
+        """Mark a segment as reviewed or not, by default the active one; None: turn the mark."""
 
-            def act(session: Session, _: ProgressCallback | None) -> Change:
-                wanted = not session.marks.of(segment).reviewed if reviewed is None else reviewed
-                return session.marks.review(segment, wanted)
+        def act(session: Session, name: int, _: ProgressCallback | None) -> Change:
+            wanted = not session.marks.of(name).reviewed if reviewed is None else reviewed
+            return session.marks.review(name, wanted)
 
-            self.worker.edit("Reviewing", act)
+        self._on_active("Reviewing", "reviewed", act, segment)
 
-    def rename(self, name: str, segment: int = 0) -> None:
-        """Name a segment, the active one if none is given."""
-        wanted = self.project.id_of(segment) if segment else self._active("renamed")
-        if wanted:
-            self.worker.edit("Renaming", lambda session, _: session.marks.rename(wanted, name))
+    def rename(self, text: str, segment: int = 0) -> None:
+        """Name a segment, by default the active one."""
+        self._on_active(
+            "Renaming", "renamed", lambda s, name, _: s.marks.rename(name, text), segment
+        )
 
-    def comment(self, comment: str) -> None:
+    def comment(self, text: str) -> None:
         """Comment on the active segment."""
-        name = self._active("commented on")
-        if name:
-            self.worker.edit("Commenting", lambda session, _: session.marks.comment(name, comment))
+        self._on_active(
+            "Commenting", "commented on", lambda s, name, _: s.marks.comment(name, text)
+        )
 
     def undo(self) -> None:
         """Take back what was done last."""
-        self.worker.edit("Undo", lambda session, _: session.undo(), quiet=True)
+        self.worker.edit(Edit("Undo", lambda session, _: session.undo(), quiet=True))
 
     def redo(self) -> None:
         """Do again what was undone last."""
-        self.worker.edit("Redo", lambda session, p: session.redo(p), quiet=True)
+        self.worker.edit(Edit("Redo", lambda session, p: session.redo(p), quiet=True))
 
     def go_to(self, steps: int) -> None:
         """Undo so many actions, or redo them if negative, as one."""
@@ -198,24 +191,30 @@ class Commands:
         def act(session: Session, progress: ProgressCallback | None) -> Change:
             for _ in range(abs(steps)):
                 change = session.undo() if steps > 0 else session.redo(progress)
-            return (
-                Change(f"{'undone' if steps > 0 else 'redone'}: {abs(steps)} actions", ())
-                if (abs(steps) > 1)
-                else change
-            )
+            if abs(steps) == 1:
+                return change
+            return Change(f"{'undone' if steps > 0 else 'redone'}: {abs(steps)} actions", ())
 
-        self._long("Going there", act)
+        self.worker.edit(Edit("Going there", act, long=True))
 
-    def _long(self, title: str, act: Act) -> None:
-        self.worker.edit(title, act, long=True)
-
-    def _active(self, verb: str) -> int:
-        if not self.project.active:
+    def _on_active(
+        self,
+        title: str,
+        verb: str,
+        act: Callable[[Session, int, ProgressCallback | None], Change],
+        segment: int = 0,
+        *,
+        long: bool = False,
+    ) -> None:
+        """Edit a segment, by its dense name; by default the active one, if there is one."""
+        segment = segment or self.project.active
+        if not segment:
             self.worker.message.emit(
                 f"No segment is active, so none can be {verb}: click one first."
             )
-            return 0
-        return self.project.id_of(self.project.active)
+            return
+        name = self.project.id_of(segment)
+        self.worker.edit(Edit(title, lambda session, p: act(session, name, p), long=long))
 
     def _activate(self, change: Change) -> None:
         project = self.project

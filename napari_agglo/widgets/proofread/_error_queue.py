@@ -12,20 +12,16 @@ from typing import Any, Literal
 
 import numpy as np
 from psygnal import Signal
-from qtpy.QtWidgets import (
-    QComboBox,
-    QGridLayout,
-    QLabel,
-    QSpinBox,
-    QWidget,
-)
+from qtpy.QtWidgets import QWidget
 from superqt.utils import qdebounced
 
 from napari_agglo.errors import InvalidInput
 from napari_agglo.session import Change, Session
+from napari_agglo.widgets._forms import Form
 from napari_agglo.widgets._keys import KeyBindings
-from napari_agglo.widgets._qt import button, check_box, column, label, link, row
+from napari_agglo.widgets._qt import button, column, label, link, row
 from napari_agglo.widgets._scene import Scene
+from napari_agglo.widgets._session_worker import Edit
 
 _SUGGEST = "suggest"  # the topic of the worker
 _LATER = 30  # milliseconds until suggestions are sought after an edit: several become one
@@ -119,12 +115,12 @@ class ErrorQueue:
             self.worker.message.emit("There is nothing to answer now.")
             return
 
-        def counted(_: Change) -> None:
+        def count(_: Change) -> None:
             self.answered += 1
             self.changed.emit()
 
         self.scene.preview(None)
-        self.worker.edit(title, lambda session, _: act(session, one), then=counted)
+        self.worker.edit(Edit(title, lambda session, _: act(session, one), count))
         self._seek_soon()
 
     # Questions.
@@ -140,16 +136,17 @@ class ErrorQueue:
         filters, box = self.filters, self._view() if self.filters.in_view else None
 
         def work() -> tuple[Any, Any, Any]:
-            found = session.queue.next(1, kind=filters.kind, min_size=filters.min_size, within=box)
-            parts = None
-            if found and found[0].kind == "false_merge":
-                parts = _sides(session, found[0])
-            return found[0] if found else None, session.queue.effort(), parts
+            following = session.queue.next(
+                1, kind=filters.kind, min_size=filters.min_size, within=box
+            )
+            one = following[0] if following else None
+            parts = _sides(session, one) if one is not None and one.kind == "false_merge" else None
+            return one, session.queue.effort(), parts
 
         self.worker.latest(_SUGGEST, work, self._ask)
 
-    def _ask(self, found: tuple[Any, Any, Any]) -> None:
-        self.current, self.effort, parts = found
+    def _ask(self, result: tuple[Any, Any, Any]) -> None:
+        self.current, self.effort, parts = result
         self.seeking = False
         if self.on:
             self._show(parts)
@@ -193,24 +190,14 @@ def _sides(session: Session, one: Any) -> Any:
     return [np.searchsorted(session.graph.ids, np.asarray(part)) for part in parts]
 
 
-# The tab of the next probable error: the question, three answers, filters, and how far it is.
-
-
-_KINDS: dict[str, Literal["false_split", "false_merge"] | None] = {
-    "false merges and false splits": None,
-    "false merges only": "false_merge",
-    "false splits only": "false_split",
-}
-
-
 class QueuePanel(QWidget):
-    """The question, its answers, and filters."""
+    """The tab of the next probable error: the question, its answers, filters, progress."""
 
     def __init__(self, queue: ErrorQueue) -> None:
         super().__init__()
         self.queue = queue
-        found = "Fly to the decision that is most worth a look, and ask about it"
-        self.go = button("Find the next probable error", found, self._on_go, "next error")
+        fly = "Fly to the decision that is most worth a look, and ask about it"
+        self.go = button("Find the next probable error", fly, self._on_go, "next error")
         self.question = label("question", bold=True)
         self.reason = label("reason", lines=4)
         self.line = label("queue progress", lines=2)
@@ -220,28 +207,29 @@ class QueuePanel(QWidget):
         unanswered = "Do not ask this again, without an answer"
         self.skip = button("Skip (S)", unanswered, queue.skip, "skip")
         self.answers = (self.yes, self.no, self.skip)
-        self.kind = QComboBox()
-        self.kind.setObjectName("queue kind")
-        self.kind.addItems(list(_KINDS))
-        self.kind.setToolTip("Which errors to look for")
-        self.kind.activated.connect(self._on_filters)
-        self.least = QSpinBox()
-        self.least.setObjectName("queue size")
-        self.least.setRange(1, 10_000_000)
-        self.least.setToolTip("Only where both sides have so many pixels")
-        self.least.valueChanged.connect(self._on_filters)
-        self.view = check_box(
-            "in view only", "Only what is on the screen now", "queue view", self._on_filters
+        self.filters = Form(
+            Filters,
+            table={
+                "kind": {
+                    "label": "Look for",
+                    "tooltip": "Which errors to look for",
+                    "automatic": "false merges and splits",
+                    "names": {"false_merge": "false merges", "false_split": "false splits"},
+                },
+                "min_size": {
+                    "label": "At least",
+                    "tooltip": "Only where both sides have so many pixels",
+                    "suffix": " pixels",
+                    "min": 1,
+                    "max": 10**7,
+                },
+                "in_view": {"label": "in view only", "tooltip": "Only what is on the screen now"},
+            },
         )
-        filters = QGridLayout()
-        filters.addWidget(self.kind, 0, 0, 1, 3)
-        filters.addWidget(QLabel("at least"), 1, 0)
-        filters.addWidget(self.least, 1, 1)
-        filters.addWidget(self.view, 1, 2)
-        answers = row(*self.answers)
-        column(self, self.go, self.question, self.reason, answers, self.line, filters, spacing=6)
-        link(self, queue.changed, self.follow)
-        link(self, queue.project.status_changed, self.follow)
+        self.filters.changed.connect(lambda: queue.set_filters(Filters(**self.filters.values())))
+        parts = (self.go, self.question, self.reason, row(*self.answers), self.line, self.filters)
+        column(self, *parts, spacing=6)
+        link(self.follow, queue.changed, queue.project.status_changed)
         self.follow()
 
     def follow(self) -> None:
@@ -278,7 +266,3 @@ class QueuePanel(QWidget):
             self.queue.stop()
         else:
             self.queue.start()
-
-    def _on_filters(self, _: object = None) -> None:
-        kind = _KINDS[self.kind.currentText()]
-        self.queue.set_filters(Filters(kind, self.least.value(), self.view.isChecked()))

@@ -19,9 +19,6 @@ from napari_agglo.widgets._scene import Scene
 from napari_agglo.widgets.proofread._commands import Commands, Selection
 from napari_agglo.widgets.proofread._seeded_cut import SeededCut, Seeds
 
-# The pixel and the superpixel under the mouse, in 2-D and in 3-D.
-
-
 _STEPS_A_VOXEL = 8  # along a ray: only the very corner of a voxel may be missed
 
 
@@ -71,12 +68,10 @@ def _along(
     index = index[_inside(index, image.shape)]
     if not len(index):
         return None
-    found = _values(image, index)
-    shown = _shown(scene)[found]
-    if not shown.any():
-        return Hit(tuple(int(i) for i in index[0]), 0)
-    first = int(np.argmax(shown))
-    return Hit(tuple(int(i) for i in index[first]), int(found[first]))
+    superpixels = _values(image, index)
+    visible = _visible(scene)[superpixels]
+    first = int(np.argmax(visible))  # 0 if none is
+    return Hit(tuple(int(i) for i in index[first]), int(superpixels[first]) if visible.any() else 0)
 
 
 def _values(image: Any, index: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -88,16 +83,15 @@ def _values(image: Any, index: NDArray[np.int64]) -> NDArray[np.int64]:
     return box[tuple((index - low).T)].astype(np.int64)
 
 
-def _shown(scene: Scene) -> NDArray[np.bool_]:
-    """Return which superpixels are shown, by dense id."""
+def _visible(scene: Scene) -> NDArray[np.bool_]:
+    """Return whether each superpixel is visible, by dense id."""
     project = scene.project
     table = project.table()
+    visible = np.ones(len(table), bool)
     if scene.isolated:
-        shown = np.asarray(np.isin(table, [project.active, *project.selected]))
-    else:
-        shown = np.ones(len(table), bool)
-    shown[0] = False
-    return shown
+        visible = np.asarray(np.isin(table, [project.active, *project.selected]))
+    visible[0] = False
+    return visible
 
 
 def _inside(index: NDArray[np.int64], shape: tuple[int, ...]) -> NDArray[np.bool_]:
@@ -108,7 +102,7 @@ _STILL = 4  # pixels that a hand may move during a click
 
 
 class Gestures:
-    """Turns gestures into edits.
+    """Gestures on the canvas, as edits.
 
     A gesture counts whichever layer is selected, unless that layer is being painted or edited.
     """

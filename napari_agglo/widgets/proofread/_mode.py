@@ -25,7 +25,7 @@ _BETWEEN = 30  # milliseconds, in which others have their turn
 
 
 class OverlayText:
-    """Writes on the text overlay of one canvas."""
+    """Text on the overlay of one canvas."""
 
     def __init__(self) -> None:
         self._known: set[str] = set()

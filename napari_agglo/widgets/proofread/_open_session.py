@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from napari.utils.notifications import show_info, show_warning
 from numpy.typing import NDArray
 
 from napari_agglo._progress import ProgressCallback, report
@@ -22,7 +23,7 @@ from napari_agglo.widgets._dataset import Dataset
 from napari_agglo.widgets._jobs import Job
 from napari_agglo.widgets._napari import setting
 from napari_agglo.widgets._project import Built, Project, Regions
-from napari_agglo.widgets._qt import ask, per_viewer, real_viewer, tell, tell_error, warn
+from napari_agglo.widgets._qt import ask, per_viewer, real_viewer, tell_error
 from napari_agglo.widgets._warmup import warm_edits
 from napari_agglo.widgets.proofread._proofreader import Proofreader
 from napari_agglo.widgets.proofread._view_state import (
@@ -47,27 +48,10 @@ def open_session(
 ) -> Job | None:
     """Open a session in a viewer: its layers, its threshold, and the view of it, as they were.
 
-    The folder is read in a worker. One that another program has open, or that is damaged, is
-    asked about.
-
-    Parameters
-    ----------
-    viewer : napari.Viewer
-        Where.
-    path : path-like
-        The folder, ``NAME.agglo``.
-    read_only : bool
-        Change nothing; works beside a writer.
-    steal_lock : bool
-        Take over a lock that was left behind.
-    policy : str, optional
-        The function ``module:function`` of a session that merges by one. It is imported only if
-        the person has agreed: by default they are asked.
-
-    Returns
-    -------
-    Job or None
-        The job that opens it; None if another session is being opened or made.
+    The folder is read in a job; there is none if another session is being opened or made. A folder
+    that another program has open, or that is damaged, is asked about. Options are those of
+    `Session.open`. A `policy`, the function ``module:function`` of a session that merges by one, is
+    imported only if the person has agreed: by default they are asked.
     """
     viewer = real_viewer(viewer)
     project = per_viewer(viewer, Project)
@@ -111,12 +95,12 @@ def open_session(
             tell_error(error)
 
     if project.worker.busy:
-        warn("Wait for the running task of the open session to finish, then open the other one.")
+        show_warning(
+            "Wait for the running task of the open session to finish, then open the other one."
+        )
         return None
-    return project.jobs.start(
-        PROOFREAD, f"Opening {folder.name}", closing_if_late(project, work),
-        lambda opened: show_session(viewer, *opened), failed,
-    )  # fmt: skip
+    start = project.jobs.start
+    return _start(viewer, start, f"Opening {folder.name}", work, failed=failed, fly=True)
 
 
 def get_ready(session: Session, progress: ProgressCallback) -> None:
@@ -127,23 +111,30 @@ def get_ready(session: Session, progress: ProgressCallback) -> None:
         session.errors.now()
 
 
-def closing_if_late(project: Any, work: Callable[..., Opened]) -> Callable[..., Opened]:
-    """Return work whose session is closed again if nobody wants it any more when it is there."""
+def _start(
+    viewer: Any,
+    start: Callable[..., Job | None],
+    title: str,
+    work: Callable[[ProgressCallback], Opened],
+    *,
+    failed: Callable[[Exception], object] | None = None,
+    fly: bool = False,
+) -> Job | None:
+    """Start work that opens a session, and show it; it is closed again if nobody wants it then."""
+    jobs = per_viewer(viewer, Project).jobs
 
     def careful(progress: ProgressCallback) -> Opened:
         opened = work(progress)
-        job = project.jobs[PROOFREAD]
-        if project.jobs.closed or (job is not None and job.cancelled):
+        job = jobs[PROOFREAD]
+        if jobs.closed or (job is not None and job.cancelled):
             opened[0].close()
             raise Cancelled("Cancelled.")
         return opened
 
-    return careful
+    return start(PROOFREAD, title, careful, lambda opened: _show(viewer, *opened, fly=fly), failed)
 
 
-def show_session(
-    viewer: Any, session: Session, built: Built, state: State, fly: bool = True
-) -> None:
+def _show(viewer: Any, session: Session, built: Built, state: State, *, fly: bool) -> None:
     """Show a session that is open, and begin to edit it."""
     project = per_viewer(viewer, Project)
     proofreader = per_viewer(viewer, Proofreader)
@@ -153,9 +144,9 @@ def show_session(
     if fly:
         apply_state(viewer, state)
     if session.history.report.sentences:
-        warn(str(session.history.report))
+        show_warning(str(session.history.report))
     if missing:
-        tell(f"Not found: {', '.join(missing)}. Open it with File > Open to see it below.")
+        show_info(f"Not found: {', '.join(missing)}. Open it with File > Open to see it below.")
 
 
 def _needed_function(error: Exception) -> str:
@@ -180,9 +171,9 @@ def _ask_damaged(viewer: Any, folder: Path, error: SessionDamaged) -> None:
     def recover() -> None:
         def recovered(report: Any) -> None:
             if report.unmended:
-                warn(f"{folder.name} could not be mended. {report}")
+                show_warning(f"{folder.name} could not be mended. {report}")
             else:
-                tell(f"{folder.name} was mended. {report}")
+                show_info(f"{folder.name} was mended. {report}")
                 open_session(viewer, folder)
 
         per_viewer(viewer, Project).jobs.start(
@@ -190,9 +181,6 @@ def _ask_damaged(viewer: Any, folder: Path, error: SessionDamaged) -> None:
         )
 
     ask(f"{folder.name} is damaged", str(error), {"Mend what can be mended": recover})
-
-
-# Make a session of what is worked on: where it goes, and what it begins with.
 
 
 _AT_ONCE = 64  # superpixels in one merge: which of them touch is asked of each pair
@@ -214,11 +202,11 @@ def free_path(name: str, home: Path | None = None) -> Path:
     """
     folder = sessions_folder() if home is None else home
     plain = re.sub(r'[<>:"/\\|?*\x00-\x1f]+', " ", Path(name).stem).strip(" .")[:80] or "session"
-    found, k = folder / f"{plain}.agglo", 1
-    while found.exists():
+    target, k = folder / f"{plain}.agglo", 1
+    while target.exists():
         k += 1
-        found = folder / f"{plain}-{k}.agglo"
-    return found
+        target = folder / f"{plain}-{k}.agglo"
+    return target
 
 
 def create_session(viewer: Any, path: Path) -> Job | None:
@@ -250,10 +238,7 @@ def create_session(viewer: Any, path: Path) -> Job | None:
             shutil.rmtree(target, ignore_errors=True)
             raise
 
-    def show(opened: Opened) -> None:
-        show_session(viewer, *opened, fly=False)
-
-    return project.jobs.start(PROOFREAD, "Starting a session", closing_if_late(project, work), show)
+    return _start(viewer, project.jobs.start, "Starting a session", work)
 
 
 def save_as(viewer: Any, path: Path) -> Job | None:
@@ -269,8 +254,7 @@ def save_as(viewer: Any, path: Path) -> Job | None:
     def work(progress: ProgressCallback) -> Opened:
         target.parent.mkdir(parents=True, exist_ok=True)
         report(progress, "copying", 0, 2)
-        with replacing(target, may_replace=lambda _: False) as temporary:
-            shutil.copytree(source, temporary, ignore=shutil.ignore_patterns(*_LEFT_BEHIND))
+        copy_session(source, target)
         report(progress, "opening the copy", 1, 2)
         policy = built.policy if isinstance(built.policy, CallablePolicy) else None
         copy = Session.open(target, policy=policy, progress=progress)
@@ -278,10 +262,13 @@ def save_as(viewer: Any, path: Path) -> Job | None:
         get_ready(copy, progress)
         return copy, built, read_state(copy.path)
 
-    def show(opened: Opened) -> None:
-        show_session(viewer, *opened, fly=False)
+    return _start(viewer, project.worker.run, "Saving a copy", work)
 
-    return project.worker.run(PROOFREAD, "Saving a copy", closing_if_late(project, work), show)
+
+def copy_session(source: Path, target: Path) -> None:
+    """Copy the folder of a session, without what belongs to whoever writes to it now."""
+    with replacing(target, may_replace=lambda _: False) as temporary:
+        shutil.copytree(source, temporary, ignore=shutil.ignore_patterns(*_LEFT_BEHIND))
 
 
 def checked_path(path: Path) -> Path:

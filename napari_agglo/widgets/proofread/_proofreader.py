@@ -8,7 +8,7 @@ from qtpy.QtCore import QTimer
 
 from napari_agglo.widgets._qt import ask, per_viewer
 from napari_agglo.widgets._scene import Scene
-from napari_agglo.widgets._session_worker import CHECKPOINT_AFTER, Edit, write_checkpoint
+from napari_agglo.widgets._session_worker import Edit
 from napari_agglo.widgets.proofread._commands import Commands, Selection
 from napari_agglo.widgets.proofread._error_queue import ErrorQueue
 from napari_agglo.widgets.proofread._gestures import Gestures
@@ -35,7 +35,6 @@ class Proofreader:
         self.gestures = Gestures(scene, self.selection, self.seeds, self.cut, self.commands)
         self.queue = ErrorQueue(scene)
         self.relearn = Relearn(scene, self.commands)
-        self.worker.when_idle(CHECKPOINT_AFTER, write_checkpoint)
         self.seeds.changed.connect(self.worker.stir)
         self._saved: State = {}
         self._timer = QTimer()
@@ -79,7 +78,7 @@ class Proofreader:
         self.scene.viewer.status = words
 
     def _ask(self, why: str, edit: Edit) -> None:
-        ask("Merge all the same?", why, {"Merge all the same": lambda: self.worker.do(edit)})
+        ask("Merge all the same?", why, {"Merge all the same": lambda: self.worker.edit(edit)})
 
     def _close(self) -> None:
         self._timer.stop()

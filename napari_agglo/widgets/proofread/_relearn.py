@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from napari_agglo.widgets._forms import Form
 from napari_agglo.widgets._jobs import RunRow
 from napari_agglo.widgets._qt import button, column, label, link, per_viewer, row, tell_error
 from napari_agglo.widgets._scene import Scene
-from napari_agglo.widgets._session_worker import EDIT
+from napari_agglo.widgets._session_worker import EDIT, Edit
 from napari_agglo.widgets.compare._choices import Choice, PanelSource
 from napari_agglo.widgets.compare._controller import CompareController
 from napari_agglo.widgets.proofread._commands import Commands
@@ -58,18 +59,14 @@ class Relearn:
         error = self._vi(session)
 
         def act(live: Session, progress: ProgressCallback | None) -> Change:
-            made = [
-                (graph if graph is not None else dataset.graph(progress), gold)
+            pairs = [
+                (dataset.graph(progress) if graph is None else graph, gold)
                 for graph, dataset, gold in volumes
             ]
-            return live.relearn(made, progress=progress, **options)
+            return live.relearn(pairs, progress=progress, **options)
 
-        project.worker.edit(
-            "Learning from your edits",
-            act,
-            then=lambda change: self._compare(before, error, change),
-            long=True,
-        )
+        then = partial(self._compare, before, error)
+        project.worker.edit(Edit("Learning from your edits", act, then, long=True))
 
     def keep(self) -> None:
         """Go on with what was learned."""
@@ -84,17 +81,14 @@ class Relearn:
         project, session = self.project, self.project.session
         if session is None or project.graph is None:
             return
-        after = np.array(project.table())
-        names = (
-            PanelSource(Choice("before", "table"), table=before),
-            PanelSource(Choice("after", "table"), table=after),
-        )
+        tables = {"before": before, "after": np.array(project.table())}
+        panels = [PanelSource(Choice(name, "table"), table=one) for name, one in tables.items()]
         now = self._vi(session)
         self.words = str(change)
         if error is not None and now is not None:
             self.words += f" VI {error:.3f} before, {now:.3f} after."
         self.deciding = True
-        per_viewer(self.scene.viewer, CompareController).show(list(names), project.graph)
+        per_viewer(self.scene.viewer, CompareController).show(panels, project.graph)
         self.changed.emit()
 
     def _leave(self) -> None:
@@ -112,20 +106,17 @@ class Relearn:
     def _volumes(self) -> list[tuple[Any, Any, Any]]:
         """Return what the policy is fitted to beside the edits: graph or dataset, and gold."""
         project = self.project
-        found: list[tuple[Any, Any, Any]] = [
+        volumes: list[tuple[Any, Any, Any]] = [
             (None, one, one.gold) for one in project.training if one.gold is not None
         ]
         regions = project.regions
         if regions is not None and regions.dataset.gold is not None:
-            found.append((regions.graph, regions.dataset, regions.dataset.gold))
-        return found
-
-
-# The button that learns from the edits, and the choice to keep what was learned.
+            volumes.append((regions.graph, regions.dataset, regions.dataset.gold))
+        return volumes
 
 
 class RelearnPanel(QWidget):
-    """Learn from my edits."""
+    """The button that learns from the edits, and the choice to keep what was learned."""
 
     def __init__(self, relearn: Relearn) -> None:
         super().__init__()
@@ -152,7 +143,7 @@ class RelearnPanel(QWidget):
         undone = "Undo it: policy and segments are as they were"
         self.back = button("Go back", undone, relearn.go_back, "go back")
         column(self, self.run, self.options, self.words, row(self.keep, self.back), top=8)
-        link(self, relearn.changed, self.follow)
+        link(self.follow, relearn.changed)
         self.follow()
 
     def follow(self) -> None:

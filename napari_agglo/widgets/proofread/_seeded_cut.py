@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -10,18 +11,14 @@ import numpy as np
 from napari.layers import Points
 from numpy.typing import NDArray
 from psygnal import Signal
-from qtpy.QtWidgets import (
-    QComboBox,
-    QGroupBox,
-    QToolButton,
-)
+from qtpy.QtWidgets import QGroupBox, QToolButton
 
 from napari_agglo.errors import AggloError
 from napari_agglo.session._cuts import cut_methods
 from napari_agglo.widgets._colours import GROUP_NAMES, GROUPS
 from napari_agglo.widgets._lut_array import Patch
 from napari_agglo.widgets._napari import camera
-from napari_agglo.widgets._qt import button, column, label, link, row, tell_error
+from napari_agglo.widgets._qt import button, column, combo_box, label, link, named, row, tell_error
 from napari_agglo.widgets._scene import Scene
 from napari_agglo.widgets.proofread._commands import Commands
 
@@ -192,16 +189,16 @@ class Preview:
         self, parts: Sequence[NDArray[np.intp]]
     ) -> tuple[list[NDArray[np.intp]], list[Patch]]:
         """Return parts, and what is divided, numbered like their groups, so coloured like them."""
-        found = [np.zeros(0, np.intp) for _ in range(max(self.colours) + 1)]
+        coloured = [np.zeros(0, np.intp) for _ in range(max(self.colours) + 1)]
         for colour, part in zip(self.colours, parts, strict=True):
-            found[colour] = part
+            coloured[colour] = part
         number = np.array([0, *self.colours]) + 1
         number[0] = 0
-        return found, [(box, number[inner]) for box, inner in self.divided]
+        return coloured, [(box, number[inner]) for box, inner in self.divided]
 
 
 class SeededCut:
-    """Follows the seeds, and cuts when told to."""
+    """The cut between the seeds, with a preview that follows them."""
 
     changed = Signal()
 
@@ -280,7 +277,7 @@ class SeededCut:
             return
         image = graph.superpixels.image
         self.seeds.placed[:] = [
-            type(seed)(seed.index, int(image[seed.index]), seed.group) for seed in self.seeds.placed
+            Seed(seed.index, int(image[seed.index]), seed.group) for seed in self.seeds.placed
         ]
 
     def _follow(self) -> None:
@@ -305,9 +302,9 @@ class SeededCut:
 
         def work() -> Preview:
             between: dict[str, Any] = {"points" if points else "seeds": seeds}
-            found = session.preview(segment, method=method, **between)
-            divided = [(one.box, one.parts) for one in found.divided]
-            return Preview(list(found.whole), colours, divided, found.sizes)
+            cut = session.preview(segment, method=method, **between)
+            divided = [(one.box, one.parts) for one in cut.divided]
+            return Preview(list(cut.whole), colours, divided, cut.sizes)
 
         if not self.words:
             self.words = "Computing the preview…"
@@ -353,26 +350,18 @@ class SeededCut:
 _SEVERAL = "The seeds are in several segments; take those in the others away, or merge first."
 
 
-# The controls of a cut: groups of seeds, the method, what would come of it.
-
-
 class CutPanel(QGroupBox):
-    """Shows a cut while it is prepared, and makes it."""
+    """Controls of a cut: groups of seeds, the method, the parts that would come of it."""
 
     def __init__(self, proofreader: Proofreader) -> None:
         super().__init__("Cut by seeds")
         self.cut = proofreader.cut
         self.seeds = proofreader.seeds
         self.swatches = [self._swatch(k) for k in range(len(GROUPS))]
-        self.method = QComboBox()
-        self.method.setObjectName("cut method")
-        self.method.setToolTip("How to cut between the same seeds")
-        self.method.setSizeAdjustPolicy(
-            QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon
-        )
+        self.method = combo_box("cut method", "How to cut between the same seeds")
         for method in cut_methods.values():
             self.method.addItem(method.label, method.name)
-        self.method.activated.connect(self._on_method)
+        self.method.activated.connect(lambda: self.cut.set_method(self.method.currentData()))
         self.words = label("cut words", lines=3)
         self.commit = button("Cut", "Make the cut that is shown (Enter)", self.cut.commit, "cut")
         away = "Take all seeds away (Escape)"
@@ -382,16 +371,14 @@ class CutPanel(QGroupBox):
         buttons = row(self.commit, self.clear)
         layout = column(self, self.method, groups, self.words, buttons, spacing=6)
         layout.setContentsMargins(8, 8, 8, 8)
-        link(self, self.cut.changed, self._follow)
-        link(self, self.seeds.changed, self._follow)
+        link(self._follow, self.cut.changed, self.seeds.changed)
         self._follow()
 
     def _swatch(self, group: int) -> QToolButton:
-        swatch = QToolButton()
-        swatch.setObjectName(f"group {group + 1}")
+        place = f"Place seeds of group {group + 1}, {GROUP_NAMES[group]} (G: the next)"
+        swatch = named(QToolButton(), f"group {group + 1}", place)
         swatch.setCheckable(True)
-        swatch.setFixedSize(30, 22)
-        swatch.setToolTip(f"Place seeds of group {group + 1}, {GROUP_NAMES[group]} (G: the next)")
+        swatch.setFixedSize(26, 22)
         swatch.setStyleSheet(
             f"QToolButton {{ background: {GROUPS[group]}; color: black; border: 1px solid #777; "
             "border-radius: 3px; }"
@@ -400,18 +387,12 @@ class CutPanel(QGroupBox):
         swatch.clicked.connect(lambda: self.seeds.set_group(group))
         return swatch
 
-    def _on_method(self) -> None:
-        self.cut.set_method(str(self.method.currentData()))
-
     def _follow(self) -> None:
-        groups = {seed.group: 0 for seed in self.seeds.placed}
-        for seed in self.seeds.placed:
-            groups[seed.group] += 1
+        counts = Counter(seed.group for seed in self.seeds.placed)
         for k, swatch in enumerate(self.swatches):
             swatch.setChecked(k == self.seeds.group)
-            swatch.setText(str(groups[k]) if k in groups else "")
-        at = self.method.findData(self.cut.method)
-        self.method.setCurrentIndex(at)
+            swatch.setText(str(counts[k]) if counts[k] else "")
+        self.method.setCurrentIndex(self.method.findData(self.cut.method))
         self.words.setText(self.cut.words)
         self.commit.setEnabled(self.cut.possible)
         self.clear.setEnabled(bool(self.seeds))

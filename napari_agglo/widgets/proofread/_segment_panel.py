@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 
 from qtpy.QtCore import Qt
 from qtpy.QtGui import QColor
@@ -20,21 +20,19 @@ from qtpy.QtWidgets import (
 from superqt.utils import qdebounced
 
 from napari_agglo.errors import AggloError
+from napari_agglo.evaluate import state_at
 from napari_agglo.session import Session
 from napari_agglo.widgets._colours import GREY
 from napari_agglo.widgets._project import Project
-from napari_agglo.widgets._qt import button, column, label, link, row, when_gone
+from napari_agglo.widgets._qt import button, column, label, link, named, row, when_gone
 from napari_agglo.widgets._session_worker import sentence
 from napari_agglo.widgets.proofread._proofreader import Proofreader
-
-# The history: a click on an action goes there, by undoing or redoing all that lies between.
-
 
 _SHOWN = 500  # of a long history: the last
 
 
 class HistoryList(QWidget):
-    """The actions that count, and those that can be redone."""
+    """The actions that count, and those that can be redone; a click on one goes there."""
 
     def __init__(self, proofreader: Proofreader) -> None:
         super().__init__()
@@ -44,15 +42,15 @@ class HistoryList(QWidget):
         last = "Take back what was done last (Ctrl + Z)"
         self.undo = button("Undo", last, commands.undo, "undo")
         self.redo = button("Redo", again, commands.redo, "redo")
-        self.list = QListWidget()
-        self.list.setObjectName("history")
-        self.list.setToolTip("Click an action to go back, or forward, to just after it")
+        there = "Click an action to go back, or forward, to just after it"
+        self.list = named(QListWidget(), "history", there)
         self.list.setMinimumHeight(220)
         self.list.setWordWrap(True)
-        self.list.itemClicked.connect(self._go)
+        self.list.itemClicked.connect(
+            lambda item: commands.go_to(item.data(Qt.ItemDataRole.UserRole))
+        )
         column(self, row(self.undo, self.redo), self.list, top=4)
-        link(self, self.project.edited, self._follow)
-        link(self, self.project.hierarchy_changed, self._follow)
+        link(self._follow, self.project.edited, self.project.hierarchy_changed)
         self._follow()
 
     def showEvent(self, event: object) -> None:
@@ -91,19 +89,13 @@ class HistoryList(QWidget):
             item.setFont(font)
         self.list.addItem(item)
 
-    def _go(self, item: QListWidgetItem) -> None:
-        self.proofreader.commands.go_to(int(item.data(Qt.ItemDataRole.UserRole)))
-
-
-# Scores: edits, reviewed segments, and errors against gold with their change.
-
 
 _SOON = 60  # milliseconds after the last change
 Result = tuple[float, int, str, tuple[float, float] | None]
 
 
 class Scores(QWidget):
-    """Numbers that follow each edit; computed in a worker."""
+    """Edits, reviewed segments, and errors against gold with their change; from a worker."""
 
     def __init__(self, project: Project) -> None:
         super().__init__()
@@ -117,12 +109,8 @@ class Scores(QWidget):
         self._start: dict[float, tuple[float, float]] = {}  # errors at first, by threshold
         self._of: Session | None = None
         self._soon = qdebounced(self._compute, timeout=_SOON)
-        link(self, project.edited, self._later)
-        link(self, project.threshold_changed, self._later)
-        link(self, project.hierarchy_changed, self._later)
-        topic, worker = ("scores", id(self)), project.worker  # of this widget alone
-        self._topic = topic
-        when_gone(self, lambda: worker.forget(topic))
+        link(self._later, project.edited, project.threshold_changed, project.hierarchy_changed)
+        self._topic = own_topic(self, "scores", project)
         self._later()
 
     def _later(self) -> None:
@@ -153,7 +141,8 @@ class Scores(QWidget):
             if done == 0:
                 self._start[threshold] = pair
             first = self._unedited(threshold) or self._start.get(threshold)
-            lines.append(f"VI {sum(pair):.4f}" + ("" if first is None else _change(first, pair)))
+            change = _change(first, pair) if done and first is not None else ""
+            lines.append(f"VI {sum(pair):.4f}{change}")
             lines.append(f"false merge {pair[0]:.4f} · false split {pair[1]:.4f}")
         self.words.setText("<br>".join(lines))
 
@@ -162,9 +151,8 @@ class Scores(QWidget):
         curve = self.project.curve
         if curve is None or not len(curve):
             return None
-        at = max(0, int(curve["threshold"].searchsorted(threshold, side="right")) - 1)
-        row = curve.iloc[at]
-        return float(row["false_merge"]), float(row["false_split"])
+        errors = state_at(curve, threshold)
+        return float(errors["false_merge"]), float(errors["false_split"])
 
 
 def _change(before: tuple[float, float], now: tuple[float, float]) -> str:
@@ -181,19 +169,10 @@ class Details(QWidget):
         self.project = proofreader.project
         self.commands = proofreader.commands
         self.title = label("active segment")
-        self.name = QLineEdit()
-        self.name.setObjectName("segment name")
-        self.name.setToolTip("A name for the segment; Enter keeps it")
-        self.name.setPlaceholderText("no name")
-        self.name.editingFinished.connect(self._renamed)
-        self.comment = QLineEdit()
-        self.comment.setObjectName("segment comment")
-        self.comment.setToolTip("A comment on the segment; Enter keeps it")
-        self.comment.setPlaceholderText("no comment")
-        self.comment.editingFinished.connect(self._commented)
-        self.reviewed = QCheckBox("reviewed")
-        self.reviewed.setObjectName("segment reviewed")
-        self.reviewed.setToolTip("Say that this segment has been looked at (key U)")
+        self.name = self._field("name", self.commands.rename)
+        self.comment = self._field("comment", self.commands.comment)
+        looked = "Say that this segment has been looked at (key U)"
+        self.reviewed = named(QCheckBox("reviewed"), "segment reviewed", looked)
         self.reviewed.clicked.connect(lambda on: self.commands.review(bool(on)))
         form = QFormLayout()
         form.setContentsMargins(0, 0, 0, 0)
@@ -202,13 +181,14 @@ class Details(QWidget):
         form.addRow("", self.reviewed)
         self.buttons = self._grid()
         column(self, self.title, form, self.buttons, top=4, spacing=6)
-        topic, worker = ("details", id(self)), self.project.worker
-        self._topic = topic
-        when_gone(self, lambda: worker.forget(topic))
-        link(self, self.project.selection_changed, self._follow)
-        link(self, self.project.edited, self._follow)
-        link(self, self.project.threshold_changed, self._follow)
-        link(self, self.project.hierarchy_changed, self._follow)
+        self._topic = own_topic(self, "details", self.project)
+        link(
+            self._follow,
+            self.project.selection_changed,
+            self.project.edited,
+            self.project.threshold_changed,
+            self.project.hierarchy_changed,
+        )
         self._follow()
 
     def _grid(self) -> QGridLayout:
@@ -240,7 +220,7 @@ class Details(QWidget):
             part.setEnabled(bool(active))
         self.merge.setEnabled(bool(active and project.selected))
         if session is None or not active:
-            self.title.setText("Click a segment to make it the active one.")
+            self.title.setText("Click a segment to activate it.")
             for field in (self.name, self.comment):
                 field.setText("")
             self.reviewed.setChecked(False)
@@ -265,18 +245,24 @@ class Details(QWidget):
             field.setProperty("of", active)
         self.reviewed.setChecked(mark.reviewed)
 
-    def _renamed(self) -> None:
-        self._keep(self.name, "name", self.commands.rename)
-
-    def _commented(self) -> None:
-        self._keep(self.comment, "comment", self.commands.comment)
+    def _field(self, mark: str, keep: Callable[[str], object]) -> QLineEdit:
+        """Return a line to type a mark of the active segment in."""
+        field = named(QLineEdit(), f"segment {mark}", f"A {mark} for the segment; Enter keeps it")
+        field.setPlaceholderText(f"no {mark}")
+        field.editingFinished.connect(lambda: self._keep(field, mark, keep))
+        return field
 
     def _keep(self, field: QLineEdit, which: str, act: Callable[[str], object]) -> None:
         project, session = self.project, self.project.session
         if session is None or not project.active or field.property("of") != project.active:
             return
-        if project.worker.settled and getattr(
-            session.marks.of(project.id_of(project.active)), which
-        ) == (field.text()):
-            return
-        act(field.text())
+        marks = session.marks.of(project.id_of(project.active)) if project.worker.settled else None
+        if getattr(marks, which, None) != field.text():
+            act(field.text())
+
+
+def own_topic(widget: QWidget, name: str, project: Project) -> Hashable:
+    """Return a topic of the worker for one widget alone; it is forgotten with the widget."""
+    topic, worker = (name, id(widget)), project.worker
+    when_gone(widget, lambda: worker.forget(topic))
+    return topic

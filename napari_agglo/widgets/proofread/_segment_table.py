@@ -6,24 +6,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from qtpy.QtCore import (
-    QAbstractTableModel,
-    QItemSelection,
-    QItemSelectionModel,
-    QModelIndex,
-    Qt,
-)
-from qtpy.QtWidgets import (
-    QAbstractItemView,
-    QHeaderView,
-    QLineEdit,
-    QTableView,
-    QWidget,
-)
+from qtpy.QtCore import QAbstractTableModel, QItemSelection, QItemSelectionModel, QModelIndex, Qt
+from qtpy.QtWidgets import QAbstractItemView, QHeaderView, QLineEdit, QTableView, QWidget
 from superqt.utils import qdebounced
 
 from napari_agglo.graph import RegionGraph
@@ -33,6 +22,7 @@ from napari_agglo.widgets._qt import (
     button,
     column,
     link,
+    named,
     row,
     style_table,
     tell_error,
@@ -40,29 +30,15 @@ from napari_agglo.widgets._qt import (
 )
 from napari_agglo.widgets.proofread._proofreader import Proofreader
 
-# The columns of the segment table, computed in a worker from arrays alone.
-
 
 @dataclass(frozen=True, eq=False)
 class Columns:
-    """Properties of the segments, an entry for each in all arrays.
+    """The columns of the segment table, computed in a worker from arrays alone."""
 
-    Attributes
-    ----------
-    names : ndarray of int64
-        Dense names, ascending.
-    ids : ndarray of uint64
-        The user's.
-    sizes : ndarray of int64
-        Pixels.
-    errors : ndarray of float64 or None
-        What each adds to the false merges, in bits; None without gold.
-    """
-
-    names: NDArray[np.int64]
-    ids: NDArray[np.uint64]
-    sizes: NDArray[np.int64]
-    errors: NDArray[np.float64] | None = None
+    names: NDArray[np.int64]  # dense names, ascending
+    ids: NDArray[np.uint64]  # the user's
+    sizes: NDArray[np.int64]  # pixels
+    errors: NDArray[np.float64] | None = None  # bits added to the false merges; None without gold
 
     def __len__(self) -> int:
         return len(self.names)
@@ -83,8 +59,8 @@ def columns_of(
     --------
     >>> import napari_agglo as agglo
     >>> graph = agglo.region_graph(np.array([[5, 6, 7, 7]]), np.array([[0.0, 0.2, 0.6, 0.8]]))
-    >>> found = columns_of(graph, np.array([0, 1, 1, 3], np.uint32), None)
-    >>> found.ids, found.sizes
+    >>> columns = columns_of(graph, np.array([0, 1, 1, 3], np.uint32), None)
+    >>> columns.ids, columns.sizes
     (array([5, 7], dtype=uint64), array([2, 2]))
     """
     n = graph.n_regions + 1
@@ -130,9 +106,6 @@ def middle_of(graph: RegionGraph, table: NDArray[np.uint32], name: int) -> tuple
     return tuple(round(float(x)) for x in nearest)
 
 
-# The segment table: a model over arrays, so that a hundred thousand rows are nothing.
-
-
 ID, SIZE, NAME, REVIEWED, ERROR = range(5)
 _TITLES = ("id", "pixels", "name", "reviewed", "VI")
 _MEANS = (
@@ -147,12 +120,10 @@ Marks = dict[int, tuple[str, bool]]  # by the user's id: name, reviewed
 
 
 class SegmentModel(QAbstractTableModel):
-    """Segments by row, sorted and filtered.
+    """Segments by row, sorted and filtered, over arrays: a hundred thousand rows are nothing.
 
-    Parameters
-    ----------
-    rename, review : callable
-        Called with a dense name and the text, or the state, that the person has entered.
+    `rename` and `review` are called with a dense name and the text, or the state, that the person
+    has entered.
     """
 
     def __init__(
@@ -190,8 +161,8 @@ class SegmentModel(QAbstractTableModel):
         at = int(np.searchsorted(self._columns.names, name))
         if at == len(self._columns) or self._columns.names[at] != name:
             return -1
-        found = np.flatnonzero(self._order == at)
-        return int(found[0]) if found.size else -1
+        rows = np.flatnonzero(self._order == at)
+        return int(rows[0]) if rows.size else -1
 
     def rowCount(self, parent: QModelIndex | None = None) -> int:
         """Return how many segments are shown."""
@@ -270,10 +241,10 @@ class SegmentModel(QAbstractTableModel):
         kept = np.arange(len(columns))
         if self._filter:
             named = {one for one, (name, _) in self._marks.items() if self._filter in name.lower()}
-            found = np.isin(columns.ids, np.array(sorted(named), np.uint64))
+            matching = np.isin(columns.ids, np.array(sorted(named), np.uint64))
             if self._filter.isdigit():
-                found |= np.char.find(columns.ids.astype(str), self._filter) >= 0
-            kept = kept[found]
+                matching |= np.char.find(columns.ids.astype(str), self._filter) >= 0
+            kept = kept[matching]
         keys = self._keys()[kept]
         order = np.argsort(-keys if self._descending and keys.dtype.kind in "if" else keys,
                            kind="stable")  # fmt: skip
@@ -311,11 +282,10 @@ class SegmentList(QWidget):
             lambda name, text: commands.rename(text, name),
             lambda name, state: commands.review(state, name),
         )
-        self.search = QLineEdit()
-        self.search.setObjectName("find segment")
+        only = "Show only segments with this in their id or name"
+        self.search = named(QLineEdit(), "find segment", only)
         self.search.setPlaceholderText("Find by id or name")
         self.search.setClearButtonEnabled(True)
-        self.search.setToolTip("Show only segments with this in their id or name")
         self.search.textChanged.connect(self.model.set_filter)
         self.view = self._view()
         into = "Merge all selected segments into the active one (key W)"
@@ -329,10 +299,8 @@ class SegmentList(QWidget):
         self._computing = self._again = False
         self._soon = qdebounced(self._compute, timeout=_SOON)
         project = self.project
-        link(self, project.edited, self._later)
-        link(self, project.threshold_changed, self._later)
-        link(self, project.hierarchy_changed, self._later)
-        link(self, project.selection_changed, self._on_selection)
+        link(self._later, project.edited, project.threshold_changed, project.hierarchy_changed)
+        link(self._on_selection, project.selection_changed)
         self._later()
 
     def showEvent(self, event: Any) -> None:
@@ -393,7 +361,7 @@ class SegmentList(QWidget):
                     self._again = False
                     self._later()
 
-        in_thread(work, lambda found: end(done, found), lambda error: end(tell_error, error))
+        in_thread(work, lambda result: end(done, result), lambda error: end(tell_error, error))
 
     def _show(self, columns: Columns, marks: Marks, key: Any, known: Contingency | None) -> None:
         self.model.show(columns, marks)
@@ -401,7 +369,7 @@ class SegmentList(QWidget):
         self._on_selection()
         labels, _, gold = key
         if known is None and gold is not None:  # which takes long, so the rest is shown first
-            self._in_thread(lambda: contingency(labels, gold), lambda found: self._keep(key, found))
+            self._in_thread(lambda: contingency(labels, gold), partial(self._keep, key))
 
     def _keep(self, key: Any, overlaps: Contingency) -> None:
         self._overlaps, self._overlaps_of = overlaps, key

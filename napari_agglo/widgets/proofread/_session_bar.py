@@ -8,10 +8,7 @@ from pathlib import Path
 from typing import Annotated
 
 from qtpy.QtCore import Qt
-from qtpy.QtWidgets import (
-    QFileDialog,
-    QWidget,
-)
+from qtpy.QtWidgets import QFileDialog, QWidget
 
 from napari_agglo.session import Session
 from napari_agglo.widgets._colours import NOT_SAVED, SAVED
@@ -41,12 +38,13 @@ class SessionBar(QWidget):
         tooltip = "The folder of the new session; every edit is saved there at once"
         options = {"label": "Save in", "mode": "w", "filter": "*.agglo", "tooltip": tooltip}
         self.form = Form(Session.create, only=("path",), table={"path": Annotated[Path, options]})
-        self.form.changed.connect(self._chosen)
+        self.form.changed.connect(self._on_path)
         self.path = self.form["path"].line_edit.native
         self.path.setObjectName("session path")
         self.run = RunRow(
             self.project, PROOFREAD, "Start proofreading",
-            "Make a session of the hierarchy, with its threshold", self._create,
+            "Make a session of the hierarchy, with its threshold",
+            lambda: guarded(lambda: create_session(self._viewer, **self.form.values())),
         )  # fmt: skip
         self.open = button("Open…", "Open a session folder, NAME.agglo", self._open)
         self.copy = button("Save as…", "Copy the session, and go on in the copy", self._copy)
@@ -55,8 +53,8 @@ class SessionBar(QWidget):
         self.saved.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self._trouble = ""
         column(self, self.saved, self.form, self.run, row(self.open, self.copy, self.close_))
-        link(self, self.project.worker.trouble, self._on_trouble)
-        link(self, self.project.hierarchy_changed, self._forget)
+        link(self._on_trouble, self.project.worker.trouble)
+        link(self._forget, self.project.hierarchy_changed)
 
     def update_state(self, status: Status) -> None:
         """Follow the project."""
@@ -101,15 +99,13 @@ class SessionBar(QWidget):
     def _forget(self) -> None:
         self._trouble, self._own_path = "", False
 
-    def _chosen(self) -> None:
+    def _on_path(self) -> None:
         self._own_path = True
 
-    def _create(self) -> None:
-        guarded(lambda: create_session(self._viewer, **self.form.values()))
-
     def _open(self) -> None:
+        home = sessions_folder()
         chosen = QFileDialog.getExistingDirectory(
-            self, "Open a session (NAME.agglo)", str(self._home())
+            self, "Open a session (NAME.agglo)", str(home if home.is_dir() else Path.home())
         )
         if chosen:
             guarded(lambda: open_session(self._viewer, chosen))
@@ -118,14 +114,13 @@ class SessionBar(QWidget):
         session = self.project.session
         if session is None:
             return
-        chosen = self._ask_new("Save a copy as", str(free_path(session.path.stem)))
+        suggested = free_path(session.path.stem)
+        suggested.parent.mkdir(parents=True, exist_ok=True)
+        chosen, _ = QFileDialog.getSaveFileName(
+            self, "Save a copy as", str(suggested), "Session (*.agglo)"
+        )
         if chosen:
             guarded(lambda: save_as(self._viewer, Path(chosen)))
-
-    def _ask_new(self, title: str, suggested: str) -> str:
-        Path(suggested).parent.mkdir(parents=True, exist_ok=True)
-        chosen, _ = QFileDialog.getSaveFileName(self, title, suggested, "Session (*.agglo)")
-        return str(chosen)
 
     def _close(self) -> None:
         if self.project.worker.busy:
@@ -134,10 +129,6 @@ class SessionBar(QWidget):
             )
             return
         guarded(self.proofreader.close_session)
-
-    def _home(self) -> Path:
-        home = sessions_folder()
-        return home if home.is_dir() else Path.home()
 
     @property
     def _viewer(self) -> object:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from contextlib import suppress
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -30,18 +31,13 @@ def state_of(viewer: Any, placement: Placement | None, owns: Any) -> State:
         "ndisplay": int(viewer.dims.ndisplay),
         "hidden": [layer.name for layer in viewer.layers if not layer.visible],
         "images": [
-            found
+            source
             for layer in viewer.layers
-            if not owns(layer) and (found := _source(layer)) is not None
+            if not owns(layer) and (source := _source(layer)) is not None
         ],
     }
     if placement is not None:
-        state["placement"] = {
-            "scale": list(placement.scale),
-            "translate": list(placement.translate),
-            "units": None if placement.units is None else list(placement.units),
-            "axis_labels": None if placement.axis_labels is None else list(placement.axis_labels),
-        }
+        state["placement"] = asdict(placement)
     return state
 
 
@@ -75,10 +71,7 @@ def placement_of(state: State, spacing: tuple[float, ...]) -> Placement:
     entry = state.get("placement")
     ndim = len(spacing)
     if isinstance(entry, dict):
-        scale, translate = (
-            _numbers(entry.get("scale"), ndim),
-            _numbers(entry.get("translate"), ndim),
-        )
+        scale, translate = (_numbers(entry.get(key), ndim) for key in ("scale", "translate"))
         if scale is not None and translate is not None and all(scale):
             names = [_names(entry.get(key), ndim) for key in ("units", "axis_labels")]
             return Placement(scale, translate, *names)

@@ -6,10 +6,11 @@ from typing import Any
 
 from qtpy.QtCore import Qt
 from qtpy.QtGui import QKeySequence, QShortcut
-from qtpy.QtWidgets import QTabWidget, QWidget
+from qtpy.QtWidgets import QWidget
+from superqt.utils import signals_blocked
 
 from napari_agglo.widgets._project import Project
-from napari_agglo.widgets._qt import check_box, column, label, link, per_viewer
+from napari_agglo.widgets._qt import check_box, column, label, link, per_viewer, tab_widget
 from napari_agglo.widgets._steps import Status, StepWidget
 from napari_agglo.widgets.proofread._error_queue import QueuePanel
 from napari_agglo.widgets.proofread._open_session import PROOFREAD
@@ -45,35 +46,27 @@ class ProofreadWidget(StepWidget):
         self.scores = Scores(self.project)
         self.isolate = check_box(
             "Show the selected segments only", "Hide all other segments", "isolate",
-            self._on_isolate,
+            self.scene.isolate,
         )  # fmt: skip
         alone = "Look at the selected segments alone, in 3-D"
         self.in_3d = check_box("in 3-D", alone, "selected in 3-D", self._on_3d)
-        self.tabs = QTabWidget()
-        self.tabs.setObjectName("proofread tabs")
         self.details = Details(self.proofreader)
         self.cut = CutPanel(self.proofreader)
         self.segments = SegmentList(self.proofreader)
         self.history = HistoryList(self.proofreader)
         self.queue = QueuePanel(self.proofreader.queue)
         self.relearn = RelearnPanel(self.proofreader.relearn)
-        for title, tooltip, parts in (
-            ("Edit", "The active segment, and cuts by seeds", (self.details, self.cut)),
-            ("Next", "The next probable error; learning from edits", (self.queue, self.relearn)),
-            ("Segments", "All segments: sort, find, select", (self.segments,)),
-            ("History", "What was done; click to go there", (self.history,)),
-        ):
-            tab = QWidget()
-            inner = column(tab, *parts, spacing=6)
-            inner.setContentsMargins(4, 4, 4, 4)
-            if self.queue in parts:
-                inner.addStretch(1)
-            self.tabs.addTab(tab, title)
-            self.tabs.setTabToolTip(self.tabs.count() - 1, tooltip)
+        self.tabs = tab_widget(
+            "proofread tabs",
+            ("Edit", "The active segment, and cuts by seeds", _tab(self.details, self.cut)),
+            ("Next", "The next probable error; learning from edits",
+             _tab(self.queue, self.relearn, stretch=True)),
+            ("Segments", "All segments: sort, find, select", _tab(self.segments)),
+            ("History", "What was done; click to go there", _tab(self.history)),
+        )  # fmt: skip
         shown = (self.scores, self.isolate, self.in_3d, self.tabs)
         self.session_parts = (self.strip, self.message, *shown)
-        for part in (self.strip, self.message, self.bar, *shown):
-            self.body.addWidget(part)
+        self.add(self.strip, self.message, self.bar, *shown)
         for keys, action in (
             ("Ctrl+Z", self.proofreader.commands.undo),
             ("Ctrl+Shift+Z", self.proofreader.commands.redo),
@@ -81,8 +74,10 @@ class ProofreadWidget(StepWidget):
             shortcut = QShortcut(QKeySequence(keys), self)
             shortcut.setContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
             shortcut.activated.connect(action)
-        link(self, self.proofreader.mode.changed, self._show_mode)
-        link(self, self.project.worker.message, self._show_message)
+        link(self._show_mode, self.proofreader.mode.changed)
+        link(self._show_message, self.project.worker.message)
+        link(self._follow_view, self.viewer.dims.events.ndisplay, self.scene.isolated_changed)
+        self._follow_view()
         self.start()
 
     @staticmethod
@@ -96,9 +91,7 @@ class ProofreadWidget(StepWidget):
         session = self.project.session
         for part in self.session_parts:
             part.setVisible(session is not None)
-        graph = self.project.graph
-        deep = graph is not None and graph.superpixels.image.ndim > 2
-        self.in_3d.setVisible(session is not None and deep)
+        self.in_3d.setVisible(session is not None and self.project.is_volume)
         self.message.setVisible(session is not None and bool(self.message.text()))
         self.bar.update_state(status)
         self._show_mode()
@@ -117,12 +110,23 @@ class ProofreadWidget(StepWidget):
         self.message.setText(words)
         self.message.setVisible(self.project.session is not None)
 
-    def _on_isolate(self, on: bool) -> None:
-        self.scene.isolate(on)
-        if not on and self.in_3d.isChecked():
-            self.in_3d.setChecked(False)
+    def _follow_view(self) -> None:
+        """Show how the segments are seen, whoever made it so."""
+        with signals_blocked(self.in_3d), signals_blocked(self.isolate):
+            self.in_3d.setChecked(self.viewer.dims.ndisplay == 3)
+            self.isolate.setChecked(self.scene.isolated)
 
     def _on_3d(self, on: bool) -> None:
         if on:
             self.isolate.setChecked(True)
         self.viewer.dims.ndisplay = 3 if on else 2
+
+
+def _tab(*parts: QWidget, stretch: bool = False) -> QWidget:
+    """Return parts one below the other, at the top if there is a stretch below them."""
+    tab = QWidget()
+    inner = column(tab, *parts, spacing=6)
+    inner.setContentsMargins(4, 4, 4, 4)
+    if stretch:
+        inner.addStretch(1)
+    return tab

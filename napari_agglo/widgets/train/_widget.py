@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any
 
-from qtpy.QtWidgets import QComboBox, QDialog, QFileDialog, QWidget
+from napari.utils.notifications import show_info
+from qtpy.QtWidgets import QDialog, QFileDialog, QWidget
 
 from napari_agglo.features import PRESETS, feature_blocks
 from napari_agglo.learning import train
@@ -21,22 +22,10 @@ from napari_agglo.widgets._colours import theme_colours
 from napari_agglo.widgets._forms import Form, ask_form
 from napari_agglo.widgets._jobs import RunRow
 from napari_agglo.widgets._project import Project, Trained
-from napari_agglo.widgets._qt import (
-    button,
-    column,
-    link,
-    link_viewer,
-    per_viewer,
-    row,
-    tell,
-    tell_error,
-)
+from napari_agglo.widgets._qt import button, column, combo_box, link, per_viewer, row
 from napari_agglo.widgets._steps import Status, StepWidget
 from napari_agglo.widgets.train._summary import Summary
 from napari_agglo.widgets.train._trainer import TRAIN, Trainer
-
-# The policy as a file.
-
 
 FILES = "policy file"  # the name of the job
 FUNCTION = "a Python function…"
@@ -54,15 +43,13 @@ class PolicyFiles(QWidget):
         file = "Write the policy to a file, to use it on other data"
         self.save = button("Save…", file, self._save, "save")
         without = "Merge by the mean of the boundary cue, without the trained policy"
-        self.mean = button("Use the mean", without, self._mean, "use the mean")
-        self.named = QComboBox()
-        self.named.setObjectName("policy")
-        self.named.setToolTip("Merge by a policy that needs no training")
-        self.named.addItems([*policies, FUNCTION])
-        narrow = QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon
-        self.named.setSizeAdjustPolicy(narrow)  # long names do not widen the dock
+        self.mean = button(
+            "Use the mean", without, lambda: self._take(MeanPolicy()), "use the mean"
+        )
+        untrained = "Merge by a policy that needs no training"
+        self.named = combo_box("policy", untrained, [*policies, FUNCTION])
         self.named.textActivated.connect(self._choose)
-        column(self, row(self.load, self.save, self.mean, self.named))
+        column(self, row(self.load, self.save), row(self.mean, self.named))
 
     def follow(self) -> None:
         """Enable the buttons that can be used now."""
@@ -86,11 +73,10 @@ class PolicyFiles(QWidget):
         path, _ = QFileDialog.getSaveFileName(self, "Save the policy", "policy.npz", _FILTER)
         if path:
             target = Path(path) if path.endswith(".npz") else Path(f"{path}.npz")
-            self._run("Saving the policy", lambda: save_policy(policy, target), _tell_saved)
-
-    def _mean(self) -> None:
-        self._trainer.clear_errors()
-        self._project.trained = Trained(MeanPolicy())
+            done = f"The policy is saved: {target}"
+            self._run(
+                "Saving the policy", lambda: save_policy(policy, target), lambda _: show_info(done)
+            )
 
     def _choose(self, name: str) -> None:
         if name == FUNCTION:
@@ -108,14 +94,7 @@ class PolicyFiles(QWidget):
         return ask_form(self, "Merge by a function", form, "Use", self._choose)
 
     def _run(self, title: str, work: Any, done: Any) -> None:
-        self._project.jobs.start(FILES, title, lambda _: work(), done, tell_error)
-
-
-def _tell_saved(path: Path) -> None:
-    tell(f"The policy is saved: {path}")
-
-
-# Options of `train`, as a form.
+        self._project.jobs.start(FILES, title, lambda _: work(), done)
 
 
 def _presets() -> list[tuple[str, str]]:
@@ -183,11 +162,9 @@ class TrainWidget(StepWidget):
         )
         self.files = PolicyFiles(self.project, self.trainer)
         self.summary = Summary(self.trainer)
-        for part in (self.options, self.run, self.summary, self.files):
-            self.body.addWidget(part)
-        link(self, self.trainer.changed, self._on_status)
-        link(self, self.project.policy_changed, self._on_status)
-        link_viewer(self, self.viewer.events.theme, self._paint)
+        self.add(self.options, self.run, self.summary, self.files)
+        link(self._on_status, self.trainer.changed, self.project.policy_changed)
+        link(self._paint, self.viewer.events.theme)
         self._paint()
         self.start()
 

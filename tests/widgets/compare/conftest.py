@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from windows import camera, draw, grid, settle, show
 
-from napari_agglo.widgets.compare import CompareWidget
+from napari_agglo.widgets import CompareWidget
 
 
 @pytest.fixture

@@ -7,9 +7,9 @@ import pytest
 
 import napari_agglo as agglo
 from napari_agglo.errors import InvalidInput
+from napari_agglo.widgets._qt import shortened
 from napari_agglo.widgets.compare._choices import Choice, Cut, Mode, PanelData, PanelSource, prepare
 from napari_agglo.widgets.compare._comparison import Comparison, Focus, Pieces, as_dense
-from napari_agglo.widgets.compare._grid import shortened
 
 
 @pytest.fixture(scope="module")

@@ -26,7 +26,7 @@ def test_side_by_side_and_back(viewer, dock, compare, look):
     dock.leave.click()
     draw()
     assert look(viewer) == before
-    assert not dock.controller.active
+    assert dock.controller.comparison is None
 
 
 def test_the_slider_the_player_and_the_modes(viewer, project, dock, compare, dataset):
@@ -58,9 +58,9 @@ def test_the_slider_the_player_and_the_modes(viewer, project, dock, compare, dat
     dock.slider.slider.setValue(controller.ticks.last)
     for _ in range(40):
         draw()
-        if not dock.playback.playing:
+        if not dock.playback.play.isChecked():
             break
-    assert not dock.playback.playing  # there is no further step
+    assert not dock.playback.play.isChecked()  # there is no further step
     dock.playback.options["loop"].value = True
     dock.playback.play.click()
     for _ in range(40):
@@ -91,7 +91,7 @@ def test_a_panel_deleted_while_comparing_ends_it_cleanly(viewer, dock, compare, 
     draw()
     viewer.layers.remove(dock.controller.grid.cells[1].segments)
     draw()
-    assert not dock.controller.active
+    assert dock.controller.comparison is None
     assert look(viewer) == before
 
 
@@ -167,7 +167,7 @@ def test_buttons_and_a_refusal(dock, viewer, compare, notices):
 
     # Fewer than two are refused in words.
     compare("mean")
-    assert not dock.controller.active
+    assert dock.controller.comparison is None
     assert any("at least two" in str(said) for said in notices)
 
 
@@ -177,7 +177,7 @@ def test_the_viewer_may_close_meanwhile(make_napari_viewer, dataset, opened, cho
     viewer = make_napari_viewer(show=True)
     made = opened(viewer, project_of(viewer), dataset)
     choose(made, "mean", "gold")
-    assert made.controller.active
+    assert made.controller.comparison is not None
     made.playback.play.click()
     draw()
     viewer.close()

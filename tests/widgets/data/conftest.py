@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from windows import add_sample, draw
 
-from napari_agglo.widgets.data import DataWidget
+from napari_agglo.widgets import DataWidget
 
 
 @pytest.fixture

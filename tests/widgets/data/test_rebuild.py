@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 from windows import scene_of, settle, status
 
-from napari_agglo.widgets import DataWidget
-from napari_agglo.widgets.hierarchy import HierarchyWidget
+from napari_agglo.widgets import DataWidget, HierarchyWidget
 
 
 def test_what_is_seen_stays_until_it_is_merged_anew(viewer, opened, project):

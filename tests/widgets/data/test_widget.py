@@ -9,7 +9,7 @@ from scipy import ndimage
 from windows import add_sample, draw, selection_of, settle, status
 
 from napari_agglo.errors import InvalidInput, LabelComponents, PickIndex, SetOption
-from napari_agglo.widgets.data import DataWidget
+from napari_agglo.widgets import DataWidget
 
 USED, LAYER, RANGE = range(3)  # columns of the table of cues
 
@@ -72,7 +72,7 @@ def test_build(opened, project):
     assert status(DataWidget, project) == "running"
     settle(project, 240)
     assert status(DataWidget, project) == "done"
-    assert f"{project.graph.n_regions:,} superpixels" in opened.found.text()
+    assert f"{project.graph.n_regions:,} superpixels" in opened.counts.text()
     assert project.graph.cue_names == ("boundary", "cytoplasm", "mitochondria")
     opened.superpixels.options["min_size"].value = 60
     assert status(DataWidget, project) == "stale"

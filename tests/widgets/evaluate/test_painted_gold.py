@@ -10,9 +10,7 @@ from widgets.proofread.conftest import Hands
 from windows import add_sample, draw, selection_of, settle, status
 
 from napari_agglo.evaluate import vi_curve
-from napari_agglo.widgets.evaluate import EvaluateWidget
-from napari_agglo.widgets.hierarchy import HierarchyWidget
-from napari_agglo.widgets.train import TrainWidget
+from napari_agglo.widgets import EvaluateWidget, HierarchyWidget, TrainWidget
 
 LEFT = Qt.MouseButton.LeftButton
 

@@ -15,9 +15,9 @@ from windows import build, camera, give_policy, project_of, scene_of, settle, sh
 
 import napari_agglo as agglo
 from napari_agglo.evaluate import breakdown, metrics, minimum, state_at, vi_curve
+from napari_agglo.widgets import EvaluateWidget
 from napari_agglo.widgets._colours import theme_colours
 from napari_agglo.widgets._forms import Form
-from napari_agglo.widgets.evaluate import EvaluateWidget
 from napari_agglo.widgets.evaluate._live_errors import NUMBERS
 
 

@@ -8,14 +8,13 @@ import numpy as np
 import pytest
 from qtpy.QtCore import QPoint, Qt
 from qtpy.QtTest import QTest
-from qtpy.QtWidgets import QApplication, QFileDialog, QMessageBox
+from qtpy.QtWidgets import QApplication, QDialog, QFileDialog, QMessageBox, QPushButton
 from windows import give_policy, give_regions, project_of, scene_of, settle, show, status
 
 import napari_agglo as agglo
 from napari_agglo.evaluate import minimum
 from napari_agglo.session import export_kinds
-from napari_agglo.widgets import DataWidget
-from napari_agglo.widgets.hierarchy import HierarchyWidget
+from napari_agglo.widgets import DataWidget, HierarchyWidget
 
 
 @pytest.fixture
@@ -335,9 +334,10 @@ def test_every_export_kind_is_in_the_menu(built, project, tmp_path, monkeypatch)
         return str(tmp_path / name), ""
 
     monkeypatch.setattr("qtpy.QtWidgets.QFileDialog.getSaveFileName", choose)
-    monkeypatch.setattr("magicgui.widgets.Dialog.exec", lambda self: True)
     for name, kind in kinds.items():
         actions[name].trigger()
+        for dialog in built.findChildren(QDialog, "agglo form"):
+            press(dialog.findChild(QPushButton, "Export"))
         settle(project)
         suffix = kind.suffixes[0] if kind.suffixes else ""
         assert (tmp_path / f"{kind.name}{suffix}").exists()
@@ -351,16 +351,20 @@ def test_a_file_that_cannot_be_written_is_told(built, project, tmp_path, notices
     assert len(notices) == 1
 
 
-def test_an_open_session_is_closed_only_when_asked(built, project, tmp_path, monkeypatch):
+def test_an_open_session_is_closed_only_when_asked(built, project, tmp_path):
     session = agglo.Session.create(tmp_path / "a.agglo", project.graph)
     project.set_session(session, project.built)
-    answers = [QMessageBox.StandardButton.No, QMessageBox.StandardButton.Yes]
-    monkeypatch.setattr(QMessageBox, "question", lambda *_, **__: answers.pop(0))
-    press(built.run.button)
+
+    def answer(words):
+        press(built.run.button)
+        (box,) = [one for one in QApplication.topLevelWidgets() if isinstance(one, QMessageBox)]
+        press(next(button for button in box.buttons() if button.text() == words))
+        settle(project)
+
+    answer("Cancel")
     assert project.jobs.running() == []
     assert project.session is session
-    press(built.run.button)
-    settle(project)
+    answer("Close and build")
     assert project.session is None
     assert project.has_hierarchy
 

@@ -160,8 +160,3 @@ def test_every_colour_stands_out_as_far_as_the_theme_allows(background, foregrou
         assert contrast(colour, found.paper) >= min(3.0, allowed) - 1e-6
     for colour in (found.muted, *found.text):
         assert contrast(colour, found.paper) >= min(4.5, allowed) - 1e-6
-
-
-def test_a_theme_of_no_colour_is_refused():
-    with refuses("background", "take it from the theme of the viewer"):
-        palette("nothing", "#000000")

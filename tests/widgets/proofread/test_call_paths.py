@@ -14,7 +14,7 @@ from windows import draw, settle
 
 import napari_agglo as agglo
 from napari_agglo.agglomeration import MergeTree
-from napari_agglo.widgets.hierarchy import HierarchyWidget
+from napari_agglo.widgets import HierarchyWidget
 
 PACKAGE = Path(agglo.__file__).parent
 MOST_FILES = 30

@@ -95,15 +95,13 @@ def test_answers_survive_a_restart(hands, asked):
 
 @pytest.mark.slow
 def test_filters(hands, dock, asked):
-    dock.queue.kind.setCurrentText("false merges only")
-    dock.queue.kind.activated.emit(1)
+    dock.queue.filters["kind"].value = "false_merge"
     rest(hands)
     assert asked.current is None or asked.current.kind == "false_merge"
-    dock.queue.kind.setCurrentText("false splits only")
-    dock.queue.kind.activated.emit(2)
+    dock.queue.filters["kind"].value = "false_split"
     rest(hands)
     assert asked.current.kind == "false_split"
-    dock.queue.least.setValue(10_000_000)
+    dock.queue.filters["min_size"].value = 10_000_000
     rest(hands)
     assert asked.current is None
     assert dock.queue.question.text() == "Nothing more to ask"

@@ -269,6 +269,7 @@ def test_the_selected_segments_alone_in_3d(viewer, deep, step):
     step.in_3d.click()
     draw()
     assert viewer.dims.ndisplay == 3
+    assert step.isolate.isChecked()
     shown = np.asarray(scene_of(viewer).segmentation.data)
     assert set(np.unique(shown)) == {0, name}
     step.in_3d.click()
@@ -276,3 +277,7 @@ def test_the_selected_segments_alone_in_3d(viewer, deep, step):
     assert viewer.dims.ndisplay == 2
     assert project_of(viewer) is deep
     assert len(np.unique(np.asarray(scene_of(viewer).segmentation.data))) > 2
+    viewer.dims.ndisplay = 3  # by napari's own button
+    scene_of(viewer).isolate(True)  # by another step
+    assert step.in_3d.isChecked()
+    assert step.isolate.isChecked()

@@ -10,6 +10,8 @@ from qtpy.QtTest import QTest
 from widgets.proofread.conftest import occupy
 from windows import draw
 
+from napari_agglo.widgets._session_worker import Edit
+
 
 def until(what):
     for _ in range(1000):
@@ -96,7 +98,7 @@ def test_errors_and_newer_requests_of_a_worker(hands, notices, monkeypatch):
     for k in (1, 2, 3):
         worker.latest("a", work(k), told.append)
     worker.latest("b", work(7), told.append)
-    worker.edit("Reviewing", edit)
+    worker.edit(Edit("Reviewing", edit))
     gate.set()
     hands.settle()
     # Those between were never begun, and the answer to the first is not wanted any more.

@@ -13,8 +13,7 @@ from windows import draw, give_regions, settle, status
 import napari_agglo as agglo
 from napari_agglo.features import FeatureBlock, feature_blocks
 from napari_agglo.policy import LearnedPolicy, MeanPolicy
-from napari_agglo.widgets.data import DataWidget
-from napari_agglo.widgets.train import TrainWidget
+from napari_agglo.widgets import DataWidget, TrainWidget
 
 
 @pytest.fixture

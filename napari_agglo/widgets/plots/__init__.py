@@ -7,10 +7,9 @@ there is nothing to see.
 from __future__ import annotations
 
 from napari_agglo.widgets.plots._breakdown_plot import BreakdownPlot, DotsPlot
-from napari_agglo.widgets.plots._epoch_plot import EpochPlot
 from napari_agglo.widgets.plots._plot import Plot
 from napari_agglo.widgets.plots._plot_style import contrast, palette
-from napari_agglo.widgets.plots._policy_plots import ImportancePlot, ReliabilityPlot
+from napari_agglo.widgets.plots._policy_plots import EpochPlot, ImportancePlot, ReliabilityPlot
 from napari_agglo.widgets.plots._split_vi_plot import SplitVIPlot
 from napari_agglo.widgets.plots._threshold_plot import ThresholdPlot
 

@@ -233,10 +233,6 @@ class Canvas(pg.PlotWidget):
             axis.setTickFont(font)
             axis.setLabel(words, **{"color": colours.ink, "font-size": "11px"})
 
-    def spot(self, x: float, y: float) -> QPoint:
-        """Return where a point of the plot lies, in pixels of the viewport."""
-        return self.mapFromScene(self.box.mapViewToScene(QPointF(x, y)))
-
 
 class Plot(QWidget):
     """A plot with a key above it, which never covers a curve, or words that say what is missing.

@@ -1,5 +1,7 @@
 """Training of a project's policy: its options, its worker, its errors; it outlives the widgets."""
 
+# In its own file: the work of a thread and its state, without Qt.
+
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping

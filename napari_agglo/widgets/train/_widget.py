@@ -1,4 +1,4 @@
-"""Widget of the Train step."""
+"""Widget of the Train step: options, the policy as a file, and a summary of the training."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from qtpy.QtWidgets import QDialog, QFileDialog, QWidget
 from napari_agglo.features import PRESETS, feature_blocks
 from napari_agglo.learning import train
 from napari_agglo.policy import (
+    LearnedPolicy,
     MeanPolicy,
     as_policy,
     load_policy,
@@ -22,10 +23,19 @@ from napari_agglo.widgets._colours import theme_colours
 from napari_agglo.widgets._forms import Form, ask_form
 from napari_agglo.widgets._jobs import RunRow
 from napari_agglo.widgets._project import Project, Trained
-from napari_agglo.widgets._qt import button, column, combo_box, link, per_viewer, row
+from napari_agglo.widgets._qt import (
+    button,
+    column,
+    combo_box,
+    label,
+    link,
+    per_viewer,
+    row,
+    tab_widget,
+)
 from napari_agglo.widgets._steps import Status, StepWidget
-from napari_agglo.widgets.train._summary import Summary
-from napari_agglo.widgets.train._trainer import TRAIN, Trainer
+from napari_agglo.widgets.plots import EpochPlot, ImportancePlot, ReliabilityPlot
+from napari_agglo.widgets.train._trainer import TRAIN, EpochError, Trainer
 
 FILES = "policy file"  # the name of the job
 FUNCTION = "a Python function…"
@@ -131,6 +141,89 @@ class TrainOptions(Form):
     def _on_changed(self) -> None:
         self._trainer.options = self.values()
         self._trainer.changed.emit()
+
+
+class Summary(QWidget):
+    """A few lines, and three plots behind tabs."""
+
+    def __init__(self, trainer: Trainer) -> None:
+        super().__init__()
+        self._trainer = trainer
+        self._drawn: list[EpochError] = []
+        self._record: Any = None
+        self.words = label("training summary")
+        self.epochs = EpochPlot()
+        self.reliability = ReliabilityPlot()
+        self.importances = ImportancePlot()
+        calibration = "Predicted against observed probability of a merge"
+        self.tabs = tab_widget(
+            "training plots",
+            ("VI by epoch", "Error at 0.5, on the volumes of the training", self.epochs),
+            ("Calibration", calibration, self.reliability),
+            ("Features", "The features with most influence on the policy", self.importances),
+        )
+        self.tabs.setFixedHeight(250)
+        column(self, self.words, self.tabs, spacing=6)
+
+    def follow(self, policy: Any, running: bool) -> None:
+        """Show the errors so far, or the summary of the policy."""
+        errors = self._trainer.errors
+        if errors[: len(self._drawn)] != self._drawn or len(errors) < len(self._drawn):
+            self.epochs.clear()
+            self._drawn = []
+        for one in errors[len(self._drawn) :]:
+            self.epochs.add(one.epoch, one.false_merge, one.false_split)
+        self._drawn = list(errors)
+        record = policy_record(policy)
+        if record is not self._record:
+            self._record = record
+            self.reliability.set_record(record)
+            self.importances.set_record(record)
+        self.words.setText("" if record is None or running else describe(policy, errors))
+        self.words.setVisible(bool(self.words.text()))
+        self.tabs.setVisible(running or record is not None)
+
+    def set_theme(self, background: str, foreground: str) -> None:
+        """Follow napari's colours."""
+        for plot in (self.epochs, self.reliability, self.importances):
+            plot.set_theme(background, foreground)
+
+
+def describe(policy: LearnedPolicy, errors: list[EpochError]) -> str:
+    """Return sentences on a policy: its training, its features, its accuracy.
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace
+    >>> features = SimpleNamespace(preset="em", cues=("boundary",))
+    >>> record = {"strategy": "flat", "classifier": "forest", "examples": 1200, "accuracy": 0.93,
+    ...           "held_out": True}
+    >>> print(describe(SimpleNamespace(features=features, record=record), []))
+    flat, forest, em features of boundary. 1,200 examples. 93.0 % of held-out examples right.
+    """
+    record = policy.record
+    epochs = record.get("epochs")
+    how = f"{record.get('strategy', 'learned')}"
+    many = "" if epochs == 1 else "s"
+    how += f" ({epochs} epoch{many})" if epochs else ""
+    cues = ", ".join(policy.features.cues)
+    lines = [
+        f"{how}, {record.get('classifier', 'classifier')}, {policy.features.preset} features of "
+        f"{cues}."
+    ]
+    if "examples" in record:
+        lines.append(f"{record['examples']:,} examples.")
+    if "accuracy" in record:
+        whose = "held-out" if record.get("held_out") else "training"
+        lines.append(f"{100 * record['accuracy']:.1f} % of {whose} examples right.")
+    if errors:
+        last = errors[-1]
+        vi = last.false_merge + last.false_split
+        lines.append(
+            f"VI at 0.5 where it was trained, which flatters: {vi:.2f} bits "
+            f"({last.false_merge:.2f} false merge, {last.false_split:.2f} false split)."
+        )
+    return " ".join(lines)
 
 
 class TrainWidget(StepWidget):

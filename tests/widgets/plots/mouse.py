@@ -34,7 +34,8 @@ class Mouse:
         self.port = plot.canvas.viewport()
 
     def spot(self, x, y):
-        return self.plot.canvas.spot(x, y)
+        canvas = self.plot.canvas
+        return canvas.mapFromScene(canvas.box.mapViewToScene(QPointF(x, y)))
 
     def click(self, x, y, away=(0, 0)):
         QTest.mouseClick(

@@ -79,7 +79,7 @@ def test_a_drag_far_from_every_curve_moves_the_view_and_a_double_click_back(spli
     Mouse(split).drag((0.5, 0.5), (0.4, 0.4))
     assert picks == []
     assert split.canvas.box.viewRange() != before
-    spot = split.canvas.spot(0.55, 0.55)
+    spot = Mouse(split).spot(0.55, 0.55)
     QTest.mouseClick(split.canvas.viewport(), Qt.MouseButton.LeftButton, pos=spot)
     QTest.mouseDClick(split.canvas.viewport(), Qt.MouseButton.LeftButton, pos=spot)
     QTest.mouseRelease(split.canvas.viewport(), Qt.MouseButton.LeftButton, pos=spot)

@@ -41,7 +41,7 @@ from napari_agglo.widgets._qt import close_up, column, keep_narrow, named, short
 
 _PLAIN = (bool, int, float, str)  # types that become controls by themselves
 _LABEL_WIDTH = 92  # pixels, so that the controls of several forms stand in one column
-_LAYER_NAME = 20  # letters of the name of a layer, of which all but the middle is seen
+_LAYER_NAME = 24  # letters of the name of a layer, of which all but the middle is seen
 _OWN = ("automatic", "layers", "name", "names", "suffix", "tips")  # options that are not magicgui's
 
 

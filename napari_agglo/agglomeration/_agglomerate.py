@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from napari_agglo._numba.callbacks import raise_error
 from napari_agglo._progress import ProgressCallback, report
 from napari_agglo.agglomeration._adjacency import Adjacency, edge_records, link
+from napari_agglo.agglomeration._lazy_forest import bounds, enter_bounds, fits, merge_lazily
 from napari_agglo.agglomeration._mean import mean_queue, merge_by_mean
 from napari_agglo.agglomeration._merge_tree import MergeTree
 from napari_agglo.agglomeration._rescoring import (
@@ -21,11 +22,12 @@ from napari_agglo.agglomeration._rescoring import (
     merge_by_rescoring,
 )
 from napari_agglo.errors import InvalidInput, SetOption, is_whole
-from napari_agglo.features import FeatureState, feature_state
+from napari_agglo.features import FeatureMap, FeatureState, feature_state
 from napari_agglo.graph import RegionGraph, as_graph
 from napari_agglo.policy import (
     CHUNK,
     MEAN,
+    Forest,
     Policy,
     Scoring,
     as_policy,
@@ -154,6 +156,11 @@ def merge_greedily(
     if asked.kind == MEAN and not rescore:
         column = asked.parameter
         return _run(graph, merge_by_mean, mean_state(graph, edges, forbidden, column), progress)
+    features, model = policy_features(policy), getattr(policy, "model", None)
+    if features is not None and isinstance(model, Forest) and not rescore:
+        if fits(model, features.width):
+            state = lazy_state(graph, edges, forbidden, features, model)
+            return _run(graph, merge_lazily, state, progress)
     state = rescoring_state(graph, edges, forbidden, policy)
     return _run(graph, merge_by_rescoring, state, progress)
 
@@ -195,6 +202,26 @@ def rescoring_state(
         state = feature_state(graph, features, rows)
     queued = np.flatnonzero(~forbidden)
     return start_rescoring(edges, forbidden, queued, policy_scoring(graph, policy), state)
+
+
+def lazy_state(
+    graph: RegionGraph,
+    edges: NDArray[np.int64],
+    forbidden: NDArray[np.bool_],
+    features: FeatureMap,
+    forest: Forest,
+) -> tuple[Any, ...]:
+    """Return the state that `merge_lazily` starts from."""
+    rows = np.zeros((len(edges), graph.layout.boundary_width), np.int64)
+    rows[: graph.n_boundaries] = graph.boundaries
+    state = feature_state(graph, features, rows)
+    n_nodes = len(state.regions)
+    adjacency, queue = link(edges, n_nodes), edge_queue(forbidden)
+    lower = bounds(forest, features.width, len(edges))
+    ids, touched = np.arange(n_nodes, dtype=np.int32), np.empty(n_nodes, np.int64)
+    queued = np.flatnonzero(~forbidden)
+    enter_bounds(queued, len(queued), 0.0, lower, queue, adjacency.ends, ids, state)
+    return adjacency, queue, touched, lower, state, ids
 
 
 def policy_scoring(

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+from dataclasses import replace
+
 import pytest
 from examples import examples
 from hypothesis import HealthCheck, settings
@@ -16,6 +19,19 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("house")
+
+
+@pytest.fixture(autouse=os.environ.get("NUMBA_DISABLE_JIT") == "1")
+def trees_of_scikit_learn(monkeypatch):
+    """Let scikit-learn grow all trees: our own would take minutes in plain Python."""
+    from napari_agglo.learning import _train
+
+    fit = _train.fit
+
+    def fit_exactly(examples, classifier, settings, *arguments):
+        return fit(examples, classifier, replace(settings, exact=True), *arguments)
+
+    monkeypatch.setattr(_train, "fit", fit_exactly)
 
 
 @pytest.fixture(scope="session")

@@ -26,6 +26,7 @@ from napari_agglo.features import FeatureMap, FeatureState, feature_state
 from napari_agglo.graph import RegionGraph, as_graph
 from napari_agglo.policy import (
     CHUNK,
+    FOREST,
     MEAN,
     Forest,
     Policy,
@@ -148,7 +149,8 @@ def merge_greedily(
 ) -> Merges:
     """Merge the two regions that the policy puts first until none is left.
 
-    `rescore` sends the mean through the loop that serves every policy: slower, the same merges.
+    `rescore` sends the mean, or a forest, through the loop that serves every policy: slower, the
+    same merges.
     """
     edges, forbidden = constrained_edges(graph, cannot_link, locked)
     policy.check(graph)
@@ -156,11 +158,12 @@ def merge_greedily(
     if asked.kind == MEAN and not rescore:
         column = asked.parameter
         return _run(graph, merge_by_mean, mean_state(graph, edges, forbidden, column), progress)
-    features, model = policy_features(policy), getattr(policy, "model", None)
-    if features is not None and isinstance(model, Forest) and not rescore:
-        if fits(model, features.width):
-            state = lazy_state(graph, edges, forbidden, features, model)
-            return _run(graph, merge_lazily, state, progress)
+    features = policy_features(policy)
+    if asked.kind == FOREST and features is not None and not rescore:
+        forest = Forest(asked.roots, asked.nodes, asked.values)
+        if fits(forest, features.width):
+            lazy = lazy_state(graph, edges, forbidden, features, forest)
+            return _run(graph, merge_lazily, lazy, progress)
     state = rescoring_state(graph, edges, forbidden, policy)
     return _run(graph, merge_by_rescoring, state, progress)
 

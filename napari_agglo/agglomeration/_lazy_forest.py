@@ -185,7 +185,7 @@ def enter_bounds(
     """
     roots, nodes, thresholds, values, rows, which, totals, walked, sums = bounds
     priority, ties, heap, place, size = queue
-    n_trees = np.int64(roots.size)
+    n_trees: Any = np.int64(roots.size)
     wall = limit * n_trees
     for start in range(0, n, CHUNK):
         m = min(CHUNK, n - start)
@@ -197,7 +197,7 @@ def enter_bounds(
             totals[k] = 0.0
             which[k] = k
         active = m
-        tree = 0
+        tree: Any = np.int64(0)
         while active > 0 and tree < n_trees:
             stop = min(tree + _GROUP, n_trees)
             eights = active - active % 8
@@ -223,11 +223,11 @@ def enter_bounds(
             sums[edge] = totals[k]
             priority[edge] = totals[k] / n_trees
             ties[edge] = low * ids.size + high
-            at = np.int64(place[edge])
-            if at < 0:
-                at = size[0]
+            spot = np.int64(place[edge])
+            if spot < 0:
+                spot = size[0]
                 size[0] += 1
-            heap_settle(edge, at, _comes_before, priority, ties, heap, place, size[0])
+            heap_settle(edge, spot, _comes_before, priority, ties, heap, place, size[0])
 
 
 @inlined
@@ -248,9 +248,7 @@ def _refine(
     total = sums[edge]
     while True:  # one group at least: the product may be rounded to below the sum
         stop = min(tree + _GROUP, n_trees)
-        total = _walk_trees(
-            np.uint32(0), tree, stop, total, rows, roots, nodes, thresholds, values
-        )
+        total = _walk_trees(np.uint32(0), tree, stop, total, rows, roots, nodes, thresholds, values)
         tree = stop
         if tree == n_trees or total > second * n_trees:
             break

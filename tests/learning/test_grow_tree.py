@@ -97,6 +97,7 @@ def test_bins_are_those_of_their_thresholds_and_have_a_like_number_of_examples(s
         assert np.bincount(codes)[1:].max() <= 3 * n / 256 + 1
 
 
+@pytest.mark.compiled
 def test_a_tree_is_as_good_as_that_of_scikit_learn_on_examples_it_has_not_seen():
     rows, wrong = make_classification(3000, 20, n_informative=6, random_state=0)
     rows = rows.astype(np.float32)

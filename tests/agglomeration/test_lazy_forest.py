@@ -1,0 +1,127 @@
+"""Lower bounds in the queue against scoring every boundary in full: the same merges."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from napari_agglo import Cancelled, agglomerate, oversegment, region_graph, train
+from napari_agglo.agglomeration import _agglomerate, _lazy_forest, merge_greedily
+from napari_agglo.features import feature_map
+from napari_agglo.policy import Forest, LearnedPolicy
+from tests.examples import examples
+
+
+def random_tree(rng, width, depth, values):
+    """Return nodes in the order in which scikit-learn numbers them, and their values."""
+    nodes, leaves = [], []
+
+    def grow(level):
+        at = len(nodes)
+        nodes.append([0, 0, at, at])
+        leaves.append(rng.choice(values))
+        if level < depth and rng.random() < 0.8:
+            threshold = np.float32(rng.choice([0.0, 0.1, 0.3, 0.5, 2.0, 20.0])).view(np.uint32)
+            nodes[at] = [rng.integers(width), threshold, grow(level + 1), grow(level + 1)]
+        return at
+
+    grow(0)
+    nodes = np.array(nodes, np.uint32)
+    leaf = nodes[:, 2] == np.arange(len(nodes))
+    nodes[leaf, 1] = np.float32(np.inf).view(np.uint32)
+    return nodes, np.array(leaves)
+
+
+def random_forest(rng, width, n_trees, values):
+    """Return a forest of leaves that hold few values, so that there are ties everywhere."""
+    roots, parts, leaves, first = [], [], [], 0
+    for _ in range(n_trees):
+        nodes, values_of = random_tree(rng, width, 6, values)
+        roots.append(first)
+        parts.append(nodes + np.array([0, 0, first, first], np.uint32))
+        leaves.append(values_of)
+        first += len(nodes)
+    return Forest(np.array(roots, np.uint32), np.concatenate(parts), np.concatenate(leaves))
+
+
+@st.composite
+def problems(draw):
+    """Return a graph, a policy, and constraints."""
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    shape = draw(st.sampled_from([(40,), (9, 9), (4, 5, 6)]))
+    labels = rng.integers(1, draw(st.integers(2, 40)), shape)
+    graph = region_graph(labels, rng.integers(0, 4, shape) / 3)
+    features = feature_map(graph, draw(st.sampled_from(["minimal", "em"])))
+    values = draw(st.sampled_from([[0.0], [0.0, 1.0], [0.0, 0.1, 0.25, 0.7], rng.random(50)]))
+    forest = random_forest(rng, features.width, draw(st.integers(1, 30)), values)
+    ids = graph.ids[1:].tolist()
+    pair = st.tuples(st.sampled_from(ids), st.sampled_from(ids)).filter(lambda p: p[0] != p[1])
+    links = draw(st.lists(pair, max_size=2)) if len(ids) > 1 else []
+    locked = draw(st.lists(st.sampled_from(ids), max_size=1))
+    return graph, LearnedPolicy(features, forest), {"cannot_link": links, "locked": locked}
+
+
+def assert_same(one, two):
+    for name in ("winners", "losers", "priorities"):
+        assert np.array_equal(getattr(one, name), getattr(two, name)), name
+
+
+@examples(300)
+@given(problems())
+def test_the_merges_are_those_of_the_loop_that_scores_in_full(problem):
+    graph, policy, constraints = problem
+    eager = merge_greedily(graph, policy, rescore=True, **constraints)
+    assert_same(merge_greedily(graph, policy, **constraints), eager)
+
+
+@pytest.fixture(scope="module")
+def trained():
+    rng = np.random.default_rng(0)
+    cue = rng.random((48, 48)) ** 2
+    graph = region_graph(oversegment(cue, min_size=4), cue)
+    gold = agglomerate(graph).segment(0.35)
+    return graph, train(graph, gold, epochs=1)
+
+
+@pytest.mark.compiled
+def test_a_trained_forest_walks_a_part_of_its_trees(trained, monkeypatch):
+    graph, policy = trained
+    walked = []
+
+    def lazy_state(*arguments):
+        state = original(*arguments)
+        walked.append(state[3].walked)
+        return state
+
+    original = _agglomerate.lazy_state
+    monkeypatch.setattr(_agglomerate, "lazy_state", lazy_state)
+    assert_same(merge_greedily(graph, policy), merge_greedily(graph, policy, rescore=True))
+    (trees,) = walked
+    assert (trees == 100).any()
+    assert (trees < 100).any()
+
+
+@pytest.mark.compiled
+def test_a_forest_that_is_too_large_for_half_nodes_is_scored_in_full(trained, monkeypatch):
+    graph, policy = trained
+    lazy = merge_greedily(graph, policy)
+    monkeypatch.setattr(_lazy_forest, "_LEFT_BITS", 3)
+    assert not _lazy_forest.fits(policy.model, policy.features.width)
+    assert_same(merge_greedily(graph, policy), lazy)
+
+
+@pytest.mark.compiled
+def test_a_run_can_be_cancelled_and_slices_do_not_show(trained, monkeypatch):
+    graph, policy = trained
+    whole = merge_greedily(graph, policy)
+    monkeypatch.setattr(_agglomerate, "_SLICE", 7)
+    assert_same(merge_greedily(graph, policy), whole)
+
+    def cancel(progress):
+        if progress.done > 10:
+            raise Cancelled
+
+    with pytest.raises(Cancelled):
+        merge_greedily(graph, policy, progress=cancel)

@@ -104,6 +104,9 @@ import numpy as np
 import napari_agglo as agglo
 import napari_agglo.graph, napari_agglo.agglomeration, napari_agglo.superpixels
 assert agglo.split_vi(np.array([1, 1, 2, 2]), np.array([1, 1, 1, 1])) == (0.0, 1.0)
+from napari_agglo.session import cache_folder, stages_to_compile
+assert cache_folder() is None
+assert stages_to_compile() == ["merge", "evaluate", "learn", "edit"]
 """,
         HOME="/nonexistent",
     )

@@ -6,9 +6,17 @@ from napari_agglo.session._exports import ExportView, export_kinds, exporter
 from napari_agglo.session._history import HistoryItem
 from napari_agglo.session._session import Session
 from napari_agglo.session._store import NotSaved, Report, SessionDamaged, SessionLocked
-from napari_agglo.session._warm_up import cache_folder, warm_up
+from napari_agglo.session._warm_up import (
+    NOT_KEPT,
+    cache_folder,
+    is_warm,
+    seconds_to_compile,
+    stages_to_compile,
+    warm_up,
+)
 
 __all__ = [
+    "NOT_KEPT",
     "Change",
     "CutProblem",
     "ExportView",
@@ -23,5 +31,8 @@ __all__ = [
     "cut_method",
     "export_kinds",
     "exporter",
+    "is_warm",
+    "seconds_to_compile",
+    "stages_to_compile",
     "warm_up",
 ]

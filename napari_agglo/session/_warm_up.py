@@ -15,14 +15,18 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from napari_agglo._numba import kernel
+from napari_agglo._numba import is_cached, kernel
 from napari_agglo._progress import ProgressCallback, report
 from napari_agglo.agglomeration import agglomerate
+from napari_agglo.agglomeration._mean import merge_by_mean
+from napari_agglo.agglomeration._rescoring import merge_by_rescoring
 from napari_agglo.errors import InvalidInput, check_choice
 from napari_agglo.evaluate import breakdown, merge_curve, vi_curve
+from napari_agglo.evaluate._vi_by_merge import path_kernel
 from napari_agglo.graph import RegionGraph, region_graph
 from napari_agglo.learning import train
 from napari_agglo.policy import Policy
+from napari_agglo.session._hierarchy.replay_kernels import advance
 from napari_agglo.session._session import Session
 from napari_agglo.superpixels import oversegment
 
@@ -34,7 +38,7 @@ def warm_up(
 ) -> None:
     """Compile the kernels of some stages, or load them; a stage is done once in a process.
 
-    The first time on a machine takes a minute or two, after that a second or two.
+    The first time on a machine takes about a minute, after that a second or two.
 
     Parameters
     ----------
@@ -53,11 +57,27 @@ def warm_up(
         check_choice("stages", stage, list(STAGES))
     with _one_at_a_time:
         waiting = [stage for stage in chosen if stage not in _done]
+        total = seconds_to_compile(waiting)
         for k, stage in enumerate(waiting):
-            report(progress, f"kernels that {stage}", k, len(waiting))
+            report(progress, f"kernels that {stage}", seconds_to_compile(waiting[:k]), total)
             STAGES[stage]()
             _done.add(stage)
-        report(progress, "kernels", len(waiting), len(waiting))
+        report(progress, "kernels", total, total)
+
+
+def is_warm() -> bool:
+    """Return whether this process has run all stages."""
+    return len(_done) == len(STAGES)
+
+
+def stages_to_compile() -> list[str]:
+    """Return the stages whose kernels are not on disk, in their order; all if none can be kept."""
+    return [stage for stage, main in _KERNELS.items() if not is_cached(main)]
+
+
+def seconds_to_compile(stages: Iterable[str]) -> int:
+    """Return about how many seconds of CPU it takes to compile the kernels of some stages."""
+    return sum(_SECONDS[stage] for stage in stages)
 
 
 def _volume(shape: tuple[int, ...]) -> tuple[RegionGraph, NDArray[np.uint8]]:
@@ -135,6 +155,18 @@ def cache_folder() -> Path | None:
     return None if stats is None or stats.cache_path is None else Path(stats.cache_path)
 
 
+# A large kernel of each stage: when it is on disk, so are most of the others.
+_KERNELS = {
+    "merge": merge_by_mean,
+    "evaluate": path_kernel,
+    "learn": merge_by_rescoring,
+    "edit": advance,
+}
+_SECONDS = {"merge": 10, "evaluate": 9, "learn": 26, "edit": 15}  # of CPU, as measured once
+NOT_KEPT = (
+    "Compiled kernels cannot be kept, so that every start compiles them again: no cache folder can "
+    "be written. Set NUMBA_CACHE_DIR to one that can."
+)
 STAGES = {"merge": _merge, "evaluate": _evaluate, "learn": _learn, "edit": _edit}
 _one_at_a_time = threading.Lock()
 _done: set[str] = set()  # the stages that this process has run

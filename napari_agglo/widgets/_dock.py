@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from qtpy.QtCore import QSize, Qt, Signal
+from qtpy.QtCore import QEvent, QSize, Qt, Signal
 from qtpy.QtGui import QShowEvent
 from qtpy.QtWidgets import QHBoxLayout, QLabel, QToolButton, QWidget
 from superqt.utils import qdebounced
 
+from napari_agglo._progress import Progress
 from napari_agglo.widgets._colours import STATUS
+from napari_agglo.widgets._jobs import words
 from napari_agglo.widgets._keys import GESTURES
 from napari_agglo.widgets._project import Project
 from napari_agglo.widgets._qt import (
@@ -24,7 +26,7 @@ from napari_agglo.widgets._qt import (
     tool_button,
 )
 from napari_agglo.widgets._steps import Status, StepWidget, close_with_window
-from napari_agglo.widgets._warmup import WARM, is_warm, warm_up
+from napari_agglo.widgets._warmup import WARM, start_warm_up
 from napari_agglo.widgets.data._widget import DataWidget
 from napari_agglo.widgets.evaluate._widget import EvaluateWidget
 from napari_agglo.widgets.hierarchy._widget import HierarchyWidget
@@ -117,7 +119,6 @@ class Dock(QWidget):
         self.help = HelpPanel(self.steps.values())
         self.help.setVisible(False)
         self.warming = label("warming up")
-        self.warming.setText("Warming up: the first time takes some seconds…")
         self.warming.setContentsMargins(8, 2, 8, 2)
         content = QWidget()
         inner = column(content, self._top(), self.warming, self.help, spacing=0)
@@ -151,8 +152,14 @@ class Dock(QWidget):
         if event is not None:
             super().showEvent(event)
         close_with_window(self, self.project)
-        if not is_warm():
-            self.project.jobs.start(WARM, "Warming up", warm_up, lambda _: None)
+        start_warm_up(self.project)
+
+    def changeEvent(self, event: QEvent | None) -> None:
+        """Stop to compile when the dock is taken out of the window."""
+        if event is not None:
+            super().changeEvent(event)
+            if event.type() == QEvent.Type.ParentChange and self.parent() is None:
+                self.project.jobs.cancel(WARM)
 
     def _top(self) -> QHBoxLayout:
         keys = "Keys, gestures, and what each step does"
@@ -194,5 +201,12 @@ class Dock(QWidget):
             header.show_status(self.steps[key].status(self.project))
 
     def _on_job(self, name: str) -> None:
+        job = self.project.jobs[WARM] if name == WARM else None
+        if job is not None:
+            self.warming.setText(f"{job.title}…")
+            link(self._on_warming, job.progressed)
         if name == WARM:
-            self.warming.setVisible(self.project.jobs[WARM] is not None)
+            self.warming.setVisible(job is not None)
+
+    def _on_warming(self, progress: Progress) -> None:
+        self.warming.setText(f"Getting ready: {words(progress)}. You can begin.")

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from napari_agglo import InvalidInput
+from napari_agglo.cli._commands.demo import expectation
 from napari_agglo.errors import Cancelled
 from napari_agglo.session import _warm_up, cache_folder, warm_up
 
@@ -27,6 +28,29 @@ def test_all_stages_are_run_once(run, monkeypatch):
     assert json.loads(out)["folder"] == str(cache_folder())
     assert str(Path(cache_folder())) in run("warm")[1]
     assert set(counts.values()) == {1}
+
+
+def test_where_nothing_can_be_kept_it_says_so(run, monkeypatch):
+    monkeypatch.setattr(_warm_up, "_done", set(_warm_up.STAGES))
+    monkeypatch.setattr("napari_agglo.session.cache_folder", lambda: None)
+    status, out, err = run("warm")
+    assert (status, err) == (0, "")
+    assert "NUMBA_CACHE_DIR" in out
+
+
+def test_the_demo_says_how_long_it_takes_the_first_time_and_later(monkeypatch):
+    missing = ["merge", "evaluate", "learn"]
+    monkeypatch.setattr("napari_agglo.session.stages_to_compile", lambda: missing)
+    first = _warm_up.seconds_to_compile(["merge", "evaluate"])
+    monkeypatch.setattr("napari_agglo.session.cache_folder", lambda: Path("kept"))
+    assert f"{first + 5} s" in expectation()
+    assert "NUMBA_CACHE_DIR" not in expectation()
+    monkeypatch.setattr("napari_agglo.session.cache_folder", lambda: None)
+    assert f"{first + 5} s" in expectation()
+    assert "NUMBA_CACHE_DIR" in expectation()
+    missing[:] = ["learn", "edit"]  # which the demo does not need
+    assert "a few seconds" in expectation()
+    assert "first" not in expectation()
 
 
 def test_an_unknown_stage_is_refused():

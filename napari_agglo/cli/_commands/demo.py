@@ -64,10 +64,24 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
 
     console.options["kind"] = "--sample"
     known = arguments.sample in SAMPLES  # otherwise the pipeline reports it
+    if known and console.verbosity >= 0 and not arguments.json:
+        print(expectation(), flush=True)
     if known and not arguments.headless and has_display():
         open_window(arguments.sample)
     else:
         run_headless(arguments, console)
+
+
+def expectation() -> str:
+    """Say how long it will take, the first time and later."""
+    from napari_agglo.session import NOT_KEPT, cache_folder, seconds_to_compile, stages_to_compile
+
+    first = seconds_to_compile({"merge", "evaluate"}.intersection(stages_to_compile()))
+    if not first:
+        return "This takes a few seconds."
+    if cache_folder() is None:
+        return f"This takes about {first + 5} s. {NOT_KEPT}"
+    return f"The first time takes about {first + 5} s, to compile kernels; later a few seconds."
 
 
 def has_display() -> bool:

@@ -11,8 +11,8 @@ from napari_agglo.cli._terminal import Console
 NAME = "warm"
 SUMMARY = "compile what all commands and napari need, so that nobody waits for it later"
 DESCRIPTION = (
-    "Compile the kernels and keep them in a cache, which takes a minute or two on a new machine\n"
-    "or after an update; commands, scripts and napari compile what is missing otherwise. Worth\n"
+    "Compile the kernels and keep them in a cache, which takes about a minute on a new machine or\n"
+    "after an update; commands, scripts and napari compile what is missing otherwise. Worth\n"
     "running once where a package is installed for others."
 )
 EXAMPLE = "napari-agglo warm -v"
@@ -25,18 +25,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace, console: Console) -> None:
     """Compile, and print how long it took and where the kernels are."""
-    from napari_agglo.session import cache_folder, warm_up
+    from napari_agglo.session import NOT_KEPT, cache_folder, warm_up
 
     begun = time.perf_counter()
     with console.progress() as progress:
         warm_up(progress=progress)
     seconds = time.perf_counter() - begun
     folder = cache_folder()
-    if folder is None:
-        place = "not kept: no cache folder can be written (set NUMBA_CACHE_DIR to one that can)"
-    else:
-        place = f"kept in {folder}"
+    place = NOT_KEPT if folder is None else f"They are kept in {folder}."
     console.result(
-        f"Kernels are ready after {seconds:.0f} s; {place}.",
+        f"Kernels are ready after {seconds:.0f} s. {place}",
         {"seconds": seconds, "folder": None if folder is None else str(folder)},
     )

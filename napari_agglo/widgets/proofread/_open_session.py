@@ -24,7 +24,7 @@ from napari_agglo.widgets._jobs import Job
 from napari_agglo.widgets._napari import setting
 from napari_agglo.widgets._project import Built, Project, Regions
 from napari_agglo.widgets._qt import ask, per_viewer, real_viewer, tell_error
-from napari_agglo.widgets._warmup import warm_edits
+from napari_agglo.widgets._warmup import start_warm_up
 from napari_agglo.widgets.proofread._proofreader import Proofreader
 from napari_agglo.widgets.proofread._view_state import (
     State,
@@ -59,7 +59,6 @@ def open_session(
     folder = Path(path)
 
     def work(progress: ProgressCallback) -> Opened:
-        warm_edits(progress)
         session = Session.open(
             folder, read_only=read_only, steal_lock=steal_lock, policy=policy, progress=progress
         )
@@ -141,6 +140,7 @@ def _show(viewer: Any, session: Session, built: Built, state: State, *, fly: boo
     proofreader.save_view()
     missing = open_images(viewer, state) if fly else []
     project.set_session(session, built)
+    start_warm_up(project)
     if fly:
         apply_state(viewer, state)
     if session.history.report.sentences:
@@ -220,7 +220,6 @@ def create_session(viewer: Any, path: Path) -> Job | None:
     threshold, partition = project.threshold, built.regions.dataset.partition
 
     def work(progress: ProgressCallback) -> Opened:
-        warm_edits(progress)
         target.parent.mkdir(parents=True, exist_ok=True)
         session = Session.create(
             target, built.regions.graph, built.policy, tree=built.tree, gold=built.gold,

@@ -111,19 +111,20 @@ def _overlap_kernel(
 ) -> Any:  # fmt: skip
     """Sort pieces by (first, second), by counting; add up equal ones. Nothing is checked."""
     _by_counting(second, n_second, begin, scratch, order, False)
-    scratch[:] = order
+    for k in range(order.size):
+        scratch[k] = order[k]
     _by_counting(first, n_first, begin, scratch, order, True)
-    k = -1
+    last = -1
     for i in order:
         of_piece[i] = -1
         if first[i] == 0 or second[i] == 0 or sizes[i] == 0:
             continue
-        if k < 0 or pairs[0, k] != first[i] or pairs[1, k] != second[i]:
-            k += 1
-            pairs[0, k], pairs[1, k], pairs[2, k] = first[i], second[i], 0
-        pairs[2, k] += sizes[i]
-        of_piece[i] = k
-    return k + 1
+        if last < 0 or pairs[0, last] != first[i] or pairs[1, last] != second[i]:
+            last += 1
+            pairs[0, last], pairs[1, last], pairs[2, last] = first[i], second[i], 0
+        pairs[2, last] += sizes[i]
+        of_piece[i] = last
+    return last + 1
 
 
 @subroutine

@@ -243,7 +243,7 @@ def _refine(
         second = min(second, priority[heap[at]])
     u = np.int64(ends[edge, 0])
     v = np.int64(ends[edge, 1])
-    assemble(edge, u, v, np.int64(ids[u]), np.int64(ids[v]), rows, 0, features)
+    assemble(edge, u, v, np.int64(ids[u]), np.int64(ids[v]), rows, np.int64(0), features)
     tree = np.int64(walked[edge])
     total = sums[edge]
     while True:  # one group at least: the product may be rounded to below the sum

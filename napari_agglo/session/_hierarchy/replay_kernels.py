@@ -307,8 +307,9 @@ def advance(
                 if there and rows[row]["edit"] < 0:
                     bag = np.int64(slots[u]["bag"])
                     less = np.int64(slots[v]["bag"])
+                    none = np.int64(0)  # sizes and edits do not matter: it is about for ever
                     there = np.inf > apart_until(
-                        bag, less, 0, 0, np.inf, -1, scales, bags, entries, places, tops
+                        bag, less, none, none, np.inf, none - 1, scales, bags, entries, places, tops
                     )
                 if not there or (rows[row]["edit"] >= 0 and not believes):
                     gone[state[N_GONE]] = row

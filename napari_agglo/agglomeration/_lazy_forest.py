@@ -67,7 +67,9 @@ def bounds(forest: Forest, width: int, n_edges: int) -> Bounds:
     nodes = forest.nodes[order]
     left = place[nodes[:, 2]]
     halved = np.empty((len(nodes), 2), np.uint32)
-    halved[:, 0] = nodes[:, 1]
+    # A leaf is its own left child; nothing goes right of it, whatever threshold the file has there.
+    is_leaf = left == np.arange(len(nodes))
+    halved[:, 0] = np.where(is_leaf, np.float32(np.inf).view(np.uint32), nodes[:, 1])
     halved[:, 1] = nodes[:, 0] << np.uint32(_LEFT_BITS) | left
     return Bounds(
         roots=place[forest.roots],

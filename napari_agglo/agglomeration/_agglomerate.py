@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from napari_agglo._numba.callbacks import raise_error
 from napari_agglo._progress import ProgressCallback, report
 from napari_agglo.agglomeration._adjacency import Adjacency, edge_records, link
-from napari_agglo.agglomeration._lazy_forest import bounds, enter_bounds, fits, merge_lazily
+from napari_agglo.agglomeration._lazy_rescoring import bounds, enter_bounds, fits, merge_lazily
 from napari_agglo.agglomeration._mean import mean_queue, merge_by_mean
 from napari_agglo.agglomeration._merge_tree import MergeTree
 from napari_agglo.agglomeration._rescoring import (

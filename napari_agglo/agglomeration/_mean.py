@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from napari_agglo._numba import inlined, kernel
 from napari_agglo._numba.heaps import heap_arrays, heap_order, heap_pop, heap_push
 from napari_agglo.agglomeration._adjacency import DEGREE, HEAD, NEXT, contract_arrays
+from napari_agglo.agglomeration._merge_order import tie_of_edge
 
 # Sorting edges by priority: a radix sort of the bits of non-negative floats, in linear time.
 #
@@ -124,14 +125,6 @@ def mean_queue(records: NDArray[np.void], forbidden: NDArray[np.bool_]) -> MeanQ
 
 
 @inlined
-def _tie_key(ends: Any, ids: Any, edge: Any) -> Any:
-    """(smaller id, larger id) of the regions of `edge` as one number."""
-    a = np.int64(ids[ends[edge, 0]])
-    b = np.int64(ids[ends[edge, 1]])
-    return min(a, b) * ids.size + max(a, b)
-
-
-@inlined
 def _renamed(
     node: Any, new_id: Any, ends: Any, links: Any, nodes: Any, ids: Any, priority: Any,
     tie_keys: Any, ties: Any, n_ties: Any, plateau: Any,
@@ -147,12 +140,12 @@ def _renamed(
         for k in range(n_ties):
             edge = ties[k]
             risen = priority[edge] != plateau
-            if priority[edge] < np.inf and (risen or tie_keys[k] == _tie_key(ends, ids, edge)):
+            if priority[edge] < np.inf and (risen or tie_keys[k] == tie_of_edge(ends, ids, edge)):
                 ties[kept] = edge
                 kept += 1
         ids[node] = new_id
         for k in range(kept):
-            tie_keys[k] = _tie_key(ends, ids, ties[k])
+            tie_keys[k] = tie_of_edge(ends, ids, ties[k])
         heap_order(tie_keys, ties, kept)
         return kept
     ids[node] = new_id
@@ -160,7 +153,7 @@ def _renamed(
     while half >= 0:
         edge = half >> 1
         if priority[edge] == plateau:
-            n_ties = heap_push(tie_keys, ties, n_ties, _tie_key(ends, ids, edge), edge)
+            n_ties = heap_push(tie_keys, ties, n_ties, tie_of_edge(ends, ids, edge), edge)
         half = np.int64(links[edge, half & 1, NEXT])
     return n_ties
 
@@ -203,7 +196,7 @@ def merge_by_mean(
                 continue
             now = priority[edge]
             if now == lowest:
-                n_ties = heap_push(tie_keys, ties, n_ties, _tie_key(ends, ids, edge), edge)
+                n_ties = heap_push(tie_keys, ties, n_ties, tie_of_edge(ends, ids, edge), edge)
             else:
                 entered[edge] = now
                 n_changed = heap_push(changed_keys, changed, n_changed, now, edge)
@@ -218,7 +211,7 @@ def merge_by_mean(
                 entered[edge] = now
                 n_changed = heap_push(changed_keys, changed, n_changed, now, edge)
             continue
-        if key != _tie_key(ends, ids, edge):
+        if key != tie_of_edge(ends, ids, edge):
             continue
         a = np.int64(ids[ends[edge, 0]])
         b = np.int64(ids[ends[edge, 1]])

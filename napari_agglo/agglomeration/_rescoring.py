@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from napari_agglo._numba import inlined, kernel, subroutine
 from napari_agglo._numba.heaps import heap_settle
 from napari_agglo.agglomeration._adjacency import HEAD, NEXT, Adjacency, contract_arrays
+from napari_agglo.agglomeration._merge_order import comes_before, ids_of, tie_of_edge
 from napari_agglo.features import NDIM, FeatureState, fill_edge, fill_node
 from napari_agglo.graph import merge_boundaries, merge_regions
 from napari_agglo.policy import CHUNK, Scoring, score_chunk
@@ -53,22 +54,6 @@ def edge_queue(forbidden: NDArray[np.bool_]) -> EdgeQueue:
 
 
 @inlined
-def _ids_of(ends: Any, ids: Any, edge: Any) -> Any:
-    """Return (smaller id, larger id) of the regions on both sides."""
-    a = np.int64(ids[ends[edge, 0]])
-    b = np.int64(ids[ends[edge, 1]])
-    return min(a, b), max(a, b)
-
-
-@inlined
-def _comes_before(edge: Any, other: Any, priority: Any, ties: Any) -> Any:
-    """Tell whether `edge` is to be merged before `other`."""
-    if priority[edge] != priority[other]:
-        return priority[edge] < priority[other]
-    return ties[edge] < ties[other]
-
-
-@inlined
 def remove_edge(edge: Any, queue: EdgeQueue) -> None:
     """Take `edge` out of the heap, if it is there."""
     priority, ties, heap, place, size = queue
@@ -85,7 +70,7 @@ def _remove(edge: Any, priority: Any, ties: Any, heap: Any, place: Any, size: An
     size[0] -= 1
     if at < size[0]:
         last = np.int64(heap[size[0]])
-        heap_settle(last, at, _comes_before, priority, ties, heap, place, size[0])
+        heap_settle(last, at, comes_before, priority, ties, heap, place, size[0])
 
 
 @subroutine
@@ -106,14 +91,13 @@ def enter_edges(
         score_chunk(edges, start, m, ends, ids, scoring, features)
         for k in range(m):
             edge = edges[start + k]
-            low, high = _ids_of(ends, ids, edge)
             priority[edge] = scores[k]
-            ties[edge] = low * ids.size + high
+            ties[edge] = tie_of_edge(ends, ids, edge)
             at = np.int64(place[edge])
             if at < 0:
                 at = size[0]
                 size[0] += 1
-            heap_settle(edge, at, _comes_before, priority, ties, heap, place, size[0])
+            heap_settle(edge, at, comes_before, priority, ties, heap, place, size[0])
 
 
 @kernel
@@ -196,7 +180,7 @@ def merge_by_rescoring(
     scored = 0
     while done < stop and size[0] > 0 and scored < _SCORED:
         edge = np.int64(heap[0])
-        winner, losers[done] = _ids_of(ends, ids, edge)
+        winner, losers[done] = ids_of(ends, ids, edge)
         winners[done] = winner
         priorities[done] = priority[edge]
         _remove(edge, priority, ties, heap, place, size)

@@ -10,7 +10,7 @@ from napari_agglo.compare._disagreements import (
     table_disagreements,
 )
 from napari_agglo.compare._matching import Matching, Overlaps, match_tables, overlaps
-from napari_agglo.compare._refine import refined
+from napari_agglo.compare._refine_tree import refined
 
 __all__ = [
     "matched",

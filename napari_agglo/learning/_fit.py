@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from napari_agglo._progress import ProgressCallback, report
 from napari_agglo.errors import InvalidInput
 from napari_agglo.features import FeatureMap
-from napari_agglo.learning._grow_tree import Binned, grow_tree, join_trees
+from napari_agglo.learning._decision_tree import Binned, grow_tree, join_trees
 from napari_agglo.policy import Forest, Logistic, Model, flatten_trees
 
 # Examples: rows of features, what should be done, and whose they are.
@@ -102,7 +102,7 @@ class ForestSettings:
     """
 
     trees: int = 100
-    early_trees: int = 25
+    early_trees: int = 50
     leaf: int = 2
     depth: int | None = None
     columns: float | str = "sqrt"

@@ -11,6 +11,7 @@ from qtpy.QtWidgets import QHBoxLayout, QLabel, QToolButton, QWidget
 from superqt.utils import qdebounced
 
 from napari_agglo._progress import Progress
+from napari_agglo.widgets._background_compile import WARM, start_warm_up
 from napari_agglo.widgets._colours import STATUS
 from napari_agglo.widgets._jobs import words
 from napari_agglo.widgets._keys import GESTURES
@@ -26,7 +27,6 @@ from napari_agglo.widgets._qt import (
     tool_button,
 )
 from napari_agglo.widgets._steps import Status, StepWidget, close_with_window
-from napari_agglo.widgets._warmup import WARM, start_warm_up
 from napari_agglo.widgets.data._widget import DataWidget
 from napari_agglo.widgets.evaluate._widget import EvaluateWidget
 from napari_agglo.widgets.hierarchy._widget import HierarchyWidget

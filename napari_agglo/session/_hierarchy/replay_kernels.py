@@ -18,6 +18,7 @@ from napari_agglo._numba.heaps import heap_settle
 from napari_agglo._numba.union_find import find_root
 from napari_agglo.agglomeration import attach
 from napari_agglo.agglomeration._adjacency import HEAD, NEXT, _fill_table, contract_arrays
+from napari_agglo.agglomeration._merge_order import tie_of
 from napari_agglo.session._hierarchy.fences import N_CUTS, apart_until, merge_bags
 
 SLOT = np.dtype(
@@ -150,12 +151,6 @@ def _remove(item: Any, queue: Any) -> None:
             heap_settle(last, at, _comes_before, keys, ties, heap, place, size[0])
 
 
-@inlined
-def _tie(a: Any, b: Any) -> Any:
-    """Return the ids of two regions as one number, the smaller first."""
-    return np.int64(min(a, b)) << 32 | np.int64(max(a, b))
-
-
 @subroutine
 def _slot_of_row(node: Any, rows: Any, work: Any) -> Any:
     """Return the slot that is just the region of a row, if that is there and not locked, or -1."""
@@ -220,7 +215,7 @@ def _wait_for_record(k: Any, n_edges: Any, stream: Any, rows: Any, queue: Any) -
     else:
         a = rows[rows[row]["first"]]["low"]
         b = rows[rows[row]["second"]]["low"]
-        _put(n_edges + k, rows[row]["birth"], rows[row]["priority"], _tie(a, b), queue)
+        _put(n_edges + k, rows[row]["birth"], rows[row]["priority"], tie_of(a, b), queue)
 
 
 @kernel
@@ -257,7 +252,7 @@ def advance(
         edges[edge]["wanted"] = 0
         priority = edges[edge]["priority"]
         level = max(priority, edges[edge]["floor"])
-        tie = _tie(slots[ends[edge, 0]]["low"], slots[ends[edge, 1]]["low"])
+        tie = tie_of(slots[ends[edge, 0]]["low"], slots[ends[edge, 1]]["low"])
         if level <= target:
             _put(edge, level, priority, tie, queue)
     state[N_WANTED] = 0

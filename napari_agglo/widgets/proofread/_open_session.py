@@ -19,12 +19,12 @@ from napari_agglo.errors import Cancelled, InvalidInput, SetOption
 from napari_agglo.policy import CallablePolicy
 from napari_agglo.session import Session, SessionDamaged, SessionLocked
 from napari_agglo.volumes import replacing
+from napari_agglo.widgets._background_compile import start_warm_up
 from napari_agglo.widgets._dataset import Dataset
 from napari_agglo.widgets._jobs import Job
 from napari_agglo.widgets._napari import setting
 from napari_agglo.widgets._project import Built, Project, Regions
 from napari_agglo.widgets._qt import ask, per_viewer, real_viewer, tell_error
-from napari_agglo.widgets._warmup import start_warm_up
 from napari_agglo.widgets.proofread._proofreader import Proofreader
 from napari_agglo.widgets.proofread._view_state import (
     State,

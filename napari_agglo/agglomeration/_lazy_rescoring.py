@@ -21,13 +21,8 @@ from numpy.typing import NDArray
 from napari_agglo._numba import inlined, kernel
 from napari_agglo._numba.heaps import heap_settle
 from napari_agglo.agglomeration._adjacency import Adjacency
-from napari_agglo.agglomeration._rescoring import (
-    EdgeQueue,
-    _comes_before,
-    _ids_of,
-    _remove,
-    merge_pair,
-)
+from napari_agglo.agglomeration._merge_order import comes_before, ids_of, tie_of_edge
+from napari_agglo.agglomeration._rescoring import EdgeQueue, _remove, merge_pair
 from napari_agglo.features import FeatureState, assemble
 from napari_agglo.policy import CHUNK, Forest
 
@@ -221,15 +216,14 @@ def enter_bounds(
             active = left
         for k in range(m):
             edge = edges[start + k]
-            low, high = _ids_of(ends, ids, edge)
             sums[edge] = totals[k]
             priority[edge] = totals[k] / n_trees
-            ties[edge] = low * ids.size + high
+            ties[edge] = tie_of_edge(ends, ids, edge)
             spot = np.int64(place[edge])
             if spot < 0:
                 spot = size[0]
                 size[0] += 1
-            heap_settle(edge, spot, _comes_before, priority, ties, heap, place, size[0])
+            heap_settle(edge, spot, comes_before, priority, ties, heap, place, size[0])
 
 
 @inlined
@@ -257,7 +251,7 @@ def _refine(
     walked[edge] = tree
     sums[edge] = total
     priority[edge] = total / n_trees
-    heap_settle(edge, np.int64(0), _comes_before, priority, ties, heap, place, size[0])
+    heap_settle(edge, np.int64(0), comes_before, priority, ties, heap, place, size[0])
 
 
 @kernel
@@ -290,7 +284,7 @@ def merge_lazily(
             _refine(edge, bounds, queue, ends, ids, features)
             continue
         now = priority[edge]
-        winners[done], losers[done] = _ids_of(ends, ids, edge)
+        winners[done], losers[done] = ids_of(ends, ids, edge)
         priorities[done] = now
         _remove(edge, priority, ties, heap, place, size)
         _, _, _, n = merge_pair(edge, winners[done], touched, adjacency, queue, ids, features)

@@ -11,7 +11,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from napari_agglo import agglomerate, region_graph, split_vi
 from napari_agglo.learning import ForestSettings, train
-from napari_agglo.learning._grow_tree import Binned, grow_tree, join_trees
+from napari_agglo.learning._decision_tree import Binned, grow_tree, join_trees
 from tests.examples import examples
 
 

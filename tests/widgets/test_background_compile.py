@@ -11,7 +11,7 @@ import pytest
 from qtpy.QtWidgets import QApplication
 from windows import draw, settle
 
-from napari_agglo.widgets import Dock, _warmup
+from napari_agglo.widgets import Dock, _background_compile
 from napari_agglo.widgets._project import Project
 
 FOREVER = [sys.executable, "-c", "import time; time.sleep(60)"]
@@ -21,9 +21,9 @@ FOREVER = [sys.executable, "-c", "import time; time.sleep(60)"]
 def loads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Let nothing be warm nor on disk; return a list of what is then loaded here."""
     loaded: list[str] = []
-    monkeypatch.setattr(_warmup, "is_warm", lambda: bool(loaded))
-    monkeypatch.setattr(_warmup, "stages_to_compile", lambda: ["learn", "edit"])
-    monkeypatch.setattr(_warmup, "warm_up", lambda progress: loaded.append("all"))
+    monkeypatch.setattr(_background_compile, "is_warm", lambda: bool(loaded))
+    monkeypatch.setattr(_background_compile, "stages_to_compile", lambda: ["learn", "edit"])
+    monkeypatch.setattr(_background_compile, "warm_up", lambda progress: loaded.append("all"))
     return loaded
 
 
@@ -37,8 +37,8 @@ def children(monkeypatch: pytest.MonkeyPatch) -> list[subprocess.Popen[bytes]]:
         return started[-1]
 
     real = subprocess.Popen
-    monkeypatch.setattr(_warmup, "_COMMAND", FOREVER)
-    monkeypatch.setattr(_warmup.subprocess, "Popen", popen)
+    monkeypatch.setattr(_background_compile, "_COMMAND", FOREVER)
+    monkeypatch.setattr(_background_compile.subprocess, "Popen", popen)
     return started
 
 
@@ -95,7 +95,7 @@ def test_where_kernels_cannot_be_kept_a_sentence_says_so(
     notices: list[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(_warmup, "cache_folder", lambda: None)
+    monkeypatch.setattr(_background_compile, "cache_folder", lambda: None)
     put(viewer)
     settle(project)
     assert (loads, children) == (["all"], [])
@@ -105,6 +105,6 @@ def test_where_kernels_cannot_be_kept_a_sentence_says_so(
 def test_a_process_that_cannot_be_started_is_no_error(
     loads: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(_warmup, "_COMMAND", ["/nonexistent"])
-    assert _warmup.ready_kernels(lambda progress: None)
+    monkeypatch.setattr(_background_compile, "_COMMAND", ["/nonexistent"])
+    assert _background_compile.ready_kernels(lambda progress: None)
     assert loads == ["all"]

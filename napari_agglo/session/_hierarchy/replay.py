@@ -273,9 +273,9 @@ class Replay:
         n_rows = self.log.count
         while True:
             why = advance(
-                self._target, stop, tie, self._holds, believes, _STEPS, n_rows, self.state,
-                self.rows, self.stream, self.work, self.graph, self.edges, self.chain, self.queue,
-                self._dirty, self.cuts, self.out,
+                self._target, stop, tie, self._holds, believes, self.asker.steady, _STEPS, n_rows,
+                self.state, self.rows, self.stream, self.work, self.graph, self.edges, self.chain,
+                self.queue, self._dirty, self.cuts, self.out,
             )  # fmt: skip
             if why == OFFER:
                 self._offer()
@@ -420,6 +420,8 @@ class Replay:
         made, done, gone = self.out[:3]
         ends = self.graph.ends[: self.state[N_EDGES]]
         edges = np.flatnonzero((ends[:, 0] >= 0) & (self.edges["known"][: len(ends)] != 0))
+        # Between regions that both have closed superpixels, a boundary may be incomplete.
+        edges = edges[(self.slots["closed"][ends[edges]] < 0).any(axis=1)]
         pairs = self._pairs(edges)
         order = np.argsort(pairs)
         _, nodes, marks = self._dirty

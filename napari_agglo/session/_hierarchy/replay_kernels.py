@@ -17,7 +17,13 @@ from napari_agglo._numba.hash_tables import find_entry, find_or_enter
 from napari_agglo._numba.heaps import heap_settle
 from napari_agglo._numba.union_find import find_root
 from napari_agglo.agglomeration import attach
-from napari_agglo.agglomeration._adjacency import HEAD, NEXT, _fill_table, contract_arrays
+from napari_agglo.agglomeration._adjacency import (
+    DEGREE,
+    HEAD,
+    NEXT,
+    _fill_table,
+    contract_arrays,
+)
 from napari_agglo.agglomeration._merge_order import tie_of
 from napari_agglo.session._hierarchy.fences import N_CUTS, apart_until, merge_bags
 
@@ -97,9 +103,11 @@ def _toggle(hash_a: Any, hash_b: Any, node: Any, dirty: Any) -> None:
 
 
 @subroutine
-def _is_dirty(hash_a: Any, hash_b: Any, dirty: Any) -> Any:
-    """Tell whether just one of the two runs has a region."""
+def _is_dirty(slot: Any, slots: Any, dirty: Any) -> Any:
+    """Tell whether just one of the two runs has the region of a slot."""
     hashes, _, marks = dirty
+    hash_a = slots[slot]["hash_a"]
+    hash_b = slots[slot]["hash_b"]
     mask = marks.size - 1
     at = hash_a & mask
     while marks[at] != 0 and (hashes[at, 0] != hash_a or hashes[at, 1] != hash_b):
@@ -149,6 +157,15 @@ def _remove(item: Any, queue: Any) -> None:
         if at < size[0]:
             last = np.int64(heap[size[0]])
             heap_settle(last, at, _comes_before, keys, ties, heap, place, size[0])
+
+
+@inlined
+def _want(edge: Any, edges: Any, wanted: Any, state: Any) -> None:
+    """List an edge that is to enter the heap, once."""
+    if edges[edge]["wanted"] == 0:
+        edges[edge]["wanted"] = 1
+        wanted[state[N_WANTED]] = edge
+        state[N_WANTED] += 1
 
 
 @subroutine
@@ -228,9 +245,9 @@ def start_stream(n_edges: Any, stream: Any, rows: Any, queue: Any) -> None:
 
 @kernel
 def advance(
-    target: Any, stop: Any, stop_tie: Any, holds: Any, believes: Any, most: Any, n_rows: Any,
-    state: Any, rows: Any, stream: Any, work: Any, graph: Any, edges: Any, chain: Any, queue: Any,
-    dirty: Any, cuts: Any, out: Any,
+    target: Any, stop: Any, stop_tie: Any, holds: Any, believes: Any, steady: Any, most: Any,
+    n_rows: Any, state: Any, rows: Any, stream: Any, work: Any, graph: Any, edges: Any, chain: Any,
+    queue: Any, dirty: Any, cuts: Any, out: Any,
 ) -> Any:  # fmt: skip
     """Do merges until something else is needed; return what.
 
@@ -239,7 +256,10 @@ def advance(
     OFFER: boundaries of `pending` slots must enter the heap, unless `holds` says to wait with that.
     PAUSED: `most` merges are done. DIVERGED: while all of the record is believed, edits too
     (`believes`), a merge comes that crosses parts. JOINED: the merge that `state` asks for is done.
-    No bounds checking.
+
+    With a `steady` policy, the priority of a boundary depends on itself alone: it keeps its place
+    in the heap when one of its regions grows elsewhere. So the boundaries of a hub are not gone
+    through at each of its merges. No bounds checking.
     """
     joined, slots, _, leaves = work
     ends, links, lists, table, filled, kept, absorbed = graph
@@ -249,7 +269,6 @@ def advance(
     n_edges = np.int64(edges.size)
     for k in range(state[N_WANTED]):
         edge = np.int64(wanted[k])
-        edges[edge]["wanted"] = 0
         priority = edges[edge]["priority"]
         level = max(priority, edges[edge]["floor"])
         tie = tie_of(slots[ends[edge, 0]]["low"], slots[ends[edge, 1]]["low"])
@@ -286,6 +305,9 @@ def advance(
             if at < 0:
                 u = np.int64(ends[item, 0])
                 v = np.int64(ends[item, 1])
+                # The record has the boundaries of clean regions, and here some may be incomplete.
+                if not (_is_dirty(u, slots, dirty) or _is_dirty(v, slots, dirty)):
+                    continue
             else:
                 row = np.int64(stream[at]["row"])
                 above = np.int64(stream[at]["above"])
@@ -317,6 +339,7 @@ def advance(
                             state[N_PENDING] += 1
                     continue
         # Unite two slots.
+        by_edit = edit >= 0 or (row >= 0 and rows[row]["edit"] >= 0)
         node_u = np.int64(slots[u]["node"])
         node_v = np.int64(slots[v]["node"])
         hash_a = slots[u]["hash_a"] ^ slots[v]["hash_a"]
@@ -362,6 +385,8 @@ def advance(
             _toggle(hash_a, hash_b, node, dirty)
         into = u
         other = v
+        n = 0
+        n_moved = 0
         if lists[u, HEAD] >= 0 or lists[v, HEAD] >= 0:
             used_ends = ends[: state[N_EDGES]]
             edge = find_entry(u, v, True, used_ends, table)
@@ -369,19 +394,48 @@ def advance(
                 edge = np.int64(0)  # which is spare
                 attach(edge, u, v, graph)
             _remove(edge, queue)
+            degree_u = lists[u, DEGREE]
+            degree_v = lists[v, DEGREE]
             into, other, n = contract_arrays(
                 edge, used_ends, links, lists, table, filled, kept, absorbed
             )
+            n_moved = lists[into, DEGREE] + 1 - (degree_u if into == u else degree_v)
             for k in range(n):
                 edge = np.int64(absorbed[k])
                 _remove(edge, queue)
                 chain[edges[kept[k]]["last"], 1] = edges[edge]["first"]
                 edges[kept[k]]["last"] = edges[edge]["last"]
-            half = np.int64(lists[into, HEAD])
-            while half >= 0:
-                _remove(half >> 1, queue)
-                edges[half >> 1]["known"] = 0
-                half = np.int64(links[half >> 1, half & 1, NEXT])
+                edges[kept[k]]["known"] = 0
+        bag = np.int64(slots[into]["bag"])
+        less = np.int64(slots[other]["bag"])
+        # Other keys change by the level of an edit, the id of the region, or a cut; and none waits
+        # yet if `into` was clean, as its mark, which is toggled by now, tells.
+        entirely = not steady or holds or by_edit or slots[other]["low"] < slots[into]["low"]
+        entirely = entirely or bags[less, N_CUTS] > 0 or tops[bag] >= level
+        entirely = entirely or (row < 0 and _is_dirty(into, slots, dirty))
+        # All boundaries of a dirty region must wait; of a clean one, those with dirty regions.
+        offers: Any = row < 0
+        n_listed = np.int64(lists[into, DEGREE] if entirely else n_moved)  # these are the first
+        half = np.int64(lists[into, HEAD])
+        for k in range(n_listed if entirely else n_listed + n):
+            if k < n_listed:
+                edge = half >> 1
+                half = np.int64(links[edge, half & 1, NEXT])
+            else:
+                edge = np.int64(kept[k - n_listed])
+            _remove(edge, queue)
+            if not steady:
+                edges[edge]["known"] = 0
+            if offers and entirely:
+                continue
+            slot = np.int64(ends[edge, 0]) + ends[edge, 1] - into
+            if row < 0 or _is_dirty(slot, slots, dirty):
+                offers = True
+                if not entirely:
+                    _want(edge, edges, wanted, state)
+        if offers:
+            pending[state[N_PENDING]] = into if entirely else -1 - into
+            state[N_PENDING] += 1
         joined[other] = into
         leaves[slots[into]["last"]]["next"] = slots[other]["first"]
         slots[into]["last"] = slots[other]["last"]
@@ -399,25 +453,13 @@ def advance(
         slots[into]["hash_a"] = hash_a
         slots[into]["hash_b"] = hash_b
         slots[into]["level"] = level
-        if edit >= 0 or (row >= 0 and rows[row]["edit"] >= 0):
+        if by_edit:
             slots[into]["level"] = np.nextafter(level, np.inf)
-        bag = np.int64(slots[into]["bag"])
-        less = np.int64(slots[other]["bag"])
         if bags[bag, N_CUTS] < bags[less, N_CUTS]:
             bag, less = less, bag
         if bags[less, N_CUTS] > 0:
             merge_bags(bag, less, bags, entries, places, tops, used)
         slots[into]["bag"] = bag
-        # All boundaries of a dirty region must wait; of a clean one, those with dirty regions.
-        offers = row < 0
-        half = np.int64(lists[into, HEAD])
-        while half >= 0 and not offers:
-            slot = ends[half >> 1, 1 - (half & 1)]
-            offers = _is_dirty(slots[slot]["hash_a"], slots[slot]["hash_b"], dirty)
-            half = np.int64(links[half >> 1, half & 1, NEXT])
-        if offers:
-            pending[state[N_PENDING]] = into
-            state[N_PENDING] += 1
         if edit >= 0:
             state[JOIN_EDIT] = -1
             return JOINED
@@ -432,9 +474,9 @@ def offer(
     """List the boundaries of `pending` slots that are to enter the heap in `wanted`.
 
     These are all of a dirty slot, and those with dirty ones of a clean slot, but for what cuts keep
-    apart for ever. With `within` they are all boundaries between slots that are `inside`, those
-    across which an edit may join at `scale`: no cut that is newer keeps them apart there.
-    No bounds checking.
+    apart for ever; of a slot that is given as -1 - slot, just what is listed, or made, already.
+    With `within` they are all boundaries between slots that are `inside`, those across which an
+    edit may join at `scale`: no cut that is newer keeps them apart there. No bounds checking.
     """
     joined, slots, slot_of, leaves = work
     ends, links, lists, table, filled, _, _ = graph
@@ -443,9 +485,11 @@ def offer(
     bags, entries, places, tops, _, scales = cuts
     for p in range(state[N_PENDING]):
         slot = np.int64(pending[p])
+        entirely = slot >= 0
+        slot = max(slot, -1 - slot)
         if joined[slot] != slot or slots[slot]["locked"] != 0:
             continue
-        is_dirty = within or _is_dirty(slots[slot]["hash_a"], slots[slot]["hash_b"], dirty)
+        is_dirty = within or _is_dirty(slot, slots, dirty)
         leaf = np.int64(slots[slot]["closed"]) if is_dirty else np.int64(-1)
         while leaf >= 0:
             leaves[leaf]["is_open"] = 1
@@ -477,40 +521,43 @@ def offer(
                     edges[edge]["summed"] = -1
                 else:
                     chain[edges[edge]["last"], 1] = link
+                    _remove(edge, queue)
+                    edges[edge]["known"] = 0
                 edges[edge]["last"] = link
+                if not within:
+                    _want(edge, edges, wanted, state)
             leaf = np.int64(leaves[leaf]["next_closed"])
         if is_dirty:
             slots[slot]["closed"] = -1
-        half = np.int64(lists[slot, HEAD])
+        half = np.int64(lists[slot, HEAD]) if entirely else np.int64(-1)
         while half >= 0:
             edge = half >> 1
             side = half & 1
             half = np.int64(links[edge, side, NEXT])
             other = np.int64(ends[edge, 1 - side])
             if within:
-                if side == 1 or inside[other] == 0:
-                    continue
-                level = scale
-            else:
-                if place[edge] >= 0 or edges[edge]["wanted"] != 0:
-                    continue
-                if not is_dirty and not _is_dirty(
-                    slots[other]["hash_a"], slots[other]["hash_b"], dirty
-                ):
-                    continue
-                level = max(slots[slot]["level"], slots[other]["level"])
-            end = apart_until(
-                np.int64(slots[slot]["bag"]), np.int64(slots[other]["bag"]),
-                slots[slot]["size"], slots[other]["size"],
-                level, newer_than, scales, bags, entries, places, tops,
-            )  # fmt: skip
-            if end > scale if within else end == np.inf:
-                continue
-            edges[edge]["floor"] = max(level, end)
-            edges[edge]["wanted"] = 0 if within else 1
-            wanted[state[N_WANTED]] = edge
-            state[N_WANTED] += 1
-    state[N_PENDING] = 0
+                if side == 0 and inside[other] != 0:
+                    _want(edge, edges, wanted, state)
+            elif place[edge] < 0 and (is_dirty or _is_dirty(other, slots, dirty)):
+                _want(edge, edges, wanted, state)
+    n = state[N_WANTED]
+    state[N_WANTED] = state[N_PENDING] = 0
+    for k in range(n):
+        edge = np.int64(wanted[k])
+        edges[edge]["wanted"] = 0
+        slot = np.int64(ends[edge, 0])
+        other = np.int64(ends[edge, 1])
+        level = scale if within else max(slots[slot]["level"], slots[other]["level"])
+        end = apart_until(
+            np.int64(slots[slot]["bag"]), np.int64(slots[other]["bag"]),
+            slots[slot]["size"], slots[other]["size"],
+            level, newer_than, scales, bags, entries, places, tops,
+        )  # fmt: skip
+        if end > scale if within else end == np.inf:
+            continue
+        edges[edge]["floor"] = max(level, end)
+        wanted[state[N_WANTED]] = edge
+        state[N_WANTED] += 1
 
 
 @kernel

@@ -203,6 +203,7 @@ class Asker:
         self._graph = graph
         self._scoring = policy_scoring(graph, policy)
         self._features = policy_features(policy)
+        self.steady = self._scoring.kind == MEAN  # whether just the boundary counts
         self._thresholds = _thresholds_by_feature(self._scoring, self._features)
         self._sizes = (0, 0)
         self._rows: FeatureState | None = None
@@ -214,7 +215,7 @@ class Asker:
     def _start(self) -> FeatureState:
         """Make room for the rows, as far as they are used."""
         n_slots, n_edges = self._sizes
-        layout, by_mean = self._graph.layout, self._scoring.kind == MEAN
+        layout, by_mean = self._graph.layout, self.steady
         regions = np.zeros((1 if by_mean else n_slots, layout.region_width), np.int64)
         boxes = np.zeros((len(regions), 2, layout.ndim), np.int32)
         boundaries = np.zeros((n_edges, layout.boundary_width), np.int64)
@@ -246,7 +247,7 @@ class Asker:
         superpixels: Superpixels,
     ) -> NDArray[np.float64]:
         """Return the priorities of edges of a replay, whose arrays these are."""
-        layout, by_mean = self._graph.layout, self._scoring.kind == MEAN
+        layout, by_mean = self._graph.layout, self.steady
         rows = self._rows = self._rows or self._start()
         changed = np.empty((2, 2 * len(batch)), np.int64)
         n_slots, n_edges = add_up(

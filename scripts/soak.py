@@ -44,9 +44,11 @@ def engine() -> None:
         check_cells(data, graph, seed, most=16)
 
     @settings(max_examples=3, **_RANDOM)
-    @given(st.sampled_from([100, 300]), st.integers(0, 2**16))
-    def compare_hubs(n, seed):
-        check_hub(n, seed, edits=4)
+    @given(
+        st.sampled_from([100, 300]), st.integers(0, 2**16), st.sampled_from(["callable", "mean"])
+    )
+    def compare_hubs(n, seed, kind):
+        check_hub(n, seed, edits=4, kind=kind)
 
     compare()
     compare_cells()

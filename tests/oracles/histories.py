@@ -10,7 +10,15 @@ import pytest
 from hypothesis import strategies as st
 from oracles.edits import adjacency, asleep, constraints, policy_score, tree_of_edits
 from oracles.proofreader import SCALES, draw_cut_through, draw_edit
-from oracles.repairs import as_scores, hub_graph, nodes_of, partition, score_by_sizes, state_of
+from oracles.repairs import (
+    as_scores,
+    hub_graph,
+    nodes_of,
+    partition,
+    score_by_mean,
+    score_by_sizes,
+    state_of,
+)
 from oracles.sessions import with_pieces
 
 from napari_agglo.session._edits import Cut, Lock, Merge, as_ids
@@ -121,10 +129,12 @@ def check_cells(data, graph, seed, most):
         check_against_oracle(data, graph, "forest", seed, most)
 
 
-def check_hub(n, seed, edits):
+def check_hub(n, seed, edits, kind="callable"):
     """Edit the region that touches all the others, and these; compare with the run from scratch."""
     rng = np.random.default_rng(seed)
-    history = History(hub_graph(n, seed), "callable", seed)
+    history = History(hub_graph(n, seed), kind, seed)
+    if kind == "mean":
+        history.score = score_by_mean(history.graph)
     for _ in range(edits):
         scale = float(rng.choice([0.0, 0.25, 0.5, 0.75]))
         seen = sorted(history.run().partition(scale), key=len)

@@ -95,6 +95,25 @@ def score_by_sizes(graph, seed):
     return score
 
 
+def score_by_mean(graph):
+    """Return the mean along a boundary as a function of two sets, from sums over superpixels."""
+    faces, means = _faces(graph), graph.boundary_mean()
+    sums, known = {}, {}
+    for (u, v), n, mean in zip(graph.edges.tolist(), faces.tolist(), means, strict=True):
+        # Twice the faces are pixels, of whole values up to 255.
+        sums.setdefault(u, {})[v] = sums.setdefault(v, {})[u] = (2 * n, round(mean * 255 * 2 * n))
+
+    def score(u, v):
+        if (u, v) not in known:
+            less, more = sorted((u, v), key=len)
+            touching = [one for s in less for t, one in sums[s].items() if t in more]
+            pixels, total = (sum(column) for column in zip(*touching, strict=True))
+            known[u, v] = known[v, u] = total / (255.0 * pixels)
+        return known[u, v]
+
+    return score
+
+
 def _faces(graph):
     return graph.boundaries[:, graph.layout.faces].sum(axis=1)
 

@@ -11,7 +11,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles.edits import adjacency, policy_score, tree_of_edits
 from oracles.histories import check_against_oracle, check_cells, check_hub
-from oracles.repairs import POLICIES, graphs, nodes_of, partition, random_forest, state_of
+from oracles.repairs import (
+    POLICIES,
+    graphs,
+    hub_graph,
+    nodes_of,
+    partition,
+    random_forest,
+    state_of,
+)
 
 from napari_agglo import InvalidInput, region_graph
 from napari_agglo.features import feature_map
@@ -53,10 +61,20 @@ def test_it_equals_the_run_from_scratch_with_cells_of_the_forest(data, graph, se
     check_cells(data, graph, seed, most=8)
 
 
-@examples(6)
-@given(st.sampled_from([60, 240]), st.integers(0, 2**16))
-def test_it_equals_the_run_from_scratch_beside_a_region_that_touches_hundreds(n, seed):
-    check_hub(n, seed, edits=2)
+@examples(12)
+@given(st.sampled_from([60, 240]), st.integers(0, 2**16), st.sampled_from(["callable", "mean"]))
+def test_it_equals_the_run_from_scratch_beside_a_region_that_touches_hundreds(n, seed, kind):
+    check_hub(n, seed, edits=2, kind=kind)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_mean_of_a_boundary_is_asked_for_again_only_when_that_has_changed(seed):
+    graph = hub_graph(600, seed)
+    tree = Hierarchy(graph, MeanPolicy())
+    other = int(np.flatnonzero(tree.table(0.0) != tree.table(0.0)[1])[1])
+    tree.do(Merge(0.0, ((1, other),)))
+    tree.look(math.inf)
+    assert tree.asked < 2 * graph.n_boundaries
 
 
 @pytest.mark.slow
@@ -64,6 +82,7 @@ def test_it_equals_the_run_from_scratch_beside_a_region_that_touches_hundreds(n,
 @given(st.sampled_from([100, 300]), st.integers(0, 2**16))
 def test_it_equals_the_run_beside_a_region_that_touches_hundreds_for_a_long_time(n, seed):
     check_hub(n, seed, edits=4)
+    check_hub(n, seed, edits=4, kind="mean")
 
 
 def test_an_edit_that_was_recorded_at_the_scale_looked_at_and_does_not_happen_again():

@@ -191,11 +191,12 @@ class Replay:
             )  # fmt: skip
         self.cuts = (*bags, constraints.scales)
         room = len(recorded) + n
+        toggled = len(fresh) + sum(len(rows) for _, rows in self.seams)
         self.out = (
             np.empty(n, ROW),
             np.empty((room, 3), np.int32),
             np.empty(len(recorded), np.int32),
-            np.empty(2 * room + len(fresh) + 16, np.int32),
+            np.empty(2 * room + toggled + 16, np.int32),
             np.empty(most, np.int32),
         )
         # A merge that is made or gone concerns three regions: less than half of the table is ever

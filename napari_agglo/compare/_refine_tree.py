@@ -1,4 +1,8 @@
-"""Refinement of a merge tree to finer superpixels, for comparison with a tree of these."""
+"""Refinement of a merge tree to finer superpixels, for comparison with a tree of these.
+
+In its own file because it makes a tree, for the command line and the Compare widget; the other
+files of this folder compare tables of labels.
+"""
 
 from __future__ import annotations
 

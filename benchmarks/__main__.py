@@ -1,12 +1,22 @@
-"""``make bench``: every figure that the documentation quotes, measured in one run."""
+"""Measure the speed of the library and of others in one run; see docs/performance.md.
+
+python -m benchmarks                  run all parts (``make bench`` installs the peers first)
+python -m benchmarks engine sessions  run some parts
+python -m benchmarks --write          put the results of the last runs into the documentation
+
+The rows of all parts are one table, followed by notes and by the goals that were missed. Each part
+is kept as JSON in bench-output as soon as it has run; ``--write`` runs nothing.
+"""
 
 from __future__ import annotations
 
-import platform
+import argparse
 import sys
-from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 
 from benchmarks import (
+    bench_compare,
+    bench_compile,
     bench_engine,
     bench_evaluate,
     bench_learning,
@@ -14,34 +24,57 @@ from benchmarks import (
     bench_start,
     bench_superpixels,
     bench_window,
+    experiment_growth,
+    peers,
+    results,
 )
-from benchmarks.timing import Table
+
+DOCS = Path(__file__).resolve().parent.parent / "docs"
+PARTS = {
+    "start": bench_start.run,
+    "engine": bench_engine.run,
+    "superpixels": bench_superpixels.run,
+    "evaluation": bench_evaluate.run,
+    "comparison": bench_compare.run,
+    "learning": bench_learning.run,
+    "training": bench_learning.run_training,
+    "growth": experiment_growth.run,
+    "sessions": bench_session.run,
+    "compilation": bench_compile.run,
+    "window": bench_window.run,
+}
 
 
-def main() -> int:
-    """Print the table."""
-    names = ("numpy", "numba", "scikit-image", "bioimage-cpp", "waterz", "higra")
-    machine = f"Python {platform.python_version()}, {platform.machine()}"
-    print(f"{machine}; {', '.join(map(_said, names))}")
-    print("CPU seconds, one thread, least of several interleaved runs.\n")
-    print(Table.header())
-    table = Table()
-    bench_start.run(table)
-    bench_engine.run(table)
-    bench_evaluate.run(table)
-    bench_learning.run(table)
-    bench_session.run(table)
-    bench_window.run(table)
-    print()
-    bench_superpixels.speed(256)
+def main(arguments: list[str] | None = None) -> int:
+    """Run the parts, or write the documentation."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("parts", nargs="*", choices=[*PARTS, []], metavar="PART",
+                        help=f"{', '.join(PARTS)} (default: all)")  # fmt: skip
+    parser.add_argument("--write", action="store_true", help="replace the tables in docs/")
+    parser.add_argument("--small", action="store_true", help="try it on small volumes")
+    parser.add_argument("-o", "--output", type=Path, default=Path("bench-output"))
+    options = parser.parse_args(arguments)
+    if options.write:
+        print("Written:", ", ".join(results.write_pages(options.output, DOCS)) or "nothing")
+        return 0
+    print(results.machine() + peers.missing())
+    print("CPU seconds unless a row says wall; one thread, least of several interleaved runs.\n")
+    print(results.line(results.HEADER) + "\n" + "|---" * len(results.HEADER) + "|")
+    whole = results.Table()
+    for part in options.parts or PARTS:
+        table = results.Table()
+        PARTS[part](table, options.small)
+        results.save(options.output, part, table, options.small)
+        whole.rows += table.rows
+        whole.notes += table.notes
+    print("\n" + "\n".join(f"- {note}" for note in whole.notes))
+    missed = [sentence for row in whole.rows for sentence in row.missed()]
+    goals = sum(len(row.goals) for row in whole.rows)
+    print(f"\nGoals missed: {len(missed)} of {goals}")
+    print("\n".join(f"- {sentence}" for sentence in missed))
     return 0
-
-
-def _said(name: str) -> str:
-    try:
-        return f"{name} {version(name)}"
-    except PackageNotFoundError:
-        return f"no {name}"
 
 
 if __name__ == "__main__":

@@ -1,8 +1,11 @@
-"""The first minute on a new machine: CPU seconds of compiling, by stage and by kernel.
+"""Compilation of the kernels on a new machine: CPU seconds by stage and by kernel.
 
-``python -m benchmarks.bench_compile`` runs the stages in the order in which a person meets them,
-in a new process with an empty cache, and prints what each one compiled. A helper that is compiled
-on the way to a kernel is listed by itself, and its seconds are not counted again in the kernel's.
+    python -m benchmarks.bench_compile [--types]
+
+Runs the stages in the order in which a person meets them, in a new process with an empty cache, and
+lists the kernels from the slowest on, with ``--types`` the argument types of those that were
+compiled more than once. A helper that is compiled for a kernel is listed by itself, and its seconds
+are not counted again in those of the kernel.
 """
 
 from __future__ import annotations
@@ -18,7 +21,7 @@ from typing import Any
 
 from numba.core import event
 
-from benchmarks.timing import Table
+from benchmarks.results import HEADER, Table, below, line
 
 GOALS = {
     "demo by mean, evaluate": 12,
@@ -31,7 +34,7 @@ GOALS = {
 
 
 class Recorder(event.Listener):
-    """Listens to numba, and keeps the CPU seconds that each compilation took by itself."""
+    """Listener to the events of numba: the CPU seconds that each compilation took by itself."""
 
     def __init__(self) -> None:
         self.seconds: list[tuple[str, str, float]] = []  # kernel, argument types, seconds
@@ -42,7 +45,7 @@ class Recorder(event.Listener):
         self._open.append([time.process_time(), 0.0])
 
     def on_end(self, event: Any) -> None:
-        """Keep the seconds of a compilation, less those of what was compiled within it."""
+        """Keep the seconds of a compilation, less those of compilations within it."""
         begun, within = self._open.pop()
         took = time.process_time() - begun
         if self._open:
@@ -53,7 +56,7 @@ class Recorder(event.Listener):
 
 
 def stages(folder: Path) -> dict[str, Callable[[], object]]:
-    """Return the work of a person's first minute, in its order."""
+    """Return the stages, in their order."""
     import napari_agglo as agglo
 
     drawn = agglo.sample("neuropil2d")
@@ -120,7 +123,7 @@ def record() -> None:
 
 
 def measure() -> list[tuple[str, str, str, float]]:
-    """Return stage, kernel, argument types and CPU seconds of all that a new machine compiles."""
+    """Return stage, kernel, argument types and CPU seconds of every compilation."""
     with tempfile.TemporaryDirectory() as cache:
         environment = {**os.environ, "NUMBA_CACHE_DIR": cache}
         code = "from benchmarks.bench_compile import record; record()"
@@ -132,18 +135,18 @@ def measure() -> list[tuple[str, str, str, float]]:
     return [(stage, name, types, float(seconds)) for stage, name, types, seconds in lines]
 
 
-def run(table: Table) -> list[tuple[str, str, str, float]]:
-    """Add a row for each stage; return the kernels."""
+def run(table: Table, small: bool = False) -> list[tuple[str, str, str, float]]:
+    """Add a row for each stage; return the compilations."""
     kernels = measure()
     for stage, goal in GOALS.items():
         total = sum(k[3] for k in kernels if stage in (k[0], "all of it"))
-        table.add(f"compiling: {stage}", "napari-agglo", total, "", "", f"<= {goal} s")
+        table.add(f"compiling: {stage}", total, goals=below(total, goal, relation="<="))
     return kernels
 
 
 def main() -> None:
     """Print the stages, and the kernels from the slowest on."""
-    print(Table.header())
+    print(line(HEADER) + "\n" + "|---" * len(HEADER) + "|")
     kernels = run(Table())
     print("\n| kernel | compiled | CPU time | first met in |\n|---|---|---|---|")
     by_name: dict[str, list[tuple[str, str, str, float]]] = {}

@@ -1,4 +1,4 @@
-"""A boundary cue from the bare image: how good and how fast, beside the map that came with it.
+"""A boundary cue from the bare image: errors beside those of a given map, and speed.
 
     python -m benchmarks.bench_cue quality
     python -m benchmarks.bench_cue speed
@@ -36,7 +36,7 @@ def samples() -> Iterator[Case]:
 
 
 def volumes(data: Path) -> Iterator[Case]:
-    """Yield the real volumes; where to stop is chosen by the gold, so all of them are used."""
+    """Yield the real volumes, whole: the threshold is chosen by the gold in any case."""
     from tifffile import imread
 
     def read(name: str) -> Array:
@@ -102,7 +102,7 @@ def quality() -> None:
 
 
 def speed() -> None:
-    """Print how long a volume of 256 x 256 x 256 takes, by CPU time."""
+    """Print the speed on a volume of 256 x 256 x 256, by CPU time."""
     image = agglo.sample("neuropil3d").image
     pad = [(0, 256 - n) for n in image.shape]
     volume = np.pad(image, pad, mode="symmetric")

@@ -1,24 +1,26 @@
-"""Cuts by seeds: how often they find what the gold says, and how long they take.
+"""Cuts by seeds: agreement with the gold standard, and CPU time.
 
     python -m benchmarks.bench_cuts [quality|speed]
 
 `quality`: two objects of the gold that touch are made one segment, seeds are put at random in each,
-and the segment is cut. Printed are cuts refused, exact ones, and the mean share of pixels that came
-out on the wrong side, for each power of the surprise that a boundary may cost. `speed`: a segment
-of 1,000 superpixels, in CPU milliseconds, and a superpixel divided.
+and the segment is cut. The columns are the cuts made and refused, the share of exact ones, and the
+mean share of pixels on the wrong side, for several powers of the surprise in the cost of a boundary
+(see `napari_agglo/session/_cuts/min_cut.py`). `speed`: cuts of a segment of 1,000 superpixels, and
+the division of a superpixel, in CPU milliseconds.
 """
 
 from __future__ import annotations
 
 import sys
-import time
 from collections.abc import Callable, Iterator
 from typing import Any
+from unittest import mock
 
 import numpy as np
 from numpy.typing import NDArray
 
 import napari_agglo as agglo
+from benchmarks.timing import least
 from benchmarks.volumes import crop, data_folder
 from napari_agglo.graph import RegionGraph, divide, superpixel_pieces
 from napari_agglo.session._cuts import boundary_costs, connected_pieces, min_cut, seeded, segment_of
@@ -27,7 +29,7 @@ Cut = Callable[[NDArray[np.int64], list[list[int]]], list[NDArray[np.int64]]]
 
 
 def samples() -> Iterator[tuple[str, RegionGraph, NDArray[Any]]]:
-    """Graphs with gold: the embedded samples, and the EM crop if its folder is there."""
+    """Yield graphs with gold: the embedded samples, and the EM crop if its folder exists."""
     for name in ("neuropil2d", "neuropil3d"):
         drawn = agglo.sample(name)
         superpixels = agglo.oversegment(drawn.cues["boundary"])
@@ -55,7 +57,7 @@ def owners(graph: RegionGraph, gold: NDArray[Any]) -> NDArray[np.int64]:
 def false_merges(
     graph: RegionGraph, owner: NDArray[np.int64], most: int = 200
 ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
-    """Segments made of two objects of four superpixels or more, and the first object of each."""
+    """Yield segments of two objects of four superpixels or more, and the first object of each."""
     sides = owner[graph.edges]
     met = np.unique(np.sort(sides[(sides > 0).all(axis=1) & (np.ptp(sides, axis=1) > 0)]), axis=0)
     pairs = met[np.bincount(owner)[met].min(axis=1) >= 4]
@@ -64,7 +66,7 @@ def false_merges(
 
 
 def judged(graph: RegionGraph, owner: NDArray[np.int64], n_seeds: int, cut: Cut) -> str:
-    """Cut all false merges with so many seeds a side; say how it went."""
+    """Cut all false merges with so many seeds a side; return the columns of the table."""
     rng = np.random.default_rng(1)
     refused, wrong = 0, []
     for members, in_first in false_merges(graph, owner):
@@ -85,28 +87,26 @@ def judged(graph: RegionGraph, owner: NDArray[np.int64], n_seeds: int, cut: Cut)
 
 
 def quality() -> None:
-    """Print a line for each volume, number of seeds and way to cut."""
-    print(f"{'volume':16s} {'seeds':>5s} {'way':14s} cuts  refused   exact   wrong")
+    """Print a line for each volume, number of seeds and method."""
+    print(f"{'volume':16s} {'seeds':>5s} {'method':14s} cuts  refused   exact   wrong")
     for name, graph, gold in samples():
         owner = owners(graph, gold)
         for n_seeds in (1, 3):
-            ways: dict[str, Cut] = {"seeded": lambda m, s, g=graph: seeded(g, m, s)}
+            methods: dict[str, Cut] = {"seeded": lambda m, s, g=graph: seeded(g, m, s)}
             for power in (1, 2, 3, 4):
-                ways[f"min_cut {power}"] = lambda m, s, g=graph, p=power: _with_power(g, m, s, p)
-            ways["isolating 3"] = lambda m, s, g=graph: min_cut(g, m, s, isolating=True)
-            for way, cut in sorted(ways.items()):
-                said = judged(graph, owner, n_seeds, cut)
-                print(f"{name:16s} {n_seeds:5d} {way:14s} {said}", flush=True)
+                methods[f"min_cut {power}"] = lambda m, s, g=graph, p=power: _with_power(g, m, s, p)
+            methods["isolating 3"] = lambda m, s, g=graph: min_cut(g, m, s, isolating=True)
+            for method, cut in sorted(methods.items()):
+                columns = judged(graph, owner, n_seeds, cut)
+                print(f"{name:16s} {n_seeds:5d} {method:14s} {columns}", flush=True)
 
 
 def _with_power(
     graph: RegionGraph, members: NDArray[np.int64], seeds: list[list[int]], power: int
 ) -> list[NDArray[np.int64]]:
-    usual, min_cut._POWER = min_cut._POWER, power
-    try:
+    module = sys.modules[min_cut.__module__]
+    with mock.patch.object(module, "_POWER", power):
         return min_cut(graph, members, seeds)
-    finally:
-        min_cut._POWER = usual
 
 
 def speed() -> None:
@@ -137,12 +137,7 @@ def speed() -> None:
         "divide": lambda: divide(graph, superpixel, pieces.labels),
         "apply and revert in place": lambda: division.revert(division.apply(graph, owned), owned),
     }.items():
-        times = []
-        for _ in range(7):
-            start = time.thread_time()
-            work()
-            times.append(time.thread_time() - start)
-        print(f"  {label:30s} {1000 * min(times):8.1f} ms", flush=True)
+        print(f"  {label:30s} {1000 * least(work, runs=7):8.1f} ms", flush=True)
 
 
 def ball(graph: RegionGraph, size: int) -> NDArray[np.int64]:

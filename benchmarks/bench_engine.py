@@ -1,4 +1,4 @@
-"""The engine against its peers: graph, merge loop, tree, end to end."""
+"""Graph, merge loop, tree and the whole pipeline, compared with other libraries."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import numpy as np
 
 import napari_agglo as agglo
 from benchmarks import bench_large, peers, volumes
-from benchmarks.timing import Table, cpu_seconds, interleaved
+from benchmarks.results import OURS, Goal, Table, below, faster
+from benchmarks.timing import cpu_seconds, interleaved, least
 from napari_agglo.agglomeration._merge_tree import map_labels
 from napari_agglo.graph import RegionGraph
 
@@ -15,19 +16,21 @@ THRESHOLD = 0.3
 
 
 def bench_graph(table: Table, labels: np.ndarray, boundary: np.ndarray) -> RegionGraph:
-    """Graph and all statistics of one cue, against graphs with fewer features."""
-    entries = {"napari-agglo": lambda: agglo.region_graph(labels, boundary)}
+    """Compute the graph and all statistics of one cue; graphs of peers have fewer features."""
+    entries = {OURS: lambda: agglo.region_graph(labels, boundary)}
     if peers.bic:
         entries["bioimage-cpp, mean"] = lambda: peers.bic_graph(labels, boundary, full=False)
         entries["bioimage-cpp, 12 features"] = lambda: peers.bic_graph(labels, boundary, full=True)
     times = interleaved(entries)
-    table.add_rivals("graph + all statistics", times, labels.size / 1e6, "Mvox", ">= 35 Mvox/s")
+    amount = labels.size / 1e6
+    goal = Goal(amount / times[OURS], ">=", 35, "Mvox/s")
+    table.compare("graph and all statistics", times, amount, "Mvox", (goal,))
     return agglo.region_graph(labels, boundary)
 
 
 def bench_merging(table: Table, graph: RegionGraph) -> None:
-    """Mean agglomeration to the last merge, of a graph that is there already."""
-    entries = {"napari-agglo": lambda: agglo.agglomerate(graph)}
+    """Agglomerate an existing graph by the mean, to the last merge."""
+    entries = {OURS: lambda: agglo.agglomerate(graph)}
     if peers.bic:
         rag = peers.bic_plain_graph(graph)
         entries["bioimage-cpp"] = lambda: peers.bic_merge_all(rag, graph)
@@ -35,13 +38,14 @@ def bench_merging(table: Table, graph: RegionGraph) -> None:
     if peers.higra:
         times["higra (1 run)"] = cpu_seconds(lambda: peers.higra_merge_all(graph))
     work = f"mean agglomeration, {graph.n_regions:,} superpixels"
-    table.add_rivals(work, times, graph.n_regions - 1, "merges", ">= 1.1 x bioimage-cpp")
+    goals = faster(times, 1.1, "bioimage-cpp")
+    table.compare(work, times, graph.n_regions - 1, "merges", goals)
 
 
 def bench_end_to_end(table: Table, labels: np.ndarray, boundary: np.ndarray) -> None:
-    """Take labels and a boundary map to labels at a threshold, by its mean alone.
+    """Compute labels at a threshold from superpixels and a boundary map, by its mean alone.
 
-    All get the map on 256 levels, as we keep it; partitions may differ where there are ties.
+    All get the map on 256 levels, as a graph keeps it; partitions may differ by ties.
     """
     boundary = (np.round(255 * boundary) / 255).astype(np.float32)
 
@@ -49,30 +53,31 @@ def bench_end_to_end(table: Table, labels: np.ndarray, boundary: np.ndarray) -> 
         graph = agglo.region_graph(labels, boundary, statistics="mean")
         return agglo.agglomerate(graph).segment(THRESHOLD)
 
-    entries = {"napari-agglo": ours}
+    entries = {OURS: ours}
     if peers.bic:
         entries["bioimage-cpp"] = lambda: peers.bic_end_to_end(labels, boundary, THRESHOLD)
     if peers.waterz:
         affinity = peers.affinities(boundary)
         entries["waterz"] = lambda: peers.waterz_labels(affinity, labels, [THRESHOLD])
     times = interleaved(entries, runs=2)
-    table.add_rivals("end to end", times, labels.size / 1e6, "Mvox", ">= 2 x both")
+    goals = faster(times, 2, "bioimage-cpp", "waterz")
+    table.compare("superpixels to labels at a threshold", times, labels.size / 1e6, "Mvox", goals)
     reference = ours()
-    for name, work in entries.items():
-        false_merge, false_split = agglo.split_vi(work(), reference)
-        print(f"(partition of {name} against ours: VI {false_merge:.6f} + {false_split:.6f} bits)")
-        assert false_merge + false_split < 0.02, "not the same partition, even up to ties"
+    for name, work in list(entries.items())[1:]:
+        vi = sum(agglo.split_vi(work(), reference))
+        table.note(f"Labels at a threshold: VI of {name} to ours {vi:.4f} bits, because of ties.")
+        assert vi < 0.02, "not the same partition, even up to ties"
 
 
-def bench_tree(table: Table, graph: RegionGraph, goal: str) -> None:
-    """Read a partition off the tree."""
+def bench_tree(table: Table, graph: RegionGraph) -> None:
+    """Look up a partition in the tree."""
     tree = agglo.agglomerate(graph)
-    took = interleaved({"lut": lambda: tree.lut(0.5)}, runs=20)["lut"]
-    table.add(f"lut(t), {graph.n_regions:,} superpixels", "napari-agglo", took, "", "", goal)
+    took = least(lambda: tree.lut(0.5), runs=20)
+    table.add(f"lut(t), {graph.n_regions:,} superpixels", took, goals=below(took, 1, "ms"))
 
 
 def bench_slice(table: Table, graph: RegionGraph) -> None:
-    """Map one slice through a table, and read it off the tree from a threshold."""
+    """Map one slice through a table, and compute it from the tree at a threshold."""
     tree = agglo.agglomerate(graph)
     lut = tree.lut(0.5)
     middle = graph.superpixels.image.shape[0] // 2
@@ -80,31 +85,35 @@ def bench_slice(table: Table, graph: RegionGraph) -> None:
     out = np.empty(plane.size, lut.dtype)
     times = interleaved(
         {
-            "napari-agglo": lambda: map_labels(plane.reshape(-1), lut, out),
+            OURS: lambda: map_labels(plane.reshape(-1), lut, out),
             "numpy": lambda: lut[plane],
         },
         runs=50,
     )
-    table.add_rivals("map a 512 x 512 slice", times, plane.size / 1e6, "Mpix", "< 0.5 ms")
-    took = interleaved({"segment": lambda: tree.segment(0.5, index=middle)}, runs=50)["segment"]
-    table.add("segment(t, index=z), the table made too", "napari-agglo", took)
+    task = f"map a slice of {plane.shape[0]} x {plane.shape[1]}"
+    table.compare(task, times, plane.size / 1e6, "Mpix", below(times[OURS], 0.5, "ms"))
+    took = least(lambda: tree.segment(0.5, index=middle), runs=50)
+    table.add("segment(t, index=z), lut(t) included", took)
 
 
 def bench_oversegment(table: Table, boundary: np.ndarray) -> None:
-    """Superpixels, seeds included; `bench_superpixels` compares the parts with the peers."""
+    """Make superpixels, seeds included; `bench_superpixels` compares the parts with peers."""
     cube = np.ascontiguousarray(boundary[:, :256, :256])
-    times = interleaved({"napari-agglo": lambda: agglo.oversegment(cube)}, runs=3)
-    table.add_rivals("oversegment 256^3, seeds included", times, cube.size / 1e6, "Mvox",
-                     ">= 4 Mvox/s")  # fmt: skip
+    took, amount = least(lambda: agglo.oversegment(cube)), cube.size / 1e6
+    task = f"oversegment {cube.shape[0]} x {cube.shape[1]} x {cube.shape[2]}, noisy"
+    goals = (Goal(amount / took, ">=", 4, "Mvox/s"),)
+    table.add(task, took, f"{amount / took:,.3g} Mvox/s", goals=goals)
 
 
-def run(table: Table) -> None:
-    """All of the above on one volume."""
-    labels, boundary = volumes.tiled(SHAPE)
-    print(f"(volume {SHAPE}, {labels.max():,} superpixels, from the {volumes.crop()[2]})")
+def run(table: Table, small: bool = False) -> None:
+    """Measure all of the above on one volume."""
+    labels, boundary = volumes.tiled((32, 256, 256) if small else SHAPE)
+    size = " x ".join(map(str, labels.shape))
+    source = volumes.crop()[2]
+    table.note(f"Volume: {size}, {labels.max():,} superpixels, tiled from the {source}.")
     graph = bench_graph(table, labels, boundary)
     bench_merging(table, graph)
-    bench_tree(table, graph, "< 1 ms")
+    bench_tree(table, graph)
     bench_slice(table, graph)
     bench_large.run(table, volumes.eight_times(graph))
     bench_end_to_end(table, labels, boundary)

@@ -1,7 +1,4 @@
-"""Evaluation: the table of overlaps with the errors, and the whole curve of a tree.
-
-python -m benchmarks.bench_evaluate
-"""
+"""Evaluation: the errors of one segmentation, and of every merge of a tree."""
 
 from __future__ import annotations
 
@@ -9,7 +6,8 @@ import numpy as np
 
 import napari_agglo as agglo
 from benchmarks import volumes
-from benchmarks.timing import Table, cpu_seconds, interleaved
+from benchmarks.results import OURS, Table, below, faster
+from benchmarks.timing import cpu_seconds, interleaved, least
 from napari_agglo.evaluate import contingency
 
 SHAPE = (256, 512, 512)
@@ -34,47 +32,43 @@ def bench_overlaps(table: Table, labels: np.ndarray, gold: np.ndarray) -> None:
     from skimage.metrics import variation_of_information
 
     entries = {
-        "napari-agglo": lambda: agglo.split_vi(labels, gold),
+        OURS: lambda: agglo.split_vi(labels, gold),
         "scikit-image": lambda: variation_of_information(gold, labels),
     }
     split, merge = entries["scikit-image"]()
-    assert np.allclose(entries["napari-agglo"](), (merge, split)), "not the same errors"
+    assert np.allclose(entries[OURS](), (merge, split)), "not the same errors"
     times = interleaved(entries, runs=2, warm=False)
-    table.add_rivals("overlaps and VI", times, labels.size / 1e6, "Mvox", ">= 4 x scikit-image")
-    times = interleaved({"all": lambda: agglo.metrics(labels, gold)}, runs=2)
-    table.add("all measures of one segmentation", "napari-agglo", times["all"])
+    goals = faster(times, 4, "scikit-image")
+    table.compare("overlaps and VI", times, labels.size / 1e6, "Mvox", goals)
+    took = least(lambda: agglo.metrics(labels, gold), runs=2)
+    table.add("all measures of one segmentation", took)
 
 
 def bench_curve(table: Table, tree: agglo.MergeTree, gold: np.ndarray) -> None:
     """Compute VI, Rand index and covering at every merge, overlaps included."""
     from skimage.metrics import variation_of_information
 
-    took = interleaved({"curve": lambda: agglo.merge_curve(tree, gold)}, runs=3)["curve"]
-    work = f"all measures at every merge, {tree.n_superpixels:,} superpixels"
-    table.add(work, "napari-agglo", took, f"{tree.n_merges / took:,.3g} merges/s", "", "< 1 s")
+    took = least(lambda: agglo.merge_curve(tree, gold))
+    task = f"all measures at every merge, {tree.n_superpixels:,} superpixels"
+    table.add(task, took, f"{tree.n_merges / took:,.3g} merges/s", goals=below(took, 1))
     cuts = np.linspace(0, tree.n_merges, SAMPLED, dtype=int)
     theirs = cpu_seconds(
         lambda: [variation_of_information(gold, tree.segment(merges=int(k))) for k in cuts]
     )
     theirs *= 100 / SAMPLED
-    table.add(
-        f"VI at 100 thresholds ({SAMPLED} timed)", "scikit-image", theirs, "",
-        f"ours {theirs / took:,.0f} x as fast, at every merge",
-    )  # fmt: skip
+    ratio = f"ours {theirs / took:,.0f} x as fast, at every merge"
+    table.add(f"VI at 100 thresholds ({SAMPLED} timed)", theirs, "", ratio, library="scikit-image")
 
 
-def run(table: Table) -> None:
-    """All of the above."""
-    labels, boundary = volumes.tiled(SHAPE)
+def run(table: Table, small: bool = False) -> None:
+    """Measure all of the above."""
+    labels, boundary = volumes.tiled((32, 128, 128) if small else SHAPE)
     graph = agglo.region_graph(labels, boundary, statistics="mean")
     tree = agglo.agglomerate(graph)
     gold = gold_of(graph, boundary)
     overlaps = contingency(tree.superpixels, gold).counts.size
-    print(f"({np.unique(gold).size:,} gold segments, {overlaps:,} overlaps with superpixels)")
+    size = " x ".join(map(str, labels.shape))
+    segments = f"{np.unique(gold).size:,} gold segments"
+    table.note(f"Volume: {size}, {segments}, {overlaps:,} overlaps with superpixels.")
     bench_overlaps(table, tree.segment(0.3), gold)
     bench_curve(table, tree, gold)
-
-
-if __name__ == "__main__":
-    print(Table.header())
-    run(Table())

@@ -1,7 +1,7 @@
 """The merge loop alone, in a process of its own.
 
-After a run on 67 million voxels the memory of a process is in pieces, and whoever comes next waits
-for it; so large graphs are handed to a fresh process, which times all rivals in turn.
+After a run on 67 million voxels the memory of a process is fragmented, which slows what follows; so
+large graphs are given to a new process, which times all libraries in turn.
 """
 
 from __future__ import annotations
@@ -16,12 +16,13 @@ import numpy as np
 
 import napari_agglo as agglo
 from benchmarks import peers, volumes
-from benchmarks.timing import Table, cpu_seconds, interleaved
+from benchmarks.results import OURS, Goal, Table, below, faster
+from benchmarks.timing import cpu_seconds, interleaved, least
 from napari_agglo.graph import RegionGraph
 
 
 def run(table: Table, graph: RegionGraph) -> None:
-    """Time a graph of a million superpixels, and stars, in a fresh process."""
+    """Time a graph of a million superpixels, and stars, in a new process."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "graph.npz"
         np.savez(path, edges=graph.edges, sums=graph.boundaries[:, 1], faces=graph.boundaries[:, 0])
@@ -29,46 +30,44 @@ def run(table: Table, graph: RegionGraph) -> None:
             [sys.executable, "-m", "benchmarks.bench_large", str(path)],
             cwd=Path(__file__).resolve().parent.parent, capture_output=True, text=True, check=True,
         )  # fmt: skip
-    said = json.loads(done.stdout.splitlines()[-1])
-    table.add_rivals(
-        f"the same, {graph.n_regions:,} superpixels, {graph.n_boundaries:,} boundaries",
-        said["large"], said["merges"], "merges", ">= 2.5 x bioimage-cpp",
-    )  # fmt: skip
-    table.add(f"lut(t), {graph.n_regions:,} superpixels", "napari-agglo", said["lut"], "", "",
-              "< 10 ms")  # fmt: skip
+    result = json.loads(done.stdout.splitlines()[-1])
+    times, size = result["large"], f"{graph.n_regions:,} superpixels"
+    task = f"mean agglomeration, {size}, {graph.n_boundaries:,} boundaries"
+    table.compare(task, times, result["merges"], "merges", faster(times, 2.5, "bioimage-cpp"))
+    table.add(f"lut(t), {size}", result["lut"], goals=below(result["lut"], 10, "ms"))
     before = 0.0
-    for leaves, took in said["stars"]:
+    for leaves, took in result["stars"]:
+        goals = (Goal(took / before, "<=", 2.3, "x for twice the leaves"),) if before else ()
         growth = f"{took / before:.2f} x for twice the leaves" if before else ""
-        table.add(f"star of {leaves:,} leaves", "napari-agglo", took, "", growth, "<= 2.3 x")
+        table.add(f"star of {leaves:,} leaves", took, ratio=growth, goals=goals)
         before = took
-    if "star_bic" in said:
-        table.add("star of 40,000 leaves", "bioimage-cpp (1 run)", said["star_bic"])
+    if "star_bic" in result:
+        table.add("star of 40,000 leaves", result["star_bic"], library="bioimage-cpp (1 run)")
 
 
 def main() -> None:
-    """Be the fresh process: print the times as one line of JSON."""
+    """Print the times as one line of JSON: the work of the new process."""
     agglo.agglomerate(volumes.star(10))  # compile, or load
     with np.load(sys.argv[1]) as file:
         graph = volumes.bare_graph(file["edges"], file["sums"], file["faces"])
-    entries = {"napari-agglo": lambda: agglo.agglomerate(graph)}
+    entries = {OURS: lambda: agglo.agglomerate(graph)}
     if peers.bic:
         rag = peers.bic_plain_graph(graph)
         entries["bioimage-cpp"] = lambda: peers.bic_merge_all(rag, graph)
-    said: dict[str, object] = {"large": interleaved(entries, runs=3, warm=False)}
+    result: dict[str, object] = {"large": interleaved(entries, runs=3, warm=False)}
     tree = agglo.agglomerate(graph)
-    said["merges"] = tree.n_merges
-    said["lut"] = interleaved({"lut": lambda: tree.lut(0.5)}, runs=20)["lut"]
+    result["merges"] = tree.n_merges
+    result["lut"] = least(lambda: tree.lut(0.5), runs=20)
     stars = []
     for leaves in (10_000, 20_000, 40_000, 80_000):
         one = volumes.star(leaves)
-        took = interleaved({"star": lambda one=one: agglo.agglomerate(one)}, runs=9)["star"]
-        stars.append((leaves, took))
-    said["stars"] = stars
+        stars.append((leaves, least(lambda one=one: agglo.agglomerate(one), runs=9)))
+    result["stars"] = stars
     if peers.bic:
         one = volumes.star(40_000)
         rag = peers.bic_plain_graph(one)
-        said["star_bic"] = cpu_seconds(lambda: peers.bic_merge_all(rag, one))
-    print(json.dumps(said))
+        result["star_bic"] = cpu_seconds(lambda: peers.bic_merge_all(rag, one))
+    print(json.dumps(result))
 
 
 if __name__ == "__main__":

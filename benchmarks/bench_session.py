@@ -1,10 +1,10 @@
-"""Sessions: what an edit, an undo, a look and opening cost, in time and in memory.
+"""Sessions: time and memory of an edit, an undo, a look at a threshold, and of opening.
 
 ``python -m benchmarks.bench_session`` runs all of it. Name parts (edits, cuts, looks, slider,
 opening, memory) or sizes (10k, 120k, 1M) to run just these; ``--keep FOLDER`` makes the sessions
 there once, and copies them from there the next time.
 
-CPU seconds of the process, with the wall time, which has the fsync of the journal, beside them.
+CPU seconds of the process; beside them the wall time, which includes the fsync of the journal.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -25,7 +26,7 @@ import numpy as np
 
 import napari_agglo as agglo
 from benchmarks import volumes
-from benchmarks.timing import Table
+from benchmarks.results import HEADER, Goal, Table, below, line
 from napari_agglo.graph import RegionGraph
 from napari_agglo.session._edits import Action, Cut, Merge, Plan, Step
 
@@ -33,7 +34,7 @@ PARTS = ("edits", "cuts", "looks", "slider", "opening", "memory")
 SHAPES = {"10k": (128, 168, 272), "120k": (256, 512, 512), "1M": None}
 EDITS = 100
 LOOKS = 21
-GOALS = {"merge": "< 1.6 ms", "cut into children": "< 1.2 ms", "undo": "< 0.5 ms"}
+GOALS = {"merge": 1.6, "cut into children": 1.2, "undo": 0.5}  # ms
 
 
 @cache
@@ -53,12 +54,15 @@ def timed(work: Callable[[], Any]) -> tuple[float, float]:
     return time.process_time() - busy, time.perf_counter() - wall
 
 
-def add(table: Table, work: str, times: list[tuple[float, float]], goal: str = "") -> None:
+def add(
+    table: Table, work: str, times: list[tuple[float, float]], bound: float = 0, unit: str = "ms"
+) -> None:
     """Add the median of CPU times, with the 99th percentile and the wall time."""
     busy, wall = np.array(times).T
     high, beside = 1e3 * np.percentile(busy, 99), 1e3 * np.median(wall)
     rate = f"99 %: {high:.2f} ms; wall {beside:.2f} ms"
-    table.add(work, "napari-agglo", float(np.median(busy)), rate, "", goal)
+    took = float(np.median(busy))
+    table.add(work, took, rate, goals=below(took, bound, unit) if bound else ())
 
 
 def edits(table: Table, session: agglo.Session, what: str) -> None:
@@ -91,8 +95,7 @@ def edits(table: Table, session: agglo.Session, what: str) -> None:
         do("redo", session.redo)
         session.undo()
     for name, found in times.items():
-        goal = GOALS.get(name, "") if what.endswith("learned") else ""
-        add(table, f"{name}, {what}", found, goal)
+        add(table, f"{name}, {what}", found, GOALS.get(name, 0) if what.endswith("learned") else 0)
 
 
 def cutting(table: Table, session: agglo.Session, what: str) -> None:
@@ -116,11 +119,11 @@ def cutting(table: Table, session: agglo.Session, what: str) -> None:
             times.append(timed(lambda seeds=seeds: session.preview(segment, seeds)))
         except agglo.InvalidInput:
             continue
-    add(table, f"minimum cut of {n:,} superpixels with preview, {what}", times[3:], "< 100 ms")
+    add(table, f"minimum cut of {n:,} superpixels with preview, {what}", times[3:], 100)
     session.threshold = seen
 
 
-def looking(table: Table, session: agglo.Session, what: str) -> None:
+def looking(table: Table, session: agglo.Session, what: str, looks: int = LOOKS) -> None:
     """Show a plane of labels after an edit, and look above one for the first time."""
     shape = session.graph.superpixels.image.shape
     session.labels(0)
@@ -131,28 +134,29 @@ def looking(table: Table, session: agglo.Session, what: str) -> None:
         plane = k % shape[0]
         times.append(timed(lambda plane=plane: session.labels(plane)))
     if len(shape) == 3:
-        add(table, f"labels of a plane {shape[1]} x {shape[2]}, {what}", times, "< 5 ms")
+        add(table, f"labels of a plane {shape[1]} x {shape[2]}, {what}", times, 5)
     seen = session.threshold
-    for up, goal in ((0.2, "< 0.18 s"), (0.4, "< 1.5 s")):
+    for up, bound in ((0.2, 0.18), (0.4, 1.5)):
         rng = np.random.default_rng(0)
         session.threshold = seen + up
         session.look()
         times = []
-        for k in range(LOOKS + 1):
-            if k == 1:  # the first one compiles, and is not of the series
+        for k in range(looks + 1):
+            if k == 1:  # the first one compiles, and is not counted
                 times, rng = [], np.random.default_rng(1)
             session.threshold = seen
             a = int(rng.choice(session.segments.ids()))
             session.merge(a, int(session.segments.neighbours(a)[0]))
             session.threshold = seen + up
             times.append(timed(session.look))
-        add(table, f"first look {up} above an edit, {what}", times, goal)
-        add(table, f"... the slowest of {LOOKS}, {what}", [max(times)])
+        add(table, f"first look {up} above an edit, {what}", times, bound, "s")
+        slowest = f"first look {up} above an edit, the slowest of {looks}, {what}"
+        add(table, slowest, [max(times)], bound if up == 0.4 else 0, "s")
         session.threshold = seen
 
 
 def scrubbing(table: Table, session: agglo.Session, what: str) -> None:
-    """Move the threshold below what has been looked at, after some edits, as a slider does."""
+    """Move the threshold below those seen before, after some edits, as a slider does."""
     seen = session.threshold
     rng = np.random.default_rng(3)
     for _ in range(20):
@@ -162,7 +166,7 @@ def scrubbing(table: Table, session: agglo.Session, what: str) -> None:
     for threshold in rng.uniform(seen - 0.3, seen, 50):
         session.threshold = float(threshold)
         times.append(timed(lambda: session.lut(dense=True)))
-    add(table, f"table at another threshold, {what}", times, "< 5 ms")
+    add(table, f"table at another threshold, {what}", times, 5)
     session.threshold = seen
     session.look()
     times = {"suggestions": [], "effort": []}
@@ -172,11 +176,11 @@ def scrubbing(table: Table, session: agglo.Session, what: str) -> None:
         times["suggestions"].append(timed(lambda: session.queue.next(10)))
         times["effort"].append(timed(session.queue.effort))
     for name, found in times.items():
-        add(table, f"{name} after an answer, {what}", found[1:], "< 500 ms")
+        add(table, f"{name} after an answer, {what}", found[1:], 500)
 
 
 def opening(table: Table, session: agglo.Session, n: int, what: str) -> None:
-    """Open a session of many edits: neighbours are merged, and what has grown large is cut."""
+    """Open a session of many edits: neighbours are merged, and large segments are cut."""
     path = session.path
     session.history.checkpoint()
     empty = _opened_anew(path)
@@ -201,16 +205,16 @@ def opening(table: Table, session: agglo.Session, n: int, what: str) -> None:
             done += 1
     session.close()
     for how in ("", ", journal replayed"):
-        # A new process each time, as for who goes on the next day.
+        # A new process each time, as on the next day.
         runs = [_opened_anew(path) for _ in range(3 if how else 7)]
         busy, wall, entries, memory, _ = np.median(runs, axis=0)
         slowest = max(run[0] for run in runs)
         rate = f"at most {slowest:.2f} s; wall {wall:.2f} s"
         work = f"open, {int(entries):,} edits, {what}{how}"
-        table.add(work, "napari-agglo", busy, rate, "", "" if how else "< 2 s")
+        table.add(work, busy, rate, goals=() if how else below(slowest, 2))
         if not how:
             each = (memory - empty[3]) / n
-            print(f"Memory of an edit, {what}: {each:,.0f} bytes.", flush=True)
+            table.note(f"Memory of an edit, {what}: {each:,.0f} bytes.")
         shutil.rmtree(path / "snapshots", ignore_errors=True)
 
 
@@ -232,9 +236,10 @@ print(time.process_time() - busy, time.perf_counter() - wall, len(session.histor
 
 
 def _opened_anew(path: Path) -> list[float]:
-    """Return CPU and wall seconds of opening after the imports, entries, and bytes of memory.
+    """Open a session in a new process.
 
-    These are what the session takes, and the whole process.
+    Return the CPU and wall seconds of opening after the imports, the edits, and the bytes of memory
+    of the session and of the whole process.
     """
     command = [sys.executable, "-c", _OPEN, str(path)]
     printed = subprocess.run(command, check=True, capture_output=True, text=True).stdout
@@ -247,11 +252,10 @@ def memory(table: Table, session: agglo.Session, what: str) -> None:
     session.close()
     busy, wall, _, own, process = _opened_anew(path)
     rate = f"wall {wall:.2f} s"
-    table.add(f"open, no edits, {what}", "napari-agglo", busy, rate)
-    print(
+    table.add(f"open, no edits, {what}", busy, rate)
+    table.note(
         f"Memory, {what}: {own / n:,.0f} bytes a superpixel, graph and image included; "
-        f"{process / 1e9:.2f} GB the process.",
-        flush=True,
+        f"{process / 1e9:.2f} GB the process."
     )
 
 
@@ -265,7 +269,7 @@ def _graph(size: str) -> RegionGraph:
 
 @contextmanager
 def opened(size: str, policy: str, keep: Path, folder: Path) -> Iterator[tuple[Any, str]]:
-    """Yield a copy of a session of some size, made if there is none yet, and what it is."""
+    """Yield a copy of a session of some size, made if there is none yet, and its description."""
     made, path = keep / f"{size}-{policy}.agglo", folder / "copy.agglo"
     if not made.exists():
         chosen = learned() if policy == "learned" else policy
@@ -280,13 +284,30 @@ def opened(size: str, policy: str, keep: Path, folder: Path) -> Iterator[tuple[A
         shutil.rmtree(path)
 
 
-def run(
+def run(table: Table, small: bool = False) -> None:
+    """Measure everything at every size, or the quicker parts at the smallest."""
+    if small:
+        return measure(table, ("edits", "cuts", "memory"), ("10k",))
+    measure(table)
+    # The cost of an edit by the mean should not depend on the size of the volume.
+    for name in ("merge", "cut into children", "undo", "redo"):
+        rows = [
+            row
+            for row in table.rows
+            if row.task.startswith(f"{name}, ") and row.task.endswith("mean")
+        ]
+        growth = Goal(rows[-1].seconds / rows[0].seconds, "<=", 2, f"x {rows[0].task}")
+        table.rows[table.rows.index(rows[-1])] = replace(rows[-1], goals=(growth,))
+        table.note(f"{name} by the mean: {growth.figure:.2f} x from 10k to a million superpixels.")
+
+
+def measure(
     table: Table,
     parts: tuple[str, ...] = PARTS,
     sizes: tuple[str, ...] = tuple(SHAPES),
     keep: Path | None = None,
 ) -> None:
-    """Run some of the above; by the mean the cost can be compared from 10k to a million."""
+    """Measure some parts at some sizes; a million superpixels by the mean only."""
     folder = Path(tempfile.mkdtemp(prefix="bench-session-"))
     keep = keep or folder
     works: dict[str, Callable[..., None]] = {
@@ -302,23 +323,28 @@ def run(
                 if "opening" in parts:
                     with opened(size, "learned", keep, folder) as (session, what):
                         opening(table, session, 10_000, what)
-            for name in {"edits", "memory"} & {*parts}:
+            for name in (part for part in ("edits", "memory") if part in parts):
                 with opened(size, "mean", keep, folder) as (session, what):
                     (edits if name == "edits" else memory)(table, session, what)
+            if size == "1M" and "looks" in parts:
+                with opened(size, "mean", keep, folder) as (session, what):
+                    looking(table, session, what, looks=4)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
 
 def main() -> None:
-    """Run what the command line names."""
+    """Run the parts and sizes that the command line names."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("what", nargs="*", choices=(*PARTS, *SHAPES, []))
     parser.add_argument("--keep", type=Path)
     chosen = parser.parse_args()
-    print(Table.header())
+    print(line(HEADER) + "\n" + "|---" * len(HEADER) + "|")
     parts = tuple(part for part in PARTS if part in chosen.what)
     sizes = tuple(size for size in SHAPES if size in chosen.what)
-    run(Table(), parts or PARTS, sizes or tuple(SHAPES), chosen.keep)
+    table = Table()
+    measure(table, parts or PARTS, sizes or tuple(SHAPES), chosen.keep)
+    print("\n" + "\n".join(table.notes))
 
 
 if __name__ == "__main__":

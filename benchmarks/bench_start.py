@@ -1,4 +1,4 @@
-"""Cold start: what a new process spends before the first result."""
+"""Cold start: the time that a new process spends before the first result."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import tempfile
 import time
 from pathlib import Path
 
-from benchmarks.timing import Table
+from benchmarks.results import Table, below
 
-# Where the time of the first call goes, less what a second call of the same work takes.
+# Print the time of the first call, less that of a second call of the same work.
 _FIRST_CALL = """
 import time
 import numpy as np
@@ -36,7 +36,7 @@ print(first - (time.perf_counter() - start))
 
 
 def _python(code: str, cache: str) -> tuple[float, str]:
-    """Wall seconds of a new interpreter that runs `code`, and what it printed."""
+    """Return the wall seconds of a new interpreter that runs `code`, and its output."""
     root = str(Path(__file__).resolve().parent.parent)
     environment = {**os.environ, "NUMBA_CACHE_DIR": cache, "PYTHONPATH": root}
     start = time.perf_counter()
@@ -46,13 +46,13 @@ def _python(code: str, cache: str) -> tuple[float, str]:
     return time.perf_counter() - start, done.stdout
 
 
-def run(table: Table) -> None:
-    """Import, first ever call, and first call with kernels cached."""
+def run(table: Table, small: bool = False) -> None:
+    """Measure the import, the first call of all, and the first call with kernels cached."""
     with tempfile.TemporaryDirectory() as cache:
         bare = min(_python("pass", cache)[0] for _ in range(5))
         took = min(_python("import napari_agglo", cache)[0] for _ in range(5)) - bare
-        table.add("import napari_agglo (wall)", "napari-agglo", took, "", "", "< 0.5 s")
+        table.add("import napari_agglo (wall)", took, goals=below(took, 0.5))
         cold = float(_python(_FIRST_CALL, cache)[1])
-        table.add("first ever run: compiling (wall)", "napari-agglo", cold)
+        table.add("first call of all, compiling (wall)", cold)
         warm = min(float(_python(_FIRST_CALL, cache)[1]) for _ in range(3))
-        table.add("first call, kernels cached (wall)", "napari-agglo", warm, "", "", "< 1 s")
+        table.add("first call, kernels cached (wall)", warm, goals=below(warm, 1))

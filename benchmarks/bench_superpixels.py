@@ -1,27 +1,26 @@
-"""Superpixels: how fast, and how much of the gold standard they can still express.
+"""Superpixels: speed on a generated volume, and the best segmentation that they allow.
 
-    python benchmarks/bench_superpixels.py speed [--side 256]
-    python benchmarks/bench_superpixels.py quality [DATA]
+    python -m benchmarks superpixels
+    python -m benchmarks.bench_superpixels [DATA]
 
-`speed` makes its own volume and compares with scikit-image and bioimage-cpp, where these can be
-imported, in one run, one thread, by CPU time. `quality` reads the volumes of the folder DATA (or of
-the environment variable AGGLO_DATA); it needs tifffile.
+The first compares the speed with scikit-image and bioimage-cpp. The second prints the best VI for
+several settings, on the volumes of the folder DATA (or of `AGGLO_DATA`).
 """
 
 from __future__ import annotations
 
 import argparse
-import importlib
-import os
-import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from scipy import ndimage
 
+from benchmarks import peers
+from benchmarks.results import OURS, Table
+from benchmarks.timing import cpu_seconds, interleaved, least
+from benchmarks.volumes import data_folder
 from napari_agglo.superpixels import oversegment
 from napari_agglo.superpixels._watershed import flood, label_minima, make_grid
 
@@ -29,7 +28,7 @@ Array = np.ndarray[Any, Any]
 
 
 def volume(side: int, seed: int = 0) -> Array:
-    """Sheets between random blobs, mirror-tiled to `side`; noise makes no two tiles equal."""
+    """Return sheets between random blobs, mirror-tiled to `side`, with noise."""
     rng = np.random.default_rng(seed)
     small = max(16, side // 4)
     blobs = ndimage.gaussian_filter(rng.random((small,) * 3).astype(np.float32), 3)
@@ -39,43 +38,22 @@ def volume(side: int, seed: int = 0) -> Array:
     return np.clip(tiled + rng.normal(0, 0.05, tiled.shape), 0, 1).astype(np.float32)
 
 
-def best_time(work: Callable[[], object], runs: int) -> float:
-    """CPU seconds of the fastest of `runs`."""
-    times = []
-    for _ in range(runs):
-        start = time.process_time()
-        work()
-        times.append(time.process_time() - start)
-    return min(times)
+def run(table: Table, small: bool = False) -> None:
+    """Measure the whole of `oversegment`, its seeds, and its watershed beside those of peers."""
+    from skimage.metrics import variation_of_information
+    from skimage.segmentation import watershed
 
-
-def optional(name: str) -> Any:
-    """Import a module that may be absent."""
-    try:
-        return importlib.import_module(name)
-    except ImportError:
-        print(f"({name} is not installed: left out)")
-        return None
-
-
-def speed(side: int) -> None:
-    """Print Mvox/s and ratios for the whole and for the watershed alone."""
-    print("Making the volume ...", flush=True)
+    side = 64 if small else 256
     image = volume(side)
-    tiny = volume(32)
-    for per_plane in (False, True):
-        oversegment(tiny, per_plane=per_plane)  # compile
-    rows: list[tuple[str, float]] = []
-
-    def row(name: str, work: Callable[[], object], runs: int = 3) -> None:
-        rows.append((name, best_time(work, runs)))
-        print(f"{name:52s} {image.size / 1e6 / rows[-1][1]:6.2f} Mvox/s", flush=True)
-
-    print(f"\n{side}^3 voxels, {oversegment(image).max()} superpixels by default")
-    row("oversegment, defaults", lambda: oversegment(image))
-    row("oversegment, min_size=1 (smooth, seeds, flood)", lambda: oversegment(image, min_size=1))
-    row("oversegment, sigma=1, min_size=1", lambda: oversegment(image, sigma=1, min_size=1))
-    row("oversegment, per_plane", lambda: oversegment(image, per_plane=True))
+    amount = image.size / 1e6
+    for words, options in {
+        "defaults": {},
+        "min_size=1 (smooth, seeds, flood)": {"min_size": 1},
+        "sigma=1, min_size=1": {"sigma": 1, "min_size": 1},
+        "per_plane=True": {"per_plane": True},
+    }.items():
+        took = least(lambda options=options: oversegment(image, **options))
+        table.add(f"oversegment {side}^3, {words}", took, f"{amount / took:.3g} Mvox/s")
 
     smooth = ndimage.gaussian_filter(image, 1.0, mode="nearest")
     heights = np.rint(smooth * 65535).astype(np.uint16)
@@ -84,7 +62,8 @@ def speed(side: int) -> None:
     grid.view(levels)[...] = heights
     dry = np.zeros(grid.size, grid.index_dtype)
     grid.view(dry)[...] = -1 - heights.astype(np.int32)
-    row("seeds alone", lambda: label_minima(dry.copy(), grid, lambda *_: None))
+    took = least(lambda: label_minima(dry.copy(), grid, lambda *_: None))
+    table.add("seeds alone, sigma 1", took, f"{amount / took:.3g} Mvox/s")
     label_minima(dry, grid, lambda *_: None)
     seeds = np.maximum(grid.view(dry), 0).astype(np.uint32)
 
@@ -93,33 +72,21 @@ def speed(side: int) -> None:
         flood(state, levels, grid, lambda *_: None)
         return grid.view(state)
 
-    print(f"\nWatershed alone, the same {seeds.max()} seeds, sigma 1")
-    row("this", ours)
-    mine = rows[-1][1]
-    found = ours()
-    compiled = optional("bioimage_cpp.segmentation")
-    skimage = optional("skimage.segmentation")
-    if compiled:
-        row("bioimage-cpp", lambda: compiled.watershed(smooth, seeds))
-        print(f"    this is {rows[-1][1] / mine:.1f} times as fast")
-    if skimage:
-        kept: list[Array] = []
-        row("scikit-image", lambda: kept.append(skimage.watershed(heights, seeds)), runs=1)
-        print(f"    this is {rows[-1][1] / mine:.1f} times as fast")
-        from skimage.metrics import variation_of_information
-
-        print("    VI to scikit-image:", _bits(variation_of_information(kept[0], found)))
-        if compiled:
-            theirs = compiled.watershed(smooth, seeds)
-            print("    VI of bioimage-cpp to it:", _bits(variation_of_information(kept[0], theirs)))
-
-
-def _bits(pair: Array) -> str:
-    return f"{pair[0]:.4f} + {pair[1]:.4f} bits"
+    entries = {OURS: ours}
+    if peers.bic:
+        entries["bioimage-cpp"] = lambda: peers.bic.segmentation.watershed(smooth, seeds)
+    times = interleaved(entries)
+    slow: list[Array] = []
+    times["scikit-image"] = cpu_seconds(lambda: slow.append(watershed(heights, seeds)))
+    table.compare(f"watershed alone, {seeds.max():,} seeds", times, amount, "Mvox")
+    table.note(f"`oversegment` makes {oversegment(image).max():,} superpixels by default here.")
+    for name, work in entries.items():
+        vi = variation_of_information(slow[0], work()).sum()
+        table.note(f"Watershed: VI of {name} to scikit-image {vi:.4f} bits.")
 
 
 def best_vi(labels: Array, gold: Array) -> Array:
-    """VI (false merge, false split) when each superpixel goes to the gold it overlaps most."""
+    """Return VI (false merge, false split), each superpixel in the gold it overlaps most."""
     from skimage.metrics import variation_of_information
 
     kept = gold != 0
@@ -187,37 +154,31 @@ def quality(data: Path) -> None:
             for sigma in (0.0, 0.5, 0.7, 1.0, 1.5)
             for side in (1, 3, 5, 6)
         ]
-        for sigma, least, chosen in settings:
-            _line(name, sigma, least, oversegment(boundary, **options, **chosen), gold)
+        for sigma, size, chosen in settings:
+            _line(name, sigma, size, oversegment(boundary, **options, **chosen), gold)
         if given is not None:
             _line(name, "came with the data", "", given, gold)
 
 
-def _line(name: str, sigma: str, least: str, labels: Array, gold: Array) -> None:
+def _line(name: str, sigma: str, size: str, labels: Array, gold: Array) -> None:
     count = np.unique(labels[labels > 0]).size
     merge, split = best_vi(labels, gold)
     print(
-        f"| {name} | {sigma} | {least} | {count} | {labels.size / count:.0f} | "
+        f"| {name} | {sigma} | {size} | {count} | {labels.size / count:.0f} | "
         f"{merge + split:.3f} | {merge:.3f} | {split:.3f} |",
         flush=True,
     )
 
 
-def main() -> int:
-    """Run one of the two."""
+def main() -> None:
+    """Print the quality of the volumes in a folder."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("mode", choices=["speed", "quality"])
-    parser.add_argument("data", nargs="?", default=os.environ.get("AGGLO_DATA", ""))
-    parser.add_argument("--side", type=int, default=256)
-    options = parser.parse_args()
-    if options.mode == "speed":
-        speed(options.side)
-    elif not options.data or not Path(options.data).is_dir():
-        print("Skipped: give the folder of the volumes as DATA or in AGGLO_DATA.")
-    else:
-        quality(Path(options.data))
-    return 0
+    parser.add_argument("data", nargs="?", type=Path, default=data_folder())
+    data = parser.parse_args().data
+    if data is None or not data.is_dir():
+        parser.error("give the folder of the volumes as DATA or in AGGLO_DATA")
+    quality(data)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

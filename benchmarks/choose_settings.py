@@ -1,10 +1,11 @@
-"""Compare ways of training by cross-validation within training parts, never touching a test part.
+"""Compare settings of the training by cross-validation within the training parts.
 
     python -m benchmarks.choose_settings [--seeds 2] [--strategy agglo] [--only fib25] NAME=V,V ...
 
-Each training volume is cut in two across each of its axes; one half teaches, the other judges, and
-the other way round. An option is one of `ForestSettings` or of `train`; all combinations are tried.
-The defaults of the package were chosen by this command: docs/learning.md gives its figures.
+Each training volume is cut in two across each of its axes; one half is for training and the other
+for testing, both ways. An option is one of `ForestSettings` or of `train`; all combinations are
+tried. With ``--test-part`` the whole training part is for training and the test part for testing,
+and the VI at 0.5 of each seed is printed. docs/learning.md gives the figures.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from typing import Any
 import numpy as np
 
 import napari_agglo as agglo
-from benchmarks.lessons import Lesson, training_volumes
+from benchmarks.lessons import Lesson, lessons, training_volumes
 from napari_agglo.evaluate import state_at
 from napari_agglo.learning import ForestSettings
 
@@ -36,7 +37,7 @@ def halves(volume: tuple[Any, ...], options: dict[str, Any], axis: int) -> list[
 
 
 def splits(name: str) -> list[tuple[Lesson, Lesson]]:
-    """Return (teaching half, judging half), both ways across each axis."""
+    """Return (training half, test half), both ways across each axis."""
     volume, options = training_volumes()[name]()
     out = []
     for axis in range(volume[0].ndim):
@@ -82,22 +83,24 @@ def value(text: str) -> Any:
 
 
 def main() -> None:
-    """Run from the command line."""
+    """Print a line for each volume and combination of options."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("options", nargs="*", metavar="OPTION=V,V")
     parser.add_argument("--seeds", type=int, default=2)
     parser.add_argument("--strategy", default="agglo")
-    parser.add_argument("--only", default=",".join(training_volumes()))
+    parser.add_argument("--test-part", action="store_true", help="test on the test parts")
+    parser.add_argument("--only", help="volumes, separated by commas")
     given = parser.parse_args()
     tried = list(combinations(given.options))
-    for name in given.only.split(","):
-        pairs = splits(name)
+    known = lessons() if given.test_part else training_volumes()
+    for name in given.only.split(",") if given.only else known:
+        pairs = [lessons()[name]()] if given.test_part else splits(name)
         for chosen in tried:
             start = time.perf_counter()
             found = np.array([
-                [judge(judging, agglo.train(*teaching, strategy=given.strategy, seed=seed,
+                [judge(test, agglo.train(*training, strategy=given.strategy, seed=seed,
                                             **settings_of(chosen))) for seed in range(given.seeds)]
-                for teaching, judging in pairs
+                for training, test in pairs
             ])  # fmt: skip
             took = (time.perf_counter() - start) / found.shape[0] / found.shape[1]
             half, best = found.mean(axis=(0, 1))
@@ -108,6 +111,8 @@ def main() -> None:
                 f"  best {best:.3f} ± {spread[1]:.3f}  ({took:.1f} s)",
                 flush=True,
             )
+            if given.test_part:
+                print("    seeds, at 0.5:", *(f"{vi:.3f}" for vi in found[0, :, 0]), flush=True)
 
 
 if __name__ == "__main__":

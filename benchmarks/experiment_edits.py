@@ -1,8 +1,8 @@
-"""What a refit with edits gains, by the number of edits and by how much each counts.
+"""Gain by learning from edits, by the number of edits and the weight of each.
 
-``python -m benchmarks.experiment_edits [faded]``: a policy of one neuropil2d, edits made on another
-by someone who knows the gold standard, VI at 0.5 on three more. With ``faded`` all but the first
-have a squared and noisy boundary cue, so that there is something to learn. Takes some minutes.
+``python -m benchmarks.experiment_edits [faded]``: a policy of one neuropil2d, edits by the gold
+standard on another, VI at 0.5 on three more. With ``faded`` all but the first have a squared and
+noisy boundary cue, so that there is something to learn. Takes some minutes.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from napari_agglo.session._relearn import pair_row, refit
 
 
 def volume(seed, faded):
+    """Return the graph and the gold standard of a sample, its cue faded or not."""
     sample = agglo.sample("neuropil2d", seed=seed)
     cues = dict(sample.cues)
     superpixels = agglo.oversegment(cues["boundary"])
@@ -73,6 +74,7 @@ def majority(graph, gold):
 
 
 def vi(policy, tests):
+    """Return the mean VI at 0.5 over some volumes."""
     total = 0.0
     for graph, gold in tests:
         lut = agglo.agglomerate(graph, policy).lut(0.5)
@@ -81,6 +83,7 @@ def vi(policy, tests):
 
 
 def main(faded):
+    """Print the VI without edits and after refits with more and more of them."""
     lesson = volume(0, False)
     policy = agglo.train([lesson], epochs=3)
     here = volume(1, faded)
@@ -90,11 +93,11 @@ def main(faded):
     gold = corrected[here[0].superpixels.image]
     for n in (10, 30, len(edits)):
         rows, labels = (np.array(x) for x in zip(*itertools.chain(*edits[:n]), strict=True))
-        said = [f"{vi(refit(policy, rows, labels), tests):.3f} alone"]
+        results = [f"{vi(refit(policy, rows, labels), tests):.3f} alone"]
         for weight in (1, 5, 20):
             new = refit(policy, rows, labels, volumes=[lesson], weight=weight)
-            said.append(f"{vi(new, tests):.3f} x{weight}")
-        print(f"{n} edits, {len(rows)} examples: {', '.join(said)}", flush=True)
+            results.append(f"{vi(new, tests):.3f} x{weight}")
+        print(f"{n} edits, {len(rows)} examples: {', '.join(results)}", flush=True)
     new = refit(policy, rows, labels, volumes=[(here[0], gold)])
     print(f"all edits, and the corrected segments as gold: {vi(new, tests):.3f}")
 

@@ -1,21 +1,19 @@
-"""Time against number of superpixels: the table and the plot of docs/performance.md.
-
-    python -m benchmarks.experiment_growth [--most 100000] [-o DIR]
+"""Time against the number of superpixels: a table, and the plot bench-output/growth.png.
 
 Samples of different seeds stand side by side; longer and longer pieces of that row are agglomerated
-to the last merge, by the mean and by a forest that learned on another sample. The exponent is the
-slope of the line through the logarithms.
+to the last merge, by the mean and by a forest that was trained on another sample. The exponent is
+the slope of the line through the logarithms.
 """
 
 from __future__ import annotations
 
-import argparse
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import napari_agglo as agglo
+from benchmarks.results import Table
 from benchmarks.timing import cpu_seconds
 from napari_agglo.graph import RegionGraph
 
@@ -49,7 +47,7 @@ def piece(labels: np.ndarray, boundary: np.ndarray, wanted: int) -> RegionGraph:
 
 
 def learned() -> agglo.LearnedPolicy:
-    """Return a forest that learned on the sample of seed 0, from the boundary cue alone."""
+    """Return a forest trained on the sample of seed 0, by the boundary cue alone."""
     sample = agglo.sample("neuropil3d")
     superpixels = agglo.oversegment(sample.cues["boundary"], min_size=MIN_SIZE)
     graph = agglo.region_graph(superpixels, sample.cues["boundary"])
@@ -79,37 +77,29 @@ def plot(sizes: list[int], took: dict[str, list[float]], path: Path) -> None:
     figure.savefig(path, dpi=80)
 
 
-def main() -> None:
-    """Run from the command line."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--most", type=int, default=100_000)
-    parser.add_argument("-o", "--output", type=Path, default=Path("bench-output"))
-    given = parser.parse_args()
-    given.output.mkdir(parents=True, exist_ok=True)
-    policy = learned()
+def run(table: Table, small: bool = False, output: Path = Path("bench-output")) -> None:
+    """Add a row for each size and policy, a note with the exponents, and draw the plot."""
+    output.mkdir(parents=True, exist_ok=True)
+    most = 5_000 if small else 100_000
+    policies: dict[str, Any] = {"mean": "mean", "forest": learned()}
     few = piece(*row_of_samples(1), 500)
-    agglo.agglomerate(few)  # compiles
-    agglo.agglomerate(few, policy)
-    labels, boundary = row_of_samples(given.most)
+    for policy in policies.values():
+        agglo.agglomerate(few, policy)  # compiles
+    labels, boundary = row_of_samples(most)
     sizes: list[int] = []
-    took: dict[str, list[float]] = {"mean": [], "forest": []}
-    print("| superpixels | boundaries | mean, s | forest, s | merges/s by forest |")
-    print("|---|---|---|---|---|")
-    for wanted in np.geomspace(1000, given.most, 5).round().astype(int):
+    took: dict[str, list[float]] = {name: [] for name in policies}
+    for wanted in np.geomspace(1000, most, 5).round().astype(int):
         graph = piece(labels, boundary, int(wanted))
         sizes.append(graph.n_regions)
-        took["mean"].append(cpu_seconds(lambda graph=graph: agglo.agglomerate(graph)))
-        forest = cpu_seconds(lambda graph=graph: agglo.agglomerate(graph, policy))
-        took["forest"].append(forest)
-        print(
-            f"| {graph.n_regions:,} | {graph.n_boundaries:,} | {took['mean'][-1]:.4f} | "
-            f"{forest:.2f} | {graph.n_regions / forest:,.0f} |",
-            flush=True,
-        )
-    for name, seconds in took.items():
-        print(f"{name}: seconds grow as superpixels to the power {exponent(sizes, seconds):.2f}")
-    plot(sizes, took, given.output / "growth.png")
-
-
-if __name__ == "__main__":
-    main()
+        size = f"{graph.n_regions:,} superpixels, {graph.n_boundaries:,} boundaries"
+        for name, policy in policies.items():
+            seconds = cpu_seconds(
+                lambda graph=graph, policy=policy: agglo.agglomerate(graph, policy)
+            )
+            took[name].append(seconds)
+            rate = f"{(graph.n_regions - 1) / seconds:,.0f} merges/s"
+            table.add(f"agglomerate by {name}, {size}", seconds, rate)
+    for name, seconds_of in took.items():
+        power = exponent(sizes, seconds_of)
+        table.note(f"By {name}, the time grows as the superpixels to the power {power:.2f}.")
+    plot(sizes, took, output / "growth.png")

@@ -1,9 +1,9 @@
-"""How good learned policies are: the tables and plots of docs/learning.md.
+"""Errors of learned policies: the tables and plots of docs/learning.md.
 
     python -m benchmarks.experiment_learning [--seeds 5] [--epochs 8] [--only NAME,...]
         [--no-near-misses] [-o DIR]
 
-Learns on the training part of each volume and judges on the test part, once for each seed, with the
+Trains on the training part of each volume and tests on the test part, once for each seed, with the
 same defaults for all. Volumes of the data folder are left out where it is absent.
 """
 
@@ -41,7 +41,7 @@ def judge(lesson: Lesson, policy: Any) -> dict[str, Any]:
 def experiment(
     training: Lesson, tests: dict[str, Lesson], seeds: int, near_misses: bool
 ) -> pd.DataFrame:
-    """Return a row for each policy, seed and way of judging."""
+    """Return a row for each policy, seed and test."""
     found = [{"policy": "mean", "seed": 0, "test": test, **judge(lesson, "mean")}
              for test, lesson in tests.items()]  # fmt: skip
     for strategy in STRATEGIES:
@@ -62,8 +62,8 @@ def by_epoch(
     found: list[dict[str, float]] = []
 
     def note(epoch: int, policy: Any) -> None:
-        said = judge(test, policy)
-        found.append({"epoch": epoch, "vi_at_half": said["at_half"], "vi_min": said["best"]})
+        result = judge(test, policy)
+        found.append({"epoch": epoch, "vi_at_half": result["at_half"], "vi_min": result["best"]})
 
     for seed in range(seeds):
         agglo.train(*training, epochs=epochs, seed=seed, near_misses=near_misses, each_epoch=note)

@@ -1,10 +1,10 @@
-"""What the order of questions is worth: the table and plot of docs/queue.md.
+"""Error after each answer, by the order of the questions: the tables and plot of docs/queue.md.
 
     python -m benchmarks.experiment_proofreader [--seeds 5] [--decisions 200] [--every 50]
         [--only NAME,...] [-o DIR]
 
-A policy is learned on the training part of each volume, a session is made of the test part at 0.5,
-and someone who knows the gold standard answers: in the order of `Session.suggestions`, in random
+A policy is trained on the training part of each volume, a session is made of the test part at 0.5,
+and the questions are answered by the gold standard: in the order of `Session.queue`, in random
 order, the largest boundary first, and in the order of the queue with a refit after so many answers.
 Each seed is another training and another random order.
 """
@@ -24,7 +24,7 @@ from benchmarks.lessons import Lesson, lessons
 from benchmarks.proofreader import proofread
 from napari_agglo.evaluate import best_point
 
-Runs = dict[str, NDArray[np.float64]]  # way of asking to VI, shape (seeds, decisions + 1)
+Runs = dict[str, NDArray[np.float64]]  # order to VI, shape (seeds, decisions + 1)
 RELEARN = "queue, relearning"
 MARKS = (0, 10, 25, 50, 100, 200)
 MEMBRANE = {"snemi": 1}  # annotated as a body of its own, which no proofreader would look at
@@ -43,12 +43,12 @@ def neuropil2d() -> tuple[Lesson, Lesson]:
 
 
 def volumes() -> dict[str, Callable[[], tuple[Lesson, Lesson]]]:
-    """Return what there is: name to a function that gives (training, test)."""
+    """Return the volumes: name to a function that gives (training, test)."""
     return {**lessons(), "neuropil2d": neuropil2d}
 
 
 def experiment(training: Lesson, test: Lesson, seeds: int, decisions: int, every: int) -> Runs:
-    """Return VI by decisions for each way of asking."""
+    """Return VI by decisions for each order."""
     found: dict[str, list[NDArray[np.float64]]] = {}
     for seed in range(seeds):
         policy = agglo.train(*training, seed=seed)

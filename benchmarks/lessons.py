@@ -1,4 +1,4 @@
-"""Volumes to learn from and to be tested on: real ones from the data folder, and the sample."""
+"""Volumes for training and testing: real ones from the data folder, and the sample."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def _read(*names: str) -> list[Any]:
 
 
 def fibsem() -> tuple[Lesson, Lesson]:
-    """FIBSEM of fly neuropil: one volume to learn from, another to be tested on."""
+    """Return FIBSEM of fly neuropil: one volume for training, another for testing."""
     out = []
     for part in ("train", "test"):
         names = [f"gala_fibsem/{part}_{what}" for what in ("superpixels", "prob", "gt")]
@@ -39,14 +39,14 @@ def _rows(volumes: list[Any], start: int, stop: int, **options: Any) -> Lesson:
 
 
 def snemi() -> tuple[Lesson, Lesson]:
-    """Anisotropic EM, superpixels plane by plane: rows 0-79 and 80-159; label 1 is a body."""
+    """Return anisotropic EM, superpixels plane by plane: rows 0-79 and 80-159."""
     volumes = _read(*(f"gala_snemi_mini/{w}" for w in ("superpixels", "prob_interior", "gt")))
     options = {"ranges": (255, 0), "spacing": (30, 6, 6)}
     return _rows(volumes, 0, 80, **options), _rows(volumes, 80, 160, **options)
 
 
 def fib25() -> tuple[Lesson, Lesson]:
-    """FIBSEM of fly medulla: rows 0-124 and 125-249."""
+    """Return FIBSEM of fly medulla: rows 0-124 and 125-249."""
     names = ("superpixels", "derived_boundary_prob", "gt")
     volumes = _read(*(f"fib25_half/{what}" for what in names))
     return _rows(volumes, 0, 125, ranges=(0, 255)), _rows(volumes, 125, 250, ranges=(0, 255))
@@ -80,6 +80,6 @@ def training_volumes() -> dict[str, Callable[[], tuple[tuple[Any, ...], dict[str
 
 
 def lessons() -> dict[str, Callable[[], tuple[Lesson, Lesson]]]:
-    """Return what there is: name to a function that gives (training, test)."""
+    """Return the volumes: name to a function that gives (training, test)."""
     real = {"fibsem": fibsem, "snemi": snemi, "fib25": fib25} if data_folder() else {}
     return {**real, "neuropil": neuropil}

@@ -1,4 +1,4 @@
-"""The same work by what PyPI has; what is not installed is left out."""
+"""The same work by other libraries of PyPI; those that are not installed are left out."""
 
 from __future__ import annotations
 
@@ -11,14 +11,21 @@ from numpy.typing import NDArray
 from benchmarks.timing import silenced
 from napari_agglo.graph import RegionGraph
 
+_absent: list[str] = []
+
 
 def optional(name: str) -> Any:
-    """Import a module that may be absent; say so."""
+    """Import a module; return None if it is not installed."""
     try:
         return importlib.import_module(name)
     except ImportError:
-        print(f"({name} is not installed: left out; `make bench` installs it)")
+        _absent.append(name)
         return None
+
+
+def missing() -> str:
+    """Return a remark about the peers that are not installed, or nothing."""
+    return f"; not installed, left out: {', '.join(_absent)}" if _absent else ""
 
 
 bic = optional("bioimage_cpp")
@@ -27,7 +34,7 @@ higra = optional("higra")
 
 
 def bic_graph(labels: NDArray[Any], boundary: NDArray[np.float32], full: bool) -> tuple[Any, Any]:
-    """Region graph with mean and size of each boundary, or with its twelve features."""
+    """Return a region graph with mean and size of each boundary, or its twelve features."""
     rag = bic.graph.region_adjacency_graph(labels, number_of_threads=1)
     features = bic.graph.features
     feature = features.edge_map_features_complex if full else features.edge_map_features
@@ -42,7 +49,7 @@ def bic_plain_graph(graph: RegionGraph) -> Any:
 
 
 def bic_merge_all(rag: Any, graph: RegionGraph) -> Any:
-    """Mean linkage to one region; node 0, "no region", stays alone."""
+    """Merge by mean linkage to one region; node 0, "no region", stays alone."""
     policy = bic.graph.agglomeration.EdgeWeightedClusterPolicy(
         num_clusters_stop=1, size_regularizer=0.0
     )
@@ -51,7 +58,7 @@ def bic_merge_all(rag: Any, graph: RegionGraph) -> Any:
 
 
 def bic_end_to_end(labels: NDArray[Any], boundary: NDArray[np.float32], threshold: float) -> Any:
-    """Labels and boundary map to labels at a threshold."""
+    """Return labels at a threshold, from labels and a boundary map."""
     rag, features = bic_graph(labels, boundary, full=False)
     policy = bic.graph.agglomeration.GaspClusterPolicy(num_clusters_stop=1, linkage="mean")
     signed = threshold - features[:, 0].astype(np.float64)
@@ -61,7 +68,7 @@ def bic_end_to_end(labels: NDArray[Any], boundary: NDArray[np.float32], threshol
 
 
 def affinities(boundary: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Return what waterz reads: 1 - the mean of a pixel and its lower neighbour along each axis."""
+    """Return affinities: 1 - the mean of a pixel and its lower neighbour along each axis."""
     out = np.ones((boundary.ndim, *boundary.shape), np.float32)
     for axis in range(boundary.ndim):
         upper = tuple(slice(1, None) if a == axis else slice(None) for a in range(boundary.ndim))
@@ -72,7 +79,7 @@ def affinities(boundary: NDArray[np.float32]) -> NDArray[np.float32]:
 
 def waterz_labels(affinity: NDArray[np.float32], labels: NDArray[Any], thresholds: list[float]
                   ) -> Any:  # fmt: skip
-    """Labels at the last of the thresholds."""
+    """Return labels at the last of the thresholds."""
     with silenced():
         for segmentation in waterz.agglomerate(
             affinity, thresholds, fragments=labels.astype(np.uint64)
@@ -82,7 +89,7 @@ def waterz_labels(affinity: NDArray[np.float32], labels: NDArray[Any], threshold
 
 
 def higra_merge_all(graph: RegionGraph) -> Any:
-    """Average linkage to one region."""
+    """Merge by average linkage to one region."""
     plain = higra.UndirectedGraph(graph.n_regions)
     plain.add_edges(graph.edges[:, 0] - 1, graph.edges[:, 1] - 1)
     sizes = 2.0 * graph.boundaries[:, graph.layout.faces].sum(axis=1)

@@ -1,8 +1,8 @@
-"""A proofreader who answers truthfully from the gold standard, in several orders.
+"""A simulated proofreader, who answers by the gold standard, in several orders.
 
-The same questions, those that `Session.suggestions` has at the start, are asked in random order or
-the largest boundary first; what has become pointless by earlier answers is not asked. The queue is
-`Session.suggestions` itself, which is asked anew after each answer.
+The questions that `Session.queue` has at the start are asked in random order or the largest
+boundary first, without those that earlier answers have made pointless. The order "queue" is that of
+`Session.queue` itself, computed anew after each answer.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ ALL = 1_000_000
 
 @dataclass(frozen=True, eq=False)
 class Truth:
-    """The object that any superpixels belong to, for the most part."""
+    """Overlaps of superpixels with gold segments."""
 
     ids: NDArray[np.uint64]
     shared: NDArray[np.int64]  # pixels by superpixel and gold segment, dense
@@ -47,12 +47,12 @@ class Truth:
 
 
 def segment_of(session: agglo.Session, superpixel: int) -> int:
-    """Return the segment that holds a superpixel now."""
+    """Return the present segment of a superpixel."""
     return int(session.lut()[np.searchsorted(session.graph.ids, superpixel)])
 
 
 def answer(session: agglo.Session, truth: Truth, asked: Suggestion) -> bool:
-    """Answer one question, and return whether it was one: whether it still made sense.
+    """Answer one question, and return whether it still made sense.
 
     The two sides are one object if the gold segment that holds most of either is the same.
     """
@@ -84,7 +84,7 @@ def sides_of(session: agglo.Session, asked: Suggestion) -> list[NDArray[np.uint6
 def questions(
     session: agglo.Session, order: Order, rng: np.random.Generator
 ) -> Iterator[Suggestion]:
-    """Give what to ask, one after the other."""
+    """Yield the questions, one after the other."""
     if order == "queue":
         while found := session.queue.next(1):
             yield found[0]
@@ -130,19 +130,19 @@ def proofread(
     Parameters
     ----------
     graph, gold, policy
-        What is proofread, and what knows the answers.
+        The volume, the answers, and the policy of the session.
     order : str
-        In which order questions are asked.
+        Order of the questions.
     decisions : int
-        How many answers are given.
+        Number of answers.
     seed : int
-        Of the random order, and of refits.
+        Seed of the random order, and of refits.
     threshold : float
-        Where it is looked at.
+        Threshold of the session.
     relearn_every : int, optional
         Learn from the answers after so many of them.
     volumes : list of (graph, gold), optional
-        What the policy was trained on, learned from again beside the answers.
+        Volumes that the policy was trained on, to learn from again beside the answers.
     """
     truth = Truth.of(graph, gold)
     out: list[float] = []

@@ -1,4 +1,4 @@
-"""What the benchmarks work on.
+"""Volumes and graphs of the benchmarks.
 
 The anisotropic EM crop of the data folder (`AGGLO_DATA`, or ``../shared/data``), mirror-tiled with
 a little noise; without that folder, the embedded sample in its place.
@@ -25,7 +25,7 @@ def data_folder() -> Path | None:
 
 
 def crop() -> tuple[NDArray[np.uint32], NDArray[np.float32], str]:
-    """Return superpixels made plane by plane, their boundary map, and where they come from."""
+    """Return superpixels made plane by plane, their boundary map, and the name of the source."""
     folder = data_folder()
     if folder is not None:
         import tifffile
@@ -63,7 +63,7 @@ def tiled(shape: tuple[int, ...], seed: int = 0) -> tuple[NDArray[np.uint32], ND
 def bare_graph(
     edges: NDArray[np.int64], sums: NDArray[np.int64], faces: NDArray[np.int64]
 ) -> RegionGraph:
-    """Return a graph that knows only the mean of its boundaries, for the merge loop alone."""
+    """Return a graph with the mean of its boundaries and no image, for the merge loop alone."""
     n = int(edges.max())
     layout = Layout(ndim=1, n_cues=1, bins=1)
     boundaries = np.zeros((len(edges), layout.boundary_width), np.int64)

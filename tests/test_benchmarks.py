@@ -1,0 +1,88 @@
+"""Results of the benchmarks: the goals that were missed, and the tables in the documentation."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from benchmarks import __main__ as command
+from benchmarks.results import BLOCK, OURS, Goal, Table, below, faster, load, machine, save
+
+DOCS = Path(__file__).parents[1] / "docs"
+
+
+def table(seconds: float = 0.002) -> Table:
+    out = Table()
+    times = {OURS: seconds, "peer": 0.003}
+    out.compare("count sheep", times, 6, "sheep", faster(times, 2, "peer", "absent"))
+    out.add("shear one", 0.5, "99 %: 1 s", goals=below(0.5, 400, "ms"))
+    out.note("Welsh sheep.")
+    return out
+
+
+def test_a_goal_knows_whether_it_is_met():
+    assert Goal(2.0, "<=", 2, "x").met
+    assert not Goal(2.0, "<", 2, "x").met
+    assert Goal(2.0, ">=", 2, "x").met
+    assert str(Goal(1500.0, ">=", 2000, "merges/s")) == ">= 2,000 merges/s, missed"
+
+
+def test_results_are_kept_whole(tmp_path):
+    save(tmp_path, "sheep", table(), small=True)
+    again, result = load(tmp_path, "sheep")
+    assert again == table()
+    assert result["small"]
+    assert result["machine"] == machine()
+
+
+def test_the_table_between_the_markers_is_replaced(tmp_path, monkeypatch, capsys):
+    results, docs = tmp_path / "results", tmp_path / "docs"
+    docs.mkdir()
+    page = docs / "page.md"
+    before = "By hand.\n\n<!-- bench: sheep -->\nold\n<!-- /bench -->\n\nAlso by hand.\n"
+    other = "<!-- bench: goats -->\nkept\n<!-- /bench -->\n<!-- bench: machine --><!-- /bench -->"
+    page.write_text(before + other.replace("machine -->", "machine -->\n"))
+    save(results, "sheep", table(), small=False)
+    monkeypatch.setattr(command, "DOCS", docs)
+    command.main(["--write", "-o", str(results)])
+    first = page.read_text()
+    command.main(["--write", "-o", str(results)])
+    assert page.read_text() == first, "written twice, it is the same"
+    assert "sheep, machine" in capsys.readouterr().out
+    assert first.startswith(
+        "By hand.\n\n<!-- bench: sheep -->\n\n"
+        "| task | library | time | rate or spread | ratio | goal |\n|---|---|---|---|---|---|\n"
+        "| count sheep | napari-agglo | 2.00 ms | 3e+03 sheep/s |  | >= 2 x peer, missed |\n"
+        "| count sheep | peer | 3.00 ms | 2e+03 sheep/s | ours 1.50 x as fast |  |\n"
+        "| shear one | napari-agglo | 0.500 s | 99 %: 1 s |  | < 400 ms, missed |\n\n"
+        "- Welsh sheep.\n\n<!-- /bench -->\n\nAlso by hand.\n"
+    )
+    assert "\nkept\n" in first
+    assert f"\n{machine()}.\n" in first
+
+
+def test_results_of_small_volumes_are_not_written(tmp_path):
+    save(tmp_path, "sheep", table(), small=True)
+    with pytest.raises(SystemExit, match="sheep"):
+        command.main(["--write", "-o", str(tmp_path)])
+
+
+def test_a_run_ends_with_the_goals_that_were_missed(tmp_path, monkeypatch, capsys):
+    def run(out: Table, small: bool) -> None:
+        out.rows, out.notes = table(0.001).rows, table().notes
+
+    monkeypatch.setattr(command, "PARTS", {"sheep": run})
+    command.main(["-o", str(tmp_path)])
+    printed = capsys.readouterr().out
+    assert printed.endswith("Goals missed: 1 of 2\n- shear one: 500 ms, goal < 400\n")
+    assert json.loads((tmp_path / "sheep.json").read_text())["notes"] == ["Welsh sheep."]
+
+
+def test_the_marked_tables_of_the_documentation_are_those_of_the_parts():
+    pages = [path.read_text(encoding="utf-8") for path in DOCS.glob("*.md")]
+    marked = [block[2] for text in pages for block in BLOCK.finditer(text)]
+    assert sorted(marked) == sorted([*command.PARTS, "machine"])
+    assert len(marked) == sum(len(re.findall("<!-- (bench:|/bench)", text)) for text in pages) / 2

@@ -23,7 +23,13 @@ import napari_agglo as agglo
 from benchmarks.timing import least
 from benchmarks.volumes import crop, data_folder
 from napari_agglo.graph import RegionGraph, divide, superpixel_pieces
-from napari_agglo.session._cuts import boundary_costs, connected_pieces, min_cut, seeded, segment_of
+from napari_agglo.session._cut_methods import (
+    boundary_costs,
+    connected_pieces,
+    min_cut,
+    seeded,
+    segment_of,
+)
 
 Cut = Callable[[NDArray[np.int64], list[list[int]]], list[NDArray[np.int64]]]
 

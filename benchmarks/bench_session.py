@@ -28,7 +28,7 @@ import napari_agglo as agglo
 from benchmarks import volumes
 from benchmarks.results import HEADER, Goal, Table, below, line
 from napari_agglo.graph import RegionGraph
-from napari_agglo.session._edits import Action, Cut, Merge, Plan, Step
+from napari_agglo.session._actions import Action, Cut, Merge, Plan, Step
 
 PARTS = ("edits", "cuts", "looks", "slider", "opening", "memory")
 SHAPES = {"10k": (128, 168, 272), "120k": (256, 512, 512), "1M": None}

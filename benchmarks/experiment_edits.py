@@ -13,7 +13,7 @@ import sys
 import numpy as np
 
 import napari_agglo as agglo
-from napari_agglo.session._cuts import connected_pieces
+from napari_agglo.session._cut_methods import connected_pieces
 from napari_agglo.session._relearn import pair_row, refit
 
 

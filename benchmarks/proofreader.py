@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 import napari_agglo as agglo
 from napari_agglo.evaluate import contingency
 from napari_agglo.graph import RegionGraph
-from napari_agglo.session._suggest import Suggestion
+from napari_agglo.session._suggestions import Suggestion
 
 Order = Literal["queue", "random", "largest boundary"]
 ALL = 1_000_000

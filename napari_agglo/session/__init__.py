@@ -1,7 +1,7 @@
 """Proofreading: edits at any scale, kept in a directory from which nothing is lost."""
 
-from napari_agglo.session._cuts import CutProblem, cut_method
-from napari_agglo.session._edits import Change, Refused
+from napari_agglo.session._actions import Change, Refused
+from napari_agglo.session._cut_methods import CutProblem, cut_method
 from napari_agglo.session._exports import ExportView, export_kinds, exporter
 from napari_agglo.session._history import HistoryItem
 from napari_agglo.session._session import Session

@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 
 from napari_agglo.graph import RegionGraph, contracted
 from napari_agglo.policy import Policy, is_informative
-from napari_agglo.session._cuts.segment_graph import induced, segment_of
+from napari_agglo.session._cut_methods.segment_graph import induced, segment_of
 from napari_agglo.volumes import DenseLabels
 
 if TYPE_CHECKING:
-    from napari_agglo.session._view import View
+    from napari_agglo.session._threshold_view import View
 
 Scores = tuple[NDArray[np.int64], NDArray[np.float64]]
 # If a larger share of the superpixels has moved, all boundaries are scored again.

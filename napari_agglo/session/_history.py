@@ -20,14 +20,14 @@ from napari_agglo._progress import ProgressCallback
 from napari_agglo.agglomeration import Merges, MergeTree, agglomerate
 from napari_agglo.errors import InvalidInput
 from napari_agglo.policy import as_policy
+from napari_agglo.session._actions import Action, Change, Override, Plan, Refused, Step
 from napari_agglo.session._check_tree import check_tree
-from napari_agglo.session._edits import Action, Change, Override, Plan, Refused, Step
 from napari_agglo.session._hierarchy.hierarchy import Hierarchy
 from napari_agglo.session._relearn.examples import live_examples
 from napari_agglo.session._relearn.refit import Volume, learn_from_edits
 from napari_agglo.session._state import SNAPSHOT, Applied, State, resume, state_arrays
 from napari_agglo.session._store import NotSaved, SessionDamaged, Store
-from napari_agglo.session._view import View
+from napari_agglo.session._threshold_view import View
 
 if TYPE_CHECKING:
     from napari_agglo.session._store import Report

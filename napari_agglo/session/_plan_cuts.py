@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from napari_agglo.graph import Division, RegionGraph, divide, pieces_to_runs, superpixel_pieces
-from napari_agglo.session._cuts import CutProblem, cut_methods, detached, piecewise
-from napari_agglo.session._edits import Action, Cut, Ids, Plan, Refused, Step, as_ids
+from napari_agglo.session._actions import Action, Cut, Ids, Plan, Refused, Step, as_ids
+from napari_agglo.session._cut_methods import CutProblem, cut_methods, detached, piecewise
 from napari_agglo.session._plan_edits import (
     Segment,
     check_index,
@@ -28,7 +28,7 @@ from napari_agglo.session._plan_edits import (
 )
 from napari_agglo.session._relearn.examples import edit_examples
 from napari_agglo.session._state import State
-from napari_agglo.session._view import View
+from napari_agglo.session._threshold_view import View
 
 Groups = list[list[int]]  # of superpixels, dense ids
 

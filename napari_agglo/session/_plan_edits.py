@@ -17,9 +17,7 @@ from numpy.typing import NDArray
 from napari_agglo.errors import SetOption, is_number, is_whole
 from napari_agglo.graph import RegionGraph
 from napari_agglo.policy import Policy
-from napari_agglo.session._annotations import MarkChange
-from napari_agglo.session._cuts import cut_methods
-from napari_agglo.session._edits import (
+from napari_agglo.session._actions import (
     Action,
     Cut,
     Down,
@@ -34,9 +32,11 @@ from napari_agglo.session._edits import (
     as_ids,
     fingerprint,
 )
+from napari_agglo.session._cut_methods import cut_methods
 from napari_agglo.session._hierarchy.superpixels import Superpixels
+from napari_agglo.session._marks import MarkChange
 from napari_agglo.session._relearn.examples import edit_examples
-from napari_agglo.session._view import BranchEnds, View
+from napari_agglo.session._threshold_view import BranchEnds, View
 
 if TYPE_CHECKING:
     from napari_agglo.session._history import Transactions

@@ -20,13 +20,13 @@ from napari_agglo.agglomeration import MergeTree, agglomerate
 from napari_agglo.errors import InvalidInput
 from napari_agglo.graph import RegionGraph
 from napari_agglo.policy import Policy, as_policy
-from napari_agglo.session._annotations import Annotations
+from napari_agglo.session._actions import Change, Plan
 from napari_agglo.session._check_tree import check_tree
-from napari_agglo.session._edits import Change, Plan
 from napari_agglo.session._exports import write_export
 from napari_agglo.session._exports.session_export import SessionExport, edited_tree
 from napari_agglo.session._history import SessionHistory, Transactions, no_garbage_collection
-from napari_agglo.session._live_vi import SessionErrors
+from napari_agglo.session._incremental_vi import SessionErrors
+from napari_agglo.session._marks import Annotations
 from napari_agglo.session._plan_cuts import (
     CutPreview,
     plan_cut,
@@ -48,7 +48,7 @@ from napari_agglo.session._plan_edits import (
 from napari_agglo.session._relearn import WEIGHT, check_options, check_volumes
 from napari_agglo.session._relearn.refit import Volumes
 from napari_agglo.session._store import Report, Store, check_path
-from napari_agglo.session._suggestions import Suggestions
+from napari_agglo.session._suggestions.suggestion_queue import Suggestions
 
 Groups = Sequence[Sequence[int]]  # of superpixels
 Points = Sequence[Sequence[Sequence[int]]]  # groups of pixel indices

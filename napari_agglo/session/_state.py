@@ -16,8 +16,7 @@ from napari_agglo.errors import InvalidInput
 from napari_agglo.features import feature_map
 from napari_agglo.graph import Division, RegionGraph, divide, runs_to_pieces
 from napari_agglo.policy import Policy, policy_features
-from napari_agglo.session._annotations import MarkChange, Marks
-from napari_agglo.session._edits import (
+from napari_agglo.session._actions import (
     Action,
     Answer,
     Cut,
@@ -30,6 +29,7 @@ from napari_agglo.session._edits import (
 )
 from napari_agglo.session._hierarchy.frozen_tree import frozen, thawed
 from napari_agglo.session._hierarchy.hierarchy import Hierarchy
+from napari_agglo.session._marks import MarkChange, Marks
 from napari_agglo.volumes import DenseLabels
 
 # Checks of the entries of a journal: kernels trust them, and anyone may have written them.

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from napari_agglo.graph import contracted
-from napari_agglo.session._edits import Cut, Lock, Merge, Unlock
+from napari_agglo.session._actions import Cut, Lock, Merge, Unlock
 
 
 def above(scale):

@@ -21,7 +21,7 @@ from oracles.repairs import (
 )
 from oracles.sessions import with_pieces
 
-from napari_agglo.session._edits import Cut, Lock, Merge, as_ids
+from napari_agglo.session._actions import Cut, Lock, Merge, as_ids
 from napari_agglo.session._hierarchy import superpixels
 from napari_agglo.session._hierarchy.hierarchy import Hierarchy
 

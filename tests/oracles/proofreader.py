@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from napari_agglo.graph import divide
-from napari_agglo.session._edits import Cut, Lock, Merge, Unlock, as_ids
+from napari_agglo.session._actions import Cut, Lock, Merge, Unlock, as_ids
 
 SCALES = st.sampled_from([0.0, 0.125, 0.25, 0.375, 0.5, 0.625, 0.75, 0.875])
 

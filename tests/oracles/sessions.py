@@ -13,7 +13,7 @@ from napari_agglo import InvalidInput, Session
 from napari_agglo.features import feature_map
 from napari_agglo.graph import divide, runs_to_pieces
 from napari_agglo.policy import LearnedPolicy
-from napari_agglo.session._edits import Cut, Lock, as_ids, from_json
+from napari_agglo.session._actions import Cut, Lock, as_ids, from_json
 
 SCALES = (0.0, 0.25, 0.5, 0.75)
 

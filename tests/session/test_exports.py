@@ -20,10 +20,10 @@ from napari_agglo.agglomeration import MergeTree
 from napari_agglo.errors import Cancelled, SetOption
 from napari_agglo.graph import contracted
 from napari_agglo.session import export_kinds
-from napari_agglo.session._annotations import MarkChange, Marks
 from napari_agglo.session._exports import write_export
 from napari_agglo.session._exports.csv_tables import EditRow, MergeRows, segment_table
 from napari_agglo.session._exports.webknossos import agglomerate_arrays, representative_pixels
+from napari_agglo.session._marks import MarkChange, Marks
 from napari_agglo.volumes import Volume, open_volume
 
 LABELS = np.array(

@@ -25,7 +25,7 @@ from napari_agglo import InvalidInput, region_graph
 from napari_agglo.features import feature_map
 from napari_agglo.graph import divide
 from napari_agglo.policy import LearnedPolicy, MeanPolicy
-from napari_agglo.session._edits import Cut, Lock, Merge, as_ids
+from napari_agglo.session._actions import Cut, Lock, Merge, as_ids
 from napari_agglo.session._hierarchy.hierarchy import Hierarchy
 
 

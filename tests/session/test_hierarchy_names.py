@@ -12,7 +12,7 @@ from oracles.repairs import POLICIES, as_scores, graphs, partition
 
 from napari_agglo import agglomerate, region_graph
 from napari_agglo.policy import MeanPolicy
-from napari_agglo.session._edits import Cut, Merge, as_ids
+from napari_agglo.session._actions import Cut, Merge, as_ids
 from napari_agglo.session._hierarchy.hierarchy import Hierarchy
 
 ALL = (0.0, 0.25, 0.5, 0.75, 2.0)

@@ -15,7 +15,7 @@ from oracles.repairs import POLICIES, as_scores, graphs, nodes_of, state_of
 
 from napari_agglo import Cancelled, region_graph
 from napari_agglo.policy import MeanPolicy
-from napari_agglo.session._edits import Cut, Lock, Merge, Unlock
+from napari_agglo.session._actions import Cut, Lock, Merge, Unlock
 from napari_agglo.session._hierarchy import replay
 from napari_agglo.session._hierarchy.hierarchy import Hierarchy
 

@@ -26,7 +26,7 @@ from napari_agglo.features import feature_map
 from napari_agglo.policy import LearnedPolicy
 from napari_agglo.session import NotSaved, Refused, SessionDamaged, SessionLocked
 from napari_agglo.session._boundary_scores import boundary_scores
-from napari_agglo.session._live_vi import LiveVI
+from napari_agglo.session._incremental_vi import IncrementalVI
 
 # By the mean, 5 and 6 are one at 0.3, 7 joins them at 0.5, and 900 later.
 SUPERPIXELS = np.array([[5, 5, 6, 6, 7, 7, 900, 900]] * 3)
@@ -308,13 +308,13 @@ def test_errors_after_an_edit_look_at_what_moved_alone(session, monkeypatch):
     session.threshold = 0.0
     before = session.errors.now()
 
-    update = LiveVI.update
+    update = IncrementalVI.update
 
     def watched(self, lut, among=None):
         assert among is not None, "the whole table was compared"
         update(self, lut, among)
 
-    monkeypatch.setattr(LiveVI, "update", watched)
+    monkeypatch.setattr(IncrementalVI, "update", watched)
     session.merge(5, 7, force=True)
     assert session.errors.now() != before
     session.cut(900, points=[[(0, 6)], [(2, 7)]])

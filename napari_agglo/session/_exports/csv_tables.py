@@ -13,8 +13,8 @@ from napari_agglo.agglomeration import Heritage, MergeTree
 from napari_agglo.agglomeration._merge_tree import merge_table
 from napari_agglo.graph import RegionGraph
 from napari_agglo.graph._interchange import region_columns
-from napari_agglo.session._annotations import Marks
 from napari_agglo.session._exports.export_kinds import ExportView, exporter
+from napari_agglo.session._marks import Marks
 from napari_agglo.session._segment_statistics import SegmentStatistics, segments_of
 
 if TYPE_CHECKING:

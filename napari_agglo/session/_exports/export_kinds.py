@@ -24,7 +24,7 @@ from napari_agglo._progress import ProgressCallback
 from napari_agglo._registry import Registry
 from napari_agglo.errors import InvalidInput
 from napari_agglo.graph import RegionGraph
-from napari_agglo.session._annotations import Marks
+from napari_agglo.session._marks import Marks
 from napari_agglo.session._store import check_path, holding_session
 from napari_agglo.volumes import replacing
 from napari_agglo.volumes._hdf5 import datasets

@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 from napari_agglo._progress import ProgressCallback
 from napari_agglo.agglomeration import Heritage, MergeTree
 from napari_agglo.graph import RegionGraph
-from napari_agglo.session._annotations import Marks
 from napari_agglo.session._exports.csv_tables import EditRow, MergeRows
 from napari_agglo.session._history import History
+from napari_agglo.session._marks import Marks
 from napari_agglo.session._state import State
-from napari_agglo.session._view import View
+from napari_agglo.session._threshold_view import View
 
 
 class SessionExport:

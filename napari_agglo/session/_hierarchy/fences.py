@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from napari_agglo._numba import inlined, kernel, subroutine
 from napari_agglo._numba.hash_tables import find_entry, find_or_enter
-from napari_agglo.session._edits import Edit, Ids, Merge, as_ids
+from napari_agglo.session._actions import Edit, Ids, Merge, as_ids
 from napari_agglo.session._hierarchy.superpixels import resized
 
 # Live edits, and which of them concern a superpixel: anchors of merges, parts of cuts, locks.

@@ -16,7 +16,7 @@ from napari_agglo.agglomeration import Merges
 from napari_agglo.errors import InvalidInput
 from napari_agglo.graph import Division, RegionGraph
 from napari_agglo.policy import Policy
-from napari_agglo.session._edits import Cut, Edit, Ids, Lock, Unlock
+from napari_agglo.session._actions import Cut, Edit, Ids, Lock, Unlock
 from napari_agglo.session._hierarchy.hierarchy import Hierarchy
 from napari_agglo.session._hierarchy.merge_log import CHANGING, ROW, Step
 

@@ -19,7 +19,7 @@ from napari_agglo.agglomeration import Merges, merge_greedily
 from napari_agglo.errors import InvalidInput
 from napari_agglo.graph import Division, RegionGraph
 from napari_agglo.policy import Policy
-from napari_agglo.session._edits import Cut, Edit, Ids, Lock, Merge, Unlock, as_ids
+from napari_agglo.session._actions import Cut, Edit, Ids, Lock, Merge, Unlock, as_ids
 from napari_agglo.session._hierarchy.fences import Constraints, Event
 from napari_agglo.session._hierarchy.merge_log import ROW, Fresh, MergeLog, Names, Seam, Step
 from napari_agglo.session._hierarchy.replay import Known, Outcome, Replay

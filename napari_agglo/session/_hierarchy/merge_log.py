@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from napari_agglo._numba import kernel
 from napari_agglo._numba.heaps import heap_pop, heap_push
 from napari_agglo.agglomeration import Merges
-from napari_agglo.session._edits import Ids
+from napari_agglo.session._actions import Ids
 from napari_agglo.session._hierarchy.fences import Entered, Regrouped
 from napari_agglo.session._hierarchy.superpixels import Divided, read_only, resized
 

@@ -2,16 +2,16 @@
 
 from napari_agglo.session._relearn.examples import pair_graph, pair_row
 from napari_agglo.session._relearn.refit import FEW, WEIGHT, check_options, check_volumes, refit
-from napari_agglo.session._relearn.replay_edits import NotReplayed, replayed
+from napari_agglo.session._relearn.transfer_edits import Conflict, transfer_edits
 
 __all__ = [
     "FEW",
     "WEIGHT",
-    "NotReplayed",
+    "Conflict",
     "check_options",
     "check_volumes",
     "pair_graph",
     "pair_row",
     "refit",
-    "replayed",
+    "transfer_edits",
 ]

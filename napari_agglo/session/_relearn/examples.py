@@ -16,9 +16,9 @@ from napari_agglo._numba import kernel
 from napari_agglo.errors import InvalidInput
 from napari_agglo.features import FeatureMap, feature_matrix
 from napari_agglo.graph import RegionGraph, edge_positions
-from napari_agglo.session._edits import Cut, Ids, as_ids
+from napari_agglo.session._actions import Cut, Ids, as_ids
 from napari_agglo.session._hierarchy.hierarchy import Hierarchy
-from napari_agglo.session._view import View
+from napari_agglo.session._threshold_view import View
 from napari_agglo.volumes import DenseLabels
 
 if TYPE_CHECKING:

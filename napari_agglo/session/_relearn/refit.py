@@ -28,11 +28,11 @@ from napari_agglo.learning import STRATEGIES, ForestSettings, train
 from napari_agglo.learning._fit import Examples, fit, held_out_scores, judgement
 from napari_agglo.learning._train import extra_examples
 from napari_agglo.policy import LearnedPolicy, Logistic, Policy, policy_features, policy_record
-from napari_agglo.session._edits import Cut, Edit, Refused
+from napari_agglo.session._actions import Cut, Edit, Refused
 from napari_agglo.session._hierarchy.hierarchy import Hierarchy
 from napari_agglo.session._relearn.examples import live_examples
-from napari_agglo.session._relearn.replay_edits import replayed
-from napari_agglo.session._view import View
+from napari_agglo.session._relearn.transfer_edits import transfer_edits
+from napari_agglo.session._threshold_view import View
 
 # What a user asks to learn from, and how; refused in words before any work is done.
 
@@ -266,7 +266,7 @@ def learn_from_edits(
         Cut(edit.scale, parts) if isinstance(edit, Cut) else edit  # with pieces made since
         for edit, parts in zip(constraints.edits, constraints.parts, strict=True)
     ]
-    edits, left = replayed(trial, live, view.threshold, progress, policy)
+    edits, left = transfer_edits(trial, live, view.threshold, progress, policy)
     notes = [one.words for one in left]
     if volumes is None and len(labels) < FEW:
         examples = "1 example" if len(labels) == 1 else f"{len(labels)} examples"

@@ -14,7 +14,7 @@ from psygnal import Signal
 from qtpy.QtWidgets import QGroupBox, QToolButton
 
 from napari_agglo.errors import AggloError
-from napari_agglo.session._cuts import cut_methods
+from napari_agglo.session._cut_methods import cut_methods
 from napari_agglo.widgets._colours import GROUP_NAMES, GROUPS
 from napari_agglo.widgets._lut_array import Patch
 from napari_agglo.widgets._napari import camera

@@ -20,7 +20,7 @@ Group = NDArray[np.int64]  # positions within a segment, ascending
 
 
 @dataclass(frozen=True, eq=False)
-class Segment:
+class SegmentGraph:
     """The superpixels of a segment as positions 0..k - 1, and the boundaries between them.
 
     Parameters
@@ -47,7 +47,7 @@ class Segment:
         return [self.members[owner == part] for part in range(n_parts)]
 
 
-def segment_of(graph: RegionGraph, members: Any) -> Segment:
+def segment_of(graph: RegionGraph, members: Any) -> SegmentGraph:
     """Take a segment out of `graph`, in a time that depends on the segment alone."""
     array = np.asarray(members)
     if array.ndim != 1 or array.size == 0 or array.dtype.kind not in "iu":
@@ -66,10 +66,10 @@ def segment_of(graph: RegionGraph, members: Any) -> Segment:
             remedy="look them up in graph.ids",
         )
     rows = edges_within(graph.edges, dense)
-    return Segment(dense, rows, np.searchsorted(dense, graph.edges[rows]))
+    return SegmentGraph(dense, rows, np.searchsorted(dense, graph.edges[rows]))
 
 
-def induced(graph: RegionGraph, segment: Segment) -> RegionGraph:
+def induced(graph: RegionGraph, segment: SegmentGraph) -> RegionGraph:
     """Return the graph of a segment alone: the same rows, dense ids 1..k, and no picture of it."""
     taken = np.concatenate([[0], segment.members])
     numbers = np.arange(1, segment.size + 1, dtype=np.uint32)
@@ -96,7 +96,7 @@ def pieces_of(n_nodes: int, ends: NDArray[np.int64]) -> tuple[int, NDArray[np.in
 
 
 def check_seeds(
-    graph: RegionGraph, segment: Segment, seeds: Sequence[Sequence[int]]
+    graph: RegionGraph, segment: SegmentGraph, seeds: Sequence[Sequence[int]]
 ) -> list[Group]:
     """Return the positions of the seeds of each group; refuse groups that cannot be cut apart."""
     if len(seeds) < 2:
@@ -141,7 +141,7 @@ def check_seeds(
 
 def segment_with_seeds(
     graph: RegionGraph, members: Any, seeds: Sequence[Sequence[int]]
-) -> tuple[Segment, list[Group]]:
+) -> tuple[SegmentGraph, list[Group]]:
     """Return a segment and the positions of its seeds; refuse a segment in pieces.
 
     Such a segment is left by a merge of segments that do not touch.

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from refusals import refuses
 
 from napari_agglo.errors import SetOption
-from napari_agglo.session._annotations import Mark, MarkChange, Marks
+from napari_agglo.session._marks import Mark, MarkChange, Marks
 
 plain_text = st.text(st.characters(categories=("L", "N", "P", "Zs")), max_size=12)
 changes = st.builds(

@@ -4,16 +4,16 @@ Every module of this folder is imported, and each `CutMethod` in it is registere
 one new file.
 """
 
-from napari_agglo.session._cuts.cut_methods import CutProblem, cut_method, cut_methods
-from napari_agglo.session._cuts.min_cut import boundary_costs, min_cut
-from napari_agglo.session._cuts.seeded import seeded
-from napari_agglo.session._cuts.segment_graph import (
+from napari_agglo.session._cut_methods.cut_registry import CutProblem, cut_method, cut_methods
+from napari_agglo.session._cut_methods.min_cut import boundary_costs, min_cut
+from napari_agglo.session._cut_methods.seeded import seeded
+from napari_agglo.session._cut_methods.segment_graph import (
     connected_pieces,
     detached,
     piecewise,
     segment_of,
 )
-from napari_agglo.session._cuts.tree_cut import by_tree, separating_nodes
+from napari_agglo.session._cut_methods.tree_cut import by_tree, separating_nodes
 
 __all__ = [
     "CutProblem",

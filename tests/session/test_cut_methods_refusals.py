@@ -9,7 +9,7 @@ from refusals import refuses
 
 from napari_agglo import InvalidInput, region_graph
 from napari_agglo.policy import RandomPolicy
-from napari_agglo.session._cuts import (
+from napari_agglo.session._cut_methods import (
     boundary_costs,
     by_tree,
     connected_pieces,

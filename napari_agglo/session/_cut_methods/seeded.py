@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from napari_agglo.agglomeration import agglomerate
 from napari_agglo.graph import RegionGraph, contracted
 from napari_agglo.policy import Policy, as_policy
-from napari_agglo.session._cuts.cut_methods import CutProblem, cut_method
-from napari_agglo.session._cuts.min_cut import boundary_costs, widened
-from napari_agglo.session._cuts.segment_graph import (
+from napari_agglo.session._cut_methods.cut_registry import CutProblem, cut_method
+from napari_agglo.session._cut_methods.min_cut import boundary_costs, widened
+from napari_agglo.session._cut_methods.segment_graph import (
     induced,
     segment_with_seeds,
 )

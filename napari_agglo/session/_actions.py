@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from napari_agglo._typed_json import decode
 from napari_agglo.errors import InvalidInput, Remedy, is_whole
 from napari_agglo.graph import Division
-from napari_agglo.session._annotations import MarkChange
+from napari_agglo.session._marks import MarkChange
 
 Ids = NDArray[np.int32]
 

@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 from napari_agglo.errors import InvalidInput
 from napari_agglo.graph import RegionGraph
 from napari_agglo.policy import Policy, as_policy, is_informative
-from napari_agglo.session._cuts.cut_methods import CutProblem, cut_method
-from napari_agglo.session._cuts.segment_graph import (
+from napari_agglo.session._cut_methods.cut_registry import CutProblem, cut_method
+from napari_agglo.session._cut_methods.segment_graph import (
     Group,
-    Segment,
+    SegmentGraph,
     attached,
     induced,
     pieces_of,
@@ -150,7 +150,7 @@ class Costs:
 
 
 def boundary_costs(
-    graph: RegionGraph, segment: Segment, weights: Policy | str | Costs | NDArray[Any]
+    graph: RegionGraph, segment: SegmentGraph, weights: Policy | str | Costs | NDArray[Any]
 ) -> Costs:
     """Return the costs of the boundaries of a segment.
 
@@ -181,7 +181,7 @@ def probabilities(graph: RegionGraph, policy: Policy) -> NDArray[np.float64]:
 
 
 def _given_costs(
-    graph: RegionGraph, segment: Segment, weights: NDArray[Any]
+    graph: RegionGraph, segment: SegmentGraph, weights: NDArray[Any]
 ) -> NDArray[np.float64]:
     if weights.shape != (graph.n_boundaries,) or weights.dtype.kind not in "iuf":
         raise InvalidInput(
@@ -427,7 +427,7 @@ def min_cut(
 
 
 def _isolated(
-    segment: Segment, costs: Costs, groups: list[Group], owner: NDArray[np.int64]
+    segment: SegmentGraph, costs: Costs, groups: list[Group], owner: NDArray[np.int64]
 ) -> list[int]:
     """Return the groups whose part is only their seeds, without need and against the evidence."""
     if segment.size - sum(len(group) for group in groups) < len(groups):
@@ -456,7 +456,7 @@ def _grown(problem: Partition, alone: list[int]) -> list[Group]:
     return groups
 
 
-def _is_outlined(segment: Segment, costs: Costs, inside: NDArray[np.bool_]) -> bool:
+def _is_outlined(segment: SegmentGraph, costs: Costs, inside: NDArray[np.bool_]) -> bool:
     """Return whether the outline of a part is more probably a boundary than not."""
     if costs.wrong is None:
         return False

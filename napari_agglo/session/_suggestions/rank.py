@@ -12,14 +12,14 @@ from numpy.typing import ArrayLike, NDArray
 from napari_agglo.errors import InvalidInput, check_choice, check_whole
 from napari_agglo.graph import RegionGraph
 from napari_agglo.session._segment_statistics import segments_of
-from napari_agglo.session._suggest.decisions import (
+from napari_agglo.session._suggestions.decisions import (
     Decisions,
     follow_merges,
     meeting_boxes,
     sides_apart,
     sides_made,
 )
-from napari_agglo.session._suggest.value import confusion, expected_gain
+from napari_agglo.session._suggestions.value import confusion, expected_gain
 
 # A suggestion: one decision that may be wrong, where it is, and why it is worth a look.
 

@@ -1,10 +1,10 @@
-"""What live edits ask for at one scale, pair of superpixels by pair: slow, and nothing clever."""
+"""Requirements of live edits at one scale, pair of superpixels by pair: slow and plain."""
 
 from __future__ import annotations
 
 import itertools
 
-from napari_agglo.session._edits import Cut, Lock, Merge, Unlock
+from napari_agglo.session._actions import Cut, Lock, Merge, Unlock
 
 
 def components(together):
@@ -28,7 +28,7 @@ def is_possible(together, apart):
     return not any(b in of(a) for a, b in apart)
 
 
-def wishes(edits, n):
+def requirements(edits, n):
     """Return pairs to be together, pairs to be apart, live locks, and what is set aside.
 
     From the newest edit to the oldest, what contradicts the newer ones is left out: a pair of a

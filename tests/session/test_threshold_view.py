@@ -10,9 +10,9 @@ from oracles.repairs import POLICIES, as_scores, graphs, partition
 
 from napari_agglo import InvalidInput, region_graph
 from napari_agglo.policy import MeanPolicy
-from napari_agglo.session._edits import Down, Lock, Up, as_ids, from_json, to_json
+from napari_agglo.session._actions import Down, Lock, Up, as_ids, from_json, to_json
 from napari_agglo.session._hierarchy.hierarchy import Hierarchy
-from napari_agglo.session._view import Frontier
+from napari_agglo.session._threshold_view import Frontier
 
 
 def seen(view, n):

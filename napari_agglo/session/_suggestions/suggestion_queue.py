@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING, Any
 
 from numpy.typing import ArrayLike
 
-from napari_agglo.session._edits import Action, Answer, Plan, Refused
+from napari_agglo.session._actions import Action, Answer, Plan, Refused
 from napari_agglo.session._plan_cuts import plan_cut
 from napari_agglo.session._plan_edits import dense_of, plan_merge
 from napari_agglo.session._relearn.examples import edit_examples
-from napari_agglo.session._suggest import Effort, Kind, Suggestion, effort, suggest
-from napari_agglo.session._suggest.decisions import decisions
-from napari_agglo.session._view import View
+from napari_agglo.session._suggestions import Effort, Kind, Suggestion, effort, suggest
+from napari_agglo.session._suggestions.decisions import decisions
+from napari_agglo.session._threshold_view import View
 
 if TYPE_CHECKING:
-    from napari_agglo.session._edits import Change
+    from napari_agglo.session._actions import Change
     from napari_agglo.session._session import Session
 
 

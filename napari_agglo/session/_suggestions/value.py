@@ -28,7 +28,7 @@ from napari_agglo._numba.union_find import join_sets
 from napari_agglo.policy import Policy, is_informative
 
 if TYPE_CHECKING:
-    from napari_agglo.session._suggest.decisions import Decisions
+    from napari_agglo.session._suggestions.decisions import Decisions
 
 # How much is left to do: the expected number of wrong decisions at a scale.
 
@@ -83,7 +83,7 @@ def effort(apart: Decisions, made: Decisions) -> Effort:
     --------
     Three pieces of one object touch each other; two merges make them one:
 
-    >>> from napari_agglo.session._suggest.decisions import Decisions
+    >>> from napari_agglo.session._suggestions.decisions import Decisions
     >>> apart = Decisions.of([1, 1, 2], [2, 3, 3], [0.1, 0.1, 0.1])
     >>> print(effort(apart, Decisions.of([1], [4], [0.2])))
     about 2 edits left: 2 merges and 0 cuts

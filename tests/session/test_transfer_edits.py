@@ -11,14 +11,14 @@ from hypothesis import strategies as st
 from oracles.edits import adjacency, constraints
 from oracles.proofreader import SCALES, draw_edit
 from oracles.repairs import POLICIES, as_scores, graphs, partition
-from oracles.wishes import wishes
+from oracles.requirements import requirements
 
 from napari_agglo import region_graph
 from napari_agglo.graph import contracted
 from napari_agglo.policy import MeanPolicy
-from napari_agglo.session._edits import Cut, Lock, Merge, Unlock, as_ids
+from napari_agglo.session._actions import Cut, Lock, Merge, Unlock, as_ids
 from napari_agglo.session._hierarchy.hierarchy import Hierarchy
-from napari_agglo.session._relearn import replayed
+from napari_agglo.session._relearn import transfer_edits
 
 
 def draw_edits(data, graph, policy, most):
@@ -34,25 +34,25 @@ def draw_edits(data, graph, policy, most):
 
 
 def check(graph, policy, old_edits, threshold):
-    """Replay, and compare with every wish by itself; return the tree and what was not replayed."""
+    """Transfer edits, and check every requirement by itself; return the tree and the conflicts."""
     before = partition(Hierarchy(graph, policy), threshold)
     tree = Hierarchy(graph, policy)
-    new_edits, not_replayed = replayed(tree, old_edits, threshold, policy=policy)
+    new_edits, conflicts = transfer_edits(tree, old_edits, threshold, policy=policy)
     assert tree.edits == new_edits
     assert {edit.scale for edit in new_edits} <= {threshold}
-    together, apart, locks, aside = wishes(old_edits, graph.n_regions)
-    assert {(one.index, one.which) for one in not_replayed} == aside
-    assert all(one.edit is old_edits[one.index] and one.words for one in not_replayed)
+    together, apart, locks, aside = requirements(old_edits, graph.n_regions)
+    assert {(one.index, one.which) for one in conflicts} == aside
+    assert all(one.edit is old_edits[one.index] and one.words for one in conflicts)
     segments = partition(tree, threshold)
     of = {superpixel: segment for segment in segments for superpixel in segment}
     assert all(of[a] == of[b] for a, b in together)
     assert all(of[a] != of[b] for a, b in apart)
     assert set(locks) <= segments
     assert {frozenset(e.members.tolist()) for e in new_edits if isinstance(e, Lock)} == set(locks)
-    # A segment of the new policy that no wish is about comes out as it was.
+    # A segment of the new policy that no requirement is about comes out as it was.
     concerned = set(itertools.chain(*together, *apart))
     assert {segment for segment in before if not segment & concerned} <= segments
-    return tree, not_replayed
+    return tree, conflicts
 
 
 @examples(200)
@@ -76,8 +76,8 @@ def test_edits_at_one_scale_make_the_same_wishes_as_the_tree_that_they_were_made
         drawn = draw_edit(data.draw, adjacency(graph), partition(tree, scale), locks, scale)
         if drawn is not None:
             tree.do(drawn[0])
-    _, not_replayed = check(graph, chosen, tree.edits, scale)
-    listed = {(one.index, one.which) for one in not_replayed}
+    _, conflicts = check(graph, chosen, tree.edits, scale)
+    listed = {(one.index, one.which) for one in conflicts}
     asleep = {(i, (k,)) for i, k in tree.asleep() if isinstance(tree.edits[i], Merge)}
     assert asleep <= listed
 
@@ -102,8 +102,8 @@ def test_a_merge_of_what_now_holds_two_parts_takes_only_what_it_may():
     """1 is to be with 4; 2 beside 1 is of one part, and 3 beside 4 of the other."""
     graph = row_of(0.0, 0.4, 0.8, 0.1)
     edits = [Cut(0.9, (as_ids([2]), as_ids([3]))), Merge(0.9, ((1, 4),))]
-    tree, not_replayed = check(graph, MeanPolicy(), edits, 0.5)
-    assert not_replayed == []
+    tree, conflicts = check(graph, MeanPolicy(), edits, 0.5)
+    assert conflicts == []
     assert sets(Hierarchy(graph, MeanPolicy()), 0.5) == [[1, 2], [3, 4]], "test invalid"
     assert sets(tree, 0.5) == [[1, 2, 4], [3]]
 
@@ -111,13 +111,13 @@ def test_a_merge_of_what_now_holds_two_parts_takes_only_what_it_may():
 def test_later_wins_pair_by_pair():
     graph = row_of(0.0, 0.0, 0.0)
     three = Cut(0.5, tuple(as_ids([k]) for k in (1, 2, 3)))
-    tree, not_replayed = check(graph, MeanPolicy(), [three, Merge(0.5, ((1, 2),))], 0.25)
+    tree, conflicts = check(graph, MeanPolicy(), [three, Merge(0.5, ((1, 2),))], 0.25)
     assert sets(tree, 0.25) == [[1, 2], [3]]
-    assert [(one.index, one.which) for one in not_replayed] == [(0, (0, 1))]
-    assert "superpixels 1 and 2 are not cut apart" in not_replayed[0].words
-    tree, not_replayed = check(graph, MeanPolicy(), [Merge(0.5, ((1, 2), (2, 3))), three], 0.25)
+    assert [(one.index, one.which) for one in conflicts] == [(0, (0, 1))]
+    assert "superpixels 1 and 2 are not cut apart" in conflicts[0].words
+    tree, conflicts = check(graph, MeanPolicy(), [Merge(0.5, ((1, 2), (2, 3))), three], 0.25)
     assert sets(tree, 0.25) == [[1], [2], [3]]
-    assert [one.which for one in not_replayed] == [(0,), (1,)]
+    assert [one.which for one in conflicts] == [(0,), (1,)]
 
 
 def test_a_locked_segment_is_whole_and_alone_and_an_unlocked_one_asks_for_nothing():
@@ -126,8 +126,8 @@ def test_a_locked_segment_is_whole_and_alone_and_an_unlocked_one_asks_for_nothin
     tree, _ = check(graph, MeanPolicy(), [lock], 0.4)
     assert sets(tree, 0.4) == [[1], [2, 3], [4]]
     older = Merge(0.1, ((3, 4),))
-    _, not_replayed = check(graph, MeanPolicy(), [older, lock], 0.4)
-    assert [one.words for one in not_replayed] == [
+    _, conflicts = check(graph, MeanPolicy(), [older, lock], 0.4)
+    assert [one.words for one in conflicts] == [
         "Superpixels 3 and 4 are not merged: a newer lock forbids it."
     ]
     tree, _ = check(graph, MeanPolicy(), [lock, Unlock(0.9, 3)], 0.4)
@@ -137,5 +137,5 @@ def test_a_locked_segment_is_whole_and_alone_and_an_unlocked_one_asks_for_nothin
 def test_words_are_in_the_ids_of_the_user():
     graph = contracted(region_graph(np.array([[70, 80, 90]]), np.zeros((1, 3))), np.arange(4))
     edits = [Merge(0.5, ((1, 3),)), Cut(0.5, (as_ids([1, 2]), as_ids([3])))]
-    (one,) = replayed(Hierarchy(graph, MeanPolicy()), edits, 0.5)[1]
+    (one,) = transfer_edits(Hierarchy(graph, MeanPolicy()), edits, 0.5)[1]
     assert one.words == "Superpixels 70 and 90 are not merged: a newer cut forbids it."

@@ -24,8 +24,8 @@ from napari_agglo._numba import inlined, kernel
 from napari_agglo._numba.hash_tables import key_place, pair_hash
 from napari_agglo._numba.sums import rounding_error
 from napari_agglo.graph import Division
-from napari_agglo.session._edits import Refused
-from napari_agglo.session._view import View
+from napari_agglo.session._actions import Refused
+from napari_agglo.session._threshold_view import View
 from napari_agglo.volumes import Contingency, contingency
 
 if TYPE_CHECKING:
@@ -118,7 +118,7 @@ def enter_keys(
         values[slot] = n[i]
 
 
-class LiveVI:
+class IncrementalVI:
     """False merge H(U|S), false split H(S|U) and their sum, of a segmentation that changes.
 
     `table` has the overlaps of the superpixels with the gold standard, `lut` the segment of each
@@ -129,7 +129,7 @@ class LiveVI:
     >>> import numpy as np
     >>> from napari_agglo.volumes import contingency
     >>> superpixels, gold = np.array([1, 1, 2, 2]), np.array([7, 7, 7, 7])
-    >>> live = LiveVI(contingency(superpixels, gold), [0, 1, 2])
+    >>> live = IncrementalVI(contingency(superpixels, gold), [0, 1, 2])
     >>> live.false_merge, live.false_split, live.vi
     (0.0, 1.0, 1.0)
     >>> live.move([2], 1)
@@ -290,12 +290,12 @@ class Errors:
         return self.false_merge + self.false_split
 
 
-class LiveErrors:
+class ViewErrors:
     """The errors of a view against gold; superpixels that have not moved cost nothing."""
 
     def __init__(self, view: View, gold: NDArray[Any]) -> None:
         self._gold = gold
-        self._live = LiveVI(contingency(view.state.graph.superpixels, gold), view.names())
+        self._live = IncrementalVI(contingency(view.state.graph.superpixels, gold), view.names())
         self._divisions = list(view.state.divisions)
         self._version = view.version
 
@@ -345,7 +345,7 @@ class SessionErrors:
 
     def __init__(self, transactions: Transactions) -> None:
         self._transactions = transactions
-        self._live: LiveErrors | None = None
+        self._live: ViewErrors | None = None
 
     @property
     def has_gold(self) -> bool:
@@ -368,7 +368,7 @@ class SessionErrors:
                         argument="gold",
                         remedy="create it with Session.create(path, graph, policy, gold=...)",
                     )
-                self._live = LiveErrors(view, self.gold)
+                self._live = ViewErrors(view, self.gold)
             return self._live.now(view)
 
     @property

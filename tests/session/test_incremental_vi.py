@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from napari_agglo import split_vi
-from napari_agglo.session._live_vi import LiveVI
+from napari_agglo.session._incremental_vi import IncrementalVI
 from napari_agglo.volumes import contingency
 
 
@@ -37,7 +37,7 @@ def test_every_move_agrees_with_the_image(image, data):
     superpixels, gold = image
     n = int(superpixels.max())
     lut = np.arange(n + 1)
-    live = LiveVI(contingency(superpixels, gold), lut)
+    live = IncrementalVI(contingency(superpixels, gold), lut)
     assert both(live) == pytest.approx(of_image(superpixels, gold), abs=1e-12)
     for _ in range(data.draw(st.integers(1, 6))):
         source = data.draw(st.sampled_from(sorted(set(lut[1:].tolist()))))
@@ -54,7 +54,7 @@ def test_every_move_agrees_with_the_image(image, data):
 def test_a_whole_table_agrees_with_the_image(image, data):
     superpixels, gold = image
     n = int(superpixels.max())
-    live = LiveVI(contingency(superpixels, gold), np.arange(n + 1))
+    live = IncrementalVI(contingency(superpixels, gold), np.arange(n + 1))
     for _ in range(3):
         lut = np.array([0, *data.draw(st.lists(st.integers(1, n), min_size=n, max_size=n))])
         live.update(lut)
@@ -70,7 +70,7 @@ def test_a_hundred_thousand_moves_are_as_exact_as_none():
     lut = rng.integers(1, 20, n + 1)
     lut[0] = 0
     start = lut.copy()
-    live = LiveVI(contingency(superpixels, gold), lut)
+    live = IncrementalVI(contingency(superpixels, gold), lut)
     before = both(live)
     for superpixel, target in zip(
         rng.integers(1, n + 1, 100_000), rng.integers(1, 400, 100_000), strict=True
@@ -86,15 +86,15 @@ def test_a_hundred_thousand_moves_are_as_exact_as_none():
 def test_the_cost_is_that_of_what_moved(monkeypatch):
     superpixels = np.repeat(np.arange(1, 1001), 4)
     gold = np.repeat(np.arange(1, 101), 40)
-    live = LiveVI(contingency(superpixels, gold), np.arange(1001))
+    live = IncrementalVI(contingency(superpixels, gold), np.arange(1001))
     moved = []
-    run = LiveVI._run
+    run = IncrementalVI._run
 
     def counting(self, some, targets, lut):
         moved.append(len(some))
         run(self, some, targets, lut)
 
-    monkeypatch.setattr(LiveVI, "_run", counting)
+    monkeypatch.setattr(IncrementalVI, "_run", counting)
     lut = np.arange(1001)
     lut[[5, 6]] = 4
     live.update(lut)
@@ -107,7 +107,7 @@ def test_a_superpixel_is_divided_and_put_together_again():
     superpixels = np.array([1, 1, 1, 1, 2, 2, 3, 0])
     gold = np.array([5, 5, 9, 9, 9, 0, 5, 5])
     lut = np.array([0, 1, 1, 3])
-    live = LiveVI(contingency(superpixels, gold), lut)
+    live = IncrementalVI(contingency(superpixels, gold), lut)
     before = both(live)
     pieces = np.array([1, 1, 4, 4])
     live.redraw([1], pieces, gold[:4])
@@ -124,6 +124,6 @@ def test_a_superpixel_is_divided_and_put_together_again():
 
 
 def test_nothing_annotated_is_no_error():
-    live = LiveVI(contingency(np.array([1, 2]), np.array([0, 0])), [0, 1, 2])
+    live = IncrementalVI(contingency(np.array([1, 2]), np.array([0, 0])), [0, 1, 2])
     live.move([2], 1)
     assert both(live) == (0.0, 0.0)

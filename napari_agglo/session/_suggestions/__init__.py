@@ -1,8 +1,8 @@
 """Suggestions: the decisions most worth a person's time, and the number of wrong ones left."""
 
-from napari_agglo.session._suggest.decisions import Decisions, apart_answered, made_answered
-from napari_agglo.session._suggest.rank import Kind, Suggestion, suggest
-from napari_agglo.session._suggest.value import Effort, as_probabilities, effort, expected_gain
+from napari_agglo.session._suggestions.decisions import Decisions, apart_answered, made_answered
+from napari_agglo.session._suggestions.rank import Kind, Suggestion, suggest
+from napari_agglo.session._suggestions.value import Effort, as_probabilities, effort, expected_gain
 
 __all__ = [
     "Decisions",

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from napari_agglo.errors import InvalidInput
 from napari_agglo.graph import RegionGraph
 from napari_agglo.policy import Policy
-from napari_agglo.session._cuts.cut_methods import CutProblem, cut_method
-from napari_agglo.session._cuts.min_cut import Costs, boundary_costs, widened
-from napari_agglo.session._cuts.segment_graph import (
+from napari_agglo.session._cut_methods.cut_registry import CutProblem, cut_method
+from napari_agglo.session._cut_methods.min_cut import Costs, boundary_costs, widened
+from napari_agglo.session._cut_methods.segment_graph import (
     attached,
     pieces_of,
     segment_with_seeds,

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from napari_agglo.errors import InvalidInput, SetOption, is_whole
 
 if TYPE_CHECKING:
-    from napari_agglo.session._edits import Change
+    from napari_agglo.session._actions import Change
     from napari_agglo.session._session import Session
 
 # A name goes into a table's cell and a list on the screen; a comment may be as long as a page.

@@ -1,4 +1,4 @@
-"""The edits of a session, done again on the tree of another policy."""
+"""Transfer of the edits of a session to the tree of another policy."""
 
 from __future__ import annotations
 
@@ -13,12 +13,9 @@ from numpy.typing import NDArray
 from napari_agglo._progress import ProgressCallback, report
 from napari_agglo.graph import RegionGraph
 from napari_agglo.policy import Policy
-from napari_agglo.session._cuts import boundary_costs, connected_pieces, segment_of
-from napari_agglo.session._edits import Cut, Edit, Ids, Lock, Merge, Unlock, as_ids
+from napari_agglo.session._actions import Cut, Edit, Ids, Lock, Merge, Unlock, as_ids
+from napari_agglo.session._cut_methods import boundary_costs, connected_pieces, segment_of
 from napari_agglo.session._hierarchy.hierarchy import Hierarchy
-
-# Sets of superpixels that are to be together, and into which parts of cuts each reaches.
-
 
 Reach = dict[int, set[int]]  # of each cut, the parts reached into
 
@@ -26,8 +23,7 @@ Reach = dict[int, set[int]]  # of each cut, the parts reached into
 class Classes:
     """Disjoint sets of superpixels, each named after its smallest.
 
-    Dicts, not the arrays of ``_numba.union_find``: a few superpixels out of millions are named by
-    edits, and what is known of a class moves with it.
+    Dicts, not the arrays of ``_numba.union_find``: edits name a few superpixels out of millions.
 
     Examples
     --------
@@ -40,8 +36,8 @@ class Classes:
     """
 
     def __init__(self) -> None:
-        self.reach: dict[int, Reach] = {}
-        self.locked: set[int] = set()  # classes that are to stay alone
+        self.reach: dict[int, Reach] = {}  # of each class, the parts of cuts that it reaches into
+        self.locked: set[int] = set()  # classes that must stay alone
         self._parent: dict[int, int] = {}
         self._members: dict[int, list[int]] = {}
 
@@ -64,7 +60,7 @@ class Classes:
         return list(self._members.values())
 
     def add_reach(self, superpixel: int, cut: int, part: int) -> None:
-        """Note that a superpixel is in a part of a cut."""
+        """Record that a superpixel is in a part of a cut."""
         self.reach.setdefault(self.find(superpixel), {}).setdefault(cut, set()).add(part)
 
     def unite(self, a: int, b: int) -> int:
@@ -78,67 +74,47 @@ class Classes:
             self._members[a] += few
             self._members.pop(b, None)
             self._parent[b] = a
-            self.reach[a] = _both(self.reach.get(a, {}), self.reach.pop(b, {}))
+            short, long = sorted((self.reach.get(a, {}), self.reach.pop(b, {})), key=len)
+            for cut, parts in short.items():
+                long[cut] = long.get(cut, set()) | parts
+            self.reach[a] = long
             if b in self.locked:
                 self.locked.remove(b)
                 self.locked.add(a)
         return a
 
 
-def _both(a: Reach, b: Reach) -> Reach:
-    """Return the reach of both together; the longer of the two is used up."""
-    if len(b) > len(a):
-        a, b = b, a
-    for cut, parts in b.items():
-        a[cut] = a.get(cut, set()) | parts
-    return a
-
-
-# What edits ask for at one scale: which superpixels together, which apart; later wins.
-#
-# Edits of all scales are read as if made at one. Going from the newest to the oldest, each wish is
-# taken up unless it contradicts those already taken up: the two anchors of a merge are to be
-# together, superpixels of different parts of a cut apart, a locked segment whole and alone. So a
-# merge sets aside a pair of parts of an older cut, and a cut an older merge; never the other way
-# round. What was unlocked again asks for nothing.
-
-
 @dataclass(frozen=True)
-class NotReplayed:
-    """A wish of an edit that newer ones do not allow.
+class Conflict:
+    """A requirement of an edit that newer edits contradict."""
 
-    Parameters
-    ----------
-    index : int
-        Which of the edits.
-    edit : Edit
-        The edit itself.
-    which : tuple of int
-        Of a merge the number of the pair, of a cut those of two parts, of a lock nothing.
-    words : str
-        What was not done again, and why, in the user's ids.
-    """
-
-    index: int
+    index: int  # of the edit
     edit: Edit
-    which: tuple[int, ...]
-    words: str
+    which: tuple[int, ...]  # number of the pair of a merge, or of two parts of a cut; () of a lock
+    words: str  # for the user
 
 
-class Wishes:
-    """The wishes of live edits, oldest first, that can be fulfilled together."""
+class Requirements:
+    """The requirements of live edits that can be fulfilled together; newer edits win.
+
+    Edits of all scales are read as if made at one. A merge requires that the two superpixels of
+    each pair are together, a cut that superpixels of different parts are apart, a lock that its
+    segment is whole and alone; an edit that was unlocked requires nothing. From the newest edit to
+    the oldest, a requirement is accepted unless it contradicts an accepted one: a merge overrides a
+    pair of parts of an older cut, and a cut an older merge, never the other way round.
+    """
 
     def __init__(self, edits: Sequence[Edit], ids: NDArray[np.uint64]) -> None:
         self.edits = list(edits)
         self.pairs: dict[int, list[tuple[int, int]]] = {}  # of each merge
         self.cuts: dict[int, tuple[Ids, ...]] = {}
-        self.joined: dict[int, set[tuple[int, int]]] = {}  # of each cut, parts that may touch
+        self.joined: dict[int, set[tuple[int, int]]] = {}  # of each cut, pairs of parts overridden
         self.locks: dict[int, Ids] = {}
-        self.not_replayed: list[NotReplayed] = []
+        self.conflicts: list[Conflict] = []
         self.together = Classes()
         self._ids = ids
         live = _live_locks(edits)
-        # Of superpixels that are to be together one must know the reach; of others, not yet.
+        # Only superpixels that must be together with others need their reach here.
         self._is_anchor = np.zeros(len(ids), np.bool_)
         for edit in edits:
             if isinstance(edit, Merge):
@@ -153,15 +129,15 @@ class Wishes:
                 self._take_cut(index, edit)
             elif isinstance(edit, Lock) and index in live:
                 self._take_lock(index, edit)
-        self.not_replayed.sort(key=lambda one: (one.index, one.which))
+        self.conflicts.sort(key=lambda one: (one.index, one.which))
 
     def keeps_apart(self, cut: int, a: set[int], b: set[int]) -> bool:
-        """Whether a cut keeps what reaches into parts `a` from what reaches into parts `b`."""
+        """Return whether a cut separates a class in parts `a` from a class in parts `b`."""
         joined = self.joined[cut]
         return any(i != j and (min(i, j), max(i, j)) not in joined for i in a for j in b)
 
-    def parted_by(self, a: Reach, b: Reach) -> int | None:
-        """Return a cut that keeps apart what reaches so far, or None."""
+    def separating_cut(self, a: Reach, b: Reach) -> int | None:
+        """Return a cut that separates two classes of this reach, or None."""
         if len(b) < len(a):
             a, b = b, a
         for cut, parts in a.items():
@@ -170,10 +146,10 @@ class Wishes:
         return None
 
     def may_unite(self, classes: Classes, a: int, b: int) -> bool:
-        """Whether two classes may be in one segment."""
+        """Return whether two classes may be in one segment."""
         if a in classes.locked or b in classes.locked:
             return a == b
-        return self.parted_by(classes.reach.get(a, {}), classes.reach.get(b, {})) is None
+        return self.separating_cut(classes.reach.get(a, {}), classes.reach.get(b, {})) is None
 
     def _take_merge(self, index: int, edit: Merge) -> None:
         together = self.together
@@ -186,7 +162,7 @@ class Wishes:
                 continue
             newer = "lock" if together.locked & {a, b} else "cut"
             u, v = (self._ids[superpixel] for superpixel in edit.pairs[k])
-            self._set_aside(
+            self._add_conflict(
                 index, (k,), f"Superpixels {u} and {v} are not merged: a newer {newer} forbids it."
             )
         if kept:
@@ -204,7 +180,7 @@ class Wishes:
         self.cuts[index], self.joined[index] = edit.parts, joined
         for i, j in sorted(joined):
             u, v = (self._ids[edit.parts[k][0]] for k in (i, j))
-            self._set_aside(
+            self._add_conflict(
                 index,
                 (i, j),
                 f"The parts of superpixels {u} and {v} are not cut apart: a newer edit joins them.",
@@ -227,14 +203,14 @@ class Wishes:
             self.locks[index] = edit.members
             return
         segment = self._ids[edit.members[0]]
-        self._set_aside(
+        self._add_conflict(
             index,
             (),
             f"The segment of superpixel {segment} is not locked: newer edits differ.",
         )
 
-    def _set_aside(self, index: int, which: tuple[int, ...], words: str) -> None:
-        self.not_replayed.append(NotReplayed(index, self.edits[index], which, words))
+    def _add_conflict(self, index: int, which: tuple[int, ...], words: str) -> None:
+        self.conflicts.append(Conflict(index, self.edits[index], which, words))
 
 
 def _live_locks(edits: Sequence[Edit]) -> set[int]:
@@ -249,36 +225,35 @@ def _live_locks(edits: Sequence[Edit]) -> set[int]:
     return set(live)
 
 
-# Dividing segments so that nothing is together that is to be apart, and as little as that takes.
-#
-# Strategy: the merges of the tree are done again in their order, on classes of superpixels that are
-# to be together, and those that would unite what is to be apart are left out. Where a merge finds
-# one of its sides divided, the two classes of the strongest tie go together first. In the end any
-# two classes of a segment that touch are kept apart by a wish, and a segment without such a wish
-# comes out whole.
+# Strategy of cutting a segment: the merges of the tree are repeated in their order, on classes of
+# superpixels that must be together, and merges that would unite separated classes are left out.
+# Where a side of a merge is divided, the two classes of the strongest tie are united first. In the
+# end a requirement separates any two classes of a segment that touch, and a segment without such a
+# requirement is whole.
 
 
-Tie = tuple[int, int, float]  # two superpixels and how much ties them together
+Tie = tuple[int, int, float]  # two superpixels and the strength of the boundary between them
 
 
 def divided_segments(
-    hierarchy: Hierarchy, wishes: Wishes, nodes: Collection[int], policy: Policy | None
+    hierarchy: Hierarchy, requirements: Requirements, nodes: Collection[int], policy: Policy | None
 ) -> list[tuple[Ids, ...]]:
     """Return the parts of each segment that must be cut, each part connected.
 
-    `hierarchy` has no edits; no superpixel of `nodes` is to be together with one elsewhere. The
-    policy, or without one the area, says how much a boundary ties.
+    `hierarchy` has no edits; no superpixel of `nodes` must be together with one elsewhere. A tie is
+    as strong as its boundary is costly to cut by the policy, or without one as it is wide.
     """
     graph = hierarchy.superpixels.graph
     segments = [hierarchy.members(node) for node in nodes]
     members = np.sort(np.concatenate(segments))
-    classes = _classes(wishes, members)
+    classes = _classes(requirements, members)
     touching: dict[int, list[tuple[int, float]]] = defaultdict(list)
     for u, v, strength in _ties(graph, members, policy):
         touching[u].append((v, strength))
         touching[v].append((u, strength))
     for one, other in _meetings(hierarchy, nodes):
-        _unite(wishes, classes, [(s, t, how) for s in one for t, how in touching[s] if t in other])
+        ties = [(s, t, strength) for s in one for t, strength in touching[s] if t in other]
+        _unite(requirements, classes, ties)
     parts_of_each = []
     for segment in segments:
         by_class = defaultdict(list)
@@ -290,17 +265,17 @@ def divided_segments(
     return parts_of_each
 
 
-def _classes(wishes: Wishes, members: Ids) -> Classes:
-    """Return what is to be together among `members`, and how far each superpixel reaches."""
+def _classes(requirements: Requirements, members: Ids) -> Classes:
+    """Return the classes of `members` that must be together, with the reach of each."""
     classes = Classes()
-    for index, parts in wishes.cuts.items():
+    for index, parts in requirements.cuts.items():
         for k, part in enumerate(parts):
             for superpixel in np.intersect1d(part, members, assume_unique=True).tolist():
                 classes.add_reach(superpixel, index, k)
     for superpixel in members.tolist():
-        name = wishes.together.find(superpixel)
+        name = requirements.together.find(superpixel)
         classes.unite(name, superpixel)
-        if name in wishes.together.locked:
+        if name in requirements.together.locked:
             classes.locked.add(classes.find(name))
     return classes
 
@@ -311,12 +286,12 @@ def _ties(graph: RegionGraph, members: Ids, policy: Policy | None) -> Iterator[T
         strength = graph.boundaries[segment.rows, graph.layout.faces] @ graph.face_areas()
     else:
         strength = boundary_costs(graph, segment, policy).cost
-    for (u, v), how in zip(graph.edges[segment.rows].tolist(), strength.tolist(), strict=True):
-        yield u, v, how
+    for (u, v), tie in zip(graph.edges[segment.rows].tolist(), strength.tolist(), strict=True):
+        yield u, v, tie
 
 
 def _meetings(hierarchy: Hierarchy, nodes: Collection[int]) -> Iterator[tuple[list[int], set[int]]]:
-    """Go through the merges of some segments, and return the superpixels of both sides of each.
+    """Yield the superpixels of both sides of each merge of some segments, in order.
 
     The node of a superpixel is its dense id in a tree without edits.
     """
@@ -328,7 +303,7 @@ def _meetings(hierarchy: Hierarchy, nodes: Collection[int]) -> Iterator[tuple[li
         if children:
             merges.append((node, children))
             waiting += children
-    merges.reverse()  # what a node is made of comes before it, and stays there: sorting is stable
+    merges.reverse()  # children before parents, also after the sort, which is stable
     merges.sort(key=lambda merge: hierarchy.birth(merge[0]))
     inside: dict[int, set[int]] = {}
     for node, children in merges:
@@ -341,15 +316,15 @@ def _meetings(hierarchy: Hierarchy, nodes: Collection[int]) -> Iterator[tuple[li
         inside[node] = whole
 
 
-def _unite(wishes: Wishes, classes: Classes, ties: list[Tie]) -> None:
-    """Unite the classes of two sides as far as wishes allow, the strongest tie first."""
+def _unite(requirements: Requirements, classes: Classes, ties: list[Tie]) -> None:
+    """Unite the classes of two sides where requirements allow it, the strongest tie first."""
     while True:
         strength: dict[tuple[int, int], float] = defaultdict(float)
-        for s, t, how in ties:
+        for s, t, tie in ties:
             a, b = classes.find(s), classes.find(t)
             if a != b:
-                strength[min(a, b), max(a, b)] += how
-        allowed = [pair for pair in strength if wishes.may_unite(classes, *pair)]
+                strength[min(a, b), max(a, b)] += tie
+        allowed = [pair for pair in strength if requirements.may_unite(classes, *pair)]
         if not allowed:
             return
         classes.unite(*min(allowed, key=lambda pair: (-strength[pair], pair)))
@@ -357,84 +332,85 @@ def _unite(wishes: Wishes, classes: Classes, ties: list[Tie]) -> None:
             return
 
 
-def replayed(
+def transfer_edits(
     hierarchy: Hierarchy,
     old_edits: Sequence[Edit],
     threshold: float,
     progress: ProgressCallback | None = None,
     policy: Policy | None = None,
-) -> tuple[list[Edit], list[NotReplayed]]:
-    """Do edits again on another tree, as wishes of superpixels to be together or apart.
+) -> tuple[list[Edit], list[Conflict]]:
+    """Make the edits of one tree on another, as requirements on superpixels.
 
-    Afterwards, at the threshold: the two anchors of every pair of a merge are in one segment; two
-    superpixels of different parts of a cut are in two; a locked segment is whole, alone and locked.
-    Wishes that contradict a newer edit are not fulfilled but returned. A segment that holds what is
-    to be apart is cut along the merges of the new tree, and what belongs to no part goes where it
-    is tied most; a segment that holds no such thing is left as the new policy made it.
+    Afterwards, at the threshold: the two superpixels of every pair of a merge are in one segment;
+    two superpixels of different parts of a cut are in two; a locked segment is whole, alone and
+    locked. Requirements that contradict a newer edit are returned as conflicts. A segment with
+    superpixels that must be apart is cut along the merges of the new tree, and a superpixel of no
+    part goes where its tie is strongest; any other segment stays as the new policy made it.
 
-    `hierarchy` is the tree of the new policy, without edits; it is changed, and to be thrown away
-    after an error. `old_edits` are live, oldest first, of any scale. Return the edits that were
-    made at the threshold, in order (cuts of segments, merges with the pairs that are left, locks),
-    and those that newer edits do not allow. The policy, or without one the area, says how much a
-    boundary ties.
+    `hierarchy` is the tree of the new policy, without edits; it is changed, and must be discarded
+    after an error. `old_edits` are live, oldest first, of any scale. Return the edits made at the
+    threshold, in order (cuts, merges with the remaining pairs, locks), and the conflicts.
 
     Examples
     --------
     >>> import numpy as np
     >>> from napari_agglo import region_graph
     >>> from napari_agglo.policy import MeanPolicy
-    >>> from napari_agglo.session._edits import as_ids
+    >>> from napari_agglo.session._actions import as_ids
     >>> row = np.array([[1, 2, 3, 4]])
     >>> tree = Hierarchy(region_graph(row, np.array([[0.1, 0.1, 0.2, 0.9]])), MeanPolicy())
     >>> tree.table(0.3)
     array([0, 1, 1, 1, 4], dtype=uint32)
     >>> edits = [Merge(0.2, ((1, 3),)), Cut(0.2, (as_ids([1]), as_ids([3]))), Merge(0.9, ((3, 4),))]
-    >>> new_edits, not_replayed = replayed(tree, edits, 0.3)
+    >>> new_edits, conflicts = transfer_edits(tree, edits, 0.3)
     >>> tree.table(0.3)
     array([0, 1, 1, 3, 3], dtype=uint32)
-    >>> [one.words for one in not_replayed]
+    >>> [one.words for one in conflicts]
     ['Superpixels 1 and 3 are not merged: a newer cut forbids it.']
     """
     ids = hierarchy.superpixels.graph.ids
     hierarchy.look(threshold, progress)
-    wishes = Wishes(old_edits, ids)
+    requirements = Requirements(old_edits, ids)
     edits: list[Edit] = []
-    troubled = _troubled(hierarchy, wishes, threshold)
-    for k, nodes in enumerate(troubled):
-        report(progress, "cut", k, len(troubled))
-        for parts in divided_segments(hierarchy, wishes, nodes, policy):
+    to_cut = _segments_to_cut(hierarchy, requirements, threshold)
+    for k, nodes in enumerate(to_cut):
+        report(progress, "cut", k, len(to_cut))
+        for parts in divided_segments(hierarchy, requirements, nodes, policy):
             edits.append(Cut(threshold, parts))
-    edits += [Merge(threshold, tuple(wishes.pairs[index])) for index in sorted(wishes.pairs)]
-    for index in sorted(wishes.locks):
-        first, *others = wishes.locks[index].tolist()
+    edits += [Merge(threshold, tuple(pairs)) for _, pairs in sorted(requirements.pairs.items())]
+    for index in sorted(requirements.locks):
+        members = requirements.locks[index]
+        first, *others = members.tolist()
         if others:
             edits.append(Merge(threshold, tuple((first, other) for other in others)))
-        edits.append(Lock(threshold, wishes.locks[index]))
+        edits.append(Lock(threshold, members))
     for k, edit in enumerate(edits):
         report(progress, "replay", k, len(edits))
         hierarchy.do(edit)
-    return edits, wishes.not_replayed
+    return edits, requirements.conflicts
 
 
-def _troubled(hierarchy: Hierarchy, wishes: Wishes, threshold: float) -> list[list[int]]:
-    """Return the segments that cannot stay as they are, those that are to be joined as one list."""
+def _segments_to_cut(
+    hierarchy: Hierarchy, requirements: Requirements, threshold: float
+) -> list[list[int]]:
+    """Return the segments that requirements divide; segments to be joined are in one list."""
     regions = hierarchy.regions(threshold)
     sizes = np.bincount(regions[1:])
     groups = Classes()  # of segments
-    for members in wishes.together.several():
+    for members in requirements.together.several():
         nodes = np.unique(regions[members]).tolist()
         for node in nodes[1:]:
             groups.unite(nodes[0], node)
-    for index, parts in wishes.cuts.items():
+    for index, parts in requirements.cuts.items():
         for k, part in enumerate(parts):
             for node in np.unique(regions[part]).tolist():
                 groups.add_reach(node, index, k)
     names = {
         name
         for name, reach in groups.reach.items()
-        if any(wishes.keeps_apart(cut, parts, parts) for cut, parts in reach.items())
+        if any(requirements.keeps_apart(cut, parts, parts) for cut, parts in reach.items())
     }
-    for locked in wishes.locks.values():
+    for locked in requirements.locks.values():
         name = groups.find(int(regions[locked[0]]))
         if sizes[groups.members(name)].sum() > len(locked):
             names.add(name)

@@ -14,7 +14,7 @@ from oracles.agglomerate import graph_of_edges, merge_naively
 from refusals import refuses
 
 from napari_agglo import InvalidInput, agglomerate
-from napari_agglo.session._cuts import (
+from napari_agglo.session._cut_methods import (
     CutProblem,
     by_tree,
     connected_pieces,
@@ -25,8 +25,8 @@ from napari_agglo.session._cuts import (
     seeded,
     separating_nodes,
 )
-from napari_agglo.session._cuts.min_cut import minimum_cut, whole_capacities, widened
-from napari_agglo.session._cuts.segment_graph import attached
+from napari_agglo.session._cut_methods.min_cut import minimum_cut, whole_capacities, widened
+from napari_agglo.session._cut_methods.segment_graph import attached
 
 
 @st.composite

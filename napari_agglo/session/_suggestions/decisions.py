@@ -12,11 +12,11 @@ from numpy.typing import ArrayLike, NDArray
 from napari_agglo._numba import kernel
 from napari_agglo.errors import InvalidInput
 from napari_agglo.graph import RegionGraph
-from napari_agglo.session._edits import Cut, Ids
+from napari_agglo.session._actions import Cut, Ids
 from napari_agglo.session._hierarchy.superpixels import Superpixels
 from napari_agglo.session._segment_statistics import SegmentStatistics
-from napari_agglo.session._suggest.value import as_probabilities
-from napari_agglo.session._view import View
+from napari_agglo.session._suggestions.value import as_probabilities
+from napari_agglo.session._threshold_view import View
 
 
 @dataclass(frozen=True, eq=False)

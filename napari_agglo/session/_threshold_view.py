@@ -17,8 +17,18 @@ from numpy.typing import NDArray
 from napari_agglo._progress import ProgressCallback
 from napari_agglo.agglomeration._merge_tree import map_labels
 from napari_agglo.errors import InvalidInput
+from napari_agglo.session._actions import (
+    Cut,
+    Edit,
+    Ids,
+    Merge,
+    Override,
+    Plan,
+    Step,
+    Up,
+    fingerprint,
+)
 from napari_agglo.session._boundary_scores import BoundaryScores
-from napari_agglo.session._edits import Cut, Edit, Ids, Merge, Override, Plan, Step, Up, fingerprint
 from napari_agglo.session._hierarchy.hierarchy import Hierarchy
 from napari_agglo.session._state import Applied, State
 
@@ -41,7 +51,7 @@ class Frontier:
     >>> import numpy as np
     >>> from napari_agglo import region_graph
     >>> from napari_agglo.policy import MeanPolicy
-    >>> from napari_agglo.session._edits import Down
+    >>> from napari_agglo.session._actions import Down
     >>> row = np.array([[1, 2, 3, 4]])
     >>> tree = Hierarchy(region_graph(row, np.array([[0.0, 0.2, 0.6, 0.8]])), MeanPolicy())
     >>> frontier = Frontier(tree, 0.5, [Down(0.5, 1)])

@@ -64,7 +64,8 @@ def main(arguments: list[str] | None = None) -> int:
     print(results.line(results.HEADER) + "\n" + "|---" * len(results.HEADER) + "|")
     whole = results.Table()
     for part in options.parts or PARTS:
-        table = results.Table()
+        options.output.mkdir(parents=True, exist_ok=True)
+        table = results.Table(folder=options.output)
         PARTS[part](table, options.small)
         results.save(options.output, part, table, options.small)
         whole.rows += table.rows

@@ -36,6 +36,7 @@ def bench_forest(table: Table, graph: RegionGraph, policy: agglo.LearnedPolicy) 
 def bench_training(table: Table, name: str, bound: float) -> None:
     """Train with the defaults on the training part of a volume, and watch its progress."""
     training, _ = lessons.lessons()[name]()
+    agglo.train(*sample_2d(64), epochs=1)  # compiles
     reports = [time.perf_counter()]
     fits = 0.0
 
@@ -60,15 +61,11 @@ def run_training(table: Table, small: bool = False) -> None:
     """Train on bins with few early trees, as by default, and with exact trees."""
     exact = ForestSettings(exact=True, early_trees=100)
     chosen = {"default": ForestSettings(), "exact, 100 trees each epoch": exact}
-    sample = agglo.sample("neuropil2d")
-    part = (slice(0, 96 if small else None),) * 2
-    cues = {name: np.ascontiguousarray(cue[part]) for name, cue in sample.cues.items()}
-    graph = agglo.region_graph(agglo.oversegment(cues["boundary"]), cues)
-    volumes = {"neuropil2d": (graph, sample.gold[part])}
+    agglo.train(*sample_2d(64), epochs=1)  # compiles
+    parts = {"neuropil2d": sample_2d(96 if small else None)}
     if not small:
-        volumes |= {name: make()[0] for name, make in lessons.lessons().items()}
-    agglo.train(agglo.region_graph(*_tiny()), _tiny()[0], epochs=1)  # compiles
-    for name, training in volumes.items():
+        parts |= {name: make()[0] for name, make in lessons.lessons().items()}
+    for name, training in parts.items():
         times = {}
         for words, settings in chosen.items():
             policies: list[agglo.LearnedPolicy] = []
@@ -83,10 +80,13 @@ def run_training(table: Table, small: bool = False) -> None:
                       "" if words == "default" else ratio)  # fmt: skip
 
 
-def _tiny() -> tuple[np.ndarray, np.ndarray]:
-    """Return superpixels and a boundary map that are trained on in no time."""
-    labels = np.kron(np.arange(1, 17).reshape(4, 4), np.ones((4, 4), int))
-    return labels, np.random.default_rng(0).random(labels.shape).astype(np.float32)
+def sample_2d(side: int | None) -> lessons.Lesson:
+    """Return the graph and the gold standard of the first rows and columns of neuropil2d."""
+    sample = agglo.sample("neuropil2d")
+    part = (slice(0, side),) * 2
+    cues = {name: np.ascontiguousarray(cue[part]) for name, cue in sample.cues.items()}
+    superpixels = agglo.oversegment(cues["boundary"])
+    return agglo.region_graph(superpixels, cues), np.ascontiguousarray(sample.gold[part])
 
 
 def run(table: Table, small: bool = False) -> None:

@@ -1,4 +1,4 @@
-"""Time against the number of superpixels: a table, and the plot bench-output/growth.png.
+"""Time against the number of superpixels: a table, and the plot growth.png.
 
 Samples of different seeds stand side by side; longer and longer pieces of that row are agglomerated
 to the last merge, by the mean and by a forest that was trained on another sample. The exponent is
@@ -77,9 +77,8 @@ def plot(sizes: list[int], took: dict[str, list[float]], path: Path) -> None:
     figure.savefig(path, dpi=80)
 
 
-def run(table: Table, small: bool = False, output: Path = Path("bench-output")) -> None:
+def run(table: Table, small: bool = False) -> None:
     """Add a row for each size and policy, a note with the exponents, and draw the plot."""
-    output.mkdir(parents=True, exist_ok=True)
     most = 5_000 if small else 100_000
     policies: dict[str, Any] = {"mean": "mean", "forest": learned()}
     few = piece(*row_of_samples(1), 500)
@@ -102,4 +101,4 @@ def run(table: Table, small: bool = False, output: Path = Path("bench-output")) 
     for name, seconds_of in took.items():
         power = exponent(sizes, seconds_of)
         table.note(f"By {name}, the time grows as the superpixels to the power {power:.2f}.")
-    plot(sizes, took, output / "growth.png")
+    plot(sizes, took, table.folder / "growth.png")

@@ -1,7 +1,7 @@
 """Errors of learned policies: the tables and plots of docs/learning.md.
 
     python -m benchmarks.experiment_learning [--seeds 5] [--epochs 8] [--only NAME,...]
-        [--no-near-misses] [-o DIR]
+        [--no-near-misses] [--exact] [-o DIR]
 
 Trains on the training part of each volume and tests on the test part, once for each seed, with the
 same defaults for all. Volumes of the data folder are left out where it is absent.
@@ -19,6 +19,7 @@ import pandas as pd
 import napari_agglo as agglo
 from benchmarks.lessons import Lesson, lessons
 from napari_agglo.evaluate import best_point, mean_curve, minimum, state_at, vi_curve
+from napari_agglo.learning import ForestSettings
 
 STRATEGIES = ("flat", "agglo", "lash", "mixed")
 # The membrane of SNEMI3D is annotated as a body of its own: judged with it, and without.
@@ -39,14 +40,14 @@ def judge(lesson: Lesson, policy: Any) -> dict[str, Any]:
 
 
 def experiment(
-    training: Lesson, tests: dict[str, Lesson], seeds: int, near_misses: bool
+    training: Lesson, tests: dict[str, Lesson], seeds: int, options: dict[str, Any]
 ) -> pd.DataFrame:
     """Return a row for each policy, seed and test."""
     found = [{"policy": "mean", "seed": 0, "test": test, **judge(lesson, "mean")}
              for test, lesson in tests.items()]  # fmt: skip
     for strategy in STRATEGIES:
         for seed in range(seeds):
-            policy = agglo.train(*training, strategy=strategy, seed=seed, near_misses=near_misses)
+            policy = agglo.train(*training, strategy=strategy, seed=seed, **options)
             found += [
                 {"policy": strategy, "seed": seed, "test": test, **judge(lesson, policy)}
                 for test, lesson in tests.items()
@@ -56,7 +57,7 @@ def experiment(
 
 
 def by_epoch(
-    training: Lesson, test: Lesson, seeds: int, epochs: int, near_misses: bool
+    training: Lesson, test: Lesson, seeds: int, epochs: int, options: dict[str, Any]
 ) -> pd.DataFrame:
     """Return VI after each epoch of agglo."""
     found: list[dict[str, float]] = []
@@ -66,7 +67,7 @@ def by_epoch(
         found.append({"epoch": epoch, "vi_at_half": result["at_half"], "vi_min": result["best"]})
 
     for seed in range(seeds):
-        agglo.train(*training, epochs=epochs, seed=seed, near_misses=near_misses, each_epoch=note)
+        agglo.train(*training, epochs=epochs, seed=seed, each_epoch=note, **options)
         print(".", end="", flush=True)
     return pd.DataFrame(found)
 
@@ -110,7 +111,10 @@ def main() -> None:
     parser.add_argument("--only")
     parser.add_argument("-o", "--output", type=Path, default=Path("bench-output"))
     parser.add_argument("--near-misses", action=argparse.BooleanOptionalAction, default=True)
+    parser.add_argument("--exact", action="store_true", help="exact trees, 100 in each epoch")
     given = parser.parse_args()
+    settings = ForestSettings(exact=True, early_trees=100) if given.exact else ForestSettings()
+    options = {"near_misses": given.near_misses, "settings": settings}
     given.output.mkdir(parents=True, exist_ok=True)
     for name in given.only.split(",") if given.only else lessons():
         training, test = lessons()[name]()
@@ -119,8 +123,8 @@ def main() -> None:
             bodies = np.where(test[1] == MEMBRANE[name], 0, test[1])
             tests[f"{name}, judged without the membrane"] = (test[0], bodies)
         print(f"{name}: {training[0]} -> {test[0]}", flush=True)
-        runs = experiment(training, tests, given.seeds, given.near_misses)
-        epochs = by_epoch(training, test, min(given.seeds, 3), given.epochs, given.near_misses)
+        runs = experiment(training, tests, given.seeds, options)
+        epochs = by_epoch(training, test, min(given.seeds, 3), given.epochs, options)
         best = {key: best_point(*lesson) for key, lesson in tests.items()}
         for key in tests:
             print(f"\n\n**{key}**\n\n" + table(runs[runs["test"] == key], best[key]))

@@ -1,7 +1,7 @@
 """Error after each answer, by the order of the questions: the tables and plot of docs/queue.md.
 
     python -m benchmarks.experiment_proofreader [--seeds 5] [--decisions 200] [--every 50]
-        [--only NAME,...] [-o DIR]
+        [--exact] [--only NAME,...] [-o DIR]
 
 A policy is trained on the training part of each volume, a session is made of the test part at 0.5,
 and the questions are answered by the gold standard: in the order of `Session.queue`, in random
@@ -23,6 +23,7 @@ import napari_agglo as agglo
 from benchmarks.lessons import Lesson, lessons
 from benchmarks.proofreader import proofread
 from napari_agglo.evaluate import best_point
+from napari_agglo.learning import ForestSettings
 
 Runs = dict[str, NDArray[np.float64]]  # order to VI, shape (seeds, decisions + 1)
 RELEARN = "queue, relearning"
@@ -47,11 +48,13 @@ def volumes() -> dict[str, Callable[[], tuple[Lesson, Lesson]]]:
     return {**lessons(), "neuropil2d": neuropil2d}
 
 
-def experiment(training: Lesson, test: Lesson, seeds: int, decisions: int, every: int) -> Runs:
+def experiment(
+    training: Lesson, test: Lesson, seeds: int, decisions: int, every: int, exact: bool
+) -> Runs:
     """Return VI by decisions for each order."""
     found: dict[str, list[NDArray[np.float64]]] = {}
     for seed in range(seeds):
-        policy = agglo.train(*training, seed=seed)
+        policy = agglo.train(*training, seed=seed, settings=ForestSettings(exact=exact))
         ways: dict[str, tuple[Any, dict[str, Any]]] = {
             "queue": ("queue", {}),
             "random": ("random", {}),
@@ -115,6 +118,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--decisions", type=int, default=200)
     parser.add_argument("--every", type=int, default=50)
+    parser.add_argument("--exact", action="store_true", help="train with exact trees")
     parser.add_argument("--only")
     parser.add_argument("-o", "--output", type=Path, default=Path("bench-output"))
     given = parser.parse_args()
@@ -125,7 +129,9 @@ def main() -> None:
         if name in MEMBRANE:
             gold = np.where(gold == MEMBRANE[name], 0, gold)
         print(f"{name}: {graph}", flush=True)
-        runs = experiment(training, (graph, gold), given.seeds, given.decisions, given.every)
+        runs = experiment(
+            training, (graph, gold), given.seeds, given.decisions, given.every, given.exact
+        )
         found[name] = runs, float(best_point(graph, gold)["vi"])
         print(f"\n\n**{name}**\n\n{table(*found[name])}\n", flush=True)
         plot(found, given.output / "queue.png", given.every)

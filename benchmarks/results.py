@@ -16,6 +16,7 @@ import operator
 import os
 import platform
 import re
+import shutil
 from dataclasses import asdict, dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -93,6 +94,7 @@ class Table:
 
     rows: list[Row] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    folder: Path = Path("bench-output")  # for plots
 
     def add(self, task: str, seconds: float, rate: str = "", ratio: str = "",
             goals: tuple[Goal, ...] = (), library: str = OURS) -> None:  # fmt: skip
@@ -147,7 +149,8 @@ def machine() -> str:
 def save(folder: Path, part: str, table: Table, small: bool) -> None:
     """Keep the results of a part as JSON."""
     folder.mkdir(parents=True, exist_ok=True)
-    result = {"machine": machine(), "small": small, **asdict(table)}
+    rows = [asdict(row) for row in table.rows]
+    result = {"machine": machine(), "small": small, "rows": rows, "notes": table.notes}
     (folder / f"{part}.json").write_text(json.dumps(result, indent=1), encoding="utf-8")
 
 
@@ -158,13 +161,14 @@ def load(folder: Path, part: str) -> tuple[Table, dict[str, Any]]:
         Row(**{**row, "goals": tuple(Goal(**goal) for goal in row["goals"])})
         for row in result["rows"]
     ]
-    return Table(rows, result["notes"]), result
+    return Table(rows, result["notes"], folder), result
 
 
 def write_pages(results: Path, docs: Path) -> list[str]:
     """Replace the tables in the pages of a folder; return the parts that were written.
 
-    Parts without results stay as they are. Results of small volumes are refused.
+    Parts without results stay as they are. Results of small volumes are refused. A plot replaces
+    the one of its name in the folder "images".
     """
     parts = {path.stem: load(results, path.stem) for path in sorted(results.glob("*.json"))}
     if small := [part for part, (_, result) in parts.items() if result["small"]]:
@@ -189,4 +193,7 @@ def write_pages(results: Path, docs: Path) -> list[str]:
         old = page.read_text(encoding="utf-8")
         if (new := BLOCK.sub(replace, old)) != old:
             page.write_text(new, encoding="utf-8")
+    for plot in results.glob("*.png"):
+        if (docs / "images" / plot.name).exists():
+            shutil.copyfile(plot, docs / "images" / plot.name)
     return written

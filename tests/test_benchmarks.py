@@ -33,7 +33,7 @@ def test_a_goal_knows_whether_it_is_met():
 def test_results_are_kept_whole(tmp_path):
     save(tmp_path, "sheep", table(), small=True)
     again, result = load(tmp_path, "sheep")
-    assert again == table()
+    assert (again.rows, again.notes) == (table().rows, table().notes)
     assert result["small"]
     assert result["machine"] == machine()
 

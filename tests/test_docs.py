@@ -34,6 +34,30 @@ def test_links_within_the_repository_lead_somewhere(page):
             assert (page.parent / target).exists(), target
 
 
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_to_sections_lead_to_a_heading(page):
+    text = page.read_text(encoding="utf-8")
+    for target, section in re.findall(r"\]\(([\w./-]*\.md)?#([\w-]+)\)", text):
+        linked = (page.parent / target if target else page).read_text(encoding="utf-8")
+        headings = re.findall(r"^#+ (.+)$", linked, re.MULTILINE)
+        assert section in {slug(heading) for heading in headings}, (target, section)
+
+
+def slug(heading: str) -> str:
+    """Return the anchor that a heading has on the page."""
+    return re.sub(r"[\s-]+", "-", re.sub(r"[^\w\s-]", "", heading).strip().lower())
+
+
+def test_files_that_the_architecture_names_exist():
+    text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    for line in text.splitlines():
+        folder = ""
+        for name in re.findall(r"`([\w/]+\.py)`", line):
+            folder = name.rpartition("/")[0] or folder
+            places = (name, f"napari_agglo/{name}", f"napari_agglo/{folder}/{name}")
+            assert any((ROOT / place).exists() for place in places), name
+
+
 def test_every_public_name_is_in_the_list():
     """Those of the library, and those of a session, which is most of what users call."""
     said = set(re.findall(r"\w+", (ROOT / "docs" / "api.md").read_text(encoding="utf-8")))

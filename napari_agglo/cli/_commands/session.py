@@ -1,4 +1,4 @@
-"""`napari-agglo session`: describe, export or mend a session folder."""
+"""`napari-agglo session`: describe, export or repair a session folder."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from napari_agglo.cli._source import add_session_options, open_session
 from napari_agglo.cli._terminal import Console
 
 NAME = "session"
-SUMMARY = "describe, export or mend a session folder"
+SUMMARY = "describe, export or repair a session folder"
 DESCRIPTION = (
-    "info prints what a session holds, and opens it only to read; export is napari-agglo export;\n"
-    "recover mends a damaged session and says what was lost; nothing is deleted."
+    "info prints the contents of a session, opened read-only; export is napari-agglo export;\n"
+    "recover repairs a damaged session and lists what was lost; nothing is deleted."
 )
 EXAMPLE = "napari-agglo session info cells.agglo"
 
@@ -25,9 +25,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the commands of a session and their arguments."""
     actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
     for name, run_action, summary in (
-        ("info", run_info, "print what a session holds"),
+        ("info", run_info, "print the contents of a session"),
         ("export", export.run, export.SUMMARY),
-        ("recover", run_recover, "mend a damaged session"),
+        ("recover", run_recover, "repair a damaged session"),
     ):
         action = actions.add_parser(name, help=summary, description=summary)
         if name == "export":
@@ -79,7 +79,7 @@ def _plain(value: Any) -> str:
 
 
 def run_recover(arguments: argparse.Namespace, console: Console) -> None:
-    """Mend a session and print what was found."""
+    """Repair a session and print the report."""
     from napari_agglo.session import Session
     from napari_agglo.volumes import open_volume
 

@@ -5,8 +5,8 @@
 `quality`: two objects of the gold that touch are made one segment, seeds are put at random in each,
 and the segment is cut. The columns are the cuts made and refused, the share of exact ones, and the
 mean share of pixels on the wrong side, for several powers of the surprise in the cost of a boundary
-(see `napari_agglo/session/_cut_methods/min_cut.py`). `speed`: cuts of a segment of 1,000 superpixels and
-the division of a superpixel, in CPU milliseconds.
+(see `napari_agglo/session/_cut_methods/min_cut.py`). `speed`: cuts of a segment of 1,000
+superpixels, and the division of a superpixel, in CPU milliseconds.
 """
 
 from __future__ import annotations

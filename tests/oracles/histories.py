@@ -22,7 +22,7 @@ from oracles.repairs import (
 from oracles.sessions import with_pieces
 
 from napari_agglo.session._actions import Cut, Lock, Merge, as_ids
-from napari_agglo.session._hierarchy import superpixels
+from napari_agglo.session._hierarchy import forest_cells
 from napari_agglo.session._hierarchy.hierarchy import Hierarchy
 
 KINDS = ("edit", "edit", "edit", "edit", "divide", "look", "undo", "redo")
@@ -122,10 +122,10 @@ def check_against_oracle(data, graph, kind, seed, most, look_always=False, kinds
 
 
 def check_cells(data, graph, seed, most):
-    """Do the same by a forest that keeps few cells, and looks into them for any boundary."""
+    """Do the same by a forest that keeps few cells."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(superpixels, "_SMALL", 0)
-        patch.setattr(superpixels, "_CELLS", 5)
+        patch.setattr(forest_cells, "_EDGES", 5)
+        patch.setattr(forest_cells, "_SLOTS", 3)
         check_against_oracle(data, graph, "forest", seed, most)
 
 

@@ -7,6 +7,7 @@ and divisions are those of the journal, and are entered again.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -85,14 +86,20 @@ def thawed(
     tree.asked = int(arrays["asked"][0])
     waiting = list(zip(edits, divisions, strict=True))[::-1]
     locked: dict[int, Ids] = {}
-    changed = fresh = 0
-    for row, scale in zip(arrays["steps"].tolist(), arrays["horizons"].tolist(), strict=True):
+    changes = arrays["changes"]
+    ends = np.cumsum(arrays["steps"][:, _CHANGES])
+    # Changes of one step to one field are one array of them.
+    breaks = np.unique(np.concatenate([[0], np.flatnonzero(np.diff(changes[:, 0])) + 1, ends]))
+    noted = [changes[start:stop] for start, stop in pairwise(breaks.tolist())]
+    taken = np.searchsorted(breaks, ends).tolist()
+    first = fresh = 0
+    for row, scale, last in zip(
+        arrays["steps"].tolist(), arrays["horizons"].tolist(), taken, strict=True
+    ):
         step = Step(row[_COUNT], tree.horizon, tree.seams, scale)
-        noted = arrays["changes"][changed : changed + row[_CHANGES]]
-        ends = np.flatnonzero(np.diff(noted[:, 0])) + 1  # of changes to one field
-        step.changes = np.split(noted, ends) if len(noted) else []
+        step.changes = noted[first:last]
         step.fresh = arrays["fresh"][fresh : fresh + row[_FRESH]]
-        changed, fresh = changed + row[_CHANGES], fresh + row[_FRESH]
+        first, fresh = last, fresh + row[_FRESH]
         if row[_IS_EDIT]:
             edit, several = waiting.pop()
             _require(edit.scale == scale <= tree.horizon)

@@ -17,15 +17,14 @@ from napari_agglo._numba import inlined, kernel
 from napari_agglo._numba.callbacks import raise_error
 from napari_agglo.agglomeration import policy_scoring
 from napari_agglo.agglomeration._rescoring import EdgeQueue, fill_queue
-from napari_agglo.features import (
-    FeatureMap,
-    FeatureState,
-    assemble,
-    empty_features,
-    fill_features,
-)
+from napari_agglo.features import FeatureState, empty_features, fill_features
 from napari_agglo.graph import Division, RegionGraph
-from napari_agglo.policy import FOREST, MEAN, Policy, Scoring, no_features, policy_features
+from napari_agglo.policy import MEAN, Policy, no_features, policy_features
+from napari_agglo.session._hierarchy.forest_cells import (
+    empty_cells,
+    forest_thresholds,
+    score_in_cells,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -185,18 +184,13 @@ def _list_neighbours(edges: Any, start: Any, adjacent: Any) -> None:
 
 # The policy, asked about boundaries of regions: statistics are rows that add up.
 
-_SMALL = 16  # boundaries that are scored in less time than it takes to see whether that is needed
-_CELLS = 1 << 15  # boundaries whose cell is kept, so many numbers apart
-
 
 class Asker:
     """A policy ready to be asked about boundaries in a replay.
 
     It goes through the very kernels that agglomeration uses, which are compiled by then; of the
     mean, no kernel is needed at all. Rows and features of slots and edges are kept through a
-    replay. A forest says the same as long as no feature passes a threshold of any tree, and a large
-    region changes little by a merge: each boundary has its *cell*, the nearest thresholds around
-    its features, and is scored anew only when it has left that.
+    replay; those of a forest by `forest_cells`, which seldom scores a boundary twice.
     """
 
     def __init__(self, graph: RegionGraph, policy: Policy) -> None:
@@ -204,7 +198,7 @@ class Asker:
         self._scoring = policy_scoring(graph, policy)
         self._features = policy_features(policy)
         self.steady = self._scoring.kind == MEAN  # whether just the boundary counts
-        self._thresholds = _thresholds_by_feature(self._scoring, self._features)
+        self._thresholds = forest_thresholds(self._scoring, self._features)
         self._sizes = (0, 0)
         self._rows: FeatureState | None = None
 
@@ -231,10 +225,8 @@ class Asker:
             place=np.zeros(n_edges, np.int32),
             size=np.zeros(1, np.int64),
         )
-        n = min(_CELLS, n_edges) if len(self._thresholds[1]) else 0
-        self._cells = np.zeros((n, 2, len(self._thresholds[0]) - 1), np.float32)
-        self._cell_of = np.zeros(n, np.int64)  # the edge that a cell is of; edge 0 is none
-        self._matrix = self._cells[:0, 0]  # buffer: features of those that have left theirs
+        if self._thresholds is not None and self._features is not None:
+            self._cells = empty_cells(rows, self._features.width, len(self._scoring.roots))
         return rows
 
     def ask(
@@ -263,88 +255,19 @@ class Asker:
             return means
         if self._features is not None:
             fill_features(changed[0, :n_slots], changed[1, :n_edges], rows)
-        queue, left = self._queue, batch.astype(np.int64)
-        with_cells = len(self._cells) > 0 and len(batch) > _SMALL
-        if with_cells:
-            if len(self._matrix) <= len(batch):
-                self._matrix = np.zeros((2 * len(batch), self._cells.shape[2]), np.float32)
-            n = leave_cells(left, ends, self._ids, rows, self._cell_of, self._cells, self._matrix)
-            left = left[:n]
-        queue.place[left], queue.size[0] = -1, 0
-        fill_queue(left, queue, ends, self._ids, self._scoring, rows)
+        if self._thresholds is not None:
+            scoring, priorities = self._scoring, np.empty(len(batch))
+            forest = (scoring.roots, scoring.nodes, scoring.thresholds, scoring.values)
+            score_in_cells(
+                batch, changed[0, :n_slots], changed[1, :n_edges], ends, self._ids, forest, rows,
+                self._thresholds, self._cells, priorities,
+            )  # fmt: skip
+            return priorities
+        queue, asked = self._queue, batch.astype(np.int64)
+        queue.place[asked], queue.size[0] = -1, 0
+        fill_queue(asked, queue, ends, self._ids, self._scoring, rows)
         raise_error()
-        if with_cells:
-            enter_cells(left, self._matrix, *self._thresholds, self._cell_of, self._cells)
-        elif len(self._cells):
-            self._cell_of[left % len(self._cells)] = 0
         return queue.priority[batch]
-
-
-def _thresholds_by_feature(
-    scoring: Scoring, features: FeatureMap | None
-) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-    """Return all thresholds of a forest, ascending for each feature, and where those of it start.
-
-    There are none for another policy, nor where features are computed in Python.
-    """
-    if scoring.kind != FOREST or features is None or features.blocks:
-        return np.zeros(1, np.int64), np.zeros(0, np.float32)
-    inner = scoring.nodes[:, 2] != np.arange(len(scoring.nodes))
-    feature, threshold = scoring.nodes[inner, 0], scoring.thresholds[inner, 1]
-    starts = np.zeros(features.width + 1, np.int64)
-    starts[1:] = np.cumsum(np.bincount(feature, minlength=features.width))
-    return starts, threshold[np.lexsort((threshold, feature))]
-
-
-@kernel
-def leave_cells(
-    batch: Any, ends: Any, ids: Any, features: FeatureState, cell_of: Any, cells: Any, matrix: Any
-) -> Any:
-    """Keep in `batch` just the edges that are not in their cells, or have none; return how many.
-
-    Their features are the first rows of `matrix`, which has one more than the batch. No bounds
-    checking.
-    """
-    n: Any = np.int64(0)
-    for k in range(batch.size):
-        edge = batch[k]
-        u = np.int64(ends[edge, 0])
-        v = np.int64(ends[edge, 1])
-        assemble(edge, u, v, np.int64(ids[u]), np.int64(ids[v]), matrix, n, features)
-        cell = edge % cell_of.size
-        passed = 0
-        for column in range(matrix.shape[1]):
-            value = matrix[n, column]
-            # As in a tree, to the left of a threshold includes it.
-            passed += not (cells[cell, 0, column] < value <= cells[cell, 1, column])
-        if passed > 0 or cell_of[cell] != edge:
-            batch[n] = edge
-            n += 1
-    return n
-
-
-@kernel
-def enter_cells(
-    batch: Any, matrix: Any, starts: Any, thresholds: Any, cell_of: Any, cells: Any
-) -> None:
-    """Give edges the cells that their features are in. No bounds checking."""
-    for k in range(batch.size):
-        cell = batch[k] % cell_of.size
-        cell_of[cell] = batch[k]
-        for column in range(matrix.shape[1]):
-            value = matrix[k, column]
-            low = starts[column]
-            high = starts[column + 1]
-            while low < high:  # the first threshold that is not below the value
-                middle = (low + high) >> 1
-                if thresholds[middle] < value:
-                    low = middle + 1
-                else:
-                    high = middle
-            inside = low > starts[column]
-            cells[cell, 0, column] = thresholds[low - 1] if inside else -np.inf
-            inside = low < starts[column + 1]
-            cells[cell, 1, column] = thresholds[low] if inside else np.inf
 
 
 @inlined

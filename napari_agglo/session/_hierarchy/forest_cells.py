@@ -1,0 +1,355 @@
+"""Priorities of a forest for boundaries that change little: what stays in its cell is not scored.
+
+A forest says the same as long as no feature passes a threshold of any tree. Each boundary has its
+*cell*, the thresholds between which its features are, and the value of each tree there. When a
+feature has passed some thresholds, the trees that have these are walked again, and no others.
+
+A large region changes little by a merge, but it has thousands of boundaries, and computing all
+their features to find that none has passed a threshold took most of the time of a look. So it is
+told without computing them where that is possible: features of one region are looked at once for
+all its boundaries (`stamps`); differences of moments and shares of the surface are computed, they
+are cheap; and the divergence of two histograms is bounded: its square root is a metric, so that it
+changes by no more than the way that the histograms have gone (`moved`).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from napari_agglo._numba import inlined, kernel, subroutine
+from napari_agglo.features import NDIM, FeatureMap, FeatureState, assemble
+from napari_agglo.features._kernels import BINS, N_CUES, ORIENTATION, POWERS, _first_cue
+from napari_agglo.policy import FOREST, Scoring
+
+# Boundaries and regions whose cells are kept, the last ones.
+_EDGES, _SLOTS = 1 << 15, 1 << 13
+# Rounding of a divergence, and of the float32 that is kept of it, is far below these.
+_ABSOLUTE, _RELATIVE = 1e-12, 1e-6
+
+
+class Thresholds(NamedTuple):
+    """The thresholds of a forest: those of a feature ascend, between -inf and inf."""
+
+    starts: NDArray[np.int64]  # of each feature
+    values: NDArray[np.float32]
+    trees: NDArray[np.int32]  # that each is of
+
+
+class Cells(NamedTuple):
+    """Cells of regions and boundaries.
+
+    Features of a region are other columns where it is the smaller of two regions (side 0) than
+    where it is the larger one. The place of a feature is the number of the first threshold that is
+    not below it.
+    """
+
+    counts: NDArray[np.int64]  # (3,): stamps so far, the next cells of a region and a boundary
+    slot_cell: NDArray[np.int32]  # of each slot; it may be another one's by now
+    slot: NDArray[np.int32]  # (cells,): whose it is, -1 at first
+    stamps: NDArray[np.int64]  # (cells, sides): another one when the region has left its cell
+    slot_places: NDArray[np.int32]  # (cells, sides, features of one region)
+    shares: NDArray[np.float64]  # (cells, cues, bins): histograms
+    moved: NDArray[np.float64]  # (cells, cues): bound of the way that they have gone
+    edge_cell: NDArray[np.int32]  # of each edge; it may be another one's by now
+    edge: NDArray[np.int32]  # (cells,): whose it is, -1 at first
+    priority: NDArray[np.float64]
+    places: NDArray[np.int32]  # (cells, features)
+    values: NDArray[np.float64]  # (cells, trees)
+    sides: NDArray[np.int64]  # (cells, sides): the stamps of its regions then
+    then: NDArray[np.float64]  # (cells, cues, 3): `moved` then, and bounds of a root of divergence
+    row: NDArray[np.float32]  # buffer (1, features)
+
+
+def forest_thresholds(scoring: Scoring, features: FeatureMap | None) -> Thresholds | None:
+    """Return all thresholds of a forest.
+
+    None for another policy, and where features are computed in Python.
+    """
+    if scoring.kind != FOREST or features is None or features.blocks:
+        return None
+    nodes = np.arange(len(scoring.nodes))
+    inner = np.flatnonzero(scoring.nodes[:, 2] != nodes)
+    tree_of = np.zeros(len(nodes), np.int32)
+    for tree, root in enumerate(scoring.roots.tolist()):
+        level = np.array([root])
+        while len(level):
+            tree_of[level] = tree
+            children = scoring.nodes[level, 2:].astype(np.int64)
+            level = children[children[:, 0] != level].reshape(-1)
+    width = features.width
+    feature = np.concatenate([np.repeat(np.arange(width), 2), scoring.nodes[inner, 0]])
+    ends = np.tile(np.array([-np.inf, np.inf], np.float32), width)
+    values = np.concatenate([ends, scoring.thresholds[inner, 1]])
+    trees = np.concatenate([np.zeros(2 * width, np.int32), tree_of[inner]])
+    order = np.lexsort((values, feature))
+    starts = np.zeros(width + 1, np.int64)
+    starts[1:] = np.cumsum(np.bincount(feature, minlength=width))
+    return Thresholds(starts, values[order], trees[order])
+
+
+def empty_cells(features: FeatureState, width: int, n_trees: int) -> Cells:
+    """Return cells for the regions and boundaries of a replay."""
+    n_slots, n_edges = len(features.regions), len(features.boundaries)
+    n_cues, bins = int(features.layout[N_CUES]), int(features.layout[BINS])
+    n, m = min(_EDGES, n_edges), min(_SLOTS, n_slots)
+    return Cells(
+        counts=np.zeros(3, np.int64),
+        slot_cell=np.zeros(n_slots, np.int32),
+        slot=np.full(m, -1, np.int32),
+        stamps=np.zeros((m, 2), np.int64),
+        slot_places=np.zeros((m, 2, features.node_block.shape[1] + 1), np.int32),
+        shares=np.zeros((m, n_cues, bins)),
+        moved=np.zeros((m, n_cues)),
+        edge_cell=np.zeros(n_edges, np.int32),
+        edge=np.full(n, -1, np.int32),
+        priority=np.zeros(n),
+        places=np.zeros((n, width), np.int32),
+        values=np.zeros((n, n_trees)),
+        sides=np.zeros((n, 2), np.int64),
+        then=np.zeros((n, n_cues, 3)),
+        row=np.zeros((1, width), np.float32),
+    )
+
+
+@inlined
+def _take_cell(item: Any, cell_of: Any, owner: Any, counts: Any, which: Any) -> Any:
+    """Return a cell for an item that has none, that of whoever has had one for longest."""
+    cell = counts[which]
+    counts[which] = (cell + 1) % owner.size
+    owner[cell] = item
+    cell_of[item] = cell
+    return cell
+
+
+@inlined
+def _is_at(value: Any, place: Any, thresholds: Any) -> Any:
+    """Tell whether a place is that of a value; as in a tree, left of a threshold includes it."""
+    return thresholds[place - 1] < value <= thresholds[place]
+
+
+@subroutine
+def _find_place(value: Any, column: Any, starts: Any, thresholds: Any) -> Any:
+    """Return the place of a value of a feature; what is not a number has that of -inf."""
+    if value != value:
+        return starts[column]
+    low = starts[column] + 1
+    high = starts[column + 1] - 1
+    while low < high:
+        middle = (low + high) >> 1
+        if thresholds[middle] < value:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@subroutine
+def _note_growth(slot: Any, features: FeatureState, table: Thresholds, cells: Cells) -> None:
+    """Let a region that has grown have its cells, and note how far its histograms have gone."""
+    regions, layout, node_block = features.regions, features.layout, features.node_block
+    starts, thresholds, _ = table
+    places = cells.slot_places
+    n_cues = layout[N_CUES]
+    size = float(regions[slot, 0])
+    cell = np.int64(cells.slot_cell[slot])
+    is_new = cells.slot[cell] != slot
+    if is_new:
+        cell = _take_cell(slot, cells.slot_cell, cells.slot, cells.counts, 1)
+    column = _first_cue(layout[NDIM]) + layout[POWERS]
+    for cue in range(n_cues):
+        # In bits, the divergence is at most half of the triangular discrimination (Topsoe 2000).
+        apart = 0.0
+        for k in range(layout[BINS]):
+            share = regions[slot, column + k] / size
+            old = cells.shares[cell, cue, k]
+            if share + old > 0:
+                apart += (share - old) ** 2 / (share + old)
+            cells.shares[cell, cue, k] = share
+        cells.moved[cell, cue] += math.sqrt(0.5 * apart) * (1 + _RELATIVE) + _ABSOLUTE
+        column += layout[POWERS] + layout[BINS]
+    width = node_block.shape[1]
+    log_size = np.float32(math.log2(size))
+    for side in range(2):
+        leaves = False
+        for k in range(width + 1):
+            value = node_block[slot, k] if k < width else log_size
+            column = side * width + k if k < width else 3 * width + 5 * n_cues + side
+            if is_new or not _is_at(value, np.int64(places[cell, side, k]), thresholds):
+                places[cell, side, k] = _find_place(value, column, starts, thresholds)
+                leaves = True
+        if leaves:
+            cells.counts[0] += 1
+            cells.stamps[cell, side] = cells.counts[0]
+
+
+@subroutine
+def _stays(
+    edge: Any, u: Any, v: Any, cell: Any, features: FeatureState, table: Thresholds, cells: Cells
+) -> Any:
+    """Tell whether a boundary of a smaller and a larger region is certainly in its cell still.
+
+    The expressions are those of `assemble`.
+    """
+    regions, boundaries = features.regions, features.boundaries
+    node_block, layout, scale = features.node_block, features.layout, features.scale
+    thresholds = table.values
+    places = cells.places
+    # If the cell of a region has become another's, its stamp is another one; and if the region had
+    # lost it by the time that `sides` was written, it gets another one as soon as it grows.
+    cell_u = cells.slot_cell[u]
+    cell_v = cells.slot_cell[v]
+    if cells.sides[cell, 0] != cells.stamps[cell_u, 0]:
+        return False
+    if cells.sides[cell, 1] != cells.stamps[cell_v, 1]:
+        return False
+    if layout[ORIENTATION] > 0:
+        return False
+    ndim = layout[NDIM]
+    n_cues = layout[N_CUES]
+    width = node_block.shape[1]
+    each = width // n_cues
+    column = 3 * width
+    for cue in range(n_cues):
+        for k in range(4):
+            value = abs(node_block[u, cue * each + k] - node_block[v, cue * each + k])
+            if not _is_at(value, np.int64(places[cell, column + k]), thresholds):
+                return False
+        drift = cells.moved[cell_u, cue] + cells.moved[cell_v, cue] - cells.then[cell, cue, 0]
+        low = max(cells.then[cell, cue, 1] - drift, 0.0) ** 2 - _ABSOLUTE
+        high = (cells.then[cell, cue, 2] + drift) ** 2 + _ABSOLUTE
+        place = np.int64(places[cell, column + 4])
+        if not (thresholds[place - 1] < np.float32(low) and np.float32(high) <= thresholds[place]):
+            return False
+        column += 5
+    area = 0.0
+    surface_u = 0.0
+    surface_v = 0.0
+    for a in range(ndim):
+        area += boundaries[edge, a] * scale[1, a]
+        surface_u += (regions[u, 1 + ndim + a] + regions[u, 1 + 2 * ndim + a]) * scale[1, a]
+        surface_v += (regions[v, 1 + ndim + a] + regions[v, 1 + 2 * ndim + a]) * scale[1, a]
+    share_u = np.float32(area / surface_u if surface_u > 0 else 0.0)
+    share_v = np.float32(area / surface_v if surface_v > 0 else 0.0)
+    return _is_at(share_u, np.int64(places[cell, column + 3]), thresholds) and _is_at(
+        share_v, np.int64(places[cell, column + 4]), thresholds
+    )
+
+
+@inlined
+def _step(row: Any, node: Any, nodes: Any, thresholds: Any) -> Any:
+    """Return the node after `node` for a row of features; of a leaf, itself."""
+    left = row[0, nodes[node, 0]] <= thresholds[node, 1]
+    return nodes[node, 2] if left else nodes[node, 3]
+
+
+@inlined
+def _walk(row: Any, node: Any, nodes: Any, thresholds: Any) -> Any:
+    """Return the leaf of a tree that a row of features comes to."""
+    while True:
+        following = _step(row, node, nodes, thresholds)
+        if following == node:
+            return node
+        node = following
+
+
+@subroutine
+def _walk_all(row: Any, forest: Any, values: Any, cell: Any) -> None:
+    """Write the value of each tree to ``values[cell]``.
+
+    Four trees go side by side: their walks hide each other's waiting.
+    """
+    roots, nodes, thresholds, leaf_values = forest
+    tree = 0
+    while tree + 4 <= roots.size:
+        n0, n1, n2, n3 = roots[tree], roots[tree + 1], roots[tree + 2], roots[tree + 3]
+        while True:
+            m0 = _step(row, n0, nodes, thresholds)
+            m1 = _step(row, n1, nodes, thresholds)
+            m2 = _step(row, n2, nodes, thresholds)
+            m3 = _step(row, n3, nodes, thresholds)
+            if (m0 ^ n0) | (m1 ^ n1) | (m2 ^ n2) | (m3 ^ n3) == 0:
+                break
+            n0, n1, n2, n3 = m0, m1, m2, m3
+        values[cell, tree] = leaf_values[n0]
+        values[cell, tree + 1] = leaf_values[n1]
+        values[cell, tree + 2] = leaf_values[n2]
+        values[cell, tree + 3] = leaf_values[n3]
+        tree += 4
+    while tree < roots.size:
+        values[cell, tree] = leaf_values[_walk(row, roots[tree], nodes, thresholds)]
+        tree += 1
+
+
+@kernel
+def score_in_cells(
+    batch: Any, grown: Any, changed: Any, ends: Any, ids: Any, forest: Any, features: FeatureState,
+    table: Thresholds, cells: Cells, priorities: Any,
+) -> None:  # fmt: skip
+    """Write the priorities of a forest for edges in `batch`, to the last bit.
+
+    `grown` and `changed` are the slots and the edges whose rows have changed since the last call.
+    No bounds checking.
+    """
+    roots, nodes, node_thresholds, leaf_values = forest
+    regions, layout = features.regions, features.layout
+    starts, thresholds, trees = table
+    row = cells.row
+    n_trees = roots.size
+    for k in range(changed.size):
+        cells.sides[cells.edge_cell[changed[k]], 0] = 0  # which is nobody's stamp
+    for k in range(grown.size):
+        _note_growth(grown[k], features, table, cells)
+    for k in range(batch.size):
+        edge = np.int64(batch[k])
+        u = np.int64(ends[edge, 0])
+        v = np.int64(ends[edge, 1])
+        if (regions[v, 0], ids[v]) < (regions[u, 0], ids[u]):
+            u, v = v, u
+        cell = np.int64(cells.edge_cell[edge])
+        is_own = cells.edge[cell] == edge
+        if is_own and _stays(edge, u, v, cell, features, table, cells):
+            priorities[k] = cells.priority[cell]
+            continue
+        assemble(edge, u, v, np.int64(ids[u]), np.int64(ids[v]), row, np.int64(0), features)
+        if not is_own:
+            cell = _take_cell(edge, cells.edge_cell, cells.edge, cells.counts, 2)
+        entire = not is_own
+        n_passed = 0
+        for column in range(row.shape[1]):
+            value = row[0, column]
+            old = np.int64(cells.places[cell, column])
+            if is_own and _is_at(value, old, thresholds):
+                continue
+            place = _find_place(value, column, starts, thresholds)
+            cells.places[cell, column] = place
+            n_passed += abs(place - old)
+            # What is not a number goes to the right of all thresholds, wherever it comes from.
+            is_number = min(place, old) > starts[column]
+            entire = entire or not is_number or n_passed > n_trees >> 1
+            if not entire:
+                for passed in range(min(old, place), max(old, place)):
+                    leaf = _walk(row, roots[trees[passed]], nodes, node_thresholds)
+                    cells.values[cell, trees[passed]] = leaf_values[leaf]
+        if entire:
+            _walk_all(row, forest, cells.values, cell)
+        if entire or n_passed > 0:
+            total = 0.0
+            for tree in range(n_trees):
+                total += cells.values[cell, tree]
+            cells.priority[cell] = total / n_trees
+        priorities[k] = cells.priority[cell]
+        cell_u = cells.slot_cell[u]
+        cell_v = cells.slot_cell[v]
+        cells.sides[cell, 0] = cells.stamps[cell_u, 0]
+        cells.sides[cell, 1] = cells.stamps[cell_v, 1]
+        column = 3 * features.node_block.shape[1]
+        for cue in range(layout[N_CUES]):
+            divergence = float(row[0, column + 5 * cue + 4])
+            slack = divergence * _RELATIVE + _ABSOLUTE
+            cells.then[cell, cue, 0] = cells.moved[cell_u, cue] + cells.moved[cell_v, cue]
+            cells.then[cell, cue, 1] = math.sqrt(max(divergence - slack, 0.0))
+            cells.then[cell, cue, 2] = math.sqrt(divergence + slack)

@@ -1,0 +1,55 @@
+"""Priorities of a forest that are taken from its cells equal those scored anew, to the last bit."""
+
+import math
+
+import numpy as np
+import pytest
+from oracles.repairs import hub_graph
+
+from napari_agglo.features import feature_map, feature_matrix
+from napari_agglo.policy import Forest, LearnedPolicy
+from napari_agglo.session._actions import Merge
+from napari_agglo.session._hierarchy import forest_cells
+from napari_agglo.session._hierarchy.hierarchy import Hierarchy
+
+
+def dense_forest(rows, seed, trees=30, depth=5):
+    """Return a forest whose thresholds lie among the features of `rows`, many to each."""
+    rng = np.random.default_rng(seed)
+    inner, n = 2**depth - 1, 2 ** (depth + 1) - 1
+    at = np.tile(np.arange(n), trees)
+    first = np.repeat(np.arange(trees) * n, n)
+    nodes = np.zeros((trees * n, 4), np.uint32)
+    # The last columns, which compare two regions, are half of them.
+    width = rows.shape[1]
+    last = width - rng.integers(1, 11, len(at))
+    nodes[:, 0] = np.where(rng.random(len(at)) < 0.5, rng.integers(0, width, len(at)), last)
+    drawn = rows[rng.integers(0, len(rows), len(at)), nodes[:, 0]]
+    nodes[:, 1] = (drawn * rng.uniform(0.9, 1.1, len(at))).astype(np.float32).view(np.uint32)
+    nodes[:, 2] = first + np.where(at < inner, 2 * at + 1, at)
+    nodes[:, 3] = first + np.where(at < inner, 2 * at + 2, at)
+    roots = (np.arange(trees) * n).astype(np.uint32)
+    return Forest(roots, nodes, rng.random(len(at)))
+
+
+@pytest.mark.parametrize("preset", ["em", "natural"])
+@pytest.mark.parametrize("most", [(1 << 15, 1 << 13), (40, 7)])
+def test_a_replay_by_cells_equals_one_that_scores_all(preset, most, monkeypatch):
+    monkeypatch.setattr(forest_cells, "_EDGES", most[0])
+    monkeypatch.setattr(forest_cells, "_SLOTS", most[1])
+    for seed in range(4):
+        graph = hub_graph(300, seed)
+        features = feature_map(graph, preset)
+        policy = LearnedPolicy(features, dense_forest(feature_matrix(graph, features), seed))
+        by_cells, anew = (Hierarchy(graph, policy) for _ in range(2))
+        assert by_cells.asker._thresholds is not None
+        anew.asker._thresholds = None
+        table = anew.table(0.3)
+        others = np.flatnonzero(table != table[1])[1:]
+        edit = Merge(0.3, ((1, int(others[seed])),))
+        for tree in (by_cells, anew):
+            tree.do(edit)
+            tree.look(math.inf)
+        assert anew.asked == by_cells.asked > graph.n_boundaries
+        n = anew.log.count
+        assert by_cells.log.rows[:n].tobytes() == anew.log.rows[:n].tobytes()

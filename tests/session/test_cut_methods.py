@@ -97,7 +97,7 @@ def test_parts_are_disjoint_connected_and_hold_their_seeds(way, case):
     graph, members, seeds = case
     cut = ways(graph, members)[way]
     if not possible(graph, members, seeds):
-        with refuses("seeds", "give those on the far side a group of their"):
+        with refuses("seeds", "make the seeds on the far side a group"):
             cut(seeds)
         return
     try:

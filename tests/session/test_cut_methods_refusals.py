@@ -7,7 +7,7 @@ import pytest
 from oracles.agglomerate import graph_of_edges
 from refusals import refuses
 
-from napari_agglo import InvalidInput, region_graph
+from napari_agglo import region_graph
 from napari_agglo.policy import RandomPolicy
 from napari_agglo.session._cut_methods import (
     boundary_costs,
@@ -35,7 +35,7 @@ def tree_of_chain(n):
 
 
 def ways(graph, members):
-    node, children = tree_of_chain(graph.n_regions)
+    node, children = tree_of_chain(len(members))
     return [
         lambda seeds: min_cut(graph, members, seeds),
         lambda seeds: seeded(graph, members, seeds),
@@ -47,27 +47,25 @@ def ways(graph, members):
 @pytest.mark.parametrize(
     ("seeds", "refusal"),
     [
-        ([], ("seeds", "mark what is to stay apart with different")),
-        ([[1]], ("seeds", "mark what is to stay apart with different")),
+        ([], ("seeds", "put a seed into each part")),
+        ([[1]], ("seeds", "put a seed into each part")),
         ([[1], []], ("seeds", "mark a superpixel, or leave the group out")),
-        ([[1], [9]], ("seeds", "take that seed away, or activate the")),
-        ([[1], [0]], ("seeds", "take that seed away, or activate the")),
-        ([[1, 2], [3, 2]], ("seeds", "take one of the seeds away, or divide the")),
-        ([[1], [2.5]], ("seeds", "look them up in graph.ids")),
-        ([[1, 3], [2]], ("seeds", "give those on the far side a group of their")),
+        ([[1], [5]], ("seeds", "remove that seed, or cut the segment")),
+        ([[1, 2], [3, 2]], ("seeds", "remove one of the seeds, or cut through")),
+        ([[1, 3], [2]], ("seeds", "make the seeds on the far side a group")),
     ],
 )
 def test_seeds_that_cannot_be(way, seeds, refusal):
-    graph = chain(10, 20, 30)
-    with refuses(*refusal) as caught:
+    graph = chain(10, 20, 30, 40)
+    with refuses(*refusal):
         ways(graph, [1, 2, 3, 4])[way](seeds)
-    assert caught.value.argument == "seeds"
 
 
 def test_messages_name_the_ids_of_the_user():
     graph = region_graph(np.array([[70, 80, 90]]), np.zeros((1, 3)))
-    with refuses("seeds", "take that seed away, or activate the"):
+    with refuses("seeds", "remove that seed") as caught:
         min_cut(graph, [1, 2], [[1], [3]])
+    assert "Superpixel 90 " in caught.value.problem
 
 
 @pytest.mark.parametrize("way", [0, 1, 2])
@@ -77,41 +75,15 @@ def test_a_segment_in_pieces(way):
         ways(graph, [1, 2, 4])[way]([[1], [2]])
 
 
-def test_the_members_must_be_superpixels():
-    graph = chain(10, 20)
-    for members, said in [([], "shape"), ([0, 1], "0 to 1"), ([1, 9], "1 to 9"), ([1.5], "float")]:
-        with pytest.raises(InvalidInput, match=said) as caught:
-            min_cut(graph, members, [[1], [2]])
-        assert caught.value.argument == "members"
-
-
-def test_the_tree_must_be_of_the_same_segment():
-    graph = chain(10, 20, 30)
-    node, children = tree_of_chain(4)
-    with refuses("node", "pass both of one segment"):
-        by_tree(graph, [1, 2, 3], [[1], [2]], node, children)
-    with refuses("members", "pass both of one segment"):
-        by_tree(graph, [1, 2, 3, 4], [[1], [2]], 6, children)
-
-
-def test_weights_must_be_costs():
-    graph = chain(10, 20)
-    for weights in (np.ones(3), np.array(["a", "b"]), np.array([1.0, -1.0]), np.array([1, np.nan])):
-        with refuses("weights", "take policy.score(graph)") as caught:
-            min_cut(graph, [1, 2, 3], [[1], [3]], weights)
-        assert caught.value.argument == "weights"
-
-
 def test_detach_refuses_what_changes_nothing():
     graph = chain(10, 20)
     for leaving, refusal in [
-        ([], ("superpixels", "choose the superpixels that are to leave")),
+        ([], ("superpixels", "choose the superpixels to take out of")),
         ([1, 2], ("superpixels", "leave out those that are to stay")),
-        ([3], ("superpixels", "activate the segment that holds it")),
+        ([3], ("superpixels", "detach it from the segment that holds it")),
     ]:
-        with refuses(*refusal) as caught:
+        with refuses(*refusal):
             detached(graph, [1, 2], leaving)
-        assert caught.value.argument == "superpixels"
 
 
 def test_pieces_come_largest_first():
@@ -134,7 +106,7 @@ def test_a_cut_that_chops_off_only_a_seed_moves_away_from_it():
 def test_what_cannot_move_away_is_refused_unless_it_is_meant():
     # The nearer to a seed, the less in contact, and no evidence anywhere.
     graph = chain(*[30] * 13, faces=[1, 2, 3, 4, 5, 6, 7, 6, 5, 4, 3, 2, 1])
-    with refuses("seeds", "put more seeds deeper into what is to come"):
+    with refuses("seeds", "put more seeds into the part to be cut off"):
         min_cut(graph, range(1, 15), [[1], [14]])
     parts = min_cut(graph, range(1, 15), [[1], [14]], isolating=True)
     assert sorted(len(part) for part in parts) == [1, 13]
@@ -145,8 +117,6 @@ def test_costs_can_be_kept_for_the_next_cut():
     costs = boundary_costs(graph, segment_of(graph, range(1, 6)), "mean")
     parts = min_cut(graph, range(1, 6), [[1], [5]], costs)
     assert [part.tolist() for part in parts] == [[1, 2, 3], [4, 5]]
-    with refuses("weights", "take those of this segment"):
-        min_cut(graph, range(1, 5), [[1], [4]], costs)
 
 
 def test_a_seed_with_a_clear_outline_may_be_alone():

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from napari_agglo import InvalidInput, region_graph
+from napari_agglo import region_graph
 from napari_agglo.features import PRESETS, feature_map, feature_matrix
 from napari_agglo.graph import contracted, divided
 from napari_agglo.session._relearn import pair_row
@@ -71,11 +71,3 @@ def test_of_two_regions_of_one_size_the_one_of_the_smaller_superpixel_is_first()
 def test_regions_that_do_not_touch_have_no_row():
     graph = region_graph(np.array([[1, 2, 3]]), np.zeros((1, 3)))
     assert pair_row(graph, feature_map(graph), {1}, {3}) is None
-
-
-def test_features_of_another_graph_are_refused():
-    graph = region_graph(np.array([[1, 2, 3]]), np.zeros((1, 3)))
-    features = feature_map(graph)
-    other = region_graph(np.array([[1, 2, 3]]), {"mito": np.zeros((1, 3))})
-    with pytest.raises(InvalidInput, match="`features` are of boundary in 25 bins"):
-        pair_row(other, features, {1}, {2})

@@ -101,7 +101,7 @@ def test_relearning_is_one_action(session):
 
 
 def test_a_failure_leaves_all_as_it_was(session):
-    with refuses("volumes", "cut something that is wrong, answer"):
+    with refuses("volumes", "cut a wrong segment, answer suggestions"):
         session.relearn()
     edited(session)
     before, journal = observed(session), (session.path / "journal.jsonl").read_bytes()

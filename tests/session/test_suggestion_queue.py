@@ -35,7 +35,7 @@ def test_the_same_answer_again_is_refused(session, kind, way):
     (asked,) = session.queue.next(1, kind=kind)
     getattr(session.queue, way)(asked)
     examples = session.history.examples()[1].tolist()
-    with refuses("suggestion", "accept() overrules an answer, undo() takes", kind=Refused):
+    with refuses("suggestion", "call accept() to overrule the answer", kind=Refused):
         getattr(session.queue, way)(asked)
     assert len(session.history) == 1
     assert session.history.examples()[1].tolist() == examples
@@ -47,7 +47,7 @@ def test_an_answer_after_a_skip_but_no_skip_after_an_answer(session):
     (asked,) = session.queue.next(1, kind="false_split")
     session.queue.skip(asked)
     session.queue.reject(asked)
-    with refuses("suggestion", "accept() overrules an answer, undo() takes", kind=Refused):
+    with refuses("suggestion", "call accept() to overrule the answer", kind=Refused):
         session.queue.skip(asked)
     assert session.history.examples()[1].tolist() == [1]
 
@@ -58,7 +58,7 @@ def test_the_same_two_segments_by_other_superpixels(session):
     a, b = ([int(k) for k in session.segments.members(s)] for s in asked.segments)
     assert len(a) * len(b) > 1, "test invalid: there are no others"
     for pair in [(s, t) for s in a for t in b]:
-        with refuses("suggestion", "accept() overrules an answer, undo() takes", kind=Refused):
+        with refuses("suggestion", "call accept() to overrule the answer", kind=Refused):
             session.queue.reject(replace(asked, superpixels=pair))
 
 

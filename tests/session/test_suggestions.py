@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from refusals import refuses
 
-from napari_agglo import InvalidInput, agglomerate, region_graph, split_vi
+from napari_agglo import agglomerate, region_graph, split_vi
 from napari_agglo.errors import SetOption
 from napari_agglo.policy import LearnedPolicy, MeanPolicy, RandomPolicy
 from napari_agglo.session._incremental_vi import IncrementalVI
@@ -378,24 +378,10 @@ def test_effort_is_right_on_average_if_probabilities_are():
         ({"n": -1}, ("n", SetOption("n", 0))),
         ({"kind": "merge"}, ("kind", SetOption("kind", "false_split"))),
         ({"min_size": 0.5}, ("min_size", SetOption("min_size", 0))),
-        ({"within": [[0, 0], [5, 0]]}, ("within", "leave it out for all of the image")),
-        ({"within": [0, 5]}, ("within", "leave it out for all of the image")),
+        ({"within": [[0, 0], [5, 0]]}, ("within", "leave it out to search the whole image")),
+        ({"within": [0, 5]}, ("within", "leave it out to search the whole image")),
     ],
 )
 def test_refusals(arguments, refusal):
     with refuses(*refusal):
         suggest(*drawn_case(), **arguments)
-
-
-def test_decisions_are_checked():
-    with pytest.raises(InvalidInput, match="arrays of one length"):
-        Decisions.of([1], [2], [0.5, 0.5])
-    with pytest.raises(InvalidInput, match=r"0 to 1, got 1.5.*as_probabilities"):
-        Decisions.of([1], [2], [1.5])
-    graph, lut, apart, made = drawn_case()
-    with pytest.raises(InvalidInput, match="names segment 2, which is not in `lut`"):
-        suggest(graph, lut, Decisions.of([1], [2], [0.5]), made)
-    with pytest.raises(InvalidInput, match="merge 0 is of 2 and 1"):
-        suggest(graph, lut, apart, Decisions.of([2], [1], [0.5]))
-    with pytest.raises(InvalidInput, match="1 to 6"):
-        suggest(graph, lut, apart, Decisions.of([2], [7], [0.5]))

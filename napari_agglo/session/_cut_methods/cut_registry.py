@@ -1,7 +1,7 @@
-"""Registry of cut methods: ways from groups of seeds to the parts of a segment.
+"""Registry of cut methods: functions from groups of seeds to the parts of a segment.
 
-A method is a function made a `CutMethod` by the decorator `cut_method`. Those of this folder are
-registered by the folder's ``__init__``; another package names its own in the entry point group
+The decorator `cut_method` makes a function a `CutMethod`. The folder's ``__init__`` registers the
+methods of this folder; another package names its own in the entry point group
 ``napari_agglo.cuts``. `Session.cut` and the dock read the registry.
 """
 
@@ -24,7 +24,7 @@ Part = NDArray[np.int64]  # superpixels, dense ids, ascending
 
 @dataclass(frozen=True, eq=False)
 class CutProblem:
-    """A segment to cut, and the groups of seeds that must come apart.
+    """A segment to cut, and the groups of seeds to separate.
 
     Attributes
     ----------
@@ -40,7 +40,7 @@ class CutProblem:
         Returns the merge tree of the segment: its node, and a function from a node to its children
         (none for a superpixel, which is its dense id).
     divided : bool
-        Whether superpixels were divided for this cut, because seeds of two groups lay in one.
+        Whether superpixels were divided for this cut, because points of two groups lay in one.
     """
 
     graph: RegionGraph
@@ -53,7 +53,7 @@ class CutProblem:
 
 @dataclass(frozen=True)
 class CutMethod:
-    """A way to cut a segment between seeds; made by `cut_method`.
+    """A method of cutting a segment between seeds; made by `cut_method`.
 
     Attributes
     ----------
@@ -82,7 +82,7 @@ class CutMethod:
                 f"The cut method {self.name!r} did not return a part for each group of seeds, "
                 "with its seeds, which together are the segment",
                 argument="method",
-                remedy="take another method, and report it to the package that has this one",
+                remedy="choose another method, and report the fault to the package of this one",
             )
         return parts
 

@@ -1,4 +1,4 @@
-"""The cut of least cost between groups of seeds, all boundaries of a segment taken together."""
+"""The minimum cut: the cut between groups of seeds whose boundaries cost least in total."""
 
 from __future__ import annotations
 
@@ -23,21 +23,17 @@ from napari_agglo.session._cut_methods.segment_graph import (
     segment_with_seeds,
 )
 
-# The seeds of a group are joined along the cheapest paths, so that the group is one piece. A path
-# is cheap where ties are strong. For all seeds of a group at once this is the Steiner tree of
-# Mehlhorn (1988): one search from all seeds, and a spanning tree over the places where their basins
-# meet. Its cost hardly grows with the number of seeds.
-
 
 def widened(
     n_nodes: int, ends: NDArray[np.int64], cost: NDArray[np.float64], groups: list[Group]
 ) -> list[Group]:
     """Return each group with the nodes that join its seeds; no two groups share a node.
 
-    Paths keep clear of the seeds of other groups, and of their paths. If a group finds no way left,
-    it goes first in another round; if it finds none even then, there is none, or they cross.
+    The seeds of a group are joined along the shortest paths, a boundary being as long as its cost
+    is low. Paths avoid the seeds and the paths of other groups. A group without a path is first in
+    another round; if it has none even then, there is none, or the paths of two groups cross.
     """
-    # A cost of 0 means that nothing ties the two together: very far, but a way all the same.
+    # A boundary of cost 0 is very long, but passable.
     least = cost[cost > 0].min(initial=np.inf)
     length = 1.0 / np.maximum(cost, least / 1e6 if np.isfinite(least) else 1.0)
     order = list(range(len(groups)))
@@ -68,13 +64,13 @@ def widened(
             f"The seeds of group {first + 1} cannot be joined within the segment without passing "
             "through another group",
             argument="seeds",
-            remedy="give those on the far side a group of their own, or cut in several steps",
+            remedy="make the seeds on the far side a group of their own, or cut in several steps",
         )
     raise InvalidInput(
         f"The seeds of group {first + 1} cannot be joined without crossing the paths that join "
         "those of another group",
         argument="seeds",
-        remedy="put seeds along the way that each should take, or cut in several steps",
+        remedy="put more seeds along the path that each group should take, or cut in several steps",
     )
 
 
@@ -85,7 +81,11 @@ def _steiner_tree(
     seeds: Group,
     closed: NDArray[np.bool_],
 ) -> Group | None:
-    """Return the nodes of a short tree that joins the seeds and avoids closed nodes."""
+    """Return the nodes of a short tree that joins the seeds and avoids closed nodes.
+
+    After Mehlhorn (1988): one search from all seeds, and a spanning tree over the boundaries where
+    their basins meet. Its time hardly grows with the number of seeds.
+    """
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import dijkstra, minimum_spanning_tree
 
@@ -97,7 +97,7 @@ def _steiner_tree(
     far, previous, source = dijkstra(
         matrix, directed=False, indices=seeds, min_only=True, return_predecessors=True
     )
-    # Where the basins of two seeds meet: for each pair of seeds the shortest way across.
+    # For each pair of seeds, the shortest path through the boundary between their basins.
     met = np.isfinite(far[u]) & np.isfinite(far[v]) & (source[u] != source[v])
     u, v, w = u[met], v[met], far[u[met]] + w[met] + far[v[met]]
     low = np.searchsorted(seeds, np.minimum(source[u], source[v]))
@@ -122,22 +122,19 @@ def _steiner_tree(
     return np.array(sorted(nodes), np.int64)
 
 
-# The cost of cutting a boundary is the evidence against it, times its area. A boundary that is
-# wrong to merge across with probability p (by the policy, or the mean of the cue) is a surprise of
-# -log(p) if there is none after all. Surprise times area alone still makes a wide boundary that is
-# almost sure dearer than the few faces around one small superpixel, and the cut chops that off; a
-# higher power is sharp enough to follow the boundary instead. Measured
-# against gold (two touching objects as one segment, a seed in each, the mean of the cue), the share
-# of pixels on the wrong side for powers 1 to 4 (``python -m benchmarks.bench_cuts quality``):
+# A boundary costs its area times a power of -log(p), p being the probability that a merge across it
+# is wrong (by the policy, or the mean of the cue). With the first power, a wide and almost certain
+# boundary costs more than the few faces around one small superpixel, and the cut isolates that
+# superpixel; with a higher power the cut follows the boundary. Share of pixels on the wrong side
+# against gold (two touching objects as one segment, a seed in each, the mean of the cue) for powers
+# 1 to 4 (``python -m benchmarks.bench_cuts quality``):
 #
 #     SNEMI3D mini   0.120  0.068  0.078  0.074
 #     neuropil3d     0.071  0.053  0.048  0.039
 #     neuropil2d     0.050  0.043  0.036  0.037
 
-
-# A cue is known to one part in 255: nothing is surer than half of that, either way.
-_LEAST = 1 / 512
-_POWER = 3  # of the surprise; see above
+_POWER = 3
+_LEAST = 1 / 512  # bound of p and 1 - p: a cue is known to one part in 255
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,12 +142,15 @@ class Costs:
     """Cost of cutting each boundary of a segment, its probability of being one, and its area."""
 
     cost: NDArray[np.float64]
-    wrong: NDArray[np.float64] | None  # None where only costs were given
+    wrong: NDArray[np.float64] | None  # None where only costs are known
     area: NDArray[np.float64]
 
 
 def boundary_costs(
-    graph: RegionGraph, segment: SegmentGraph, weights: Policy | str | Costs | NDArray[Any]
+    graph: RegionGraph,
+    segment: SegmentGraph,
+    weights: Policy | str | Costs | NDArray[Any],
+    power: int = _POWER,
 ) -> Costs:
     """Return the costs of the boundaries of a segment.
 
@@ -158,21 +158,14 @@ def boundary_costs(
     for the same segment; or the cost of each boundary of `graph`, finite and not negative.
     """
     if isinstance(weights, Costs):
-        if len(weights.cost) != len(segment.rows):
-            raise InvalidInput(
-                f"`weights` are costs of {len(weights.cost)} boundaries, but the segment has "
-                f"{len(segment.rows)}",
-                argument="weights",
-                remedy="take those of this segment",
-            )
         return weights
     local = induced(graph, segment)
     area = local.contact_area()
     if isinstance(weights, np.ndarray):
-        return Costs(_given_costs(graph, segment, weights), None, area)
+        return Costs(weights[segment.rows].astype(np.float64), None, area)
     wrong = probabilities(local, as_policy(weights))
     surprise = -np.log(np.clip(wrong, _LEAST, 1 - _LEAST))
-    return Costs(area * surprise**_POWER, wrong, area)
+    return Costs(area * surprise**power, wrong, area)
 
 
 def probabilities(graph: RegionGraph, policy: Policy) -> NDArray[np.float64]:
@@ -180,38 +173,17 @@ def probabilities(graph: RegionGraph, policy: Policy) -> NDArray[np.float64]:
     return policy.score(graph) if is_informative(policy) else np.full(graph.n_boundaries, 0.5)
 
 
-def _given_costs(
-    graph: RegionGraph, segment: SegmentGraph, weights: NDArray[Any]
-) -> NDArray[np.float64]:
-    if weights.shape != (graph.n_boundaries,) or weights.dtype.kind not in "iuf":
-        raise InvalidInput(
-            f"`weights` must be a policy, or a number for each of the {graph.n_boundaries} "
-            f"boundaries; got {weights.dtype} of shape {weights.shape}",
-            argument="weights",
-            remedy="take policy.score(graph)",
-        )
-    cost = weights[segment.rows].astype(np.float64)
-    if not (np.isfinite(cost) & (cost >= 0)).all():
-        raise InvalidInput(
-            "`weights` must be finite and not negative",
-            argument="weights",
-            remedy="take policy.score(graph)",
-        )
-    return cost
-
-
-# scipy counts flow in 32 bits: all capacities together stay below this, so that no sum overflows.
-_MOST = 2**30
+_MOST = 2**30  # sum of all capacities: scipy counts flow in 32 bits
 
 
 def whole_capacities(cost: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Return costs as whole numbers, at least 1, that together fit in 32 bits.
+    """Return costs as whole numbers, at least 1, whose sum fits in 32 bits.
 
-    None is 0, so that both sides of a minimum cut are connected when both sets of terminals are: a
-    piece apart from them would be cheaper on the other side.
+    With capacities above 0, both sides of a minimum cut are connected if both sets of terminals
+    are: a piece apart from them would cost less on the other side.
     """
     total = float(cost.sum())
-    # Shares first: the inverse of a very small total is infinite.
+    # Not cost * (_MOST / total), which is infinite if the total is very small.
     share = cost / total if total > 0 else np.zeros(len(cost))
     return np.maximum(np.floor(share * (_MOST - len(cost))).astype(np.int64), 1)
 
@@ -241,20 +213,14 @@ def minimum_cut(
     n = 2 + int(free.sum())
     both = (np.concatenate([u, v]), np.concatenate([v, u]))
     matrix = coo_array((np.concatenate([weight, weight]), both), shape=(n, n)).tocsr()
-    matrix = _in_32_bits(matrix)
+    for name in ("data", "indices", "indptr"):  # as scipy requires
+        setattr(matrix, name, getattr(matrix, name).astype(np.int32))
     result = maximum_flow(matrix, 0, 1)
     left = matrix - result.flow
     left.eliminate_zeros()
     least = _reached(left, 0)
     largest = ~_reached(left.T.tocsr(), 1)
     return least[node], largest[node], int(result.flow_value)
-
-
-def _in_32_bits(matrix: Any) -> Any:
-    matrix.data = matrix.data.astype(np.int32)
-    matrix.indices = matrix.indices.astype(np.int32)
-    matrix.indptr = matrix.indptr.astype(np.int32)
-    return matrix
 
 
 def _reached(matrix: Any, start: int) -> NDArray[np.bool_]:
@@ -265,13 +231,12 @@ def _reached(matrix: Any, start: int) -> NDArray[np.bool_]:
     return reached
 
 
-# Rounds over all pairs of parts. Each lowers the cost or is the last; few ever need a third.
-_ROUNDS = 5
+_ROUNDS = 5  # over all pairs of parts; each lowers the cost or is the last, and a third is rare
 
 
 @dataclass(frozen=True, eq=False)
 class Partition:
-    """A connected graph with costs, and two or more disjoint connected sets to be kept apart."""
+    """A connected graph with costs, and two or more disjoint connected groups to separate."""
 
     n_nodes: int
     ends: NDArray[np.int64]
@@ -282,9 +247,9 @@ class Partition:
 def partition(problem: Partition) -> NDArray[np.int64]:
     """Return the part of each node; every part is connected and holds its group.
 
-    For two groups the cut is minimal. For more that is hard (NP), and the cheapest isolating cuts,
-    all but the dearest, cost less than twice the minimum (Dahlhaus et al. 1994); then the border of
-    each two parts is cut anew as long as that is cheaper.
+    For two groups the cut is minimal. For more that is NP-hard, and the isolating cuts, but for the
+    most expensive one, cost less than twice the minimum (Dahlhaus et al. 1994); then each two parts
+    are cut again as long as that costs less.
     """
     capacity = whole_capacities(problem.cost)
     owner = np.full(problem.n_nodes, -1, np.int64)
@@ -305,7 +270,7 @@ def partition(problem: Partition) -> NDArray[np.int64]:
 def _isolate(
     problem: Partition, capacity: NDArray[np.int64], owner: NDArray[np.int64]
 ) -> NDArray[np.int64]:
-    """Cut each group but the dearest off all the others; left-over nodes join a neighbour."""
+    """Cut each group off all others; the group of the most expensive cut gets the rest instead."""
     cuts = []
     for k, group in enumerate(problem.groups):
         others = np.concatenate([g for j, g in enumerate(problem.groups) if j != k])
@@ -315,11 +280,7 @@ def _isolate(
     for _, k, inside in cuts[:-1]:
         owner[inside & (owner < 0)] = k
     owner[owner < 0] = cuts[-1][1]
-    return _mended(problem, owner)
-
-
-def _mended(problem: Partition, owner: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return parts in which every piece that has lost its group joins the nearest neighbour."""
+    # A piece of a part without its group joins the part of its strongest tie.
     within = owner[problem.ends[:, 0]] == owner[problem.ends[:, 1]]
     count, piece = pieces_of(problem.n_nodes, problem.ends[within])
     part = np.full(count, -1, np.int64)
@@ -331,9 +292,9 @@ def _mended(problem: Partition, owner: NDArray[np.int64]) -> NDArray[np.int64]:
 def _recut(
     problem: Partition, capacity: NDArray[np.int64], owner: NDArray[np.int64], a: int, b: int
 ) -> NDArray[np.int64]:
-    """Return the parts with a minimum cut between parts `a` and `b`, if it is cheaper.
+    """Return the parts with a minimum cut between parts `a` and `b`, if it costs less.
 
-    Of two cuts of one value, the one that leaves more than its seeds to both is preferred.
+    Of two cuts of the same value, one in which both parts are more than their seeds is preferred.
     """
     inside = (owner == a) | (owner == b)
     node = np.cumsum(inside) - 1
@@ -355,8 +316,8 @@ def _recut(
     return out
 
 
-# How often a part that is nothing but seeds takes in a neighbour, and is cut anew. Of the false
-# merges of SNEMI3D mini, a seed in each object, that leaves none refused, and 0.078 of the pixels
+# Number of times that a part of seeds alone takes in a neighbour, and is cut again. Of the false
+# merges of SNEMI3D mini, a seed in each object, none is refused then, and 0.078 of the pixels are
 # on the wrong side instead of 0.168 (``python -m benchmarks.bench_cuts quality``).
 _GROWTHS = 4
 
@@ -371,35 +332,18 @@ def min_cut(
 ) -> list[NDArray[np.int64]]:
     """Cut a segment so that the boundaries cut cost least.
 
-    The seeds of a group are first joined along the cheapest paths. Two groups get a minimum cut,
-    exactly; more groups get the cheapest isolating cuts, improved pair by pair until nothing is
-    gained.
+    The seeds of a group are first joined along the shortest paths. The cut between two groups is
+    exactly minimal; more groups get isolating cuts, improved pair by pair until nothing is gained.
 
-    A small superpixel is cheap to cut off, so the cheapest cut may part a seed from its own object.
-    A part that is nothing but its (joined) seeds is accepted if the policy holds its outline for a
-    boundary, or if there are fewer other superpixels than groups. Otherwise such a group takes in
-    the neighbour that it is tied to most, and the segment is cut anew; if that does not help a few
-    times over, the cut is refused.
+    A small superpixel is cheap to cut off, so the minimum cut may separate a seed from its own
+    object. A part that is only its (joined) seeds is accepted if its outline is more probably a
+    boundary than not, or if there are fewer other superpixels than groups. Otherwise such a group
+    takes in the neighbour of the strongest tie, and the segment is cut again; after a few such
+    rounds the cut is refused. With `isolating`, every part of seeds alone is accepted.
 
-    Parameters
-    ----------
-    graph : RegionGraph
-        The graph.
-    members : array of int
-        The superpixels of the segment, dense ids; they must be connected.
-    seeds : list of groups of int
-        Two groups or more of superpixels of the segment, dense ids.
-    weights : Policy, str, Costs or ndarray of float
-        A policy (or ``"mean"``): a boundary costs its area times ``(-log p)**3``, p being the
-        probability that a merge across it is wrong. Or the result of `boundary_costs` for this
-        segment, to cut it again at less cost. Or the cost of each boundary of `graph`.
-    isolating : bool
-        Whether a part may be nothing but its seeds, whatever the evidence says.
-
-    Returns
-    -------
-    list of ndarray of int64
-        The superpixels of each group's part, ascending: disjoint, connected, together `members`.
+    `members` are the superpixels of the segment (dense ids), connected; `seeds` are two groups or
+    more of them; `weights` are those of `boundary_costs`. Return the superpixels of each group's
+    part, ascending: disjoint, connected, together `members`.
 
     Examples
     --------
@@ -422,14 +366,21 @@ def min_cut(
         owner = partition(problem)
         alone = _isolated(segment, costs, problem.groups, owner)
     if alone:
-        _refuse(alone)
+        which = " and ".join(f"group {k + 1}" for k in alone)
+        raise InvalidInput(
+            f"The minimum cut would separate only the seeds of {which}, and there is no evidence "
+            "for a boundary around them",
+            argument="seeds",
+            remedy="put more seeds into the part to be cut off, use the method 'seeded' or 'tree', "
+            "or detach these superpixels if they alone are meant",
+        )
     return segment.parts(owner, len(groups))
 
 
 def _isolated(
     segment: SegmentGraph, costs: Costs, groups: list[Group], owner: NDArray[np.int64]
 ) -> list[int]:
-    """Return the groups whose part is only their seeds, without need and against the evidence."""
+    """Return the groups whose part is only their seeds, without need and without evidence."""
     if segment.size - sum(len(group) for group in groups) < len(groups):
         return []
     sizes = np.bincount(owner, minlength=len(groups))
@@ -438,7 +389,7 @@ def _isolated(
 
 
 def _grown(problem: Partition, alone: list[int]) -> list[Group]:
-    """Return the groups, those that are alone with the free node that they are tied to most."""
+    """Return the groups, each of those in `alone` with the free node of its strongest tie."""
     groups = list(problem.groups)
     taken = np.zeros(problem.n_nodes, np.bool_)
     taken[np.concatenate(groups)] = True
@@ -465,17 +416,6 @@ def _is_outlined(segment: SegmentGraph, costs: Costs, inside: NDArray[np.bool_])
     return bool((costs.wrong[cut] * area).sum() >= 0.5 * area.sum())
 
 
-def _refuse(alone: list[int]) -> None:
-    which = " and ".join(f"group {k + 1}" for k in alone)
-    raise InvalidInput(
-        f"The cheapest cut would cut off only the seeds of {which}, and there is no evidence for a "
-        "boundary there",
-        argument="seeds",
-        remedy="put more seeds deeper into what is to come off, use the method 'seeded' or 'tree' "
-        "on the same seeds, or detach these superpixels if they alone are meant",
-    )
-
-
 @cut_method("min_cut", label="where it costs least (minimum cut)")
 def _method(problem: CutProblem) -> list[NDArray[np.int64]]:
     graph, members, seeds, policy = problem.graph, problem.members, problem.seeds, problem.policy
@@ -484,5 +424,5 @@ def _method(problem: CutProblem) -> list[NDArray[np.int64]]:
     except InvalidInput:
         if not problem.divided:
             raise
-        # Two seeds placed in one superpixel may well mean no more than its pieces.
+        # Points of two groups in one superpixel may ask for no more than its pieces.
         return min_cut(graph, members, seeds, policy, isolating=True)

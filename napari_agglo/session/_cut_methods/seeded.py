@@ -1,4 +1,4 @@
-"""The cut by the policy: the segment is agglomerated again, with seeds that never become one."""
+"""The seeded cut: the segment is agglomerated again, groups of seeds never merging."""
 
 from __future__ import annotations
 
@@ -14,10 +14,7 @@ from napari_agglo.graph import RegionGraph, contracted
 from napari_agglo.policy import Policy, as_policy
 from napari_agglo.session._cut_methods.cut_registry import CutProblem, cut_method
 from napari_agglo.session._cut_methods.min_cut import boundary_costs, widened
-from napari_agglo.session._cut_methods.segment_graph import (
-    induced,
-    segment_with_seeds,
-)
+from napari_agglo.session._cut_methods.segment_graph import induced, segment_with_seeds
 
 
 def seeded(
@@ -26,12 +23,11 @@ def seeded(
     seeds: Sequence[Sequence[int]],
     policy: Policy | str = "mean",
 ) -> list[NDArray[np.int64]]:
-    """Cut a segment by agglomerating it anew, seeds of different groups never merging.
+    """Cut a segment by agglomerating it again, seeds of different groups never merging.
 
-    The seeds of a group are joined along the cheapest paths and start as one region. Everything
-    else merges as the policy says, until each region holds a group.
-
-    `members` and `seeds` are as for `min_cut`.
+    The seeds of a group are joined along the shortest paths and start as one region. All other
+    superpixels merge by the policy, until each region holds a group. `members` and `seeds` are as
+    for `min_cut`.
 
     Examples
     --------
@@ -43,7 +39,7 @@ def seeded(
     """
     policy = as_policy(policy)
     segment, groups = segment_with_seeds(graph, members, seeds)
-    if max(len(group) for group in groups) > 1:  # asking the policy takes longer than all the rest
+    if max(len(group) for group in groups) > 1:  # else save the costs, most of the time
         costs = boundary_costs(graph, segment, policy)
         groups = widened(segment.size, segment.ends, costs.cost, groups)
     lut = np.arange(segment.size + 1)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from napari_agglo.errors import InvalidInput, is_whole
+from napari_agglo.errors import InvalidInput
 from napari_agglo.graph import RegionGraph, edges_within
 from napari_agglo.volumes import DenseLabels
 
@@ -21,21 +21,11 @@ Group = NDArray[np.int64]  # positions within a segment, ascending
 
 @dataclass(frozen=True, eq=False)
 class SegmentGraph:
-    """The superpixels of a segment as positions 0..k - 1, and the boundaries between them.
+    """The superpixels of a segment as positions 0..k - 1, and the boundaries between them."""
 
-    Parameters
-    ----------
-    members : ndarray of int64, shape (k,)
-        Dense ids, ascending.
-    rows : ndarray of int64, shape (m,)
-        Rows of the graph's boundaries within the segment, ascending.
-    ends : ndarray of int64, shape (m, 2)
-        Positions of the superpixels of each of these boundaries.
-    """
-
-    members: NDArray[np.int64]
-    rows: NDArray[np.int64]
-    ends: NDArray[np.int64]
+    members: NDArray[np.int64]  # dense ids, ascending, shape (k,)
+    rows: NDArray[np.int64]  # boundaries of the graph within the segment, ascending, shape (m,)
+    ends: NDArray[np.int64]  # positions of the two superpixels of each boundary, shape (m, 2)
 
     @property
     def size(self) -> int:
@@ -48,29 +38,14 @@ class SegmentGraph:
 
 
 def segment_of(graph: RegionGraph, members: Any) -> SegmentGraph:
-    """Take a segment out of `graph`, in a time that depends on the segment alone."""
-    array = np.asarray(members)
-    if array.ndim != 1 or array.size == 0 or array.dtype.kind not in "iu":
-        raise InvalidInput(
-            f"`members` must be a list of dense ids of superpixels, got {array.dtype} of shape "
-            f"{array.shape}",
-            argument="members",
-            remedy="take the members of a segment",
-        )
-    dense = np.unique(array).astype(np.int64)
-    if dense[0] < 1 or dense[-1] > graph.n_regions:
-        raise InvalidInput(
-            f"`members` must be dense ids of superpixels, 1 to {graph.n_regions}; got "
-            f"{dense[0]} to {dense[-1]}",
-            argument="members",
-            remedy="look them up in graph.ids",
-        )
+    """Take a segment, given by dense ids, out of `graph`; the time depends on the segment alone."""
+    dense = np.unique(members).astype(np.int64)
     rows = edges_within(graph.edges, dense)
     return SegmentGraph(dense, rows, np.searchsorted(dense, graph.edges[rows]))
 
 
 def induced(graph: RegionGraph, segment: SegmentGraph) -> RegionGraph:
-    """Return the graph of a segment alone: the same rows, dense ids 1..k, and no picture of it."""
+    """Return the region graph of a segment alone: the same rows, dense ids 1..k, no label image."""
     taken = np.concatenate([[0], segment.members])
     numbers = np.arange(1, segment.size + 1, dtype=np.uint32)
     return dataclasses.replace(
@@ -85,7 +60,7 @@ def induced(graph: RegionGraph, segment: SegmentGraph) -> RegionGraph:
 
 
 def pieces_of(n_nodes: int, ends: NDArray[np.int64]) -> tuple[int, NDArray[np.int64]]:
-    """Return how many connected pieces there are, and which one each node is in."""
+    """Return the number of connected pieces, and the piece of each node."""
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 
@@ -103,7 +78,7 @@ def check_seeds(
         raise InvalidInput(
             f"`seeds` must be two groups of superpixels or more, got {len(seeds)}",
             argument="seeds",
-            remedy="mark what is to stay apart with different groups",
+            remedy="put a seed into each part, in groups of their own",
         )
     owner: dict[int, int] = {}
     for number, group in enumerate(seeds, start=1):
@@ -114,26 +89,20 @@ def check_seeds(
                 remedy="mark a superpixel, or leave the group out",
             )
         for seed in group:
-            if not is_whole(seed):
-                raise InvalidInput(
-                    f"`seeds` must hold dense ids of superpixels, got {seed!r}",
-                    argument="seeds",
-                    remedy="look them up in graph.ids",
-                )
             at = int(np.searchsorted(segment.members, seed))
             if at == segment.size or segment.members[at] != seed:
                 raise InvalidInput(
-                    f"Superpixel {named(graph, int(seed))} in group {number} of `seeds` is not in "
-                    "the segment to be cut",
+                    f"Superpixel {graph.ids[seed]} in group {number} of `seeds` is not in the "
+                    "segment to be cut",
                     argument="seeds",
-                    remedy="take that seed away, or activate the segment that holds it",
+                    remedy="remove that seed, or cut the segment that holds it",
                 )
             if owner.setdefault(at, number) != number:
                 raise InvalidInput(
-                    f"Superpixel {named(graph, int(seed))} is in group {owner[at]} and in group "
-                    f"{number} of `seeds`",
+                    f"Superpixel {graph.ids[seed]} is in group {owner[at]} and in group {number} "
+                    "of `seeds`",
                     argument="seeds",
-                    remedy="take one of the seeds away, or divide the superpixel",
+                    remedy="remove one of the seeds, or cut through the superpixel with `points`",
                 )
     groups = range(1, len(seeds) + 1)
     return [np.array(sorted(at for at, g in owner.items() if g == k), np.int64) for k in groups]
@@ -142,36 +111,28 @@ def check_seeds(
 def segment_with_seeds(
     graph: RegionGraph, members: Any, seeds: Sequence[Sequence[int]]
 ) -> tuple[SegmentGraph, list[Group]]:
-    """Return a segment and the positions of its seeds; refuse a segment in pieces.
+    """Return a segment and the positions of its seeds.
 
-    Such a segment is left by a merge of segments that do not touch.
+    Refuse a segment in pieces, which is the result of a forced merge.
     """
     segment = segment_of(graph, members)
     groups = check_seeds(graph, segment, seeds)
     count, _ = pieces_of(segment.size, segment.ends)
     if count > 1:
         raise InvalidInput(
-            f"The segment is in {count} pieces that do not touch, so seeds in it cannot be told "
-            "apart by its boundaries",
+            f"The segment is in {count} pieces that do not touch, so its boundaries do not "
+            "separate the seeds",
             argument="segment",
             remedy="undo the merge that joined them, or detach a piece first",
         )
     return segment, groups
 
 
-def named(graph: RegionGraph, dense: int) -> int:
-    """Return the user's id of a superpixel; another number is returned as it is."""
-    return int(graph.ids[dense]) if 0 <= dense <= graph.n_regions else dense
-
-
 def detached(graph: RegionGraph, members: Any, superpixels: Any) -> list[NDArray[np.int64]]:
-    """Take superpixels out of a segment.
+    """Take superpixels out of a segment, which may be in pieces.
 
-    Both the superpixels that leave and those that stay fall into their connected pieces, for a part
-    of a cut is connected: without a bridge its two banks are apart. The preview shows it.
-
-    Return the pieces that stay, largest first (in pixels), then those that leave, likewise.
-    `members` may be in pieces.
+    Return the connected pieces of the superpixels that stay, largest first (in pixels), then those
+    of the superpixels that leave, likewise: a part of a cut is connected.
 
     Examples
     --------
@@ -181,28 +142,26 @@ def detached(graph: RegionGraph, members: Any, superpixels: Any) -> list[NDArray
     >>> [part.tolist() for part in detached(graph, [1, 2, 3, 4], [3])]
     [[1, 2], [4], [3]]
     """
-    segment = segment_of(graph, members)
-    leaving = np.unique(np.asarray(superpixels))
-    if leaving.size == 0 or leaving.dtype.kind not in "iu":
+    leaving, staying = np.unique(superpixels), np.setdiff1d(members, superpixels)
+    if leaving.size == 0:
         raise InvalidInput(
             "`superpixels` is empty",
             argument="superpixels",
-            remedy="choose the superpixels that are to leave",
+            remedy="choose the superpixels to take out of the segment",
         )
-    outside = np.setdiff1d(leaving, segment.members)
+    outside = np.setdiff1d(leaving, members)
     if outside.size:
         raise InvalidInput(
-            f"Superpixel {named(graph, int(outside[0]))} is not in the segment, so it cannot leave",
+            f"Superpixel {graph.ids[outside[0]]} is not in the segment, so it cannot leave",
             argument="superpixels",
-            remedy="activate the segment that holds it",
+            remedy="detach it from the segment that holds it",
         )
-    if leaving.size == segment.size:
+    if staying.size == 0:
         raise InvalidInput(
             "All superpixels of the segment would leave it, which changes nothing",
             argument="superpixels",
             remedy="leave out those that are to stay",
         )
-    staying = np.setdiff1d(segment.members, leaving)
     return connected_pieces(graph, staying) + connected_pieces(graph, leaving)
 
 
@@ -224,13 +183,11 @@ def piecewise(
     seeds: Sequence[Sequence[int]],
     cut: Callable[[Part, list[list[int]]], Sequence[Part]],
 ) -> list[Part]:
-    """Cut superpixels that may be in pieces.
+    """Cut a set of superpixels that may be in pieces; a part may be in pieces as well.
 
-    A piece with seeds of one group is that group's; one with seeds of several is cut between them.
-    A piece without seeds stays with the largest part.
-
-    `cut` returns the part of each group of seeds in a connected piece. No group is empty; a part
-    may be in pieces.
+    A piece with seeds of one group belongs to that group; one with seeds of several is cut between
+    them by `cut`, which returns the part of each group. A piece without seeds goes to the largest
+    part.
 
     Examples
     --------
@@ -265,10 +222,10 @@ def attached(
     unit: NDArray[np.int64],
     owner: NDArray[np.int64],
 ) -> NDArray[np.int64]:
-    """Return the part of each unit, where those without one join the part of the strongest tie.
+    """Return the part of each unit, where units without one join the part of the strongest tie.
 
-    The unit that is tied most strongly goes first, and a unit that joined a part ties others to it;
-    equal ties go by unit, then by part. Units that nothing ties to a part keep -1.
+    The unit of the strongest tie is first, and a unit that joined a part ties others to it; equal
+    ties are ordered by unit, then by part. A unit without a tie to any part keeps -1.
 
     `cost` is the strength of each boundary, `unit` the unit of each node, `owner` the part of each
     unit, or -1.
@@ -293,7 +250,7 @@ def attached(
     for owned in [u for u in list(ties) if owner[u] >= 0]:
         offer(owned)
     while heap:
-        _, free, part = heapq.heappop(heap)  # an entry of less than the present strength comes late
+        _, free, part = heapq.heappop(heap)  # an outdated, weaker entry comes after the present one
         if out[free] < 0:
             out[free] = part
             offer(free)

@@ -1,9 +1,9 @@
-"""The cut along the merge tree: undo just the merges that brought the groups together."""
+"""The cut along the merge tree: undo the merges that brought the groups together, and no others."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,24 +19,24 @@ from napari_agglo.session._cut_methods.segment_graph import (
     segment_with_seeds,
 )
 
-Node = TypeVar("Node")
+Children = Callable[[int], Sequence[int]]  # nodes that a node was made of, none for a superpixel
 
 
 def by_tree(
     graph: RegionGraph,
     members: Any,
     seeds: Sequence[Sequence[int]],
-    node: Node,
-    children: Callable[[Node], Sequence[Node]],
+    node: int,
+    children: Children,
     weights: Policy | str | Costs | NDArray[Any] = "mean",
 ) -> list[NDArray[np.int64]]:
-    """Cut a segment into the coarsest nodes of the merge tree that keep the groups apart.
+    """Cut a segment into the coarsest nodes of the merge tree that separate the groups.
 
-    Between two seeds, that undoes the merge at their lowest common ancestor. Nodes that hold no
-    seed, because they came later, go to the part that they are tied to most.
+    Between two seeds, that undoes the merge at their lowest common ancestor. A node without a seed
+    goes to the part of its strongest tie.
 
-    `node` is the segment in the tree; `children` returns the nodes that a node was made of, none
-    for a superpixel, which is its dense id. The other parameters are those of `min_cut`.
+    `node` is the segment in the tree; the node of a superpixel is its dense id. The other
+    parameters are those of `min_cut`.
 
     Examples
     --------
@@ -52,20 +52,7 @@ def by_tree(
     group_of = {int(segment.members[at]): k for k, group in enumerate(groups) for at in group}
     number = np.full(segment.size, -1, np.int64)
     for k, leaves in enumerate(separating_nodes(node, children, group_of)):
-        at = np.searchsorted(segment.members, leaves)
-        if (at == segment.size).any() or (segment.members[at] != leaves).any():
-            raise InvalidInput(
-                "`node` holds superpixels that `members` does not",
-                argument="node",
-                remedy="pass both of one segment",
-            )
-        number[at] = k
-    if (number < 0).any():
-        raise InvalidInput(
-            "`members` holds superpixels that `node` does not",
-            argument="members",
-            remedy="pass both of one segment",
-        )
+        number[np.searchsorted(segment.members, leaves)] = k
     # A node in pieces that do not touch is taken piece by piece: parts must be connected.
     within = number[segment.ends[:, 0]] == number[segment.ends[:, 1]]
     n_units, unit = pieces_of(segment.size, segment.ends[within])
@@ -75,9 +62,9 @@ def by_tree(
         joined = widened(n_units, between, strength, [np.unique(unit[group]) for group in groups])
     except InvalidInput as refusal:
         raise InvalidInput(
-            f"{refusal.problem}, where only whole nodes of the merge tree are joined",
+            f"{refusal.problem}, if only whole nodes of the merge tree are joined",
             argument="seeds",
-            remedy=f"{refusal.remedy}; 'min_cut' and 'seeded' may find a way on the same seeds",
+            remedy=f"{refusal.remedy}; or use the method 'min_cut' or 'seeded' on the same seeds",
         ) from None
     owner = np.full(n_units, -1, np.int64)
     for part, units in enumerate(joined):
@@ -87,13 +74,13 @@ def by_tree(
 
 
 def separating_nodes(
-    node: Node, children: Callable[[Node], Sequence[Node]], group_of: Mapping[int, int]
+    node: int, children: Children, group_of: Mapping[int, int]
 ) -> list[NDArray[np.int64]]:
     """Return the leaves of the coarsest nodes under `node` that hold seeds of one group at most.
 
     The result is unique: a node stays whole if it can, and otherwise its children are examined.
     """
-    order: list[Node] = []  # each node before those under it
+    order: list[int] = []  # parents before children
     parent: list[int] = []
     stack = [(node, -1)]
     while stack:
@@ -108,7 +95,7 @@ def separating_nodes(
     groups_under = [0] * len(order)  # the groups under each node, a bit each
     for k in range(len(order) - 1, -1, -1):
         if not has_children[k]:
-            group = group_of.get(_superpixel(order[k]))
+            group = group_of.get(order[k])
             groups_under[k] = 0 if group is None else 1 << group
         if k:
             groups_under[parent[k]] |= groups_under[k]
@@ -119,14 +106,12 @@ def separating_nodes(
         is_mixed = groups_under[k].bit_count() > 1
         top[k] = -1 if is_mixed else top[above] if k and top[above] >= 0 else k
         if not has_children[k]:
-            leaves.setdefault(top[k], []).append(_superpixel(order[k]))
+            leaves.setdefault(top[k], []).append(order[k])
     return [np.array(sorted(members), np.int64) for members in leaves.values()]
 
 
-def pruned(
-    node: Node, children: Callable[[Node], Sequence[Node]], leaves: Collection[int]
-) -> Callable[[Node], Sequence[Node]]:
-    """Return the children of nodes again, without those that hold none of the `leaves`.
+def pruned(node: int, children: Children, leaves: Collection[int]) -> Children:
+    """Return a function to the children of a node, without those that hold none of the `leaves`.
 
     Examples
     --------
@@ -135,21 +120,17 @@ def pruned(
     >>> children(7), children(6)
     ([6, 4], [1])
     """
-    under: dict[Node, list[Node]] = {}
+    under: dict[int, list[int]] = {}
     waiting = [node]
     while waiting:
         here = waiting.pop()
         under[here] = list(children(here))
         waiting += under[here]
-    alive: dict[Node, bool] = {}
+    alive: dict[int, bool] = {}
     for here in reversed(under):  # children come after their parent
         inner = under[here]
-        alive[here] = any(alive[k] for k in inner) if inner else _superpixel(here) in leaves
+        alive[here] = any(alive[k] for k in inner) if inner else here in leaves
     return lambda here: [child for child in under[here] if alive[child]]
-
-
-def _superpixel(leaf: Any) -> int:
-    return int(leaf)
 
 
 def _quotient(

@@ -1,4 +1,4 @@
-"""Learning from edits: what they say of two segments, a policy refitted, edits done again."""
+"""Learning from edits: examples from edits, a policy refitted, edits transferred to its tree."""
 
 from napari_agglo.session._relearn.examples import pair_graph, pair_row
 from napari_agglo.session._relearn.refit import FEW, WEIGHT, check_options, check_volumes, refit

@@ -1,4 +1,4 @@
-"""Examples from edits: features of two segments and their boundary as they were when edited."""
+"""Examples from edits: features of two segments and their boundary at the time of the edit."""
 
 from __future__ import annotations
 
@@ -25,18 +25,14 @@ if TYPE_CHECKING:
     from napari_agglo.session._history import Entry
     from napari_agglo.session._state import State
 
-
 Superpixels = Iterable[int] | NDArray[Any]
-
-
-# Boundaries of a cut into many parts that become examples: rows are long, and edits are quick.
-_MOST = 16
+_MOST = 16  # examples of one cut into many parts: rows are long, and an edit must be quick
 
 
 def edit_examples(
     state: State, pairs: Iterable[tuple[Ids, Ids]], label: int
 ) -> dict[str, Any] | None:
-    """Return the rows of pairs of regions that touch, as plain data; None if there are none."""
+    """Return the features of pairs of regions that touch, as plain data; None if there are none."""
     graph, features = state.graph, state.features
     if features is None:
         return None
@@ -44,7 +40,7 @@ def edit_examples(
         rows_of_pairs = (pair_row(graph, features, a, b) for a, b in pairs)
         known = (row for row in rows_of_pairs if row is not None and np.isfinite(row).all())
         rows = list(itertools.islice(known, _MOST))
-    except (InvalidInput, ArithmeticError):  # an edit does not fail for want of an example
+    except (InvalidInput, ArithmeticError):  # of a feature block; the edit must not fail for it
         return None
     if not rows:
         return None
@@ -53,20 +49,20 @@ def edit_examples(
 
 
 def rows_of(plain: dict[str, Any]) -> tuple[NDArray[np.float32], NDArray[np.int8]]:
-    """Return the rows and labels that `edit_examples` made plain data of."""
+    """Return the rows and labels of the plain data of `edit_examples`."""
     try:
         data = zlib.decompress(base64.b64decode(plain["rows"]))
         rows = np.frombuffer(data, "<f4").astype(np.float32).reshape(-1, int(plain["width"]))
         label = int(plain["label"])
         if label not in (-1, 1) or not np.isfinite(rows).all():
-            raise ValueError("values that are no example")
+            raise ValueError("a label or a feature is out of range")
     except (KeyError, TypeError, ValueError, zlib.error) as error:
         raise InvalidInput(f"The examples of an entry cannot be read: {error}.") from error
     return rows, np.full(len(rows), label, np.int8)
 
 
 def live_examples(view: View) -> tuple[NDArray[np.float32], NDArray[np.int8]]:
-    """Return the examples of the live edits and answers, but for answers that were overruled."""
+    """Return the examples of the live edits and answers, without overruled answers."""
     state = view.state
     width = 0 if state.features is None else state.features.width
     rows, labels = [np.zeros((0, width), np.float32)], [np.zeros(0, np.int8)]
@@ -75,7 +71,7 @@ def live_examples(view: View) -> tuple[NDArray[np.float32], NDArray[np.int8]]:
     for entry in done:
         if entry.action.examples is not None and entry.number not in passed:
             row, label = rows_of(entry.action.examples)
-            if row.shape[1] == width:  # those of another feature map are of no use
+            if row.shape[1] == width:  # not of another feature map
                 rows.append(row)
                 labels.append(label)
     return np.concatenate(rows), np.concatenate(labels)
@@ -84,8 +80,7 @@ def live_examples(view: View) -> tuple[NDArray[np.float32], NDArray[np.int8]]:
 def overruled(tree: Hierarchy, done: Sequence[Entry], threshold: float) -> set[int]:
     """Return the numbers of the live answers that a later answer or a live edit contradicts.
 
-    Edits are looked at as they are at the threshold, or where the answer was given if that is
-    higher.
+    The effect of edits is taken at the threshold, or at that of the answer if it is higher.
     """
     numbers = set()
     last: dict[frozenset[int], Entry] = {}
@@ -107,7 +102,7 @@ def overruled(tree: Hierarchy, done: Sequence[Entry], threshold: float) -> set[i
 
 
 def _are_cut(tree: Hierarchy, a: int, b: int) -> bool:
-    """Whether a live cut keeps two superpixels apart."""
+    """Return whether a live cut separates two superpixels."""
     constraints = tree.constraints
     first, second = dict(constraints.entries(a)), dict(constraints.entries(b))
     return any(
@@ -118,7 +113,7 @@ def _are_cut(tree: Hierarchy, a: int, b: int) -> bool:
 
 
 def _are_merged(tree: Hierarchy, a: int, b: int, scale: float) -> bool:
-    """Whether two superpixels are together because a person merged them."""
+    """Return whether two superpixels are in one segment because of a merge edit."""
     whole = tree.region(a, scale)
     if whole != tree.region(b, scale):
         return False
@@ -138,12 +133,10 @@ def _are_merged(tree: Hierarchy, a: int, b: int, scale: float) -> bool:
 def pair_row(
     graph: RegionGraph, features: FeatureMap, members_a: Superpixels, members_b: Superpixels
 ) -> NDArray[np.float32] | None:
-    """Return the features of two regions and of the boundary between them.
+    """Return the features of two regions and of the boundary between them; None without one.
 
-    Bit for bit the row of `feature_matrix` on the graph in which both are contracted, in a time
-    that depends on the two regions alone. It does not matter which is called a.
-
-    Return None if the regions do not touch.
+    The row is bit for bit that of `feature_matrix` on the graph in which both are contracted, and
+    the same if the regions are swapped. The time depends on the two regions alone.
 
     Examples
     --------
@@ -158,12 +151,6 @@ def pair_row(
     >>> pair_row(graph, features, {1}, {3}) is None
     True
     """
-    if graph.cue_names != features.cues or graph.layout.bins != features.bins:
-        raise InvalidInput(
-            f"`features` are of {', '.join(features.cues)} in {features.bins} bins, and `graph` "
-            f"has {', '.join(graph.cue_names)} in {graph.layout.bins}; pass the graph that they "
-            "are of, with all statistics."
-        )
     pair = pair_graph(graph, members_a, members_b)
     if pair is None:
         return None
@@ -214,12 +201,12 @@ def pair_graph(
 def _add_edges(
     edges: Any, boundaries: Any, starts: Any, both: Any, side: Any, swallowed: Any, boundary: Any
 ) -> Any:
-    """Add the rows of the boundaries between sides to `boundary`, and return how many there are.
+    """Add the rows of the boundaries between sides to `boundary`, and return their number.
 
-    Faces within a side go to `swallowed`. Both lists are sorted, and an edge goes up, so the search
-    for its other end goes on from where the last one ended. No bounds checking.
+    Faces within a side are added to `swallowed`. `both` and the edges of a superpixel ascend, so
+    the search for the other end of an edge starts where the last one ended. No bounds checking.
     """
-    found = 0
+    n = 0
     for k in range(both.size):
         row = starts[k]
         at = k + 1
@@ -237,8 +224,8 @@ def _add_edges(
                     for axis in range(swallowed.shape[1]):
                         swallowed[side[k], axis] += boundaries[row, axis]
                 else:
-                    found += 1
+                    n += 1
                     for column in range(boundary.size):
                         boundary[column] += boundaries[row, column]
             row += 1
-    return found
+    return n

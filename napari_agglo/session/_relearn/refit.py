@@ -1,16 +1,16 @@
-"""A policy fitted again, with what a person decided among its examples.
+"""Fit of a policy to its training set and the edits of a session.
 
-A person decides a few dozen times, and a training set has thousands of examples, most of which the
-policy gets right anyway; an edit is where it was wrong. So an edit counts for `WEIGHT` examples.
+There are a few dozen edits and thousands of examples in a training set, most of which the policy
+gets right; an edit is an example that it got wrong. So an edit counts for `WEIGHT` examples.
 VI at 0.5 of neuropil2d samples unlike the training volume, with the edits of one of them counting
 1, 5 and 20 times (``python -m benchmarks.experiment_edits faded``):
 
     10 edits    0.830 without    0.672  0.632  0.576
     30 edits    0.830 without    0.581  0.509  0.574
 
-Far more than 5 gains while there are few edits and loses when there are more, for all are
-exceptions. From the edits alone, without a training set, a policy learns nothing but exceptions:
-4.6 and 4.0. All 79 edits, with the corrected segments as gold, gave 0.584.
+A weight far above 5 gains with few edits and loses with more, for all edits are exceptions. A
+policy fitted to the edits alone learns nothing but exceptions: 4.6 and 4.0. All 79 edits, with the
+corrected segments as gold, gave 0.584.
 """
 
 from __future__ import annotations
@@ -34,18 +34,16 @@ from napari_agglo.session._relearn.examples import live_examples
 from napari_agglo.session._relearn.transfer_edits import transfer_edits
 from napari_agglo.session._threshold_view import View
 
-# What a user asks to learn from, and how; refused in words before any work is done.
-
-
 Volume = tuple[RegionGraph, Any]
 Volumes = Volume | Iterable[Volume]
 
-FEW = 100  # examples; of fewer, without a training set, no good policy comes
-_MOST = 1000  # times that an edit counts
+FEW = 100  # examples without a training set; fewer make no good policy
+WEIGHT = 5  # examples that an edit counts for; see above
+_MOST = 1000  # the largest weight
 
 
 def check_volumes(volumes: Any) -> list[Volume]:
-    """Return what to learn from as pairs of a graph and its gold standard; one pair will do.
+    """Return volumes as a list of pairs of a graph and its gold standard; one pair is accepted too.
 
     Examples
     --------
@@ -80,25 +78,22 @@ def _no_pairs(came: str) -> InvalidInput:
         "`volumes` must be pairs of a RegionGraph and its gold standard, [(graph, gold), ...], got "
         f"{came}",
         argument="volumes",
-        remedy="pass what the policy was trained on, or leave it out",
+        remedy="pass the training set of the policy, or leave it out",
     )
 
 
 def check_options(strategy: Any, weight: Any, seed: Any, others: Mapping[str, Any]) -> None:
-    """Refuse a way to learn that there is not."""
+    """Refuse options of `Session.relearn` that are unknown or out of range."""
     for name in others:
         raise InvalidInput(
-            f"`{name}` is no argument of relearn()",
+            f"relearn() has no argument `{name}`",
             argument=name,
-            remedy="take volumes, strategy, weight, seed or progress",
+            remedy="use volumes, strategy, weight, seed or progress",
         )
     if strategy is not None:
         check_choice("strategy", strategy, STRATEGIES)
     check_whole("weight", weight, 1, _MOST)
     check_whole("seed", seed, 0, 2**32 - 1)
-
-
-WEIGHT = 5  # examples that an edit counts for; see above
 
 
 def refit(
@@ -115,40 +110,49 @@ def refit(
 ) -> LearnedPolicy:
     """Fit a policy again with the examples of edits.
 
-    With the volumes that it was trained on, the training is repeated and every fit learns from the
-    edits too, each counting for several examples. Who does not have them any more should pass the
-    graph of the session with its corrected segments as gold. Without any volume the policy learns
-    from the edits alone, and knows where the old one was wrong but not where it was right.
+    With volumes, the training is repeated with the edits among its examples, each counting `weight`
+    times; if the training set is lost, the graph of the session with its corrected segments as gold
+    may take its place. Without volumes the policy is fitted to the edits alone.
 
-    `rows` are features of two segments as `pair_row` gives them, `labels` -1 if these were merged
-    and +1 if they were cut apart; `features` names them for a policy that was not learned.
-    Strategy, classifier and settings are read off the record of the policy. The other parameters
-    are those of `Session.relearn`. The record of the result has "edits", the number of each kind.
+    `rows` are features of two segments as returned by `pair_row`, `labels` -1 if the two were
+    merged and +1 if they were cut apart; `features` names the columns for a policy that was not
+    learned. Strategy, classifier and settings are read from the record of the policy. The other
+    parameters are those of `Session.relearn`. The record of the result has "edits", the number of
+    each kind.
     """
     record = policy_record(policy) or {}
     if features is None:
         features = policy_features(policy)
         if features is None:
             raise InvalidInput(
-                "`features` is missing: this policy was not learned, so they cannot be read off it",
+                "`features` is missing, and this policy has none, as it was not learned",
                 argument="features",
-                remedy="pass the feature map that `rows` were made with",
+                remedy="pass the feature map of `rows`",
             )
     examples = extra_examples((rows, labels), features, 0)
     to_merge, to_keep = (int((examples.labels == kind).sum()) for kind in (-1, 1))
-    settings = _settings(record)
+    stored = record.get("settings") or {}
+    defaults = asdict(ForestSettings())
+    settings = ForestSettings(**{name: stored.get(name, defaults[name]) for name in defaults})
     was = record.get("strategy")
     was = was if was in STRATEGIES else None  # a policy of edits alone has none
     is_logistic = isinstance(getattr(policy, "model", None), Logistic)
     classifier = "logistic" if is_logistic else "forest"
     if volumes is not None:
         volumes = list(volumes)
-        _check(volumes, features)
+        for graph, _ in volumes:
+            if graph.cue_names != features.cues or graph.layout.bins != features.bins:
+                raise InvalidInput(
+                    f"`volumes` has a graph of {', '.join(graph.cue_names)} in {graph.layout.bins} "
+                    f"bins, and the edits are of {', '.join(features.cues)} in {features.bins}",
+                    argument="volumes",
+                    remedy="build all graphs with the same cues and bins",
+                )
         if not len(examples):
             raise InvalidInput(
                 "There is no edit to learn from",
                 argument="rows",
-                remedy="merge or cut something, or answer suggestions",
+                remedy="merge or cut a segment, or answer suggestions",
             )
         fitted = train(
             volumes,
@@ -172,31 +176,12 @@ def refit(
             raise InvalidInput(
                 f"There are {merges} and {cuts} to learn from, and a policy is learned from both",
                 argument="volumes",
-                remedy=f"{'merge' if to_keep else 'cut'} something that is wrong, answer "
-                "suggestions, or pass the training set as `volumes`",
+                remedy=f"{'merge' if to_keep else 'cut'} a wrong segment, answer suggestions, or "
+                "pass the training set as `volumes`",
             )
         fitted = _alone(features, examples, classifier, settings, seed, progress)
     edits = {"to_merge": to_merge, "to_keep": to_keep, "weight": 1 if volumes is None else weight}
     return LearnedPolicy(features, fitted.model, {**fitted.record, "edits": edits})
-
-
-def _check(volumes: list[tuple[RegionGraph, Any]], features: FeatureMap) -> None:
-    """Refuse volumes whose features are not those of the edits."""
-    for graph, _ in volumes:
-        if graph.cue_names != features.cues or graph.layout.bins != features.bins:
-            raise InvalidInput(
-                f"`volumes` has a graph of {', '.join(graph.cue_names)} in {graph.layout.bins} "
-                f"bins, and the edits are of {', '.join(features.cues)} in {features.bins}",
-                argument="volumes",
-                remedy="build the graphs alike",
-            )
-
-
-def _settings(record: dict[str, Any]) -> ForestSettings:
-    """Return how the forest of a record was grown, as far as it says."""
-    known = asdict(ForestSettings())
-    stored = record.get("settings") or {}
-    return ForestSettings(**{name: stored.get(name, known[name]) for name in known})
 
 
 def _alone(
@@ -207,7 +192,7 @@ def _alone(
     seed: int,
     progress: ProgressCallback | None,
 ) -> LearnedPolicy:
-    """Fit a policy to the edits and nothing else."""
+    """Fit a policy to the edits alone."""
     fitted = fit(examples, classifier, settings, len(examples), seed, progress, "fit")
     record = {
         "strategy": "edits",
@@ -224,12 +209,9 @@ def _alone(
     return LearnedPolicy(features, fitted.model, record)
 
 
-# Learning from the edits of a session: refit, agglomerate, and replay the edits.
-
-
 @dataclass(frozen=True, eq=False)
 class Relearned:
-    """A policy learned from edits, its merges, the edits that follow them, and notes."""
+    """A policy learned from edits, its merges, the edits to make on its tree, and notes."""
 
     policy: Policy
     merges: Merges
@@ -246,13 +228,13 @@ def learn_from_edits(
     seed: int,
     progress: ProgressCallback | None,
 ) -> Relearned:
-    """Learn from the edits of a session, merge anew, and replay the edits on the new tree."""
+    """Learn from the edits of a session, agglomerate, and transfer the edits to the new tree."""
     state = view.state
     if state.features is None:
         raise Refused(
-            "This session knows only the means of its cues, which is not enough to learn from",
+            "The graph of this session has only the means of its cues, too little to learn from",
             argument="graph",
-            remedy="make one on a graph built with statistics='all'",
+            remedy="create a session on a graph built with statistics='all'",
         )
     rows, labels = live_examples(view)
     policy = refit(
@@ -266,13 +248,13 @@ def learn_from_edits(
         Cut(edit.scale, parts) if isinstance(edit, Cut) else edit  # with pieces made since
         for edit, parts in zip(constraints.edits, constraints.parts, strict=True)
     ]
-    edits, left = transfer_edits(trial, live, view.threshold, progress, policy)
-    notes = [one.words for one in left]
+    edits, conflicts = transfer_edits(trial, live, view.threshold, progress, policy)
+    notes = [conflict.words for conflict in conflicts]
     if volumes is None and len(labels) < FEW:
         examples = "1 example" if len(labels) == 1 else f"{len(labels)} examples"
         notes.insert(
             0,
-            f"It was learned from {examples} alone, which is few and may do harm elsewhere; undo "
-            "if so, and pass the training set as `volumes`.",
+            f"The policy was learned from {examples} alone, which may make other segments worse; "
+            "undo if so, and pass the training set as `volumes`.",
         )
     return Relearned(policy, merges, tuple(edits), tuple(notes))

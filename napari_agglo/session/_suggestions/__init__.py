@@ -1,4 +1,4 @@
-"""Suggestions: the decisions most worth a person's time, and the number of wrong ones left."""
+"""Suggestions: the decisions most valuable to review, and the expected number of wrong ones."""
 
 from napari_agglo.session._suggestions.decisions import Decisions, apart_answered, made_answered
 from napari_agglo.session._suggestions.rank import Kind, Suggestion, suggest

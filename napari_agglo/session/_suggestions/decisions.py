@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from napari_agglo._numba import kernel
-from napari_agglo.errors import InvalidInput
 from napari_agglo.graph import RegionGraph
 from napari_agglo.session._actions import Cut, Ids
 from napari_agglo.session._hierarchy.superpixels import Superpixels
@@ -21,24 +20,16 @@ from napari_agglo.session._threshold_view import View
 
 @dataclass(frozen=True, eq=False)
 class Decisions:
-    """Decisions of the policy: boundaries left between segments, or merges made within them.
+    """Decisions of the policy: boundaries between segments, or merges within them, in order.
 
-    Attributes
-    ----------
-    first, second : ndarray of int64, shape (k,)
-        Of a boundary, its two segments, by the ids of the session's table of segments. Of a merge,
-        its two regions by their smallest superpixels (dense ids), ``first < second``; merges are in
-        their order.
-    wrong : ndarray of float64, shape (k,)
-        Probability that merging the two is wrong; NaN if the policy has none.
-    answered : ndarray of bool, shape (k,)
-        Whether a person has decided: such a decision is neither suggested nor counted.
+    `first` and `second` are the two segments of a boundary, by name; or the two regions of a merge,
+    by their smallest superpixels, ``first < second``.
     """
 
     first: NDArray[np.int64]
     second: NDArray[np.int64]
-    wrong: NDArray[np.float64]
-    answered: NDArray[np.bool_]
+    wrong: NDArray[np.float64]  # probability that merging the two is wrong; NaN if there is none
+    answered: NDArray[np.bool_]  # by a person: neither suggested nor counted
 
     def __len__(self) -> int:
         return len(self.first)
@@ -51,23 +42,10 @@ class Decisions:
         wrong: ArrayLike,
         answered: ArrayLike | None = None,
     ) -> Self:
-        """Check arrays, or lists, and make them decisions; the parameters are the attributes."""
-        a, b = np.asarray(first, np.int64), np.asarray(second, np.int64)
+        """Make decisions of arrays or lists; one without a probability was made by a person."""
         p = np.asarray(wrong, np.float64)
-        known = np.zeros(p.shape, np.bool_) if answered is None else np.asarray(answered, np.bool_)
-        if a.ndim != 1 or not a.shape == b.shape == p.shape == known.shape:
-            raise InvalidInput(
-                "`first`, `second`, `wrong` and `answered` must be arrays of one length, got "
-                f"shapes {a.shape}, {b.shape}, {p.shape} and {known.shape}."
-            )
-        beyond = (p < 0) | (p > 1)
-        if beyond.any():
-            raise InvalidInput(
-                f"`wrong` must be probabilities, 0 to 1, got {p[beyond][0]}; pass priorities "
-                "through as_probabilities first."
-            )
-        # What has no probability was not the policy's decision, but a person's.
-        return cls(a, b, p, known | np.isnan(p))
+        known = np.isnan(p) | np.asarray(False if answered is None else answered)
+        return cls(np.asarray(first, np.int64), np.asarray(second, np.int64), p, known)
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,7 +57,7 @@ class Sides:
 
 
 def sides_apart(segments: SegmentStatistics, apart: Decisions, with_boxes: bool) -> Sides:
-    """Look up the two segments of each boundary."""
+    """Return the sizes, and with `with_boxes` the boxes, of the two segments of each boundary."""
     first, second = _numbers(segments.ids, apart.first), _numbers(segments.ids, apart.second)
     sizes = segments.sizes[first], segments.sizes[second]
     boxes = (segments.boxes[first], segments.boxes[second]) if with_boxes else None
@@ -87,36 +65,20 @@ def sides_apart(segments: SegmentStatistics, apart: Decisions, with_boxes: bool)
 
 
 def _numbers(ids: NDArray[np.uint64], names: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the positions of `names` among `ids`, which ascend; refuse a name that is absent."""
+    """Return the positions of `names` among `ids`, which ascend and hold all of them."""
     highest = int(ids[-1]) if len(ids) else 0
-    if highest < 8 * len(ids) + 1024 and len(names):  # a table is ten times faster than a search
-        table = np.full(highest + 2, -1, np.int64)
+    if highest < 8 * len(ids) + 1024:  # a table is ten times faster than a search
+        table = np.zeros(highest + 1, np.int64)
         table[ids.astype(np.int64)] = np.arange(len(ids))
-        number = table[np.where((names < 0) | (names > highest), highest + 1, names)]
-    else:
-        number = np.minimum(np.searchsorted(ids, names.astype(np.uint64)), len(ids) - 1)
-        number[ids[number] != names.astype(np.uint64)] = -1
-    if (number < 0).any():
-        raise InvalidInput(
-            f"`apart` names segment {names[number < 0][0]}, which is not in `lut`; ask for the "
-            "boundaries of the same state."
-        )
-    return number
+        return table[names]
+    return np.searchsorted(ids, names.astype(np.uint64))
 
 
 def sides_made(graph: RegionGraph, made: Decisions, with_boxes: bool) -> Sides:
-    """Go through the merges and note what each of them joined."""
-    out_of_range = (made.first < 1) | (made.first >= made.second)
-    out_of_range |= made.second > graph.n_regions
-    if out_of_range.any():
-        k = int(np.argmax(out_of_range))
-        raise InvalidInput(
-            f"`made` must name superpixels 1 to {graph.n_regions}, the smaller first; merge {k} is "
-            f"of {made.first[k]} and {made.second[k]}."
-        )
+    """Return the sizes, and with `with_boxes` the boxes, of the two regions of each merge."""
     m = len(made)
     sizes = np.zeros((2, m), np.int64)
-    # Without axes, the kernel goes through no box.
+    # Without boxes, the kernel gets boxes without axes.
     ndim = graph.layout.ndim if with_boxes else 0
     boxes = np.zeros((2, m, 2, ndim), np.int32)
     growing = graph.boxes[:, :, :ndim].copy()
@@ -125,10 +87,7 @@ def sides_made(graph: RegionGraph, made: Decisions, with_boxes: bool) -> Sides:
 
 
 def meeting_boxes(a: NDArray[np.int32], b: NDArray[np.int32]) -> NDArray[np.int32]:
-    """Return what two bounding boxes, a pixel larger on each side, have in common.
-
-    Where they have nothing in common, it is the gap between them.
-    """
+    """Return the intersection of bounding boxes, enlarged by a pixel; or the gap between them."""
     start = np.maximum(a[..., 0, :], b[..., 0, :]) - 1
     stop = np.minimum(a[..., 1, :], b[..., 1, :]) + 1
     return np.stack([np.minimum(start, stop - 1), np.maximum(start + 1, stop)], axis=-2)
@@ -143,7 +102,7 @@ def _note_sides(
     noted_sizes: NDArray[np.int64],
     noted_boxes: NDArray[np.int32],
 ) -> None:
-    """Note pixels and boxes of both regions of each merge, then join them. Checks nothing."""
+    """Write pixels and boxes of both regions of each merge, then join them. No bounds checking."""
     for k in range(winners.size):
         winner, loser = winners[k], losers[k]
         noted_sizes[0, k] = sizes[winner]
@@ -161,26 +120,24 @@ def _note_sides(
 def follow_merges(
     winners: NDArray[np.int64], losers: NDArray[np.int64], n_merges: int, where: NDArray[np.int64]
 ) -> None:
-    """Set ``where[id]`` to the region of `id` after so many merges. Checks nothing.
+    """Set ``where[id]`` to the region of `id` after so many merges. No bounds checking.
 
-    `where` comes in as 0, 1, 2, ... Read backwards, a merge finds its winner's fate known.
+    `where` must be 0, 1, 2, ... at first. From the last merge to the first, the region of a winner
+    is known before that of its loser.
     """
     for k in range(n_merges - 1, -1, -1):
         where[losers[k]] = where[winners[k]]
 
 
-# Which decisions a person has answered, from the pairs of superpixels of the answers.
-#
-# A suggestion goes by two superpixels, one on each side, because segments come and go. "Leave them
-# apart", "this is one" and "not now" are such pairs too, and hold as long as the two superpixels
-# face each other across the same boundary, or first meet in the same merge.
+# An answer names two superpixels, one on each side of the decision, because segments change. It is
+# valid as long as the two are on both sides of the same boundary, or first meet in the same merge.
 
 
 Pairs = Sequence[tuple[int, int]] | NDArray[np.int64]
 
 
 def apart_answered(apart: Decisions, lut: ArrayLike, pairs: Pairs) -> NDArray[np.bool_]:
-    """Return which boundaries lie between the segments that hold the superpixels of a pair.
+    """Return a mask of the boundaries between segments that hold the superpixels of a pair.
 
     Examples
     --------
@@ -199,7 +156,7 @@ def apart_answered(apart: Decisions, lut: ArrayLike, pairs: Pairs) -> NDArray[np
 
 
 def made_answered(made: Decisions, pairs: Pairs) -> NDArray[np.bool_]:
-    """Return which merges are those in which the superpixels of a pair first meet.
+    """Return a mask of the merges in which the superpixels of a pair first meet.
 
     Examples
     --------
@@ -217,7 +174,7 @@ def made_answered(made: Decisions, pairs: Pairs) -> NDArray[np.bool_]:
         while u != v:
             if lost.get(u, never) > lost.get(v, never):
                 u, v = v, u
-            k = lost.get(u, never)  # whoever is merged away first is followed
+            k = lost.get(u, never)  # follow the region that is merged first
             if k == never:
                 break
             u = into[k]
@@ -226,13 +183,10 @@ def made_answered(made: Decisions, pairs: Pairs) -> NDArray[np.bool_]:
     return out
 
 
-# The decisions at the threshold of a view: boundaries left, merges done, answers given.
-
-
 def decisions(view: View) -> tuple[Decisions, Decisions]:
-    """Return the boundaries between segments, and the merges within them, with answers.
+    """Return the boundaries between the segments of a view, and the merges within them.
 
-    A person has decided where there is an edit, an answer, or a lock.
+    A decision is answered where there is an edit, an answer, or a lock.
     """
     state, names = view.state, view.names()
     pairs, priorities = view.boundary_scores.now(view)
@@ -257,7 +211,7 @@ def decisions(view: View) -> tuple[Decisions, Decisions]:
 def _merges(view: View) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
     """Return both regions of each merge by their smallest superpixel, and its priority.
 
-    A merge comes after those that its regions were made by.
+    Merges are in an order in which they can be done.
     """
     log = view.state.tree.log
     inner = view.inner_nodes()[::-1]
@@ -305,9 +259,9 @@ def _across(
 
 @kernel
 def list_across(members: Any, part_of: Any, start: Any, stop: Any, adjacent: Any, out: Any) -> Any:
-    """List neighbours of different parts, the smaller first; return how many there are.
+    """List neighbours of different parts, the smaller first, as far as `out` has room.
 
-    No bounds checking, but if there is no room for all, those that there is room for are listed.
+    Return the number of them. No bounds checking but of `out`.
     """
     n = 0
     for k in range(members.size):

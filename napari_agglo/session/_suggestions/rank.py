@@ -1,4 +1,4 @@
-"""The decisions most worth a look, best first, each with the place where it was made."""
+"""Ranking of decisions by the value of a review; each suggestion has a position to look at."""
 
 from __future__ import annotations
 
@@ -21,9 +21,6 @@ from napari_agglo.session._suggestions.decisions import (
 )
 from napari_agglo.session._suggestions.value import confusion, expected_gain
 
-# A suggestion: one decision that may be wrong, where it is, and why it is worth a look.
-
-
 Kind = Literal["false_split", "false_merge"]
 
 
@@ -36,9 +33,9 @@ class Suggestion:
     kind : {"false_split", "false_merge"}
         Two segments that may be one, or one that may be two.
     segments : tuple of int
-        Those two segments, or that one.
+        The two segments, or the one.
     superpixels : tuple of int
-        Two that touch, one on each side (dense ids): what the answer is anchored to.
+        Two superpixels that touch, one on each side, by which an answer identifies the decision.
     sizes : tuple of int
         Pixels of both sides.
     position : tuple of float
@@ -46,9 +43,9 @@ class Suggestion:
     wrong : float
         Probability that merging the two sides is wrong, by the policy.
     gain : float
-        Bits by which VI falls if the decision is wrong and is mended.
+        Bits by which VI falls if the decision is wrong and is corrected.
     score : float
-        Expected change in VI times doubt; the order of suggestions.
+        Expected change in VI times doubt; suggestions are in descending order of it.
     """
 
     kind: Kind
@@ -70,34 +67,22 @@ class Suggestion:
         """The reason for the question, in words."""
         a, b = self.sizes
         if self.kind == "false_split":
-            text = f"Left apart ({a:,} and {b:,} pixels), though it is {1 - self.wrong:.0%} likely"
-            return f"{text} that they are one; merging them would then lower VI by {self._bits}."
-        text = f"Merged here ({a:,} and {b:,} pixels), though it is {self.wrong:.0%} likely"
-        return f"{text} that they are two; cutting them would then lower VI by {self._bits}."
-
-    @property
-    def _bits(self) -> str:
-        return f"{self.gain:.2g} bits"
-
-
-# Where two sides of a decision meet: two superpixels that touch, and the place between them.
+            decision, likely, number, edit = "Left apart", 1 - self.wrong, "one", "merging"
+        else:
+            decision, likely, number, edit = "Merged here", self.wrong, "two", "cutting"
+        return (
+            f"{decision} ({a:,} and {b:,} pixels), though it is {likely:.0%} likely that they are "
+            f"{number}; {edit} them would then lower VI by {self.gain:.2g} bits."
+        )
 
 
-@dataclass(frozen=True)
-class Meeting:
-    """Two superpixels that touch, and a point on the face between them, in pixel indices."""
-
-    superpixels: tuple[int, int]
-    position: tuple[float, ...]
-
-
-def meeting(
+def contact_point(
     graph: RegionGraph, sides: NDArray[np.int8], within: NDArray[Any] | None = None
-) -> Meeting | None:
-    """Find where two sides meet: in the middle of the largest contact of two superpixels.
+) -> tuple[tuple[int, int], tuple[float, ...]] | None:
+    """Return the two superpixels with the largest contact between two sides, and its middle.
 
     `sides` is 1 for the superpixels of one side, 2 for those of the other, 0 for the rest. Return
-    None if they do not meet, or not in the box `within`.
+    None if the sides do not touch, or not in the box `within`.
     """
     rows = np.flatnonzero(sides[graph.edges[:, 0]])
     ends = sides[graph.edges[rows]]
@@ -111,13 +96,12 @@ def meeting(
         u, v = graph.edges[rows[k]].tolist()
         point = _middle(graph, u, v, boxes[k], within)
         if point is not None:
-            pair = (u, v) if sides[u] == 1 else (v, u)
-            return Meeting(pair, point)
+            return ((u, v) if sides[u] == 1 else (v, u)), point
     return None
 
 
 def overlap(boxes: NDArray[Any], box: NDArray[Any]) -> NDArray[np.bool_]:
-    """Return which boxes have a pixel in common with `box`."""
+    """Return a mask of the boxes that have a pixel in common with `box`."""
     common = (boxes[:, 0] < box[1]) & (box[0] < boxes[:, 1])
     return np.asarray(common.all(axis=1), np.bool_)
 
@@ -125,7 +109,7 @@ def overlap(boxes: NDArray[Any], box: NDArray[Any]) -> NDArray[np.bool_]:
 def _middle(
     graph: RegionGraph, u: int, v: int, box: NDArray[Any], within: NDArray[Any] | None
 ) -> tuple[float, ...] | None:
-    """Return the face between two superpixels, in a box, that is nearest to the middle of all."""
+    """Return the face between two superpixels, in a box, nearest to the mean of all faces."""
     image = graph.superpixels.image
     shape = np.array(image.shape)
     start, stop = np.clip(box[0], 0, shape), np.clip(box[1], 0, shape)
@@ -162,11 +146,11 @@ def suggest(
     min_size: int = 1,
     within: ArrayLike | None = None,
 ) -> list[Suggestion]:
-    """Return the `n` decisions most worth a look, best first.
+    """Return the `n` decisions of the highest score, best first.
 
     `lut` is the segment of each superpixel, `apart` are the boundaries between segments and `made`
-    the merges within them; a merge whose sides are in two segments is skipped. Decisions that were
-    answered, or of which the policy is entirely sure, are never suggested. The options are those of
+    the merges within them; a merge whose sides are in two segments is skipped. A decision that was
+    answered, or of which the policy is certain, is never suggested. The options are those of
     `Suggestions.next`.
 
     Examples
@@ -184,7 +168,9 @@ def suggest(
     >>> other.question, other.segments
     ('Cut here?', (1,))
     """
-    _check(n, kind, min_size)
+    check_whole("n", n, 0)
+    check_choice("kind", kind, (*get_args(Kind), None))
+    check_whole("min_size", min_size, 0)
     table = np.asarray(lut, np.int64)
     box = None if within is None else _checked_box(within, graph.layout.ndim)
     segments = segments_of(graph, lut)
@@ -210,16 +196,17 @@ def suggest(
         if len(suggestions) == n:
             break
         sides, ids = _sides(table, apart, made, k)
-        place = meeting(graph, sides, box)
+        place = contact_point(graph, sides, box)
         if place is None:
             continue
+        superpixels, position = place
         suggestions.append(
             Suggestion(
                 kind="false_split" if k < len(apart) else "false_merge",
                 segments=ids,
-                superpixels=place.superpixels,
+                superpixels=superpixels,
                 sizes=(int(x[k]), int(y[k])),
-                position=place.position,
+                position=position,
                 wrong=float(1 - error[k] if k < len(apart) else error[k]),
                 gain=float(confusion(x[k], y[k]) / total),
                 score=float(scores[k]),
@@ -229,7 +216,7 @@ def suggest(
 
 
 def _best_first(scores: NDArray[np.float64], n: int) -> Iterator[int]:
-    """Give rows of positive score, the highest first and of equals the first, sorting few."""
+    """Yield rows of positive score in descending order, equal ones by row, sorting only a few."""
     left = np.flatnonzero(scores > 0)
     while len(left):
         some = left
@@ -244,7 +231,7 @@ def _best_first(scores: NDArray[np.float64], n: int) -> Iterator[int]:
 def _sides(
     table: NDArray[np.int64], apart: Decisions, made: Decisions, k: int
 ) -> tuple[NDArray[np.int8], tuple[int, ...]]:
-    """Return on which side of decision `k` each superpixel is, and the segments it is about."""
+    """Return the side of decision `k` that each superpixel is on (0: none), and its segments."""
     if k < len(apart):
         ids = int(apart.first[k]), int(apart.second[k])
         where = table
@@ -259,12 +246,6 @@ def _sides(
     return sides, ids if where is table else (int(table[ids[0]]),)
 
 
-def _check(n: int, kind: Any, min_size: int) -> None:
-    check_whole("n", n, 0)
-    check_choice("kind", kind, (*get_args(Kind), None))
-    check_whole("min_size", min_size, 0)
-
-
 def _checked_box(within: ArrayLike, ndim: int) -> NDArray[np.int64]:
     box = np.asarray(within)
     if box.shape != (2, ndim) or box.dtype.kind not in "iu" or (box[0] >= box[1]).any():
@@ -272,6 +253,6 @@ def _checked_box(within: ArrayLike, ndim: int) -> NDArray[np.int64]:
             f"`within` must be a box of whole numbers, first index and one past the last along "
             f"each of {ndim} axes, shape (2, {ndim}), got {within!r}",
             argument="within",
-            remedy="leave it out for all of the image",
+            remedy="leave it out to search the whole image",
         )
     return box.astype(np.int64)

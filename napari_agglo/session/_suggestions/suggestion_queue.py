@@ -1,7 +1,4 @@
-"""The queue of probable errors, `session.queue`: ask for the next, accept, reject or skip it.
-
-In its own file because it is a part of the session with planners of its own.
-"""
+"""The queue of probable errors, `session.queue`, and plans of the answers to a suggestion."""
 
 from __future__ import annotations
 
@@ -24,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Suggestions:
-    """The decisions of a session that are most worth a look."""
+    """The decisions of a session that are most valuable to review, `session.queue`."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -37,7 +34,7 @@ class Suggestions:
         min_size: int = 1,
         within: ArrayLike | None = None,
     ) -> list[Suggestion]:
-        """Return the decisions at this threshold most worth a look, the best first.
+        """Return the decisions at the threshold that are most valuable to review, best first.
 
         Decisions of a person (by an edit, a lock or an answer) are not among them.
 
@@ -46,11 +43,11 @@ class Suggestions:
         n : int
             The largest number to return.
         kind : {"false_split", "false_merge"}, optional
-            Only two segments that may be one, or only one that may be two.
+            Only pairs of segments that may be one, or only segments that may be two.
         min_size : int
-            Only where both sides have so many pixels.
+            Smallest number of pixels of both sides.
         within : array of int, shape (2, ndim), optional
-            Only in this box: first index, and one past the last, along each axis.
+            Box to search: first index, and one past the last, along each axis.
 
         Returns
         -------
@@ -81,18 +78,18 @@ class Suggestions:
             return effort(*decisions(self._session._view))
 
     def accept(self, suggestion: Suggestion) -> Change:
-        """Answer yes: merge the two segments, or cut the one where it was merged.
+        """Answer yes: merge the two segments, or cut the one between its two sides.
 
-        If it was rejected before, that answer is no longer an example.
+        An earlier rejection of the suggestion is no longer an example.
         """
         return self._session._do(plan_accept, suggestion)
 
     def reject(self, suggestion: Suggestion) -> Change:
-        """Answer no: it is right as it is, and is not asked again; nor can it be answered so."""
+        """Answer no: the decision is right, and is not suggested again."""
         return self._session._do(plan_answer, suggestion, "reject")
 
     def skip(self, suggestion: Suggestion) -> Change:
-        """Do not ask this again, without an answer."""
+        """Do not suggest this again, without an answer."""
         return self._session._do(plan_answer, suggestion, "skip")
 
 
@@ -115,7 +112,7 @@ def plan_answer(view: View, suggestion: Suggestion, kind: str) -> Plan:
         raise Refused(
             f"This suggestion on {' and '.join(map(str, ids))} was answered already",
             argument="suggestion",
-            remedy="accept() overrules an answer, undo() takes back what was done last",
+            remedy="call accept() to overrule the answer, or undo() to take back the last action",
         )
     action = Action(kind, ids, view.threshold, answer=answer, examples=_examples(view, answer))
     return Plan(action)
@@ -144,7 +141,7 @@ def _sides(view: View, suggestion: Suggestion) -> tuple[tuple[int, int], tuple[i
         raise Refused(
             f"`suggestion` must be one of queue.next(), got {type(suggestion).__name__}",
             argument="suggestion",
-            remedy="take one of queue.next()",
+            remedy="pass one of queue.next()",
         )
     table = view.table()
     a, b = suggestion.superpixels
@@ -159,15 +156,15 @@ def _sides(view: View, suggestion: Suggestion) -> tuple[tuple[int, int], tuple[i
 
 
 def _is_answered(view: View, answer: Answer) -> bool:
-    """Return whether a question was answered in the same way; or at all, if it is skipped.
+    """Return whether a question was answered in the same way; or at all, for a skip.
 
-    Two segments are the same question whichever two of their superpixels stand for them.
+    Any two superpixels of two segments stand for the same question.
     """
     names = view.names()
 
     def key(pair: tuple[int, int]) -> frozenset[int]:
         segments = frozenset(int(names[superpixel]) for superpixel in pair)
-        return segments if len(segments) == 2 else frozenset(pair)  # in a segment: that very merge
+        return segments if len(segments) == 2 else frozenset(pair)  # one segment: the merge itself
 
     question = key(answer.superpixels)
     return any(

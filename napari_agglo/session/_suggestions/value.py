@@ -1,18 +1,17 @@
-"""Value of a question about one decision.
+"""Value of a review of one decision: the expected change of VI, times the doubt of the policy.
 
 Let p be the probability that a merge of two regions, of x and y pixels among N, is wrong. If both
-regions are pure and belong together, joining them lowers the false splits by h(x, y) / N bits, with
-h(x, y) = x log2((x + y) / x) + y log2((x + y) / y); if they do not, parting them lowers the false
-merges by the same amount. A person who knows the answer mends a wrong decision and leaves a right
-one, so that the expected change of VI by asking is
+regions are pure and belong together, merging them lowers the false splits by h(x, y) / N bits, with
+h(x, y) = x log2((x + y) / x) + y log2((x + y) / y); if they do not, cutting them apart lowers the
+false merges by the same amount. A person who knows the answer corrects a wrong decision and leaves
+a right one, so the expected decrease of VI is
 
-    (1 - p) h / N    of a boundary that was left apart,        p h / N    of a merge that was made.
+    (1 - p) h / N    for a boundary between segments,        p h / N    for a merge within one.
 
-That alone would send people to the largest segments: of two giants the policy may be as sure as it
-can be, and h still makes up for it. But p is least to be trusted where it is near 0 or 1: a forest
-cannot tell 0.98 from 0.995, and a giant has hundreds of boundaries that cannot all be wrong. So the
-expected change is multiplied by the policy's doubt, 4 p (1 - p): 1 where it cannot say, 0 where it
-is sure.
+That value alone prefers the largest segments: h is large even where the policy is almost certain.
+But p is least reliable near 0 and 1: a forest cannot distinguish 0.98 from 0.995, and of the
+hundreds of boundaries of a large segment not all are wrong. So the expected decrease is multiplied
+by the doubt of the policy, 4 p (1 - p): 1 at p = 0.5, 0 where it is certain.
 """
 
 from __future__ import annotations
@@ -30,25 +29,22 @@ from napari_agglo.policy import Policy, is_informative
 if TYPE_CHECKING:
     from napari_agglo.session._suggestions.decisions import Decisions
 
-# How much is left to do: the expected number of wrong decisions at a scale.
-
 
 @dataclass(frozen=True)
 class Effort:
-    """The expected number of wrong decisions, and of edits that mend them.
+    """The expected number of wrong decisions, and of edits that correct them.
 
     Attributes
     ----------
     false_splits : float
-        Boundaries that should not be there: the sum of 1 - p over those left apart. At the scale
-        0.5 that is min(p, 1 - p) of each.
+        Boundaries within objects: the sum of 1 - p over the boundaries between segments.
     false_merges : float
-        Merges that should not have been made: the sum of p.
+        Merges across boundaries of objects: the sum of p over the merges within segments.
     merges, cuts : float
-        Edits by which they are mended. A cut mends one merge. One merge of two segments may do away
-        with many boundaries, k pieces of an object being one after k - 1 merges however often they
-        touch; so merges are counted along the boundaries of a maximum spanning forest, which have
-        no cycles. That is the largest such sum that cannot exceed what is to be expected.
+        Edits that correct them. A cut corrects one merge. A merge of two segments may correct many
+        boundaries, since k pieces of an object are one after k - 1 merges however often they touch;
+        so merges are summed along a maximum spanning forest of the boundaries, without cycles. That
+        is the largest sum that cannot exceed the expected number.
     """
 
     false_splits: float
@@ -58,12 +54,12 @@ class Effort:
 
     @property
     def wrong_decisions(self) -> float:
-        """Of both kinds."""
+        """Wrong decisions of both kinds."""
         return self.false_splits + self.false_merges
 
     @property
     def edits(self) -> float:
-        """Of both kinds."""
+        """Edits of both kinds."""
         return self.merges + self.cuts
 
     def __str__(self) -> str:
@@ -74,10 +70,10 @@ class Effort:
 
 
 def effort(apart: Decisions, made: Decisions) -> Effort:
-    """Estimate what is left to do, decisions that a person has answered not counted.
+    """Estimate the edits left to make; decisions that a person has answered do not count.
 
-    As good as the policy's probabilities are: it is right on average if, of all decisions that the
-    policy gives 20 % to be wrong, one in five is.
+    The estimate is right on average if the policy is calibrated: if, of all decisions that are
+    wrong with a probability of 20 %, one in five is wrong.
 
     Examples
     --------
@@ -124,8 +120,7 @@ def _spanning_sum(
     return total
 
 
-# How sure a policy that gives no probabilities is taken to be of half of its decisions.
-_SURE = 0.95
+_SURE = 0.95  # probability assumed at the median distance from the threshold, without a better one
 
 
 def as_probabilities(
@@ -133,13 +128,12 @@ def as_probabilities(
 ) -> tuple[NDArray[np.float64], ...]:
     """Return the probability that each merge is wrong, from its priority by the policy.
 
-    A learned policy says just that. The mean of a cue is not a probability: whoever sets the
-    threshold says where the odds are even, and how fast they change on both sides is taken from the
-    priorities themselves, by a logistic curve on which the median distance from the threshold means
-    95 % sure. That ranks well, but the numbers are a guess; estimates of effort made of them are
-    too. Of a random policy's priorities nothing follows: all are 0.5.
+    The priority of a learned policy is that probability. The mean of a cue is not: it is mapped by
+    a logistic curve that is 0.5 at the threshold `scale` and 0.95 at the median distance of the
+    priorities from it. That ranks well, but the numbers, and efforts computed from them, are a
+    guess. For a random policy all are 0.5.
 
-    Priorities of one segmentation, at the threshold `scale`, belong in one call. NaN stays NaN.
+    Pass all priorities of one segmentation in one call. NaN stays NaN.
 
     Examples
     --------
@@ -159,7 +153,7 @@ def as_probabilities(
     if typical == 0.0:
         typical = float(np.mean(away)) if away.any() else 1.0
     slope = np.log(_SURE / (1 - _SURE)) / typical
-    # An infinite scale is one at which nothing is in doubt; exp is kept from overflowing.
+    # At an infinite scale nothing is in doubt; clip, so that exp does not overflow.
     return tuple(
         np.where(np.isnan(one), np.nan, 1 / (1 + np.exp(np.clip(slope * (scale - one), -700, 700))))
         for one in values
@@ -167,7 +161,7 @@ def as_probabilities(
 
 
 def confusion(x: ArrayLike, y: ArrayLike) -> NDArray[np.float64]:
-    """Return h(x, y): bits, times pixels, lost by no longer telling x pixels from y others.
+    """Return h(x, y): the bits, times pixels, lost by merging x pixels with y others.
 
     Examples
     --------
@@ -181,7 +175,7 @@ def confusion(x: ArrayLike, y: ArrayLike) -> NDArray[np.float64]:
 def expected_gain(
     x: ArrayLike, y: ArrayLike, error: ArrayLike, total: int
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return by how many bits VI falls, as expected, if each decision is put to a person; scores.
+    """Return the expected decrease of VI, in bits, by a review of each decision; and its score.
 
     `x` and `y` are the pixels of the two regions of each decision, `error` the probability that the
     decision is wrong, `total` the pixels of the volume.

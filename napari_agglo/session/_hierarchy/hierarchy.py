@@ -9,6 +9,7 @@ more. What is above t stays as the record of how it was, and is replayed when on
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 
 import numpy as np
@@ -379,15 +380,17 @@ class Hierarchy:
         """
         if node == self.constraints.lock_of[self.log.rows["low"][node]]:
             return None
-        while True:
+        ahead = max(0.05, 0.1 * abs(self.horizon))
+        for attempt in itertools.count():
             rows = self.log.rows
             up = int(rows["parent"][node])
             if up >= 0 and rows["birth"][up] <= self.horizon:
                 break
             if self.horizon == np.inf:
                 return None
-            # The record may be wrong, but it is the best guess of how far one must look.
-            further = self.horizon + max(0.05, 0.1 * abs(self.horizon))
+            # The record may be wrong, but it is the best guess of how far one must look. Without
+            # one, steps double, and end: a root has no parent at any scale.
+            further = self.horizon + ahead * 2**attempt if attempt < 6 else np.inf
             self.look(float(rows["birth"][up]) if up >= 0 else further, progress)
         edit = rows["edit"][up]
         while edit >= 0:

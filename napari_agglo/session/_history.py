@@ -1,7 +1,7 @@
 """History of a session: plans are applied and journalled, undone and redone, or replayed.
 
-`Transactions` is the one way to change a session: a plan is on the disk and in the view when it
-returns, or nothing has changed. `SessionHistory` is the part of the session that lists the actions.
+All changes of a session go through `Transactions`: a plan is on the disk and in the view when a
+method returns, or nothing has changed. `SessionHistory` is `session.history`.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from napari_agglo.session._check_tree import check_tree
 from napari_agglo.session._hierarchy.hierarchy import Hierarchy
 from napari_agglo.session._relearn.examples import live_examples
 from napari_agglo.session._relearn.refit import Volume, learn_from_edits
-from napari_agglo.session._state import SNAPSHOT, Applied, State, resume, state_arrays
-from napari_agglo.session._store import NotSaved, SessionDamaged, Store
+from napari_agglo.session._state import SNAPSHOT, Applied, State, n_common, resume, state_arrays
+from napari_agglo.session._store import SessionDamaged, Store
 from napari_agglo.session._threshold_view import View
 
 if TYPE_CHECKING:
@@ -51,11 +51,11 @@ class HistoryItem:
     number : int
         Its number in the journal.
     time : str
-        When it was done: ISO 8601, UTC.
+        Time of the action: ISO 8601, UTC.
     words : str
-        What was done.
+        The action in words.
     undone : bool
-        Whether it has been undone, so that it does not count.
+        Whether it has been undone.
     """
 
     number: int
@@ -68,25 +68,15 @@ class HistoryItem:
 
 
 class History:
-    """The actions in the journal of a session, oldest first, with those that are undone.
+    """The actions in the journal of a session, oldest first.
 
-    Undo and redo are entries of the journal too, so a reopened session continues where it was, with
-    everything that can be undone and redone.
-
-    Attributes
-    ----------
-    entries : list of Entry
-        All actions, oldest first.
-    done : list of Entry
-        The live actions, oldest first.
-    undone : list of Entry
-        The actions that can be redone; the next one is last.
+    Undo and redo are entries of the journal too, so they work on after a session is reopened.
     """
 
     def __init__(self) -> None:
-        self.entries: list[Entry] = []
-        self.done: list[Entry] = []
-        self.undone: list[Entry] = []
+        self.entries: list[Entry] = []  # all actions
+        self.done: list[Entry] = []  # the live actions
+        self.undone: list[Entry] = []  # the actions that can be redone, the next one last
 
     def read(
         self, number: int, time: str, plain: dict[str, Any], action: Action | None = None
@@ -97,7 +87,7 @@ class History:
             source = self.done if kind == "undo" else self.undone
             if not source or source[-1].number != plain.get("of"):
                 raise InvalidInput(
-                    f"Entry {number} of the journal would {kind} what it cannot: {plain!r:.200}."
+                    f"Entry {number} of the journal cannot {kind} its action: {plain!r:.200}."
                 )
             (self.undone if kind == "undo" else self.done).append(source.pop())
             return
@@ -153,18 +143,19 @@ class SessionHistory:
         return [_item(entry, True) for entry in reversed(self._history.undone)]
 
     def asleep(self) -> list[str]:
-        """Return the edits that a newer one prevents, in words; they wake when that is undone."""
+        """Return the edits that a newer edit suspends, in words, until that one is undone."""
         with self._transactions.lock:
             return self._transactions.view.asleep()
 
     def examples(self) -> tuple[NDArray[np.float32], NDArray[np.int8]]:
         """Return the examples of the live edits and the answered suggestions.
 
-        Rows of features of two segments, shape (k, number of features), as they were at the edit;
-        and labels, shape (k,): -1 for what was merged, +1 for what was cut or kept apart. An answer
-        that a later one or an edit contradicts is left out.
+        Rows of features of two segments at the time of the edit, shape (k, number of features); and
+        labels, shape (k,): -1 if the two were merged, +1 if they were cut or kept apart. An answer
+        that a later answer or an edit contradicts is left out.
         """
-        return self._transactions.examples()
+        with self._transactions.lock:
+            return live_examples(self._transactions.view)
 
     @property
     def unedited_tree(self) -> MergeTree:
@@ -177,51 +168,36 @@ class SessionHistory:
 
     @property
     def report(self) -> Report:
-        """Damage that was found in the folder when it was opened, in words."""
+        """Damage found when the folder was opened, in words."""
         return self._transactions.store.report
 
     @property
     def to_replay(self) -> int:
-        """Number of entries since the last checkpoint, which opening would have to replay."""
+        """Number of entries since the last checkpoint, which opening replays."""
         return self._transactions.to_replay
 
     def checkpoint(self) -> bool:
         """Write a snapshot of the state, so that opening need not replay a long history.
 
-        Closing does so, too. It is a cache, of a few megabytes and more for a large volume; no edit
-        depends on it. Return whether it was written: False if nothing was new, or no room.
+        `Session.close` does so too. The snapshot is a cache of some megabytes; no edit depends on
+        it. Return whether it was written: False if nothing is new, or the disk is full.
         """
         return self._transactions.checkpoint()
 
 
-# Fewer entries are replayed faster than one would notice.
-_WORTH_A_SNAPSHOT = 20
+_SNAPSHOT_FROM = 20  # entries; fewer are replayed in no time
 
 
 class Transactions:
-    """The one way to change a session.
-
-    Attributes
-    ----------
-    store : Store
-        The folder, with its journal.
-    state : State
-        The state by the journal.
-    history : History
-        The actions of the journal.
-    view : View
-        The segments at the threshold.
-    lock : RLock
-        Held during every change and look: a worker may look while a person clicks.
-    """
+    """Changes of a session: its store, state, history and view change together or not at all."""
 
     def __init__(
-        self, store: Store, state: State, history: History, threshold: float, kept: int = 0
+        self, store: Store, state: State, history: History, threshold: float, snapshot: int = 0
     ) -> None:
         self.store, self.state, self.history = store, state, history
         self.view = View(state, history, threshold)
-        self.lock = threading.RLock()
-        self._kept = kept  # the entry after which there is a snapshot
+        self.lock = threading.RLock()  # held in every change and look, also of a worker thread
+        self._snapshot = snapshot  # number of the entry after which there is a snapshot
 
     @classmethod
     def open(
@@ -229,20 +205,20 @@ class Transactions:
     ) -> Transactions:
         """Read the journal of a store; the store is closed if that fails.
 
-        `policy` is the function that the session was created with, if it was with one.
+        `policy` is the function of a session that was created with one.
         """
         try:
             if policy is not None:
                 checked = as_policy(policy)
                 store.data.check_policy(checked)
-                if store.data.tree is not None:  # a function may have changed since
+                if store.data.tree is not None:  # the function may have changed
                     check_tree(store.data.tree, store.data.read_graph(progress), checked)
                 store.data.use_policy(checked)
-            state, history, kept = _replayed(store, progress)
+            state, history, snapshot = _replayed(store, progress)
         except BaseException:
             store.close()
             raise
-        return cls(store, state, history, _last_threshold(store), kept)
+        return cls(store, state, history, _last_threshold(store), snapshot)
 
     def do(
         self,
@@ -253,7 +229,7 @@ class Transactions:
     ) -> Change:
         """Plan an action on the view, and commit it."""
         with self.lock:
-            self._require_writable()
+            self.store.journal.require_writable()
             return self._commit(planner(self.view, *arguments, **options), progress)
 
     def _commit(self, plan: Plan, progress: ProgressCallback | None = None) -> Change:
@@ -269,18 +245,18 @@ class Transactions:
     def undo(self) -> Change:
         """Take back the last action."""
         with self.lock:
-            self._require_writable()
+            self.store.journal.require_writable()
             if not self.history.done:
                 raise Refused("There is nothing to undo.")
             entry, overrides = self.history.done[-1], self.state.overrides
-            self._write(self._line("undo", entry))  # first: taking back cannot fail
+            self._write(self._line("undo", entry))  # before take_back, which cannot fail
             touched = self._show(self.state.take_back(), overrides)
             return Change(f"undone: {entry.action.words}", self.view.segments_at(touched))
 
     def redo(self, progress: ProgressCallback | None) -> Change:
         """Do again the action that was undone last."""
         with self.lock:
-            self._require_writable()
+            self.store.journal.require_writable()
             if not self.history.undone:
                 raise Refused("There is nothing to redo.")
             entry = self.history.undone[-1]
@@ -297,9 +273,9 @@ class Transactions:
         seed: int,
         progress: ProgressCallback | None,
     ) -> Change:
-        """Learn from the edits, and put the new policy and its tree in the place of the old."""
+        """Learn from the edits, and replace the policy and its tree."""
         with self.lock:
-            self._require_writable()
+            self.store.journal.require_writable()
             learned = learn_from_edits(
                 self.view, volumes, strategy=strategy, weight=weight, seed=seed, progress=progress
             )
@@ -312,15 +288,10 @@ class Transactions:
                 )  # fmt: skip
                 change = self._commit(Plan(action, notes=learned.notes), progress)
             except BaseException:
-                self.store.forget_policy(reference)  # no entry refers to it
+                self.store.forget_policy(reference)
                 raise
             self.store.snapshot(*self.state.merges_snapshot(reference, learned.merges))
             return change
-
-    def examples(self) -> tuple[NDArray[np.float32], NDArray[np.int8]]:
-        """Return the examples of the live edits and the answered suggestions."""
-        with self.lock:
-            return live_examples(self.view)
 
     def _line(self, kind: str, entry: Entry) -> dict[str, object]:
         return {"action": kind, "of": entry.number, "threshold": self.view.threshold}
@@ -349,46 +320,38 @@ class Transactions:
         """Update the view, given the overrides before; return the superpixels that changed."""
         return self.view.update(applied, moved=before != self.state.overrides)
 
-    def _require_writable(self) -> None:
-        if self.store.journal.read_only:
-            raise NotSaved(
-                f"{self.store.path} is closed, or open read-only, so nothing in it can be changed",
-                remedy="open it for writing",
-            )
-
     @property
     def to_replay(self) -> int:
         """Number of entries since the last snapshot."""
-        return len(self.store.journal.records) - self._kept
+        return len(self.store.journal.records) - self._snapshot
 
     def checkpoint(self) -> bool:
         """Write a snapshot of the state; return whether one was written."""
         with self.lock:
-            self._require_writable()
+            self.store.journal.require_writable()
             if not self.to_replay:
                 return False
             written = self.store.snapshot(SNAPSHOT, state_arrays(self.state))
             if written:
-                self._kept = len(self.store.journal.records)
+                self._snapshot = len(self.store.journal.records)
             return written
 
     def close(self) -> None:
-        """Save the threshold, and a snapshot if that is worth while; then close the store."""
+        """Save the threshold, and a snapshot after a long history; then close the store."""
         try:
-            # Neither a cache nor the threshold is worth an error: the folder may be gone.
+            # No error for the sake of a cache or the threshold: the folder may have been deleted.
             with suppress(InvalidInput, OSError):
                 if not self.store.read_only:
-                    if self.to_replay >= _WORTH_A_SNAPSHOT:
+                    if self.to_replay >= _SNAPSHOT_FROM:
                         self.checkpoint()
                     entries = len(self.store.journal.records)
-                    threshold = self.view.threshold
-                    self.store.save_settings({"threshold": threshold, "entries": entries})
+                    self.store.save_settings({"threshold": self.view.threshold, "entries": entries})
         finally:
             self.store.close()
 
 
 def _replayed(store: Store, progress: ProgressCallback | None) -> tuple[State, History, int]:
-    """Return state and history by the journal of a store, and the entry of its snapshot."""
+    """Return the state and history of the journal of a store, and the entry of its snapshot."""
     graph = store.data.read_graph(progress)
 
     def recall_merges(name: str) -> Mapping[str, NDArray[Any]] | None:
@@ -400,11 +363,11 @@ def _replayed(store: Store, progress: ProgressCallback | None) -> tuple[State, H
         merges = None if tree is None else Merges(tree.winners, tree.losers, tree.priorities)
         return Hierarchy(graph, store.data.policy, merges, progress)
 
-    def begun() -> State:
+    def first_state() -> State:
         return State(graph, store.data.policy, first_tree, store.recall_policy, recall_merges)
 
     snapshot = store.load_snapshot(SNAPSHOT)
-    then: list[Entry] = []  # the actions that counted when the snapshot was made
+    then: list[Entry] = []  # the live actions at the snapshot
     history = History()
     try:
         for record in store.journal.records:
@@ -413,31 +376,27 @@ def _replayed(store: Store, progress: ProgressCallback | None) -> tuple[State, H
                 then = list(history.done)
     except InvalidInput as error:
         raise SessionDamaged(f"{store.path} cannot be opened. {error}") from error
-    state = begun()
+    state = first_state()
     if snapshot is not None and not resume(state, (e.action for e in then), snapshot.arrays):
-        state, then, snapshot = begun(), [], None
-    same = 0
-    for ours, theirs in zip(then, history.done, strict=False):
-        if ours is not theirs:
-            break
-        same += 1
+        state, then, snapshot = first_state(), [], None
+    same = n_common(then, history.done)
     for _ in then[same:]:
         state.take_back()
     for entry in history.done[same:]:
         try:
             state.apply(entry.action, progress=progress)
         except InvalidInput as error:
-            way = " Or call recover(), which keeps what was done before it."
+            way = " Or call recover(), which keeps the entries before it."
             raise SessionDamaged(
                 f"{store.path} cannot be opened: entry {entry.number} of its journal "
-                f"({entry.action.kind}) does not fit what is there. {error}"
+                f"({entry.action.kind}) cannot be applied. {error}"
                 f"{way if isinstance(error, SessionDamaged) else ''}"
             ) from error
     return state, history, 0 if snapshot is None else snapshot.seq
 
 
 def _last_threshold(store: Store) -> float:
-    """Return the last threshold of a session: as saved, or of the last entry if that is newer."""
+    """Return the threshold that was saved, or that of the last entry if it is newer."""
     settings, records = store.settings, store.journal.records
     saved = settings.get("threshold", 0.5)
     if settings.get("entries") != len(records) and records:

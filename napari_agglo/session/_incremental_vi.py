@@ -1,4 +1,4 @@
-"""The variation of information after each edit, at the cost of what the edit moved.
+"""The variation of information after each edit, in a time that depends on what the edit moved.
 
 Strategy: with f(n) = n log2 n, and n_ij the voxels that segment i shares with gold segment j,
 
@@ -6,9 +6,8 @@ Strategy: with f(n) = n log2 n, and n_ij the voxels that segment i shares with g
 
 where the sum over j alone never changes. A superpixel that moves changes one n_ij in its old
 segment and one in its new one for each gold segment that it overlaps. Counts are whole numbers in a
-hash table, and f of the same number is the same float each time: what is added when a count comes
-is taken off exactly when it goes. The sums keep what rounding loses, so that a hundred thousand
-moves are as exact as none.
+hash table, and f of the same number is the same float each time, so that a term is subtracted
+exactly as it was added. Sums are compensated: a hundred thousand moves are as exact as none.
 """
 
 from __future__ import annotations
@@ -25,30 +24,29 @@ from napari_agglo._numba.hash_tables import key_place, pair_hash
 from napari_agglo._numba.sums import rounding_error
 from napari_agglo.graph import Division
 from napari_agglo.session._actions import Refused
+from napari_agglo.session._state import n_common
 from napari_agglo.session._threshold_view import View
 from napari_agglo.volumes import Contingency, contingency
 
 if TYPE_CHECKING:
     from napari_agglo.session._history import Transactions
 
-# The table behind a live VI: how many voxels each segment shares with each gold segment.
-
 
 def empty_table(entries: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return a hash table with room for twice so many: keys, 0 where free, and their counts."""
+    """Return an empty hash table for some entries, not half full: keys (0: free) and counts."""
     size = 1 << int(4 * entries + 16).bit_length()
     return np.zeros(size, np.int64), np.zeros(size, np.int64)
 
 
 @inlined
 def _find(key: Any, keys: Any) -> Any:
-    """Return the place of a key, or the free one where it belongs."""
+    """Return the slot of a key, or the free slot for it."""
     return key_place(key, pair_hash(key >> 31, key & 0x7FFFFFFF), keys)
 
 
 @inlined
 def _add(value: Any, at: Any, sums: Any) -> None:
-    """Add to a sum, and what is lost by rounding to the place after it."""
+    """Add to the sum at `at`, and the rounding error to the sum after it."""
     sums[at + 1] += rounding_error(sums[at], value)
     sums[at] += value
 
@@ -57,8 +55,7 @@ def _add(value: Any, at: Any, sums: Any) -> None:
 def _change(segment: Any, gold: Any, by: Any, at: Any, keys: Any, values: Any, used: Any,
             sums: Any) -> None:  # fmt: skip
     """Change the count of a pair, and the sum at `at` with it."""
-    # One more than the pair, as 0 marks a free place. Segments are below 2**32, and dense ids of
-    # gold segments below 2**31.
+    # 1 is added because 0 is a free slot. Segments are below 2**32, gold segments below 2**31.
     key = (segment << 31 | gold) + 1
     slot = _find(key, keys)
     if keys[slot] == 0:
@@ -86,10 +83,10 @@ def move_overlaps(
     used: NDArray[np.int64],
     sums: NDArray[np.float64],
 ) -> None:
-    """Move superpixels to their targets, from ``lut`` (-1: from nowhere). Checks nothing.
+    """Move superpixels from their segments in `lut` (-1: none) to their targets.
 
-    The size of a segment stands in the table under gold segment 0, which is never counted. The
-    table must have room for every pair that is new.
+    The size of a segment is in the table under gold segment 0, which has no voxels. The table must
+    have room for every new pair. No bounds checking.
     """
     for i in range(moved.size):
         superpixel = moved[i]
@@ -111,7 +108,7 @@ def move_overlaps(
 def enter_keys(
     old: NDArray[np.int64], n: NDArray[np.int64], keys: NDArray[np.int64], values: NDArray[np.int64]
 ) -> None:
-    """Enter `old` keys, all distinct, and their counts into an empty table. Checks nothing."""
+    """Enter `old` keys, all distinct, and their counts into an empty table. No bounds checking."""
     for i in range(n.size):
         slot = _find(old[i], keys)
         keys[slot] = old[i]
@@ -122,7 +119,7 @@ class IncrementalVI:
     """False merge H(U|S), false split H(S|U) and their sum, of a segmentation that changes.
 
     `table` has the overlaps of the superpixels with the gold standard, `lut` the segment of each
-    superpixel, below 2**32, with ``lut[0] == 0``.
+    superpixel, below 2**32; ``lut[0]`` is 0.
 
     Examples
     --------
@@ -148,19 +145,19 @@ class IncrementalVI:
 
     @property
     def false_merge(self) -> float:
-        """H(U|S) in bits: what is unknown of the gold segment once the segment is known."""
+        """H(U|S) in bits: the entropy of the gold segment given the segment."""
         apart, apart_rest, whole, whole_rest = self._sums.tolist()
         return self._bits(whole - apart + (whole_rest - apart_rest))
 
     @property
     def false_split(self) -> float:
-        """H(S|U) in bits: what is unknown of the segment once the gold segment is known."""
+        """H(S|U) in bits: the entropy of the segment given the gold segment."""
         apart, apart_rest, _, _ = self._sums.tolist()
         return self._bits(self._gold - apart - apart_rest)
 
     @property
     def vi(self) -> float:
-        """Both errors together."""
+        """The sum of both errors."""
         return self.false_merge + self.false_split
 
     def move(self, superpixels: ArrayLike, target: int) -> None:
@@ -173,9 +170,9 @@ class IncrementalVI:
         return int(self._lut[superpixel])
 
     def update(self, lut: ArrayLike, among: NDArray[np.int64] | None = None) -> None:
-        """Take over a whole table of segments, moving only what is different in it.
+        """Move the superpixels whose segment differs in a table of segments.
 
-        With `among`, only these superpixels are looked at: the others are where they were.
+        With `among`, only these superpixels are compared.
         """
         if among is not None:
             wanted = np.asarray(lut)[among].astype(np.int64)
@@ -191,27 +188,27 @@ class IncrementalVI:
             self._move(moved, new[moved])
 
     def redraw(self, superpixels: ArrayLike, labels: ArrayLike, gold: ArrayLike) -> None:
-        """Take over other superpixels where some were divided, or put together again.
+        """Replace superpixels of one segment that were divided, or made whole again.
 
-        Nothing is measured anew elsewhere. The errors stay the same, as the voxels stay in their
-        segment.
-
-        `superpixels` are replaced, all in one segment; `labels` and `gold` are the new dense ids of
-        all their voxels, and the gold standard there. New superpixels follow the highest id; those
-        no longer named, and the highest, are forgotten.
+        `labels` are the new dense ids of all voxels of `superpixels`, `gold` the gold standard
+        there. New superpixels follow the highest id; an id that is no longer used must be the
+        highest. The errors stay the same, as the voxels stay in their segment.
         """
         old = np.unique(np.asarray(superpixels, np.int64))
         segment = int(self._lut[old[0]])
         rows, columns, counts = self._counted(labels, gold)
-        kept = np.repeat(~np.isin(np.arange(len(self._lut)), old), np.diff(self._start))
-        all_rows = np.concatenate([self._rows()[kept], rows])
+        every = np.arange(len(self._lut))
+        is_kept = ~np.isin(every, old)
+        overlaps = np.diff(self._start)
+        kept = np.repeat(is_kept, overlaps)
+        all_rows = np.concatenate([np.repeat(every, overlaps)[kept], rows])
         order = np.argsort(all_rows, kind="stable")
-        named = np.asarray(labels)
-        highest = max(self._highest_without(old), int(named.max(initial=0)))
+        ids = np.asarray(labels)
+        highest = max(int(every[is_kept].max(initial=0)), int(ids.max(initial=0)))
         lut = np.zeros(highest + 1, np.int64)
         shared = min(len(lut), len(self._lut))
         lut[:shared] = self._lut[:shared]
-        lut[named] = segment
+        lut[ids] = segment
         self._lut = lut
         self._columns = np.concatenate([self._columns[kept], columns])[order]
         self._counts = np.concatenate([self._counts[kept], counts])[order]
@@ -219,14 +216,6 @@ class IncrementalVI:
 
     def _bits(self, value: float) -> float:
         return max(0.0, value / self._total) if self._total else 0.0
-
-    def _rows(self) -> NDArray[np.int64]:
-        return np.repeat(np.arange(len(self._lut)), np.diff(self._start))
-
-    def _highest_without(self, old: NDArray[np.int64]) -> int:
-        left = np.ones(len(self._lut), np.bool_)
-        left[old] = False
-        return int(np.flatnonzero(left).max(initial=0))
 
     def _counted(
         self, labels: ArrayLike, gold: ArrayLike
@@ -236,8 +225,8 @@ class IncrementalVI:
         ids = annotated[here].astype(np.uint64)
         columns = np.minimum(np.searchsorted(self._gold_ids, ids), self._gold_ids.size - 1)
         pairs = np.stack([np.asarray(labels, np.int64).reshape(-1)[here], columns], axis=1)
-        found, counts = np.unique(pairs, axis=0, return_counts=True)
-        return found[:, 0], found[:, 1], counts.astype(np.int64)
+        pairs, counts = np.unique(pairs, axis=0, return_counts=True)
+        return pairs[:, 0], pairs[:, 1], counts.astype(np.int64)
 
     def _rebuild(self) -> None:
         """Enter every overlap into a new table."""
@@ -266,9 +255,6 @@ class IncrementalVI:
         )  # fmt: skip
 
 
-# The errors of the visible segments against gold, as edits are made.
-
-
 @dataclass(frozen=True)
 class Errors:
     """Errors of a segmentation, in bits.
@@ -286,12 +272,12 @@ class Errors:
 
     @property
     def vi(self) -> float:
-        """Both together: the variation of information."""
+        """The variation of information: the sum of both."""
         return self.false_merge + self.false_split
 
 
 class ViewErrors:
-    """The errors of a view against gold; superpixels that have not moved cost nothing."""
+    """The errors of a view against gold, updated by the superpixels that moved."""
 
     def __init__(self, view: View, gold: NDArray[Any]) -> None:
         self._gold = gold
@@ -311,14 +297,10 @@ class ViewErrors:
         return Errors(self._live.false_merge, self._live.false_split)
 
     def _follow(self, wanted: list[Division]) -> None:
-        # None is ever on top of others than it was made on: the last one tells of all.
+        # Divisions are a stack: if the last one is the same, all are.
         if len(self._divisions) == len(wanted) and self._divisions[-1:] == wanted[-1:]:
             return
-        same = 0
-        for ours, theirs in zip(self._divisions, wanted, strict=False):
-            if ours is not theirs:
-                break
-            same += 1
+        same = n_common(self._divisions, wanted)
         for division in reversed(self._divisions[same:]):
             self._make_whole(division)
         for division in wanted[same:]:
@@ -373,7 +355,7 @@ class SessionErrors:
 
     @property
     def vi(self) -> float:
-        """The variation of information: both errors together."""
+        """The variation of information: the sum of both errors."""
         return self.now().vi
 
     @property

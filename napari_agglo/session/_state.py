@@ -1,4 +1,4 @@
-"""State of a session in memory: the tree, its graph and all that actions change; apply, undo."""
+"""State of a session in memory: the tree, the graph, marks and answers; apply and undo actions."""
 
 from __future__ import annotations
 
@@ -32,18 +32,18 @@ from napari_agglo.session._hierarchy.hierarchy import Hierarchy
 from napari_agglo.session._marks import MarkChange, Marks
 from napari_agglo.volumes import DenseLabels
 
-# Checks of the entries of a journal: kernels trust them, and anyone may have written them.
+# Entries of a journal are checked before they are applied: kernels do not check bounds.
 
 
 def check_ids(graph: RegionGraph, ids: ArrayLike) -> None:
-    """Refuse ids that are not those of superpixels, and none at all."""
-    named = np.asarray(ids)
-    if named.size == 0 or named.min() < 1 or named.max() > graph.n_regions:
+    """Refuse an empty list of superpixels, and ids out of range."""
+    array = np.asarray(ids)
+    if array.size == 0 or array.min() < 1 or array.max() > graph.n_regions:
         raise InvalidInput("The journal refers to unknown superpixels.")
 
 
 def check_named(graph: RegionGraph, edit: Edit) -> NDArray[Any]:
-    """Return the superpixels that an edit names, which there are."""
+    """Return the superpixels that an edit names; refuse ids out of range."""
     if not np.isfinite(edit.scale):
         raise InvalidInput("The journal has an edit without a finite scale.")
     ids: NDArray[Any]
@@ -60,7 +60,7 @@ def check_named(graph: RegionGraph, edit: Edit) -> NDArray[Any]:
 def check_edit(
     graph: RegionGraph, tree: Hierarchy, edit: Edit, divisions: Sequence[Division]
 ) -> None:
-    """Refuse an edit that cannot be made of the tree as it is."""
+    """Refuse an edit that is not possible in the present tree."""
     ids = check_named(graph, edit)
     locks = tree.constraints.lock_of
     if isinstance(edit, Merge):
@@ -84,34 +84,18 @@ _MERGES = ("winners", "losers", "priorities")
 
 @dataclass(eq=False)
 class Applied:
-    """An action that has been applied, and what is needed to take it back."""
+    """An action that has been applied, and the values to restore when it is undone."""
 
     action: Action
-    overrides: tuple[Override, ...]
+    overrides: tuple[Override, ...]  # before the action, as are the answers
     answers: tuple[Answer, ...]
     divisions: list[tuple[Division, ...]] = field(default_factory=list)  # of each step done
-    mark: MarkChange | None = None
-    before: tuple[Policy, Hierarchy] | None = None  # of what was learned
+    mark: MarkChange | None = None  # the inverse of that of the action
+    before: tuple[Policy, Hierarchy] | None = None  # if the action replaced them
 
 
 class State:
-    """The tree under live actions. Whether a user may do something is decided elsewhere.
-
-    Attributes
-    ----------
-    graph : RegionGraph
-        As superpixels are divided now.
-    tree : Hierarchy
-        With the live edits; made on first use.
-    policy : Policy
-        The policy of the tree.
-    features : FeatureMap or None
-        The features that examples of edits are made of; None if the graph has only means.
-    done : list of Applied
-        The live actions, oldest first.
-    version : int
-        Another number after each change.
-    """
+    """The tree under live actions; planners decide whether a user may do an action."""
 
     def __init__(
         self,
@@ -121,24 +105,24 @@ class State:
         recall: Callable[[dict[str, Any]], Policy] | None = None,
         recall_merges: Callable[[str], Mapping[str, NDArray[Any]] | None] | None = None,
     ) -> None:
-        self.graph = graph
+        self.graph = graph  # as superpixels are divided now
         self._set_policy(policy)
         self._make_tree = make_tree
-        self._tree: Hierarchy | None = None
+        self._tree: Hierarchy | None = None  # with the live edits; made on first use
         self.overrides: tuple[Override, ...] = ()
         self.answers: tuple[Answer, ...] = ()
         self.marks = Marks()
-        self.done: list[Applied] = []
-        self.divisions: list[Division] = []  # that are drawn, oldest first
-        self.version = 0
+        self.done: list[Applied] = []  # the live actions, oldest first
+        self.divisions: list[Division] = []  # drawn into the graph, oldest first
+        self.version = 0  # another number after each change
         self._recall = recall
         self._recall_merges = recall_merges
         self._merges: dict[str, Merges] = {}
-        self._image: NDArray[np.uint32] | None = None  # of our own, once something is divided
+        self._image: NDArray[np.uint32] | None = None  # a copy, once a superpixel is divided
 
     def _set_policy(self, policy: Policy) -> None:
         self.policy = policy
-        self.features = policy_features(policy)
+        self.features = policy_features(policy)  # of examples; None if the graph has only means
         if self.features is None and self.graph.layout.powers != 1:
             self.features = feature_map(self.graph)
 
@@ -162,8 +146,8 @@ class State:
     ) -> Applied:
         """Apply an action, wholly or not at all.
 
-        `divisions` are the divided superpixels of each step, if they are known. `trusted` says that
-        the rules were checked, which the journal of a folder that is opened cannot claim.
+        `divisions` are the divided superpixels of each step, if they are known. Edits are checked
+        unless `trusted`: those of a planner are, those of a journal are not.
         """
         applied = Applied(action, self.overrides, self.answers)
         try:
@@ -181,9 +165,9 @@ class State:
             raise
 
     def retrace(self, action: Action, policy: Policy | None = None) -> Applied:
-        """Do all of an action but what it does to the tree, which is put in its place later.
+        """Apply an action but for its effect on the tree, which is read from a snapshot.
 
-        If it was learned, `policy` is what.
+        `policy` is the policy that the action learned, if it did.
         """
         applied = Applied(action, self.overrides, self.answers)
         if policy is not None:
@@ -196,7 +180,7 @@ class State:
         return self._complete(applied)
 
     def _complete(self, applied: Applied) -> Applied:
-        """Do what an action does beside its steps; then it is done."""
+        """Apply the parts of an action other than its steps, and add it to those done."""
         action = applied.action
         self._override(action)
         if action.answer is not None:
@@ -209,7 +193,7 @@ class State:
         return applied
 
     def take_back(self) -> Applied:
-        """Take the last action back: all is as it was before it."""
+        """Undo the last action."""
         applied = self.done.pop()
         self._restore(applied)
         self.version += 1
@@ -217,7 +201,7 @@ class State:
 
     @contextmanager
     def divided(self, step: Step, known: Sequence[Division] = ()) -> Iterator[tuple[Division, ...]]:
-        """Have the superpixels of a step divided, and stay so unless something goes wrong."""
+        """Divide the superpixels of a step; after an error in the context they are whole again."""
         made: list[Division] = []
         try:
             for k, (superpixel, runs) in enumerate(step.divisions):
@@ -226,7 +210,7 @@ class State:
             yield tuple(made)
         except BaseException:
             for division in reversed(made):
-                if self.graph.n_regions > division.n_regions:  # else it was never drawn
+                if self.graph.n_regions > division.n_regions:  # it was drawn
                     self.erase(division)
             raise
 
@@ -238,27 +222,27 @@ class State:
         self.divisions.append(division)
 
     def erase(self, division: Division) -> None:
-        """Make a superpixel whole again, the one that was divided last."""
+        """Undo the last division that was drawn."""
         self.graph = division.revert(self.graph, self._image)
         self.divisions.pop()
 
     def still_superpixels(self) -> DenseLabels:
-        """Return the superpixels as they are divided now, which no later division changes."""
+        """Return a copy of the superpixels that later divisions do not change."""
         labels = self.graph.superpixels
         if self._image is None:
             return labels
-        image = labels.image.copy()  # ours is drawn in
+        image = labels.image.copy()
         image.flags.writeable = False
         return replace(labels, image=image)
 
     def know_merges(self, words: dict[str, Any], merges: Merges) -> None:
-        """Remember what a policy merges in the graph as it is."""
+        """Keep the merges of a policy in the present graph."""
         self._merges[self._key(words)] = merges
 
     def merges_snapshot(
         self, words: dict[str, Any], merges: Merges
     ) -> tuple[str, dict[str, NDArray[Any]]]:
-        """Return the merges of a policy under the name by which they are looked for again."""
+        """Return the merges of a policy as arrays, with the name of their snapshot."""
         return self._key(words), {name: getattr(merges, name) for name in _MERGES}
 
     def _key(self, words: dict[str, Any]) -> str:
@@ -267,17 +251,17 @@ class State:
     def _learn(
         self, words: dict[str, Any], applied: Applied, progress: ProgressCallback | None
     ) -> None:
-        """Put the tree of another policy in the place of this one, without edits."""
+        """Replace the policy and the tree; the new tree has no edits yet."""
         policy = self.recall(words)
         key = self._key(words)
         if key not in self._merges and self._recall_merges is not None:
-            found = self._recall_merges(key)
-            if found is not None and {*found} == {*_MERGES}:
-                checked = MergeTree(  # which refuses what is no tree
+            stored = self._recall_merges(key)
+            if stored is not None and {*stored} == {*_MERGES}:
+                checked = MergeTree(  # refuses arrays that are no tree
                     self.graph.superpixels,
-                    found["winners"].astype(np.int64),
-                    found["losers"].astype(np.int64),
-                    found["priorities"].astype(np.float64),
+                    stored["winners"].astype(np.int64),
+                    stored["losers"].astype(np.int64),
+                    stored["priorities"].astype(np.float64),
                 )
                 self._merges[key] = Merges(checked.winners, checked.losers, checked.priorities)
         tree = Hierarchy(self.graph, policy, self._merges.get(key), progress)
@@ -286,25 +270,25 @@ class State:
         self.tree = tree
 
     def recall(self, words: dict[str, Any]) -> Policy:
-        """Return the policy that the store knows by these words."""
+        """Return the policy of a reference, from the store."""
         if self._recall is None:
-            raise InvalidInput("The journal has a policy that cannot be had.")
+            raise InvalidInput("The journal has a policy, and there is no store to read it from.")
         return self._recall(words)
 
     def anchors(self, applied: Applied) -> NDArray[np.int32]:
         """Return superpixels in all segments that an action changes at its own scale."""
-        found: list[NDArray[np.int32]] = [np.zeros(0, np.int32)]
+        anchors: list[NDArray[np.int32]] = [np.zeros(0, np.int32)]
         for step in applied.action.steps if applied.before is None else ():
             if isinstance(step.edit, Merge):
-                found.append(np.array(step.edit.pairs, np.int32).reshape(-1))
+                anchors.append(np.array(step.edit.pairs, np.int32).reshape(-1))
             elif isinstance(step.edit, Cut):
-                found += step.edit.parts
-        return np.unique(np.concatenate(found))
+                anchors += step.edit.parts
+        return np.unique(np.concatenate(anchors))
 
     def owner(self, edit: int) -> int:
-        """Return which live action the live edit of this number belongs to."""
+        """Return the index of the live action that a live edit belongs to."""
         learned = [k for k, applied in enumerate(self.done) if applied.before is not None]
-        first = learned[-1] if learned else 0  # with what was learned the edits begin anew
+        first = learned[-1] if learned else 0  # a learned tree has its edits numbered from 0
         for number, applied in enumerate(self.done[first:], start=first):
             edit -= len(applied.action.steps)
             if edit < 0:
@@ -327,7 +311,7 @@ class State:
 
     def _override(self, action: Action) -> None:
         if any(k >= len(self.overrides) for k in action.dropped):
-            raise InvalidInput("The journal drops a way along a branch that there is not.")
+            raise InvalidInput("The journal drops an override that does not exist.")
         kept = [o for k, o in enumerate(self.overrides) if k not in action.dropped]
         if action.override is not None:
             check_ids(self.graph, [action.override.superpixel])
@@ -341,27 +325,33 @@ class State:
         return divide(self.graph, superpixel, pieces)
 
 
-# A snapshot: the state after an entry of the journal as arrays, so that opening need not replay.
-# It is a cache of the trees with all that undo needs; the rest is cheap and read from the journal.
-# If it is damaged, of another version or of another history, the journal is replayed instead.
+# A snapshot has the trees of a state, with everything that undo needs, as arrays; the rest is cheap
+# and read from the journal. If the snapshot is damaged, of another format or of another history,
+# the journal is replayed instead.
 
 SNAPSHOT = "state"
-_FORMAT = 2  # another number when trees or names come about in another way
+_FORMAT = 2  # to be raised when trees or names are computed in another way
 
 
 def state_arrays(state: State) -> dict[str, NDArray[Any]]:
-    """Return the trees of a state as arrays: one, and one for each time that it has learned."""
+    """Return the trees of a state as arrays: the present one, and one for each replaced one."""
     trees = [applied.before[1] for applied in state.done if applied.before is not None]
-    found = {"format": np.array([_FORMAT, len(trees) + 1], np.int64)}
+    arrays = {"format": np.array([_FORMAT, len(trees) + 1], np.int64)}
     for k, tree in enumerate([*trees, state.tree]):
-        found |= {f"tree{k}_{name}": array for name, array in frozen(tree).items()}
-    return found
+        arrays |= {f"tree{k}_{name}": array for name, array in frozen(tree).items()}
+    return arrays
+
+
+def n_common(ours: Sequence[object], theirs: Sequence[object]) -> int:
+    """Return the length of the common beginning of two lists of the same objects."""
+    pairs = zip(ours, theirs, strict=False)
+    return next((k for k, (a, b) in enumerate(pairs) if a is not b), min(len(ours), len(theirs)))
 
 
 def resume(state: State, actions: Iterable[Action], arrays: Mapping[str, NDArray[Any]]) -> bool:
-    """Bring a new state to where it was after `actions`; return whether the arrays were of use.
+    """Bring a new state to that after `actions`, by the arrays of a snapshot.
 
-    If they were not, the state is to be thrown away.
+    Return whether the arrays are valid; if they are not, the state must be discarded.
     """
     try:
         version, n_trees = arrays["format"].tolist()

@@ -6,18 +6,14 @@ import errno
 import shutil
 from contextlib import suppress
 
-import numpy as np
 import pytest
 from oracles.disks import Disk, tree_of
 from oracles.sessions import observed
 from refusals import refuses
 
-import napari_agglo as agglo
 from napari_agglo import InvalidInput, Session
 from napari_agglo.session import SessionDamaged
 
-LABELS = np.repeat(np.repeat(np.arange(1, 26).reshape(5, 5), 4, 0), 4, 1)
-GOLD = (LABELS > 12) + 1
 DAMAGES = {
     "missing": lambda file: file.unlink(),
     "cut off": lambda file: file.write_bytes(file.read_bytes()[:-40]),
@@ -26,35 +22,35 @@ DAMAGES = {
 
 
 @pytest.fixture(scope="module")
-def graph():
-    return agglo.region_graph(LABELS, np.random.default_rng(0).random(LABELS.shape).astype("f4"))
+def pristine(tmp_path_factory, grid):
+    """Return a closed session that has merged and learned, its state before, and its policy."""
+    with Session.create(tmp_path_factory.mktemp("learned") / "a.agglo", grid[0]) as session:
+        session.threshold = 0.0
+        session.merge(1, int(session.segments.neighbours(1)[0]))
+        before = observed(session)
+        session.relearn([grid], strategy="flat")
+    (file,) = session.path.glob("policy-*")
+    return session.path, before, file.name
 
 
 @pytest.fixture
-def session(tmp_path, graph):
-    with Session.create(tmp_path / "a.agglo", graph) as made:
-        made.threshold = 0.0
-        yield made
-
-
-def learned(session, graph):
-    """Merge, look, and learn; return what was seen before, and the file of the policy."""
-    session.merge(1, int(session.segments.neighbours(1)[0]))
-    before = observed(session)
-    session.relearn([(graph, GOLD)], strategy="flat")
-    (file,) = session.path.glob("policy-*")
-    return before, file
+def learned(pristine, tmp_path):
+    """Return the learned session on a copy, its state before, and the file of its policy."""
+    path, before, name = pristine
+    copy = shutil.copytree(path, tmp_path / "a.agglo")
+    with Session.open(copy) as session:
+        yield session, before, copy / name
 
 
 @pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
-def test_the_entries_before_it_are_kept_and_the_rest_moved_aside(session, graph, damage):
-    before, file = learned(session, graph)
+def test_the_entries_before_it_are_kept_and_the_rest_moved_aside(learned, damage):
+    session, before, file = learned
     session.marks.rename(1, "later")
     session.close()
     journal = (session.path / "journal.jsonl").read_bytes()
     whole = file.read_bytes()
     damage(file)
-    with pytest.raises(SessionDamaged, match=r"entry 2 .*call recover\(\), which keeps"):
+    with pytest.raises(SessionDamaged, match=r"entry 2 .*call recover\(\), which keeps the entr"):
         Session.open(session.path)
     report = Session.recover(session.path)
     assert (report.kept, report.lost, report.unmended) == (1, 2, False)
@@ -74,8 +70,8 @@ def test_the_entries_before_it_are_kept_and_the_rest_moved_aside(session, graph,
         assert again.marks.of(1).name == "later"
 
 
-def test_what_was_undone_costs_nothing_but_redoing(session, graph):
-    before, file = learned(session, graph)
+def test_what_was_undone_costs_nothing_but_redoing(learned):
+    session, before, file = learned
     session.undo()
     session.close()
     journal = (session.path / "journal.jsonl").read_bytes()
@@ -86,15 +82,15 @@ def test_what_was_undone_costs_nothing_but_redoing(session, graph):
     assert (session.path / "journal.jsonl").read_bytes() == journal
     with Session.open(session.path) as again:
         assert observed(again) == before
-        with refuses("path", "put back the file that was there, from a", kind=SessionDamaged):
+        with refuses("path", "restore the file from a copy of the session", kind=SessionDamaged):
             again.redo()
         assert observed(again) == before
         again.marks.rename(1, "new")  # now it cannot be redone anyway
     assert str(Session.recover(session.path)) == "All is well: 4 entries."
 
 
-def test_redone_counts(session, graph):
-    _, file = learned(session, graph)
+def test_redone_counts(learned):
+    session, _, file = learned
     session.undo()
     session.redo()
     session.close()
@@ -104,8 +100,8 @@ def test_redone_counts(session, graph):
     Session.open(session.path).close()
 
 
-def test_each_system_call_may_fail(session, graph):
-    _, file = learned(session, graph)
+def test_each_system_call_may_fail(learned):
+    session, _, file = learned
     session.close()
     file.unlink()
     everything = tree_of(session.path)

@@ -1,4 +1,4 @@
-"""What relearn() is given, and what it says; a policy that nothing refers to does not stay."""
+"""Arguments and notes of relearn(); the file of a policy stays only if an entry refers to it."""
 
 from __future__ import annotations
 
@@ -11,70 +11,59 @@ from oracles.disks import Disk
 from oracles.sessions import observed
 from refusals import refuses
 
-import napari_agglo as agglo
-from napari_agglo import InvalidInput, LearnedPolicy, Session
+from napari_agglo import LearnedPolicy, Session
+from napari_agglo.errors import SetOption
 from napari_agglo.session import NotSaved
-
-LABELS = np.repeat(np.repeat(np.arange(1, 26).reshape(5, 5), 4, 0), 4, 1)
-GOLD = (LABELS > 12) + 1
-
-
-@pytest.fixture(scope="module")
-def graph():
-    return agglo.region_graph(LABELS, np.random.default_rng(0).random(LABELS.shape).astype("f4"))
 
 
 @pytest.fixture
-def session(tmp_path, graph):
-    with Session.create(tmp_path / "a.agglo", graph) as made:
-        made.threshold = 0.0
-        made.merge(1, 2)
-        made.merge(3, 4)
-        made.cut_children(1)
-        yield made
+def session(grid_session):
+    """Return a session with two merges and a cut."""
+    grid_session.merge(1, 2)
+    grid_session.merge(3, 4)
+    grid_session.cut_children(1)
+    return grid_session
+
+
+PAIRS = ("volumes", "pass the training set of the policy")
+WEIGHT = ("weight", SetOption("weight", 1))
+SEED = ("seed", SetOption("seed", 0))
 
 
 @pytest.mark.parametrize(
-    ("volumes", "options", "words"),
+    ("volumes", "options", "refusal"),
     [
-        ("graph", {}, "`volumes` must be pairs of a RegionGraph .* got RegionGraph; pass what"),
-        ([1, 2], {}, "`volumes` must be pairs .* got 1 for one"),
-        ([("graph", None)], {}, "`volumes` must be pairs .* for one"),
-        ("x", {}, "`volumes` must be pairs .* got str"),
-        (3, {}, "`volumes` must be pairs .* got int"),
-        ({}, {}, "`volumes` must be pairs .* got dict"),
-        ([], {}, "`volumes` must be pairs .* got none"),
-        (None, {"foo": 1}, r"`foo` is no argument of relearn\(\); take volumes, strategy, weigh"),
-        (None, {"weight": -1}, "`weight` must be a whole number from 1 to 1000, got -1"),
-        (None, {"weight": 0}, "`weight` must be a whole number"),
-        (None, {"weight": 1.5}, "`weight` must be a whole number"),
-        (None, {"weight": True}, "`weight` must be a whole number"),
-        (None, {"seed": "a"}, "`seed` must be a whole number from 0 to 4294967295, got 'a'"),
-        (None, {"seed": -1}, "`seed` must be a whole number"),
-        (
-            None,
-            {"strategy": "best"},
-            "`strategy` must be 'flat', 'agglo', 'lash' or 'mixed', got 'b",
-        ),
+        (lambda graph: graph, {}, PAIRS),
+        (lambda _: [1, 2], {}, PAIRS),
+        (lambda graph: [(graph, None)], {}, PAIRS),
+        (lambda _: "x", {}, PAIRS),
+        (lambda _: 3, {}, PAIRS),
+        (lambda _: {}, {}, PAIRS),
+        (lambda _: [], {}, PAIRS),
+        (lambda _: None, {"foo": 1}, ("foo", "use volumes, strategy, weight, seed or progress")),
+        (lambda _: None, {"weight": -1}, WEIGHT),
+        (lambda _: None, {"weight": 0}, WEIGHT),
+        (lambda _: None, {"weight": 1001}, WEIGHT),
+        (lambda _: None, {"weight": 1.5}, WEIGHT),
+        (lambda _: None, {"weight": True}, WEIGHT),
+        (lambda _: None, {"seed": "a"}, SEED),
+        (lambda _: None, {"seed": -1}, SEED),
+        (lambda _: None, {"seed": 2**32}, SEED),
+        (lambda _: None, {"strategy": "best"}, ("strategy", SetOption("strategy", "flat"))),
+        (lambda graph: [(graph, np.ones((19, 20), int))], {}, ("superpixels", "use the same crop")),
     ],
 )
-def test_what_cannot_be_meant_is_refused(session, graph, volumes, options, words):
-    def put(given):
-        if isinstance(given, (list, tuple)):
-            return type(given)(put(one) for one in given)
-        return graph if isinstance(given, str) and given == "graph" else given
-
+def test_wrong_arguments_are_refused(session, grid, volumes, options, refusal):
     before = observed(session)
-    with pytest.raises(InvalidInput, match=words):
-        session.relearn(put(volumes), **options)
-    with refuses("superpixels", "use the same crop of both"):
-        session.relearn([(graph, GOLD[1:])])
+    with refuses(*refusal):
+        session.relearn(volumes(grid[0]), **options)
     assert observed(session) == before
 
 
-def test_one_pair_is_as_good_as_a_list_of_one(session, graph):
+def test_one_pair_is_as_good_as_a_list_of_one(session, grid):
+    graph = grid[0]
     scores = []
-    for volumes in [(graph, GOLD), [graph, GOLD], [(graph, GOLD)], iter([[graph, GOLD]])]:
+    for volumes in [grid, list(grid), [grid], iter([list(grid)])]:
         change = session.relearn(volumes, strategy="flat", weight=np.int64(2), seed=3)
         assert not any("alone" in note for note in change.notes)
         assert isinstance(session.policy, LearnedPolicy)
@@ -84,19 +73,18 @@ def test_one_pair_is_as_good_as_a_list_of_one(session, graph):
     assert scores[1:] == scores[:-1]
 
 
-def test_words_are_those_of_a_session(session, graph):
+def test_words_are_those_of_a_session(session, grid):
     change = session.relearn()
     assert change.notes[0].startswith("The policy was learned from 3 examples alone")
     session.undo()
     session.undo()
-    with pytest.raises(InvalidInput, match=r"There are 2 merges and 0 cuts to learn.*; cut so"):
-        session.relearn()
-    session.undo()
-    with pytest.raises(InvalidInput, match="There are 1 merge and 0 cuts to learn from"):
-        session.relearn()
-    session.undo()
+    for number in ("2 merges", "1 merge"):
+        with refuses("volumes", "cut a wrong segment, answer suggestions") as caught:
+            session.relearn()
+        assert f"There are {number} and 0 cuts to learn from" in caught.value.problem
+        session.undo()
     with refuses("rows", "merge or cut a segment, or answer"):
-        session.relearn([(graph, GOLD)])
+        session.relearn([grid])
 
 
 def test_a_failure_leaves_no_policy_behind(session, tmp_path):

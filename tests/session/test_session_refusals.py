@@ -74,6 +74,6 @@ def test_nor_in_what_it_raises(session, tmp_path):
             (copy / "manifest.json").unlink()
         else:
             (copy / "manifest.json").write_bytes(manifest)
-        with refuses("path", "put back manifest.json from a copy of the") as raised:
+        with refuses("path", "restore manifest.json from a copy of the") as raised:
             Session.recover(copy)
         assert "recover()" not in str(raised.value)

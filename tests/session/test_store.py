@@ -132,21 +132,11 @@ def test_entries_settings_and_times_survive(path):
         assert str(store.report) == "All is well: 3 entries."
 
 
-def test_settings_that_json_cannot_hold_are_refused(path):
-    with Store.open(path) as store:
-        before = store.settings
-        for settings in ({"a": float("inf")}, {"a": {1}}, [1]):
-            with pytest.raises(InvalidInput) as caught:
-                store.save_settings(settings)
-            assert caught.value.argument == "settings"
-        assert store.settings == before
-
-
 def test_closed_is_closed(path):
     store = Store.open(path)
     store.close()
     store.close()
-    with refuses("path", "open it for writing to edit", kind=NotSaved):
+    with refuses("path", "open it for writing", kind=NotSaved):
         store.journal.append({})
     assert "2 entries, read-only" in repr(store)
 
@@ -200,7 +190,7 @@ def test_a_read_only_disk(path):
             os.chmod(os.path.join(at, name), stat.S_IRUSR)
         os.chmod(at, stat.S_IRUSR | stat.S_IXUSR)
     try:
-        with pytest.raises(NotSaved, match="read_only=True"):
+        with refuses("path", "read_only=True", kind=NotSaved):
             Store.open(path)
         with Store.open(path, read_only=True) as store:
             assert len(entries_of(store)) == 2
@@ -213,16 +203,14 @@ def test_a_read_only_disk(path):
 def test_what_is_no_session_says_so(tmp_path):
     (tmp_path / "folder").mkdir()
     (tmp_path / "file.agglo").write_text("x")
-    for where, words in [
-        ("folder", "is not a session: it has no manifest.json"),
-        ("file.agglo", "is a file, not a session"),
-        ("absent.agglo", "There is no session .*; check the path"),
+    for where, remedy in [
+        ("folder", "choose a NAME.agglo folder"),
+        ("file.agglo", "choose a NAME.agglo folder"),
+        ("absent.agglo", "check the path, or create the session"),
     ]:
         for opening in (Store.open, Store.recover):
-            with pytest.raises(InvalidInput, match=f"{words}|is not a session") as caught:
+            with refuses("path", remedy):
                 opening(tmp_path / where)
-            assert caught.value.argument == "path"
-            assert caught.value.remedy is not None
     assert list((tmp_path / "folder").iterdir()) == [], "a folder of others is left alone"
 
 
@@ -235,9 +223,9 @@ def test_create_overwrites_nothing(path, tmp_path):
         with refuses("path", "open it, or choose another name for the new"):
             Store.create(tmp_path / f"{name}.agglo", small_graph())
     assert (tmp_path / "file.agglo").read_text() == "mine"
-    with pytest.raises(InvalidInput, match=r"must end in .agglo, got .*cells; call it .*.agglo"):
+    with refuses("path", f"call it {tmp_path / 'cells.agglo'}"):
         Store.create(tmp_path / "cells", small_graph())
-    with pytest.raises(InvalidInput, match=r"make the folder .* first"):
+    with refuses("path", f"make the folder {tmp_path / 'no'} first"):
         Store.create(tmp_path / "no" / "a.agglo", small_graph())
     assert before.items() <= tree_of(tmp_path).items()
 
@@ -251,16 +239,12 @@ def test_create_overwrites_nothing(path, tmp_path):
     ],
 )
 def test_create_refuses_what_does_not_belong(tmp_path, options, refusal):
-    with refuses(*refusal) as caught:
+    with refuses(*refusal):
         Store.create(tmp_path / "a.agglo", **{"graph": small_graph(), **options})
-    assert caught.value.argument == next(iter(options))
     assert list(tmp_path.iterdir()) == []
 
 
-def test_create_refuses_a_tree_of_another_graph_and_a_policy_of_other_cues(tmp_path):
-    other = agglo.region_graph(np.array([[1, 2]]), np.zeros((1, 2)))
-    with refuses("tree", "agglomerate this graph"):
-        Store.create(tmp_path / "a.agglo", small_graph(), tree=agglo.agglomerate(other))
+def test_create_refuses_a_policy_of_other_cues(tmp_path):
     with refuses("policy", "build the graph as for the training"):
         Store.create(tmp_path / "a.agglo", small_graph(bins=3), forest())
 
@@ -318,13 +302,13 @@ class TestSuperpixelsElsewhere:
         write_labels(path.parent / "cells.npz", other)
         with (
             Store.open(path) as store,
-            refuses("superpixels", SetOption("superpixels", None, when="where they are now")),
+            refuses("superpixels", SetOption("superpixels", None, when="with their present path")),
         ):
             _ = store.data.graph
 
     def test_a_wrong_source_is_noticed_at_the_beginning(self, path, tmp_path):
         write_labels(tmp_path / "other.npz", SUPERPIXELS + 1)
-        with refuses("source", "leave it out, and the session gets a copy"):
+        with refuses("source", "leave it out: the superpixels are then copied"):
             Store.create(tmp_path / "b.agglo", small_graph(), source=tmp_path / "other.npz")
 
     def test_without_a_source_they_are_copied_all_the_same(self, tmp_path):
@@ -357,10 +341,8 @@ def test_snapshots_belong_to_an_entry_of_this_history(path, tmp_path):
             assert found.arrays[name].dtype == array.dtype
         store.snapshot("state", arrays)
         assert store.load_snapshot("state").seq == 3
-        with pytest.raises(InvalidInput, match="must hold numbers, got object"):
-            store.snapshot("state", {"a": np.array([{}])})
-        with pytest.raises(InvalidInput, match="`name` must be of letters"):
-            store.snapshot("../state", arrays)
+        with refuses("name", "call recover()"):
+            store.load_snapshot("../state")
     journal = path / "journal.jsonl"
     lines = journal.read_bytes().splitlines(keepends=True)
     journal.write_bytes(b"".join(lines[:2]))

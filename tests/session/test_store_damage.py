@@ -250,7 +250,7 @@ class TestRecover:
         chunk.write_bytes(b"damaged " + chunk.read_bytes())
         with Store.open(path) as store, refuses("path", "call recover()", kind=SessionDamaged):
             _ = store.data.graph
-        self.recovered(path, expected, f"The array '{name}' was damaged and is back")
+        self.recovered(path, expected, f"The array '{name}' was damaged and is restored")
         assert (path / f"{name}.damaged-1").is_dir()
 
     def test_superpixels_are_given_again(self, path):
@@ -268,7 +268,7 @@ class TestRecover:
         for name in ("tree_losers", "gold"):
             (path / "arrays.zarr" / name / "zarr.json").write_bytes(b"[]")
         expected = (entries, chosen, plain, digests[:-4])
-        words = "The merge tree was damaged; the session goes on without it."
+        words = "The merge tree was damaged; the session continues without it."
         self.recovered(path, expected, words, without=["manifest.json"])
         with Store.open(path) as store:
             assert store.data.tree is None
@@ -302,6 +302,6 @@ class TestRecover:
         (path / "manifest.json").write_bytes(b"{")
         (path / "arrays.zarr" / "zarr.json").write_bytes(b"{")
         before = tree_of(path)
-        with refuses("path", "put back manifest.json from a copy of the", kind=SessionDamaged):
+        with refuses("path", "restore manifest.json from a copy of the", kind=SessionDamaged):
             Store.recover(path)
         assert tree_of(path) == before

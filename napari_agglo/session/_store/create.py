@@ -1,4 +1,4 @@
-"""A new session directory: made under another name, then put in place whole."""
+"""Creation of a session folder, under a temporary name until it is complete; its superpixels."""
 
 from __future__ import annotations
 
@@ -58,22 +58,22 @@ def check_path(path: Any, what: str, argument: str = "path") -> str:
     text = os.fspath(path) if isinstance(path, (str, os.PathLike)) else None
     if not isinstance(text, str) or not text or "\0" in text:
         raise InvalidInput(
-            f"`{argument}` must be that of {what}, got {path!r}",
+            f"`{argument}` must be the path of {what}, got {path!r}",
             argument=argument,
-            remedy="pass its name",
+            remedy="pass a str or a Path",
         )
     return text
 
 
 def session_folder(path: Any) -> Path:
-    """Return the folder that a path leads to; refuse a path without one."""
+    """Return the folder of a path, links resolved; refuse a path without one."""
     text = check_path(path, "a session folder")
     folder = Path(os.path.realpath(text))
     if not folder.exists():
         raise InvalidInput(
             f"There is no session {text}",
             argument="path",
-            remedy="check the path, or create it first",
+            remedy="check the path, or create the session first",
         )
     if not folder.is_dir():
         raise InvalidInput(
@@ -85,7 +85,7 @@ def session_folder(path: Any) -> Path:
 
 
 def holding_session(path: Path) -> Path | None:
-    """Return the session folder that a path is, lies in, or leads into by a link; None if none."""
+    """Return the session folder that a path is, lies in, or links into; None if there is none."""
     real = Path(os.path.realpath(path))
     named = Path(os.path.realpath(path.parent)) / path.name
     for place in (named, real):
@@ -106,7 +106,7 @@ def _is_session(folder: Path) -> bool:
     return (folder / JOURNAL).exists() and (folder / ARRAYS).is_dir()
 
 
-COPY_BELOW = 10**9  # bytes of the image in memory
+COPY_BELOW = 10**9  # bytes of a label image that is copied into the folder
 
 
 def read_superpixels(
@@ -135,9 +135,9 @@ def read_superpixels(
         return match_superpixels(where, manifest, progress)
     except InvalidInput as error:
         raise InvalidInput(
-            f"The superpixels of {folder} are not at {where}, where they were: {error.problem}",
+            f"The superpixels of {folder} are no longer at {where}: {error.problem}",
             argument="superpixels",
-            remedy=SetOption("superpixels", when="where they are now"),
+            remedy=SetOption("superpixels", when="with their present path"),
         ) from error
 
 
@@ -154,8 +154,8 @@ def match_superpixels(
     fingerprint = Fingerprint.of(labels)
     if fingerprint != manifest.superpixels:
         raise InvalidInput(
-            f"`superpixels` are not those that the session was made on: these have {fingerprint}, "
-            f"the session's had {manifest.superpixels}",
+            f"`superpixels` are not those of the session: these have {fingerprint}, those of the "
+            f"session {manifest.superpixels}",
             argument="superpixels",
             remedy="pass the same label image",
         )
@@ -163,11 +163,11 @@ def match_superpixels(
 
 
 def relative_to(folder: Path, source: Any) -> str:
-    """Return PATH or PATH:KEY as seen from the folder; absolute where there is no way."""
+    """Return PATH or PATH:KEY relative to the folder; absolute on another drive."""
     text = os.path.abspath(os.fspath(source))
     try:
         return Path(os.path.relpath(text, folder)).as_posix()
-    except ValueError:  # another drive
+    except ValueError:
         return Path(text).as_posix()
 
 
@@ -184,7 +184,7 @@ def create_folder(
     source: Any,
     progress: ProgressCallback | None,
 ) -> None:
-    """Write a session directory to `target`, where nothing may be yet."""
+    """Write a session folder to `target`, which must not exist."""
     _refuse_place(target)
     policy.check(graph)
     arrays, where = _arrays_of(graph, tree, gold, source, Path(os.path.realpath(target)))
@@ -206,9 +206,9 @@ def _refuse_place(target: Path) -> None:
         )
     if os.path.lexists(target):
         raise InvalidInput(
-            f"{target} exists, and would be lost",
+            f"{target} exists already",
             argument="path",
-            remedy="open it, or choose another name for the new one",
+            remedy="open it, or choose another name for the new session",
         )
     if not target.parent.is_dir():
         raise InvalidInput(
@@ -221,7 +221,7 @@ def _refuse_place(target: Path) -> None:
 def _arrays_of(
     graph: RegionGraph, tree: MergeTree | None, gold: Any, source: Any, real: Path
 ) -> tuple[dict[str, NDArray[Any]], str | None]:
-    """Return the arrays to store, by name, and where the superpixels are if not among them."""
+    """Return the arrays to store, by name, and the path of the superpixels if not among them."""
     arrays = packed(graph)
     labels = graph.superpixels
     where = None
@@ -232,19 +232,12 @@ def _arrays_of(
                 f"`source` must be the file of the superpixels, but {source} has {stored}, and the "
                 f"superpixels have {Fingerprint.of(labels)}",
                 argument="source",
-                remedy="leave it out, and the session gets a copy of its own",
+                remedy="leave it out: the superpixels are then copied into the session",
             )
         where = relative_to(real, source)
     else:
         arrays |= {"superpixels": labels.image, "ids": labels.ids}
     if tree is not None:
-        if tree.n_superpixels != graph.n_regions:
-            raise InvalidInput(
-                f"`tree` must be of the graph's {graph.n_regions} superpixels, got "
-                f"{tree.n_superpixels}",
-                argument="tree",
-                remedy="agglomerate this graph",
-            )
         arrays |= {f"tree_{name}": getattr(tree, name) for name in TREE}
     if gold is not None:
         checked = check_labels(gold, "gold")
@@ -293,7 +286,7 @@ def _fill(
 
 
 def _put_in_place(staging: Path, target: Path) -> None:
-    if os.path.lexists(target):  # made by somebody in the meantime
+    if os.path.lexists(target):  # created by another program in the meantime
         _refuse_place(target)
     files.rename(staging, target)
     try:

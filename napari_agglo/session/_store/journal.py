@@ -15,7 +15,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from napari_agglo.errors import InvalidInput
 from napari_agglo.session._store.store_errors import (
     NotSaved,
     Report,
@@ -30,10 +29,9 @@ from napari_agglo.volumes import _atomic as files
 #
 #     {"sum":"<32 digits>","seq":7,"time":"2031-05-04T13:02:01.250+00:00","entry":{...}}
 #
-# The checksum covers every byte of the line after it and the checksum of the line before; that of
-# the first line, the session's own id. So a line that is altered, lost, repeated, out of order or
-# from another session breaks the chain, and no line after it is trusted either.
-
+# The checksum covers all later bytes of the line and the checksum of the line before; that of the
+# first line covers the id of the session instead. So a line that is altered, lost, repeated, out of
+# order or from another session breaks the chain, and no line after it is trusted either.
 
 _HEAD = b'{"sum":"'
 _AFTER = len(_HEAD) + 32
@@ -64,29 +62,16 @@ class Scan:
 
 
 def encode(entry: Mapping[str, Any], seq: int, previous: str) -> tuple[bytes, Record]:
-    """Return the line of an entry, and its record as it will be read again."""
-    if not isinstance(entry, Mapping):
-        raise InvalidInput(
-            f"`entry` must be a dict, got {type(entry).__name__}",
-            argument="entry",
-            remedy="wrap it in one",
-        )
+    """Return the line of an entry, which is plain JSON, and its record as it will be read again."""
     time = datetime.now(UTC).isoformat(timespec="milliseconds")
-    try:
-        text = json.dumps(entry, allow_nan=False, separators=(",", ":"))
-    except (TypeError, ValueError, RecursionError) as error:
-        raise InvalidInput(
-            f"`entry` must consist of finite numbers, text, lists and dicts, but {error}",
-            argument="entry",
-            remedy="convert arrays with .tolist()",
-        ) from error
+    text = json.dumps(entry, allow_nan=False, separators=(",", ":"))
     body = f',"seq":{seq},"time":"{time}","entry":{text}}}'.encode("ascii")
     own = _chained(previous, b'"' + body)
     return _HEAD + own.encode() + b'"' + body + b"\n", Record(seq, time, dict(entry), own)
 
 
 def scan(data: bytes, start: str) -> Scan:
-    """Read lines until one is wrong; `start` is the session's id. Never fails."""
+    """Read lines up to the first wrong one; `start` is the id of the session. Never fails."""
     records: list[Record] = []
     previous, at = start, 0
     while (end := data.find(b"\n", at)) >= 0:
@@ -104,7 +89,7 @@ def _decode(line: bytes, seq: int, previous: str) -> Record | None:
         return None
     try:
         plain = json.loads(line)
-    except (ValueError, RecursionError):  # never of our making: someone computed the checksum
+    except (ValueError, RecursionError):  # the checksum is right, so a person wrote this line
         return None
     if not (
         isinstance(plain, dict)
@@ -120,11 +105,10 @@ def _chained(previous: str, rest: bytes) -> str:
     return hashlib.blake2b(previous.encode() + rest, digest_size=16).hexdigest()
 
 
-# The tail is a note beside the journal of its last entry, so that a journal cut off between two
-# lines is noticed. It is rewritten in place after each entry and not synchronised: it may lag
-# behind the journal, but never runs ahead of it, and has a checksum of its own. Without it only the
-# warning is lost.
-
+# The tail is a file beside the journal with the number of the last entry, so that a journal cut off
+# between two lines is noticed. It is rewritten in place after each entry and not synchronised: it
+# may be behind the journal, never ahead of it, and has a checksum of its own. Only a warning
+# depends on it.
 
 _LINE = re.compile(rb"(\d{20} [0-9a-f]{32}) ([0-9a-f]{8})\n")
 
@@ -137,13 +121,13 @@ class Tail:
     sum: str
 
     def encode(self) -> bytes:
-        """Return the note, always of one length."""
+        """Return the content of the tail file, always of one length."""
         text = f"{self.seq:020d} {self.sum}".encode()
         return text + f" {zlib.crc32(text):08x}\n".encode()
 
 
 def read_tail(path: Path) -> Tail | None:
-    """Return the note; None if it is absent or its checksum is wrong."""
+    """Return the content of a tail file; None if it is absent or its checksum is wrong."""
     try:
         match = _LINE.fullmatch(path.read_bytes()[:100])
     except OSError:
@@ -155,7 +139,7 @@ def read_tail(path: Path) -> Tail | None:
 
 
 class TailFile:
-    """The note, kept open by the writer of the journal."""
+    """The tail file, kept open by the writer of the journal."""
 
     def __init__(self, path: Path) -> None:
         self._descriptor: int | None = None
@@ -163,8 +147,8 @@ class TailFile:
             self._descriptor = files.open_file(path, files.MAKE)
 
     def write(self, tail: Tail) -> None:
-        """Replace the note; a failure leaves an older one, or one that its checksum gives away."""
-        for _ in range(2):  # once more if it fails: half a note says nothing
+        """Replace the content; a failure leaves the old one, or one of a wrong checksum."""
+        for _ in range(2):  # once more if it fails
             try:
                 if self._descriptor is not None:
                     os.lseek(self._descriptor, 0, os.SEEK_SET)
@@ -188,51 +172,49 @@ TAIL = "journal.tail"
 def examine(folder: Path, start: str) -> tuple[Scan, Report]:
     """Read a journal without changing it, and report its damage."""
     path = folder / JOURNAL
-    noted = read_tail(folder / TAIL)  # first: a writer beside us may append in between
+    tail = read_tail(folder / TAIL)  # first: a writer beside us may append in between
     try:
         data = path.read_bytes()
     except FileNotFoundError as error:
         raise SessionDamaged(
             f"{folder} has no {JOURNAL}",
             argument="path",
-            remedy="copy it from where the session came from, or call recover() to go on without "
-            "the edits",
+            remedy="copy the file from a backup, or call recover() to continue without the edits",
         ) from error
     except OSError as error:
         raise SessionDamaged(
             f"{path} cannot be read ({reason_of(error)})", argument="path", remedy=advice_on(error)
         ) from error
     lines = scan(data, start)
-    return lines, _report(lines, noted)
+    return lines, _report(lines, tail)
 
 
-def _report(lines: Scan, noted: Tail | None) -> Report:
+def _report(lines: Scan, tail: Tail | None) -> Report:
     kept = len(lines.records)
-    expected = noted.seq if noted is not None else 0
-    # The note counts better than the lines: damage may have made a line end, or unmade one.
+    expected = tail.seq if tail is not None else 0
+    # The tail is more reliable than a count of lines: damage may add or remove a line end.
     lost = expected - kept if expected > kept else lines.complete_lines_after
     sentences = []
     if lines.rest and not lost:
         sentences.append(
-            f"The journal ends in an incomplete line ({len(lines.rest)} bytes): an edit that is "
+            f"The journal ends in an incomplete line ({len(lines.rest)} bytes) of an edit that is "
             "being written, or was when the program stopped; it was never acknowledged. "
-            f"The {_entries(kept)} before it {_are(kept)} there."
+            f"The {_entries(kept)} before it {_are(kept)} intact."
         )
     elif lines.rest:
         sentences.append(
-            f"The journal is damaged after {_entries(kept)}, which {_are(kept)} there; "
+            f"The journal is damaged after {_entries(kept)}, which {_are(kept)} intact; "
             f"{_entries(lost)} from line {kept + 1} on cannot be trusted and {_are(lost)} lost "
             f"({len(lines.rest)} bytes)."
         )
     elif lost:
         sentences.append(
             f"The journal ends after {_entries(kept)}, but {expected} were written: "
-            f"{_entries(lost)} {_are(lost)} lost, for the file was cut off."
+            f"{_entries(lost)} {_are(lost)} lost, since the file was cut off."
         )
-    if noted is None:
+    if tail is None:
         sentences.append(
-            f"The note {TAIL} is missing or damaged, so it is not known whether more entries "
-            "followed."
+            f"{TAIL} is missing or damaged, so it is not known whether more entries followed."
         )
     return Report(kept, lost, tuple(sentences))
 
@@ -254,7 +236,7 @@ class Journal:
 
     def __init__(self, folder: Path, start: str, *, read_only: bool) -> None:
         self.path = folder / JOURNAL
-        self._start = start
+        self._start = Tail(0, start)
         self._lock = threading.Lock()
         self._broken: str | None = None
         self._descriptor: int | None = None
@@ -270,26 +252,31 @@ class Journal:
         """Whether nothing can be appended (any more)."""
         return self._descriptor is None or self._broken is not None
 
+    def require_writable(self) -> None:
+        """Refuse to change a session that is closed, read-only, or given up after an error."""
+        if self._broken is not None:
+            raise NotSaved(self._broken)
+        if self._descriptor is None:
+            raise NotSaved(
+                f"{self.path.parent} is closed, or open read-only",
+                argument="path",
+                remedy="open it for writing",
+            )
+
     @property
     def last(self) -> Tail:
         """Number and checksum of the last entry."""
-        return _last(self.records, self._start)
+        return Tail(self.records[-1].seq, self.records[-1].sum) if self.records else self._start
 
     def append(self, entry: Mapping[str, Any]) -> Record:
         """Add an entry; it is on the disk when this returns its record.
 
-        If it cannot be written, the journal is as before and `NotSaved` says why. Should the disk
-        not even allow that, the journal becomes read-only, and says so.
+        If it cannot be written, `NotSaved` is raised and the journal is as before; if the disk does
+        not allow that either, the journal becomes read-only.
         """
         with self._lock:
-            if self._broken is not None:
-                raise NotSaved(self._broken)
-            if self._descriptor is None:
-                raise NotSaved(
-                    f"{self.path.parent} is closed, or open read-only",
-                    argument="path",
-                    remedy="open it for writing to edit",
-                )
+            self.require_writable()
+            assert self._descriptor is not None
             line, record = encode(entry, len(self.records) + 1, self.last.sum)
             try:
                 self._require_unchanged(self._descriptor)
@@ -313,7 +300,7 @@ class Journal:
             return record
 
     def cut_off(self, seq: int, why: str) -> None:
-        """Move entry `seq`, which cannot be used, and all that follow it aside; say `why`."""
+        """Move entry `seq` and all later ones to another file, and report `why`."""
         lines = self.path.read_bytes()[: self._length].splitlines(keepends=True)
         rest, lost = b"".join(lines[seq - 1 :]), len(self.records) - seq + 1
         assert self._descriptor is not None
@@ -353,7 +340,7 @@ class Journal:
                     files.truncate(descriptor, self._length)
                 self.report = _with_aside(self.report, aside)
             with saving("The journal", self.path):
-                # The last line of a killed program may not be on the disk yet, and is now trusted.
+                # The last line of a killed program, which is trusted, may not be on the disk yet.
                 files.sync(descriptor)
         except BaseException:
             files.close(descriptor)
@@ -363,9 +350,9 @@ class Journal:
         self._tail.write(self.last)
 
     def _require_unchanged(self, descriptor: int) -> None:
-        """Refuse to write to a file that was deleted, or that somebody else has written to.
+        """Refuse to write to a file that was deleted, or that another program has written to.
 
-        A system call that succeeds on a deleted file would acknowledge an entry that is nowhere.
+        Writing to a deleted file succeeds, and the entry would be lost.
         """
         there, ours = os.stat(self.path), os.fstat(descriptor)
         if (there.st_dev, there.st_ino) != (ours.st_dev, ours.st_ino) or (
@@ -379,7 +366,7 @@ class Journal:
             )
 
     def _take_back(self, cause: BaseException) -> None:
-        """Cut off the bytes of a failed append; give up writing if that fails too."""
+        """Cut off the bytes of a failed append; become read-only if that fails too."""
         for attempt in ("as it is", "reopened"):
             try:
                 if attempt == "reopened":
@@ -395,9 +382,9 @@ class Journal:
                 reason = reason_of(error)
         kept = len(self.records)
         self._broken = (
-            f"{self.path} could not be written, nor be set back to entry {kept} ({reason}); the "
-            f"session is read-only from now on. The {kept} entries before are safe; whether the "
-            "last one was kept shows when the session is opened again, once the disk is well."
+            f"{self.path} could not be written, nor be reset to entry {kept} ({reason}); the "
+            f"session is read-only from now on. The {kept} entries before are safe; to see whether "
+            "the last one was written, repair the disk and open the session again."
         )
         raise NotSaved(self._broken) from cause
 
@@ -411,9 +398,5 @@ class Journal:
 
 
 def _with_aside(report: Report, aside: Path) -> Report:
-    sentence = f"What follows was moved to {aside.name}."
+    sentence = f"The rest was moved to {aside.name}."
     return Report(report.kept, report.lost, (*report.sentences, sentence), (*report.aside, aside))
-
-
-def _last(records: list[Record], start: str) -> Tail:
-    return Tail(records[-1].seq, records[-1].sum) if records else Tail(0, start)

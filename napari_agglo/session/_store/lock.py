@@ -1,9 +1,8 @@
-"""One writer at a time: a file that names its owner, and a lock of the operating system on it.
+"""The lock of a session folder: a file that names its owner, and a lock of the system on it.
 
-The system's lock ends with the process that holds it, however that ends, so a crash leaves nothing
-to clear away. It does not always reach across computers that share a disk, and some shared disks
-have none. There the text of the file decides, and a lock that may be left over is taken only when
-the user asks for it.
+The lock of the system ends with its process, also in a crash. It does not always work across
+computers that share a disk, and some shared disks have none. There the content of the file decides,
+and a lock that may be left over is taken over only if the user asks for it.
 """
 
 from __future__ import annotations
@@ -29,8 +28,8 @@ if sys.platform == "win32":
     import msvcrt
 
     def try_lock(descriptor: int) -> bool | None:
-        """Whether the system gave the lock: None if it is taken, False if there are no locks."""
-        os.lseek(descriptor, 1 << 30, os.SEEK_SET)  # beyond the text, which others may then read
+        """Return True if the lock was free, None if it is taken, False if there are no locks."""
+        os.lseek(descriptor, 1 << 30, os.SEEK_SET)  # beyond the content, which others may read
         try:
             files.call("lock", msvcrt.locking, descriptor, msvcrt.LK_NBLCK, 1)
         except OSError as error:
@@ -41,7 +40,7 @@ else:
     import fcntl
 
     def try_lock(descriptor: int) -> bool | None:
-        """Whether the system gave the lock: None if it is taken, False if there are no locks."""
+        """Return True if the lock was free, None if it is taken, False if there are no locks."""
         try:
             files.call("lock", fcntl.flock, descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
@@ -67,7 +66,7 @@ class Owner:
         return f"process {self.pid} on {self.host}, since {self.since}"
 
     def encode(self) -> bytes:
-        """Return the text of a lock file."""
+        """Return the content of a lock file."""
         return json.dumps(asdict(self)).encode() + b"\n"
 
     @property
@@ -78,7 +77,7 @@ class Owner:
     @property
     def is_gone(self) -> bool:
         """Whether no process of this computer has that number; False if it cannot be known."""
-        if os.name == "nt":  # where signal 0 would not ask, but end it
+        if os.name == "nt":  # where signal 0 would end the process
             return False
         try:
             os.kill(self.pid, 0)
@@ -90,7 +89,7 @@ class Owner:
 
 
 def read_owner(descriptor: int) -> Owner | None:
-    """Return the owner that the file names; None if it is empty or not one of ours."""
+    """Return the owner that a lock file names; None if it is empty or damaged."""
     try:
         os.lseek(descriptor, 0, os.SEEK_SET)
         owner: Owner = decode(Owner, json.loads(os.read(descriptor, 4096)))
@@ -107,20 +106,15 @@ _SURE = (
 
 
 class Lock:
-    """The exclusive right to write to a session directory.
+    """The exclusive right to write to a session folder.
 
-    Parameters
-    ----------
-    folder : Path
-        The session directory.
-    steal : bool
-        Take over a lock that another computer, or a process that is gone, has left. One that a
-        living process of this computer holds is not taken.
+    With `steal`, a lock left by another computer or by a process that ended is taken over, but not
+    that of a running process of this computer.
     """
 
     def __init__(self, folder: Path, *, steal: bool = False) -> None:
         self._path = folder / LOCK
-        self._only = folder / f"{LOCK}.only"  # where the system has no locks: whoever makes it
+        self._only = folder / f"{LOCK}.only"  # created by the owner where the system has no locks
         with saving("The lock", self._path):
             self._descriptor = self._acquired(steal)
 
@@ -129,7 +123,7 @@ class Lock:
         descriptor, self._descriptor = self._descriptor, -1
         if descriptor < 0:
             return
-        ours = _is_at(descriptor, self._path)  # not if the folder was moved while it was open
+        ours = _is_at(descriptor, self._path)  # False if the folder was moved while it was open
         if self._only.exists() and ours:
             with suppress(OSError):
                 files.remove(self._only)
@@ -150,7 +144,7 @@ class Lock:
                 certain = try_lock(descriptor)
                 if certain is None:
                     raise self._busy(descriptor)
-                if not _is_at(descriptor, self._path):  # its owner has just removed it
+                if not _is_at(descriptor, self._path):  # removed by its owner since it was opened
                     files.close(descriptor)
                     continue
                 left = read_owner(descriptor)
@@ -197,11 +191,11 @@ class Lock:
     def _refuse_left(self, left: Owner, certain: bool) -> None:
         here = left.is_here
         if here and certain:
-            return  # the system freed it: that process has ended
+            return  # the process has ended, or the system would have refused the lock
         if here and left.pid != os.getpid() and not left.is_gone:
             raise SessionLocked(
-                f"{self._path.parent} is open for writing elsewhere ({left}), unless that process "
-                "is another program that happens to have the number",
+                f"{self._path.parent} is open for writing elsewhere ({left}), unless another "
+                "program has the number of that process by now",
                 stale=True,
                 remedy=(
                     "close it there",
@@ -209,7 +203,7 @@ class Lock:
                     SetOption("steal_lock", True),
                 ),
             )
-        why = "that process is gone" if here else "this computer cannot tell whether it still runs"
+        why = "that process has ended" if here else "it is unknown whether that process still runs"
         raise SessionLocked(
             f"{self._path.parent} is locked by {left}, and {why}", stale=True, remedy=_SURE
         )

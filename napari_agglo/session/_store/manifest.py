@@ -1,4 +1,4 @@
-"""The manifest: the description of a session, by which it recognises its files and data."""
+"""The manifest: description of a session folder, with checksums of its data."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import hashlib
 import json
 import os
 import secrets
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -18,13 +18,12 @@ from numpy.typing import NDArray
 
 from napari_agglo._typed_json import decode
 from napari_agglo._version import __version__
-from napari_agglo.errors import InvalidInput, SetOption
+from napari_agglo.errors import InvalidInput
 from napari_agglo.session._store.store_errors import SessionDamaged, advice_on, reason_of, saving
 from napari_agglo.volumes import DenseLabels
 from napari_agglo.volumes import _atomic as files
 
-# Bytes hashed as one piece: the pieces of a large array are shared out among the cores.
-_PIECE = 1 << 24
+_PIECE = 1 << 24  # bytes of an array that are hashed at once, on one core
 
 
 def digest_bytes(data: bytes) -> str:
@@ -84,8 +83,8 @@ class Fingerprint:
 MANIFEST = "manifest.json"
 SCHEMA = 1
 FORMAT = "napari-agglo session"
-_LARGEST = 1 << 24  # bytes; one of ours has a few thousand
-_RECOVER = "call recover(), which has another copy"
+_LARGEST = 1 << 24  # bytes; a manifest has a few thousand
+_RECOVER = "call recover(), which restores it from a copy"
 
 
 @dataclass(frozen=True)
@@ -99,7 +98,7 @@ class ArrayNote:
 
 @dataclass(frozen=True)
 class GraphNote:
-    """Numbers and names of a region graph, beside its arrays."""
+    """Numbers and names of a region graph, without its arrays."""
 
     labels_dtype: str  # type of the user's labels
     spacing: tuple[float, ...]
@@ -111,7 +110,7 @@ class GraphNote:
     face_parts: int = 1
 
     def to_json(self) -> dict[str, Any]:
-        """Return plain JSON; `face_parts` only if not 1, so that older manifests stay the same."""
+        """Return plain JSON; without `face_parts` of 1, which older manifests do not have."""
         plain = asdict(self)
         if self.face_parts == 1:
             del plain["face_parts"]
@@ -120,33 +119,15 @@ class GraphNote:
 
 @dataclass(frozen=True)
 class Manifest:
-    """The description of a session directory.
-
-    Attributes
-    ----------
-    superpixels
-        Fingerprint of the label image.
-    source
-        Where the label image is, relative to the directory; None if it was copied in.
-    statistics
-        Checksum of the graph: its arrays, cues, ranges, spacing.
-    graph
-        Numbers and names of the graph.
-    arrays
-        Shape, type and checksum of each stored array, by name.
-    policy
-        Reference to the policy that the session was created with.
-    settings
-        Choices of the user, e.g. the threshold last seen; plain JSON.
-    """
+    """The description of a session folder."""
 
     superpixels: Fingerprint
-    source: str | None
-    statistics: str
+    source: str | None  # path of the label image, relative to the folder; None if it was copied in
+    statistics: str  # checksum of the graph: its arrays, cues, ranges, spacing
     graph: GraphNote
-    arrays: dict[str, ArrayNote]
-    policy: dict[str, Any]
-    settings: dict[str, Any] = field(default_factory=dict)
+    arrays: dict[str, ArrayNote]  # by name
+    policy: dict[str, Any]  # reference to the policy that the session was created with
+    settings: dict[str, Any] = field(default_factory=dict)  # plain JSON, e.g. the last threshold
     id: str = field(default_factory=lambda: secrets.token_hex(16))
     program: str = __version__
     created: str = field(
@@ -157,24 +138,6 @@ class Manifest:
         """Return the manifest as plain JSON, its checksum last."""
         plain = {"format": FORMAT, "schema": SCHEMA, **asdict(self), "graph": self.graph.to_json()}
         return {**plain, "sum": _manifest_sum(plain)}
-
-    def with_settings(self, settings: Mapping[str, Any]) -> Manifest:
-        """Return the manifest with other settings; refuse values that JSON cannot hold."""
-        try:
-            text = json.dumps(settings, allow_nan=False)
-        except (TypeError, ValueError, RecursionError) as error:
-            raise InvalidInput(
-                f"`settings` must consist of finite numbers, text, lists and dicts, but {error}",
-                argument="settings",
-                remedy="leave out what is none of these",
-            ) from error
-        if not isinstance(settings, Mapping):
-            raise InvalidInput(
-                f"`settings` must be a dict, got {type(settings).__name__}",
-                argument="settings",
-                remedy=SetOption("settings", {}),
-            )
-        return replace(self, settings=json.loads(text))
 
 
 def write_manifest(folder: Path, manifest: Manifest) -> None:
@@ -194,7 +157,7 @@ def read_manifest(folder: Path) -> Manifest:
         raise SessionDamaged(
             f"{folder} is not a session: it has no {MANIFEST}",
             argument="path",
-            remedy="choose a NAME.agglo folder; if this one has lost its manifest, call recover()",
+            remedy="choose a NAME.agglo folder; or call recover() if this one lost its manifest",
         ) from error
     except OSError as error:
         raise SessionDamaged(
@@ -213,10 +176,10 @@ def read_manifest(folder: Path) -> Manifest:
 
 
 def decode_manifest(plain: Any) -> Manifest:
-    """Return the manifest of plain JSON, every part of it checked."""
+    """Return the manifest of plain JSON; refuse a damaged one."""
     if not isinstance(plain, dict) or plain.get("format") != FORMAT:
         raise SessionDamaged(
-            "it is not that of a session", argument="path", remedy="choose a NAME.agglo folder"
+            "it is not a session manifest", argument="path", remedy="choose a NAME.agglo folder"
         )
     schema = plain.get("schema")
     if isinstance(schema, int) and schema > SCHEMA:
@@ -239,7 +202,7 @@ def decode_manifest(plain: Any) -> Manifest:
             _check_shape(note.shape, f"arrays.{name}.shape")
         _check_shape(manifest.superpixels.shape, "superpixels.shape")
         _require(len(manifest.id) == 32, "id")
-    except Exception as error:  # a file can be wrong in more ways than one can list
+    except Exception as error:  # a damaged file raises nearly anything
         raise SessionDamaged(f"a part is missing or garbled ({error})", argument="path") from error
     return manifest
 
@@ -249,7 +212,7 @@ def _manifest_sum(plain: dict[str, Any]) -> str:
 
 
 def _check_graph(graph: GraphNote) -> None:
-    """Check the numbers that the layout of the statistics is made from; kernels trust it."""
+    """Check the numbers of the layout of the statistics; kernels rely on it."""
     names = graph.cue_names
     _require(np.dtype(graph.labels_dtype).kind in "iu", "graph.labels_dtype")
     _require(1 <= len(graph.spacing) <= 32 and min(graph.spacing) > 0, "graph.spacing")

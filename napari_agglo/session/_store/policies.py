@@ -1,4 +1,4 @@
-"""Policies of a session directory: a reference in JSON, and a file for a learned one."""
+"""Policies of a session folder: a reference in JSON, and a file for a learned policy."""
 
 from __future__ import annotations
 
@@ -22,27 +22,27 @@ _NAME = re.compile(r"policy(-[0-9a-f]{12})?\.npz")
 
 
 def keep(folder: Path, policy: Policy, name: str | None = None) -> dict[str, Any]:
-    """Write a policy into the folder, and return the reference by which `recall` finds it.
+    """Write a policy to the folder, and return the reference that `recall` takes.
 
-    Without a `name`, a file is called after its content: the same policy is written once.
+    Without a `name`, the file is named after its content: the same policy is written once.
     """
-    if policy.name != LearnedPolicy.name:  # which alone has a file: its arrays are large
+    if policy.name != LearnedPolicy.name:  # only a learned policy has a file
         return policy.to_json()
     data = encode_policy(policy)
     checksum = digest_bytes(data)
     file = name or f"policy-{checksum[:12]}.npz"
     try:
         files.write_whole(folder / file, data)
-    except BaseException:  # it may be in place already, though not surely on the disk
+    except BaseException:  # the file may be in place, but not on the disk for certain
         forget(folder, file)
         raise
     return {"kind": policy.name, "file": file, "checksum": checksum}
 
 
 def forget(folder: Path, file: Any) -> None:
-    """Remove the file of a policy, unless a journal names it, or a part of one moved aside.
+    """Remove the file of a policy, unless a journal, or a damaged part of one, names it.
 
-    It is no error if that fails: a file that nothing refers to does no harm.
+    A failure is ignored: an unused file does no harm.
     """
     if not isinstance(file, str) or file == FIRST or not _NAME.fullmatch(file):
         return
@@ -61,8 +61,8 @@ def recall(folder: Path, reference: Any) -> Policy:
     if needs_function(reference):
         name = reference["function"]
         raise InvalidInput(
-            f"The policy of {folder} is the function {name}, and no function is run because a file "
-            "names it",
+            f"The policy of {folder} is the function {name}, which is not imported only because a "
+            "file names it",
             argument="policy",
             remedy=SetOption("policy", name),
         )
@@ -71,14 +71,14 @@ def recall(folder: Path, reference: Any) -> Policy:
             return policies[kind].from_json(reference)
         except InvalidInput as error:
             raise SessionDamaged(
-                f"{folder} names a policy that cannot be made: {error.problem}",
+                f"{folder} names a policy that cannot be used: {error.problem}",
                 argument="path",
                 remedy=error.remedy,
             ) from error
     name = reference.get("file") if kind == LearnedPolicy.name else None
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise SessionDamaged(
-            f"{folder} names a policy that is not known: {reference!r}",
+            f"{folder} names an unknown policy: {reference!r}",
             argument="path",
             remedy="install the package that has it, or pass policy=",
         )
@@ -86,7 +86,7 @@ def recall(folder: Path, reference: Any) -> Policy:
 
 
 def needs_function(reference: Any) -> bool:
-    """Return whether a user must pass the policy: it is a function of Python."""
+    """Return whether the user must pass the policy, because it is a Python function."""
     kind = reference.get("kind") if isinstance(reference, dict) else None
     return kind == CallablePolicy.kind and isinstance(reference.get("function"), str)
 
@@ -101,14 +101,8 @@ def _loaded(path: Path, checksum: Any) -> LearnedPolicy:
         raise SessionDamaged(
             f"The policy {path} cannot be used ({error})",
             argument="path",
-            remedy="put back the file that was there, from a copy of the session or of the policy "
-            "it was made with",
+            remedy="restore the file from a copy of the session or of the policy",
         ) from error
-
-
-# Entries of the journal name learned policies. An entry that was undone since needs its policy only
-# to be redone. Without the policy of a live entry a session cannot be opened: all later entries
-# were made on the hierarchy of that policy.
 
 
 @dataclass(frozen=True)
@@ -121,22 +115,23 @@ class LostPolicy:
 
 
 def do_without_lost(folder: Path, journal: Journal) -> list[str]:
-    """Cut a journal off before a live entry whose policy is missing or damaged.
+    """Cut a journal off before the first live entry whose policy is missing or damaged.
 
-    Undone entries stay, for a session can be opened without them; the sentences returned name them.
+    All later entries were made on the hierarchy of that policy. An undone entry stays, since it
+    needs its policy only to be redone; the sentences returned name it.
     """
     while live := [lost for lost in lost_policies(folder, journal.records) if lost.live]:
         first, n = live[0], len(journal.records) - live[0].seq + 1
         journal.cut_off(
             first.seq,
             f"Entry {first.seq} of the journal learned the policy {first.file}, which is missing "
-            f"or damaged: entries before it are there ({first.seq - 1}), those from it on cannot "
-            f"be used and are lost ({n}). Should a whole {first.file} be found, put it back and "
-            "append what was moved aside to the journal before anything else is done.",
+            f"or damaged: the entries before it ({first.seq - 1}) are intact, those from it on "
+            f"cannot be used and are lost ({n}). To restore them from a copy of {first.file}, put "
+            "it back and append the file named below to the journal before any other change.",
         )
     return [
         f"Entry {lost.seq}, which learned the policy {lost.file}, was undone and cannot be redone, "
-        "for that file is missing or damaged; all else is there."
+        "since that file is missing or damaged; all other entries are intact."
         for lost in lost_policies(folder, journal.records)
     ]
 
@@ -151,20 +146,20 @@ def lost_policies(folder: Path, records: Sequence[Record]) -> list[LostPolicy]:
     >>> [lost.live for lost in lost_policies(Path("a.agglo"), [learned, undone])]
     [False]
     """
-    done, undone = _course(records)
     lost = []
-    for live, numbers in ((True, done), (False, undone)):
+    for live, numbers in zip((True, False), _done_and_undone(records), strict=True):
         for number in numbers:
             reference = records[number - 1].entry.get("policy")
             if reference is not None:
                 try:
                     recall(folder, reference)
                 except AggloError:
-                    lost.append(LostPolicy(number, _file_of(reference), live))
+                    file = reference.get("file") if isinstance(reference, dict) else None
+                    lost.append(LostPolicy(number, str(file or "of unknown name"), live))
     return sorted(lost, key=lambda one: one.seq)
 
 
-def _course(records: Sequence[Record]) -> tuple[list[int], list[int]]:
+def _done_and_undone(records: Sequence[Record]) -> tuple[list[int], list[int]]:
     """Return the numbers of the live entries, and of those that can be redone."""
     done: list[int] = []
     undone: list[int] = []
@@ -178,7 +173,3 @@ def _course(records: Sequence[Record]) -> tuple[list[int], list[int]]:
             done.append(record.seq)
             undone.clear()
     return done, undone
-
-
-def _file_of(reference: Any) -> str:
-    return str(reference.get("file", "its policy")) if isinstance(reference, dict) else "its policy"

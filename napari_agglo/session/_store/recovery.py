@@ -1,9 +1,8 @@
-"""Repair of a damaged session directory: every part that another part determines.
+"""Repair of a damaged session folder, as far as other parts determine the damaged one.
 
-The manifest has a second copy beside the arrays. Statistics are computed again from the superpixels
-and cues, and used only if they come out as they were, bit for bit. The tree can be computed at any
-time. Damaged files are moved aside; nothing is deleted. In its own file because it is imported only
-to repair.
+The manifest has a copy beside the arrays. Statistics are computed again from superpixels and cues,
+and used only if they are the same, bit for bit. The tree can be computed again at any time. Damaged
+files are renamed; nothing is deleted. In its own file because it is imported only for a repair.
 """
 
 from __future__ import annotations
@@ -43,12 +42,12 @@ from napari_agglo.volumes import _atomic as files
 
 
 def recover_folder(folder: Path, superpixels: Any = None) -> Report:
-    """Repair a session directory under its lock, and report the repairs."""
+    """Repair a session folder under its lock, and report the repairs."""
     if not (folder / MANIFEST).exists() and not (folder / ARRAYS).is_dir():
         raise InvalidInput(
-            f"{folder} is not a session, nor the rest of one",
+            f"{folder} is not a session: it has neither {MANIFEST} nor {ARRAYS}",
             argument="path",
-            remedy="choose another",
+            remedy="choose a NAME.agglo folder",
         )
     lock = Lock(folder)
     try:
@@ -58,7 +57,7 @@ def recover_folder(folder: Path, superpixels: Any = None) -> Report:
 
 
 class _Recovery:
-    """One run over a directory, and its findings so far."""
+    """A repair of a folder, and its findings so far."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -95,17 +94,16 @@ class _Recovery:
             copy = decode_manifest(read_attributes(self.folder / ARRAYS))
         except (OSError, ValueError, LookupError, TypeError, RecursionError) as error:
             raise SessionDamaged(
-                f"{reason} Its copy in {ARRAYS} cannot be used either ({error}), and nothing was "
-                "changed",
+                f"{reason} Its copy in {ARRAYS} is damaged too ({error}); nothing was changed",
                 argument="path",
-                remedy=f"put back {MANIFEST} from a copy of the session",
+                remedy=f"restore {MANIFEST} from a copy of the session",
             ) from error
         if (self.folder / MANIFEST).exists():
             self._move_aside(MANIFEST)
         write_manifest(self.folder, copy)
         self.sentences.append(
-            f"{MANIFEST} was damaged or missing and is back as it was at the beginning; settings "
-            "changed since are lost."
+            f"{MANIFEST} was damaged or missing and is as at the creation of the session; later "
+            "settings are lost."
         )
         return copy
 
@@ -114,7 +112,7 @@ class _Recovery:
             return read_superpixels(self.folder, manifest)
         except AggloError as error:
             if given is None:
-                self._give_up(f"{_plain(error)} They can be put back: superpixels=PATH.")
+                self._give_up(f"{_plain(error)} To restore them, pass superpixels=PATH.")
                 return None
         labels = match_superpixels(given, manifest)
         if manifest.source is None:
@@ -127,7 +125,7 @@ class _Recovery:
         names = [name for name in STATISTICS if not self._is_whole(manifest, name)]
         broken_cues = "cues" in manifest.arrays and not self._is_whole(manifest, "cues")
         if broken_cues:
-            self._give_up("The cues are damaged, and nothing else holds them.")
+            self._give_up("The cues are damaged, and cannot be computed again.")
         if not names or labels is None:
             return
         if "cues" not in manifest.arrays or broken_cues:
@@ -139,7 +137,7 @@ class _Recovery:
         fresh = self._computed(manifest, labels)
         for name in names:
             self._put_back(name, fresh[name])
-        # The arrays must be as they were before the damage: read_array compares the checksums.
+        # read_array compares the checksums: the arrays must be as before the damage.
         arrays = {
             name: read_array(self.folder / ARRAYS, name, manifest.arrays[name])
             for name in STATISTICS
@@ -163,7 +161,7 @@ class _Recovery:
         )
 
     def _optional(self, manifest: Manifest) -> Manifest:
-        """Drop damaged arrays that can be computed, or passed in, again."""
+        """Drop damaged arrays that the session can do without."""
         groups = {"merge tree": tuple(f"tree_{name}" for name in TREE), "gold": ("gold",)}
         for what, names in groups.items():
             stored = [name for name in names if name in manifest.arrays]
@@ -174,7 +172,7 @@ class _Recovery:
             write_manifest(self.folder, manifest)
             for name in stored:
                 self._move_aside(f"{ARRAYS}/{name}")
-            self.sentences.append(f"The {what} was damaged; the session goes on without it.")
+            self.sentences.append(f"The {what} was damaged; the session continues without it.")
         return manifest
 
     def _journal(self, manifest: Manifest) -> Report:
@@ -182,7 +180,7 @@ class _Recovery:
             with saving("The journal", self.folder / JOURNAL):
                 files.write_new(self.folder / JOURNAL, b"")
                 files.sync_folder(self.folder)
-            self.sentences.append(f"{JOURNAL} was missing; there is a new one without entries.")
+            self.sentences.append(f"{JOURNAL} was missing; a new one without entries was made.")
         journal = Journal(self.folder, manifest.id, read_only=False)
         try:
             self.sentences += do_without_lost(self.folder, journal)
@@ -205,7 +203,7 @@ class _Recovery:
         with saving(f"The array {name}", self.folder):
             write_array(self.folder / ARRAYS, name, array)
             files.sync_folder(self.folder / ARRAYS)
-        self.sentences.append(f"The array {name!r} was damaged and is back as it was.")
+        self.sentences.append(f"The array {name!r} was damaged and is restored.")
 
     def _move_aside(self, inner: str) -> None:
         source = self.folder / inner
@@ -215,7 +213,7 @@ class _Recovery:
                 files.rename(source, target)
                 files.sync_folder(self.folder)
                 self.aside.append(target)
-                self.sentences.append(f"The damaged {inner} is now {target.name}.")
+                self.sentences.append(f"The damaged {inner} was renamed {target.name}.")
 
     def _give_up(self, sentence: str) -> None:
         self.unmended = True
@@ -223,7 +221,7 @@ class _Recovery:
 
 
 def _plain(error: AggloError) -> str:
-    """Return an error as a sentence, without the advice to recover, which is under way."""
+    """Return an error as a sentence, without the advice to call recover()."""
     if isinstance(error, InvalidInput) and "recover()" in str(error.remedy):
         return f"{error.problem.rstrip('.')}."
     return f"{str(error).rstrip('.')}."

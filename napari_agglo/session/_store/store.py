@@ -1,4 +1,4 @@
-"""The session directory as one object: its data, its journal, and the right to write to it."""
+"""The session folder as one object: its data, its journal and its lock."""
 
 from __future__ import annotations
 
@@ -45,7 +45,6 @@ from napari_agglo.session._store.manifest import (
 )
 from napari_agglo.session._store.store_errors import (
     RECOVER,
-    NotSaved,
     Report,
     SessionDamage,
     SessionDamaged,
@@ -55,9 +54,9 @@ from napari_agglo.volumes import DenseLabels
 
 
 class Data:
-    """The arrays and the policy of a session directory: each read on first use, checked, and kept.
+    """The arrays and the policy of a session folder, each read on first use, checked, and kept.
 
-    `superpixels` and `graph` are passed if they are at hand; otherwise they are read.
+    `superpixels` and `graph` are read unless they are passed.
     """
 
     def __init__(
@@ -106,11 +105,11 @@ class Data:
         return policies.recall(self._folder, self._manifest.policy)
 
     def use_policy(self, policy: Policy) -> None:
-        """Take `policy` for the one that the session was created with."""
-        self.__dict__["policy"] = policy  # as if it had been recalled
+        """Use `policy` as the one that the session was created with, without reading it."""
+        self.__dict__["policy"] = policy  # the cache of the property
 
     def check_policy(self, policy: Policy) -> None:
-        """Refuse a policy that the session was not created with, or that it keeps in a file."""
+        """Refuse a policy other than that of the session, or one that the session has in a file."""
         known = self._manifest.policy
         if known["kind"] == LearnedPolicy.name or policy.to_json() != known:
             raise InvalidInput(
@@ -169,18 +168,7 @@ class Data:
 
 
 class Store:
-    """A session directory, opened; use `Store.create`, `Store.open` or `Store.recover`.
-
-    Attributes
-    ----------
-    path : Path
-        The directory; a link is followed.
-    manifest : Manifest
-        Description of the directory.
-    data : Data
-        Arrays and first policy, as the session was created with.
-    journal : Journal
-        The entries, in `journal.records`.
+    """An open session folder; use `Store.create`, `Store.open` or `Store.recover`.
 
     Examples
     --------
@@ -215,7 +203,7 @@ class Store:
         source: str | PathLike[str] | None = None,
         progress: ProgressCallback | None = None,
     ) -> Store:
-        """Make a session directory and open it for writing.
+        """Make a session folder and open it for writing.
 
         Parameters are those of `Session.create`.
         """
@@ -241,10 +229,10 @@ class Store:
         steal_lock: bool = False,
         progress: ProgressCallback | None = None,
     ) -> Store:
-        """Open a session directory.
+        """Open a session folder.
 
-        Bytes at the end of the journal that cannot be trusted are moved to ``journal.damaged-N``
-        and mentioned in `report`; a warning is given if acknowledged entries are lost.
+        Untrusted bytes at the end of the journal are moved to ``journal.damaged-N`` and mentioned
+        in `report`; a warning is given if acknowledged entries are lost.
 
         Parameters are those of `Session.open`.
         """
@@ -271,7 +259,7 @@ class Store:
         lock = None if read_only else Lock(folder, steal=steal_lock)
         try:
             if lock is not None:
-                manifest = read_manifest(folder)  # as the writer before us left it
+                manifest = read_manifest(folder)  # another writer may have changed it
             if lock and isinstance(superpixels, (str, PathLike)) and manifest.source is not None:
                 source = relative_to(folder, superpixels)
                 if source != manifest.source:
@@ -289,10 +277,7 @@ class Store:
 
     @staticmethod
     def recover(path: str | PathLike[str], *, superpixels: Any = None) -> Report:
-        """Repair as much as possible of a damaged session directory; nothing is deleted.
-
-        See `Session.recover`.
-        """
+        """Repair a damaged session folder; see `Session.recover`."""
         from napari_agglo.session._store.recovery import recover_folder
 
         return recover_folder(session_folder(path), superpixels)
@@ -313,15 +298,15 @@ class Store:
         return dict(self.manifest.settings)
 
     def save_settings(self, settings: Mapping[str, Any]) -> None:
-        """Replace the settings, which are plain JSON and no part of the journal."""
-        self._require_writable()
-        changed = self.manifest.with_settings(settings)
-        if changed.settings != self.manifest.settings:
+        """Replace the settings, which are plain JSON and not in the journal."""
+        self.journal.require_writable()
+        if settings != self.manifest.settings:
+            changed = replace(self.manifest, settings=dict(settings))
             self.manifest = _replaced(self.path, self.manifest, changed)
 
     def keep_policy(self, policy: Policy) -> dict[str, Any]:
         """Store another policy; return the reference by which an entry can name it."""
-        self._require_writable()
+        self.journal.require_writable()
         with saving("The policy", self.path):
             return policies.keep(self.path, policy)
 
@@ -330,15 +315,12 @@ class Store:
         return policies.recall(self.path, reference)
 
     def forget_policy(self, reference: Mapping[str, Any]) -> None:
-        """Remove a policy that no entry refers to, since the entry could not be written."""
+        """Remove a policy whose entry could not be written."""
         policies.forget(self.path, reference.get("file"))
 
     def snapshot(self, name: str, arrays: Mapping[str, NDArray[Any]]) -> bool:
-        """Cache arrays that belong to the last entry, to save replaying the journal.
-
-        Return whether they could be written; the journal does not depend on them.
-        """
-        self._require_writable()
+        """Cache arrays of the state after the last entry; return whether they could be written."""
+        self.journal.require_writable()
         return write_snapshot(self.path, name, arrays, self.journal.last)
 
     def load_snapshot(self, name: str) -> Snapshot | None:
@@ -359,7 +341,7 @@ class Store:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def __del__(self) -> None:  # one that was forgotten must not keep the session locked
+    def __del__(self) -> None:  # release the lock of a store that was not closed
         if hasattr(self, "_lock"):
             self.close()
 
@@ -367,17 +349,9 @@ class Store:
         mode = ", read-only" if self.read_only else ""
         return f"Store({str(self.path)!r}, {len(self.journal.records)} entries{mode})"
 
-    def _require_writable(self) -> None:
-        if self.read_only:
-            raise NotSaved(
-                f"{self.path} is closed, or open read-only",
-                argument="path",
-                remedy="open it for writing",
-            )
-
 
 def _replaced(folder: Path, old: Manifest, new: Manifest) -> Manifest:
-    """Write the new manifest; if that fails half way, put the old one back."""
+    """Write the new manifest; if that fails, put the old one back."""
     try:
         write_manifest(folder, new)
     except InvalidInput:

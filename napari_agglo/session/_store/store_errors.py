@@ -1,4 +1,4 @@
-"""Errors of a session directory, each with a remedy, and the report of opening one."""
+"""Errors of a session folder, each with a remedy, and the report of opening one."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ class Report:
     Attributes
     ----------
     kept
-        Journal entries that are there and can be trusted.
+        Number of journal entries that are intact.
     lost
-        Acknowledged entries that are gone, or follow a damaged one and cannot be trusted.
+        Number of acknowledged entries that are missing or damaged, or follow a damaged one.
     sentences
         Findings and repairs, a sentence each; empty if all is well.
     aside
-        Files that hold the damaged parts, moved out of use; nothing is deleted.
+        Files with the damaged parts, which are renamed and not deleted.
     unmended
-        Whether damage is left that keeps the session from being opened.
+        Whether the session still cannot be opened.
     """
 
     kept: int
@@ -41,7 +41,7 @@ class Report:
 
 
 class NotSaved(InvalidInput):
-    """Something could not be written; the session is as it was before, on disk and in memory."""
+    """A change that could not be written; the session is as before, on disk and in memory."""
 
 
 class SessionLocked(InvalidInput):
@@ -50,7 +50,7 @@ class SessionLocked(InvalidInput):
     Attributes
     ----------
     stale
-        Whether the lock may be taken over with ``steal_lock=True`` once a person has looked.
+        Whether ``steal_lock=True`` takes the lock over; a person must make sure that nobody writes.
     """
 
     def __init__(
@@ -61,7 +61,7 @@ class SessionLocked(InvalidInput):
 
 
 class SessionDamaged(InvalidInput):
-    """A session that cannot be opened as it is; `Store.recover` repairs as much as possible."""
+    """A damaged session; `Session.recover` repairs as much as possible."""
 
 
 RECOVER = Advice("call recover()")
@@ -74,14 +74,14 @@ class SessionDamage(UserWarning):
 def advice_on(error: OSError) -> str:
     """Return the remedy for an error of the operating system."""
     if error.errno in (errno.ENOSPC, getattr(errno, "EDQUOT", None)):
-        return "free some space on this disk, then repeat it"
+        return "free some space on this disk, then try again"
     if error.errno == errno.EROFS:
         return "this disk is read-only: open the session with read_only=True, or copy it elsewhere"
     if error.errno in (errno.EACCES, errno.EPERM):
         return "check the permissions of the folder, or open the session with read_only=True"
     if error.errno == errno.ENOENT:
         return "the folder was moved or deleted: close the session and open it where it is now"
-    return "check the disk and its connection, then repeat it"
+    return "check the disk and its connection, then try again"
 
 
 def reason_of(error: OSError) -> str:

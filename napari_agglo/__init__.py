@@ -26,7 +26,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from napari_agglo._version import __version__
-from napari_agglo.errors import AggloError, Cancelled, InvalidInput
+from napari_agglo.errors import AggloError, Cancelled, DataWarning, InvalidInput
 
 if TYPE_CHECKING:
     from napari_agglo._progress import Progress, TrainingProgress
@@ -47,10 +47,13 @@ if TYPE_CHECKING:
     from napari_agglo.movie import write_movie
     from napari_agglo.policy import (
         CallablePolicy,
+        DataDifference,
         LearnedPolicy,
         MeanPolicy,
         Policy,
         RandomPolicy,
+        adapt_cues,
+        data_differences,
         load_policy,
     )
     from napari_agglo.samples import Sample, sample
@@ -71,6 +74,9 @@ _HOME = {
     "RegionGraph": "graph",
     "region_graph": "graph",
     "CallablePolicy": "policy",
+    "DataDifference": "policy",
+    "adapt_cues": "policy",
+    "data_differences": "policy",
     "LearnedPolicy": "policy",
     "MeanPolicy": "policy",
     "Policy": "policy",
@@ -97,6 +103,8 @@ __all__ = [
     "AggloError",
     "CallablePolicy",
     "Cancelled",
+    "DataDifference",
+    "DataWarning",
     "InvalidInput",
     "LearnedPolicy",
     "MeanPolicy",
@@ -110,12 +118,14 @@ __all__ = [
     "TrainingProgress",
     "Volume",
     "__version__",
+    "adapt_cues",
     "agglomerate",
     "best_agglomeration",
     "boundary_cue",
     "boundary_scores",
     "breakdown",
     "cross_validate",
+    "data_differences",
     "disagreements",
     "load_policy",
     "matched",

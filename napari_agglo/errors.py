@@ -143,6 +143,10 @@ def alternatives(remedy: Remedy | None) -> tuple[Remedy, ...]:
     return tuple(one for part in remedy.remedies for one in alternatives(part))
 
 
+class DataWarning(UserWarning):
+    """Data that a policy, or a training, is not likely to be good on."""
+
+
 class AggloError(Exception):
     """Base of every error that this package raises on purpose."""
 

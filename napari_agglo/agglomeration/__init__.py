@@ -16,6 +16,7 @@ from napari_agglo.agglomeration._agglomerate import (
     RescoringState,
     agglomerate,
     merge_greedily,
+    merge_tree,
     policy_scoring,
     start_rescoring,
 )
@@ -43,6 +44,7 @@ __all__ = [
     "find_edge",
     "link",
     "merge_greedily",
+    "merge_tree",
     "merge_pair",
     "policy_scoring",
     "remove_edge",

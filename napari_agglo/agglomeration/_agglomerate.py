@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -21,7 +22,7 @@ from napari_agglo.agglomeration._rescoring import (
     fill_queue,
     merge_by_rescoring,
 )
-from napari_agglo.errors import InvalidInput, SetOption, is_whole
+from napari_agglo.errors import DataWarning, InvalidInput, SetOption, is_whole
 from napari_agglo.features import FeatureMap, FeatureState, feature_state
 from napari_agglo.graph import RegionGraph, as_graph
 from napari_agglo.policy import (
@@ -33,6 +34,7 @@ from napari_agglo.policy import (
     Scoring,
     as_policy,
     checked_scores,
+    data_differences,
     no_features,
     policy_features,
     python_scoring,
@@ -328,6 +330,11 @@ def agglomerate(
     -------
     MergeTree
 
+    Warns
+    -----
+    DataWarning
+        If a learned policy was trained on other data than these: see `data_differences`.
+
     Examples
     --------
     >>> import numpy as np
@@ -342,13 +349,23 @@ def agglomerate(
     >>> agglomerate(region_graph(superpixels, boundary), cannot_link=[(1, 4)]).segment(1.0)
     array([[1, 1, 1, 4]])
     """
-    graph = as_graph(graph)
+    graph, policy = as_graph(graph), as_policy(policy, seed)
+    for difference in data_differences(policy, graph):
+        warnings.warn(str(difference), DataWarning, stacklevel=2)
+    return merge_tree(graph, policy, cannot_link=cannot_link, locked=locked, progress=progress)
+
+
+def merge_tree(
+    graph: RegionGraph,
+    policy: Policy,
+    *,
+    cannot_link: Iterable[tuple[int, int]] | None = None,
+    locked: Iterable[int] | None = None,
+    progress: ProgressCallback | None = None,
+) -> MergeTree:
+    """Return the tree of `agglomerate`, without a warning that the policy knows other data."""
     merges = merge_greedily(
-        graph,
-        as_policy(policy, seed),
-        cannot_link=cannot_link,
-        locked=locked,
-        progress=progress,
+        graph, policy, cannot_link=cannot_link, locked=locked, progress=progress
     )
     return MergeTree._of(
         graph.superpixels, merges.winners, merges.losers, merges.priorities, graph.sizes

@@ -264,7 +264,7 @@ def add_pipeline(parser: argparse.ArgumentParser, *, required: bool = True) -> N
         help="what merges first: a policy that `napari-agglo train` wrote, one that needs no "
         "training, or a function of Python (default: mean)",
     )
-    _add_seed(parser)
+    _add_policy_options(parser)
 
 
 def add_policies(parser: argparse.ArgumentParser, text: str) -> None:
@@ -276,10 +276,15 @@ def add_policies(parser: argparse.ArgumentParser, text: str) -> None:
         metavar="POLICY.npz|mean|random|MODULE:FUNCTION",
         help=f"{text} (default: mean)",
     )
-    _add_seed(parser)
+    _add_policy_options(parser)
 
 
-def _add_seed(parser: argparse.ArgumentParser) -> None:
+def _add_policy_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--adapt", action="store_true",
+        help="give cues the values that the policy was trained on: invert or stretch those that "
+        "differ, which are named in any case",
+    )  # fmt: skip
     parser.add_argument(
         "--seed", type=int, default=0, metavar="N", help="seed of the random policy (default: 0)"
     )

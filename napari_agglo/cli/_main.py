@@ -6,6 +6,7 @@ import argparse
 import os
 import re
 import sys
+import warnings
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
@@ -28,7 +29,7 @@ from napari_agglo.cli._commands import (
     warm,
 )
 from napari_agglo.cli._terminal import Console
-from napari_agglo.errors import InvalidInput
+from napari_agglo.errors import DataWarning, InvalidInput
 
 COMMANDS = (
     demo, sample, cue, oversegment, train, segment, evaluate, curve, report, movie, session, export,
@@ -60,7 +61,10 @@ def run(argv: Sequence[str] | None) -> int:
         console = Console(
             _options(arguments.parser), arguments.verbosity, getattr(arguments, "json", False)
         )
-        arguments.run(arguments, console)
+        with warnings.catch_warnings():
+            warnings.simplefilter("always", DataWarning)
+            warnings.showwarning = _note_warnings(console)
+            arguments.run(arguments, console)
         sys.stdout.flush()
     except SystemExit as stop:  # --help and --version
         return int(stop.code or 0)
@@ -70,6 +74,19 @@ def run(argv: Sequence[str] | None) -> int:
     except Exception as error:
         return console.fail(error)
     return 0
+
+
+def _note_warnings(console: Console) -> Any:
+    """Return a hook that prints our own warnings as a line, and others as Python does."""
+    usual = warnings.showwarning
+
+    def show(message: Warning | str, category: type[Warning], *rest: Any, **more: Any) -> None:
+        if issubclass(category, DataWarning):
+            console.note(f"warning: {message}")
+        else:
+            usual(message, category, *rest, **more)
+
+    return show
 
 
 def _parse(words: Sequence[str]) -> argparse.Namespace:

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 BEFORE, WITH = "before edits", "with edits"
 # Options that do not go with a session, which has its own cues.
-_NOT_OF_SESSIONS = ("cues", "range", "nan", "spacing", "dams", "seed")
+_NOT_OF_SESSIONS = ("cues", "range", "nan", "spacing", "dams", "seed", "adapt")
 
 
 class Source(Protocol):
@@ -76,6 +76,7 @@ class FileSource:
         policies: Mapping[str, str],
     ) -> None:
         self._arguments = arguments
+        self._console = console
         self._policies = policies
         self._cues = cue_names(files)
         needed = {n: f for n, f in files.items() if n.partition("[")[0] in _ON_ONE_GRID}
@@ -123,17 +124,42 @@ class FileSource:
 
     def trees(self, progress: ProgressCallback | None) -> dict[str, MergeTree]:
         """Agglomerate by each policy, on as few graphs as they need."""
-        from napari_agglo.agglomeration import agglomerate
-        from napari_agglo.policy import policy_record
+        from napari_agglo.agglomeration import merge_tree
+        from napari_agglo.policy import as_policy, policy_record
 
         trees = {}
         for name, text in self._policies.items():
             policy, cues, bins = read_policy(text, self._cues)
-            graph = self.graph(progress, cues, bins)
-            trees[name] = agglomerate(graph, policy, seed=self._arguments.seed, progress=progress)
+            policy = as_policy(policy, self._arguments.seed)
+            graph = self._adapted(self.graph(progress, cues, bins), policy, progress)
+            trees[name] = merge_tree(graph, policy, progress=progress)
             if (record := policy_record(policy)) is not None:
                 self.records[name] = record
         return trees
+
+    def _adapted(
+        self, graph: RegionGraph, policy: Policy, progress: ProgressCallback | None
+    ) -> RegionGraph:
+        """Print how the data differ from those of the training; adapt the cues if asked to."""
+        from napari_agglo.graph import region_graph
+        from napari_agglo.policy import adapt_cues, data_differences
+
+        differences = data_differences(policy, graph)
+        for one in differences:
+            self._console.note(f"warning: {one}")
+        if not self._arguments.adapt or not any(one.cue for one in differences):
+            return graph
+        cues = adapt_cues(policy, graph)
+        names = ", ".join(one.cue for one in differences if one.cue)
+        self._console.note(f"adapted to the training: {names}")
+        return region_graph(
+            self.volumes["superpixels"],
+            cues,
+            spacing=self._arguments.spacing,
+            bins=graph.layout.bins,
+            dams=self._arguments.dams,
+            progress=progress,
+        )
 
     def golds(self) -> list[NDArray[Any]]:
         """Return the gold standards as arrays of the shape of the superpixels."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from napari_agglo._progress import Progress, ProgressCallback, part_of, report
-from napari_agglo.agglomeration import agglomerate
+from napari_agglo.agglomeration import merge_tree
 from napari_agglo.errors import InvalidInput, check_choice
 from napari_agglo.evaluate._best import best_point
 from napari_agglo.evaluate._boundary import Matches
@@ -319,7 +319,7 @@ def cross_validate(
         nonlocal done
         graph, gold = named[on]
         stage = f"test {name} on volume {on}"
-        tree = agglomerate(graph, policy, seed=seed, progress=part(stage, 0.0, 0.5))
+        tree = merge_tree(graph, as_policy(policy, seed), progress=part(stage, 0.0, 0.5))
         curve = vi_curve(tree, gold, ignore_labels=ignore_labels, progress=part(stage, 0.5, 1.0))
         done += 1
         curves[name, learned_from, on] = curve

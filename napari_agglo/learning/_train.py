@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, replace
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from napari_agglo._progress import ProgressCallback, TrainingProgress, check_progress
-from napari_agglo.errors import InvalidInput, SetOption, check_choice, check_whole
+from napari_agglo.errors import DataWarning, InvalidInput, SetOption, check_choice, check_whole
 from napari_agglo.features import FeatureMap, feature_map
 from napari_agglo.graph import RegionGraph
 from napari_agglo.learning._fit import (
@@ -22,8 +23,8 @@ from napari_agglo.learning._fit import (
     joined,
     judgement,
 )
-from napari_agglo.learning._training_volume import Lesson, lesson
-from napari_agglo.policy import LearnedPolicy, MeanPolicy, Policy, as_policy
+from napari_agglo.learning._training_volume import Lesson, boundary_labels, lesson
+from napari_agglo.policy import LearnedPolicy, MeanPolicy, Policy, as_policy, data_profile
 
 # The arguments of a training, checked: volumes with their gold standards, and further examples.
 
@@ -107,6 +108,33 @@ _STARTS = ("flat", "mean", "random")
 _CLASSIFIERS = ("forest", "logistic")
 
 
+def warn_if_inverted(lessons: list[Lesson]) -> None:
+    """Warn if the boundary cue is lower on gold borders than inside of gold segments."""
+    cue = MeanPolicy.cue
+    if cue not in lessons[0].graph.cue_names:
+        return
+    labels = np.concatenate([boundary_labels(one.graph.edges, one.assigned) for one in lessons])
+    means = np.concatenate([one.graph.boundary_mean(cue) for one in lessons])
+    keep, merge = means[labels > 0], means[labels < 0]
+    if min(len(keep), len(merge)) < _ENOUGH:
+        return
+    # The share of pairs, one of each kind, in which the boundary to keep is the higher one.
+    higher = float(np.searchsorted(np.sort(merge), keep).mean() / len(merge))
+    if higher < _INVERTED:
+        warnings.warn(
+            f"The cue {cue!r} looks inverted: on gold borders it is {keep.mean():.2f} in the mean, "
+            f"and {merge.mean():.2f} between superpixels of one segment. It must be high on "
+            "boundaries: exchange the ends of its range, such as "
+            f"ranges={{{cue!r}: (1, 0)}}, and make the superpixels again",
+            DataWarning,
+            stacklevel=3,
+        )
+
+
+_ENOUGH = 30  # boundaries of either kind from which an inverted cue can be told from chance
+_INVERTED = 0.35  # share of pairs in the right order, below which a cue is called inverted
+
+
 def train(
     graph: RegionGraph | Iterable[tuple[RegionGraph, Any]],
     gold: Any = None,
@@ -176,6 +204,11 @@ def train(
     LearnedPolicy
         Its `record` says how it was trained and how good it was on held-out examples.
 
+    Warns
+    -----
+    DataWarning
+        If the cue "boundary" is lower on gold borders than inside of gold segments.
+
     Examples
     --------
     >>> import napari_agglo as agglo
@@ -193,6 +226,7 @@ def train(
     check_whole("seed", seed, 0, 2**32 - 1)
     check_progress(progress)
     lessons = lessons_of(graph, gold, mask)
+    warn_if_inverted(lessons)
     features = feature_map(lessons[0].graph, preset)
     training = _Training(
         lessons,
@@ -219,6 +253,7 @@ def train(
             {"superpixels": one.graph.n_regions, "boundaries": one.graph.n_boundaries}
             for one in lessons
         ],
+        "data": data_profile([one.graph for one in lessons]),
         "examples": len(examples),
         "extra_examples": len(training.extra),
         "to_merge": int((examples.labels < 0).sum()),

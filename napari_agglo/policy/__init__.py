@@ -1,6 +1,12 @@
 """Policies: the priority of every boundary, of which the lowest is merged first."""
 
 from napari_agglo.policy._callable import CallablePolicy, as_policy, checked_scores
+from napari_agglo.policy._data_profile import (
+    DataDifference,
+    adapt_cues,
+    data_differences,
+    data_profile,
+)
 from napari_agglo.policy._file import load_policy, save_policy
 from napari_agglo.policy._model import (
     CHUNK,
@@ -41,6 +47,7 @@ __all__ = [
     "PYTHON",
     "RANDOM",
     "CallablePolicy",
+    "DataDifference",
     "Forest",
     "LearnedPolicy",
     "Logistic",
@@ -49,8 +56,11 @@ __all__ = [
     "Policy",
     "RandomPolicy",
     "Scoring",
+    "adapt_cues",
     "as_policy",
     "checked_scores",
+    "data_differences",
+    "data_profile",
     "flatten_trees",
     "is_informative",
     "load_policy",

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from napari_agglo._progress import ProgressCallback
-from napari_agglo.agglomeration import Merges, MergeTree, agglomerate
+from napari_agglo.agglomeration import Merges, MergeTree, merge_tree
 from napari_agglo.errors import InvalidInput
 from napari_agglo.policy import as_policy
 from napari_agglo.session._actions import Action, Change, Override, Plan, Refused, Step
@@ -163,7 +163,7 @@ class SessionHistory:
         if self._unedited is None:
             data = self._transactions.store.data
             stored = data.tree
-            self._unedited = agglomerate(data.graph, data.policy) if stored is None else stored
+            self._unedited = merge_tree(data.graph, data.policy) if stored is None else stored
         return self._unedited
 
     @property

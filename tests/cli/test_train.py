@@ -115,3 +115,37 @@ def test_each_of_a_folder_makes_one_policy(run, rooms, tmp_path):
 )
 def test_volumes_that_are_not_alike(refused, rooms, more, words):
     assert words in refused(*TRAIN, *more, "-o", "p.npz")
+
+
+def test_data_unlike_those_of_the_training_are_named_and_adapted(run, rooms):
+    assert run(*TRAIN, "-o", "p.npz")[0] == 0
+    tifffile.imwrite("i.tif", 1 - tifffile.imread("b.tif"))
+    apply = ["segment", "--superpixels", "s.tif", "--policy", "p.npz", "-o", "l.tif", "--cues",
+             "mito=m.tif"]  # fmt: skip
+    status, _, err = run(*apply, "boundary=i.tif")
+    assert status == 0
+    assert "warning: The cue 'boundary' looks inverted" in err
+    other = tifffile.imread("l.tif")
+    status, _, err = run(*apply, "boundary=i.tif", "--adapt")
+    assert status == 0
+    assert "adapted to the training: boundary" in err
+    adapted = tifffile.imread("l.tif")
+    assert run(*apply, "boundary=b.tif") == (0, run(*apply, "boundary=b.tif")[1], "")
+    np.testing.assert_array_equal(adapted, tifffile.imread("l.tif"))
+    assert (adapted != other).any()
+
+
+def test_training_on_an_inverted_cue_is_named(run, rooms):
+    tifffile.imwrite("b.tif", 1 - tifffile.imread("b.tif"))
+    status, _, err = run(*TRAIN, "-o", "p.npz")
+    assert status == 0
+    assert err == ""  # eight boundaries of a kind: too few to tell from chance
+    big = [np.kron(tifffile.imread(f"{name}.tif"), np.ones((8, 1))) for name in "sbmg"]
+    rows = np.indices(big[0].shape)[0] // 2
+    tifffile.imwrite("s.tif", (big[0] % 6 + 6 * rows + 1).astype(np.uint16))
+    for name, array in zip("bm", big[1:3], strict=True):
+        tifffile.imwrite(f"{name}.tif", array.astype("f4"))
+    tifffile.imwrite("g.tif", big[3].astype(np.uint8))
+    status, _, err = run(*TRAIN, "-o", "p.npz")
+    assert status == 0
+    assert "warning: The cue 'boundary' looks inverted" in err

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from napari_agglo.agglomeration import agglomerate
+from napari_agglo.agglomeration import merge_tree
 from napari_agglo.graph import RegionGraph, contracted
 from napari_agglo.policy import Policy, as_policy
 from napari_agglo.session._cut_methods.cut_registry import CutProblem, cut_method
@@ -51,7 +51,7 @@ def seeded(
     apart = [
         (int(started.ids[a]), int(started.ids[b])) for a, b in itertools.combinations(seats, 2)
     ]
-    tree = agglomerate(started, policy, cannot_link=apart)
+    tree = merge_tree(started, policy, cannot_link=apart)
     final = tree.lut(merges=tree.n_merges)[region]
     owner = np.full(segment.size, -1, np.int64)
     for part, group in enumerate(groups):

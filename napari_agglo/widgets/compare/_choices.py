@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from napari_agglo._progress import Progress, ProgressCallback
-from napari_agglo.agglomeration import MergeTree, agglomerate
+from napari_agglo.agglomeration import MergeTree, merge_tree
 from napari_agglo.compare import refined
 from napari_agglo.errors import InvalidInput
 from napari_agglo.evaluate import minimum, vi_curve
@@ -145,7 +145,7 @@ def _prepare_one(choice: Choice, shared: PanelData, progress: ProgressCallback) 
         tree = _session_tree(choice, shared, progress)
     else:
         policy = _policy(choice, shared, progress)
-        tree = agglomerate(shared.graph, policy, progress=progress)
+        tree = merge_tree(shared.graph, policy, progress=progress)
     curve = None if shared.gold is None else vi_curve(tree, shared.gold, progress=progress)
     return PanelSource(choice, cut=Cut(tree, curve), policy=policy)
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from napari_agglo._progress import ProgressCallback, part_of
-from napari_agglo.agglomeration import agglomerate
+from napari_agglo.agglomeration import merge_tree
 from napari_agglo.errors import AggloError, Cancelled, InvalidInput
 from napari_agglo.evaluate import minimum, vi_curve
 from napari_agglo.graph import RegionGraph
@@ -63,7 +63,7 @@ def build(plan: Plan, progress: ProgressCallback) -> tuple[Built, AggloError | N
             raise AggloError("There are no data yet; choose them in step 1, Data.")
         regions = Regions.of(plan.dataset, part_of(progress, 0.0, 0.6))
     policy = fitting(plan.policy, regions.graph)
-    tree = agglomerate(regions.graph, policy, progress=part_of(progress, 0.6, 0.85))
+    tree = merge_tree(regions.graph, policy, progress=part_of(progress, 0.6, 0.85))
     tree.heritage  # noqa: B018 - computed here, not at the first tick of the slider
     built = Built(tree, regions, policy, plan.gold)
     if plan.gold is None:

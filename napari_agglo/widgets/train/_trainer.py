@@ -12,7 +12,7 @@ import numpy as np
 from psygnal import Signal
 
 from napari_agglo._progress import Progress, ProgressCallback, TrainingProgress
-from napari_agglo.agglomeration import agglomerate
+from napari_agglo.agglomeration import merge_tree
 from napari_agglo.errors import AggloError
 from napari_agglo.evaluate import split_vi
 from napari_agglo.learning import train
@@ -65,7 +65,7 @@ def train_policy(
     def each_epoch(epoch: int, policy: LearnedPolicy) -> None:
         errors = []
         for graph, gold in pairs:
-            tree = agglomerate(graph, policy, progress=hold_bar)
+            tree = merge_tree(graph, policy, progress=hold_bar)
             errors.append(split_vi(tree.segment(SCALE), gold))
         merge, split = np.mean(errors, axis=0)
         report_error(EpochError(epoch, float(merge), float(split)))

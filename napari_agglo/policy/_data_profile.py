@@ -1,0 +1,280 @@
+"""Profiles of data: cues, spacing and sizes of superpixels, as a policy remembers its training.
+
+A learned policy is good on data like those it was trained on. Its record holds a profile of them
+(``record["data"]``), and `data_differences` compares it with the graph that the policy is to be
+applied to: a cue that is inverted or of another strength, pixels or superpixels of another size.
+`adapt_cues` removes what can be removed by changing the values of the cues.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from napari_agglo.errors import InvalidInput, SetOption
+from napari_agglo.graph import RegionGraph
+from napari_agglo.policy._policies import Policy, policy_record
+
+# Limits beyond which a difference is reported. Both ways between the halves, or the volumes, of
+# every data set that the defaults were chosen on, all of these stay below.
+_SHIFT = 0.15  # mean distance, 0 to 1, by which values would have to move
+_STRENGTH = 1.5  # ratio of the contrast between boundaries and insides
+_SPREAD = 1.8  # ratio of the standard deviations of a cue without such a contrast
+_CONTRAST = 0.02  # contrast below which a cue does not stand out on boundaries
+_SPACING = 1.3  # ratio of the sizes of a pixel
+_SIZE = 4.0  # ratio of the median sizes of superpixels
+
+
+@dataclass(frozen=True)
+class DataDifference:
+    """A difference between the data of a training and those that a policy is applied to.
+
+    Attributes
+    ----------
+    kind : {"inverted", "strength", "values", "spacing", "superpixels"}
+        The difference. The first three are removed by `adapt_cues`.
+    cue : str
+        The cue that has it; empty if it is no cue's.
+    text : str
+        A sentence for people: what differs, and what to do.
+    """
+
+    kind: str
+    cue: str
+    text: str
+
+    def __str__(self) -> str:
+        return self.text
+
+
+def data_profile(graphs: Sequence[RegionGraph]) -> dict[str, Any]:
+    """Return the profile of volumes as plain JSON, the mean over all of their pixels.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from napari_agglo import region_graph
+    >>> graph = region_graph(np.array([[1, 1, 2, 2]]), np.array([[0.0, 0.2, 0.8, 1.0]]))
+    >>> profile = data_profile([graph])
+    >>> profile["superpixel_size"], profile["cues"]["boundary"]["inside"]
+    (2.0, 0.5)
+    """
+    first = graphs[0]
+    cues = {}
+    for k, name in enumerate(first.cue_names):
+        histogram = np.zeros(first.layout.bins)
+        sums, pixels = np.zeros(2), np.zeros(2)
+        for graph in graphs:
+            layout = graph.layout
+            histogram += graph.regions[:, layout.region_histogram(k)].sum(axis=0)
+            faces = graph.boundaries[:, layout.faces].sum()
+            sums += (
+                graph.boundaries[:, layout.boundary_sums(k).start].sum(),
+                graph.regions[:, layout.region_sums(k).start].sum(),
+            )
+            pixels += (2 * faces, graph.regions[:, 0].sum())
+        means = sums / np.maximum(pixels, 1) / 255
+        cues[name] = {
+            "histogram": [round(float(h), 6) for h in histogram / max(histogram.sum(), 1)],
+            "boundary": round(float(means[0]), 4),
+            "inside": round(float(means[1]), 4),
+        }
+    sizes = np.concatenate([graph.regions[1:, 0] for graph in graphs])
+    return {
+        "spacing": [float(s) for s in first.spacing],
+        "superpixel_size": round(float(np.median(sizes)), 1) if len(sizes) else 0.0,
+        "cues": cues,
+    }
+
+
+def data_differences(policy: Policy, graph: RegionGraph) -> tuple[DataDifference, ...]:
+    """Return how the data of `graph` differ from those that a policy was trained on.
+
+    Parameters
+    ----------
+    policy : Policy
+        One without a profile of its training, such as the mean, differs from nothing.
+    graph : RegionGraph
+        A graph that the policy can be applied to.
+
+    Returns
+    -------
+    tuple of DataDifference
+        Empty where the data are alike.
+
+    Examples
+    --------
+    >>> import napari_agglo as agglo
+    >>> sample = agglo.sample("cells2d")
+    >>> superpixels = agglo.oversegment(sample.cues["boundary"])
+    >>> graph = agglo.region_graph(superpixels, sample.cues["boundary"])
+    >>> policy = agglo.train(graph, sample.gold, strategy="flat", preset="minimal")
+    >>> agglo.data_differences(policy, graph)
+    ()
+    >>> other = agglo.region_graph(superpixels, 1 - sample.cues["boundary"])
+    >>> [one.kind for one in agglo.data_differences(policy, other)]
+    ['inverted']
+    """
+    known = (policy_record(policy) or {}).get("data")
+    if not known or graph.cue_names != tuple(known["cues"]) or graph.layout.powers == 1:
+        return ()
+    here = data_profile([graph])
+    out = []
+    for name, was in known["cues"].items():
+        out += _cue_difference(name, was, here["cues"][name])
+    return (*out, *_scale_differences(known, here))
+
+
+def _cue_difference(
+    name: str, was: Mapping[str, Any], now: Mapping[str, Any]
+) -> list[DataDifference]:
+    adapt = "adapt the cues (`adapt_cues`, --adapt) or choose another map"
+    before, after = was["boundary"] - was["inside"], now["boundary"] - now["inside"]
+    shift = _distance(was["histogram"], now["histogram"])
+    flipped = _distance(was["histogram"], now["histogram"][::-1])
+    opposite = before * after < 0 and min(abs(before), abs(after)) > _CONTRAST
+    if (opposite and flipped < shift) or (shift > _SHIFT and flipped < 0.5 * shift):
+        text = (
+            f"The cue {name!r} looks inverted: it is {now['boundary']:.2f} on boundaries and "
+            f"{now['inside']:.2f} inside of superpixels, and in the training it was "
+            f"{was['boundary']:.2f} and {was['inside']:.2f}; {adapt}"
+        )
+        return [DataDifference("inverted", name, text)]
+    # Of a cue that does not stand out on boundaries, the spread of its values is its strength.
+    limit, measure = _STRENGTH, "boundaries stand out by"
+    if abs(before) < _CONTRAST:
+        limit, measure = _SPREAD, "its standard deviation is"
+        before, after = _deviation(was["histogram"]), _deviation(now["histogram"])
+    ratio = after / before if before * after > 0 else 1.0
+    if not 1 / limit <= ratio <= limit:
+        text = (
+            f"The cue {name!r} is {ratio:.2g} times as strong as in the training: {measure} "
+            f"{after:.2f}, there {before:.2f}; {adapt}"
+        )
+        return [DataDifference("strength", name, text)]
+    if shift > _SHIFT:
+        text = (
+            f"The values of the cue {name!r} differ from those of the training by {shift:.2f} in "
+            f"the mean, of a range of 1; {adapt}"
+        )
+        return [DataDifference("values", name, text)]
+    return []
+
+
+def _scale_differences(known: Mapping[str, Any], here: Mapping[str, Any]) -> list[DataDifference]:
+    out = []
+    was, now = known["spacing"], here["spacing"]
+    if len(was) != len(now):
+        text = f"The policy was trained on {len(was)}-D data, and these are {len(now)}-D"
+        return [DataDifference("spacing", "", f"{text}; train on data like these")]
+    # 1 along every axis is what data without a known spacing have: their unit is not known either.
+    stated = any(s != 1 for s in was) and any(s != 1 for s in now)
+    ratios = [b / a for a, b in zip(was, now, strict=True)]
+    pixel = 1.0
+    if stated and any(not 1 / _SPACING <= ratio <= _SPACING for ratio in ratios):
+        pixel = math.prod(ratios)
+        text = (
+            f"Pixels are of size {_sizes(now)}, and in the training they were of {_sizes(was)}; "
+            "resample the image to that, or check the spacing"
+        )
+        out.append(DataDifference("spacing", "", text))
+    sizes = known["superpixel_size"], here["superpixel_size"]
+    if min(sizes) > 0 and not 1 / _SIZE <= sizes[1] * pixel / sizes[0] <= _SIZE:
+        text = (
+            f"Superpixels have {sizes[1]:,.0f} pixels in the median, and in the training they had "
+            f"{sizes[0]:,.0f}; make superpixels of that size (`min_size` of oversegment)"
+        )
+        out.append(DataDifference("superpixels", "", text))
+    return out
+
+
+def _sizes(spacing: Sequence[float]) -> str:
+    return " x ".join(f"{s:g}" for s in spacing)
+
+
+def _distance(first: Sequence[float], second: Sequence[float]) -> float:
+    """Return the mean distance by which values move from one histogram to the other, 0 to 1."""
+    steps = np.cumsum(np.asarray(first) - np.asarray(second))
+    return float(np.abs(steps).sum() / len(first))
+
+
+def _deviation(histogram: Sequence[float]) -> float:
+    """Return the standard deviation of values with this histogram, 0 to 1."""
+    shares = np.asarray(histogram)
+    values = (np.arange(len(shares)) + 0.5) / len(shares)
+    return math.sqrt(max(float(shares @ values**2 - (shares @ values) ** 2), 0.0))
+
+
+def adapt_cues(policy: Policy, graph: RegionGraph) -> dict[str, NDArray[np.float32]]:
+    """Return the cues of a graph with the values that a policy was trained on.
+
+    A cue without a difference stays as it is. One that is inverted is inverted again; one whose
+    values are distributed otherwise is mapped, monotonically, so that they are distributed as in
+    the training.
+
+    Parameters
+    ----------
+    policy : Policy
+        A learned policy.
+    graph : RegionGraph
+        The graph that the policy was to be applied to, with its cues (``keep_cues=True``).
+
+    Returns
+    -------
+    dict of str to ndarray of float32
+        The cues, 0 to 1, of which `region_graph` makes the graph to use.
+
+    Examples
+    --------
+    >>> import napari_agglo as agglo
+    >>> sample = agglo.sample("cells2d")
+    >>> superpixels = agglo.oversegment(sample.cues["boundary"])
+    >>> graph = agglo.region_graph(superpixels, sample.cues["boundary"])
+    >>> policy = agglo.train(graph, sample.gold, strategy="flat", preset="minimal")
+    >>> weak = agglo.region_graph(superpixels, 0.4 * sample.cues["boundary"])
+    >>> cues = agglo.adapt_cues(policy, weak)
+    >>> bool(abs(cues["boundary"].mean() - sample.cues["boundary"].mean()) < 0.02)
+    True
+    """
+    known = (policy_record(policy) or {}).get("data")
+    if not known:
+        raise InvalidInput(
+            f"The policy {policy.name!r} has no record of the data that it was trained on",
+            argument="policy",
+            remedy="train it again, or change the cues yourself",
+        )
+    policy.check(graph)
+    if graph.cues is None:
+        raise InvalidInput(
+            "`graph` has not kept its cues",
+            argument="graph",
+            remedy=SetOption("keep_cues", True),
+        )
+    kinds = {one.cue: one.kind for one in data_differences(policy, graph)}
+    out = {}
+    for k, name in enumerate(graph.cue_names):
+        values = graph.cues[k].reshape(graph.superpixels.image.shape)
+        table = np.arange(256) / 255
+        if kinds.get(name) == "inverted":
+            table = table[::-1]
+        elif name in kinds:
+            table = _matching(values, known["cues"][name]["histogram"])
+        out[name] = table.astype(np.float32)[values]
+    return out
+
+
+def _matching(values: NDArray[np.uint8], histogram: Sequence[float]) -> NDArray[np.float64]:
+    """Return, for each value 0..255, that of the same rank in a histogram of values 0 to 1."""
+    counts = np.bincount(values.reshape(-1), minlength=256)
+    ranks = (np.cumsum(counts) - 0.5 * counts) / max(counts.sum(), 1)
+    below = np.concatenate([[0.0], np.cumsum(histogram)])
+    # Strictly ascending: an empty bin has no values to give.
+    kept = np.concatenate([[True], np.diff(below) > 1e-9])
+    at: NDArray[np.float64] = np.linspace(0, 1, len(below))[kept]
+    mapped: NDArray[np.float64] = np.interp(ranks, below[kept] / below[-1], at)
+    return mapped

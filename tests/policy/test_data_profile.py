@@ -1,0 +1,135 @@
+"""Data that differ from those of a training: reported, and adapted."""
+
+import warnings
+from functools import cache
+
+import numpy as np
+import pytest
+
+import napari_agglo as agglo
+from tests.refusals import refuses
+
+
+@cache
+def sample(seed=0):
+    """Return superpixels, boundary and gold of generated cells."""
+    cells = agglo.sample("cells2d", seed=seed)
+    boundary = cells.cues["boundary"][:160, :160]
+    return agglo.oversegment(boundary), boundary, cells.gold[:160, :160]
+
+
+@cache
+def policy():
+    superpixels, boundary, gold = sample()
+    graph = agglo.region_graph(superpixels, boundary, spacing=(0.5, 0.5))
+    return agglo.train(graph, gold, strategy="flat", preset="minimal")
+
+
+def graph_of(boundary=None, superpixels=None, spacing=(0.5, 0.5), seed=1):
+    own_superpixels, own_boundary, _ = sample(seed)
+    return agglo.region_graph(
+        own_superpixels if superpixels is None else superpixels,
+        own_boundary if boundary is None else boundary,
+        spacing=spacing,
+    )
+
+
+def kinds(graph):
+    return [one.kind for one in agglo.data_differences(policy(), graph)]
+
+
+def test_data_of_the_training_and_data_like_them_do_not_differ():
+    assert kinds(graph_of(seed=0)) == kinds(graph_of(seed=1)) == []
+
+
+def test_the_mean_policy_differs_from_nothing():
+    assert agglo.data_differences(agglo.MeanPolicy(), graph_of(1 - sample(1)[1])) == ()
+
+
+@pytest.mark.parametrize(
+    ("change", "kind"),
+    [
+        (lambda b: 1 - b, "inverted"),
+        (lambda b: 0.5 * b, "strength"),
+        (lambda b: np.minimum(3 * b, 1), "strength"),
+        (lambda b: 0.3 + 0.7 * b, "values"),
+    ],
+)
+def test_a_changed_cue_is_reported(change, kind):
+    assert kinds(graph_of(change(sample()[1]), seed=0)) == [kind]
+
+
+def test_another_resolution_is_reported():
+    # Pixels of twice the length: superpixels of as many pixels are four times as large.
+    assert "spacing" in kinds(graph_of(spacing=(1.0, 1.2)))
+    assert kinds(graph_of(spacing=(1, 1))) == []  # not known: nothing to compare
+
+
+def test_superpixels_of_another_size_are_reported():
+    coarse = agglo.agglomerate(graph_of()).segment(0.25)
+    assert "superpixels" in kinds(graph_of(superpixels=coarse))
+
+
+def test_an_axis_more_is_reported():
+    superpixels, boundary, _ = sample(1)
+    volume = agglo.region_graph(superpixels[None], boundary[None])
+    (difference,) = agglo.data_differences(policy(), volume)
+    assert difference.kind == "spacing"
+    assert "3-D" in str(difference)
+
+
+@pytest.mark.parametrize(
+    "change", [lambda b: 1 - b, lambda b: 0.5 * b, lambda b: np.minimum(3 * b, 1)]
+)
+def test_adapted_cues_have_no_difference_and_give_a_better_segmentation(change):
+    _, boundary, gold = sample(1)
+    other = graph_of(change(boundary))
+    adapted = graph_of(agglo.adapt_cues(policy(), other)["boundary"])
+    assert kinds(adapted) == []
+
+    def vi(graph):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", agglo.DataWarning)
+            tree = agglo.agglomerate(graph, policy())
+        return sum(agglo.split_vi(tree.segment(0.5), gold))
+
+    assert vi(adapted) < vi(other) - 0.3
+
+
+def test_cues_without_a_difference_are_kept():
+    graph = graph_of()
+    same = agglo.adapt_cues(policy(), graph)["boundary"]
+    np.testing.assert_allclose(same, sample(1)[1], atol=0.5 / 255 + 1e-6)
+
+
+def test_agglomerate_warns_before_it_merges():
+    other = graph_of(1 - sample(1)[1])
+
+    def stop(_):
+        raise AssertionError("merging has begun")
+
+    with pytest.warns(agglo.DataWarning, match="inverted"), pytest.raises(AssertionError):
+        agglo.agglomerate(other, policy(), progress=stop)
+
+
+def test_training_on_an_inverted_cue_warns():
+    superpixels, boundary, gold = sample()
+    graph = agglo.region_graph(superpixels, 1 - boundary)
+    with pytest.warns(agglo.DataWarning, match="exchange the ends"):
+        agglo.train(graph, gold, strategy="flat", preset="minimal")
+
+
+def test_what_cannot_be_adapted_is_refused():
+    with refuses("policy", "train it again"):
+        agglo.adapt_cues(agglo.MeanPolicy(), graph_of())
+    superpixels, boundary, _ = sample(1)
+    lean = agglo.region_graph(superpixels, boundary, keep_cues=False)
+    with refuses("graph", "keep_cues"):
+        agglo.adapt_cues(policy(), lean)
+
+
+def test_a_policy_file_keeps_the_profile(tmp_path):
+    policy().save(tmp_path / "policy.npz")
+    read = agglo.load_policy(tmp_path / "policy.npz")
+    other = graph_of(1 - sample(1)[1])
+    assert agglo.data_differences(read, other) == agglo.data_differences(policy(), other)

@@ -16,6 +16,11 @@ def _hints(kind: Any) -> dict[str, Any]:
     return get_type_hints(kind)
 
 
+@cache
+def _generic(kind: Any) -> tuple[Any, tuple[Any, ...]]:
+    return get_origin(kind), get_args(kind)
+
+
 def decode(kind: Any, plain: Any, at: str = "it") -> Any:
     """Return `plain`, as `json.loads` gives it, as a value of type `kind`, or say what is wrong.
 
@@ -37,11 +42,12 @@ def decode(kind: Any, plain: Any, at: str = "it") -> Any:
     Traceback (most recent call last):
     napari_agglo.errors.InvalidInput: scores.b must be float | None, got 'x'
     """
-    origin, inner = get_origin(kind), get_args(kind)
+    # Whole numbers come first, and lists of them are not gone through: a journal has very many.
+    if kind is int and type(plain) is int and plain >= 0:
+        return plain
+    origin, inner = _generic(kind)
     is_number = isinstance(plain, int | float) and not isinstance(plain, bool)
     if kind is Any or (kind in (str, bool, NoneType) and isinstance(plain, kind)):
-        return plain
-    if kind is int and is_number and isinstance(plain, int) and plain >= 0:
         return plain
     if kind is float and is_number and abs(plain) <= sys.float_info.max:
         return float(plain)
@@ -54,6 +60,8 @@ def decode(kind: Any, plain: Any, at: str = "it") -> Any:
     elif origin is dict and isinstance(plain, dict):
         return {k: decode(inner[1], v, f"{at}.{k}") for k, v in plain.items()}
     elif origin is tuple and isinstance(plain, list):
+        if inner == (int, ...) and all(type(v) is int and v >= 0 for v in plain):
+            return tuple(plain)
         kinds = inner[:1] * len(plain) if inner[-1] is ... else inner
         if len(kinds) == len(plain):
             return tuple(decode(k, v, f"{at}[{n}]") for n, (k, v) in enumerate(zip(kinds, plain)))  # noqa: B905

@@ -16,7 +16,6 @@ import hashlib
 import zlib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -198,10 +197,8 @@ def _unpack(packed: list[int] | str) -> Ids:
         ids = np.cumsum(steps, dtype=np.int64)
         # Ours ascend, and sorting them again is most of reading a long journal.
         return as_ids(ids) if (steps[1:] <= 0).any() else _frozen(ids)
-    given = [int(superpixel) for superpixel in packed]
-    ascend = all(a < b for a, b in pairwise(given))
-    ids = np.array(given, np.int64)
-    return _frozen(ids) if ascend else as_ids(ids)
+    ids = np.array([int(superpixel) for superpixel in packed], np.int64)
+    return _frozen(ids) if (ids[1:] > ids[:-1]).all() else as_ids(ids)
 
 
 @dataclass(frozen=True, eq=False)
@@ -339,11 +336,11 @@ class Action:
         try:
             return cls(
                 kind=plain["action"],
-                ids=decode(tuple[int, ...], plain["ids"], "ids"),
+                ids=decode(_IDS, plain["ids"], "ids"),
                 threshold=decode(float, plain["threshold"], "threshold"),
                 steps=tuple(Step.from_json(step) for step in plain.get("steps", ())),
                 override=_override(plain.get("override")),
-                dropped=decode(tuple[int, ...], plain.get("dropped", []), "dropped"),
+                dropped=decode(_IDS, plain["dropped"], "dropped") if "dropped" in plain else (),
                 mark=MarkChange.from_json(plain["mark"]) if "mark" in plain else None,
                 answer=_answer(plain.get("answer")),
                 examples=plain.get("examples"),
@@ -456,6 +453,7 @@ def _reject_words(action: Action) -> str:
     return f"kept {action.ids[0]} and {action._others} apart"
 
 
+_IDS = tuple[int, ...]
 _FIELDS = frozenset(["action", "ids", "threshold"])
 _EDIT = frozenset(["steps", "dropped", "examples"])
 _ANSWER = frozenset(["answer", "examples"])

@@ -34,7 +34,11 @@ class Hierarchy:
 
     Everything up to the scale `horizon` is as it should be; above, the log has merges of earlier
     runs, which are replayed when one looks. An edit lowers the horizon to its scale, a look raises
-    it, and taking an edit back restores what was before it.
+    it; each is a *step*, and taking an edit back restores what was before its step.
+
+    Above the horizon, merges of several runs may follow each other: after an edit at 0.4, a look at
+    0.6 and an edit at 0.2, those from 0.2 to 0.6 are of the run with the first edit, those above of
+    the run without any. A scale at which they go over to an older run is a *seam*.
 
     Parameters
     ----------
@@ -76,8 +80,8 @@ class Hierarchy:
         self.asker = Asker(graph, policy)
         self.asked = 0  # boundaries that replays have asked the policy about, in all
         self.horizon = np.inf
-        # Scales at which the live merges go over from one run to an older one, with the regions
-        # that just one of the two has there; the first is the horizon, unless that is infinite.
+        # With each seam the regions that just one of its two runs has there. The first seam is the
+        # horizon, unless that is infinite.
         self.seams: tuple[Seam, ...] = ()
         self.steps: list[Step] = []  # edits and looks, oldest first
         self._known = Known.nothing()

@@ -36,7 +36,7 @@ ROW = np.dtype(
         ("second", np.int32),
         ("low", np.int32),  # smallest superpixel, the id of the region
         ("edit", np.int32),  # index of the edit that made it, -1 for the policy
-        ("live", np.int32),
+        ("live", np.int32),  # 1 for a merge that is in force or on record, else 0; 0 for a leaf
         ("size", np.int64),  # pixels
         ("birth", np.float64),  # scale from which it is seen, -inf for a superpixel
         ("priority", np.float64),
@@ -50,7 +50,10 @@ Swap = tuple[int, int]
 
 
 class Fresh(NamedTuple):
-    """Regions that just one of two runs has: rows, and those that were fresh before them."""
+    """Regions that just one of two runs has: rows, and those that were fresh before them.
+
+    At a seam, they are where the two runs differ, and so where the next replay begins to.
+    """
 
     rows: NDArray[np.int32]
     older: Fresh | None
@@ -84,7 +87,12 @@ class Step:
 
 
 class MergeLog:
-    """Rows, with room to grow; superpixel `s` is row ``leaves[s]``, at first row `s`."""
+    """Rows, with room to grow.
+
+    Superpixel `s` is row ``leaves[s]``, a *leaf*: at first row `s`, another one once it has been
+    divided. There is no superpixel 0, so row 0 is nobody's, and no merge has it; a table over
+    superpixels has a 0 there.
+    """
 
     def __init__(self, pixels: NDArray[np.int64], merges: Merges) -> None:
         n = len(pixels) - 1

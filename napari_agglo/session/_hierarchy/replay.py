@@ -1,15 +1,21 @@
 """The replay: a greedy run again, beside the record of an earlier one.
 
-The record is a stream of merges in the order in which they happened; beside it waits a small heap
-of boundaries of regions that are not in the record. Whichever has the smaller key comes next, and
-edits, sorted, are the third source. A region is *clean* if it is alive in both runs now, else
-*dirty*. A recorded merge of two regions that are there is believed: it is done, and the policy is
-not asked. Otherwise, if one of its regions is there, that has just become dirty: its boundaries
-enter the heap, and there the policy is asked.
+The *record* is the live merges of the log above where the replay begins, in the order in which they
+happened. Beside them, boundaries of regions that the record does not have wait in the same heap.
+Whichever has the smaller key comes next; edits, sorted, are a third source of merges: an *event* is
+a pair that one joins, or a part of a cut that it makes whole.
 
-The kernel `advance` does what needs neither policy nor edit, and returns to Python for these: a
-dirty region has some two hundred boundaries to ask about, beside which a call is cheap. Nothing is
-written to the log until the replay is over, so a cancelled one leaves no trace.
+A region is *clean* if it is alive in both runs now, the recorded one and this one, else *dirty*. A
+recorded merge of two regions that are there is believed: it is done, and the policy is not asked.
+Otherwise it is gone, and a region of it that is there has become dirty: the policy is asked about
+its boundaries, which enter the heap. A region that comes to be in both runs is clean again.
+
+The record may be of several runs, see `Hierarchy`. A *stretch* of it, from one seam to the next, is
+of one run: there a merge comes after those that made its two regions. At a seam, the regions that
+just one of the two runs has change from clean to dirty, or back.
+
+The kernel `advance` does all that needs neither policy nor edit, and returns to Python for these.
+Nothing is written to the log until the replay is over, so a cancelled one leaves no trace.
 
 This is in its own file, so that a run can be read without what an edit is.
 """
@@ -210,7 +216,7 @@ class Replay:
         self._toggle(fresh)
 
     def _stream(self, recorded: NDArray[np.int64]) -> NDArray[np.void]:
-        """Return the recorded merges, each with the one that takes it in, between two seams."""
+        """Return the recorded merges, each with the one of its stretch that takes it in."""
         n = len(recorded)
         stream = np.zeros(n, RECORDED)
         stream["row"], stream["above"] = recorded, -1
@@ -270,7 +276,7 @@ class Replay:
     def _advance(
         self, stop: float, tie: int, believes: bool, progress: ProgressCallback | None
     ) -> int:
-        """Merge up to a key, and let boundaries wait when that is needed; return why it ends."""
+        """Merge up to a key, and enter boundaries in the heap as is needed; return why it ends."""
         n_rows = self.log.count
         while True:
             why = advance(
@@ -289,7 +295,7 @@ class Replay:
     def _offer(
         self, within: bool = False, edit: int = -1, scale: float = 0.0, inside: Any = _NOWHERE
     ) -> None:
-        """Open what is pending and list the boundaries that are wanted; see the kernel."""
+        """List the boundaries of pending slots that are to enter the heap; see the kernel."""
         own = self.superpixels
         offer(
             within, edit, scale, inside, self.state, self.work,
@@ -321,7 +327,7 @@ class Replay:
         return pairs
 
     def _toggle(self, fresh: NDArray[np.int32]) -> None:
-        """Let regions appear in, or go from, one of the two runs, and their slots settle."""
+        """Let regions appear in, or go from, one of the two runs; their slots are pending then."""
         toggle_rows(fresh, self.rows, self._dirty)
         for row in fresh.tolist():
             slot = self._slot(int(self.rows["low"][row]))
@@ -370,6 +376,10 @@ class Replay:
         self._holds = False
 
     def _may_join(self, inside: NDArray[np.int64], event: Event) -> bool:
+        """Tell whether an edit may join slots: ask the kernel only if some lock or cut might not.
+
+        Slots are restless if one is locked, they are of several parts, or a newer cut has one.
+        """
         slots = self.slots[inside]
         restless = slots["locked"].any() or (slots["part"] != slots["part"][0]).any()
         for bag in slots["bag"][self.cuts[0][slots["bag"], N_CUTS] > 0].tolist():
@@ -395,7 +405,7 @@ class Replay:
         joined, ends = self.work[0], self.graph.ends
         inside = np.zeros(len(self.slots), np.int8)
         inside[slots] = 1
-        held = self.out[3][: self.state[N_PENDING]].copy()  # what is to settle afterwards
+        held = self.out[3][: self.state[N_PENDING]].copy()  # what is pending, for afterwards
         while True:
             roots = np.flatnonzero(inside & (joined == np.arange(len(joined))))
             self.state[N_PENDING] = len(roots)

@@ -1,9 +1,19 @@
 """Kernels of the replay: heap, slots and the graph of boundaries.
 
-Regions are slots, one for each superpixel at first; `slots` has what is known of a region at its
-root. Boundaries of a region are edges of a graph that contracts, and enter it when they are first
-needed: a superpixel is *open* once all its boundaries are in the graph, so that a boundary between
-two superpixels is part of an edge if one of them is open.
+A region is a *slot*: that of its smallest superpixel at the start, after a merge one of the two,
+which is then the root of the other in `joined`. Superpixels are *leaves*, numbered as slots are.
+
+Boundaries of regions are *edges* of a graph that contracts. They enter it when they are first
+needed: a leaf is *open* once all its boundaries are in the graph, and *closed* before, so that a
+boundary between two superpixels is part of an edge if one of them is open.
+
+A slot is *pending* when it has become clean or dirty, or has merged: which of its boundaries are to
+be in the heap must be seen to, by `offer`. It lists them as *wanted*, Python asks the policy about
+them, and `advance` enters them in the heap.
+
+Lists are chains through arrays: leaves of a slot through `next` and `next_closed` of `leaves`, and
+boundaries of superpixels that make up an edge through `chain`, whose rows are a boundary of the
+graph and the place of the next one, -1 at the end.
 """
 
 from __future__ import annotations
@@ -33,10 +43,10 @@ SLOT = np.dtype(
         ("low", np.int32),  # smallest superpixel
         ("part", np.int32),  # of the cut that is made: slots of different parts do not meet
         ("locked", np.int32),
-        ("bag", np.int32),
+        ("bag", np.int32),  # see `fences`
         ("first", np.int32),  # leaves, chained by `next`: the first, the last, and ...
         ("last", np.int32),
-        ("unsummed", np.int32),  # ... the first that is not in the row of the slot; see `add_up`
+        ("unsummed", np.int32),  # ... the first whose statistics are not added up; see `add_up`
         ("closed", np.int32),  # leaves that are not open, chained by `next_closed`
         ("last_closed", np.int32),
         ("size", np.int64),
@@ -56,9 +66,9 @@ LEAF = np.dtype(
 )
 EDGE = np.dtype(
     [
-        ("first", np.int32),  # the boundaries of superpixels that it is made of, in `chain`
+        ("first", np.int32),  # places in `chain` of the boundaries that it is made of
         ("last", np.int32),
-        ("summed", np.int32),  # the last of them that is in its row, -1 at first
+        ("summed", np.int32),  # the last of them whose statistics are added up, -1 at first
         ("known", np.int32),  # whether the policy was asked
         ("wanted", np.int32),
         ("unused", np.int32),
@@ -68,8 +78,8 @@ EDGE = np.dtype(
 )
 RECORDED = np.dtype(
     [
-        ("row", np.int32),
-        ("above", np.int32),  # the recorded merge of this stretch that takes it in, or -1
+        ("row", np.int32),  # of the log
+        ("above", np.int32),  # the recorded merge of its stretch that takes it in, or -1
         ("waiting", np.int32),  # how many of its two regions such merges have yet to make
         ("crosses", np.int32),  # whether it joins parts of the cut that is made
     ]

@@ -77,7 +77,7 @@ jitless:
 	@NUMBA_DISABLE_JIT=1 "$(BIN)/python" -m pytest -q -m "not slow and not compiled" \
 		$(addprefix tests/,$(KERNELS)) tests/session/test_{$(SESSION_KERNELS)}
 
-bench:  ## compare our speed with what PyPI has, as one table
+bench:  ## measure the speed beside other libraries, as one table; list the goals that were missed
 	@$(SETUP) bench
 	@"$(BIN)/python" -m benchmarks
 

@@ -24,7 +24,7 @@ SAMPLE = "neuropil2d"
 
 
 def wait(project: Any, seconds: float = 0.4) -> None:
-    """Handle events for a while, and until nothing runs."""
+    """Process events for some seconds, and until nothing runs."""
     began, jobs, worker = time.monotonic(), project.jobs, project.worker
     while time.monotonic() - began < seconds or jobs.running() or worker.pending:
         QApplication.processEvents()
@@ -32,7 +32,7 @@ def wait(project: Any, seconds: float = 0.4) -> None:
 
 
 def main(folder: Path) -> None:
-    """Go through all steps, and picture each in both themes."""
+    """Run all steps, and save a picture of each in both themes."""
     viewer = napari.Viewer(title="napari")
     viewer.window.resize(1280, 800)
     project, scene = per_viewer(viewer, Project), per_viewer(viewer, Scene)

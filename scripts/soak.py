@@ -1,9 +1,9 @@
-"""Try for long, with other random courses each time, to break what `make test` tries briefly.
+"""Run the property tests of sessions for a long time, with new random edits each time.
 
-``python scripts/soak.py engine 30`` compares the incremental repair with T(E) from scratch for 30
-minutes; ``python scripts/soak.py session 30`` drives sessions on disk against the naive model, and
-``both`` does the two in turn. It says how much has been compared, stops at the first fault, and
-prints the smallest course that leads there.
+``python scripts/soak.py engine 30`` compares the incremental repair with the agglomeration from
+scratch for 30 minutes; ``python scripts/soak.py session 30`` compares sessions on disk with the
+naive model, and ``both`` does the two in turn. The script prints the number of comparisons, stops
+at the first fault, and prints the smallest course of edits that leads there.
 """
 
 from __future__ import annotations
@@ -57,9 +57,9 @@ def engine() -> None:
 
 def session() -> None:
     """Drive sessions through random courses."""
-    how = settings(max_examples=5, stateful_step_count=40, **_RANDOM)
-    run_state_machine_as_test(Proofreading, settings=how)
-    COMPARED["sessions"] += how.max_examples
+    options = settings(max_examples=5, stateful_step_count=40, **_RANDOM)
+    run_state_machine_as_test(Proofreading, settings=options)
+    COMPARED["sessions"] += options.max_examples
 
 
 def main() -> None:
@@ -70,8 +70,8 @@ def main() -> None:
     while time.monotonic() - start < 60 * minutes:
         for compare in work:
             compare()
-        said = ", ".join(f"{n:,} {what}" for what, n in COMPARED.items())
-        print(f"{(time.monotonic() - start) / 60:.0f} min: {said}; no fault", flush=True)
+        counts = ", ".join(f"{n:,} {what}" for what, n in COMPARED.items())
+        print(f"{(time.monotonic() - start) / 60:.0f} min: {counts}; no fault", flush=True)
 
 
 if __name__ == "__main__":

@@ -8,10 +8,12 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from napari_agglo.errors import InvalidInput
 
 Range = tuple[float, float]
+_POLICY = "POLICY.npz|mean|random|MODULE:FUNCTION"
 _GOLD = "0 is not annotated; several of one image: errors are means over them"
 
 
@@ -26,6 +28,32 @@ def add_gold_once_each(parser: argparse.ArgumentParser) -> None:
         "--gold", required=True, action="append", metavar="FILE",
         help=f"{_GOLD} (--gold A --gold B)",
     )  # fmt: skip
+
+
+def add_value(
+    parser: argparse.ArgumentParser, option: str, metavar: str, text: str, **options: Any
+) -> None:
+    """Add an option with a value; its default, if there is one, is added to the help."""
+    default = options.get("default")
+    text += "" if default is None else f" (default: {default})"
+    parser.add_argument(option, metavar=metavar, help=text, **options)
+
+
+def add_choice(parser: argparse.ArgumentParser, option: str, text: str, *choices: str) -> None:
+    """Add an option that takes one of a few words, by default the first."""
+    default = choices[0]
+    parser.add_argument(
+        option, choices=choices, default=default, help=f"{text} (default: {default})"
+    )
+
+
+def add_output(
+    parser: argparse.ArgumentParser, metavar: str, text: str, default: str | None = ""
+) -> None:
+    """Add ``-o``, which is required unless it has a default."""
+    parser.add_argument(
+        "-o", "--output", required=default == "", default=default, metavar=metavar, help=text
+    )
 
 
 def add_json(parser: argparse.ArgumentParser, what: str = "the result") -> None:
@@ -183,25 +211,17 @@ def named_file(text: str) -> tuple[str, str]:
 
 def add_spacing(parser: argparse.ArgumentParser) -> None:
     """Add ``--spacing``."""
-    parser.add_argument(
-        "--spacing",
-        type=spacing,
-        metavar="Z,Y,X",
-        help="distance between voxels along plane, row, column, with commas between, for all "
-        "inputs, whatever they say (default: what the files say, in micrometres if they have a "
-        "unit, else 1)",
+    text = (
+        "distance between voxels along plane, row, column, with commas between, for all inputs "
+        "(default: that of the files, in micrometres if they have a unit, else 1)"
     )
+    add_value(parser, "--spacing", "Z,Y,X", text, type=spacing)
 
 
 def add_nan(parser: argparse.ArgumentParser) -> None:
     """Add ``--nan``."""
-    parser.add_argument(
-        "--nan",
-        choices=("refuse", "boundary"),
-        default="refuse",
-        help="what to do with values that are not numbers: refuse them, or take them for boundary "
-        "(default: refuse)",
-    )
+    text = "values that are not numbers are refused, or count as boundary"
+    add_choice(parser, "--nan", text, "refuse", "boundary")
 
 
 def add_threshold(parser: argparse.ArgumentParser, what: str, otherwise: str | None = None) -> None:
@@ -257,37 +277,24 @@ def add_graph(
 def add_pipeline(parser: argparse.ArgumentParser, *, required: bool = True) -> None:
     """Add the options of one merge tree; where a session may replace them none is required."""
     add_graph(parser, required=required)
-    parser.add_argument(
-        "--policy",
-        default="mean",
-        metavar="POLICY.npz|mean|random|MODULE:FUNCTION",
-        help="what merges first: a policy that `napari-agglo train` wrote, one that needs no "
-        "training, or a function of Python (default: mean)",
+    text = (
+        "order of the merges: a policy that `napari-agglo train` wrote, one that needs no "
+        "training, or a Python function"
     )
+    add_value(parser, "--policy", _POLICY, text, default="mean")
     _add_policy_options(parser)
 
 
 def add_policies(parser: argparse.ArgumentParser, text: str) -> None:
     """Add ``--policy`` that may be given again, and ``--seed``."""
-    parser.add_argument(
-        "--policy",
-        nargs="+",
-        action="extend",
-        metavar="POLICY.npz|mean|random|MODULE:FUNCTION",
-        help=f"{text} (default: mean)",
-    )
+    add_value(parser, "--policy", _POLICY, f"{text} (default: mean)", nargs="+", action="extend")
     _add_policy_options(parser)
 
 
 def _add_policy_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--adapt", action="store_true",
-        help="give cues the values that the policy was trained on: invert or stretch those that "
-        "differ, which are named in any case",
-    )  # fmt: skip
-    parser.add_argument(
-        "--seed", type=int, default=0, metavar="N", help="seed of the random policy (default: 0)"
-    )
+    text = "invert or stretch cues whose values differ from those of the training of the policy"
+    parser.add_argument("--adapt", action="store_true", help=f"{text}; a warning names them")
+    add_value(parser, "--seed", "N", "seed of the random policy", type=int, default=0)
 
 
 def policy_names(given: Sequence[str]) -> dict[str, str]:
@@ -320,7 +327,7 @@ def check_policy(policy: str) -> str:
     names = f"{', '.join(others)} or {last}"
     raise InvalidInput(
         f"--policy must be a file POLICY.npz, {names}, not {policy!r}", argument="policy",
-        remedy="a function of Python goes as MODULE:FUNCTION",
+        remedy="give a Python function as MODULE:FUNCTION",
     )  # fmt: skip
 
 

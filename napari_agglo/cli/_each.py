@@ -2,24 +2,59 @@
 
 from __future__ import annotations
 
+import argparse
 import glob
 import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from napari_agglo.cli._files import check_folder_output, refusal
+from napari_agglo.cli._files import check_folder_output, refusal, refuse_clash
 from napari_agglo.cli._messages import SomeFailed
 from napari_agglo.cli._terminal import Console
 from napari_agglo.errors import InvalidInput
 
+Result = tuple[str, dict[str, Any]]
 SUFFIXES = (
     ".tif", ".tiff", ".png", ".jpg", ".jpeg", ".bmp", ".npy", ".npz", ".h5", ".hdf5", ".zarr"
 )  # fmt: skip
-HELP = (
-    "the inputs are folders of separate images of the same names, or patterns such as "
-    '"maps/*_b.tif", matched by what the * stands for'
-)
+
+
+def add_each(parser: argparse.ArgumentParser, text: str) -> None:
+    """Add ``--each``; `text` says what becomes of the outputs."""
+    parser.add_argument(
+        "--each",
+        action="store_true",
+        help="the inputs are folders of separate images of the same names, or patterns such as "
+        f'"maps/*_b.tif", matched by the text in place of the *; {text}',
+    )
+
+
+def one_or_each(
+    arguments: argparse.Namespace,
+    console: Console,
+    files: Mapping[str, str],
+    outputs: Mapping[str, tuple[str | None, str]],
+    work: Callable[[Mapping[str, str], dict[str, str]], Result],
+) -> None:
+    """Call `work` with the files and outputs of one image, or with ``--each`` of each of many.
+
+    `outputs` maps an option to its text, None for no output, and to the suffix of the files in it
+    where it is a folder.
+    """
+    texts = {option: text for option, (text, _) in outputs.items() if text is not None}
+    if not arguments.each:
+        refuse_clash(console, texts, files)
+        console.result(*work(files, texts))
+        return
+    images = partners(console, files)
+    check_each(console, images, files, outputs)
+
+    def work_in_folders(name: str, files: Mapping[str, str]) -> Result:
+        paths = {o: str(Path(text) / f"{name}{outputs[o][1]}") for o, text in texts.items()}
+        return work(files, paths)
+
+    for_each(console, images, work_in_folders)
 
 
 def partners(console: Console, inputs: Mapping[str, str]) -> dict[str, dict[str, str]]:
@@ -80,13 +115,10 @@ def check_each(
             taken[path] = option
 
 
-Result = tuple[str, dict[str, Any]]
-
-
 def for_each(
     console: Console,
-    images: Mapping[str, dict[str, str]],
-    work: Callable[[str, dict[str, str]], Result | None],
+    images: Mapping[str, Mapping[str, str]],
+    work: Callable[[str, Mapping[str, str]], Result | None],
 ) -> None:
     """Call `work` for each image and print its results; go on after a failure, and end with it.
 

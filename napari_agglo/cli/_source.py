@@ -8,9 +8,10 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from napari_agglo.cli._arguments import (
+    add_value,
     check_policy,
     cue_names,
     cue_ranges,
@@ -36,37 +37,20 @@ BEFORE, WITH = "before edits", "with edits"
 _NOT_OF_SESSIONS = ("cues", "range", "nan", "spacing", "dams", "seed", "adapt")
 
 
-class Source(Protocol):
-    """Superpixels, hierarchies and gold standards of one image."""
-
-    @property
-    def spacing(self) -> tuple[float, ...] | None:
-        """Distance between voxels along each axis, if known."""
-
-    @property
-    def ndim(self) -> int:
-        """Number of axes of the image."""
-
-    @property
-    def has_gold(self) -> bool:
-        """Whether there is a gold standard."""
-
-    @property
-    def records(self) -> Mapping[str, dict[str, Any]]:
-        """The training record of each learned policy, after `trees`."""
-
-    def graph(self, progress: ProgressCallback | None) -> RegionGraph:
-        """Return a region graph of the superpixels."""
-
-    def trees(self, progress: ProgressCallback | None) -> dict[str, MergeTree]:
-        """Return the hierarchies by name: one a policy, or those before and with edits."""
-
-    def golds(self) -> list[NDArray[Any]]:
-        """Return the gold standards; without one, raise."""
-
-
 class FileSource:
-    """An image in files, agglomerated by policies."""
+    """An image in files, agglomerated by policies.
+
+    Attributes
+    ----------
+    spacing : tuple of float, optional
+        Distance between voxels along each axis, if known.
+    ndim : int
+        Number of axes of the image.
+    has_gold : bool
+        Whether there is a gold standard.
+    records : dict
+        The training record of each learned policy, after `trees`.
+    """
 
     def __init__(
         self,
@@ -181,7 +165,10 @@ _ON_ONE_GRID = ("superpixels", "cues", "gold")
 
 
 class SessionSource:
-    """A session: its hierarchy with all edits, and the one before them if `before`."""
+    """A session: its hierarchy with all edits, and the one before them if `before`.
+
+    It has the attributes of `FileSource`.
+    """
 
     def __init__(
         self, session: Session, console: Console, files: Mapping[str, str], before: bool
@@ -231,25 +218,17 @@ class SessionSource:
 
 def add_session(parser: argparse.ArgumentParser, text: str) -> None:
     """Add ``SESSION``, which may be left out."""
-    parser.add_argument(
-        "session",
-        nargs="?",
-        metavar="SESSION",
-        help=f"folder NAME.agglo, in place of --superpixels and --cues: {text}; --superpixels is "
-        "then needed only if they are no longer where the session looks for them",
-    )
+    text = f"folder NAME.agglo, in place of --superpixels and --cues: {text}"
+    text += "; --superpixels is then needed only if the session no longer finds them"
+    add_value(parser, "session", "SESSION", text, nargs="?")
 
 
 def add_session_options(parser: argparse.ArgumentParser) -> None:
     """Add ``--superpixels`` and ``--policy`` to a command that takes a session and no images."""
-    parser.add_argument(
-        "--superpixels", metavar="FILE",
-        help="needed only if they are no longer where the session looks for them",
-    )  # fmt: skip
-    parser.add_argument(
-        "--policy", metavar="MODULE:FUNCTION",
-        help="needed only for a session of a function of Python, which no file can make run",
-    )  # fmt: skip
+    text = "needed only if the session no longer finds them"
+    add_value(parser, "--superpixels", "FILE", text)
+    text = "needed only for a session of a Python function, which a file never causes to run"
+    add_value(parser, "--policy", "MODULE:FUNCTION", text)
 
 
 def is_session(text: str) -> bool:
@@ -392,16 +371,16 @@ def open_source(
     console: Console,
     files: Mapping[str, str],
     policies: Mapping[str, str],
-    progress: ProgressCallback | None,
     *,
     before: bool = False,
-) -> Iterator[Source]:
-    """Open the files of one image, or a session."""
-    if "session" not in files:
-        yield FileSource(arguments, console, files, policies)
-        return
-    with open_session(arguments, console, files["session"], progress) as session:
-        yield SessionSource(session, console, files, before)
+) -> Iterator[tuple[FileSource | SessionSource, ProgressCallback | None]]:
+    """Open the files of one image, or a session, and show the progress of the work on them."""
+    with console.progress() as progress:
+        if "session" not in files:
+            yield FileSource(arguments, console, files, policies), progress
+            return
+        with open_session(arguments, console, files["session"], progress) as session:
+            yield SessionSource(session, console, files, before), progress
 
 
 @contextmanager

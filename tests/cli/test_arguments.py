@@ -28,5 +28,5 @@ def test_a_range_for_all_and_one_for_some():
 def test_policies():
     assert arguments.check_policy("mean") == "mean"
     assert arguments.check_policy("p.npz") == "p.npz"
-    with refuses("policy", "a function of Python goes as MODULE:FUNCTION"):
+    with refuses("policy", "give a Python function as MODULE:FUNCTION"):
         arguments.check_policy("median")

@@ -1,19 +1,14 @@
-"""`napari-agglo cue`: from a bare image to a boundary map."""
+"""`napari-agglo cue`: a boundary map from an image alone."""
 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Mapping
 from pathlib import Path
 
-from napari_agglo.cli._arguments import add_json, add_spacing
-from napari_agglo.cli._each import HELP, Result, check_each, for_each, partners
-from napari_agglo.cli._files import (
-    check_table_output,
-    open_image,
-    refusal,
-    refuse_clash,
-    write_tiff,
-)
+from napari_agglo.cli._arguments import add_json, add_output, add_spacing, add_value
+from napari_agglo.cli._each import Result, add_each, one_or_each
+from napari_agglo.cli._files import check_table_output, open_image, refusal, write_tiff
 from napari_agglo.cli._terminal import Console
 
 NAME = "cue"
@@ -28,47 +23,32 @@ EXAMPLE = "napari-agglo cue image.tif -o boundary.tif"
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument("image", metavar="IMAGE", help="any image, in grey or in colours")
-    parser.add_argument(
-        "-o", "--output", required=True, metavar="BOUNDARY", help="boundary map to write, a .tif"
+    add_output(parser, "BOUNDARY", "boundary map to write, a .tif")
+    text = (
+        "appearance of a boundary: dark_ridges (membranes in electron microscopy), bright_ridges "
+        "(a membrane stain), dark or bright (thick walls), gradient (edges), colour (edges in "
+        "colours), or auto"
     )
-    parser.add_argument(
-        "--kind",
-        default="auto",
-        metavar="KIND",
-        help="appearance of a boundary: dark_ridges (membranes in electron microscopy), "
-        "bright_ridges (a membrane stain), dark or bright (thick walls), gradient (edges), colour "
-        "(edges in colours), or auto (default: auto)",
-    )
-    parser.add_argument(
-        "--scale",
-        type=float,
-        metavar="S",
-        help="in voxels, about half the thickness of a membrane (default: 1; edges: 2)",
-    )
+    add_value(parser, "--kind", "KIND", text, default="auto")
+    text = "in voxels, about half the thickness of a membrane (default: 1; edges: 2)"
+    add_value(parser, "--scale", "S", text, type=float)
     add_spacing(parser)
     add_json(parser)
-    parser.add_argument(
-        "--each", action="store_true", help=f"{HELP}; BOUNDARY is a folder to write to"
-    )
+    add_each(parser, "BOUNDARY is a folder to write to")
 
 
 def run(arguments: argparse.Namespace, console: Console) -> None:
     """Make one map, or one of each of many images."""
-    files, output = {"image": arguments.image}, arguments.output
+    output = arguments.output
     if not arguments.each:
         if Path(output).suffix.lower() not in (".tif", ".tiff"):
             raise refusal("-o", output, "the name must end in .tif", "write a TIFF")
         check_table_output("-o", output)
-        refuse_clash(console, {"-o": output}, files)
-        console.result(*_make_cue(arguments, console, files["image"], Path(output)))
-        return
-    images = partners(console, files)
-    check_each(console, images, files, {"-o": (output, ".tif")})
 
-    def work(name: str, files: dict[str, str]) -> Result:
-        return _make_cue(arguments, console, files["image"], Path(output) / f"{name}.tif")
+    def work(files: Mapping[str, str], paths: dict[str, str]) -> Result:
+        return _make_cue(arguments, console, files["image"], Path(paths["-o"]))
 
-    for_each(console, images, work)
+    one_or_each(arguments, console, {"image": arguments.image}, {"-o": (output, ".tif")}, work)
 
 
 def _make_cue(arguments: argparse.Namespace, console: Console, file: str, output: Path) -> Result:
@@ -86,8 +66,7 @@ def _make_cue(arguments: argparse.Namespace, console: Console, file: str, output
             channel_axis=-1 if colours else None,
             progress=progress,
         )
-    if arguments.each:
-        output.parent.mkdir(exist_ok=True)
+    output.parent.mkdir(exist_ok=True)
     with replacing(output) as temporary:
         write_tiff(temporary, cue, spacing)
     text = f"{output}: {' x '.join(map(str, cue.shape))} from 0 to 1"

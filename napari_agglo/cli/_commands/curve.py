@@ -4,12 +4,20 @@ from __future__ import annotations
 
 import argparse
 import math
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from napari_agglo.cli._arguments import add_gold, add_json, add_pipeline, add_threshold
+from napari_agglo.cli._arguments import (
+    add_gold,
+    add_json,
+    add_output,
+    add_pipeline,
+    add_threshold,
+    add_value,
+)
 from napari_agglo.cli._commands.evaluate import mean_row
-from napari_agglo.cli._each import HELP, check_each, for_each, partners
+from napari_agglo.cli._each import add_each, check_each, for_each, partners
 from napari_agglo.cli._files import check_plot_output, check_table_output, refuse_clash
 from napari_agglo.cli._source import add_session, check_policies, input_files, open_source
 from napari_agglo.cli._terminal import Console, best_threshold, table, typed_threshold
@@ -37,19 +45,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_pipeline(parser, required=False)
     add_gold(parser)
     add_threshold(parser, "report this one")
-    parser.add_argument("-o", "--output", metavar="CURVE.csv", help="write every state")
-    parser.add_argument(
-        "--plot",
-        metavar="PLOT.png",
-        help="draw both errors along the curve, and VI by threshold; .png, .svg or .pdf; with "
-        "--each the mean and its standard error",
-    )
+    add_output(parser, "CURVE.csv", "write every state", default=None)
+    text = "draw both errors along the curve, and VI by threshold; .png, .svg or .pdf; "
+    add_value(parser, "--plot", "PLOT.png", f"{text}with --each the mean and its standard error")
     add_json(parser, "every state")
-    parser.add_argument(
-        "--each",
-        action="store_true",
-        help=f"{HELP}; a row for each, the mean, and the best threshold for all; CURVE is a folder "
-        "to write to",
+    add_each(
+        parser,
+        "a row for each, the mean, and the best threshold for all; CURVE is a folder to write to",
     )
 
 
@@ -89,8 +91,8 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
 def _curve(
     arguments: argparse.Namespace,
     console: Console,
-    files: dict[str, str],
-    policies: dict[str, str],
+    files: Mapping[str, str],
+    policies: Mapping[str, str],
     output: str | None,
 ) -> tuple[pd.DataFrame, int]:
     """Return the curve, written if wanted, and the voxels compared, of the gold that has most."""
@@ -99,26 +101,19 @@ def _curve(
     from napari_agglo.evaluate import vi_curve
     from napari_agglo.volumes import replacing
 
-    with (
-        console.progress() as progress,
-        open_source(arguments, console, files, policies, progress) as source,
-    ):
+    with open_source(arguments, console, files, policies) as (source, progress):
         golds = source.golds()
         (tree,) = source.trees(progress).values()
         curve = vi_curve(tree, golds, progress=progress)
     if output:
-        if arguments.each:
-            Path(output).parent.mkdir(exist_ok=True)
+        Path(output).parent.mkdir(exist_ok=True)
         with replacing(Path(output)) as temporary:
             curve.to_csv(temporary, index=False)
     return curve, max(int(np.count_nonzero(gold)) for gold in golds)
 
 
 def _run_each(
-    arguments: argparse.Namespace,
-    console: Console,
-    files: dict[str, str],
-    policies: dict[str, str],
+    arguments: argparse.Namespace, console: Console, files: dict[str, str], policies: dict[str, str]
 ) -> None:
     from napari_agglo.evaluate import best_together, mean_curve, minimum, state_at
 
@@ -127,7 +122,7 @@ def _run_each(
     curves: dict[str, pd.DataFrame] = {}
     rows: dict[str, dict[str, float]] = {}
 
-    def work(name: str, files: dict[str, str]) -> None:
+    def work(name: str, files: Mapping[str, str]) -> None:
         output = str(Path(arguments.output) / f"{name}.csv") if arguments.output else None
         curve, voxels = _curve(arguments, console, files, policies, output)
         curves[name] = curve

@@ -1,4 +1,4 @@
-"""`napari-agglo demo`: the main job on the embedded sample, from image to picture."""
+"""`napari-agglo demo`: the whole pipeline on an embedded sample, in napari or to files."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from napari_agglo.cli._arguments import add_json
+from napari_agglo.cli._arguments import add_json, add_output, add_value
 from napari_agglo.cli._files import output_folder
 from napari_agglo.cli._terminal import Console, best_threshold, json_text, table
 from napari_agglo.errors import InvalidInput
@@ -40,26 +40,16 @@ DEFAULT_OUTPUT = "demo-output"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser.add_argument(
-        "-o",
-        "--output",
-        default=DEFAULT_OUTPUT,
-        metavar="DIR",
-        help=f"folder to write to (default: {DEFAULT_OUTPUT})",
-    )
-    parser.add_argument(
-        "--headless",
-        action="store_true",
-        help="open no window, and write results instead (as where there is no display)",
-    )
-    parser.add_argument(
-        "--sample", default="neuropil3d", metavar="KIND", help="which sample (default: neuropil3d)"
-    )
+    text = f"folder to write to (default: {DEFAULT_OUTPUT})"
+    add_output(parser, "DIR", text, default=DEFAULT_OUTPUT)
+    text = "open no window and write results, as without a display"
+    parser.add_argument("--headless", action="store_true", help=text)
+    add_value(parser, "--sample", "KIND", "embedded sample", default="neuropil3d")
     add_json(parser, "the summary")
 
 
 def run(arguments: argparse.Namespace, console: Console) -> None:
-    """Open the window where there can be one; otherwise run the pipeline and write its results."""
+    """Open napari if there is a display; otherwise run the pipeline and write its results."""
     from napari_agglo.samples import SAMPLES
 
     console.options["kind"] = "--sample"
@@ -73,7 +63,7 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
 
 
 def expectation() -> str:
-    """Say how long it will take, the first time and later."""
+    """Return a sentence about the expected time, the first time and later."""
     from napari_agglo.session import NOT_KEPT, cache_folder, seconds_to_compile, stages_to_compile
 
     first = seconds_to_compile({"merge", "evaluate"}.intersection(stages_to_compile()))

@@ -7,8 +7,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from napari_agglo.cli._arguments import add_gold_once_each, add_json, add_spacing, gold_files
-from napari_agglo.cli._each import HELP, check_each, for_each, partners
+from napari_agglo.cli._arguments import (
+    add_gold_once_each,
+    add_json,
+    add_spacing,
+    add_value,
+    gold_files,
+)
+from napari_agglo.cli._each import add_each, check_each, for_each, partners
 from napari_agglo.cli._files import check_table_output, open_inputs, refuse_clash
 from napari_agglo.cli._source import add_session_options, is_session, open_session
 from napari_agglo.cli._terminal import Console, table
@@ -33,34 +39,18 @@ _WHOLE = ("merges_needed", "cuts_needed", "edit_distance", "segments", "gold_seg
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser.add_argument(
-        "labels",
-        metavar="LABELS",
-        help="label image, or a session, NAME.agglo, as it was last seen",
-    )
+    text = "label image, or a session, NAME.agglo, as it was last seen"
+    add_value(parser, "labels", "LABELS", text)
     add_gold_once_each(parser)
     parser.add_argument("--ignore-labels", action="store_true", help="leave out label 0 too")
-    parser.add_argument(
-        "--min-overlap",
-        type=int,
-        default=1,
-        metavar="N",
-        help="overlaps of fewer voxels need no edit; other measures count all (default: 1)",
-    )
+    text = "overlaps of fewer voxels need no edit; other measures count all"
+    add_value(parser, "--min-overlap", "N", text, type=int, default=1)
     add_spacing(parser)
     add_session_options(parser)
-    parser.add_argument(
-        "--breakdown",
-        metavar="ERRORS.csv",
-        help="write the cost and place of each segment and gold segment, the worst first; of "
-        "several gold standards, by the first",
-    )
+    text = "write the cost and place of each segment and gold segment, the worst first; "
+    add_value(parser, "--breakdown", "ERRORS.csv", f"{text}of several gold standards, by the first")
     add_json(parser)
-    parser.add_argument(
-        "--each",
-        action="store_true",
-        help=f"{HELP}; a row for each and the mean; ERRORS is a folder to write to",
-    )
+    add_each(parser, "a row for each and the mean; ERRORS is a folder to write to")
 
 
 def hint(words: Sequence[str]) -> str:
@@ -93,7 +83,7 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
     check_each(console, images, files, {"--breakdown": (output, ".csv")})
     rows: dict[str, dict[str, float]] = {}
 
-    def work(name: str, files: dict[str, str]) -> None:
+    def work(name: str, files: Mapping[str, str]) -> None:
         path = str(Path(output) / f"{name}.csv") if output else None
         rows[name] = _errors(arguments, console, files, path)
 
@@ -168,14 +158,14 @@ def _errors(
             if output and len(rows) == 1:
                 costs = breakdown(labels, gold, ignore_labels=skip, progress=progress)
         if output:  # now that no gold standard has been refused
-            _write_breakdown(Path(output), costs, arguments.each)
+            _write_breakdown(Path(output), costs)
     order = [*_FIRST, *(str(name) for name in rows[0].index if name not in _FIRST)]
     if len(rows) == 1:
         return {n: int(rows[0][n]) if n in _WHOLE else float(rows[0][n]) for n in order}
     return mean_row({str(k): {n: float(row[n]) for n in order} for k, row in enumerate(rows)})
 
 
-def _write_breakdown(path: Path, costs: Breakdown, make_folder: bool) -> None:
+def _write_breakdown(path: Path, costs: Breakdown) -> None:
     """Write both sides of the breakdown as one table, the greatest contribution first."""
     import pandas as pd
 
@@ -189,7 +179,6 @@ def _write_breakdown(path: Path, costs: Breakdown, make_folder: bool) -> None:
         ["contribution", "kind", "id"], ascending=[False, True, True]
     )
     both.insert(0, "kind", both.pop("kind"))
-    if make_folder:
-        path.parent.mkdir(exist_ok=True)
+    path.parent.mkdir(exist_ok=True)
     with replacing(path) as temporary:
         both.to_csv(temporary, index=False)

@@ -1,4 +1,4 @@
-"""`napari-agglo export`: a session as files for people and other programs."""
+"""`napari-agglo export`: files of a session for people and other programs."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import types
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args, get_origin
 
-from napari_agglo.cli._arguments import add_json, add_threshold
+from napari_agglo.cli._arguments import add_json, add_output, add_threshold
 from napari_agglo.cli._files import refuse_clash
 from napari_agglo.cli._source import add_session_options, open_session
 from napari_agglo.cli._terminal import Console
@@ -45,15 +45,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument("session", metavar="SESSION", help="folder NAME.agglo")
     parser.add_argument("kind", metavar="KIND", help="labels, regions, ...: see --kinds")
-    parser.add_argument("-o", "--output", required=True, metavar="FILE", help="file to write")
+    add_output(parser, "FILE", "file to write")
     add_threshold(parser, "the scale of the segments", "that of the session")
-    parser.add_argument(
-        "--option",
-        action="append",
-        default=[],
-        metavar="NAME=VALUE",
-        help="an option of the kind; an array is a FILE; may be given again",
-    )
+    text = "an option of the kind; an array is a FILE; may be given again"
+    parser.add_argument("--option", action="append", default=[], metavar="NAME=VALUE", help=text)
     add_session_options(parser)
     parser.add_argument("--kinds", action=_ListKinds, help="list the kinds, and stop")
     add_json(parser)
@@ -99,31 +94,24 @@ def parse_options(kind: Exporter, texts: list[str]) -> dict[str, Any]:
 
 
 def _parse(option: ExportOption, text: str) -> Any:
-    """Return the value that a text is for an option: a number, a flag, a text, or an array."""
+    """Return the value of an option from its text: a number, a flag, a text, or an array."""
+    from napari_agglo.volumes import open_volume
+
     is_union = get_origin(option.type) is types.UnionType
-    choices = (
-        [c for c in get_args(option.type) if c is not type(None)] if is_union else [option.type]
-    )
-    if bool in choices:
-        if text not in ("true", "false"):
-            raise InvalidInput(
-                f"--option {option.name}={text}: not a flag",
-                argument=option.name,
-                remedy="give 'true' or 'false'",
-            )
-        return text == "true"
-    for number in (int, float):
-        if number in choices:
+    choices = get_args(option.type) if is_union else [option.type]
+    words: dict[type, tuple[Any, str, str]] = {
+        bool: ({"true": True, "false": False}.__getitem__, "a flag", "give 'true' or 'false'"),
+        int: (int, "a number", "give one such as 1"),
+        float: (float, "a number", "give one such as 1"),
+    }
+    for kind, (read, noun, remedy) in words.items():
+        if kind in choices:
             try:
-                return number(text)
-            except ValueError:
-                raise InvalidInput(
-                    f"--option {option.name}={text}: not a number",
-                    argument=option.name,
-                    remedy="give one such as 1",
-                ) from None
+                return read(text)
+            except (KeyError, ValueError):
+                problem = f"--option {option.name}={text}: not {noun}"
+                raise InvalidInput(problem, argument=option.name, remedy=remedy) from None
     if str in choices or Path in choices:
         return text
-    from napari_agglo.volumes import open_volume
 
     return open_volume(text).load()

@@ -1,11 +1,18 @@
-"""`napari-agglo movie`: agglomerations in motion, side by side, as a file."""
+"""`napari-agglo movie`: a movie of agglomerations side by side."""
 
 from __future__ import annotations
 
 import argparse
 from typing import Any
 
-from napari_agglo.cli._arguments import add_graph, add_json, add_policies
+from napari_agglo.cli._arguments import (
+    add_choice,
+    add_graph,
+    add_json,
+    add_output,
+    add_policies,
+    add_value,
+)
 from napari_agglo.cli._files import (
     check_folder_output,
     check_table_output,
@@ -17,11 +24,11 @@ from napari_agglo.cli._terminal import Console
 from napari_agglo.errors import InvalidInput
 
 NAME = "movie"
-SUMMARY = "watch agglomerations happen, side by side, as MP4, GIF or PNG frames"
+SUMMARY = "write a movie of agglomerations side by side, as MP4, GIF or PNG frames"
 DESCRIPTION = (
-    "Agglomerate by each policy and write a movie of it, one panel a policy, in step. Segments\n"
-    "that overlap most have one colour in all panels, and what has just been merged flashes.\n"
-    "Of a session it is the hierarchy with all edits, beside the one before them with --before."
+    "Agglomerate by each policy and write a movie of it, with one panel for each policy, in step.\n"
+    "Segments that overlap most have one colour in all panels, and new merges flash. A session\n"
+    "is shown with all edits, and with --before also as it was before them."
 )
 EXAMPLE = (
     "napari-agglo movie --superpixels superpixels.tif --cues boundary=cue_boundary.tif "
@@ -35,52 +42,26 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_session(parser, "its hierarchy with all edits")
     add_graph(parser, required=False)
     parser.add_argument(
-        "--before", action="store_true", help="of a session, show what it was before all edits too"
+        "--before", action="store_true", help="show a session also as it was before all edits"
     )
-    add_policies(parser, "what merges, a panel each; may be given again, up to four")
-    parser.add_argument("--image", metavar="FILE", help="what to draw on (default: grey)")
-    parser.add_argument(
-        "--gold", metavar="FILE", help="tell the VI in each frame, and show it where there is room"
-    )
-    parser.add_argument(
-        "--plane",
-        type=_plane,
-        metavar="Z",
-        help="plane of a volume, from 0; with commas between where there are more axes "
-        "(default: the middle)",
-    )
-    parser.add_argument(
-        "--by",
-        choices=("merges", "threshold"),
-        default="merges",
-        help="in each frame all panels have as many merges, or the same threshold "
-        "(default: merges)",
-    )
-    parser.add_argument(
-        "--from", dest="start", type=float, metavar="X",
-        help="first number of merges, or threshold (default: the superpixels)",
-    )  # fmt: skip
-    parser.add_argument(
-        "--to", dest="stop", type=float, metavar="X",
-        help="last number of merges, or threshold (default: the end)",
-    )  # fmt: skip
-    parser.add_argument(
-        "--frames", type=int, default=120, metavar="N", help="how many frames (default: 120)"
-    )
-    parser.add_argument(
-        "--fps", type=float, default=12, metavar="N", help="frames a second (default: 12)"
-    )
-    parser.add_argument(
-        "--size", type=int, default=480, metavar="N",
-        help="pixels of the longer side of a panel, about (default: 480)",
-    )  # fmt: skip
-    parser.add_argument(
-        "-o",
-        "--output",
-        required=True,
-        metavar="FILE.mp4|FILE.gif|DIR",
-        help="movie to write; a name without a suffix is a folder for PNG frames",
-    )
+    add_policies(parser, "a policy, with a panel of its own; may be given again, up to four")
+    add_value(parser, "--image", "FILE", "background of the panels (default: grey)")
+    text = "print the VI in each frame, and add a panel if there is room"
+    add_value(parser, "--gold", "FILE", text)
+    text = "plane of a volume, from 0; with commas between if there are more axes"
+    add_value(parser, "--plane", "Z", f"{text} (default: the middle)", type=_plane)
+    text = "in each frame all panels have as many merges, or the same threshold"
+    add_choice(parser, "--by", text, "merges", "threshold")
+    text = "first number of merges, or threshold (default: the superpixels)"
+    add_value(parser, "--from", "X", text, type=float, dest="start")
+    text = "last number of merges, or threshold (default: the end)"
+    add_value(parser, "--to", "X", text, type=float, dest="stop")
+    add_value(parser, "--frames", "N", "number of frames", type=int, default=120)
+    add_value(parser, "--fps", "N", "frames a second", type=float, default=12)
+    text = "pixels of the longer side of a panel, about"
+    add_value(parser, "--size", "N", text, type=int, default=480)
+    text = "movie to write; a name without a suffix is a folder for PNG frames"
+    add_output(parser, "FILE.mp4|FILE.gif|DIR", text)
     add_json(parser)
 
 
@@ -122,10 +103,7 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
 
 
 def _write(
-    arguments: argparse.Namespace,
-    console: Console,
-    files: dict[str, str],
-    policies: dict[str, str],
+    arguments: argparse.Namespace, console: Console, files: dict[str, str], policies: dict[str, str]
 ) -> list[str]:
     """Write the movie, with gold in it if there is some, and return the names of its panels."""
     from napari_agglo.movie import write_movie
@@ -136,12 +114,8 @@ def _write(
     }
     if "image" in files:
         options["image"] = open_image(console, files["image"])[0].load()
-    with (
-        console.progress() as progress,
-        open_source(
-            arguments, console, files, policies, progress, before=arguments.before
-        ) as source,
-    ):
+    before = arguments.before
+    with open_source(arguments, console, files, policies, before=before) as (source, progress):
         gold = source.golds()[0] if source.has_gold else None
         panels: dict[str, Any] = dict(source.trees(progress))
         if gold is not None and len(panels) < _MOST and "gold" not in panels:

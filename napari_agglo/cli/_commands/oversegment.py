@@ -1,13 +1,20 @@
-"""`napari-agglo oversegment`: from a boundary map to superpixels."""
+"""`napari-agglo oversegment`: superpixels of a boundary map."""
 
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
+from collections.abc import Mapping
 
-from napari_agglo.cli._arguments import add_json, add_nan, add_spacing, value_range
-from napari_agglo.cli._each import HELP, Result, check_each, for_each, partners
-from napari_agglo.cli._files import check_axes, check_label_output, open_inputs, refuse_clash
+from napari_agglo.cli._arguments import (
+    add_json,
+    add_nan,
+    add_output,
+    add_spacing,
+    add_value,
+    value_range,
+)
+from napari_agglo.cli._each import Result, add_each, one_or_each
+from napari_agglo.cli._files import check_axes, check_label_output, open_inputs, place
 from napari_agglo.cli._terminal import Console, count
 
 NAME = "oversegment"
@@ -19,64 +26,43 @@ EXAMPLE = "napari-agglo oversegment cue_boundary.tif -o superpixels.tif"
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument("boundary", metavar="BOUNDARY", help="boundary map, high on boundaries")
-    parser.add_argument(
-        "-o", "--output", required=True, metavar="SUPERPIXELS", help="label image to write"
-    )
+    add_output(parser, "SUPERPIXELS", "label image to write")
     parser.add_argument(
         "--per-plane", action="store_true", help="each plane by itself, for anisotropic stacks"
     )
     add_spacing(parser)
-    parser.add_argument(
-        "--range",
-        type=value_range,
-        metavar="LOW:HIGH",
-        help="the values that mean 0 and 1, needed if the map is not floats from 0 to 1; 255:0 "
-        "inverts",
+    text = (
+        "the values that mean 0 and 1, needed if the map is not floats from 0 to 1; 255:0 inverts"
     )
+    add_value(parser, "--range", "LOW:HIGH", text, type=value_range)
     add_nan(parser)
-    parser.add_argument(
-        "--sigma",
-        type=float,
-        metavar="S",
-        help="smoothing of the boundary map, in the unit of the spacing (default: half the finest "
-        "spacing; 0: none)",
-    )
-    parser.add_argument(
-        "--min-size",
-        type=int,
-        metavar="N",
-        help="smallest superpixel, in voxels (default: 25 in a plane, 125 in a volume, 1 with "
-        "--seeds)",
-    )
-    parser.add_argument("--mask", metavar="FILE", help="only where this is not 0")
-    parser.add_argument("--seeds", metavar="FILE", help="label image to grow instead of minima")
+    text = "smoothing of the boundary map, in the unit of the spacing"
+    text += " (default: half the finest spacing; 0: none)"
+    add_value(parser, "--sigma", "S", text, type=float)
+    text = "smallest superpixel, in voxels"
+    text += " (default: 25 in a plane, 125 in a volume, 1 with --seeds)"
+    add_value(parser, "--min-size", "N", text, type=int)
+    add_value(parser, "--mask", "FILE", "only where this is not 0")
+    add_value(parser, "--seeds", "FILE", "label image to grow instead of minima")
     add_json(parser)
-    parser.add_argument(
-        "--each", action="store_true", help=f"{HELP}; SUPERPIXELS is a folder to write to"
-    )
+    add_each(parser, "SUPERPIXELS is a folder to write to")
 
 
 def run(arguments: argparse.Namespace, console: Console) -> None:
     """Oversegment one image, or each of many."""
     files = {name: getattr(arguments, name) for name in ("boundary", "mask", "seeds")}
     files = {name: file for name, file in files.items() if file is not None}
-    output = arguments.output
     if not arguments.each:
-        check_label_output(output)
-        refuse_clash(console, {"-o": output}, files)
-        console.result(*_oversegment(arguments, console, files, output))
-        return
-    images = partners(console, files)
-    check_each(console, images, files, {"-o": (output, ".tif")})
+        check_label_output(arguments.output)
 
-    def work(name: str, files: dict[str, str]) -> Result:
-        return _oversegment(arguments, console, files, str(Path(output) / f"{name}.tif"))
+    def work(files: Mapping[str, str], paths: dict[str, str]) -> Result:
+        return _oversegment(arguments, console, files, paths["-o"])
 
-    for_each(console, images, work)
+    one_or_each(arguments, console, files, {"-o": (arguments.output, ".tif")}, work)
 
 
 def _oversegment(
-    arguments: argparse.Namespace, console: Console, files: dict[str, str], output: str
+    arguments: argparse.Namespace, console: Console, files: Mapping[str, str], output: str
 ) -> Result:
     from napari_agglo.superpixels import oversegment
     from napari_agglo.volumes import write_labels
@@ -96,8 +82,7 @@ def _oversegment(
             nan=arguments.nan,
             progress=progress,
         )
-    if arguments.each:
-        Path(output).parent.mkdir(exist_ok=True)
+    place(output)[0].parent.mkdir(exist_ok=True)
     write_labels(output, superpixels, spacing=inputs.spacing)
     n = int(superpixels.max(initial=0))
     return f"{output}: {count(n, 'superpixel')}", {"output": output, "superpixels": n}

@@ -1,4 +1,4 @@
-"""`napari-agglo report`: policies compared, as one page to send to a colleague."""
+"""`napari-agglo report`: a comparison of policies on one HTML page."""
 
 from __future__ import annotations
 
@@ -13,10 +13,12 @@ from napari_agglo.cli._arguments import (
     add_gold,
     add_graph,
     add_json,
+    add_output,
     add_policies,
     add_threshold,
+    add_value,
 )
-from napari_agglo.cli._each import HELP, for_each, partners
+from napari_agglo.cli._each import add_each, for_each, partners
 from napari_agglo.cli._files import check_folder_output, open_image, output_folder, refuse_clash
 from napari_agglo.cli._messages import SomeFailed
 from napari_agglo.cli._source import (
@@ -56,26 +58,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_graph(parser, required=False)
     add_gold(parser)
     add_policies(parser, "a policy to compare; may be given again")
-    parser.add_argument(
-        "--image",
-        metavar="FILE",
-        help="what to draw errors on (default: the boundary cue; of a session, grey)",
-    )
-    add_threshold(parser, "compare segments at this one", "0.5, or that of the session")
+    text = "background of the error maps (default: the boundary cue; of a session, grey)"
+    add_value(parser, "--image", "FILE", text)
+    add_threshold(parser, "threshold of the comparison", "0.5, or that of the session")
     parser.add_argument("--title", default="Segmentation report", help="heading of the page")
-    parser.add_argument(
-        "--no-boundaries",
-        action="store_true",
-        help="leave out precision and recall of boundary pixels, which take longest",
-    )
-    parser.add_argument("-o", "--output", required=True, metavar="DIR", help="folder to write to")
+    text = "leave out precision and recall of boundary pixels, which take longest"
+    parser.add_argument("--no-boundaries", action="store_true", help=text)
+    add_output(parser, "DIR", "folder to write to")
     add_json(parser)
-    parser.add_argument("--each", action="store_true", help=f"{HELP}; one page for all")
+    add_each(parser, "one page for all")
 
 
 @dataclass
 class Findings:
-    """Every policy on one image after another."""
+    """Results of every policy on every image."""
 
     of_policies: list[Finding] = field(default_factory=list)
     best: dict[str, dict[str, float]] = field(default_factory=dict)
@@ -99,7 +95,7 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
 
     findings = Findings()
 
-    def work(name: str, files: dict[str, str]) -> None:
+    def work(name: str, files: Mapping[str, str]) -> None:
         _examine(arguments, console, name, files, policies, findings)
 
     failure: SomeFailed | KeyboardInterrupt | None = None
@@ -158,10 +154,7 @@ def _examine(
     backdrop = open_image(console, image, "backdrop")[0].load() if image else None
     plane: tuple[int, ...] | None = None
     own: list[Finding] = []
-    with (
-        console.progress() as progress,
-        open_source(arguments, console, files, policies, progress, before=True) as source,
-    ):
+    with open_source(arguments, console, files, policies, before=True) as (source, progress):
         golds = source.golds()
         if isinstance(source, SessionSource) and arguments.threshold is None:
             arguments.threshold = source.session.threshold

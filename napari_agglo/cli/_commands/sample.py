@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from napari_agglo.cli._arguments import add_json
+from napari_agglo.cli._arguments import add_json, add_output
 from napari_agglo.cli._terminal import Console
 
 NAME = "sample"
@@ -20,8 +20,8 @@ KINDS = "neuropil3d, neuropil2d or cells2d"
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument("kind", metavar="KIND", help=KINDS)
-    parser.add_argument("-o", "--output", required=True, metavar="DIR", help="folder to write to")
-    parser.add_argument("--seed", type=int, default=0, metavar="N", help="another one of its kind")
+    add_output(parser, "DIR", "folder to write to")
+    parser.add_argument("--seed", type=int, default=0, metavar="N", help="seed (default: 0)")
     add_json(parser)
 
 

@@ -1,20 +1,16 @@
-"""`napari-agglo segment`: from superpixels and cues to segments."""
+"""`napari-agglo segment`: segments of superpixels and cues, or of a session."""
 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from napari_agglo.cli._arguments import add_json, add_pipeline, add_threshold
-from napari_agglo.cli._each import HELP, Result, check_each, for_each, partners
-from napari_agglo.cli._files import (
-    check_axes,
-    check_label_output,
-    check_table_output,
-    refuse_clash,
-)
+from napari_agglo.cli._arguments import add_json, add_output, add_pipeline, add_threshold
+from napari_agglo.cli._each import Result, add_each, one_or_each
+from napari_agglo.cli._files import check_axes, check_label_output, check_table_output, place
 from napari_agglo.cli._source import (
     SessionSource,
     add_session,
@@ -48,14 +44,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_session(parser, "its labels with all edits")
     add_pipeline(parser, required=False)
     add_threshold(parser, "merge up to here", "0.5, or that of the session")
-    parser.add_argument(
-        "-o", "--output", required=True, metavar="LABELS", help="label image to write"
-    )
+    add_output(parser, "LABELS", "label image to write")
     parser.add_argument("--tree", metavar="TREE.csv", help="write the merges too")
     add_json(parser)
-    parser.add_argument(
-        "--each", action="store_true", help=f"{HELP}; LABELS and TREE are folders to write to"
-    )
+    add_each(parser, "LABELS and TREE are folders to write to")
 
 
 def run(arguments: argparse.Namespace, console: Console) -> None:
@@ -67,32 +59,23 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
         check_label_output(output)
         if tree:
             check_table_output("--tree", tree)
-        refuse_clash(console, {"-o": output, "--tree": tree}, files)
-        console.result(*_segment(arguments, console, files, policies, output, tree))
-        return
-    images = partners(console, files)
-    check_each(console, images, files, {"-o": (output, ".tif"), "--tree": (tree, ".csv")})
 
-    def work(name: str, files: dict[str, str]) -> Result:
-        own_tree = str(Path(tree) / f"{name}.csv") if tree else None
-        labels = str(Path(output) / f"{name}.tif")
-        return _segment(arguments, console, files, policies, labels, own_tree)
+    def work(files: Mapping[str, str], paths: dict[str, str]) -> Result:
+        return _segment(arguments, console, files, policies, paths["-o"], paths.get("--tree"))
 
-    for_each(console, images, work)
+    outputs = {"-o": (output, ".tif"), "--tree": (tree, ".csv")}
+    one_or_each(arguments, console, files, outputs, work)
 
 
 def _segment(
     arguments: argparse.Namespace,
     console: Console,
-    files: dict[str, str],
-    policies: dict[str, str],
+    files: Mapping[str, str],
+    policies: Mapping[str, str],
     output: str,
     tree_output: str | None,
 ) -> Result:
-    with (
-        console.progress() as progress,
-        open_source(arguments, console, files, policies, progress) as source,
-    ):
+    with open_source(arguments, console, files, policies) as (source, progress):
         check_axes(output, source.ndim)
         (tree,) = source.trees(progress).values()
         if isinstance(source, SessionSource):
@@ -104,7 +87,7 @@ def _segment(
         else:
             threshold = 0.5 if arguments.threshold is None else arguments.threshold
             labels, n_segments, edited = tree.segment(threshold), tree.n_segments(threshold), ""
-        _write(tree, labels, source.spacing, Path(output), tree_output, arguments.each)
+        _write(tree, labels, source.spacing, output, tree_output)
     before, after = count(tree.n_superpixels, "superpixel"), count(n_segments, "segment")
     return f"{output}: {before}, {after}{edited} at threshold {threshold!r}", {
         "output": output,
@@ -119,9 +102,8 @@ def _write(
     tree: MergeTree,
     labels: NDArray[Any],
     spacing: tuple[float, ...] | None,
-    output: Path,
+    output: str,
     tree_output: str | None,
-    make_folders: bool,
 ) -> None:
     """Write both files or none; the tree waits, complete, until the labels are in place."""
     from napari_agglo.volumes import replacing, write_labels
@@ -129,10 +111,9 @@ def _write(
     written = False
     try:
         with ExitStack() as waiting:
-            for path in (output, *([Path(tree_output)] if tree_output else [])):
-                if make_folders:
-                    path.parent.mkdir(exist_ok=True)
+            place(output)[0].parent.mkdir(exist_ok=True)
             if tree_output:
+                Path(tree_output).parent.mkdir(exist_ok=True)
                 tree.to_csv(waiting.enter_context(replacing(Path(tree_output))))
             write_labels(output, labels, spacing=spacing)
             written = True

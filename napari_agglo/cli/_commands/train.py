@@ -1,4 +1,4 @@
-"""`napari-agglo train`: learn from gold standards which regions to merge."""
+"""`napari-agglo train`: a policy trained on gold standards."""
 
 from __future__ import annotations
 
@@ -9,8 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from napari_agglo.cli._arguments import (
+    add_choice,
     add_graph,
     add_json,
+    add_output,
+    add_value,
     cue_names,
     cue_ranges,
     gold_files,
@@ -23,11 +26,11 @@ from napari_agglo.cli._terminal import Console, count
 from napari_agglo.errors import InvalidInput, SetOption, check_whole
 
 NAME = "train"
-SUMMARY = "learn a policy from gold standards"
+SUMMARY = "train a policy on gold standards"
 DESCRIPTION = (
     "Agglomerate superpixels while comparing with a gold standard, and learn which regions to\n"
-    "merge. The policy that is written goes to `segment` and `curve` with --policy. Several\n"
-    "volumes: give --superpixels, --cues and --gold again for each, or folders with --each."
+    "merge. `segment` and `curve` take the policy with --policy. For several volumes give\n"
+    "--superpixels, --cues and --gold again for each, or folders with --each."
 )
 EXAMPLE = (
     "napari-agglo train --superpixels superpixels.tif --cues boundary=cue_boundary.tif "
@@ -72,33 +75,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_graph(parser, required=True, action=_VolumeAction)
     parser.add_argument(
         "--gold", required=True, nargs="+", action=_VolumeAction, metavar="FILE",
-        help="0 is not annotated; several of one image: what most of them say is learned",
+        help="0 is not annotated; of several of one image, the majority counts",
     )  # fmt: skip
-    parser.add_argument(
-        "--strategy",
-        choices=("agglo", "flat", "lash", "mixed"),
-        default="agglo",
-        help="which examples to learn from (default: agglo)",
-    )
-    parser.add_argument(
-        "--epochs", type=int, default=5, metavar="N", help="epochs of agglomeration (default: 5)"
-    )
-    parser.add_argument(
-        "--preset",
-        default="em",
-        metavar="em|minimal|natural[+BLOCK]",
-        help="features to learn from, and feature blocks of other packages (default: em)",
-    )
-    parser.add_argument(
-        "--classifier",
-        choices=("forest", "logistic"),
-        default="forest",
-        help="what is fitted (default: forest)",
-    )
-    parser.add_argument("--seed", type=int, default=0, metavar="N", help="(default: 0)")
-    parser.add_argument(
-        "-o", "--output", required=True, metavar="POLICY.npz", help="policy to write"
-    )
+    text = "examples to learn from"
+    add_choice(parser, "--strategy", text, "agglo", "flat", "lash", "mixed")
+    add_value(parser, "--epochs", "N", "epochs of agglomeration", type=int, default=5)
+    text = "features to learn from, and feature blocks of other packages"
+    add_value(parser, "--preset", "em|minimal|natural[+BLOCK]", text, default="em")
+    add_choice(parser, "--classifier", "classifier to fit", "forest", "logistic")
+    add_value(parser, "--seed", "N", "seed of the training", type=int, default=0)
+    add_output(parser, "POLICY.npz", "policy to write")
     add_json(parser)
     parser.add_argument(
         "--each",
@@ -152,7 +138,7 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
     console.result(
         f"{output}: {count(record['examples'], 'example')} ({record['to_merge']} to merge), "
         f"{100 * record['accuracy']:.1f} % of {whose} ones right, {seconds:.1f} s\n"
-        f"what counts most: {', '.join(first)}",
+        f"most important features: {', '.join(first)}",
         {
             "output": output,
             "volumes": len(volumes),

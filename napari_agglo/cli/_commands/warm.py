@@ -1,4 +1,4 @@
-"""`napari-agglo warm`: kernels compiled beforehand."""
+"""`napari-agglo warm`: compilation of the kernels beforehand."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from napari_agglo.cli._arguments import add_json
 from napari_agglo.cli._terminal import Console
 
 NAME = "warm"
-SUMMARY = "compile what all commands and napari need, so that nobody waits for it later"
+SUMMARY = "compile the kernels of all commands and of napari beforehand"
 DESCRIPTION = (
     "Compile the kernels and keep them in a cache, which takes about a minute on a new machine or\n"
-    "after an update; commands, scripts and napari compile what is missing otherwise. Worth\n"
-    "running once where a package is installed for others."
+    "after an update. Otherwise commands, scripts and napari compile the kernels that they need.\n"
+    "Run it once where the package is installed for others."
 )
 EXAMPLE = "napari-agglo warm -v"
 

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import shutil
+
 import numpy as np
 import pytest
 import tifffile
@@ -40,8 +42,8 @@ def refused(run):
     return call
 
 
-@pytest.fixture
-def files(tmp_path, monkeypatch):
+@pytest.fixture(scope="session")
+def rooms_folder(tmp_path_factory):
     """Four rooms, with a weak wall between left and right above and strong walls elsewhere.
 
     ::
@@ -51,7 +53,7 @@ def files(tmp_path, monkeypatch):
                      3 3 3 4 4 4           0 0 0 7 7 7
                      3 3 3 4 4 4           6 6 6 7 7 7
     """
-    monkeypatch.chdir(tmp_path)
+    folder = tmp_path_factory.mktemp("rooms")
     superpixels = np.repeat(np.repeat([[1, 2], [3, 4]], 2, axis=0), 3, axis=1).astype(np.uint16)
     boundary = np.zeros((4, 6), np.float32)
     boundary[1:3] = 0.8
@@ -60,7 +62,15 @@ def files(tmp_path, monkeypatch):
     boundary[1, 2:4] = 0.3
     gold = np.array([[5] * 6, [5] * 6, [0, 0, 0, 7, 7, 7], [6, 6, 6, 7, 7, 7]], np.uint16)
     for name, array in {"superpixels": superpixels, "boundary": boundary, "gold": gold}.items():
-        tifffile.imwrite(f"{name}.tif", array)
-    tifffile.imwrite("boundary8.tif", np.round(boundary * 255).astype(np.uint8))
-    tifffile.imwrite("inverted8.tif", 255 - np.round(boundary * 255).astype(np.uint8))
+        tifffile.imwrite(folder / f"{name}.tif", array)
+    tifffile.imwrite(folder / "boundary8.tif", np.round(boundary * 255).astype(np.uint8))
+    tifffile.imwrite(folder / "inverted8.tif", 255 - np.round(boundary * 255).astype(np.uint8))
+    return folder
+
+
+@pytest.fixture
+def files(rooms_folder, tmp_path, monkeypatch):
+    """Work in a folder with the files of the rooms."""
+    shutil.copytree(rooms_folder, tmp_path, dirs_exist_ok=True)
+    monkeypatch.chdir(tmp_path)
     return tmp_path

@@ -17,17 +17,19 @@ def options_of(run, *command):
     return re.findall(r"(?<!\S)--[\w-]+", out), re.findall(r"^    (\w+)", out, re.MULTILINE)
 
 
-@pytest.mark.parametrize("shell", SHELLS)
-def test_every_command_and_option_is_in_the_script(run, shell):
-    status, script, err = run("completion", shell)
-    assert (status, err) == (0, "")
+def test_every_command_and_option_is_in_the_scripts(run):
+    scripts = {}
+    for shell in SHELLS:
+        status, scripts[shell], err = run("completion", shell)
+        assert (status, err) == (0, "")
     commands = [[]]
     for command in commands:  # it grows by the commands of a command
         options, below = options_of(run, *command)
         commands += [[*command, one] for one in below]
         assert "--help" in options
         for option in options if command else []:
-            assert (option if shell != "fish" else f"-l {option[2:]}") in script
+            for shell, script in scripts.items():
+                assert (option if shell != "fish" else f"-l {option[2:]}") in script
     assert ["session", "info"] in commands
     assert len(commands) > 15, "test invalid: the commands were not found"
 

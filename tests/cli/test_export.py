@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -14,15 +16,25 @@ from napari_agglo.errors import InvalidInput
 from napari_agglo.session import export_kinds, exporter
 
 
-@pytest.fixture
-def session(files):
-    """Write a session with one merge, and return its labels."""
-    graph = agglo.region_graph(tifffile.imread("superpixels.tif"), tifffile.imread("boundary.tif"))
-    with agglo.Session.create("cells.agglo", graph) as session:
+@pytest.fixture(scope="module")
+def session_once(rooms_folder, tmp_path_factory):
+    """Write a session with one merge, and return its folder and labels."""
+    folder = tmp_path_factory.mktemp("session") / "cells.agglo"
+    images = (tifffile.imread(rooms_folder / f"{n}.tif") for n in ("superpixels", "boundary"))
+    with agglo.Session.create(folder, agglo.region_graph(*images)) as session:
         session.threshold = 0.0
         first = int(session.segments.ids()[0])
         session.merge(first, int(session.segments.neighbours(first)[0]))
-        return session.labels()
+        labels = session.labels()
+    return folder, labels
+
+
+@pytest.fixture
+def session(files, session_once):
+    """Copy the session into the folder of the test; return its labels."""
+    folder, labels = session_once
+    shutil.copytree(folder, "cells.agglo")
+    return labels
 
 
 def test_kinds_are_listed(run, files):

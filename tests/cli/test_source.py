@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import shutil
 import sys
 from pathlib import Path
 
@@ -19,24 +20,34 @@ from napari_agglo.movie import movie
 GOLD = ["--gold", "gold.tif"]
 
 
-@pytest.fixture
-def graph(files):
-    boundary = tifffile.imread("boundary.tif")
-    return agglo.region_graph(tifffile.imread("superpixels.tif"), boundary, spacing=(1, 2))
+@pytest.fixture(scope="module")
+def graph(rooms_folder):
+    boundary = tifffile.imread(rooms_folder / "boundary.tif")
+    superpixels = tifffile.imread(rooms_folder / "superpixels.tif")
+    return agglo.region_graph(superpixels, boundary, spacing=(1, 2))
 
 
-@pytest.fixture
-def edited(graph):
+@pytest.fixture(scope="module")
+def edited_once(graph, rooms_folder, tmp_path_factory):
     """Write a session: superpixel 4 is cut in two, one part merged with 1; return its labels."""
-    gold = tifffile.imread("gold.tif")
-    with agglo.Session.create("cells.agglo", graph, gold=gold) as session:
+    folder = tmp_path_factory.mktemp("edited") / "cells.agglo"
+    gold = tifffile.imread(rooms_folder / "gold.tif")
+    with agglo.Session.create(folder, graph, gold=gold) as session:
         session.threshold = 0.3
         session.cut(4, points=[[(3, 3)], [(3, 5)]])
         session.merge(int(session.labels()[3, 5]), 1)
         assert session.graph.n_regions == 5
         labels = session.labels()
         assert labels[3, 5] == labels[0, 0] != labels[3, 3]
-        return labels
+    return folder, labels
+
+
+@pytest.fixture
+def edited(files, edited_once):
+    """Copy the edited session into the folder of the test; return its labels."""
+    folder, labels = edited_once
+    shutil.copytree(folder, "cells.agglo")
+    return labels
 
 
 def reopened():
@@ -176,13 +187,13 @@ def test_of_a_function_that_the_user_names(run, refused, graph, files, monkeypat
         assert "policy" in refused("segment", "own.agglo", "--policy", wrong, "-o", "l.tif")
 
 
-def test_without_gold_it_is_asked_for(refused, graph):
+def test_without_gold_it_is_asked_for(refused, files, graph):
     agglo.Session.create("bare.agglo", graph).close()
     for command in (["curve", "bare.agglo"], ["report", "bare.agglo", "-o", "page"]):
         assert "add --gold FILE" in refused(*command)
 
 
-def test_superpixels_that_moved_are_said_again(run, refused, graph, monkeypatch):
+def test_superpixels_that_moved_are_said_again(run, refused, files, graph, monkeypatch):
     monkeypatch.setattr("napari_agglo.session._store.create.COPY_BELOW", 0)
     agglo.Session.create("far.agglo", graph, source="superpixels.tif").close()
     Path("superpixels.tif").rename("moved.tif")

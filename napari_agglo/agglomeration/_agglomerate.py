@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from napari_agglo._numba.callbacks import raise_error
 from napari_agglo._progress import ProgressCallback, report
 from napari_agglo.agglomeration._adjacency import Adjacency, edge_records, link
-from napari_agglo.agglomeration._lazy_rescoring import bounds, enter_bounds, fits, merge_lazily
+from napari_agglo.agglomeration._lazy_rescoring import bounds, enter_bounds, merge_lazily
 from napari_agglo.agglomeration._mean import mean_queue, merge_by_mean
 from napari_agglo.agglomeration._merge_tree import MergeTree
 from napari_agglo.agglomeration._rescoring import (
@@ -29,7 +29,6 @@ from napari_agglo.policy import (
     CHUNK,
     FOREST,
     MEAN,
-    Forest,
     Policy,
     Scoring,
     as_policy,
@@ -162,10 +161,8 @@ def merge_greedily(
         return _run(graph, merge_by_mean, mean_state(graph, edges, forbidden, column), progress)
     features = policy_features(policy)
     if asked.kind == FOREST and features is not None and not rescore:
-        forest = Forest(asked.roots, asked.nodes, asked.values)
-        if fits(forest, features.width):
-            lazy = lazy_state(graph, edges, forbidden, features, forest)
-            return _run(graph, merge_lazily, lazy, progress)
+        lazy = lazy_state(graph, edges, forbidden, features, asked)
+        return _run(graph, merge_lazily, lazy, progress)
     state = rescoring_state(graph, edges, forbidden, policy)
     return _run(graph, merge_by_rescoring, state, progress)
 
@@ -214,7 +211,7 @@ def lazy_state(
     edges: NDArray[np.int64],
     forbidden: NDArray[np.bool_],
     features: FeatureMap,
-    forest: Forest,
+    asked: Scoring,
 ) -> tuple[Any, ...]:
     """Return the state that `merge_lazily` starts from."""
     rows = np.zeros((len(edges), graph.layout.boundary_width), np.int64)
@@ -222,7 +219,7 @@ def lazy_state(
     state = feature_state(graph, features, rows)
     n_nodes = len(state.regions)
     adjacency, queue = link(edges, n_nodes), edge_queue(forbidden)
-    lower = bounds(forest, features.width, len(edges))
+    lower = bounds(asked, len(edges))
     ids, touched = np.arange(n_nodes, dtype=np.int32), np.empty(n_nodes, np.int64)
     queued = np.flatnonzero(~forbidden)
     enter_bounds(queued, len(queued), 0.0, lower, queue, adjacency.ends, ids, state)

@@ -73,6 +73,21 @@ def _remove(edge: Any, priority: Any, ties: Any, heap: Any, place: Any, size: An
         heap_settle(last, at, comes_before, priority, ties, heap, place, size[0])
 
 
+@inlined
+def put_edge(
+    edge: Any, score: Any, ends: Any, ids: Any, priority: Any, ties: Any, heap: Any, place: Any,
+    size: Any,
+) -> None:  # fmt: skip
+    """Put `edge`, new or known, where its `score` belongs in the heap."""
+    priority[edge] = score
+    ties[edge] = tie_of_edge(ends, ids, edge)
+    at = np.int64(place[edge])
+    if at < 0:
+        at = size[0]
+        size[0] += 1
+    heap_settle(edge, at, comes_before, priority, ties, heap, place, size[0])
+
+
 @subroutine
 def enter_edges(
     edges: Any,
@@ -83,21 +98,14 @@ def enter_edges(
     scoring: Scoring,
     features: FeatureState,
 ) -> None:
-    """Score the first `n` of `edges` and put each, new or known, where it belongs in the heap."""
+    """Score the first `n` of `edges` and put each where it belongs in the heap."""
     priority, ties, heap, place, size = queue
     scores = scoring.scores
     for start in range(0, n, CHUNK):
         m = min(CHUNK, n - start)
         score_chunk(edges, start, m, ends, ids, scoring, features)
         for k in range(m):
-            edge = edges[start + k]
-            priority[edge] = scores[k]
-            ties[edge] = tie_of_edge(ends, ids, edge)
-            at = np.int64(place[edge])
-            if at < 0:
-                at = size[0]
-                size[0] += 1
-            heap_settle(edge, at, comes_before, priority, ties, heap, place, size[0])
+            put_edge(edges[start + k], scores[k], ends, ids, priority, ties, heap, place, size)
 
 
 @kernel

@@ -9,7 +9,6 @@ from napari_agglo.policy._data_profile import (
 )
 from napari_agglo.policy._file import load_policy, save_policy
 from napari_agglo.policy._model import (
-    CHUNK,
     FOREST,
     LOGISTIC,
     MEAN,
@@ -38,6 +37,7 @@ from napari_agglo.policy._score import (
     score_chunk,
     scoring,
 )
+from napari_agglo.policy._tree_walk import CHUNK, Trees, tree_values, walk_row, walk_rows
 
 __all__ = [
     "CHUNK",
@@ -56,6 +56,7 @@ __all__ = [
     "Policy",
     "RandomPolicy",
     "Scoring",
+    "Trees",
     "adapt_cues",
     "as_policy",
     "checked_scores",
@@ -73,4 +74,7 @@ __all__ = [
     "save_policy",
     "score_chunk",
     "scoring",
+    "tree_values",
+    "walk_row",
+    "walk_rows",
 ]

@@ -184,6 +184,8 @@ def _model(kind: str, arrays: dict[str, NDArray[Any]], width: int) -> Model:
     # A child after its parent: no walk can go round in a circle.
     down = (left > own) & (right > own) & (left < n) & (right < n)
     _require(bool((leaf | down).all()), "a node's children are not below it")
+    above = np.bincount(np.concatenate([left[~leaf], right[~leaf], roots]), minlength=n)
+    _require(bool((above == 1).all()), "a node is not in exactly one place of one tree")
     thresholds = nodes.view(np.float32)[:, 1]
     _require(bool((np.isfinite(thresholds) | leaf).all()), "a threshold is not finite")
     inside = bool(((values >= 0) & (values <= 1)).all())

@@ -18,7 +18,6 @@ from napari_agglo._numba.hash_tables import uniform
 from napari_agglo.features import NDIM, FeatureState, assemble
 from napari_agglo.graph import RegionGraph, copy_pair, graph_of_pairs, pair_width
 from napari_agglo.policy._model import (
-    CHUNK,
     FOREST,
     MEAN,
     PYTHON,
@@ -27,9 +26,9 @@ from napari_agglo.policy._model import (
     Logistic,
     Model,
     chunk_buffers,
-    forest_scores,
     logistic_scores,
 )
+from napari_agglo.policy._tree_walk import CHUNK, Trees, forest_scores
 
 
 class Scoring(NamedTuple):
@@ -37,16 +36,13 @@ class Scoring(NamedTuple):
 
     kind: int
     parameter: int  # seed (random), column of the cue's sum (mean), address of a function (Python)
-    roots: NDArray[np.uint32]
-    nodes: NDArray[np.uint32]
-    thresholds: NDArray[np.float32]
-    values: NDArray[np.float64]
+    trees: Trees
     weights: NDArray[np.float64]
     in_bag: NDArray[np.uint8]  # (trees, owners), or empty: every tree scores every boundary
     group: NDArray[np.int64]  # of each node; two of them give the owner of a boundary
     rows: NDArray[np.float32]  # buffer: features of a chunk of boundaries
     owners: NDArray[np.int64]  # buffer
-    which: NDArray[np.uint64]  # buffer
+    which: NDArray[np.uint32]  # buffer
     counts: NDArray[np.int64]  # buffer
     scores: NDArray[np.float64]  # buffer: the priorities of the chunk
     pairs: NDArray[np.int64]  # buffer: rows of pairs, for a policy that is scored in Python
@@ -66,10 +62,7 @@ def scoring(
     return Scoring(
         kind=kind,
         parameter=parameter,
-        roots=forest.roots,
-        nodes=forest.nodes,
-        thresholds=forest.thresholds,
-        values=forest.values,
+        trees=forest.trees,
         weights=model.weights if isinstance(model, Logistic) else np.zeros(1),
         in_bag=np.zeros((0, 0), np.uint8) if in_bag is None else in_bag,
         group=np.zeros(0, np.int64) if group is None else group,
@@ -168,9 +161,7 @@ def score_chunk(
             if in_bag.size > 0:
                 owners[k] = owner_of(group[u], group[v])
         if kind == FOREST:
-            forest_scores(
-                rows, n, owners, scoring.roots, scoring.nodes, scoring.thresholds, scoring.values,
-                in_bag, scoring.which, scoring.counts, scores,
-            )  # fmt: skip
+            which, counts = scoring.which, scoring.counts
+            forest_scores(rows, n, owners, scoring.trees, in_bag, which, counts, scores)
         else:
             logistic_scores(rows, n, scoring.weights, scores)

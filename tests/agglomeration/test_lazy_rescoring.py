@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from napari_agglo import Cancelled, agglomerate, oversegment, region_graph, train
-from napari_agglo.agglomeration import _agglomerate, _lazy_rescoring, merge_greedily
+from napari_agglo.agglomeration import _agglomerate, merge_greedily
 from napari_agglo.features import feature_map
 from napari_agglo.policy import Forest, LearnedPolicy
 from tests.examples import examples
@@ -101,15 +101,6 @@ def test_a_trained_forest_walks_a_part_of_its_trees(trained, monkeypatch):
     (trees,) = walked
     assert (trees == 100).any()
     assert (trees < 100).any()
-
-
-@pytest.mark.compiled
-def test_a_forest_that_is_too_large_for_half_nodes_is_scored_in_full(trained, monkeypatch):
-    graph, policy = trained
-    lazy = merge_greedily(graph, policy)
-    monkeypatch.setattr(_lazy_rescoring, "_LEFT_BITS", 3)
-    assert not _lazy_rescoring.fits(policy.model, policy.features.width)
-    assert_same(merge_greedily(graph, policy), lazy)
 
 
 @pytest.mark.compiled

@@ -129,6 +129,14 @@ def test_hostile_trees_are_refused(policy, tmp_path, column, value, words):
         load_policy(path)
 
 
+def test_a_node_in_two_places_is_refused(policy, tmp_path):
+    nodes = policy.model.nodes.copy()
+    nodes[0, 3] = nodes[0, 2]
+    path = rewritten(policy.save(tmp_path / "p.npz"), tmp_path / "q.npz", nodes=nodes)
+    with pytest.raises(InvalidInput, match="not in exactly one place"):
+        load_policy(path)
+
+
 def test_a_huge_declared_shape_allocates_nothing(policy, tmp_path):
     path = policy.save(tmp_path / "p.npz")
     header = io.BytesIO()

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.tree import DecisionTreeClassifier
 
-from napari_agglo.policy import Logistic, flatten_trees
+from napari_agglo.policy import Forest, Logistic, flatten_trees
+from tests.refusals import refuses
 
 
 def flattened(trees):
@@ -69,6 +70,36 @@ def test_only_trees_that_did_not_learn_from_the_owner_are_asked():
         asked = [t for t, tree in enumerate(trees) if not in_bag[t, owner]]
         expected = np.mean([trees[t].predict_proba(row[None])[0, 1] for t in asked] or [0.5])
         assert value == pytest.approx(expected, abs=1e-7)
+
+
+def chain(length, feature):
+    """Return a tree that goes right at every node: its lower half are its left leaves."""
+    at = np.arange(length, dtype=np.uint32)
+    nodes = np.zeros((2 * length + 1, 4), np.uint32)
+    nodes[:, 2:] = np.arange(2 * length + 1)[:, None]
+    nodes[:length] = np.stack([0 * at + feature, 0 * at, length + 1 + at, at + 1], axis=1)
+    return Forest(np.zeros(1, np.uint32), nodes, np.arange(2 * length + 1) / (2 * length))
+
+
+def test_trees_are_walked_from_their_own_root_and_nothing_goes_beyond_a_leaf():
+    one = chain(40, 3)
+    two = Forest(
+        np.array([0, 81], np.uint32),
+        np.concatenate([one.nodes, one.nodes + np.array([0, 0, 81, 81], np.uint32)]),
+        np.concatenate([one.values, one.values]),
+    )
+    rows = np.array([[0, 0, 0, value] for value in (-1, 0, 1, np.inf, np.nan)] * 5, np.float32)
+    expected = [41 / 80, 41 / 80, 0.5, 0.5, 41 / 80] * 5
+    assert one.predict(rows).tolist() == two.predict(rows).tolist() == expected
+    feature, threshold, tree = two.trees.splits()
+    assert feature.tolist() == [3] * 80
+    assert threshold.tolist() == [0.0] * 80
+    assert tree.tolist() == [0] * 40 + [1] * 40
+
+
+def test_a_tree_that_cannot_be_packed_is_refused():
+    with refuses("policy", "train it with fewer cues, or with more examples in a leaf"):
+        chain(40, 2**27).trees  # noqa: B018
 
 
 def test_a_logistic_is_the_logistic_of_a_weighted_sum():

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from napari_agglo._numba import inlined, kernel, subroutine
 from napari_agglo.features import NDIM, FeatureMap, FeatureState, assemble
 from napari_agglo.features._kernels import BINS, N_CUES, ORIENTATION, POWERS, _first_cue
-from napari_agglo.policy import FOREST, Scoring
+from napari_agglo.policy import FOREST, Scoring, Trees, tree_values
 
 # Boundaries and regions whose cells are kept, the last ones.
 _EDGES, _SLOTS = 1 << 15, 1 << 13
@@ -71,20 +71,12 @@ def forest_thresholds(scoring: Scoring, features: FeatureMap | None) -> Threshol
     """
     if scoring.kind != FOREST or features is None or features.blocks:
         return None
-    nodes = np.arange(len(scoring.nodes))
-    inner = np.flatnonzero(scoring.nodes[:, 2] != nodes)
-    tree_of = np.zeros(len(nodes), np.int32)
-    for tree, root in enumerate(scoring.roots.tolist()):
-        level = np.array([root])
-        while len(level):
-            tree_of[level] = tree
-            children = scoring.nodes[level, 2:].astype(np.int64)
-            level = children[children[:, 0] != level].reshape(-1)
     width = features.width
-    feature = np.concatenate([np.repeat(np.arange(width), 2), scoring.nodes[inner, 0]])
+    features_of, thresholds, trees_of = scoring.trees.splits()
+    feature = np.concatenate([np.repeat(np.arange(width), 2), features_of])
     ends = np.tile(np.array([-np.inf, np.inf], np.float32), width)
-    values = np.concatenate([ends, scoring.thresholds[inner, 1]])
-    trees = np.concatenate([np.zeros(2 * width, np.int32), tree_of[inner]])
+    values = np.concatenate([ends, thresholds])
+    trees = np.concatenate([np.zeros(2 * width, np.int32), trees_of.astype(np.int32)])
     order = np.lexsort((values, feature))
     starts = np.zeros(width + 1, np.int64)
     starts[1:] = np.cumsum(np.bincount(feature, minlength=width))
@@ -239,54 +231,9 @@ def _stays(
     )
 
 
-@inlined
-def _step(row: Any, node: Any, nodes: Any, thresholds: Any) -> Any:
-    """Return the node after `node` for a row of features; of a leaf, itself."""
-    left = row[0, nodes[node, 0]] <= thresholds[node, 1]
-    return nodes[node, 2] if left else nodes[node, 3]
-
-
-@inlined
-def _walk(row: Any, node: Any, nodes: Any, thresholds: Any) -> Any:
-    """Return the leaf of a tree that a row of features comes to."""
-    while True:
-        following = _step(row, node, nodes, thresholds)
-        if following == node:
-            return node
-        node = following
-
-
-@subroutine
-def _walk_all(row: Any, forest: Any, values: Any, cell: Any) -> None:
-    """Write the value of each tree to ``values[cell]``.
-
-    Four trees go side by side: their walks hide each other's waiting.
-    """
-    roots, nodes, thresholds, leaf_values = forest
-    tree = 0
-    while tree + 4 <= roots.size:
-        n0, n1, n2, n3 = roots[tree], roots[tree + 1], roots[tree + 2], roots[tree + 3]
-        while True:
-            m0 = _step(row, n0, nodes, thresholds)
-            m1 = _step(row, n1, nodes, thresholds)
-            m2 = _step(row, n2, nodes, thresholds)
-            m3 = _step(row, n3, nodes, thresholds)
-            if (m0 ^ n0) | (m1 ^ n1) | (m2 ^ n2) | (m3 ^ n3) == 0:
-                break
-            n0, n1, n2, n3 = m0, m1, m2, m3
-        values[cell, tree] = leaf_values[n0]
-        values[cell, tree + 1] = leaf_values[n1]
-        values[cell, tree + 2] = leaf_values[n2]
-        values[cell, tree + 3] = leaf_values[n3]
-        tree += 4
-    while tree < roots.size:
-        values[cell, tree] = leaf_values[_walk(row, roots[tree], nodes, thresholds)]
-        tree += 1
-
-
 @kernel
 def score_in_cells(
-    batch: Any, grown: Any, changed: Any, ends: Any, ids: Any, forest: Any, features: FeatureState,
+    batch: Any, grown: Any, changed: Any, ends: Any, ids: Any, forest: Trees, features: FeatureState,
     table: Thresholds, cells: Cells, priorities: Any,
 ) -> None:  # fmt: skip
     """Write the priorities of a forest for edges in `batch`, to the last bit.
@@ -294,11 +241,10 @@ def score_in_cells(
     `grown` and `changed` are the slots and the edges whose rows have changed since the last call.
     No bounds checking.
     """
-    roots, nodes, node_thresholds, leaf_values = forest
     regions, layout = features.regions, features.layout
     starts, thresholds, trees = table
     row = cells.row
-    n_trees = roots.size
+    n_trees = np.int64(forest.roots.size)
     for k in range(changed.size):
         cells.sides[cells.edge_cell[changed[k]], 0] = 0  # which is nobody's stamp
     for k in range(grown.size):
@@ -327,15 +273,15 @@ def score_in_cells(
             place = _find_place(value, column, starts, thresholds)
             cells.places[cell, column] = place
             n_passed += abs(place - old)
-            # What is not a number goes to the right of all thresholds, wherever it comes from.
+            # What is not a number has no place among the thresholds: all trees are walked.
             is_number = min(place, old) > starts[column]
             entire = entire or not is_number or n_passed > n_trees >> 1
             if not entire:
                 for passed in range(min(old, place), max(old, place)):
-                    leaf = _walk(row, roots[trees[passed]], nodes, node_thresholds)
-                    cells.values[cell, trees[passed]] = leaf_values[leaf]
+                    tree = np.int64(trees[passed])
+                    tree_values(np.uint32(0), tree, tree + 1, row, forest, cells.values, cell)
         if entire:
-            _walk_all(row, forest, cells.values, cell)
+            tree_values(np.uint32(0), np.int64(0), n_trees, row, forest, cells.values, cell)
         if entire or n_passed > 0:
             total = 0.0
             for tree in range(n_trees):

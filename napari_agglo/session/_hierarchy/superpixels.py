@@ -226,7 +226,7 @@ class Asker:
             size=np.zeros(1, np.int64),
         )
         if self._thresholds is not None and self._features is not None:
-            self._cells = empty_cells(rows, self._features.width, len(self._scoring.roots))
+            self._cells = empty_cells(rows, self._features.width, len(self._scoring.trees.roots))
         return rows
 
     def ask(
@@ -256,11 +256,10 @@ class Asker:
         if self._features is not None:
             fill_features(changed[0, :n_slots], changed[1, :n_edges], rows)
         if self._thresholds is not None:
-            scoring, priorities = self._scoring, np.empty(len(batch))
-            forest = (scoring.roots, scoring.nodes, scoring.thresholds, scoring.values)
+            priorities = np.empty(len(batch))
             score_in_cells(
-                batch, changed[0, :n_slots], changed[1, :n_edges], ends, self._ids, forest, rows,
-                self._thresholds, self._cells, priorities,
+                batch, changed[0, :n_slots], changed[1, :n_edges], ends, self._ids,
+                self._scoring.trees, rows, self._thresholds, self._cells, priorities,
             )  # fmt: skip
             return priorities
         queue, asked = self._queue, batch.astype(np.int64)

@@ -26,7 +26,10 @@ from napari_agglo.agglomeration._rescoring import EdgeQueue, _remove, merge_pair
 from napari_agglo.features import FeatureState, assemble
 from napari_agglo.policy import CHUNK, Scoring, Trees, walk_row, walk_rows
 
-_GROUP = 8  # trees between two looks at the bound
+# Trees between two looks at the bound. Of groups of 1, 2, 4 and 8, with limits of 0.8 to 1.1 times
+# the priority, these took the least time on the sample and on real volumes.
+_GROUP = 4  # for a chunk of boundaries
+_ON_TOP = 8  # for the one on top of the queue, whose features are assembled once more
 _STEPS = 20_000  # boundaries scored or refined between two returns to Python
 
 
@@ -111,7 +114,7 @@ def _refine(
     tree = np.int64(walked[edge])
     total = sums[edge]
     while True:  # one group at least: the product may be rounded to below the sum
-        stop = min(tree + _GROUP, n_trees)
+        stop = min(tree + _ON_TOP, n_trees)
         total = walk_row(np.uint32(0), tree, stop, total, rows, trees)
         tree = stop
         if tree == n_trees or total > second * n_trees:

@@ -11,10 +11,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from napari_agglo._numba import inlined, subroutine
+from napari_agglo._numba import inlined, kernel, subroutine
 from napari_agglo.errors import InvalidInput
 
 CHUNK = 64  # rows that stay near while the trees go by
+_LINE = 8  # nodes in a cache line
 
 
 class Trees(NamedTuple):
@@ -42,13 +43,19 @@ def pack_trees(
     roots: NDArray[np.uint32], nodes: NDArray[np.uint32], values: NDArray[np.float64]
 ) -> Trees:
     """Return the trees of a `Forest` as kernels walk them."""
-    order, tree_of = _siblings_together(roots, nodes)
+    order = np.empty(len(nodes) + _LINE * len(roots), np.int64)
+    sizes, stack = np.ones(len(nodes), np.int64), np.empty(len(nodes) + _LINE, np.int64)
+    order = order[: _lay_out(roots, nodes, sizes, stack, order)]
+    at = np.arange(len(order))
+    used = order >= 0
     place = np.zeros(len(nodes), np.int64)
-    place[order] = np.arange(len(order))
-    own, feature = nodes[order], nodes[order, 0]
-    left = place[own[:, 2]]
-    is_leaf = left == np.arange(len(order))
-    left -= place[roots][tree_of]
+    place[order[used]] = at[used]
+    order[~used] = 0
+    first = place[roots]
+    feature, threshold = nodes[order, 0], nodes[order, 1]
+    left = place[nodes[order, 2]]
+    is_leaf = (left == at) | ~used
+    left = np.where(used, left - first[np.searchsorted(first, at, "right") - 1], 0)
     bits = int(left.max(initial=0)).bit_length()
     if bits + int(feature.max(initial=0)).bit_length() > 32:
         raise InvalidInput(
@@ -56,12 +63,14 @@ def pack_trees(
             argument="policy",
             remedy="train it with fewer cues, or with more examples in a leaf",
         )
-    packed = np.empty((len(order), 2), np.uint32)
+    room = np.empty(2 * len(order) + 16, np.uint32)
+    room = room[-room.ctypes.data % 64 // 4 :]  # from the start of a cache line
+    packed = room[: 2 * len(order)].reshape(-1, 2)
     # Nothing goes right of a leaf, whatever threshold the file has there.
-    packed[:, 0] = np.where(is_leaf, np.float32(np.inf).view(np.uint32), own[:, 1])
+    packed[:, 0] = np.where(is_leaf, np.float32(np.inf).view(np.uint32), threshold)
     packed[:, 1] = feature.astype(np.int64) << bits | left
     return Trees(
-        roots=place[roots].astype(np.uint32),
+        roots=first.astype(np.uint32),
         nodes=packed,
         thresholds=packed.view(np.float32),
         values=values[order],
@@ -69,22 +78,49 @@ def pack_trees(
     )
 
 
-def _siblings_together(
-    roots: NDArray[np.uint32], nodes: NDArray[np.uint32]
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return an order of the nodes, tree by tree from the root down, and the tree of each.
+@kernel
+def _lay_out(roots: Any, nodes: Any, sizes: Any, stack: Any, order: Any) -> Any:
+    """Order the nodes so that walks touch few cache lines; return the length of the order.
 
-    The two children of a node are neighbours in it.
+    A line has room for four pairs of siblings. The first of them is followed by those below it with
+    the most nodes below themselves, where most walks go on. A root has no sibling: its place is -1,
+    as are those after the last pair of a tree. `sizes` are ones, `stack` is a buffer for the nodes
+    whose children have no place yet. No bounds checking.
     """
-    trees, levels = [np.arange(len(roots))], [roots.astype(np.int64)]
-    while len(levels[-1]):
-        here = levels[-1]
-        inner = nodes[here, 2] != here
-        levels.append(nodes[here[inner], 2:].astype(np.int64).reshape(-1))
-        trees.append(np.repeat(trees[-1][inner], 2))
-    tree_of = np.concatenate(trees)
-    order = np.argsort(tree_of, kind="stable")
-    return np.concatenate(levels)[order], tree_of[order]
+    for node in range(nodes.shape[0] - 1, -1, -1):  # children come after their parent
+        left = np.int64(nodes[node, 2])
+        if left != node:
+            sizes[node] += sizes[left] + sizes[np.int64(nodes[node, 3])]
+    n: Any = np.int64(0)
+    for tree in range(roots.size):
+        root = np.int64(roots[tree])
+        order[n] = root
+        order[n + 1] = -1
+        n += 2
+        stack[0] = root
+        waiting: Any = np.int64(nodes[root, 2] != root)
+        while waiting > 0:
+            bottom = waiting - 1
+            for _ in range((_LINE - n % _LINE) // 2):
+                if waiting == bottom:
+                    break
+                best = bottom
+                for k in range(bottom + 1, waiting):
+                    if sizes[stack[k]] > sizes[stack[best]]:
+                        best = k
+                parent = stack[best]
+                waiting -= 1
+                stack[best] = stack[waiting]
+                for side in range(2):
+                    child = np.int64(nodes[parent, 2 + side])
+                    order[n] = child
+                    n += 1
+                    stack[waiting] = child
+                    waiting += np.int64(nodes[child, 2] != child)
+        while n % _LINE > 0:
+            order[n] = -1
+            n += 1
+    return n
 
 
 @inlined
@@ -158,7 +194,7 @@ def _walk_one(row: Any, root: Any, rows: Any, nodes: Any, thresholds: Any, bits:
 
 @subroutine
 def walk_row(row: Any, first: Any, stop: Any, total: Any, rows: Any, trees: Trees) -> Any:
-    """Return a row's `total` with the values of trees `first` to `stop` - 1, added in their order."""
+    """Return `total` with the values of trees `first` to `stop` - 1 for a row, in their order."""
     roots, nodes, thresholds, values, bits = trees
     tree = first
     while tree + 4 <= stop:

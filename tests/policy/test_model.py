@@ -97,6 +97,20 @@ def test_trees_are_walked_from_their_own_root_and_nothing_goes_beyond_a_leaf():
     assert tree.tolist() == [0] * 40 + [1] * 40
 
 
+def test_trees_begin_a_cache_line_and_pairs_of_siblings_do_not_straddle_two():
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(200, 4)).astype(np.float32)
+    labels = rng.integers(0, 2, 200)
+    forest = RandomForestClassifier(5, max_features=2, random_state=0).fit(rows, labels)
+    trees = flattened(forest.estimators_).trees
+    assert trees.nodes.ctypes.data % 64 == 0
+    assert (trees.roots % 8 == 0).all()
+    inner = np.isfinite(trees.thresholds[:, 0])
+    assert inner.sum() == sum(np.sum(one.tree_.feature >= 0) for one in forest.estimators_)
+    left = trees.nodes[inner, 1] & np.uint32((1 << int(trees.bits)) - 1)
+    assert (left % 2 == 0).all()
+
+
 def test_a_tree_that_cannot_be_packed_is_refused():
     with refuses("policy", "train it with fewer cues, or with more examples in a leaf"):
         chain(40, 2**27).trees  # noqa: B018

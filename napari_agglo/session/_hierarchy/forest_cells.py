@@ -233,8 +233,8 @@ def _stays(
 
 @kernel
 def score_in_cells(
-    batch: Any, grown: Any, changed: Any, ends: Any, ids: Any, forest: Trees, features: FeatureState,
-    table: Thresholds, cells: Cells, priorities: Any,
+    batch: Any, grown: Any, changed: Any, ends: Any, ids: Any, forest: Trees,
+    features: FeatureState, table: Thresholds, cells: Cells, priorities: Any,
 ) -> None:  # fmt: skip
     """Write the priorities of a forest for edges in `batch`, to the last bit.
 
@@ -278,8 +278,8 @@ def score_in_cells(
             entire = entire or not is_number or n_passed > n_trees >> 1
             if not entire:
                 for passed in range(min(old, place), max(old, place)):
-                    tree = np.int64(trees[passed])
-                    tree_values(np.uint32(0), tree, tree + 1, row, forest, cells.values, cell)
+                    own = np.int64(trees[passed])
+                    tree_values(np.uint32(0), own, own + 1, row, forest, cells.values, cell)
         if entire:
             tree_values(np.uint32(0), np.int64(0), n_trees, row, forest, cells.values, cell)
         if entire or n_passed > 0:

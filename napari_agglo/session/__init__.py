@@ -1,4 +1,4 @@
-"""Proofreading: edits at any scale, kept in a directory from which nothing is lost."""
+"""Proofreading: edits at any scale, saved in a folder as they are made."""
 
 from napari_agglo.session._actions import Change, Refused
 from napari_agglo.session._cut_methods import CutProblem, cut_method

@@ -1,12 +1,10 @@
-"""Edits and actions as values for the journal, their words, and plans of them.
+"""Edits and actions as values for the journal, their descriptions, and plans of them.
 
-An edit says nothing of how the tree is repaired. All ids are dense ids of superpixels. An edit is
-made at a scale; *where* it is made is given by superpixels, which no later edit takes away, and
-not with segments, which come and go.
+An edit is made at a scale, on segments that are given by superpixels (dense ids): a superpixel
+stays through later edits, a segment may not.
 
-An action is one undoable thing that a user did. It holds everything that belongs to it, so that it
-is there whole or not at all: the edits that make an override real, the division of superpixels, the
-cut. Undoing one undoes it all.
+An action is the unit of undo: a cut, for example, with the divisions of superpixels and the edits
+that make an override real.
 """
 
 from __future__ import annotations
@@ -60,7 +58,7 @@ class Merge:
 class Cut:
     """Divide a segment at `scale` into `parts`, disjoint sets of superpixels.
 
-    The part number `heir` goes on under the name of the whole; by default the largest.
+    Part number `heir`, by default the largest, keeps the name of the segment.
     """
 
     scale: float
@@ -70,7 +68,7 @@ class Cut:
 
 @dataclass(frozen=True, eq=False)
 class Lock:
-    """Keep a segment, seen at `scale`, whole and alone at every scale."""
+    """Keep a segment of `scale` whole and alone at every scale."""
 
     scale: float
     members: Ids
@@ -78,7 +76,7 @@ class Lock:
 
 @dataclass(frozen=True)
 class Unlock:
-    """Let go of the lock that holds `superpixel`; at `scale` nothing changes."""
+    """Remove the lock on the segment of `superpixel`; at `scale` nothing changes."""
 
     scale: float
     superpixel: int
@@ -89,10 +87,10 @@ Edit = Merge | Cut | Lock | Unlock
 
 @dataclass(frozen=True)
 class Up:
-    """Show, at `scale`, what the segment of `superpixel` becomes part of, in its place.
+    """Show, at `scale`, the parent of the segment of `superpixel` in its place.
 
-    `of` is the fingerprint of that segment: the move is of this one, and of no other that comes to
-    be there by edits at other scales. Without one it is of any.
+    `of` is the fingerprint of that segment: the move does not apply to another segment that edits
+    at other scales put there. Without `of` it applies to any.
     """
 
     scale: float
@@ -102,18 +100,18 @@ class Up:
 
 @dataclass(frozen=True)
 class Down:
-    """Show, at `scale`, what the segment of `superpixel` was made of, in its place; see `Up`."""
+    """Show, at `scale`, the children of the segment of `superpixel` in its place; see `Up`."""
 
     scale: float
     superpixel: int
     of: str = ""
 
 
-Override = Up | Down  # of what is seen: neither constraint nor example
+Override = Up | Down  # changes the view alone: neither a constraint nor an example
 
 
 def fingerprint(members: Ids) -> str:
-    """Return what a set of superpixels is known by."""
+    """Return a checksum of a set of superpixels."""
     return hashlib.blake2b(members.astype("<i4").tobytes(), digest_size=8).hexdigest()
 
 
@@ -144,7 +142,7 @@ def to_json(edit: Edit | Override) -> dict[str, Any]:
 
 
 def from_json(plain: dict[str, Any]) -> Edit | Override:
-    """Return the edit that `to_json` made plain data of."""
+    """Return the edit of the plain data of `to_json`."""
     try:
         scale = float(plain["scale"])
         match plain["edit"]:
@@ -179,12 +177,11 @@ def _cut(scale: float, plain: dict[str, Any]) -> Cut:
     return Cut(scale, parts, None if heir is None else int(heir))
 
 
-# A list of a hundred thousand ids is 700 kB of digits, and takes longer to write than to make.
-_LONG = 32
+_LONG = 32  # ids; more are compressed, as a hundred thousand are 700 kB of digits
 
 
 def _pack(ids: Ids) -> list[int] | str:
-    """Ids as a list if they are few, else their differences, packed."""
+    """Return a few ids as a list, many as their differences, compressed."""
     if len(ids) <= _LONG:
         return [int(superpixel) for superpixel in ids]
     steps = np.diff(ids, prepend=0).astype("<i4")
@@ -195,18 +192,18 @@ def _unpack(packed: list[int] | str) -> Ids:
     if isinstance(packed, str):
         steps = np.frombuffer(zlib.decompress(base64.b64decode(packed)), "<i4")
         ids = np.cumsum(steps, dtype=np.int64)
-        # Ours ascend, and sorting them again is most of reading a long journal.
-        return as_ids(ids) if (steps[1:] <= 0).any() else _frozen(ids)
-    ids = np.array([int(superpixel) for superpixel in packed], np.int64)
-    return _frozen(ids) if (ids[1:] > ids[:-1]).all() else as_ids(ids)
+    else:
+        ids = np.array([int(superpixel) for superpixel in packed], np.int64)
+    if not (ids[1:] > ids[:-1]).all():  # sorting always would be most of reading a long journal
+        ids = np.unique(ids)
+    if len(ids) and not 0 < ids[0] <= ids[-1] < 2**31:
+        raise ValueError("ids are out of range")
+    return _frozen(ids)
 
 
 @dataclass(frozen=True, eq=False)
 class Step:
-    """One edit, and the superpixels that it divides, each with its pieces as run lengths.
-
-    Each division is made on the graph after the one before.
-    """
+    """One edit, and the superpixels that it divides, in order, with their pieces as run lengths."""
 
     edit: Edit
     divisions: tuple[tuple[int, tuple[int, ...]], ...] = ()
@@ -223,7 +220,7 @@ class Step:
 
     @classmethod
     def from_json(cls, plain: dict[str, Any]) -> Step:
-        """Return the step that `to_json` made plain data of."""
+        """Return the step of the plain data of `to_json`."""
         edit = from_json(plain)
         if isinstance(edit, (Up, Down)):
             raise InvalidInput(f"An edit of the journal cannot be read: {plain!r:.200}.")
@@ -239,53 +236,26 @@ class Step:
 
 @dataclass(frozen=True)
 class Answer:
-    """Answer to a suggestion: two superpixels (dense ids), and whether to merge them.
-
-    `same` is True if they are one, False if they are two, and None if the question was skipped.
-    """
+    """Answer to a suggestion: two superpixels (dense ids), and whether they are of one object."""
 
     superpixels: tuple[int, int]
-    same: bool | None
+    same: bool | None  # None if the suggestion was skipped
 
 
 @dataclass(frozen=True, eq=False)
 class Action:
-    """One entry of the journal.
+    """One entry of the journal."""
 
-    Attributes
-    ----------
-    kind : str
-        merge, cut, ...
-    ids : tuple of int
-        The user's ids of the segments it was made on, the first of them active.
-    threshold : float
-        Where it was made.
-    steps : tuple of Step
-        The edits, in order; more than one where something is made real first.
-    override : Up or Down, optional
-        What is moved along its branch.
-    dropped : tuple of int
-        Which overrides count no more, by their place among those that did.
-    mark : MarkChange, optional
-        Marks that are set on a segment.
-    answer : Answer, optional
-        The answer to a suggestion.
-    examples : dict, optional
-        Rows of features, and their labels, as they were when the edit was made.
-    policy : dict, optional
-        By which words the store knows the policy that was learned.
-    """
-
-    kind: str
-    ids: tuple[int, ...]
-    threshold: float
-    steps: tuple[Step, ...] = ()
+    kind: str  # one of `KINDS`
+    ids: tuple[int, ...]  # the user's ids of its segments, the active one first
+    threshold: float  # at which it was made
+    steps: tuple[Step, ...] = ()  # the edits, in order; overrides are made real first
     override: Override | None = None
-    dropped: tuple[int, ...] = ()
+    dropped: tuple[int, ...] = ()  # overrides that it replaces, by index
     mark: MarkChange | None = None
     answer: Answer | None = None
-    examples: dict[str, Any] | None = None
-    policy: dict[str, Any] | None = None
+    examples: dict[str, Any] | None = None  # features and labels at the time of the edit
+    policy: dict[str, Any] | None = None  # reference to the policy that was learned
 
     @property
     def words(self) -> str:
@@ -325,7 +295,7 @@ class Action:
 
     @classmethod
     def from_json(cls, plain: Mapping[str, Any]) -> Action:
-        """Return the action that `to_json` made plain data of."""
+        """Return the action of the plain data of `to_json`."""
         kind = plain.get("action")
         known = KINDS[kind].fields | _FIELDS if isinstance(kind, str) and kind in KINDS else set()
         if plain.keys() - known:
@@ -354,33 +324,21 @@ class Action:
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """An action that may be done, as a planner returns it.
-
-    Attributes
-    ----------
-    action : Action
-        The entry of the journal.
-    divisions : tuple of tuple of Division
-        The divided superpixels of each step, if any are.
-    notes : tuple of str
-        Sentences for the user.
-    where : ndarray of int, optional
-        Superpixels whose segments the `Change` lists; without, those of the action.
-    """
+    """An action that a planner allows."""
 
     action: Action
-    divisions: tuple[tuple[Division, ...], ...] = ()
-    notes: tuple[str, ...] = ()
-    where: Ids | None = None
+    divisions: tuple[tuple[Division, ...], ...] = ()  # of superpixels, by step, if any
+    notes: tuple[str, ...] = ()  # sentences for the user
+    where: Ids | None = None  # superpixels whose segments the `Change` lists; else its `ids`
 
 
 class Refused(InvalidInput):
-    """An action that may not be done, with the reason and a remedy.
+    """An action that is not allowed, with the reason and a remedy.
 
     Attributes
     ----------
     forceable : bool
-        Whether ``force=True`` does it all the same.
+        Whether ``force=True`` allows it.
     """
 
     def __init__(
@@ -404,8 +362,8 @@ class Change:
     words : str
         The action in words.
     segments : tuple of int
-        The segments that are there now where it was done, the one that kept its id first; none
-        after undo or redo at another threshold.
+        The resulting segments, the one that kept its id first; none after undo or redo at another
+        threshold.
     notes : tuple of str
         Further sentences for the user.
     """
@@ -420,7 +378,7 @@ class Change:
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of action: its words, and the fields of its entry beside those of every entry."""
+    """A kind of action: its description, and the fields of its entries beside the common ones."""
 
     words: Callable[[Action], str]
     fields: frozenset[str]
@@ -477,7 +435,7 @@ def _override(plain: Any) -> Override | None:
         return None
     override = from_json(plain)
     if not isinstance(override, (Up, Down)):
-        raise InvalidInput(f"{plain!r:.80} is not a way along a branch")
+        raise InvalidInput(f"{plain!r:.80} is not an override")
     return override
 
 

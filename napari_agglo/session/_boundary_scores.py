@@ -1,8 +1,7 @@
 """Policy scores of the boundaries between visible segments, kept up to date.
 
-After an edit only the boundaries of the segments that it changed are scored again: the others have
-the same two sides as before. The result is as if all had been scored. In its own file because it is
-a cache beside the view, with a result that tests compare.
+After an edit only the boundaries of the changed segments are scored again, since the two sides of
+the others are the same. In its own file because it is a cache with a result of its own.
 """
 
 from __future__ import annotations
@@ -22,8 +21,7 @@ if TYPE_CHECKING:
     from napari_agglo.session._threshold_view import View
 
 Scores = tuple[NDArray[np.int64], NDArray[np.float64]]
-# If a larger share of the superpixels has moved, all boundaries are scored again.
-_MOST = 0.1
+_MOST = 0.1  # share of superpixels that moved, above which all boundaries are scored again
 
 
 class BoundaryScores:
@@ -84,16 +82,16 @@ def boundary_scores(
     superpixels: NDArray[np.int64],
     threshold: float,
 ) -> Scores:
-    """Return the pairs of segments that touch, of whole segments, and the score of each boundary.
+    """Return the pairs of segments that touch, and the score of each boundary.
 
-    A policy that knows nothing of regions scores each at the threshold.
+    `superpixels` are those of whole segments. By a random policy every score is the threshold.
     """
     some = without_image(graph)
     if len(superpixels) < graph.n_regions:
         some = induced(graph, segment_of(graph, superpixels))
     own = np.concatenate([[0], names[superpixels]])
     _, first, which = np.unique(own, return_index=True, return_inverse=True)
-    # By its smallest superpixel, as in an agglomeration: that decides between equal sizes.
+    # Number segments by their smallest superpixel, as agglomeration does, to break ties as it does.
     lut = first[which].astype(np.uint32)
     coarse = contracted(some, lut)
     if is_informative(policy):
@@ -104,7 +102,7 @@ def boundary_scores(
 
 
 def without_image(graph: RegionGraph) -> RegionGraph:
-    """Return a graph whose label image is a pixel for each superpixel: quick to relabel."""
+    """Return a graph whose label image has one pixel for each superpixel, quick to relabel."""
     numbers = np.arange(1, graph.n_regions + 1, dtype=np.uint32)
     labels = DenseLabels(numbers, graph.ids, graph.superpixels.dtype)
     return dataclasses.replace(graph, superpixels=labels, cues=None)

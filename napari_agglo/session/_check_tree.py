@@ -1,7 +1,7 @@
-"""Check by a sample that a merge tree is the one a policy makes of a graph.
+"""Check by a sample of merges that a tree is the agglomeration of a graph by a policy.
 
-Agglomerating again would take far longer. Another tree must be refused: edits are made on it, and
-repairs are computed with the policy.
+The policy scores regions again after edits, so another tree must be refused. Agglomerating again to
+compare would take far longer.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from napari_agglo.graph import RegionGraph
 from napari_agglo.policy import Policy, is_informative
 from napari_agglo.session._relearn import pair_graph
 
-_SAMPLE = 100  # merges that are scored anew
-_LARGEST = 1000  # superpixels of a merge that is; the time goes with them
+_SAMPLE = 100  # merges that are scored again
+_LARGEST = 1000  # superpixels of a merge in the sample, which determine the time
 _TOLERANCE = 1e-6
 
 
 def check_tree(tree: Any, graph: RegionGraph, policy: Policy) -> None:
     """Refuse a tree that is not ``agglomerate(graph, policy)``, as far as a sample tells.
 
-    It must be of the graph's superpixels, merge all that touches, and the priorities of a hundred
-    merges, of all if there are no more, must be what the policy says of the regions that they join.
+    It must be of the superpixels of the graph, merge all that touch, and the priorities of a
+    hundred merges (or all, if there are fewer) must be the scores of the policy.
 
     Examples
     --------
@@ -46,16 +46,17 @@ def check_tree(tree: Any, graph: RegionGraph, policy: Policy) -> None:
             argument="tree",
             remedy="pass agglomerate(graph, policy), or leave it out",
         )
-    if tree.n_superpixels != graph.n_regions:
-        raise InvalidInput(
-            f"`tree` must be of the graph's {graph.n_regions} superpixels, got "
-            f"{tree.n_superpixels}",
-            argument="tree",
-            remedy="agglomerate this graph",
+    ours, theirs = graph.superpixels, tree.superpixels
+    if not (
+        ours is theirs
+        or (
+            np.array_equal(ours.ids, theirs.ids)
+            and (ours.image is theirs.image or np.array_equal(ours.image, theirs.image))
         )
-    if not _is_same_image(tree, graph):
+    ):
         raise InvalidInput(
-            "`tree` must be of the graph's superpixels, and is of others",
+            f"`tree` must be of the {graph.n_regions} superpixels of the graph, and is of "
+            f"{tree.n_superpixels} others",
             argument="tree",
             remedy="agglomerate this graph",
         )
@@ -64,7 +65,7 @@ def check_tree(tree: Any, graph: RegionGraph, policy: Policy) -> None:
     if apart.any():
         a, b = graph.ids[graph.edges[int(np.argmax(apart))]]
         raise InvalidInput(
-            f"`tree` must merge all that touches, but {a} and {b} never come together in it",
+            f"`tree` must merge all superpixels that touch, but never merges {a} and {b}",
             argument="tree",
             remedy="leave out `cannot_link` and `locked`, and lock segments in the session",
         )
@@ -77,22 +78,14 @@ def check_tree(tree: Any, graph: RegionGraph, policy: Policy) -> None:
         a, b = graph.ids[[tree.winners[sample[k]], tree.losers[sample[k]]]]
         raise InvalidInput(
             f"`tree` must be agglomerate(graph, policy), but merges {max(a, b)} with {min(a, b)} "
-            f"at {priorities[k]:.6g}, of which this policy says {right[k]:.6g} on this graph",
+            f"at {priorities[k]:.6g}, where the score of the policy is {right[k]:.6g}",
             argument="tree",
             remedy="pass the tree of this graph and policy, or leave it out",
         )
 
 
-def _is_same_image(tree: MergeTree, graph: RegionGraph) -> bool:
-    ours, theirs = graph.superpixels, tree.superpixels
-    return ours is theirs or (
-        np.array_equal(ours.ids, theirs.ids)
-        and (ours.image is theirs.image or np.array_equal(ours.image, theirs.image))
-    )
-
-
 def _sampled(tree: MergeTree) -> NDArray[np.int64]:
-    """Return merges of every time at which regions are not large yet; all if there are few."""
+    """Return evenly spaced merges of regions that are not large; all merges if there are few."""
     if tree.n_merges <= _SAMPLE:
         return np.arange(tree.n_merges)
     _, start, stop = tree._intervals

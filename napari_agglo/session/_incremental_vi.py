@@ -115,6 +115,27 @@ def enter_keys(
         values[slot] = n[i]
 
 
+@dataclass(frozen=True)
+class Errors:
+    """Errors of a segmentation, in bits.
+
+    Attributes
+    ----------
+    false_merge : float
+        H(gold | segments): the entropy of the gold segment given the segment.
+    false_split : float
+        H(segments | gold): the entropy of the segment given the gold segment.
+    """
+
+    false_merge: float
+    false_split: float
+
+    @property
+    def vi(self) -> float:
+        """The variation of information: the sum of both."""
+        return self.false_merge + self.false_split
+
+
 class IncrementalVI:
     """False merge H(U|S), false split H(S|U) and their sum, of a segmentation that changes.
 
@@ -127,10 +148,10 @@ class IncrementalVI:
     >>> from napari_agglo.volumes import contingency
     >>> superpixels, gold = np.array([1, 1, 2, 2]), np.array([7, 7, 7, 7])
     >>> live = IncrementalVI(contingency(superpixels, gold), [0, 1, 2])
-    >>> live.false_merge, live.false_split, live.vi
-    (0.0, 1.0, 1.0)
+    >>> live.errors()
+    Errors(false_merge=0.0, false_split=1.0)
     >>> live.move([2], 1)
-    >>> live.vi
+    >>> live.errors().vi
     0.0
     """
 
@@ -143,22 +164,11 @@ class IncrementalVI:
         self._lut = np.array(lut, np.int64)
         self._rebuild()
 
-    @property
-    def false_merge(self) -> float:
-        """H(U|S) in bits: the entropy of the gold segment given the segment."""
-        apart, apart_rest, whole, whole_rest = self._sums.tolist()
-        return self._bits(whole - apart + (whole_rest - apart_rest))
-
-    @property
-    def false_split(self) -> float:
-        """H(S|U) in bits: the entropy of the segment given the gold segment."""
-        apart, apart_rest, _, _ = self._sums.tolist()
-        return self._bits(self._gold - apart - apart_rest)
-
-    @property
-    def vi(self) -> float:
-        """The sum of both errors."""
-        return self.false_merge + self.false_split
+    def errors(self) -> Errors:
+        """Return both errors."""
+        pairs, pairs_rest, sizes, sizes_rest = self._sums.tolist()
+        bits = [sizes - pairs + (sizes_rest - pairs_rest), self._gold - pairs - pairs_rest]
+        return Errors(*(max(0.0, value / self._total) if self._total else 0.0 for value in bits))
 
     def move(self, superpixels: ArrayLike, target: int) -> None:
         """Move superpixels to segment `target`, which may be new."""
@@ -214,9 +224,6 @@ class IncrementalVI:
         self._counts = np.concatenate([self._counts[kept], counts])[order]
         self._start = np.searchsorted(all_rows[order], np.arange(len(lut) + 1))
 
-    def _bits(self, value: float) -> float:
-        return max(0.0, value / self._total) if self._total else 0.0
-
     def _counted(
         self, labels: ArrayLike, gold: ArrayLike
     ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
@@ -255,27 +262,6 @@ class IncrementalVI:
         )  # fmt: skip
 
 
-@dataclass(frozen=True)
-class Errors:
-    """Errors of a segmentation, in bits.
-
-    Attributes
-    ----------
-    false_merge : float
-        H(gold | segments).
-    false_split : float
-        H(segments | gold).
-    """
-
-    false_merge: float
-    false_split: float
-
-    @property
-    def vi(self) -> float:
-        """The variation of information: the sum of both."""
-        return self.false_merge + self.false_split
-
-
 class ViewErrors:
     """The errors of a view against gold, updated by the superpixels that moved."""
 
@@ -294,7 +280,7 @@ class ViewErrors:
         if moved is not None:
             moved = moved[moved < len(names)]
         self._live.update(names, moved)
-        return Errors(self._live.false_merge, self._live.false_split)
+        return self._live.errors()
 
     def _follow(self, wanted: list[Division]) -> None:
         # Divisions are a stack: if the last one is the same, all are.

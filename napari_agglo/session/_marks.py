@@ -1,7 +1,7 @@
-"""Marks: a segment's name, a comment on it, and whether it has been reviewed.
+"""Marks of segments, `session.marks`: a name, a comment, and whether a segment is reviewed.
 
-Marks go by segment id, so they survive whatever the id survives. The mark of a segment that is no
-more (it became part of another) is kept and not counted: undo brings it back with its segment.
+Marks belong to segment ids. The mark of a segment that became part of another is kept, but does not
+count: undo brings it back with its segment.
 """
 
 from __future__ import annotations
@@ -19,8 +19,7 @@ if TYPE_CHECKING:
     from napari_agglo.session._actions import Change
     from napari_agglo.session._session import Session
 
-# A name goes into a table's cell and a list on the screen; a comment may be as long as a page.
-_LONGEST = {"name": 200, "comment": 10_000}
+_LONGEST = {"name": 200, "comment": 10_000}  # characters: a cell of a table, and a page
 
 
 @dataclass(frozen=True)
@@ -34,7 +33,7 @@ class Mark:
 
 @dataclass(frozen=True)
 class MarkChange:
-    """Set some of a segment's marks; None leaves one as it is. Plain data, for the journal.
+    """A change of the marks of a segment, for the journal; None leaves a mark as it is.
 
     Examples
     --------
@@ -68,7 +67,7 @@ class MarkChange:
             raise InvalidInput(
                 "There is nothing to mark",
                 argument="name",
-                remedy="give `name`, `comment` or `reviewed`",
+                remedy="pass `name`, `comment` or `reviewed`",
             )
 
     def _changes(self) -> dict[str, Any]:
@@ -81,7 +80,7 @@ class MarkChange:
 
     @classmethod
     def from_json(cls, plain: Mapping[str, Any]) -> MarkChange:
-        """Return the change that `to_json` made plain data of."""
+        """Return the change of the plain data of `to_json`."""
         unknown = plain.keys() - {field.name for field in fields(cls)}
         if unknown or "segment" not in plain:
             raise InvalidInput(
@@ -126,14 +125,14 @@ class Marks:
         return self._marks.get(int(segment), Mark())
 
     def __iter__(self) -> Iterator[int]:
-        """Give the ids of the segments that have a mark, ascending."""
+        """Iterate over the ids of the segments that have a mark, ascending."""
         return iter(sorted(self._marks))
 
     def __len__(self) -> int:
         return len(self._marks)
 
     def apply(self, change: MarkChange) -> MarkChange:
-        """Make a change and return the one that takes it back."""
+        """Make a change and return its inverse."""
         before = self[change.segment]
         changes = change._changes()
         after = Mark(**{**vars(before), **changes})
@@ -148,7 +147,7 @@ class Marks:
         return [segment for segment in self if self._marks[segment].name == name]
 
     def progress(self, segments: ArrayLike) -> Reviewed:
-        """Count the reviewed among the segments that there are now, given once each."""
+        """Count the reviewed among the present segments, each listed once."""
         present = np.asarray(segments, np.int64)
         reviewed = [segment for segment, mark in self._marks.items() if mark.reviewed]
         done = int(np.isin(np.array(reviewed, np.int64), present).sum())
@@ -177,18 +176,18 @@ class Annotations:
         return self._session._mark(segment, reviewed=reviewed)
 
     def of(self, segment: int) -> Mark:
-        """Return the mark of a segment that is there at the threshold."""
+        """Return the mark of a segment at the threshold."""
         with self._session._lock:
             return self._session._state.marks[self._session._find(segment).id]
 
     def all(self) -> dict[int, Mark]:
-        """Return all marks by segment, also of segments that are not there at this threshold."""
+        """Return all marks by segment, also of segments of other thresholds."""
         with self._session._lock:
             marks = self._session._state.marks
             return {segment: marks[segment] for segment in marks}
 
     def named(self, name: str) -> list[int]:
-        """Return the segments of that name that are there at the threshold, ascending."""
+        """Return the segments at the threshold that have this name, ascending."""
         with self._session._lock:
             there = set(self._session.segments)
             return [one for one in self._session._state.marks.named(name) if one in there]
@@ -221,12 +220,12 @@ def _check_text(argument: str, text: str | None) -> None:
             f"`{argument}` must be plain text"
             f"{' on one line' if argument == 'name' else ''}, got {text!r:.80}",
             argument=argument,
-            remedy="remove the characters that cannot be seen",
+            remedy="remove the control characters",
         )
 
 
 def _is_text(letter: str) -> bool:
-    """Whether XML and UTF-8 can hold a character: no control codes, no halves of pairs."""
+    """Return whether XML and UTF-8 can encode a character: no control code, no surrogate."""
     code = ord(letter)
     return letter in "\n\r\t" or (
         code >= 0x20 and not 0x7F <= code < 0xA0 and not 0xD800 <= code < 0xE000

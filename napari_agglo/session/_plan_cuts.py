@@ -1,7 +1,7 @@
 """Plans of cuts: between seeds or points, into parts or children, or by detaching; and previews.
 
-A planner looks at a view and returns a `Plan`, or raises `Refused`; it changes nothing. A cut goes
-through a superpixel where points of different groups lie in it.
+A planner reads a view and returns a `Plan`, or raises `Refused`; it changes nothing. A superpixel
+with points of different groups is divided.
 """
 
 from __future__ import annotations
@@ -15,13 +15,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from napari_agglo.graph import Division, RegionGraph, divide, pieces_to_runs, superpixel_pieces
+from napari_agglo.errors import check_choice
+from napari_agglo.graph import Division, divide, pieces_to_runs, superpixel_pieces
 from napari_agglo.session._actions import Action, Cut, Ids, Plan, Refused, Step, as_ids
 from napari_agglo.session._cut_methods import CutProblem, cut_methods, detached, piecewise
 from napari_agglo.session._plan_edits import (
     Segment,
+    as_list,
     check_index,
-    check_method,
     dense_groups,
     dense_list,
     find_unlocked,
@@ -42,17 +43,9 @@ class Parts:
     runs: tuple[tuple[int, ...], ...] = ()
 
 
-def plan_cut(
-    view: View,
-    segment: Any,
-    seeds: Any = None,
-    method: Any = "min_cut",
-    *,
-    parts: Any = None,
-    points: Any = None,
-) -> Plan:
-    """Plan to cut a segment between seeds or points, or into parts."""
-    target, cut = _cut_between(view, segment, seeds, method, parts, points)
+def plan_cut(view: View, segment: Any, *arguments: Any, **options: Any) -> Plan:
+    """Plan to cut a segment between seeds or points, or into parts; see `Session.cut`."""
+    target, cut = _cut_between(view, segment, *arguments, **options)
     return _plan(view, target, cut)
 
 
@@ -93,7 +86,7 @@ def _plan(view: View, segment: Segment, cut: Parts) -> Plan:
 
 @contextmanager
 def _drawn(state: State, divisions: Sequence[Division]) -> Iterator[None]:
-    """Draw divisions into the graph for a moment, to measure the pieces."""
+    """Draw divisions into the graph within the context, to measure the pieces."""
     for division in divisions:
         state.draw(division)
     try:
@@ -104,15 +97,21 @@ def _drawn(state: State, divisions: Sequence[Division]) -> Iterator[None]:
 
 
 def _cut_between(
-    view: View, segment: Any, seeds: Any, method: Any, parts: Any, points: Any
+    view: View,
+    segment: Any,
+    seeds: Any = None,
+    method: Any = "min_cut",
+    *,
+    parts: Any = None,
+    points: Any = None,
 ) -> tuple[Segment, Parts]:
     target = find_unlocked(view, segment, "cut")
-    check_method(method)
+    check_choice("method", method, cut_methods.names())
     if sum(groups is not None for groups in (seeds, parts, points)) != 1:
         raise Refused(
-            "A cut is by `seeds`, `parts` or `points`, and by one of them",
+            "A cut takes exactly one of `seeds`, `parts` and `points`",
             argument="seeds",
-            remedy="give `seeds` or `parts`, groups of superpixels, [[a], [b, c]], or `points`, "
+            remedy="pass `seeds` or `parts`, groups of superpixels, [[a], [b, c]], or `points`, "
             "groups of pixels, [[(3, 4)], [(9, 9), (9, 12)]]",
         )
     state = view.state
@@ -125,26 +124,28 @@ def _cut_between(
 
 
 def _into_parts(target: Segment, groups: Groups) -> Parts:
-    """Cut into given parts, which must be all of the segment."""
+    """Return given parts, which must be a partition of the segment."""
     every = np.concatenate([np.zeros(0, np.int64), *(np.array(g, np.int64) for g in groups)])
     if len(groups) < 2 or not all(groups):
         raise Refused(
             f"`parts` must be two or more, none of them empty, got {len(groups)}",
             argument="parts",
-            remedy="give the superpixels of each, [[a], [b, c]]",
+            remedy="pass the superpixels of each part, [[a], [b, c]]",
         )
     if len(np.unique(every)) != len(every) or not np.array_equal(np.sort(every), target.members):
         raise Refused(
-            f"`parts` must hold each superpixel of segment {target.id} once, and no others; it has "
-            f"{len(target.members)}, given are {len(every)}",
+            f"`parts` must have each superpixel of segment {target.id} once, and no others; the "
+            f"segment has {len(target.members)}, the parts {len(every)}",
             argument="parts",
-            remedy="use detach() to take out some",
+            remedy="use detach() to take some superpixels out",
         )
     return _parts([as_ids(group) for group in groups])
 
 
 def _by_points(state: State, target: Segment, points: Any, method: str) -> Parts:
-    """Cut between groups of pixels; where two groups are in one superpixel, through that."""
+    """Cut between groups of pixels; a superpixel with points of several groups is divided."""
+    kind = "a list of groups of pixels, [[(3, 4)], [(9, 9), (9, 12)]]"
+    points = [as_list(pixels, "points", kind) for pixels in as_list(points, "points", kind)]
     located = _located(state, target, points)
     mixed = [s for s, groups in located.items() if len(groups) > 1]
     groups: Groups = [[] for _ in points]
@@ -187,24 +188,24 @@ def _cue(state: State) -> str:
 
 
 def _located(
-    state: State, target: Segment, points: Any
+    state: State, target: Segment, points: list[list[Any]]
 ) -> dict[int, dict[int, list[tuple[int, ...]]]]:
-    """Return the points of each superpixel by group; refuse what is not in the segment."""
+    """Return the points of each superpixel by group; refuse points outside of the segment."""
     graph = state.graph
-    if isinstance(points, str) or not isinstance(points, Sequence) or len(points) < 2:
+    if len(points) < 2:
         raise Refused(
-            "`points` must be two groups of pixels or more, [[(3, 4)], [(9, 9), (9, 12)]]",
+            f"`points` must be two groups of pixels or more, got {len(points)}",
             argument="points",
-            remedy="mark what is to stay apart with different groups",
+            remedy="put a point into each part, in groups of their own",
         )
     located: dict[int, dict[int, list[tuple[int, ...]]]] = {}
     inside = set(target.members.tolist())
     for group, pixels in enumerate(points):
-        if len(pixels) == 0:
+        if not pixels:
             raise Refused(
                 f"Group {group + 1} of `points` is empty",
                 argument="points",
-                remedy="mark a pixel, or leave the group out",
+                remedy="add a pixel, or leave the group out",
             )
         for pixel in pixels:
             index = check_index(graph, pixel)
@@ -214,7 +215,7 @@ def _located(
                     f"The point {index} in group {group + 1} of `points` is not in segment "
                     f"{target.id}",
                     argument="points",
-                    remedy="take that point away, or cut the segment that holds it",
+                    remedy="remove that point, or cut the segment that holds it",
                 )
             located.setdefault(superpixel, {}).setdefault(group, []).append(index)
     return dict(sorted(located.items()))
@@ -237,14 +238,14 @@ def _by_method(
         )  # fmt: skip
         return list(cut_methods[method].parts(problem))
 
-    # A superpixel that was in pieces before it was divided may leave pieces that do not touch.
+    # Pieces of a divided superpixel may not touch, if it was in pieces before.
     return piecewise(graph, members, groups, cut) if divisions else cut(members, groups)
 
 
 def _branches(state: State, node: int, divisions: Sequence[Division]) -> tuple[int, Any]:
-    """Return the tree under a node with superpixels for leaves: nodes are negative numbers.
+    """Return the tree under a node: leaves are superpixels, other nodes are negative numbers.
 
-    A superpixel that is divided is a node over its pieces.
+    A divided superpixel is a node over its pieces.
     """
     tree = state.tree
     rows = tree.log.rows
@@ -258,8 +259,8 @@ def _branches(state: State, node: int, divisions: Sequence[Division]) -> tuple[i
         if at > 0:
             return []
         if rows["first"][-at] < 0:
-            target: list[int] = pieces[int(rows["low"][-at])]
-            return target
+            leaves: list[int] = pieces[int(rows["low"][-at])]
+            return leaves
         return [key(child) for child in tree.children(-at)]
 
     return key(node), children
@@ -267,9 +268,6 @@ def _branches(state: State, node: int, divisions: Sequence[Division]) -> tuple[i
 
 def _parts(parts: Sequence[Any]) -> Parts:
     return Parts(tuple(as_ids(np.asarray(part)) for part in parts))
-
-
-# Previews: the parts of a cut as superpixels, and to the pixel where one is divided.
 
 
 @dataclass(frozen=True, eq=False)
@@ -335,21 +333,10 @@ class CutPreview:
         return out
 
 
-def preview_cut(
-    view: View,
-    segment: Any,
-    seeds: Any = None,
-    method: Any = "min_cut",
-    *,
-    parts: Any = None,
-    points: Any = None,
-) -> CutPreview:
+def preview_cut(view: View, segment: Any, *arguments: Any, **options: Any) -> CutPreview:
     """Return the parts that `plan_cut` would make."""
-    _, cut = _cut_between(view, segment, seeds, method, parts, points)
-    return _preview(view.state.graph, cut)
-
-
-def _preview(graph: RegionGraph, cut: Parts) -> CutPreview:
+    _, cut = _cut_between(view, segment, *arguments, **options)
+    graph = view.state.graph
     members = [division.members for division in cut.divisions]
     every = np.concatenate([np.zeros(0, np.int64), *members])
     whole = [np.setdiff1d(part, every) for part in cut.parts]

@@ -1,11 +1,10 @@
-"""Segments by id, refusals in words, and plans of edits other than cuts.
+"""Segments by id, `session.segments`, and plans of edits other than cuts.
 
-A planner looks at a view and returns a `Plan`, or raises `Refused`; it changes nothing.
+A planner reads a view and returns a `Plan`, or raises `Refused`; it changes nothing.
 """
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -14,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from napari_agglo.errors import SetOption, is_number, is_whole
+from napari_agglo.errors import is_number, is_whole
 from napari_agglo.graph import RegionGraph
 from napari_agglo.policy import Policy
 from napari_agglo.session._actions import (
@@ -32,7 +31,6 @@ from napari_agglo.session._actions import (
     as_ids,
     fingerprint,
 )
-from napari_agglo.session._cut_methods import cut_methods
 from napari_agglo.session._hierarchy.superpixels import Superpixels
 from napari_agglo.session._marks import MarkChange
 from napari_agglo.session._relearn.examples import edit_examples
@@ -57,25 +55,26 @@ class Segment:
 
 
 def dense_of(
-    graph: RegionGraph, given: Any, argument: str = "superpixel", what: str = "superpixel"
+    graph: RegionGraph, number: Any, argument: str = "superpixel", what: str = "superpixel"
 ) -> int:
     """Return the dense id of a superpixel, or of the one that a segment is named after."""
-    remedy = f"ask segments.{'' if what == 'segment' else 'superpixel_'}at(index) for one"
-    problem = f"`{argument}` must be the id of a {what}, got {given!r}"
-    if not is_whole(given):
-        raise Refused(problem, argument=argument, remedy=remedy)
     ids = graph.ids
-    at = 0
-    if 0 < given <= int(ids[-1]):
-        at = int(np.searchsorted(ids, np.uint64(given)))
-    if at == 0 or ids[at] != given:
-        why = "0 is no region" if given == 0 else "there is none of that id"
-        raise Refused(f"{problem}: {why}", argument=argument, remedy=remedy)
-    return at
+    at, why = 0, ""
+    if is_whole(number):
+        if 0 < number <= int(ids[-1]):
+            at = int(np.searchsorted(ids, np.uint64(number)))
+        if at and ids[at] == number:
+            return at
+        why = ": 0 is the background" if number == 0 else f": there is no {what} of that id"
+    raise Refused(
+        f"`{argument}` must be the id of a {what}, got {number!r}{why}",
+        argument=argument,
+        remedy=f"get one by segments.{'' if what == 'segment' else 'superpixel_'}at(index)",
+    )
 
 
 def find(view: View, segment: Any, argument: str = "segment") -> Segment:
-    """Return the segment of an id, at the threshold; refuse an id that none has."""
+    """Return the segment of an id at the threshold; refuse an id without a segment."""
     graph, tree = view.state.graph, view.state.tree
     name = dense_of(graph, segment, argument, "segment")
     node = view.node(name)
@@ -83,10 +82,10 @@ def find(view: View, segment: Any, argument: str = "segment") -> Segment:
         superpixel = int(tree.names.superpixel_of[name])
         holder = int(graph.ids[tree.name(view.frontier.shown(superpixel))])
         raise Refused(
-            f"There is no segment {segment} at the threshold {view.threshold:.6g}: what has that "
-            f"id is part of segment {holder} here",
+            f"There is no segment {segment} at the threshold {view.threshold:.6g}: it is part of "
+            f"segment {holder} there",
             argument=argument,
-            remedy="take that, or change the threshold",
+            remedy=f"use segment {holder}, or change the threshold",
         )
     return Segment(int(segment), node, tree.members(node))
 
@@ -109,7 +108,7 @@ def is_locked(view: View, segment: Segment) -> bool:
 
 
 def contacts(superpixels: Superpixels, members: Ids) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """Return the superpixels that touch these, and which of these each of them touches."""
+    """Return all contacts of some superpixels: the superpixel, and its neighbour, of each."""
     start = superpixels.start[members]
     counts = superpixels.stop[members] - start
     first = np.repeat(np.cumsum(counts) - counts, counts)
@@ -128,9 +127,9 @@ def neighbour_names(view: View, segment: Segment) -> NDArray[np.uint32]:
 def merge_pairs(
     view: View, segments: list[Segment], force: bool
 ) -> tuple[tuple[tuple[int, int], ...], bool]:
-    """Return the superpixels to join, each pair touching, and whether some had to be forced.
+    """Return pairs of superpixels that join segments, and whether some do not touch.
 
-    Each of the other segments is reached from the first through those that are to be merged.
+    Each segment is joined to the first, directly or through others of them.
     """
     names = view.names()
     number = {int(names[target.anchor]): k for k, target in enumerate(segments)}
@@ -155,9 +154,9 @@ def merge_pairs(
         ids = " and ".join(str(target.id) for target in far)
         does = "do" if len(far) > 1 else "does"
         raise Refused(
-            f"Segment {ids} {does} not touch segment {segments[0].id}, nor what is merged with it",
+            f"Segment {ids} {does} not touch segment {segments[0].id}, nor one merged with it",
             argument="others",
-            remedy="merge what lies between them as well, or say force=True",
+            remedy="merge the segments between them as well, or pass force=True",
             forceable=True,
         )
     pairs += [(segments[0].anchor, target.anchor) for target in far]
@@ -165,73 +164,50 @@ def merge_pairs(
 
 
 def check_threshold(threshold: Any, policy: Policy) -> float:
-    """Return a threshold; refuse what cannot be one."""
+    """Return a threshold; refuse a value that is not finite or out of the range of the policy."""
     if not is_number(threshold) or not np.isfinite(threshold):
         raise Refused(
             f"`threshold` must be a finite number, got {threshold!r}",
             argument="threshold",
-            remedy="0.5, say",
+            remedy="pass 0.5, for example",
         )
-    # Just below 0 is where superpixels are seen that merge at 0.
+    # A threshold just below 0 shows superpixels that merge at 0.
     if policy.probabilistic and not -0.01 <= threshold <= 1.01:
         raise Refused(
             f"`threshold` must be between 0 and 1, got {threshold!r}: this policy predicts the "
             "probability that a merge is wrong",
             argument="threshold",
-            remedy="0.5 is the natural one",
+            remedy="pass 0.5, for example",
         )
     return float(threshold)
 
 
-def check_method(method: Any) -> str:
-    """Return the name of a cut method; refuse one that is not registered."""
-    if isinstance(method, str) and method in cut_methods:
-        return method
-    names = cut_methods.names()
-    near = difflib.get_close_matches(str(method), names, 1)
-    *most, last = map(repr, names)
-    raise Refused(
-        f"`method` must be {', '.join(most)} or {last}, got {method!r}",
-        argument="method",
-        remedy=SetOption("method", near[0] if near else names[0]),
-    )
+def dense_list(graph: RegionGraph, superpixels: Any, argument: str) -> list[int]:
+    """Return a list of superpixels as dense ids."""
+    items = as_list(superpixels, argument, "a list of superpixels, [a, b]")
+    return [dense_of(graph, superpixel, argument) for superpixel in items]
 
 
 def dense_groups(graph: RegionGraph, groups: Any, argument: str) -> list[list[int]]:
     """Return groups of superpixels as dense ids."""
-    if isinstance(groups, (str, bytes)) or not isinstance(groups, Iterable):
-        raise Refused(
-            f"`{argument}` must be groups of superpixels, [[a, b], [c]]; got {groups!r}",
-            argument=argument,
-            remedy="give a list of lists",
-        )
-    out = []
-    for group in groups:
-        if isinstance(group, (str, bytes)) or not isinstance(group, Iterable):
-            raise Refused(
-                f"`{argument}` must be groups of superpixels, [[a, b], [c]]; got {group!r}",
-                argument=argument,
-                remedy="give a list of lists",
-            )
-        out.append([dense_of(graph, superpixel, argument) for superpixel in group])
-    return out
+    kind = "a list of groups of superpixels, [[a, b], [c]]"
+    lists = [as_list(group, argument, kind) for group in as_list(groups, argument, kind)]
+    return [dense_list(graph, group, argument) for group in lists]
 
 
-def dense_list(graph: RegionGraph, superpixels: Any, argument: str) -> list[int]:
-    """Return superpixels as dense ids."""
-    is_list = isinstance(superpixels, Iterable) and not isinstance(superpixels, (str, bytes))
-    given = list(superpixels) if is_list else []
-    if not is_list or not all(map(is_whole, given)):
+def as_list(value: Any, argument: str, kind: str) -> list[Any]:
+    """Return a value as a list; refuse text and values that are not iterable."""
+    if isinstance(value, (str, bytes)) or not isinstance(value, Iterable):
         raise Refused(
-            f"`{argument}` must be a list of ids of superpixels, [a, b], got {superpixels!r:.80}",
+            f"`{argument}` must be {kind}, got {value!r:.80}",
             argument=argument,
-            remedy="ask segments.superpixel_at(index) for one.",
+            remedy=f"pass {kind}",
         )
-    return [dense_of(graph, superpixel, argument) for superpixel in given]
+    return list(value)
 
 
 def check_index(graph: RegionGraph, index: Any) -> tuple[int, ...]:
-    """Return the index of a pixel; refuse what is not in the image."""
+    """Return the index of a pixel; refuse one that is not in the image."""
     shape = graph.superpixels.image.shape
     at = tuple(index) if isinstance(index, Iterable) else (index,)
     inside = len(at) == len(shape) and all(map(is_whole, at))
@@ -316,7 +292,9 @@ def plan_merge(view: View, ids: Sequence[Any], *, force: bool) -> Plan:
     """Plan to merge segments; the first keeps its id."""
     if len(ids) < 2:
         raise Refused(
-            "`others` is empty", argument="others", remedy=f"say what is to be merged with {ids[0]}"
+            "`others` is empty",
+            argument="others",
+            remedy=f"pass the segments to merge with {ids[0]}",
         )
     arguments = ["first", *["others"] * (len(ids) - 1)]
     pairs = zip(ids, arguments, strict=True)
@@ -331,14 +309,13 @@ def plan_merge(view: View, ids: Sequence[Any], *, force: bool) -> Plan:
     notes = _crossed_cuts(view, segments)
     if forced:
         notes = (*notes, "Some of them do not touch.")
-    state = view.state
     members = combinations([segment.members for segment in segments], 2)
     action = Action(
         "merge",
         tuple(segment.id for segment in segments),
         view.threshold,
         (Step(Merge(view.threshold, anchors)),),
-        examples=edit_examples(state, members, -1),
+        examples=edit_examples(view.state, members, -1),
     )
     return Plan(action, notes=notes, where=segments[0].members[:1])
 
@@ -357,7 +334,7 @@ def plan_unlock(view: View, segment: Any) -> Plan:
         raise Refused(
             f"Segment {target.id} is not locked, so it cannot be unlocked",
             argument="segment",
-            remedy="leave it as it is",
+            remedy="see segments.locked() for those that are",
         )
     step = Step(Unlock(view.threshold, target.anchor))
     return Plan(Action("unlock", (target.id,), view.threshold, (step,)))
@@ -373,7 +350,7 @@ def plan_move(view: View, segment: Any, direction: Literal["up", "down"]) -> Pla
         frontier.apply(override)
     except BranchEnds as end:
         raise Refused(f"Segment {target.id} {end}", argument="segment") from None
-    # Up shows more than the segment, and down only the segment.
+    # Up shows a larger region than the segment, down parts of the segment alone.
     shown = view.state.tree.members(frontier.shown(target.anchor))
     action = Action(direction, (target.id,), view.threshold, override=override)
     return Plan(action, where=as_ids(np.union1d(shown, target.members)))
@@ -389,7 +366,7 @@ def plan_mark(view: View, segment: Any, **marks: Any) -> Plan:
 def _crossed_cuts(view: View, segments: list[Segment]) -> tuple[str, ...]:
     """Return notes on the older cuts that a merge of these segments crosses."""
     constraints = view.state.tree.constraints
-    reached: dict[int, list[set[int]]] = {}  # of each cut, the parts that each segment reaches into
+    reached: dict[int, list[set[int]]] = {}  # by cut, the parts that each segment reaches into
     for segment in segments:
         own: dict[int, set[int]] = {}
         for edit, part in constraints.concerning(segment.members, -np.inf, np.inf):
@@ -402,7 +379,7 @@ def _crossed_cuts(view: View, segments: list[Segment]) -> tuple[str, ...]:
         if len(sets) > 1 and not set.intersection(*sets):
             entry = view.entry_of(edit)
             notes.append(
-                f"This crosses an earlier cut ({entry.number}. {entry.action.words}), which no "
-                "longer holds here from this threshold up."
+                f"This merge crosses an earlier cut ({entry.number}. {entry.action.words}), which "
+                "no longer holds here from this threshold up."
             )
     return tuple(dict.fromkeys(notes))

@@ -1,4 +1,4 @@
-"""The statistics of segments: the rows of their superpixels, added up."""
+"""Statistics of segments: the sums of the rows of their superpixels."""
 
 from __future__ import annotations
 
@@ -12,38 +12,20 @@ from napari_agglo.graph import RegionGraph
 
 @dataclass(frozen=True, eq=False)
 class SegmentStatistics:
-    """Statistics of the segments of a partition, and of the boundaries between them.
-
-    Attributes
-    ----------
-    graph : RegionGraph
-        The superpixels.
-    ids : ndarray of uint64, shape (s,)
-        Segment ids, ascending; the other arrays are in this order.
-    number : ndarray of int64, shape (n,)
-        Row of the segment that holds superpixel 1, 2, ...
-    superpixels, sizes, border_faces : ndarray of int64, shape (s,)
-        Number of superpixels, of pixels, and of faces on the border of the volume.
-    centroids : ndarray of float64, shape (s, ndim)
-        Mean pixel index.
-    boxes : ndarray of int32, shape (s, 2, ndim)
-        Bounding boxes.
-    cue_means : ndarray of float64, shape (s, number of cues)
-        Mean of each cue, 0..1.
-    """
+    """Statistics of the segments of a partition: a row for each segment, by ascending id."""
 
     graph: RegionGraph
     ids: NDArray[np.uint64]
-    number: NDArray[np.int64]
-    superpixels: NDArray[np.int64]
-    sizes: NDArray[np.int64]
-    border_faces: NDArray[np.int64]
-    centroids: NDArray[np.float64]
-    boxes: NDArray[np.int32]
-    cue_means: NDArray[np.float64]
+    number: NDArray[np.int64]  # row of the segment that holds superpixel 1, 2, ..., shape (n,)
+    superpixels: NDArray[np.int64]  # number of superpixels
+    sizes: NDArray[np.int64]  # in pixels
+    border_faces: NDArray[np.int64]  # number of faces on the border of the volume
+    centroids: NDArray[np.float64]  # mean pixel index
+    boxes: NDArray[np.int32]  # bounding boxes, shape (s, 2, ndim)
+    cue_means: NDArray[np.float64]  # 0..1, shape (s, number of cues)
 
     def boundaries(self) -> Boundaries:
-        """Return the boundaries between segments, by adding up those of their superpixels."""
+        """Return the boundaries between segments, as sums over those of their superpixels."""
         graph, layout = self.graph, self.graph.layout
         pairs = np.sort(self.number[graph.edges - 1], axis=1)
         between = pairs[:, 0] != pairs[:, 1]
@@ -71,7 +53,7 @@ class Boundaries:
 
 
 def segments_of(graph: RegionGraph, lut: ArrayLike) -> SegmentStatistics:
-    """Add up the rows of the superpixels of each segment; no pixel is read."""
+    """Return the statistics of segments, as sums over superpixels; no pixel is read."""
     table = np.asarray(lut, np.uint64)
     layout = graph.layout
     ids, number, counts = np.unique(table[1:], return_inverse=True, return_counts=True)
@@ -105,6 +87,6 @@ def _columns(part: slice) -> range:
 
 
 def _groups(number: NDArray[np.intp], n: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Return where each of `n` groups begins once sorted, none of them empty, and the order."""
+    """Return the start of each of `n` groups in sorted order, none of them empty, and the order."""
     order = np.argsort(number, kind="stable")
     return np.searchsorted(number[order], np.arange(n)), order

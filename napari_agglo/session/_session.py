@@ -1,8 +1,8 @@
 """A proofreading session: segments at a threshold, edits, undo, all of it on disk.
 
-`Session` is a facade. Each edit is planned by a pure function of the view (`_plan_edits`,
-`_plan_cuts`, `_suggestions`), which returns a `Plan` or raises `Refused`; `_history` applies the
-plan, writes it to the journal and updates the view; then `changed` is emitted.
+`Session` is a facade. A pure function of the view (in `_plan_edits`, `_plan_cuts` or
+`_suggestions`) plans an edit: it returns a `Plan` or raises `Refused`. `_history` applies the plan,
+writes it to the journal and updates the view; then `changed` is emitted.
 """
 
 from __future__ import annotations
@@ -127,21 +127,22 @@ class Session:
         Parameters
         ----------
         path : path-like
-            ``NAME.agglo``; nothing may be there yet.
+            ``NAME.agglo``, which must not exist.
         graph : RegionGraph
             The superpixels and their statistics.
         policy : Policy, str or callable
             As for `napari_agglo.agglomerate`. A function is stored by its name: `open` takes it.
         tree : MergeTree, optional
-            ``agglomerate(graph, policy)``, if it is at hand; a tree of other superpixels, with
-            constraints, or of another policy, as far as a hundred merges tell, is refused.
+            The result of ``agglomerate(graph, policy)``, if it is known. A tree of other
+            superpixels, with constraints, or of another policy (by a sample of a hundred merges) is
+            refused.
         gold : array of int, optional
-            A gold standard of the same shape: errors are then measured after each edit.
+            A gold standard of the same shape, to measure errors after each edit.
         source : path-like, optional
-            The file of the superpixels; if they take 1 GB or more they are not copied into the
-            folder, but looked for there.
+            The file of the superpixels. If they take 1 GB or more they are not copied into the
+            folder, but read from this file.
         progress : callable, optional
-            Called with the progress so far; raise `Cancelled` in it, and nothing is made.
+            Called with the progress so far; raise `Cancelled` in it to stop, and nothing is made.
         """
         check_path(path, "a new session, NAME.agglo")
         checked = as_policy(policy)
@@ -167,7 +168,7 @@ class Session:
         policy: Any = None,
         progress: ProgressCallback | None = None,
     ) -> Session:
-        """Open a session folder, wherever it is now, as it was when it was last used.
+        """Open a session folder, which may have been moved, in its last state.
 
         Parameters
         ----------
@@ -176,12 +177,12 @@ class Session:
         read_only : bool
             Change nothing; works beside a writer, and on a read-only disk.
         superpixels : array or path-like, optional
-            The label image of the session, if it is neither in the folder nor where it was.
+            The label image of the session, if it is neither in the folder nor in its old place.
         steal_lock : bool
             Take over a lock that was left behind, after `SessionLocked` offered it.
         policy : callable or str, optional
-            The function, or ``"module:function"``, of a session that was created with one: none is
-            run because a file names it. Another policy is refused.
+            The function, or ``"module:function"``, of a session that was created with one: it is
+            not imported only because a file names it. Another policy is refused.
         progress : callable, optional
             Called with the progress so far; raise `Cancelled` in it to stop.
         """
@@ -196,7 +197,7 @@ class Session:
     def recover(path: str | PathLike[str], *, superpixels: Any = None) -> Report:
         """Repair as much as possible of a damaged session folder; nothing is deleted.
 
-        Return findings and repairs, in words; ``unmended`` if it still cannot be opened.
+        Return findings and repairs, in words; ``unmended`` if the folder still cannot be opened.
         """
         return Store.recover(path, superpixels=superpixels)
 
@@ -207,12 +208,12 @@ class Session:
 
     @property
     def read_only(self) -> bool:
-        """Whether nothing can be changed: opened so, closed, or given up after a disk error."""
+        """Whether the session cannot change: opened read-only, closed, or after a disk error."""
         return self._store.journal.read_only
 
     @property
     def graph(self) -> RegionGraph:
-        """The superpixels as they are divided now; not to be kept through edits."""
+        """The superpixels as they are divided now; valid until the next edit."""
         return self._state.graph
 
     @property
@@ -224,8 +225,8 @@ class Session:
     def tree(self) -> MergeTree:
         """The hierarchy with all edits, at every scale: for plots, films, reports.
 
-        Moves along a branch are not in it; a locked segment is whole from 0 on. Computed on first
-        use after an edit; ``look(progress, threshold=inf)`` does that with progress.
+        It does not have moves along a branch; a locked segment is whole from 0 on. It is computed
+        on first use after an edit; call ``look(progress, threshold=inf)`` before to see progress.
         """
         with self._lock:
             if self._tree is None or self._tree[0] != self._state.version:
@@ -239,12 +240,12 @@ class Session:
 
     @property
     def history(self) -> SessionHistory:
-        """All actions in words, oldest first; those to redo, the examples, the damage repaired."""
+        """All actions in words, oldest first; those to redo, examples, damage that was repaired."""
         return self._actions
 
     @property
     def marks(self) -> Annotations:
-        """Names of segments, comments on them, and what is reviewed."""
+        """Names of segments, comments on them, and reviewed segments."""
         return Annotations(self)
 
     @property
@@ -261,7 +262,7 @@ class Session:
 
     @property
     def threshold(self) -> float:
-        """The scale of the view, at which edits are made. It is saved, and not undone."""
+        """The scale of the segments, at which edits are made. It is saved, and not undone."""
         return self._view.threshold
 
     @threshold.setter
@@ -274,7 +275,7 @@ class Session:
 
     @property
     def ready(self) -> bool:
-        """Whether the segments at the threshold are known; if not, `look` first, in a worker."""
+        """Whether the segments at the threshold are known; if not, call `look`, in a worker."""
         return self._state.tree.horizon >= self._view.threshold
 
     def look(
@@ -282,9 +283,9 @@ class Session:
     ) -> None:
         """Bring the segments at a threshold up to date, which may take a second after an edit.
 
-        Every method that needs this does it itself; call this first, in a worker, to show progress,
-        or to be able to cancel (raise `Cancelled` in `progress`). `threshold` is the highest scale
-        that is needed: infinity before `tree`, by default the session's.
+        Other methods do so themselves; call this first, in a worker, to show progress or to cancel
+        (raise `Cancelled` in `progress`). `threshold` is the highest scale that is needed: by
+        default that of the session, infinity for `tree`.
         """
         with self._lock:
             if threshold is None:
@@ -293,7 +294,7 @@ class Session:
                 self._state.tree.look(threshold, progress)
 
     def labels(self, index: Any = ...) -> NDArray[Any]:
-        """Return the segments as a label image; with an index, as in ``image[index]``, a part."""
+        """Return the segments as a label image, or its part at ``[index]``."""
         with self._lock:
             return self._view.labels(index)
 
@@ -301,8 +302,8 @@ class Session:
         """Return the segment of each superpixel, as a table over dense ids 0..n.
 
         ``session.lut()[session.graph.superpixels.image]`` is ``session.labels()``. With `dense`,
-        return the dense id by which each segment goes, ``session.graph.ids[...]`` being yours, as a
-        read-only view of uint32 for a screen: free, and valid until segments or threshold change.
+        return the segments by dense ids (``session.graph.ids[...]`` are the user's), as a read-only
+        view of uint32 for a screen: without a copy, valid until segments or threshold change.
         """
         with self._lock:
             if dense:
@@ -320,8 +321,8 @@ class Session:
     ) -> Change:  # fmt: skip
         """Merge segments; the first keeps its id.
 
-        At the threshold exactly these become one; below it nothing changes. They must touch,
-        directly or through others of them, unless `force` is true.
+        At the threshold exactly these segments become one; below it nothing changes. They must
+        touch, directly or through others of them, unless `force` is true.
         """
         return self._do(plan_merge, (first, *others), force=force, progress=progress)
 
@@ -346,7 +347,7 @@ class Session:
         seeds : list of groups of superpixels
             Two groups or more, ``[[a], [b, c]]``.
         method : {"min_cut", "seeded", "tree"}
-            Where the boundaries cut cost least; by merging anew, groups never joining; or by
+            The cut of least cost; agglomeration of the segment with groups that never merge; or
             undoing the merges that brought the groups together.
         parts : list of groups of superpixels
             Instead of seeds: all superpixels of the segment, each once.
@@ -370,21 +371,18 @@ class Session:
         parts: Groups | None = None,
         points: Points | None = None,
     ) -> CutPreview:
-        """Return the parts that a cut would make, and change nothing.
-
-        Takes the arguments of `cut`. Superpixels that would be divided are given by their pixels.
-        """
+        """Return the parts that `cut` would make with these arguments, and change nothing."""
         with self._lock:
             return preview_cut(self._view, segment, seeds, method, parts=parts, points=points)
 
     def cut_children(self, segment: int, *, progress: ProgressCallback | None = None) -> Change:
-        """Cut a segment into what it was made of: two children, or all that one merge joined."""
+        """Cut a segment into its children in the tree: two, or all that one merge edit joined."""
         return self._do(plan_cut_children, segment, progress=progress)
 
     def detach(
         self, segment: int, superpixels: Sequence[int], *, progress: ProgressCallback | None = None
     ) -> Change:
-        """Take superpixels out of a segment; what leaves and what stays fall into their pieces."""
+        """Take superpixels out of a segment; each connected piece becomes a segment."""
         return self._do(plan_detach, segment, superpixels, progress=progress)
 
     def lock(self, segment: int, *, progress: ProgressCallback | None = None) -> Change:
@@ -392,23 +390,23 @@ class Session:
         return self._do(plan_lock, segment, progress=progress)
 
     def unlock(self, segment: int, *, progress: ProgressCallback | None = None) -> Change:
-        """Let go of a locked segment; at the threshold nothing changes."""
+        """Unlock a segment; at the threshold nothing changes."""
         return self._do(plan_unlock, segment, progress=progress)
 
     def up(self, segment: int) -> Change:
-        """Show the region that a segment next becomes part of in its place; the rest stays."""
+        """Show the parent of a segment in its place; other segments stay."""
         return self._do(plan_move, segment, "up")
 
     def down(self, segment: int) -> Change:
-        """Show the regions that a segment was made of in its place; the rest stays."""
+        """Show the children of a segment in its place; other segments stay."""
         return self._do(plan_move, segment, "down")
 
     def undo(self) -> Change:
-        """Take back the last action, whatever it was, without limit and through restarts."""
+        """Take back the last action, without limit, also after the session was reopened."""
         return self._emit(self._transactions.undo())
 
     def redo(self, progress: ProgressCallback | None = None) -> Change:
-        """Do again the action that was undone last; after another action there is none."""
+        """Repeat the action that was undone last; a new action clears those to redo."""
         return self._emit(self._transactions.redo(progress))
 
     def relearn(
@@ -421,28 +419,29 @@ class Session:
         progress: ProgressCallback | None = None,
         **others: Any,
     ) -> Change:
-        """Learn from the edits, merge anew by the learned policy, and do the edits again.
+        """Learn from the edits, agglomerate by the learned policy, and transfer the edits to it.
 
-        All in one action, which `undo` takes back. Afterwards, at the threshold, what was merged is
-        together and what was cut is apart; the notes name what newer edits do not allow.
+        This is one action, which `undo` takes back. Afterwards, at the threshold, merged segments
+        are together and cut ones apart; the notes name edits that newer ones contradict.
 
         Parameters
         ----------
         volumes : (RegionGraph, gold), or iterable of such pairs, optional
-            The training set of the policy, to be learned from as well; edits alone take hundreds.
+            The training set of the policy, to learn from as well; without it, make hundreds of
+            edits first.
         strategy : {"agglo", "flat", "lash", "mixed"}, optional
             The strategy to learn from volumes, as for `napari_agglo.train`; by default as before.
         weight : int
             The number of examples of the volumes that an edit counts for.
         seed : int
-            Same edits, volumes and seed, same policy.
+            The same edits, volumes and seed give the same policy.
         progress : callable, optional
-            Called with the progress so far; raise `Cancelled` in it, and nothing has changed.
+            Called with the progress so far; raise `Cancelled` in it to stop, and nothing changes.
         """
         check_options(strategy, weight, seed, others)
-        given = None if volumes is None else check_volumes(volumes)
+        pairs = None if volumes is None else check_volumes(volumes)
         options: dict[str, Any] = {"strategy": strategy, "weight": weight, "seed": seed}
-        return self._emit(self._transactions.relearn(given, progress=progress, **options))
+        return self._emit(self._transactions.relearn(pairs, progress=progress, **options))
 
     def export(
         self,
@@ -461,17 +460,19 @@ class Session:
             The file or folder to write.
         kind : str
             ``"labels"``, ``"regions"``, ``"edits"``, ``"tree"``, ``"graphml"``, ``"agglomerate"``,
-            or one of another package: see docs/exports.md and `export_kinds`.
+            or a kind of another package: see docs/exports.md and `export_kinds`.
         overwrite : bool
             Whether a file at `path` may be replaced.
         progress : callable, optional
             Called with the progress so far; it may raise `Cancelled`.
         **options
-            Of the kind: docs/exports.md.
+            Options of the kind: see docs/exports.md.
         """
-        written: dict[str, Any] = {"overwrite": overwrite, "progress": progress, "options": options}
         with self._lock:
-            return write_export(SessionExport(self._view, progress), path, kind, **written)
+            view = SessionExport(self._view, progress)
+            return write_export(
+                view, path, kind, overwrite=overwrite, progress=progress, options=options
+            )
 
     def _do(self, planner: Callable[..., Plan], *arguments: Any, **options: Any) -> Change:
         return self._emit(self._transactions.do(planner, *arguments, **options))
@@ -484,7 +485,7 @@ class Session:
         return self._do(plan_mark, segment, **marks)
 
     def close(self) -> None:
-        """Let others write; all edits are on the disk already."""
+        """Close the session, so that others may write; all edits are on the disk already."""
         self._transactions.close()
 
     def __enter__(self) -> Self:

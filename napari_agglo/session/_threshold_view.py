@@ -1,8 +1,8 @@
 """The view of a session: the segment of each superpixel at the threshold, kept up to date.
 
-`Frontier` holds the nodes that are visible at one scale, moved up and down their branches by
-overrides. `View` holds the table of names at the threshold, looks it up again only where an edit
-was made, and turns overrides into edits where one is edited (`View.made_real`).
+`Frontier` has the nodes that are visible at one scale, moved up and down their branches by
+overrides. `View` has the table of names at the threshold, updates it only where an edit was made,
+and turns the overrides of an edited segment into edits (`View.made_real`).
 """
 
 from __future__ import annotations
@@ -37,14 +37,13 @@ if TYPE_CHECKING:
 
 
 class BranchEnds(InvalidInput):
-    """A segment cannot be moved further; the words go on after its name."""
+    """A segment that cannot be moved along its branch; the message follows the name of it."""
 
 
 class Frontier:
     """The nodes of a tree that are visible at one scale, moved by overrides in their order.
 
-    A pure function of the tree and of the overrides made at this scale; those of other scales do
-    not show here.
+    A pure function of the tree and of the overrides of this scale.
 
     Examples
     --------
@@ -62,8 +61,8 @@ class Frontier:
     def __init__(self, tree: Hierarchy, scale: float, overrides: Iterable[Override] = ()) -> None:
         self.tree = tree
         self.scale = scale
-        self._raised: dict[int, int] = {}  # region of the frontier: what is shown in its place
-        self._opened: set[int] = set()  # what is shown in pieces
+        self._raised: dict[int, int] = {}  # region of this scale: the node shown in its place
+        self._opened: set[int] = set()  # nodes whose children are shown in their place
         for override in overrides:
             if override.scale == scale:
                 self.apply(override)
@@ -77,23 +76,22 @@ class Frontier:
         return node
 
     def moved(self) -> set[int]:
-        """Return the nodes that are shown though they are not of this scale."""
-        found = set(self._raised.values())
+        """Return the shown nodes that are not regions of this scale."""
+        nodes = set(self._raised.values())
         for node in self._opened:
-            found |= {child for child in self.tree.children(node) if child not in self._opened}
-        return found
+            nodes |= {child for child in self.tree.children(node) if child not in self._opened}
+        return nodes
 
     def apply(self, override: Override) -> None:
-        """Move the segment that is shown at a superpixel; refuse where its branch ends.
+        """Move the segment that is shown at a superpixel.
 
-        Refused too where another segment is shown there than the one that was moved, or where it is
-        locked.
+        Refuse to if its branch ends, if it is locked, or if it is another segment than was moved.
         """
         node = self.shown(override.superpixel)
         if self.tree.constraints.lock_of[override.superpixel]:
-            raise BranchEnds("is locked, and so it is whole and alone at every scale; unlock it.")
+            raise BranchEnds("is locked; unlock it first.")
         if override.of and override.of != fingerprint(self.tree.members(node)):
-            raise BranchEnds("is another one than was moved here.")
+            raise BranchEnds("is not the one that was moved.")
         if isinstance(override, Up):
             self._up(node, override.superpixel)
         else:
@@ -102,7 +100,7 @@ class Frontier:
     def _up(self, node: int, superpixel: int) -> None:
         base = self.tree.region(superpixel, self.scale)
         top = self._raised.get(base, base)
-        if node != top:  # it is a piece: show the whole of which it is one
+        if node != top:  # a piece: show its parent
             while node not in (children := self.tree.children(top)):
                 (top,) = [c for c in children if superpixel in self.tree.members(c)]
             self._close(top)
@@ -110,8 +108,7 @@ class Frontier:
         parent = self.tree.parent(node)
         if parent is None:
             raise BranchEnds(
-                "becomes part of nothing larger: nothing that it touches may merge with it. Merge "
-                "it by hand."
+                "has no parent: no segment that it touches may merge with it. Merge it by hand."
             )
         self._close(parent)
         for piece in self.tree.pieces(parent, self.scale):
@@ -121,7 +118,7 @@ class Frontier:
         children = self.tree.children(node)
         if not children:
             raise BranchEnds(
-                "is a single superpixel, which has nothing below it; place seeds in it to cut it."
+                "is a single superpixel, without children; place points in it to cut it."
             )
         if node not in self._raised.values():
             self._opened.add(node)
@@ -134,9 +131,8 @@ class Frontier:
                     self._raised[piece] = child
 
     def _close(self, node: int) -> None:
-        """Show nothing within a node in pieces any more."""
-        inside = set(self.tree.log.subtree(node).tolist())
-        self._opened -= inside
+        """Show a node as a whole, and no longer the pieces within it."""
+        self._opened -= set(self.tree.log.subtree(node).tolist())
 
     def edit_for(self, superpixel: int) -> Edit | None:
         """Return the edit that turns the override shown at a superpixel into merges or a cut."""
@@ -148,7 +144,7 @@ class Frontier:
         return None
 
     def _as_merge(self, node: int) -> Merge:
-        """Return the merge of all that a node holds at this scale, paired as in the tree."""
+        """Return the merge of the regions of this scale in a node, in pairs as in the tree."""
         naming = self.tree.log.naming
         pairs: list[tuple[int, int]] = []
         pieces = set(self.tree.pieces(node, self.scale))
@@ -162,7 +158,7 @@ class Frontier:
         return Merge(self.scale, tuple(reversed(pairs)))
 
     def _as_cut(self, node: int) -> Cut:
-        """Return the cut of a region of the frontier into what is shown of it."""
+        """Return the cut of a region of this scale into its shown pieces."""
         parts = []
         waiting = [node]
         while waiting:
@@ -172,21 +168,20 @@ class Frontier:
             else:
                 parts.append(self.tree.members(at))
         parts.sort(key=lambda part: int(part[0]))
-        # The names that are seen stay: that of the whole is seen on the part that it comes from.
+        # Shown names stay: the name of the whole is that of the part with its naming superpixel.
         naming = self.tree.log.naming(node)
         (heir,) = [k for k, part in enumerate(parts) if naming in part]
         return Cut(self.scale, tuple(parts), heir)
 
 
-# Callers more than this many edits behind must recompute everything.
-_REMEMBERED = 1000
+_REMEMBERED = 1000  # edits; a cache that is further behind must be computed again
 
 
 class View:
     """The segments at a threshold, by name: the dense id of one of their superpixels.
 
-    After an edit at the threshold, names are looked up again only where it was made; after one at
-    another scale, all are, when they are next needed.
+    After an edit at the threshold, names are updated only where it was made; after one at another
+    scale, all names are, when they are next needed.
     """
 
     def __init__(self, state: State, history: History, threshold: float) -> None:
@@ -196,7 +191,7 @@ class View:
         self._names: NDArray[np.uint32] | None = None
         self._table: NDArray[Any] | None = None
         self._frontier: tuple[int, Frontier] | None = None
-        self.version = 0  # changes whenever a segment may have
+        self.version = 0  # another number whenever a segment may have changed
         self.boundary_scores = BoundaryScores()
         self.cut_pairs: dict[int, tuple[Any, NDArray[np.int64]]] = {}  # cache of `decisions`
         self._moves: list[tuple[int, NDArray[np.int32]]] = []  # superpixels by version ...
@@ -214,14 +209,14 @@ class View:
             self.forget()
 
     def forget(self) -> None:
-        """Look everything up again when it is next needed."""
+        """Discard all cached values; they are computed again when they are next needed."""
         self._names = self._table = self._frontier = None
         self.version += 1
         self._moves, self._since = [], self.version
 
     @property
     def frontier(self) -> Frontier:
-        """The visible nodes, with the overrides of this scale that still lead somewhere."""
+        """The visible nodes, with the overrides of this scale that are still possible."""
         if self._frontier is None or self._frontier[0] != self.state.version:
             self._frontier = self.state.version, self.new_frontier()
         return self._frontier[1]
@@ -232,7 +227,7 @@ class View:
         for override in self._overrides():
             try:
                 frontier.apply(override)
-            except InvalidInput:  # its branch ends sooner now
+            except InvalidInput:  # an edit has shortened the branch
                 continue
         return frontier
 
@@ -279,25 +274,25 @@ class View:
         return node if tree.log.naming(node) == superpixel else None
 
     def inner_nodes(self) -> NDArray[np.int64]:
-        """Return the merges within the visible segments, each before those that it is made of."""
+        """Return the merges within the visible segments, parents before children."""
         tree = self.state.tree
         regions = tree.regions(self._threshold)
         for node in self.frontier.moved():
             regions[tree.members(node)] = node
-        found = []
+        levels = []
         at: NDArray[np.int64] = np.unique(regions[1:])
         while len(at):
             inner = at[tree.log.rows["first"][at] >= 0]
-            found.append(inner)
+            levels.append(inner)
             at = tree.log.children(inner).reshape(-1).astype(np.int64)
-        return np.concatenate(found) if found else at
+        return np.concatenate(levels) if levels else at
 
     def entry_of(self, edit: int) -> Entry:
         """Return the entry of the history that a live edit of the tree belongs to."""
         return self.history.done[self.state.owner(edit)]
 
     def asleep(self) -> list[str]:
-        """Return the edits that a newer one prevents, in words."""
+        """Return the edits that a newer edit suspends, in words."""
         tree, words = self.state.tree, []
         for edit, k in tree.asleep():
             entry = self.entry_of(edit)
@@ -308,8 +303,8 @@ class View:
     def update(self, applied: Applied, *, moved: bool) -> NDArray[np.int32]:
         """Bring the view up to date after an action was applied or taken back.
 
-        Return the superpixels whose segment changed; none if it was made at another scale, where
-        it would take a look to know. `moved` says whether overrides changed.
+        Return the superpixels whose segment changed; none after an action at another scale, where
+        they are not known yet. `moved` is whether overrides changed.
         """
         action, here = applied.action, applied.action.threshold == self._threshold
         learned = action.policy is not None
@@ -328,13 +323,13 @@ class View:
         return np.unique(np.concatenate([anchors, *members]))
 
     def _refresh(self, anchors: NDArray[np.int32]) -> NDArray[np.int32]:
-        """Look up the regions of some superpixels again, where alone something has changed."""
+        """Update the names in the regions of some superpixels, where alone they have changed."""
         assert self._names is not None
         n = self.state.graph.n_regions
         if len(self._names) != n + 1:  # superpixels were divided, or made whole again
             more = np.zeros(max(0, n + 1 - len(self._names)), np.uint32)
             self._names = np.concatenate([self._names[: n + 1], more])
-        touched = [anchors]  # with those that are gone
+        touched = [anchors]  # also those of divisions that were undone
         for node, members in self._regions(anchors):
             self._names[members] = self.state.tree.name(node)
             touched.append(members)
@@ -345,7 +340,7 @@ class View:
         return changed
 
     def _regions(self, anchors: NDArray[np.int32]) -> Iterator[tuple[int, Ids]]:
-        """Go through the regions at the threshold that hold some superpixels."""
+        """Yield the regions at the threshold that hold some superpixels."""
         tree, left = self.state.tree, anchors[anchors <= self.state.graph.n_regions]
         while len(left):
             node = tree.region(int(left[0]), self._threshold)
@@ -355,7 +350,7 @@ class View:
             left = left[members[at] != left]
 
     def moved_since(self, version: int) -> NDArray[np.int64] | None:
-        """Return the superpixels that may have moved since a version; None: any."""
+        """Return the superpixels that may have moved since a version; None if all may have."""
         if version < self._since:
             return None
         newer = [np.zeros(0, np.int64)]
@@ -379,8 +374,8 @@ class View:
     def made_real(self, plan: Plan, progress: ProgressCallback | None = None) -> Plan:
         """Return a plan that first turns the overrides of its segments into edits.
 
-        Nothing else that is visible may change. An override elsewhere may lead to something else
-        in the changed tree; then all overrides of this scale become edits.
+        No other visible segment may change. If the edits change what an override elsewhere shows,
+        all overrides of this scale become edits.
         """
         action, state = plan.action, self.state
         if not action.steps or action.policy is not None or not self._overrides():
@@ -405,21 +400,11 @@ class View:
 
 @dataclass(frozen=True, eq=False)
 class Real:
-    """Edits after which segments are at this scale as overrides show them.
-
-    Attributes
-    ----------
-    edits : tuple of Edit
-        In order.
-    dropped : tuple of int
-        The overrides that no longer count, by index.
-    sets : set of bytes
-        The segments that are then no longer seen through an override, as `_moved_sets` gives them.
-    """
+    """Edits after which segments are regions of the scale as overrides show them."""
 
     edits: tuple[Edit, ...] = ()
-    dropped: tuple[int, ...] = ()
-    sets: frozenset[bytes] = frozenset()
+    dropped: tuple[int, ...] = ()  # overrides that the edits replace, by index
+    sets: frozenset[bytes] = frozenset()  # segments no longer shown by overrides, as `_moved_sets`
 
     def before(self, plan: Plan) -> Plan:
         """Return a plan that makes these edits first."""
@@ -430,7 +415,7 @@ class Real:
 
 
 def _real(frontier: Frontier, overrides: tuple[Override, ...], superpixels: Iterable[int]) -> Real:
-    """Make real the segments that are visible at these superpixels, and no more than that takes."""
+    """Return the edits that make the visible segments of some superpixels real."""
     tree = frontier.tree
     moved = {node: set(tree.members(node).tolist()) for node in frontier.moved()}
     edits: list[Edit] = []
@@ -451,5 +436,5 @@ def _real(frontier: Frontier, overrides: tuple[Override, ...], superpixels: Iter
 
 
 def _moved_sets(frontier: Frontier) -> set[bytes]:
-    """Return the segments that are visible through an override, as sets of superpixels."""
+    """Return the segments that overrides show, as bytes of their superpixels."""
     return {frontier.tree.members(node).tobytes() for node in frontier.moved()}

@@ -1,7 +1,7 @@
-"""Kernels compiled, or loaded from the cache, before a person has to wait for them.
+"""Compilation of kernels, or their loading from the cache, before a user needs them.
 
-Each stage runs its work on next to nothing, in the order in which a person needs it. All stages
-in one process compile less than each in its own: helpers of several kernels are compiled once.
+Each stage runs its functions on tiny data, in the order in which a user needs them. All stages in
+one process compile less than each in its own, since helpers of several kernels are compiled once.
 """
 
 from __future__ import annotations
@@ -36,15 +36,15 @@ _SHAPES = ((12, 12), (6, 12, 12))
 def warm_up(
     stages: Iterable[str] | None = None, *, progress: ProgressCallback | None = None
 ) -> None:
-    """Compile the kernels of some stages, or load them; a stage is done once in a process.
+    """Compile or load the kernels of some stages; a stage runs once in a process.
 
     The first time on a machine takes about a minute, after that a second or two.
 
     Parameters
     ----------
     stages : iterable of {"merge", "evaluate", "learn", "edit"}, optional
-        "merge" goes from a boundary map to a merge tree by mean, "evaluate" compares with a gold
-        standard, "learn" trains a policy and merges by it, "edit" proofreads. All by default.
+        "merge" makes a merge tree of a boundary map, "evaluate" compares with a gold standard,
+        "learn" trains a policy and merges by it, "edit" proofreads. All by default.
     progress : callable, optional
         Called with a `Progress` before each step; it cancels by raising `Cancelled`.
 
@@ -71,12 +71,12 @@ def is_warm() -> bool:
 
 
 def stages_to_compile() -> list[str]:
-    """Return the stages whose kernels are not on disk, in their order; all if none can be kept."""
+    """Return the stages whose kernels are not in the cache, in order; all if there is no cache."""
     return [stage for stage, main in _KERNELS.items() if not is_cached(main)]
 
 
 def seconds_to_compile(stages: Iterable[str]) -> int:
-    """Return about how many seconds of CPU it takes to compile the kernels of some stages."""
+    """Return the approximate CPU seconds to compile the kernels of some stages."""
     return sum(_SECONDS[stage] for stage in stages)
 
 
@@ -125,7 +125,7 @@ def _edit_everything(session: Session) -> None:
     session.threshold = 0.0
     session.merge(1, 2, 3)
     for method in ("min_cut", "seeded", "tree"):
-        with suppress(InvalidInput):  # some refuse what others cut
+        with suppress(InvalidInput):  # a method may refuse these seeds
             session.preview(1, [[1], [3]], method)
             session.cut(1, [[1], [3]], method)
             session.undo()
@@ -146,26 +146,26 @@ def _edit_everything(session: Session) -> None:
 
 @kernel
 def _nothing() -> None:
-    """Do nothing, and be cached as all kernels are."""
+    """Do nothing; its cache folder is that of all kernels."""
 
 
 def cache_folder() -> Path | None:
-    """Return the folder in which kernels of this package are kept, or None if none is writable."""
-    stats = getattr(_nothing, "stats", None)  # none without compiler
+    """Return the cache folder of the kernels of this package; None if no folder is writable."""
+    stats = getattr(_nothing, "stats", None)  # None with NUMBA_DISABLE_JIT
     return None if stats is None or stats.cache_path is None else Path(stats.cache_path)
 
 
-# A large kernel of each stage: when it is on disk, so are most of the others.
+# A large kernel of each stage: if it is in the cache, most of the others are.
 _KERNELS = {
     "merge": merge_by_mean,
     "evaluate": path_kernel,
     "learn": merge_by_rescoring,
     "edit": advance,
 }
-_SECONDS = {"merge": 10, "evaluate": 9, "learn": 26, "edit": 15}  # of CPU, as measured once
+_SECONDS = {"merge": 10, "evaluate": 9, "learn": 26, "edit": 15}  # of CPU, as measured
 NOT_KEPT = (
-    "Compiled kernels cannot be kept, so that every start compiles them again: no cache folder can "
-    "be written. Set NUMBA_CACHE_DIR to one that can."
+    "Compiled kernels cannot be kept, so every start compiles them again: no cache folder is "
+    "writable. Set NUMBA_CACHE_DIR to a folder that is."
 )
 STAGES = {"merge": _merge, "evaluate": _evaluate, "learn": _learn, "edit": _edit}
 _one_at_a_time = threading.Lock()

@@ -63,7 +63,7 @@ def test_nor_into_another_one_or_the_rest_of_one(session, tmp_path):
 def test_two_targets_in_one_place_are_refused(session, tmp_path, path, superpixels):
     (tmp_path / "x").mkdir()
     before = sorted(os.listdir(tmp_path))
-    with refuses("superpixels", "choose a name beside it"):
+    with refuses("superpixels", "choose another folder or name for it"):
         session.export(f"{tmp_path}/{path}", "agglomerate", superpixels=f"{tmp_path}/{superpixels}")
     assert sorted(os.listdir(tmp_path)) == before
 
@@ -98,7 +98,7 @@ def test_what_is_no_path(session, path):
 
 
 def test_options_are_known_ones(session, tmp_path):
-    with refuses("affinity", "it has affinities and superpixels"):
+    with refuses("affinity", "use affinities or superpixels"):
         session.export(tmp_path / "m", "agglomerate", affinity=[1])
     with refuses("superpixels", "leave it out"):
         session.export(tmp_path / "m.tif", superpixels="x")

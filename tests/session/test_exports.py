@@ -465,7 +465,7 @@ def test_every_kind_is_tried_here():
 @pytest.mark.parametrize("name", EXPORTS)
 def test_nothing_is_overwritten_unless_asked(tmp_path, name):
     path = EXPORTS[name](tmp_path / name)
-    with refuses("path", "choose another name, or say overwrite=True"):
+    with refuses("path", "choose another name, or pass overwrite=True"):
         EXPORTS[name](tmp_path / name)
     assert EXPORTS[name](tmp_path / name, overwrite=True) == path
     assert [entry.name for entry in tmp_path.iterdir()] == [name]
@@ -498,7 +498,7 @@ def test_a_folder_with_other_things_in_it_stays(tmp_path):
 
 def test_a_volume_can_be_opened_from_an_h5_with_a_key(tmp_path):
     write("labels", f"{tmp_path / 'a.h5'}:one", drawn(), LUT)
-    with refuses("path", "choose another name, or say overwrite=True"):
+    with refuses("path", "choose another name, or pass overwrite=True"):
         write("labels", f"{tmp_path / 'a.h5'}:one", drawn(), LUT)
     write("labels", f"{tmp_path / 'a.h5'}:two", drawn(), LUT)
     assert isinstance(open_volume(f"{tmp_path / 'a.h5'}:one"), Volume)

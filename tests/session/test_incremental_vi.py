@@ -24,7 +24,7 @@ def images(draw):
 
 
 def both(live):
-    return live.false_merge, live.false_split
+    return live.errors().false_merge, live.errors().false_split
 
 
 def of_image(labels, gold):
@@ -47,7 +47,7 @@ def test_every_move_agrees_with_the_image(image, data):
         live.move(moved, target)
         lut[moved] = target
         assert both(live) == pytest.approx(of_image(lut[superpixels], gold), abs=1e-12)
-        assert live.vi == sum(both(live))
+        assert live.errors().vi == sum(both(live))
 
 
 @given(images(), st.data())

@@ -71,20 +71,20 @@ def test_only_segments_that_exist_are_counted():
     [
         ({"segment": 0, "name": "a"}, ("segment", "take an id of segments.ids()")),
         ({"segment": True, "name": "a"}, ("segment", "take an id of segments.ids()")),
-        ({"segment": 3}, ("name", "give `name`, `comment` or `reviewed`")),
+        ({"segment": 3}, ("name", "pass `name`, `comment` or `reviewed`")),
         ({"segment": 3, "name": 7}, ("name", SetOption("name", "7"))),
         ({"segment": 3, "name": "a" * 201}, ("name", "shorten it")),
         (
             {"segment": 3, "name": "two\nlines"},
-            ("name", "remove the characters that cannot be seen"),
+            ("name", "remove the control characters"),
         ),
         (
             {"segment": 3, "comment": "nul\0"},
-            ("comment", "remove the characters that cannot be seen"),
+            ("comment", "remove the control characters"),
         ),
         (
             {"segment": 3, "comment": "half \ud800"},
-            ("comment", "remove the characters that cannot be seen"),
+            ("comment", "remove the control characters"),
         ),
         ({"segment": 3, "reviewed": 1}, ("reviewed", SetOption("reviewed", True))),
     ],

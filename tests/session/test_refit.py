@@ -112,8 +112,6 @@ def test_the_mean_can_become_a_learned_policy():
     features = feature_map(graph, "minimal")
     rows = feature_matrix(graph, features)
     labels = np.where(graph.boundary_mean() > 0.5, 1, -1)
-    with refuses("features", "pass the feature map of `rows`"):
-        refit(MeanPolicy(), rows, labels)
     assert refit(MeanPolicy(), rows, labels, features=features).features == features
     with_gold = refit(
         MeanPolicy(), rows, labels, features=features, volumes=[(graph, gold)], strategy="flat"

@@ -97,7 +97,7 @@ def vi_along(graph, gold, lut, asked):
         elif kind == "false_merge" and not same:
             new[two[new[two] == new[one[0]]]] = new.max() + 1
         live.update(new)
-        path.append(live.vi)
+        path.append(live.errors().vi)
         lut = new
     assert path[-1] == pytest.approx(sum(split_vi(lut[graph.superpixels.image], gold)))
     return path

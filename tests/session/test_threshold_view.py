@@ -75,7 +75,7 @@ def test_where_a_branch_ends_it_is_refused():
         view.apply(Down(0.2, 3))
     view.apply(Up(0.2, 3))
     assert seen(view, 3) == {frozenset([1, 2, 3])}
-    with pytest.raises(InvalidInput, match="nothing larger"):
+    with pytest.raises(InvalidInput, match="has no parent"):
         view.apply(Up(0.2, 3))
     view.apply(Down(0.2, 1))
     assert seen(view, 3) == {frozenset([1, 2]), frozenset([3])}

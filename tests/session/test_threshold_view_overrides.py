@@ -131,7 +131,7 @@ def test_a_segment_without_a_parent_is_refused_after_a_few_looks(make, monkeypat
         look(self, *arguments)
 
     monkeypatch.setattr(Hierarchy, "look", counted)
-    with pytest.raises(InvalidInput, match="nothing larger"):
+    with pytest.raises(InvalidInput, match="has no parent"):
         session.up(1)
     assert 1 < len(looks) < 20
 

@@ -1,4 +1,4 @@
-"""Exports of a session: files for people and other programs, each whole or absent, by kind.
+"""Exports of a session: files for people and other programs, each complete or absent, by kind.
 
 Every module of this folder is imported, and each `Exporter` in it is registered: a new kind is one
 new file.

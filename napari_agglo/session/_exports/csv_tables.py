@@ -30,7 +30,7 @@ class MergeRows:
     tree : MergeTree
         The merges; its priorities are the scales from which they count.
     priorities : ndarray of float64, shape (m,)
-        Priority by the policy; NaN for a merge that only a person asked for.
+        Priority by the policy; NaN for a merge that is an edit.
     edits : ndarray of int64, shape (m,)
         Number of the journal entry that made the merge; 0 if the policy did.
     heritage : Heritage
@@ -47,8 +47,8 @@ class MergeRows:
 def export_tree(view: ExportView, path: Path) -> None:
     """Write the merges as CSV, in order and in the user's ids.
 
-    The columns are those of `MergeTree.to_csv` and `edit`. Empty cells: `priority` of a merge that
-    only a person asked for, `edit` of one that the policy made.
+    The columns are those of `MergeTree.to_csv` and `edit`. `priority` is empty for a merge that is
+    an edit, `edit` for a merge by the policy.
     """
     import pandas as pd
 
@@ -88,7 +88,7 @@ def segment_table(graph: RegionGraph, lut: ArrayLike, marks: Marks | None = None
 
 
 def table_of(segments: SegmentStatistics, marks: Marks) -> pd.DataFrame:
-    """Return the table of segments whose statistics have been added up."""
+    """Return the table of segments of these statistics."""
     import pandas as pd
 
     table = pd.DataFrame(
@@ -107,7 +107,7 @@ def table_of(segments: SegmentStatistics, marks: Marks) -> pd.DataFrame:
 
 @dataclass(frozen=True)
 class EditRow:
-    """One edit, as it stands in the table.
+    """A row of the table of edits.
 
     Attributes
     ----------
@@ -122,7 +122,7 @@ class EditRow:
     ids : tuple of int
         The user's ids of the segments it was made on, in their order.
     state : {"live", "undone", "asleep"}
-        Whether it counts; asleep: a later edit stands in its way.
+        Whether it is in force; asleep: a later edit suspends it.
     """
 
     sequence: int

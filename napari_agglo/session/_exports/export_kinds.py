@@ -1,7 +1,7 @@
 """Registry of export kinds, and the targets that an export may be written to.
 
-A kind is a function made an `Exporter` by the decorator `exporter`. Those of this folder are
-registered by the folder's ``__init__``; another package names its own in the entry point group
+The decorator `exporter` makes a function an `Exporter`. The folder's ``__init__`` registers the
+kinds of this folder; another package names its own in the entry point group
 ``napari_agglo.exports``. `Session.export`, the dock's menu and ``napari-agglo export`` read the
 registry.
 """
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 class ExportView(Protocol):
-    """A session as an export sees it: the segments at the threshold, the edits, the merges.
+    """The data of a session that exports read: the segments at the threshold, edits, merges.
 
     Each value is computed when it is first used.
     """
@@ -113,10 +113,10 @@ def exporter(
     """Return a decorator that makes a function an export kind.
 
     The function is called as ``write(view, path, **options)`` with an `ExportView` and a temporary
-    path, which is put in place once the function returns: the target is whole or absent. If it has
-    a parameter `progress`, it gets the callback. If it has a parameter `overwrite`, it gets the
-    target itself, and must write it whole or not at all. Its other keyword-only parameters are the
-    options of the kind; ``Annotated[type, "help"]`` gives an option its help text.
+    path, which is renamed when the function returns: the target is complete or absent. A parameter
+    `progress` gets the callback. A function with a parameter `overwrite` gets the target itself,
+    and must write it completely or not at all. Its other keyword-only parameters are the options of
+    the kind; ``Annotated[type, "help"]`` gives an option its help text.
 
     Parameters
     ----------
@@ -146,7 +146,7 @@ def exporter(
 def _options(write: Callable[..., object]) -> tuple[ExportOption, ...]:
     parameters = inspect.signature(write).parameters.values()
     named = [p for p in parameters if p.kind is p.KEYWORD_ONLY and p.name not in _SHARED]
-    # Only options are resolved: other annotations may name types that are imported for checks only.
+    # Only the types of options are resolved: others may be imported for type checks only.
     namespace = {**getattr(write, "__globals__", {})}
     hints = get_type_hints(
         type("Options", (), {"__annotations__": {p.name: p.annotation for p in named}}),
@@ -183,7 +183,7 @@ def write_export(
     progress: ProgressCallback | None = None,
     options: Mapping[str, Any],
 ) -> Path:
-    """Write one kind of export, whole or not at all; see `Session.export`."""
+    """Write one kind of export, completely or not at all; see `Session.export`."""
     exporter = exports[kind]
     known = [option.name for option in exporter.options]
     for name in options:
@@ -191,7 +191,7 @@ def write_export(
             raise InvalidInput(
                 f"An export of {kind} has no option {name!r}",
                 argument=name,
-                remedy=f"it has {' and '.join(known)}" if known else "leave it out",
+                remedy=f"use {' or '.join(known)}" if known else "leave it out",
             )
     shared = {"overwrite": overwrite, "progress": progress}
     wanted = inspect.signature(exporter.write).parameters
@@ -204,9 +204,6 @@ def write_export(
     return Path(path)
 
 
-# Targets: a new name, or one that the user allows to be replaced; never a session.
-
-
 _DATASET = re.compile(r"(?P<path>.+?\.(?:h5|hdf5)):(?P<key>.*)", re.IGNORECASE | re.DOTALL)
 
 
@@ -215,9 +212,8 @@ def check_target(
 ) -> Path:
     """Return `path` if it may be written to.
 
-    An existing file is refused unless `overwrite`. `with_key`, the path may name a dataset of an
-    HDF5 file, whose other datasets stay. Any path in a session folder is refused: the folder holds
-    a person's work.
+    An existing file is refused unless `overwrite`. With `with_key`, the path may name a dataset of
+    an HDF5 file, whose other datasets stay. Any path in a session folder is refused.
     """
     target, key = split_key(path, argument, with_key)
     session = holding_session(target)
@@ -231,9 +227,9 @@ def check_target(
     if not overwrite and os.path.lexists(target) and not (key and _is_new(target, key)):
         existing = f"{target}:{key}" if key and datasets(target) else f"{target}"
         raise InvalidInput(
-            f"{existing} is there already",
+            f"{existing} exists already",
             argument=argument,
-            remedy="choose another name, or say overwrite=True",
+            remedy="choose another name, or pass overwrite=True",
         )
     return Path(os.fspath(path))
 
@@ -249,6 +245,6 @@ def split_key(path: str | PathLike[str], argument: str, with_key: bool) -> tuple
 
 
 def _is_new(target: Path, key: str) -> bool:
-    """Return whether an HDF5 file lacks a dataset, so that nothing is lost by adding it."""
+    """Return whether an HDF5 file lacks a dataset, which may then be added."""
     keys = datasets(target)
     return bool(keys) and key not in keys

@@ -1,4 +1,4 @@
-"""The view of a session that export kinds read, and the hierarchy with all edits."""
+"""The data of a session for exports, and the hierarchy with all edits."""
 
 from __future__ import annotations
 
@@ -82,9 +82,9 @@ class SessionExport:
 def all_merges(
     state: State, progress: ProgressCallback | None = None
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int32]]:
-    """Return all merges as nodes, in order, with the regions of each, the smaller id first.
+    """Return all merges as nodes, in order, with the two regions of each, the smaller id first.
 
-    The last array has the same regions in the order of the tree: the first passes its name on.
+    The last array has the same regions in the order of the tree: the first keeps its name.
     """
     state.tree.look(np.inf, progress)
     log = state.tree.log

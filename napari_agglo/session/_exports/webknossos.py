@@ -15,6 +15,7 @@ from napari_agglo._numba import kernel
 from napari_agglo._progress import ProgressCallback, report
 from napari_agglo.errors import InvalidInput, SetOption
 from napari_agglo.graph import RegionGraph
+from napari_agglo.session._cut_methods.segment_graph import pieces_of
 from napari_agglo.session._exports.export_kinds import (
     ExportView,
     check_target,
@@ -23,19 +24,15 @@ from napari_agglo.session._exports.export_kinds import (
 )
 from napari_agglo.volumes import replacing, write_labels
 
-# A pixel of each superpixel that stands for it: the one nearest to its centroid.
-#
-# The centroid itself may lie outside of a bent superpixel, in another one.
-
-
-# Pixels between two reports: about a tenth of a second of work.
-_SLICE = 1 << 24
+_SLICE = 1 << 24  # pixels between two reports of progress, about a tenth of a second
 
 
 def representative_pixels(
     graph: RegionGraph, *, progress: ProgressCallback | None = None
 ) -> NDArray[np.int32]:
-    """Return a pixel of each superpixel, as indices of shape (n + 1, ndim); row 0 is zeros.
+    """Return the pixel of each superpixel nearest to its centroid, which may lie outside of it.
+
+    The result are indices of shape (n + 1, ndim); row 0 is zeros.
 
     Examples
     --------
@@ -75,9 +72,9 @@ def _nearest(
     best: NDArray[np.float64],
     at: NDArray[np.int64],
 ) -> None:
-    """Keep the pixel nearest to each centroid, the first of equals; `index` goes along.
+    """Keep the pixel nearest to each centroid, of equals the first, and its squared distance.
 
-    Checks nothing: `index` must be that of pixel `start`, and labels must be dense.
+    `index` must be that of pixel `start`; it is that of `stop` in the end. No bounds checking.
     """
     ndim = shape.size
     for i in range(start, stop):
@@ -98,11 +95,9 @@ def _nearest(
             index[axis] += 1
 
 
-# A partition as the arrays of webKnossos' AgglomerateAttachment, version 4.
-#
-# There a superpixel is called a segment and a segment an agglomerate; both are numbered from 1
-# without gaps, and 0 is the background. https://docs.webknossos.org/webknossos-py/spec
-
+# Arrays of webKnossos' AgglomerateAttachment, version 4: superpixels are called segments there, and
+# segments agglomerates; both are numbered from 1 without gaps, and 0 is the background.
+# https://docs.webknossos.org/webknossos-py/spec
 
 NAMES = (
     "segment_to_agglomerate",
@@ -154,7 +149,7 @@ def agglomerate_arrays(
 
 
 def _offsets(belongs: NDArray[np.int64], n_agglomerates: int) -> NDArray[np.int64]:
-    """Return where the entries of each agglomerate begin, and after the last one where they end."""
+    """Return the start of the entries of each agglomerate, and the end of the last one."""
     counts = np.bincount(belongs, minlength=n_agglomerates + 1)
     return np.concatenate([[0], np.cumsum(counts)])
 
@@ -164,17 +159,12 @@ def _connected_edges(
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     """Return the boundaries inside agglomerates, and edges between the pieces of one in several.
 
-    Readers take the connected components of the edges for the agglomerates, so one that a person
-    merged across a gap would fall apart; a strong edge holds the pieces together.
+    For readers, agglomerates are the connected components of the edges, so strong edges must join
+    the pieces of an agglomerate that was merged across a gap.
     """
-    from scipy.sparse import coo_array
-    from scipy.sparse.csgraph import connected_components
-
     inside = owner[graph.edges[:, 0]] == owner[graph.edges[:, 1]]
     edges = graph.edges[inside]
-    n = graph.n_regions
-    links = coo_array((np.ones(len(edges), np.int8), (edges[:, 0], edges[:, 1])), (n + 1, n + 1))
-    _, piece = connected_components(links, directed=False)
+    _, piece = pieces_of(graph.n_regions + 1, edges)
     _, smallest = np.unique(piece[1:], return_index=True)
     smallest = np.sort(smallest + 1)
     _, first, number = np.unique(owner[smallest], return_index=True, return_inverse=True)
@@ -208,25 +198,10 @@ def export_agglomerate(
 ) -> None:
     """Write a partition for webKnossos: a folder, whose name is the name of the mapping.
 
-    Segments are numbered anew, in the order of their smallest superpixel.
-
-    Parameters
-    ----------
-    view : ExportView
-        The session; the superpixels in 2-D or 3-D.
-    path
-        The folder to make.
-    affinities : array of float, shape (number of boundaries,), optional
-        Evidence for merging across each boundary of the graph, which webKnossos splits by: 1
-        less the probability of a boundary, say. By default 1 less the mean of the first cue.
-    superpixels
-        The file to write the label image to that the mapping is made for. Required if the
-        superpixels are not numbered 1, 2, ... without gaps, as webKnossos expects: the mapping
-        would be of other ids than those of the layer.
-    overwrite : bool
-        Whether an earlier attachment at `path`, or image at `superpixels`, may be replaced.
-    progress : callable, optional
-        Called with a `Progress` now and then; it may raise `Cancelled`.
+    Segments are numbered again, in the order of their smallest superpixel. `affinities` are the
+    evidence for merging across each boundary, by which webKnossos splits. `superpixels` is the file
+    of the label image for the mapping; it is required if the superpixels are not numbered 1, 2, ...
+    without gaps, as webKnossos expects. `overwrite` also allows to replace that file.
     """
     target = check_target(path, overwrite)
     _refuse_other(target)
@@ -246,7 +221,7 @@ def export_agglomerate(
 
 
 def is_attachment(folder: Path) -> bool:
-    """Return whether a folder is an AgglomerateAttachment and nothing else, so that it may go."""
+    """Return whether a folder is an AgglomerateAttachment and nothing else."""
     try:
         group = json.loads((folder / "zarr.json").read_text(encoding="utf-8"))
         ours = group["attributes"]["voxelytics"]["artifact_class"] == _CLASS
@@ -258,32 +233,31 @@ def is_attachment(folder: Path) -> bool:
 def _refuse_other(target: Path) -> None:
     if target.is_dir() and any(target.iterdir()) and not is_attachment(target):
         raise InvalidInput(
-            f"{target} is a folder that holds other things than an agglomerate attachment, which "
-            "would be lost",
+            f"{target} is a folder with other files than those of an agglomerate attachment",
             argument="path",
             remedy="choose another name, or remove it first",
         )
 
 
 def _refuse_overlap(path: str | PathLike[str], superpixels: str | PathLike[str]) -> None:
-    """Refuse two targets of which one would be written over the other."""
+    """Refuse two targets of which one is, or is in, the other."""
     layer, _ = split_key(superpixels, "superpixels", True)
     ours, theirs = (
         Path(os.path.normcase(os.path.realpath(one))) for one in (os.fspath(path), layer)
     )
     if ours == theirs or ours in theirs.parents or theirs in ours.parents:
         raise InvalidInput(
-            f"`superpixels` must be another place than `path`, got {os.fspath(superpixels)} and "
-            f"{os.fspath(path)}, one of which would be lost",
+            f"`superpixels` must not be in `path`, nor the reverse, got {os.fspath(superpixels)} "
+            f"and {os.fspath(path)}",
             argument="superpixels",
-            remedy="choose a name beside it",
+            remedy="choose another folder or name for it",
         )
 
 
 def _refuse_unfit(graph: RegionGraph, superpixels: object) -> None:
     if graph.layout.ndim > 3:
         raise InvalidInput(
-            f"webKnossos holds up to 3 axes, and these superpixels have {graph.layout.ndim}",
+            f"webKnossos takes up to 3 axes, and these superpixels have {graph.layout.ndim}",
             argument="kind",
             remedy="export the labels instead",
         )
@@ -291,7 +265,7 @@ def _refuse_unfit(graph: RegionGraph, superpixels: object) -> None:
     if superpixels is None and int(graph.ids[-1]) != n:
         raise InvalidInput(
             f"webKnossos needs superpixels numbered 1 to {n} without gaps, and these {n} have ids "
-            f"up to {int(graph.ids[-1])}: they can be written anew for use with the mapping",
+            f"up to {int(graph.ids[-1])}; they must be written with new ids as well",
             argument="superpixels",
             remedy=SetOption("superpixels", "FILE.ome.zarr"),
         )
@@ -308,6 +282,7 @@ def _affinities(graph: RegionGraph, affinities: ArrayLike | None) -> NDArray[np.
             f"`affinities` must be a finite number for each of {graph.n_boundaries} boundaries, "
             f"got shape {values.shape}",
             argument="affinities",
+            remedy="pass 1 - graph.boundary_mean(), for example",
         )
     return values
 

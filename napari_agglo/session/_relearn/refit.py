@@ -123,12 +123,7 @@ def refit(
     record = policy_record(policy) or {}
     if features is None:
         features = policy_features(policy)
-        if features is None:
-            raise InvalidInput(
-                "`features` is missing, and this policy has none, as it was not learned",
-                argument="features",
-                remedy="pass the feature map of `rows`",
-            )
+        assert features is not None
     examples = extra_examples((rows, labels), features, 0)
     to_merge, to_keep = (int((examples.labels == kind).sum()) for kind in (-1, 1))
     stored = record.get("settings") or {}

@@ -27,25 +27,24 @@ _BUSY = {errno.EACCES, errno.EAGAIN, errno.EDEADLK}
 if sys.platform == "win32":
     import msvcrt
 
-    def try_lock(descriptor: int) -> bool | None:
-        """Return True if the lock was free, None if it is taken, False if there are no locks."""
+    def _lock(descriptor: int) -> None:
         os.lseek(descriptor, 1 << 30, os.SEEK_SET)  # beyond the content, which others may read
-        try:
-            files.call("lock", msvcrt.locking, descriptor, msvcrt.LK_NBLCK, 1)
-        except OSError as error:
-            return None if error.errno in _BUSY else False
-        return True
+        msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
 
 else:
     import fcntl
 
-    def try_lock(descriptor: int) -> bool | None:
-        """Return True if the lock was free, None if it is taken, False if there are no locks."""
-        try:
-            files.call("lock", fcntl.flock, descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            return None if error.errno in _BUSY else False
-        return True
+    def _lock(descriptor: int) -> None:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def try_lock(descriptor: int) -> bool | None:
+    """Return True if the lock was free, None if it is taken, False if there are no locks."""
+    try:
+        files.call("lock", _lock, descriptor)
+    except OSError as error:
+        return None if error.errno in _BUSY else False
+    return True
 
 
 @dataclass(frozen=True)

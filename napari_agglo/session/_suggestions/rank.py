@@ -247,7 +247,10 @@ def _sides(
 
 
 def _checked_box(within: ArrayLike, ndim: int) -> NDArray[np.int64]:
-    box = np.asarray(within)
+    try:
+        box = np.asarray(within)
+    except ValueError:  # of rows of several lengths
+        box = np.zeros(0)
     if box.shape != (2, ndim) or box.dtype.kind not in "iu" or (box[0] >= box[1]).any():
         raise InvalidInput(
             f"`within` must be a box of whole numbers, first index and one past the last along "

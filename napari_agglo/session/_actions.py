@@ -14,7 +14,7 @@ import hashlib
 import zlib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from napari_agglo._typed_json import decode
 from napari_agglo.errors import InvalidInput, Remedy, is_whole
 from napari_agglo.graph import Division
-from napari_agglo.session._marks import MarkChange
+from napari_agglo.session._marks import NEWER, MarkChange
 
 Ids = NDArray[np.int32]
 
@@ -86,28 +86,18 @@ Edit = Merge | Cut | Lock | Unlock
 
 
 @dataclass(frozen=True)
-class Up:
-    """Show, at `scale`, the parent of the segment of `superpixel` in its place.
+class Override:
+    """Show, at `scale`, the parent (up) or the children (down) of a segment in its place.
 
-    `of` is the fingerprint of that segment: the move does not apply to another segment that edits
-    at other scales put there. Without `of` it applies to any.
+    The segment is that of `superpixel`. `of` is its fingerprint: the override does not apply to
+    another segment that edits at other scales put there. Without `of` it applies to any. The view
+    alone changes: an override is neither a constraint nor an example.
     """
 
+    direction: Literal["up", "down"]
     scale: float
     superpixel: int
     of: str = ""
-
-
-@dataclass(frozen=True)
-class Down:
-    """Show, at `scale`, the children of the segment of `superpixel` in its place; see `Up`."""
-
-    scale: float
-    superpixel: int
-    of: str = ""
-
-
-Override = Up | Down  # changes the view alone: neither a constraint nor an example
 
 
 def fingerprint(members: Ids) -> str:
@@ -125,7 +115,8 @@ def to_json(edit: Edit | Override) -> dict[str, Any]:
     >>> from_json(to_json(Merge(0.5, ((3, 8),))))
     Merge(scale=0.5, pairs=((3, 8),))
     """
-    plain: dict[str, Any] = {"edit": type(edit).__name__.lower(), "scale": edit.scale}
+    kind = edit.direction if isinstance(edit, Override) else type(edit).__name__.lower()
+    plain: dict[str, Any] = {"edit": kind, "scale": edit.scale}
     if isinstance(edit, Merge):
         plain["pairs"] = [list(pair) for pair in edit.pairs]
     elif isinstance(edit, Cut):
@@ -136,7 +127,7 @@ def to_json(edit: Edit | Override) -> dict[str, Any]:
         plain["members"] = _pack(edit.members)
     else:
         plain["superpixel"] = edit.superpixel
-        if isinstance(edit, (Up, Down)) and edit.of:
+        if isinstance(edit, Override) and edit.of:
             plain["of"] = edit.of
     return plain
 
@@ -154,14 +145,11 @@ def from_json(plain: dict[str, Any]) -> Edit | Override:
                 return Lock(scale, _unpack(plain["members"]))
             case "unlock":
                 return Unlock(scale, int(plain["superpixel"]))
-            case "up":
-                return Up(scale, int(plain["superpixel"]), str(plain.get("of", "")))
-            case "down":
-                return Down(scale, int(plain["superpixel"]), str(plain.get("of", "")))
+            case "up" | "down" as way:
+                return Override(way, scale, int(plain["superpixel"]), str(plain.get("of", "")))
             case other:
                 raise InvalidInput(
-                    f"The journal has an edit {other!r} that this version does not know; "
-                    "open the session with the version that wrote it, or a newer one."
+                    f"The journal has an unknown edit {other!r}", argument="edit", remedy=NEWER
                 )
     except (KeyError, TypeError, ValueError, OverflowError, zlib.error) as error:
         if isinstance(error, InvalidInput):
@@ -222,7 +210,7 @@ class Step:
     def from_json(cls, plain: dict[str, Any]) -> Step:
         """Return the step of the plain data of `to_json`."""
         edit = from_json(plain)
-        if isinstance(edit, (Up, Down)):
+        if isinstance(edit, Override):
             raise InvalidInput(f"An edit of the journal cannot be read: {plain!r:.200}.")
         listed = [plain["division"]] if "division" in plain else plain.get("divisions", [])
         divisions = []
@@ -277,21 +265,17 @@ class Action:
             "ids": [int(k) for k in self.ids],
             "threshold": float(self.threshold),
         }
-        if self.steps:
-            plain["steps"] = [step.to_json() for step in self.steps]
-        if self.override is not None:
-            plain["override"] = to_json(self.override)
-        if self.dropped:
-            plain["dropped"] = list(self.dropped)
-        if self.mark is not None:
-            plain["mark"] = self.mark.to_json()
-        if self.answer is not None:
-            plain["answer"] = {"pair": list(self.answer.superpixels), "same": self.answer.same}
-        if self.examples is not None:
-            plain["examples"] = self.examples
-        if self.policy is not None:
-            plain["policy"] = self.policy
-        return plain
+        answer = self.answer
+        optional = {
+            "steps": [step.to_json() for step in self.steps],
+            "override": self.override and to_json(self.override),
+            "dropped": list(self.dropped),
+            "mark": self.mark and self.mark.to_json(),
+            "answer": answer and {"pair": list(answer.superpixels), "same": answer.same},
+            "examples": self.examples,
+            "policy": self.policy,
+        }
+        return plain | {name: value for name, value in optional.items() if value}
 
     @classmethod
     def from_json(cls, plain: Mapping[str, Any]) -> Action:
@@ -300,8 +284,9 @@ class Action:
         known = KINDS[kind].fields | _FIELDS if isinstance(kind, str) and kind in KINDS else set()
         if plain.keys() - known:
             raise InvalidInput(
-                f"The journal has an entry that this version does not know: {dict(plain)!r:.200}; "
-                "open the session with the version that wrote it, or a newer one."
+                f"The journal has an unknown entry: {dict(plain)!r:.200}",
+                argument="entry",
+                remedy=NEWER,
             )
         try:
             return cls(
@@ -434,7 +419,7 @@ def _override(plain: Any) -> Override | None:
     if plain is None:
         return None
     override = from_json(plain)
-    if not isinstance(override, (Up, Down)):
+    if not isinstance(override, Override):
         raise InvalidInput(f"{plain!r:.80} is not an override")
     return override
 

@@ -186,6 +186,7 @@ class SessionHistory:
 
 
 _SNAPSHOT_FROM = 20  # entries; fewer are replayed in no time
+_RESTORE = "restore its journal from a copy of the session"
 
 
 class Transactions:
@@ -375,7 +376,11 @@ def _replayed(store: Store, progress: ProgressCallback | None) -> tuple[State, H
             if snapshot is not None and record.seq == snapshot.seq:
                 then = list(history.done)
     except InvalidInput as error:
-        raise SessionDamaged(f"{store.path} cannot be opened. {error}") from error
+        raise SessionDamaged(
+            f"{store.path} cannot be opened: {error.problem}",
+            argument="path",
+            remedy=error.remedy or _RESTORE,
+        ) from error
     state = first_state()
     if snapshot is not None and not resume(state, (e.action for e in then), snapshot.arrays):
         state, then, snapshot = first_state(), [], None
@@ -386,11 +391,13 @@ def _replayed(store: Store, progress: ProgressCallback | None) -> tuple[State, H
         try:
             state.apply(entry.action, progress=progress)
         except InvalidInput as error:
-            way = " Or call recover(), which keeps the entries before it."
+            lost = isinstance(error, SessionDamaged)  # the policy of the entry
+            remedy = f"{error.remedy}, or call recover(), which keeps the entries before it"
             raise SessionDamaged(
                 f"{store.path} cannot be opened: entry {entry.number} of its journal "
-                f"({entry.action.kind}) cannot be applied. {error}"
-                f"{way if isinstance(error, SessionDamaged) else ''}"
+                f"({entry.action.kind}) cannot be applied: {error.problem}",
+                argument="path",
+                remedy=remedy if lost else error.remedy or _RESTORE,
             ) from error
     return state, history, 0 if snapshot is None else snapshot.seq
 

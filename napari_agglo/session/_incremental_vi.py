@@ -206,34 +206,27 @@ class IncrementalVI:
         """
         old = np.unique(np.asarray(superpixels, np.int64))
         segment = int(self._lut[old[0]])
-        rows, columns, counts = self._counted(labels, gold)
+        ids = np.asarray(labels, np.int64).reshape(-1)
+        annotated = np.asarray(gold).reshape(-1)
+        gold_ids = annotated[annotated != 0].astype(np.uint64)
+        columns = np.minimum(np.searchsorted(self._gold_ids, gold_ids), self._gold_ids.size - 1)
+        pairs = np.stack([ids[annotated != 0], columns], axis=1)
+        pairs, counts = np.unique(pairs, axis=0, return_counts=True)
         every = np.arange(len(self._lut))
         is_kept = ~np.isin(every, old)
         overlaps = np.diff(self._start)
         kept = np.repeat(is_kept, overlaps)
-        all_rows = np.concatenate([np.repeat(every, overlaps)[kept], rows])
+        all_rows = np.concatenate([np.repeat(every, overlaps)[kept], pairs[:, 0]])
         order = np.argsort(all_rows, kind="stable")
-        ids = np.asarray(labels)
         highest = max(int(every[is_kept].max(initial=0)), int(ids.max(initial=0)))
         lut = np.zeros(highest + 1, np.int64)
         shared = min(len(lut), len(self._lut))
         lut[:shared] = self._lut[:shared]
         lut[ids] = segment
         self._lut = lut
-        self._columns = np.concatenate([self._columns[kept], columns])[order]
+        self._columns = np.concatenate([self._columns[kept], pairs[:, 1]])[order]
         self._counts = np.concatenate([self._counts[kept], counts])[order]
         self._start = np.searchsorted(all_rows[order], np.arange(len(lut) + 1))
-
-    def _counted(
-        self, labels: ArrayLike, gold: ArrayLike
-    ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-        annotated = np.asarray(gold).reshape(-1)
-        here = annotated != 0
-        ids = annotated[here].astype(np.uint64)
-        columns = np.minimum(np.searchsorted(self._gold_ids, ids), self._gold_ids.size - 1)
-        pairs = np.stack([np.asarray(labels, np.int64).reshape(-1)[here], columns], axis=1)
-        pairs, counts = np.unique(pairs, axis=0, return_counts=True)
-        return pairs[:, 0], pairs[:, 1], counts.astype(np.int64)
 
     def _rebuild(self) -> None:
         """Enter every overlap into a new table."""

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from napari_agglo.session._actions import Change
     from napari_agglo.session._session import Session
 
+NEWER = "open the session with the version that wrote it, or a newer one"
 _LONGEST = {"name": 200, "comment": 10_000}  # characters: a cell of a table, and a page
 
 
@@ -84,9 +85,9 @@ class MarkChange:
         unknown = plain.keys() - {field.name for field in fields(cls)}
         if unknown or "segment" not in plain:
             raise InvalidInput(
-                f"The journal has a mark that this version does not know: {dict(plain)!r:.200}",
+                f"The journal has an unknown mark: {dict(plain)!r:.200}",
                 argument="mark",
-                remedy="open the session with the version that wrote it, or a newer one",
+                remedy=NEWER,
             )
         return cls(**plain)
 

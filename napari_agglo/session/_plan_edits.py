@@ -19,15 +19,14 @@ from napari_agglo.policy import Policy
 from napari_agglo.session._actions import (
     Action,
     Cut,
-    Down,
     Ids,
     Lock,
     Merge,
+    Override,
     Plan,
     Refused,
     Step,
     Unlock,
-    Up,
     as_ids,
     fingerprint,
 )
@@ -343,13 +342,13 @@ def plan_unlock(view: View, segment: Any) -> Plan:
 def plan_move(view: View, segment: Any, direction: Literal["up", "down"]) -> Plan:
     """Plan to show a segment's parent, or its children, in its place."""
     target = find_unlocked(view, segment, f"moved {direction} its branch")
-    kind = Up if direction == "up" else Down
-    override = kind(view.threshold, target.anchor, fingerprint(target.members))
+    override = Override(direction, view.threshold, target.anchor, fingerprint(target.members))
     frontier = view.new_frontier()
     try:
         frontier.apply(override)
     except BranchEnds as end:
-        raise Refused(f"Segment {target.id} {end}", argument="segment") from None
+        problem = f"Segment {target.id} {end.problem}"
+        raise Refused(problem, argument="segment", remedy=end.remedy) from None
     # Up shows a larger region than the segment, down parts of the segment alone.
     shown = view.state.tree.members(frontier.shown(target.anchor))
     action = Action(direction, (target.id,), view.threshold, override=override)

@@ -25,7 +25,6 @@ from napari_agglo.session._actions import (
     Override,
     Plan,
     Step,
-    Up,
     fingerprint,
 )
 from napari_agglo.session._boundary_scores import BoundaryScores
@@ -50,10 +49,10 @@ class Frontier:
     >>> import numpy as np
     >>> from napari_agglo import region_graph
     >>> from napari_agglo.policy import MeanPolicy
-    >>> from napari_agglo.session._actions import Down
+    >>> from napari_agglo.session._actions import Override
     >>> row = np.array([[1, 2, 3, 4]])
     >>> tree = Hierarchy(region_graph(row, np.array([[0.0, 0.2, 0.6, 0.8]])), MeanPolicy())
-    >>> frontier = Frontier(tree, 0.5, [Down(0.5, 1)])
+    >>> frontier = Frontier(tree, 0.5, [Override("down", 0.5, 1)])
     >>> [tree.members(frontier.shown(superpixel)).tolist() for superpixel in (1, 3)]
     [[1, 2], [3]]
     """
@@ -89,10 +88,10 @@ class Frontier:
         """
         node = self.shown(override.superpixel)
         if self.tree.constraints.lock_of[override.superpixel]:
-            raise BranchEnds("is locked; unlock it first.")
+            raise BranchEnds("is locked", remedy="unlock it first")
         if override.of and override.of != fingerprint(self.tree.members(node)):
-            raise BranchEnds("is not the one that was moved.")
-        if isinstance(override, Up):
+            raise BranchEnds("is not the one that was moved")
+        if override.direction == "up":
             self._up(node, override.superpixel)
         else:
             self._down(node)
@@ -108,7 +107,8 @@ class Frontier:
         parent = self.tree.parent(node)
         if parent is None:
             raise BranchEnds(
-                "has no parent: no segment that it touches may merge with it. Merge it by hand."
+                "has no parent: no segment that it touches may merge with it",
+                remedy="merge it by hand",
             )
         self._close(parent)
         for piece in self.tree.pieces(parent, self.scale):
@@ -118,7 +118,7 @@ class Frontier:
         children = self.tree.children(node)
         if not children:
             raise BranchEnds(
-                "is a single superpixel, without children; place points in it to cut it."
+                "is a single superpixel, without children", remedy="place points in it to cut it"
             )
         if node not in self._raised.values():
             self._opened.add(node)

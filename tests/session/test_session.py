@@ -192,6 +192,7 @@ REFUSALS = [
     (lambda s: s.cut(7, points=[[(0, 4)], [(0, 4)]]), "seeds", None),
     (lambda s: s.preview(7, [[7]], points=[[(0, 4)], [(0, 5)]]), "seeds", "pass `seeds` or"),
     (lambda s: s.unlock(5), "segment", "see segments.locked()"),
+    (lambda s: s.down(7), "segment", "place points in it"),
     (lambda s: s.marks.rename(5, "a\nb"), "name", "remove the control characters"),
     (lambda s: s.marks.review(17), "segment", "get one by segments.at(index)"),
     (lambda s: s.queue.accept("yes"), "suggestion", "pass one of queue.next()"),
@@ -215,7 +216,6 @@ def test_what_is_refused_says_why_and_leaves_no_trace(session, work, argument, r
 @pytest.mark.parametrize(
     ("work", "words"),
     [
-        (lambda s: s.down(7), "Segment 7 is a single superpixel"),
         (lambda s: s.undo(), "nothing to undo"),
         (lambda s: s.redo(), "nothing to redo"),
     ],
@@ -243,13 +243,13 @@ def test_a_merge_of_what_does_not_touch_can_be_forced(session):
 def test_a_locked_segment_is_whole_and_alone(session):
     session.lock(7)
     assert session.segments.locked().tolist() == [7]
-    for work in (
-        lambda: session.merge(5, 7),
-        lambda: session.cut(7, points=[[(0, 4)], [(0, 5)]]),
-        lambda: session.up(7),
-        lambda: session.lock(7),
+    for argument, work in (
+        ("others", lambda: session.merge(5, 7)),
+        ("segment", lambda: session.cut(7, points=[[(0, 4)], [(0, 5)]])),
+        ("segment", lambda: session.up(7)),
+        ("segment", lambda: session.lock(7)),
     ):
-        with refuses("segment", "call unlock(7) first", kind=Refused):
+        with refuses(argument, "call unlock(7) first", kind=Refused):
             work()
     session.threshold = 5.0
     assert session.segments.members(7).tolist() == [7]
@@ -576,8 +576,9 @@ def test_moved_and_renamed(session, tmp_path):
 def test_a_journal_that_makes_no_sense_is_refused_in_words(session, entry):
     session._store.journal.append(entry)
     session._store.close()
-    with pytest.raises(SessionDamaged, match="cannot be opened"):
+    with refuses("path", kind=SessionDamaged) as caught:
         Session.open(session.path)
+    assert f"{session.path} cannot be opened" in caught.value.problem
 
 
 def kill_again_and_again(path, times, seed):
@@ -602,7 +603,7 @@ def kill_again_and_again(path, times, seed):
             while (words := editor.stdout.readline().split())[0] != "ended":
                 last = int(words[1])
             with Session.open(path, read_only=True) as session:
-                entries = len(session._store.journal.records)
+                entries = session.history.report.kept
                 assert session.history.report.lost == 0
                 assert len(session.history) > 0
             # A double undo is two entries, acknowledged together.

@@ -9,7 +9,7 @@ import warnings
 import numpy as np
 import pytest
 from oracles.disks import Disk
-from oracles.sessions import busy_session, observed
+from oracles.sessions import busy_session, journal, observed
 
 from napari_agglo import InvalidInput, Session
 from napari_agglo.session import NotSaved
@@ -26,7 +26,7 @@ def edited(tmp_path_factory):
     states = {}
 
     def note(session):
-        states[len(session._store.journal.records)] = observed(session)
+        states[len(journal(session.path))] = observed(session)
 
     with busy_session(path, N_EDITS, seed=3, after=note):
         pass
@@ -49,7 +49,7 @@ def check_open(path, states, expected=None):
         except InvalidInput:  # which is a sentence, whatever was damaged
             return None
     with session:
-        kept = len(session._store.journal.records)
+        kept = session.history.report.kept
         assert session.history.report.lost == n - kept
         assert bool(said) == (kept < n), "a loss is told, and nothing else is"
         if expected is not None:

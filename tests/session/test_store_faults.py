@@ -100,7 +100,7 @@ def test_append_fails_and_so_does_all_that_follows(copied, error, torn):
             expected = DONE if refusal else [*DONE, NEXT]
             if refusal:
                 assert "read-only from now on" in str(refusal)
-                with pytest.raises(NotSaved, match="read-only from now on"):
+                with refuses("path", "repair the disk, and open the session again", kind=NotSaved):
                     store.journal.append(NEXT)
             assert entries_of(store) == expected
             assert store.read_only == (expected == DONE)

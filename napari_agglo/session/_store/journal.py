@@ -165,6 +165,7 @@ class TailFile:
                 files.close(descriptor)
 
 
+_REPAIR = "repair the disk, and open the session again to see whether the edit was saved"
 JOURNAL = "journal.jsonl"
 TAIL = "journal.tail"
 
@@ -255,7 +256,7 @@ class Journal:
     def require_writable(self) -> None:
         """Refuse to change a session that is closed, read-only, or given up after an error."""
         if self._broken is not None:
-            raise NotSaved(self._broken)
+            raise NotSaved(self._broken, argument="path", remedy=_REPAIR)
         if self._descriptor is None:
             raise NotSaved(
                 f"{self.path.parent} is closed, or open read-only",
@@ -383,10 +384,9 @@ class Journal:
         kept = len(self.records)
         self._broken = (
             f"{self.path} could not be written, nor be reset to entry {kept} ({reason}); the "
-            f"session is read-only from now on. The {kept} entries before are safe; to see whether "
-            "the last one was written, repair the disk and open the session again."
+            f"session is read-only from now on. The {kept} entries before are safe"
         )
-        raise NotSaved(self._broken) from cause
+        raise NotSaved(self._broken, argument="path", remedy=_REPAIR) from cause
 
     def _not_saved(self, error: OSError) -> NotSaved:
         return NotSaved(

@@ -61,43 +61,24 @@ if TYPE_CHECKING:
     from napari_agglo.superpixels import boundary_cue, oversegment
     from napari_agglo.volumes import Volume, open_volume, write_labels
 
-_HOME = {
-    "Progress": "_progress",
-    "TrainingProgress": "_progress",
-    "Sample": "samples",
-    "sample": "samples",
-    "Volume": "volumes",
-    "open_volume": "volumes",
-    "write_labels": "volumes",
-    "boundary_cue": "superpixels",
-    "oversegment": "superpixels",
-    "RegionGraph": "graph",
-    "region_graph": "graph",
-    "CallablePolicy": "policy",
-    "DataDifference": "policy",
-    "adapt_cues": "policy",
-    "data_differences": "policy",
-    "LearnedPolicy": "policy",
-    "MeanPolicy": "policy",
-    "Policy": "policy",
-    "RandomPolicy": "policy",
-    "load_policy": "policy",
-    "train": "learning",
-    "agglomerate": "agglomeration",
-    "MergeTree": "agglomeration",
-    "split_vi": "evaluate",
-    "metrics": "evaluate",
-    "breakdown": "evaluate",
-    "boundary_scores": "evaluate",
-    "vi_curve": "evaluate",
-    "merge_curve": "evaluate",
-    "best_agglomeration": "evaluate",
-    "cross_validate": "evaluate",
-    "matched": "compare",
-    "disagreements": "compare",
-    "write_movie": "movie",
-    "Session": "session",
+# the public names, by the folder that defines them
+_EXPORTS = {
+    "_progress": "Progress TrainingProgress",
+    "samples": "Sample sample",
+    "volumes": "Volume open_volume write_labels",
+    "superpixels": "boundary_cue oversegment",
+    "graph": "RegionGraph region_graph",
+    "policy": "CallablePolicy DataDifference LearnedPolicy MeanPolicy Policy RandomPolicy adapt_cues"
+    " data_differences load_policy",
+    "learning": "train",
+    "agglomeration": "MergeTree agglomerate",
+    "evaluate": "best_agglomeration boundary_scores breakdown cross_validate merge_curve metrics"
+    " split_vi vi_curve",
+    "compare": "disagreements matched",
+    "movie": "write_movie",
+    "session": "Session",
 }
+_HOME = {name: folder for folder, names in _EXPORTS.items() for name in names.split()}
 
 __all__ = [
     "AggloError",

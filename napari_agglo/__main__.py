@@ -1,4 +1,4 @@
-"""Let ``python -m napari_agglo`` be the command line."""
+"""Run the command line by ``python -m napari_agglo``."""
 
 from __future__ import annotations
 

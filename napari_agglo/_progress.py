@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from napari_agglo.errors import InvalidInput
 
-_GRAIN = 1000  # steps of a bar that several stages share
+_STEPS = 1000  # of a bar that several stages share
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Progress:
         Progress(stage='graph', done=400, total=1000)
         """
         share = begin + (end - begin) * min(max(self.whole, 0.0), 1.0)
-        return Progress(stage or self.stage, round(_GRAIN * share), _GRAIN)
+        return Progress(stage or self.stage, round(_STEPS * share), _STEPS)
 
 
 ProgressCallback = Callable[[Progress], object]
@@ -56,7 +56,7 @@ def report(progress: ProgressCallback | None, stage: str, done: int, total: int)
 
 
 def check_progress(progress: object) -> None:
-    """Refuse what cannot be called; ``progress=True`` is an easy mistake."""
+    """Refuse a value that cannot be called, such as ``progress=True``."""
     if progress is not None and not callable(progress):
         raise InvalidInput(
             f"`progress` must be a function that takes a Progress, got {progress!r}",
@@ -70,7 +70,7 @@ def part_of(
 ) -> ProgressCallback | None:
     """Return a callback for a part, from `begin` to `end`, of a longer work.
 
-    Its bar never goes back, though each stage of the part begins at 0.
+    Its bar never moves back, although each stage of the part begins at 0.
 
     Examples
     --------
@@ -85,13 +85,13 @@ def part_of(
         return None
     latest = 0
 
-    def tell(inner: Progress) -> None:
+    def forward(inner: Progress) -> None:
         nonlocal latest
         state = inner.part(begin, end, stage)
         latest = max(latest, state.done)
         progress(Progress(state.stage, latest, state.total))
 
-    return tell
+    return forward
 
 
 @dataclass(frozen=True)

@@ -40,7 +40,7 @@ class Registry(Generic[T]):
     ('circle', ('round',))
     >>> shapes["square"]
     Traceback (most recent call last):
-    napari_agglo.errors.InvalidInput: There is no shape 'square'; take one of 'round'.
+    napari_agglo.errors.InvalidInput: There is no shape 'square'; use one of 'round'.
     """
 
     def __init__(self, group: str, noun: str, instance_of: type[T] | None = None) -> None:
@@ -48,7 +48,7 @@ class Registry(Generic[T]):
         self.noun = noun
         self._instance_of = instance_of
         self._values: dict[str, T] = {}
-        self._pending: dict[str, EntryPoint] | None = None  # None: not looked for yet
+        self._pending: dict[str, EntryPoint] | None = None  # None: not searched yet
 
     def register(self, name: str, value: T) -> T:
         """Add a value; a name that is taken is refused."""
@@ -82,7 +82,7 @@ class Registry(Generic[T]):
                 raise InvalidInput(
                     f"There is no {self.noun} {name!r}",
                     argument=self.noun,
-                    remedy=f"take one of {names}",
+                    remedy=f"use one of {names}",
                 )
             self._values[name] = self._load(entry)
         return self._values[name]
@@ -129,6 +129,6 @@ class Registry(Generic[T]):
             raise InvalidInput(
                 f"The {self.noun} {entry.name!r} cannot be loaded from {entry.value}: {error}",
                 argument=self.noun,
-                remedy="mend or uninstall the package that has it",
+                remedy="fix or uninstall the package that defines it",
             ) from error
         return value

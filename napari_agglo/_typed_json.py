@@ -1,4 +1,4 @@
-"""Plain JSON as typed values: every field checked before any of it is used."""
+"""Decode plain JSON into typed values; every field is checked before any is used."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def _generic(kind: Any) -> tuple[Any, tuple[Any, ...]]:
 
 
 def decode(kind: Any, plain: Any, at: str = "it") -> Any:
-    """Return `plain`, as `json.loads` gives it, as a value of type `kind`, or say what is wrong.
+    """Return `plain`, as `json.loads` gives it, as a value of type `kind`; refuse any other value.
 
     Parameters
     ----------

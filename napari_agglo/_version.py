@@ -1,3 +1,3 @@
-"""The version, in one place, readable without importing the package."""
+"""The version of the package, readable without importing it."""
 
 __version__ = "0.1.0"

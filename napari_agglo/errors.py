@@ -1,8 +1,8 @@
 """Errors as values: the problem, the argument that has it, and a remedy.
 
 `str(error)` is the message for Python. The command line and the Data step render the same `remedy`
-in their own way: as an option to type, or as a button. Nothing is logged and passed over: a
-function either does its work or raises one of these.
+in their own way: as an option to type, or as a button. No error is only logged: a function either
+does its work or raises one of these.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ class Advice:
 
 @dataclass(frozen=True)
 class OneOf:
-    """Several remedies, each of which helps; the likeliest comes first."""
+    """Alternative remedies, each of which is enough; the likeliest comes first."""
 
     remedies: tuple[Remedy, ...]
 
@@ -127,7 +127,7 @@ Remedy = SetOption | PickIndex | ConvertTo | LabelComponents | Install | Advice 
 
 
 def alternatives(remedy: Remedy | None) -> tuple[Remedy, ...]:
-    """Return the single remedies of `remedy`, for a reader who shows each by itself.
+    """Return the single remedies of `remedy`, for interfaces that show each by itself.
 
     Examples
     --------
@@ -157,12 +157,12 @@ class InvalidInput(AggloError, ValueError):
     Parameters
     ----------
     problem : str
-        The value expected and the one that came. Names of arguments are in backquotes.
+        The expected value and the actual one. Names of arguments are in backquotes.
     argument : str, optional
         The argument that has the problem, as it stands in `problem` without the backquotes, e.g.
         ``cues['boundary']``.
     remedy : Remedy, str or tuple of these, optional
-        The way out; a str is an `Advice`, a tuple is `OneOf` its items.
+        The action that solves the problem; a str is an `Advice`, a tuple is `OneOf` its items.
 
     Examples
     --------
@@ -205,7 +205,7 @@ def sentence(problem: str, remedy: object | None) -> str:
 
 
 class Cancelled(AggloError):
-    """Raised by a progress callback to stop the work; whatever was there before stays as it was."""
+    """Raised by a progress callback to stop the work; existing results stay as they were."""
 
 
 def is_whole(value: object) -> bool:
@@ -219,7 +219,7 @@ def is_number(value: object) -> bool:
 
 
 def check_whole(name: str, value: object, least: int, most: int | None = None) -> int:
-    """Return `value` as int, or refuse one that is not a whole number from `least` to `most`.
+    """Return `value` as int; refuse anything but a whole number from `least` to `most`.
 
     Examples
     --------
@@ -228,9 +228,9 @@ def check_whole(name: str, value: object, least: int, most: int | None = None) -
     napari_agglo.errors.InvalidInput: `frames` must be a whole number of 2 or more, got 1; ...
     """
     if is_whole(value):
-        number = int(value)  # type: ignore[call-overload]
+        number: int = int(value)  # type: ignore[call-overload]
         if least <= number and (most is None or number <= most):
-            return int(number)
+            return number
     span = f"of {least} or more" if most is None else f"from {least} to {most}"
     raise InvalidInput(
         f"`{name}` must be a whole number {span}, got {value!r}",

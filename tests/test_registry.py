@@ -37,7 +37,7 @@ def test_a_broken_entry_point_is_refused_by_name(entries):
     entries.append(EntryPoint("bad", "no_such_module:x", GROUP))
     numbers: Registry[float] = Registry(GROUP, "number")
     assert numbers.names() == ("bad",)
-    with refuses("number", "mend or uninstall the package that has it"):
+    with refuses("number", "fix or uninstall the package that defines it"):
         numbers["bad"]
 
 

@@ -1,4 +1,4 @@
-"""The one place that knows how kernels are compiled.
+"""Decorators that compile kernels: `kernel`, `inlined` and `subroutine`.
 
 Kernels release the GIL and are cached on disk, so that a second process loads them in
 milliseconds. None uses ``parallel=True``: napari's own colouring does, and two such kernels at
@@ -17,8 +17,9 @@ from typing import Any, TypeVar, cast
 import numba
 
 F = TypeVar("F", bound=Callable[..., Any])
-# Kernels allocate nothing, so that none counts references; a division by zero is that of numpy; and
-# nothing is compiled that only Python or C would call. All of that is a third of the compiling.
+# Kernels allocate nothing, so that numba need not count references (`_nrt`); they divide by zero as
+# numpy does; and wrappers that only Python or C would call are not compiled. That saves a third of
+# the compile time.
 _OPTIONS: dict[str, Any] = {
     "nogil": True,
     "_nrt": False,
@@ -26,7 +27,7 @@ _OPTIONS: dict[str, Any] = {
     "no_cfunc_wrapper": True,
 }
 _HELPER: dict[str, Any] = {**_OPTIONS, "no_cpython_wrapper": True}
-# At the top of a file alone: kernels take nothing from imports inside functions.
+# Matches imports at the top of a file only: kernels use no imports inside functions.
 _IMPORT = re.compile(rb"^from (napari_agglo[\w.]*) import (\([^)]*\)|.*)", re.MULTILINE)
 
 
@@ -34,8 +35,8 @@ def kernel(function: F) -> F:
     """Compile `function` on first call, without the GIL, cached on disk where that is possible.
 
     Numba refuses ``cache=True`` at *import* when neither the package's folder nor the user's cache
-    folder can be written (a shared installation, a container without a home). Compiling anew in
-    each process is slow, but it works, so that is the fallback.
+    folder can be written (a shared installation, a container without a home). The kernel is then
+    compiled in each process.
     """
     try:
         compiled = numba.njit(cache=True, **_OPTIONS)(function)
@@ -51,15 +52,15 @@ def kernel(function: F) -> F:
 
 
 def inlined(function: F) -> F:
-    """Compile a helper of kernels; it becomes part of its callers and is cached with them.
+    """Compile a helper of kernels that LLVM inlines into its callers; it is cached with them.
 
-    Python must not call it: there is no code for that, and the process would crash.
+    Python must not call it: it has no wrapper for Python, and the process would crash.
     """
     return cast(F, numba.njit(**_HELPER, forceinline=True)(function))
 
 
 def subroutine(function: F) -> F:
-    """Compile a large helper of kernels, which they call: it stands once in each that needs it.
+    """Compile a large helper of kernels that they call; each kernel has one copy of it.
 
     As with `inlined`, Python must not call it.
     """
@@ -67,7 +68,7 @@ def subroutine(function: F) -> F:
 
 
 def _unless_full(save: Callable[..., None]) -> Callable[..., None]:
-    """Let a kernel that cannot be saved, on a full disk say, be compiled in the next process."""
+    """Return `save` without its errors: a kernel that a full disk cannot take is compiled again."""
 
     def try_to_save(*arguments: Any) -> None:
         with suppress(OSError):
@@ -77,16 +78,16 @@ def _unless_full(save: Callable[..., None]) -> Callable[..., None]:
 
 
 def is_cached(compiled: Any) -> bool:
-    """Return whether the disk has code of a kernel that was compiled from just these sources."""
+    """Return whether the disk cache has code of a kernel that matches the present sources."""
     file = getattr(getattr(compiled, "_cache", None), "_cache_file", None)
     return file is not None and bool(file._load_index())
 
 
 def _stamp_with_sources(compiled: Any) -> None:
-    """Make a cached kernel valid for just these sources of itself and of its helpers.
+    """Make a cached kernel valid for the present sources of the kernel and of its helpers only.
 
-    Numba looks at the file of the kernel alone. Most of what a kernel does stands in helpers of
-    other files, which are compiled into it: after an update it would silently run the old ones.
+    Numba checks only the file of the kernel. Most of its code is in helpers of other files, which
+    are compiled into it: after an update it would silently run the old helpers.
     """
     file = getattr(getattr(compiled, "_cache", None), "_cache_file", None)
     if file is not None:
@@ -96,7 +97,7 @@ def _stamp_with_sources(compiled: Any) -> None:
 
 @cache
 def _stamp(path: Path) -> tuple[tuple[str, int, int], ...]:
-    """Return name, time and size of every source on which the kernels of a file depend."""
+    """Return name, modification time and size of every source that a file's kernels depend on."""
     states = ((source, source.stat()) for source in sorted(kernel_sources(path)))
     return tuple((source.name, state.st_mtime_ns, state.st_size) for source, state in states)
 
@@ -128,7 +129,7 @@ def kernel_sources(path: Path, root: Path = Path(__file__).parents[1]) -> set[Pa
 
 
 def _home(name: str, module: str, root: Path) -> Path:
-    """Return the file that defines a name, if need be through packages that export it."""
+    """Return the file that defines a name; follow packages that re-export it."""
     folder = root.joinpath(*module.split(".")[1:])
     for file in (folder / f"{name}.py", folder.with_suffix(".py"), folder / "__init__.py"):
         if file.is_file():
@@ -139,7 +140,7 @@ def _home(name: str, module: str, root: Path) -> Path:
 
 @cache
 def _imports(path: Path) -> dict[str, str]:
-    """Return the names that a file imports from this package, and from which module each."""
+    """Return the names that a file imports from this package, each with its module."""
     return {
         name.split()[0]: module.decode()
         for module, names in _IMPORT.findall(_text(path))

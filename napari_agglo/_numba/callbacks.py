@@ -1,9 +1,9 @@
-"""Calls from kernels back into Python: slow, and open to functions that are not compiled.
+"""Calls from kernels back into Python functions: slow, but the functions need not be compiled.
 
-A kernel has the address of a function of Python, a whole number, and calls it with one argument;
-the function finds its input in a buffer that the kernel has filled, and leaves its result in
-another. Kernels cannot pass an exception on, so the first one waits until `raise_error` raises it
-in Python; until then no function is called any more.
+A kernel has the address of a Python function, an integer, and calls it with one argument; the
+function reads its input from a buffer that the kernel has filled, and writes its result to another.
+Kernels cannot propagate an exception, so the first one is kept until `raise_error` raises it in
+Python; until then no function is called.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from numba.core import config, types
 from numba.extending import intrinsic
 
 _SIGNATURE = ctypes.CFUNCTYPE(None, ctypes.c_int64)
-_waiting = threading.local()  # a kernel calls back on its own thread
+_pending = threading.local()  # a kernel calls back on its own thread
 
 
 def callback_address(function: Callable[[int], None], owner: Any) -> int:
@@ -28,29 +28,26 @@ def callback_address(function: Callable[[int], None], owner: Any) -> int:
     """
 
     def call(n: int) -> None:
-        if getattr(_waiting, "error", None) is None:
+        if getattr(_pending, "error", None) is None:
             try:
                 function(n)
-            except BaseException as error:  # ctypes would print it and go on
-                _waiting.error = error
+            except BaseException as error:  # ctypes would print it and continue
+                _pending.error = error
 
     entry = _SIGNATURE(call)
-    weakref.finalize(owner, _forget, entry).atexit = False
+    # the finalizer does nothing but keep `entry` alive as long as `owner`
+    weakref.finalize(owner, id, entry).atexit = False
     address = ctypes.cast(entry, ctypes.c_void_p).value
     assert address is not None
     return address
 
 
 def raise_error() -> None:
-    """Raise the exception of a function that a kernel has called since the last time, if any."""
-    error = getattr(_waiting, "error", None)
-    _waiting.error = None
+    """Raise the first exception of the functions that kernels have called since the last time."""
+    error = getattr(_pending, "error", None)
+    _pending.error = None
     if error is not None:
         raise error
-
-
-def _forget(entry: object) -> None:
-    """Do nothing: the reference to `entry` goes."""
 
 
 if config.DISABLE_JIT:  # type: ignore[attr-defined]

@@ -35,18 +35,18 @@ def pair_hash(u: Any, v: Any) -> Any:
     return high << 32 | low
 
 
-# A table of pairs: a place holds the number of an entry plus one and, in the upper half, 31 bits of
-# the hash of its pair. The pair itself is read off the entry, ``pairs[entry, :2]``: but hardly ever
-# that of another pair, thanks to those bits. An entry whose pair has changed is entered anew; what
-# is left of it in its old place is not found any more.
+# A table of pairs: a place has the number of an entry plus one and, in the upper half, 31 bits of
+# the hash of its pair. The pair itself is read from the entry, ``pairs[entry, :2]``; thanks to the
+# 31 bits, an entry with another pair is hardly ever read. An entry whose pair has changed is
+# entered again; a search no longer returns it from its old place, as its pair differs.
 #
-# Both functions have the same loop: calling one helper from both would pass the arrays on once
-# more, and counting their references took a tenth of the time of a merge.
+# Both functions have the same loop: one helper for both would pass the arrays on once more, and
+# counting their references took a tenth of the time of a merge.
 
 
 @inlined
 def find_entry(u: Any, v: Any, unordered: Any, pairs: Any, table: Any) -> Any:
-    """Return the entry of the pair, or -1. `unordered` says that (v, u) is the same pair."""
+    """Return the entry of the pair, or -1. If `unordered`, (v, u) is the same pair."""
     mixed = pair_hash(min(u, v), max(u, v)) if unordered else pair_hash(u, v)
     mark = mixed >> 32 << 32
     mask = table.size - 1
@@ -83,9 +83,9 @@ def find_or_enter(entry: Any, u: Any, v: Any, unordered: Any, pairs: Any, table:
 
 @inlined
 def key_place(key: Any, mixed: Any, keys: Any) -> Any:
-    """Return the place of `key`, of which `mixed` is a hash, or the empty one where it belongs.
+    """Return the place of `key`, of which `mixed` is a hash, or the empty place to enter it at.
 
-    This is a table of the keys themselves, none of them 0; values stand beside in another array.
+    This is a table of the keys themselves, none of them 0; their values are in another array.
     """
     mask = keys.size - 1
     place = mixed & mask

@@ -1,4 +1,4 @@
-"""Heaps for kernels: a plain one, and an indexed one in which each item knows its place."""
+"""Heaps for kernels: a plain heap, and an indexed heap with the place of each item."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from napari_agglo._numba import inlined
 
-# The plain heap of (key, value) pairs: two arrays, and a size passed and returned. Each entry has
-# four below it, which lie in one cache line when key and value are interleaved. Where the keys say
-# it all, the values are None, and what handles them is not compiled. A sorted array is a heap.
+# The plain heap of (key, value) pairs: two arrays, and a size that is passed and returned. Each
+# entry has four children, which lie in one cache line when key and value are interleaved. Without
+# values (None), the code that moves them is not compiled. A sorted array is a heap.
 
 
 def heap_arrays(
@@ -54,14 +54,14 @@ def heap_pop(keys: Any, values: Any, size: Any) -> Any:
 
 @inlined
 def heap_order(keys: Any, values: Any, size: Any) -> None:
-    """Make a heap of `size` entries that are in any order."""
+    """Order `size` arbitrary entries as a heap."""
     for at in range((size - 2) >> 2, -1, -1):
         _sift(keys, values, size, at, keys[at], None if values is None else values[at])
 
 
 @inlined
 def _sift(keys: Any, values: Any, size: Any, at: Any, key: Any, value: Any) -> None:
-    """Let (`key`, `value`) sink from place `at` to where it belongs."""
+    """Move (`key`, `value`) down from the free place `at` until no child has a smaller key."""
     while True:
         first = 4 * at + 1
         if first >= size:
@@ -81,11 +81,12 @@ def _sift(keys: Any, values: Any, size: Any, at: Any, key: Any, value: Any) -> N
         values[at] = value
 
 
-# The indexed heap: items are numbers, `heap` holds them, the first on top, and `place` the place of
-# each item in `heap`, -1 if it is not there. So an item whose keys have changed is moved, and one
-# that is done for is taken out: the heap never holds a stale entry. It is binary, and equal items
-# are never exchanged. Whoever enters or removes an item keeps `size` and ``place[item]`` himself:
-# a helper for that would pass all arrays on once more, which costs reference counts in hot loops.
+# The indexed heap: items are numbers, `heap` has them, the first on top, and `place` has the place
+# of each item in `heap`, -1 if it is not in the heap. Invariant: ``heap[place[item]] == item``. An
+# item whose keys have changed is moved, and a dead item is removed: the heap never has a stale
+# entry. It is binary, and equal items are never exchanged. The caller that enters or removes an
+# item updates `size` and ``place[item]``: a helper for that would pass all arrays on once more,
+# which costs reference counts in hot loops.
 
 
 @inlined
@@ -99,7 +100,7 @@ def heap_settle(
     place: Any,
     size: Any,
 ) -> None:
-    """Put `item`, whose place `at` is free, where it belongs in a heap of `size` items.
+    """Put `item` into a heap of `size` items, of which the place `at` is free.
 
     ``comes_before(item, other, first, second)`` is an inlined function, which is compiled into the
     loop; `first` and `second` are the arrays of keys that it reads.

@@ -1,4 +1,4 @@
-"""Sums of many numbers that are as exact as sums of few."""
+"""Compensated summation, so that sums of many numbers stay exact."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from napari_agglo._numba import inlined
 
 @inlined
 def rounding_error(a: Any, b: Any) -> Any:
-    """Return what a + b loses by rounding (Knuth's two-sum): a + b + error is exact.
+    """Return the rounding error of a + b (Knuth's two-sum): a + b + error is exact.
 
-    Add the errors up beside the sum, and the two together at the end.
+    Sum the errors separately, and add that sum at the end.
     """
     total = a + b
     of_b = total - a

@@ -1,6 +1,6 @@
 """Union-find for kernels: disjoint sets as trees in one array of parents.
 
-A root is its own parent. Whoever looks for a root halves the way to it for the next.
+A root is its own parent. Every search for a root halves the path to it.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ def find_root(item: Any, parents: Any) -> Any:
 
 @inlined
 def join_sets(one: Any, two: Any, parents: Any) -> Any:
-    """Make the sets of two items one; return whether they were two.
+    """Join the sets of two items; return whether they were different sets.
 
-    The smaller root stays a root, so that a set is named after its smallest item.
+    Invariant: the smaller root stays a root, so that the root of a set is its smallest item.
     """
     one = find_root(one, parents)
     two = find_root(two, parents)

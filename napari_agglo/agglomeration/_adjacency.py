@@ -1,11 +1,11 @@
-"""A graph that contracts: neighbour lists that merge in the time of the shorter one.
+"""Graph under contraction: two neighbour lists merge in the time of the shorter one.
 
 Strategy: an edge is two half-edges, ``2 * edge + side``, each in the doubly linked list of the node
-at that end, so that it is taken out in one step. One hash table from pair of nodes to edge serves
-the whole graph; entries of dead pairs are never looked up again, so nothing is deleted, and the
-table is filled anew when it is three quarters full. When two nodes merge, the one of *smaller
-degree* moves to the other, so that a hub with a million neighbours costs its neighbours' lists, not
-its own: the sum over all merges is O(edges log nodes).
+at that end, so that it is removed in one step. One hash table from pair of nodes to edge serves the
+whole graph; entries of dead pairs are never looked up again, so nothing is deleted, and the table
+is refilled when it is three quarters full. When two nodes merge, the edges of the node of *smaller
+degree* move to the other, so that a merge with a hub of a million neighbours costs the list of its
+neighbour, not its own: the sum over all merges is O(edges log nodes).
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ class Adjacency(NamedTuple):
     nodes: NDArray[np.int32]  # (nodes, 2): first half-edge, or -1, and degree
     table: NDArray[np.int64]  # part of the hash and, below it, edge + 1; 0 for an empty slot
     filled: NDArray[np.int64]  # (1,): slots in use
-    kept: NDArray[np.int32]  # buffer: edges that took in a parallel one in the last contraction
-    absorbed: NDArray[np.int32]  # buffer: the edges that they took in
+    kept: NDArray[np.int32]  # buffer: edges that absorbed a parallel edge in the last contraction
+    absorbed: NDArray[np.int32]  # buffer: the edges that they absorbed
 
 
 # Columns of `links` and `nodes`.
@@ -41,7 +41,7 @@ NEXT, PREVIOUS = 0, 1
 HEAD, DEGREE = 0, 1
 
 
-# All that the mean needs of an edge, in one cache line: fetching it is what a merge waits for.
+# All data of an edge that the mean needs, in one cache line: a merge mostly waits to fetch it.
 _EDGE = np.dtype(
     [
         ("ends", np.int32, (2,)),
@@ -55,7 +55,7 @@ _EDGE = np.dtype(
 
 
 def edge_records(n_edges: int) -> NDArray[np.void]:
-    """Return zeroed records, each beginning where a cache line begins."""
+    """Return zeroed records, each aligned to a cache line."""
     line = _EDGE.itemsize
     raw = np.zeros((n_edges + 1) * line, np.uint8)
     first = -raw.ctypes.data % line
@@ -65,10 +65,11 @@ def edge_records(n_edges: int) -> NDArray[np.void]:
 def link(
     edges: NDArray[np.int64], n_nodes: int, records: NDArray[np.void] | None = None
 ) -> Adjacency:
-    """Build the lists and the table of a graph of nodes 0..`n_nodes` - 1, if given in `records`.
+    """Build the lists and the table of a graph of nodes 0..`n_nodes` - 1.
 
-    Without records the arrays are contiguous for any number of edges: columns of records are so
-    for a single edge only, and kernels would be compiled a second time for the first such graph.
+    The arrays of edges are columns of `records`, if there are any. Without records the arrays are
+    contiguous for any number of edges: columns of records are contiguous for a single edge only,
+    and kernels would be compiled a second time for the first such graph.
     """
     slots = 1 << max(4, (2 * len(edges) - 1).bit_length())
     nodes = np.zeros((n_nodes, 2), np.int32)
@@ -114,7 +115,7 @@ def _push(links: Any, nodes: Any, half: Any, node: Any) -> None:
 
 @inlined
 def _take_out(links: Any, nodes: Any, half: Any, node: Any) -> None:
-    """Take a half-edge out of the list of `node`."""
+    """Remove a half-edge from the list of `node`."""
     before = links[half >> 1, half & 1, PREVIOUS]
     after = links[half >> 1, half & 1, NEXT]
     if before >= 0:
@@ -147,9 +148,9 @@ def find_edge(u: Any, v: Any, adjacency: Adjacency) -> Any:
 
 @inlined
 def attach(edge: Any, u: Any, v: Any, adjacency: Adjacency) -> None:
-    """Put `edge`, which is free, between `u` and `v`, to be contracted at once.
+    """Put the unused `edge` between `u` and `v`, to contract it at once.
 
-    The table does not learn of it: until then nobody looks the pair up.
+    It is not entered in the table, as the pair is not looked up before the contraction.
     """
     adjacency.ends[edge, 0] = u
     adjacency.ends[edge, 1] = v
@@ -161,9 +162,9 @@ def attach(edge: Any, u: Any, v: Any, adjacency: Adjacency) -> None:
 def contract(edge: Any, adjacency: Adjacency) -> Any:
     """Merge the two nodes of `edge`; return (survivor, gone, number of parallel edges merged).
 
-    The edge goes. Every other edge of the node that goes is moved to the survivor, or, where the
-    survivor has an edge to the same neighbour, absorbed by that one: the first entries of `kept`
-    and `absorbed` name these edges, for the caller to merge their data.
+    The edge is removed. Every other edge of the removed node is moved to the survivor, or, where
+    the survivor has an edge to the same neighbour, absorbed by that edge: the first entries of
+    `kept` and `absorbed` are these edges, for the caller to merge their data.
     """
     ends, links, nodes, table, filled, kept, absorbed = adjacency
     return contract_arrays(edge, ends, links, nodes, table, filled, kept, absorbed)
@@ -173,10 +174,10 @@ def contract(edge: Any, adjacency: Adjacency) -> Any:
 def contract_arrays(
     edge: Any, ends: Any, links: Any, nodes: Any, table: Any, filled: Any, kept: Any, absorbed: Any
 ) -> Any:
-    """Do the same with the arrays of an `Adjacency` one by one, for the merge loops.
+    """Do the same as `contract`, with the arrays of an `Adjacency` unpacked, for the merge loops.
 
-    They unpack the record before the loop: in that of the mean, unpacking it for each merge took a
-    tenth of the time.
+    They unpack the record before the loop: in the loop of the mean, unpacking it for each merge
+    took a tenth of the time.
     """
     survivor = np.int64(ends[edge, 0])
     gone = np.int64(ends[edge, 1])
@@ -186,7 +187,7 @@ def contract_arrays(
     ends[edge, 1] = -1
     if nodes[survivor, DEGREE] < nodes[gone, DEGREE]:
         survivor, gone = gone, survivor
-    # Every edge that moves may take a slot. At least a quarter stays empty, so that searches end.
+    # Every edge that moves may fill a slot. Invariant: a quarter stays empty, so that searches end.
     if 4 * (filled[0] + nodes[gone, DEGREE]) > 3 * table.size:
         _fill_table(ends, table, filled)
     n_parallel = 0

@@ -1,4 +1,4 @@
-"""From a region graph and a policy to a merge tree: the public face of the agglomeration."""
+"""Agglomeration of a region graph by a policy to a merge tree: checks, constraints, progress."""
 
 from __future__ import annotations
 
@@ -42,11 +42,10 @@ from napari_agglo.policy import (
 if TYPE_CHECKING:
     import networkx as nx
 
-# Constraints as edges: what must not merge is a boundary that is never offered to the policy.
-#
-# A cannot-link between two superpixels that do not touch becomes an edge without a face. When
-# regions merge, their parallel edges merge too, and what is forbidden to a part is forbidden to the
-# whole, so that the constraint follows its superpixels through every merge at no cost to the loop.
+# A constraint is an edge that is never queued. A cannot-link between two superpixels that do not
+# touch becomes an edge without a face. When regions merge, their parallel edges merge too, and a
+# merge forbidden to a part is forbidden to the whole, so that the constraint follows its
+# superpixels through every merge at no cost to the loop.
 
 
 def constrained_edges(
@@ -54,7 +53,7 @@ def constrained_edges(
     cannot_link: Iterable[tuple[int, int]] | None,
     locked: Iterable[int] | None,
 ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """Return the edges of `graph` and of what touches nowhere, and which of them are forbidden."""
+    """Return the edges of `graph` and of cannot-links, and a mask of the forbidden edges."""
     edges = graph.edges
     forbidden: NDArray[np.bool_] = np.zeros(len(edges), np.bool_)
     if locked is not None:
@@ -82,44 +81,41 @@ def constrained_edges(
 
 
 def _pairs(graph: RegionGraph, cannot_link: Iterable[tuple[int, int]]) -> NDArray[np.int64]:
-    wanted = "`cannot_link` must hold pairs of two different superpixels, such as [(3, 8)]"
-    advice = "leave out what is no pair"
+    expected = "`cannot_link` must be pairs of two different superpixels, such as [(3, 8)]"
+    advice = "remove entries that are not pairs"
     try:
-        given = [tuple(pair) for pair in cannot_link]
+        pairs = [tuple(pair) for pair in cannot_link]
     except TypeError:
         raise InvalidInput(
-            f"{wanted}; got {cannot_link!r}", argument="cannot_link", remedy=advice
+            f"{expected}; got {cannot_link!r}", argument="cannot_link", remedy=advice
         ) from None
-    for pair in given:
+    for pair in pairs:
         if len(pair) != 2 or pair[0] == pair[1]:
-            raise InvalidInput(f"{wanted}; got {pair!r}", argument="cannot_link", remedy=advice)
-    flat = [superpixel for pair in given for superpixel in pair]
+            raise InvalidInput(f"{expected}; got {pair!r}", argument="cannot_link", remedy=advice)
+    flat = [superpixel for pair in pairs for superpixel in pair]
     return np.sort(_dense(graph, flat, "cannot_link").reshape(-1, 2), axis=1)
 
 
 def _dense(graph: RegionGraph, ids: list[int], name: str) -> NDArray[np.int64]:
-    """Dense ids of the user's; refuse 0 and ids that the image does not have."""
+    """Return the dense ids of the user's; refuse 0 and ids that the image does not have."""
     for superpixel in ids:
         if not (is_whole(superpixel) and 0 < superpixel < 2**64):
             raise InvalidInput(
-                f"`{name}` must hold ids of superpixels, got {superpixel!r}",
+                f"`{name}` must be ids of superpixels, got {superpixel!r}",
                 argument=name,
-                remedy="take ids from the label image",
+                remedy="use the ids of the label image",
             )
-    wanted = np.array(ids, np.uint64)
-    at = np.minimum(np.searchsorted(graph.ids, wanted), graph.n_regions)
-    missing = wanted[graph.ids[at] != wanted]
+    array = np.array(ids, np.uint64)
+    at = np.minimum(np.searchsorted(graph.ids, array), graph.n_regions)
+    missing = array[graph.ids[at] != array]
     if len(missing):
         raise InvalidInput(
             f"`{name}` names {len(missing)} superpixels that the image does not have, "
             f"the first being {missing[0]}",
             argument=name,
-            remedy="take ids from the label image",
+            remedy="use the ids of the label image",
         )
     return at.astype(np.int64)
-
-
-# Greedy agglomeration of a region graph to the last possible merge.
 
 
 # Merges between two reports of progress: a tenth of a second or less for the cheap policies.
@@ -130,7 +126,7 @@ _SLICE = 10_000
 class Merges:
     """A sequence of merges: region `losers[k]` became part of `winners[k]` at `priorities[k]`.
 
-    Regions go by dense id, that of their smallest superpixel, so a winner is smaller than its
+    The dense id of a region is that of its smallest superpixel, so a winner is smaller than its
     loser, and every id loses at most once.
     """
 
@@ -148,26 +144,26 @@ def merge_greedily(
     rescore: bool = False,
     progress: ProgressCallback | None = None,
 ) -> Merges:
-    """Merge the two regions that the policy puts first until none is left.
+    """Merge the boundary of the lowest priority until none is left.
 
-    `rescore` sends the mean, or a forest, through the loop that serves every policy: slower, the
-    same merges.
+    `rescore` uses the loop for every policy also for the mean and for a forest: slower, the same
+    merges.
     """
     edges, forbidden = constrained_edges(graph, cannot_link, locked)
     policy.check(graph)
-    asked = policy_scoring(graph, policy)
-    if asked.kind == MEAN and not rescore:
-        column = asked.parameter
+    scoring = policy_scoring(graph, policy)
+    if scoring.kind == MEAN and not rescore:
+        column = scoring.parameter
         return _run(graph, merge_by_mean, mean_state(graph, edges, forbidden, column), progress)
     features = policy_features(policy)
-    if asked.kind == FOREST and features is not None and not rescore:
-        lazy = lazy_state(graph, edges, forbidden, features, asked)
+    if scoring.kind == FOREST and features is not None and not rescore:
+        lazy = lazy_state(graph, edges, forbidden, features, scoring)
         return _run(graph, merge_lazily, lazy, progress)
     state = rescoring_state(graph, edges, forbidden, policy)
     return _run(graph, merge_by_rescoring, state, progress)
 
 
-# What the loops take: records, and at the end the id of the region of each node.
+# The arguments of the loops: records, and at the end the id of the region of each node.
 MeanState = tuple[NDArray[Any], ...]  # arrays of an `Adjacency` and a `MeanQueue`, ids
 RescoringState = tuple[
     Adjacency, EdgeQueue, NDArray[np.int64], Scoring, FeatureState, NDArray[np.int32]
@@ -177,9 +173,9 @@ RescoringState = tuple[
 def mean_state(
     graph: RegionGraph, edges: NDArray[np.int64], forbidden: NDArray[np.bool_], column: int
 ) -> MeanState:
-    """Return the state that `merge_by_mean` starts from.
+    """Return the initial state of `merge_by_mean`.
 
-    `column` is that of the sum of the cue in the rows of the boundaries.
+    `column` is the column of the sum of the cue in the rows of the boundaries.
     """
     records = edge_records(len(edges))
     sums = records["sums"][: graph.n_boundaries]
@@ -194,7 +190,7 @@ def mean_state(
 def rescoring_state(
     graph: RegionGraph, edges: NDArray[np.int64], forbidden: NDArray[np.bool_], policy: Policy
 ) -> RescoringState:
-    """Return the state that `merge_by_rescoring` starts from."""
+    """Return the initial state of `merge_by_rescoring`."""
     rows = np.zeros((len(edges), graph.layout.boundary_width), np.int64)
     rows[: graph.n_boundaries] = graph.boundaries
     features = policy_features(policy)
@@ -211,15 +207,15 @@ def lazy_state(
     edges: NDArray[np.int64],
     forbidden: NDArray[np.bool_],
     features: FeatureMap,
-    asked: Scoring,
+    scoring: Scoring,
 ) -> tuple[Any, ...]:
-    """Return the state that `merge_lazily` starts from."""
+    """Return the initial state of `merge_lazily`."""
     rows = np.zeros((len(edges), graph.layout.boundary_width), np.int64)
     rows[: graph.n_boundaries] = graph.boundaries
     state = feature_state(graph, features, rows)
     n_nodes = len(state.regions)
     adjacency, queue = link(edges, n_nodes), edge_queue(forbidden)
-    lower = bounds(asked, len(edges))
+    lower = bounds(scoring, len(edges))
     ids, touched = np.arange(n_nodes, dtype=np.int32), np.empty(n_nodes, np.int64)
     queued = np.flatnonzero(~forbidden)
     enter_bounds(queued, len(queued), 0.0, lower, queue, adjacency.ends, ids, state)
@@ -233,38 +229,38 @@ def policy_scoring(
     group: NDArray[np.int64] | None = None,
     width: int | None = None,
 ) -> Scoring:
-    """Return a policy as kernels take it.
+    """Return the record of a policy for kernels.
 
-    `in_bag`, `group` and the `width` of a row of features are for collecting examples.
+    `in_bag`, `group` and the `width` of a row of features are for the collection of examples.
     """
-    asked = policy.kernel(graph)
-    if asked is None:
-        asked = python_scoring(graph, lambda pairs: checked_scores(policy, pairs))
+    scoring = policy.kernel(graph)
+    if scoring is None:
+        scoring = python_scoring(graph, lambda pairs: checked_scores(policy, pairs))
     if in_bag is not None and policy_features(policy) is not None:
-        asked = asked._replace(in_bag=in_bag)
+        scoring = scoring._replace(in_bag=in_bag)
     if group is not None:
-        asked = asked._replace(group=group)
+        scoring = scoring._replace(group=group)
     if width is not None:
-        asked = asked._replace(rows=np.zeros((CHUNK, width), np.float32))
-    return asked
+        scoring = scoring._replace(rows=np.zeros((CHUNK, width), np.float32))
+    return scoring
 
 
 def start_rescoring(
     edges: NDArray[np.int64],
     forbidden: NDArray[np.bool_],
     queued: NDArray[np.int64],
-    asked: Scoring,
+    scoring: Scoring,
     features: FeatureState,
 ) -> RescoringState:
-    """Return the adjacency of `edges` and a queue of those `queued`, with all else for a loop."""
+    """Return the state of a loop: the adjacency of `edges`, and a queue of the edges `queued`."""
     n_nodes = len(features.regions)
     adjacency = link(edges, n_nodes)
     ids = np.arange(n_nodes, dtype=np.int32)
     queue = edge_queue(forbidden)
-    fill_queue(queued, queue, adjacency.ends, ids, asked, features)
+    fill_queue(queued, queue, adjacency.ends, ids, scoring, features)
     raise_error()
     touched = np.empty(n_nodes, np.int64)
-    return adjacency, queue, touched, asked, features, ids
+    return adjacency, queue, touched, scoring, features, ids
 
 
 def _run(
@@ -300,18 +296,17 @@ def agglomerate(
     locked: Iterable[int] | None = None,
     progress: ProgressCallback | None = None,
 ) -> MergeTree:
-    """Merge the two regions that the policy puts first, again and again, until none is left.
+    """Merge the two regions of the boundary of lowest priority until no boundary is left.
 
-    After a merge, every boundary of the new region is scored anew from the sums of the statistics.
-    Equal priorities are merged in the order of (smaller id, larger id), a region's id being here
-    that of its smallest superpixel, so the same input gives the same tree, bit for bit.
+    After a merge, every boundary of the new region is scored again from the sums of the statistics.
+    Equal priorities are merged in the order of (smaller id, larger id), where the id of a region is
+    that of its smallest superpixel, so that the same input gives the same tree, bit for bit.
 
     Parameters
     ----------
     graph : RegionGraph, networkx.Graph, or pair (edges, weights)
-        The regions and boundaries; it is not changed. Of a networkx graph the attribute "weight" is
-        taken (`RegionGraph.from_networkx`), and pairs of ids with a weight each make a graph too
-        (`RegionGraph.from_edges`).
+        The regions and boundaries; it is not changed. A networkx graph needs the attribute "weight"
+        (`RegionGraph.from_networkx`); edges are pairs of ids (`RegionGraph.from_edges`).
     policy : Policy or str
         ``"mean"`` (of the cue "boundary"), ``"random"``, or a policy.
     seed : int

@@ -1,14 +1,14 @@
 """Agglomeration by a forest with lazy priorities: the merges of `merge_by_rescoring`, in less time.
 
-A boundary waits in the queue by a lower bound of its priority: the sum of the trees walked so far,
-divided by the number of all trees. Leaves are not negative, trees are added in one order, and
-rounding is monotone, so that no bound is above the priority, to the last bit. Only a boundary on
-top of the queue that has been walked through all trees is merged; another one is walked further
-until it is, or until it is on top no more. What a merge scores anew before it gets there never
-pays for the rest of the trees.
+The queue is ordered by a lower bound of the priority of each boundary: the sum of the values of the
+trees evaluated so far, divided by the number of all trees. Leaves are not negative, trees are added
+in one order, and rounding is monotone, so that no bound exceeds the priority, to the last bit. Only
+a boundary on top of the queue that all trees have been evaluated for is merged; for another one
+further trees are evaluated until that is so, or until it is no longer on top. A boundary that a
+merge changes before that never costs the rest of the trees.
 
-While the boundaries of a new region are scored, a group of trees is walked for all of them at once,
-and those leave whose bound has passed the priority of the merge just made.
+To score the boundaries of a new region, a group of trees is evaluated for all of them at once, and
+the boundaries whose bound exceeds the priority of the merge just done are left out of the next.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _STEPS = 20_000  # boundaries scored or refined between two returns to Python
 
 
 class Bounds(NamedTuple):
-    """A forest, buffers for a chunk, and how far each edge has been walked."""
+    """A forest, buffers for a chunk, and the trees evaluated for each edge."""
 
     trees: Trees
     rows: NDArray[np.float32]  # buffer: features of a chunk of boundaries
@@ -45,7 +45,7 @@ class Bounds(NamedTuple):
 
 
 def bounds(scoring: Scoring, n_edges: int) -> Bounds:
-    """Return a forest as the loop takes it."""
+    """Return the record of a forest for the loop."""
     return Bounds(
         trees=scoring.trees,
         rows=scoring.rows,
@@ -61,7 +61,7 @@ def enter_bounds(
     edges: Any, n: Any, limit: Any, bounds: Bounds, queue: EdgeQueue, ends: Any, ids: Any,
     features: FeatureState,
 ) -> None:  # fmt: skip
-    """Queue the first `n` of `edges` by bounds that are walked until they pass `limit`.
+    """Queue the first `n` of `edges` by bounds that are refined until they exceed `limit`.
 
     No bounds checking.
     """
@@ -101,7 +101,7 @@ def enter_bounds(
 def _refine(
     edge: Any, bounds: Bounds, queue: EdgeQueue, ends: Any, ids: Any, features: FeatureState
 ) -> None:
-    """Walk on for the edge on top until all trees are walked, or another edge comes before it."""
+    """Refine the bound of the edge on top until all trees are in it, or another edge is on top."""
     trees, rows, _, _, walked, sums = bounds
     priority, ties, heap, place, size = queue
     n_trees = np.int64(trees.roots.size)
@@ -141,7 +141,7 @@ def merge_lazily(
 ) -> Any:
     """Do merges `done` to `stop` - 1 as `merge_by_rescoring` does them, to the last bit.
 
-    Returns early, too, when it has scored very many boundaries. No bounds checking.
+    The kernel also returns when it has scored very many boundaries. No bounds checking.
     """
     ends = adjacency.ends
     priority, ties, heap, place, size = queue

@@ -1,15 +1,15 @@
-"""Agglomeration by the mean of a cue over the boundary: the loop where speed is everything.
+"""Agglomeration by the mean of a cue over the boundary: the loop in which speed matters most.
 
-Strategy: when two regions merge, only a boundary that takes in a parallel one changes its mean. So
-the boundaries of the initial graph are sorted once, and a heap holds just those that have changed.
-A boundary has one entry that counts, under the key `entered`, in the list or in the heap. When its
-mean falls below that key it is entered anew at once; when it rises, only once that entry comes up,
-for most boundaries change several times before they do.
+Strategy: when two regions merge, only a boundary that absorbs a parallel one changes its mean. So
+the boundaries of the initial graph are sorted once, and a heap has only those that have changed. A
+boundary has one valid entry, under the key `entered`, in the sorted list or in the heap. When its
+mean falls below that key, it is entered again at once; when it rises, only when that entry is
+popped, as most boundaries change several times before that.
 
-A mean never falls below the smaller of its parts, so the lowest priority never goes down, and all
-boundaries of equal priority can be dealt with together: in the order of the *current* ids of their
-regions, from a second heap that lives as long as the plateau. An id only changes to a smaller one;
-then the boundaries of that region are entered there again.
+A mean never falls below the smaller of its parts, so the lowest priority never falls, and all
+boundaries of equal priority, a *plateau*, can be merged together: in the order of the *current* ids
+of their regions, from a second heap that is emptied before the next plateau. An id only changes to
+a smaller one; then the boundaries of that region are entered there again.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from napari_agglo._numba.heaps import heap_arrays, heap_order, heap_pop, heap_pu
 from napari_agglo.agglomeration._adjacency import DEGREE, HEAD, NEXT, contract_arrays
 from napari_agglo.agglomeration._merge_order import tie_of_edge
 
-# Sorting edges by priority: a radix sort of the bits of non-negative floats, in linear time.
+# Sort of edges by priority: a radix sort of the bits of non-negative floats, in linear time.
 #
 # numpy's argsort took a fifth of the time of a whole agglomeration of five million boundaries; this
 # takes a quarter of that.
 
 
-_BITS = 11  # of a digit: 2048 places to write to at a time stay in the nearest memory
+_BITS = 11  # of a digit: the 2048 places that are written to stay in the first-level cache
 
 
 def sort_edges(priority: NDArray[np.float64]) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
@@ -70,7 +70,7 @@ def _count_digits(keys: Any, shift: Any, counts: Any) -> None:
 
 @kernel
 def _scatter(keys: Any, edges: Any, shift: Any, starts: Any, out_keys: Any, out_edges: Any) -> None:
-    """Write each key and edge where its digit's turn is; `starts` moves on. No bounds checking."""
+    """Write each key and edge to the next place of its digit, `starts`. No bounds checking."""
     for k in range(keys.size):
         digit = (keys[k] >> shift) & (starts.size - 1)
         at = starts[digit]
@@ -80,7 +80,7 @@ def _scatter(keys: Any, edges: Any, shift: Any, starts: Any, out_keys: Any, out_
 
 
 class MeanQueue(NamedTuple):
-    """Edges that wait to be merged, in the order in which the kernel takes the arrays."""
+    """Queue of the edges to merge; the fields are in the order of the kernel's arguments."""
 
     sums: NDArray[np.int64]  # (edges, 2): of the cue, and of the pixels in that sum
     priority: NDArray[np.float64]  # of each edge; inf if it is gone or must not be merged
@@ -104,8 +104,8 @@ def mean_queue(records: NDArray[np.void], forbidden: NDArray[np.bool_]) -> MeanQ
     np.divide(sums[:, 0], 255.0 * sums[:, 1], out=records["priority"], where=~forbidden)
     records["entered"] = records["priority"]
     order, order_keys = sort_edges(np.ascontiguousarray(records["priority"]))
-    # An edge is entered anew at most once for each that it takes in and once for each time that it
-    # comes up; ties are entered again when a region is renamed, and cleared when there is no room.
+    # An edge is entered again at most once for each edge that it absorbs and once for each pop;
+    # ties are entered again when a region is renamed, and cleared when the heap is full.
     changed_keys, changed = heap_arrays(2 * n, np.float64)
     tie_keys, ties = heap_arrays(3 * n, np.int64)
     return MeanQueue(
@@ -129,11 +129,12 @@ def _renamed(
     node: Any, new_id: Any, ends: Any, links: Any, nodes: Any, ids: Any, priority: Any,
     tie_keys: Any, ties: Any, n_ties: Any, plateau: Any,
 ) -> Any:  # fmt: skip
-    """Give a node a new, smaller id, and its ties the keys that go with it; return how many ties.
+    """Assign a new, smaller id to a node, and new keys to its ties; return the number of ties.
 
-    Costs the smaller of its degree and the number of ties: neither a hub that is renamed often nor
-    a plateau of half the graph may make the whole quadratic. A tie whose mean has risen since waits
-    here to be entered elsewhere, under whatever key it had, and must not be dropped.
+    The time is that of the smaller of its degree and the number of ties: neither a hub that is
+    renamed often nor a plateau of half the graph may make the whole quadratic. Invariant: a tie
+    whose mean has risen stays in this heap, under any key, until it is popped and entered in the
+    other one; it must not be dropped.
     """
     if n_ties < nodes[node, DEGREE] or n_ties + nodes[node, DEGREE] > ties.size:
         kept = np.int64(0)
@@ -165,12 +166,12 @@ def merge_by_mean(
     changed_keys: Any, changed: Any, tie_keys: Any, ties: Any, state: Any, plateau: Any,
     ids: Any, winners: Any, losers: Any, priorities: Any, done: Any, stop: Any,
 ) -> Any:  # fmt: skip
-    """Do merges `done` to `stop` - 1; return how many are done in all, fewer when none is left.
+    """Do merges `done` to `stop` - 1; return the number of merges so far, fewer when none is left.
 
-    No bounds checking is performed. The first line is an `Adjacency`, the next two a `MeanQueue`,
-    `ids` the id of the region of each node; they hold the state between two calls.
+    No bounds checking is performed. The first line of arguments is an `Adjacency`, the next two are
+    a `MeanQueue`, `ids` has the id of the region of each node; they keep the state between calls.
     """
-    # Arrays one by one, not records as in the other kernels: with these, the loop took 5 to 10 %
+    # Single arrays, not records as in the other kernels: with records the loop took 5 to 10 %
     # longer, measured in one process.
     cursor, n_changed, n_ties = state
     lowest = plateau[0]
@@ -183,7 +184,7 @@ def merge_by_mean(
                 lowest = min(lowest, changed_keys[0])
             if lowest == np.inf:
                 break
-        while True:  # all entries at this priority, of which some may have risen or be gone
+        while True:  # all entries at this priority; some may have risen, or their edges be gone
             if cursor < order.size and order_keys[cursor] == lowest:
                 edge = np.int64(order[cursor])
                 cursor += 1
@@ -207,7 +208,7 @@ def merge_by_mean(
         n_ties = heap_pop(tie_keys, ties, n_ties)
         now = priority[edge]
         if now != lowest:
-            if entered[edge] == lowest and now < np.inf:  # it rose while it waited here
+            if entered[edge] == lowest and now < np.inf:  # its mean rose while it was in this heap
                 entered[edge] = now
                 n_changed = heap_push(changed_keys, changed, n_changed, now, edge)
             continue
@@ -232,7 +233,7 @@ def merge_by_mean(
             sums[into, 0] += sums[other, 0]
             sums[into, 1] += sums[other, 1]
             if priority[into] == np.inf or priority[other] == np.inf:
-                priority[into] = np.inf  # what is forbidden to a part is forbidden to the whole
+                priority[into] = np.inf  # a merge forbidden to a part is forbidden to the whole
                 gone[into] = True
             else:
                 mean = sums[into, 0] / (255.0 * sums[into, 1])

@@ -11,13 +11,13 @@ from napari_agglo._numba import inlined
 
 @inlined
 def tie_of(a: Any, b: Any) -> Any:
-    """Return the ids of two regions as one number: the smaller id decides, then the larger."""
+    """Return the ids of two regions as one number, ordered by the smaller id, then the larger."""
     return np.int64(min(a, b)) << 32 | np.int64(max(a, b))
 
 
 @inlined
 def tie_of_edge(ends: Any, ids: Any, edge: Any) -> Any:
-    """Return the same of the regions of `edge`; `ids` are those of the nodes."""
+    """Return `tie_of` the regions of `edge`; `ids` has the id of the region of each node."""
     return tie_of(np.int64(ids[ends[edge, 0]]), np.int64(ids[ends[edge, 1]]))
 
 
@@ -31,7 +31,7 @@ def ids_of(ends: Any, ids: Any, edge: Any) -> Any:
 
 @inlined
 def comes_before(edge: Any, other: Any, priority: Any, ties: Any) -> Any:
-    """Tell whether `edge` is to be merged before `other`."""
+    """Return whether `edge` is merged before `other`."""
     if priority[edge] != priority[other]:
         return priority[edge] < priority[other]
     return ties[edge] < ties[other]

@@ -1,4 +1,4 @@
-"""The merge tree: a sequence of merges, and every partition that can be read off it."""
+"""Merge tree: a sequence of merges, and the partitions at all thresholds."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 def pass_names(
     winners: Any, losers: Any, sizes: Any, name: Any, kept: Any, given_up: Any, from_loser: Any
 ) -> None:
-    """Write which name each merge keeps, that of the larger region. No bounds checking.
+    """Write the name that each merge keeps, that of the larger region. No bounds checking.
 
-    `sizes` and `name` come in as those of the superpixels; of two equal ones the winner's is kept.
+    The caller passes `sizes` and `name` of the superpixels; of equal sizes the winner's is kept.
     """
     for k in range(winners.size):
         u = winners[k]
@@ -43,8 +43,9 @@ def pass_names(
 def fill_lut(kept: Any, given_up: Any, n_merges: Any, table: Any) -> None:
     """Set ``table[id]`` to the name of `id` after `n_merges` merges. No bounds checking.
 
-    `table` comes in as 0, 1, 2, ... Read backwards, a merge finds the fate of the name that it
-    keeps known, and a name is given up once: one step a merge, no union-find.
+    The caller passes 0, 1, 2, ... as `table`. Invariant: in reverse order of the merges, the final
+    name of the name that a merge keeps is known already, and a name is given up once: one step per
+    merge, without union-find.
     """
     for k in range(n_merges - 1, -1, -1):
         table[given_up[k]] = table[kept[k]]
@@ -66,7 +67,7 @@ def map_labels(labels: Any, table: Any, out: Any) -> None:
 
 @kernel
 def common_ancestor(parents: Any, first: Any, second: Any) -> Any:
-    """Lowest node above both, or -1. A parent has a higher number than its children."""
+    """Return the lowest node above both, or -1. A parent has a higher number than its children."""
     while first != second:
         if first < second:
             first = parents[first]
@@ -84,8 +85,8 @@ def leaf_intervals(parents: Any, n_leaves: Any, order: Any, start: Any, stop: An
     """Order the leaves so that those of each node are neighbours: ``order[start[n]:stop[n]]``.
 
     No bounds checking. Children come before parents in the numbering, so sizes are summed in
-    ascending order and places are given in descending order; `stop` first holds the sizes, then
-    where the next child of a node begins, and at the end the ends.
+    ascending order and places are assigned in descending order; `stop` first has the sizes, then
+    the beginning of the next child of a node, and at the end the ends.
     """
     for node in range(1, parents.size):
         if node <= n_leaves:
@@ -111,7 +112,7 @@ def leaf_intervals(parents: Any, n_leaves: Any, order: Any, start: Any, stop: An
 class Heritage(NamedTuple):
     """The name that each merge keeps, and the one that is given up; dense ids, shape (m,).
 
-    `from_loser` says where the name is that of the loser, which is the larger one then.
+    `from_loser` is true where the name is that of the loser, the larger region then.
     """
 
     kept: NDArray[np.uint32]
@@ -127,12 +128,12 @@ class MergeTree:
     *winner* has the smaller id, which becomes that of the merged region, and the *loser* the larger
     one, whatever their sizes; winner and loser mean this everywhere.
 
-    A region also has a *name*, the label that a label image has there. The region of more pixels
-    (of equal ones the winner) hands its name down, so that a large segment keeps its name while it
-    takes in small ones.
+    A region also has a *name*, its label in label images. The merged region keeps the name of the
+    region of more pixels (of equal ones, of the winner), so that a large segment keeps its name
+    while it absorbs small ones.
 
-    A *node* is a region at one moment: nodes 1..n are the superpixels, node n + 1 + k is what merge
-    k made.
+    A *node* is a region at one moment: nodes 1..n are the superpixels, node n + 1 + k is the result
+    of merge k.
 
     Parameters
     ----------
@@ -141,9 +142,9 @@ class MergeTree:
     winners, losers : ndarray of int64, shape (m,)
         The regions of each merge, ``winners < losers``; the loser becomes part of the winner.
     priorities : ndarray of float64, shape (m,)
-        What the policy said of each merge. They need not ascend.
+        The priority of each merge by the policy. They need not ascend.
     sizes : ndarray of int64, shape (n + 1,), optional
-        Pixels of each superpixel, which are counted in the image if they are not given.
+        Pixels of each superpixel; by default they are counted in the image.
 
     Examples
     --------
@@ -166,7 +167,7 @@ class MergeTree:
     sizes: NDArray[np.int64] | None = None
 
     def __post_init__(self) -> None:
-        # The door for merges from elsewhere: the kernels trust all of this.
+        # The check of merges from outside of this package: kernels rely on it.
         if not isinstance(self.superpixels, DenseLabels):
             raise InvalidInput(
                 f"`superpixels` must be DenseLabels, got {type(self.superpixels).__name__}",
@@ -234,7 +235,7 @@ class MergeTree:
         priorities: NDArray[np.float64],
         sizes: NDArray[np.int64] | None = None,
     ) -> MergeTree:
-        """Return the tree of merges that a loop of this package has just made, unchecked."""
+        """Return the tree of merges from a loop of this package, unchecked."""
         tree = object.__new__(cls)
         tree.__dict__.update(
             superpixels=superpixels,
@@ -297,12 +298,12 @@ class MergeTree:
         threshold : float, optional
             Do every merge up to the first one whose priority exceeds this; 0.5 by default.
         merges : int, optional
-            Or do just so many merges.
+            Number of merges to do, instead of a threshold.
 
         Returns
         -------
         ndarray of uint32, shape (n + 1,)
-            Dense id of one superpixel of the same region, the name of that; 0 for 0.
+            Name of each region, the dense id of one of its superpixels; 0 for 0.
         """
         table = np.arange(self.n_superpixels + 1, dtype=np.uint32)
         kept, given_up, _ = self.heritage
@@ -331,16 +332,16 @@ class MergeTree:
         Parameters
         ----------
         threshold, merges : optional
-            As for `lut`. Of a tree whose priorities lie in [0, 1], a threshold outside is refused,
-            for it is not one; ``inf`` does all merges.
+            As for `lut`. If all priorities are in [0, 1], a threshold outside is refused; ``inf``
+            does all merges.
         index : optional
-            Which part of the image to return, as in ``image[index]``; only that part is computed.
+            Part of the image to return, as in ``image[index]``; only that part is computed.
 
         Returns
         -------
         ndarray
             Labels in the user's ids and type: each segment has the id of one of its superpixels,
-            and while it takes in smaller ones keeps it.
+            and keeps it while it absorbs smaller ones.
         """
         if threshold is not None and is_number(threshold):
             self._check_range(threshold)
@@ -362,8 +363,8 @@ class MergeTree:
         pairs = np.stack([self.winners, self.losers], axis=1)
         if not self.n_merges:
             return pairs
-        # A region's node before merge k is what its latest earlier merge made. A loser was a winner
-        # before, if ever; so only the winner's column says when a region was last made.
+        # A region's node before merge k is the result of its latest earlier merge. A loser was a
+        # winner in its earlier merges; so the winner's column alone has the last merge of a region.
         order = np.argsort(self.winners, kind="stable")
         region = self.winners[order]
         for column in (0, 1):
@@ -383,7 +384,7 @@ class MergeTree:
         return out
 
     def ancestors(self, node: int) -> NDArray[np.int64]:
-        """Return the nodes that hold `node`, from its parent to its root."""
+        """Return the nodes that contain `node`, from its parent to its root."""
         out = []
         at = int(self.parents[self._node(node)])
         while at >= 0:
@@ -392,7 +393,7 @@ class MergeTree:
         return np.array(out, np.int64)
 
     def lowest_common_ancestor(self, first: int, second: int) -> int | None:
-        """Return the smallest node that holds both nodes, or None if they never meet."""
+        """Return the smallest node that contains both nodes; None if there is none."""
         node = int(common_ancestor(self.parents, self._node(first), self._node(second)))
         return node if node >= 0 else None
 
@@ -469,7 +470,7 @@ class MergeTree:
 
 
 def merge_table(tree: MergeTree, heritage: Heritage) -> pd.DataFrame:
-    """Return the merges of a tree as a table, with the names that `heritage` says."""
+    """Return the merges of a tree as a table, with the names of `heritage`."""
     import pandas as pd
 
     ids = tree.superpixels.ids

@@ -1,10 +1,10 @@
-"""Agglomeration by any policy: after a merge, every boundary of the new region is scored anew.
+"""Agglomeration by any policy: after a merge, every boundary of the new region is scored again.
 
 Strategy: statistics are rows; a merge adds the rows of the two regions and of the boundaries that
-become one, and then lets the policy score every boundary of the new region. The queue is a binary
-heap of edges in which each edge knows its place, so that a change moves it there and the heap never
-holds a stale entry. It is ordered by (priority, smaller id, larger id): all boundaries whose ids a
-merge changes belong to the new region, so they are entered anew, one at a time.
+become one, and the policy then scores every boundary of the new region. The queue is an indexed
+binary heap of edges: an edge whose priority changes is moved, so that the heap never has a stale
+entry. It is ordered by (priority, smaller id, larger id): all boundaries whose ids a merge changes
+belong to the new region, so they are entered again, one at a time.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from napari_agglo.features import NDIM, FeatureState, fill_edge, fill_node
 from napari_agglo.graph import merge_boundaries, merge_regions
 from napari_agglo.policy import CHUNK, Scoring, score_chunk
 
-# Boundaries to score between two returns to Python: a twentieth of a second or so.
+# Boundaries to score between two returns to Python: about a twentieth of a second.
 _SCORED = 20_000
 
 
 class EdgeQueue(NamedTuple):
-    """An indexed heap of edges: those that wait to be merged, the lowest priority first.
+    """Indexed heap of the edges that may be merged, the lowest priority first.
 
     Invariants: ``heap[place[edge]] == edge`` for each edge in the heap, and ``place[edge] == -1``
-    for every other one. Forbidden edges and those that are gone are not in the heap; a priority of
-    infinity marks the forbidden ones.
+    for every other edge. Forbidden and contracted edges are not in the heap; forbidden edges have
+    a priority of infinity.
     """
 
     priority: NDArray[np.float64]  # of each edge; inf where a merge is forbidden
@@ -62,7 +62,7 @@ def remove_edge(edge: Any, queue: EdgeQueue) -> None:
 
 @inlined
 def _remove(edge: Any, priority: Any, ties: Any, heap: Any, place: Any, size: Any) -> None:
-    """Do the same with the arrays of an `EdgeQueue` one by one, unpacked before a loop."""
+    """Do the same as `remove_edge`, with the arrays of an `EdgeQueue` unpacked before a loop."""
     at = np.int64(place[edge])
     if at < 0:
         return
@@ -98,7 +98,7 @@ def enter_edges(
     scoring: Scoring,
     features: FeatureState,
 ) -> None:
-    """Score the first `n` of `edges` and put each where it belongs in the heap."""
+    """Score the first `n` of `edges`, and enter each into the heap or move it within the heap."""
     priority, ties, heap, place, size = queue
     scores = scoring.scores
     for start in range(0, n, CHUNK):
@@ -128,9 +128,9 @@ def merge_pair(
 ) -> Any:
     """Merge the regions of `edge`, which is not queued; return survivor, gone and two counts.
 
-    The statistics of the two regions and of their boundaries are added up. The counts are of the
-    edges absorbed by parallel ones and of the boundaries of the new region that the policy must
-    score, the first of `touched`: all of them, for a merge changes their features and their ids.
+    The statistics of the two regions and of their boundaries are summed. The counts are those of
+    the edges absorbed by parallel edges, and of the boundaries of the new region that the policy
+    must score, the first of `touched`: all of them, as a merge changes their features and ids.
     """
     ends, links, lists, table, filled, kept, absorbed = adjacency
     priority, ties, heap, place, size = queue
@@ -177,11 +177,11 @@ def merge_by_rescoring(
     done: Any,
     stop: Any,
 ) -> Any:
-    """Do merges `done` to `stop` - 1; return how many are done in all, fewer when none is left.
+    """Do merges `done` to `stop` - 1; return the number of merges so far, fewer when none is left.
 
-    No bounds checking is performed. `touched` is a buffer for the edges of a node, `ids` the id of
-    the region of each node. The arrays hold the whole state between two calls. Returns early, too,
-    when it has scored very many boundaries, so that a cancel is noticed.
+    No bounds checking is performed. `touched` is a buffer for the edges of a node, `ids` has the id
+    of the region of each node. The arrays have the whole state between two calls. The kernel also
+    returns when it has scored very many boundaries, so that the work can be cancelled.
     """
     ends = adjacency.ends
     priority, ties, heap, place, size = queue

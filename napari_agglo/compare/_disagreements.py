@@ -16,9 +16,14 @@ from napari_agglo.agglomeration._merge_tree import map_labels
 from napari_agglo.compare._matching import Overlaps, match_largest, overlaps
 from napari_agglo.errors import InvalidInput, check_choice, check_whole
 from napari_agglo.evaluate._label_runs import boxes_of, code_image, coordinate_sums, nearest_voxels
-from napari_agglo.evaluate._metrics import as_dense
 from napari_agglo.graph import RegionGraph
-from napari_agglo.volumes import Contingency, DenseLabels, check_same_shape, contingency
+from napari_agglo.volumes import (
+    Contingency,
+    DenseLabels,
+    check_same_shape,
+    contingency,
+    dense_labels,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -82,7 +87,7 @@ def codes_of(pairs: Overlaps) -> NDArray[np.uint8]:
     for bit, names, n in ((1, pairs.first, pairs.n_first), (2, pairs.second, pairs.n_second)):
         best, total = np.full(n, -1, np.int64), np.zeros(n, np.int64)
         _main_kernel(names, pairs.sizes, best, total)
-        codes[best[best >= 0]] &= np.uint8(3 - bit)  # main ones are no parts
+        codes[best[best >= 0]] &= np.uint8(3 - bit)  # main overlaps are not parts
     return codes
 
 
@@ -131,12 +136,12 @@ class Disagreements:
 
     @property
     def merged_bits(self) -> float:
-        """H(b|a): the false merges of a, if b is taken for gold."""
+        """H(b|a): the false merges of a, if b is the gold standard."""
         return float(self._sides[0].bits.sum())
 
     @property
     def split_bits(self) -> float:
-        """H(a|b): the false splits of a, if b is taken for gold."""
+        """H(a|b): the false splits of a, if b is the gold standard."""
         return float(self._sides[1].bits.sum())
 
     def largest(self, n: int = 20, *, kind: Kind | None = None, min_size: int = 1) -> pd.DataFrame:
@@ -238,7 +243,7 @@ def matched(
     candidates = np.arange(1, ours.ids.size + alone.size, dtype=np.uint64)
     labels[alone] = np.setdiff1d(candidates, ours.ids)[: alone.size]
     dtype = np.promote_types(ours.dtype, np.min_scalar_type(int(labels.max())))
-    if dtype.kind == "f":  # numpy's way to hold int64 and uint64 both
+    if dtype.kind == "f":  # numpy promotes int64 and uint64 to float64
         dtype = np.dtype(np.uint64)
     out = np.empty(theirs.image.shape, dtype.newbyteorder("="))
     map_labels(theirs.image.reshape(-1), labels.astype(out.dtype), out.reshape(-1))
@@ -287,7 +292,7 @@ def disagreements(a: Any, b: Any, *, progress: ProgressCallback | None = None) -
 
 
 def _both(a: Any, b: Any, first: str, second: str) -> tuple[DenseLabels, DenseLabels]:
-    one, two = as_dense(a, first), as_dense(b, second)
+    one, two = dense_labels(a, first), dense_labels(b, second)
     check_same_shape(one.image, two.image, first, second)
     return one, two
 
@@ -319,8 +324,7 @@ def table_codes(a: ArrayLike, b: ArrayLike, sizes: ArrayLike) -> NDArray[np.uint
     >>> table_codes([0, 1, 1, 3], [0, 1, 2, 3], [0, 9, 2, 5])
     array([0, 0, 1, 0], dtype=uint8)
     """
-    pairs = overlaps(a, b, sizes)
-    return _spread(pairs)
+    return _spread(overlaps(a, b, sizes))
 
 
 def table_disagreements(a: ArrayLike, b: ArrayLike, graph: RegionGraph) -> Disagreements:
@@ -355,7 +359,7 @@ def table_disagreements(a: ArrayLike, b: ArrayLike, graph: RegionGraph) -> Disag
             f"`a` and `b` must have names of superpixels, 0 to {graph.n_regions}, got "
             f"{max(pairs.n_first, pairs.n_second) - 1}",
             argument="a" if pairs.n_first > len(graph.ids) else "b",
-            remedy="take tables of this graph",
+            remedy="pass tables of this graph",
         )
 
     def places(rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -365,7 +369,7 @@ def table_disagreements(a: ArrayLike, b: ArrayLike, graph: RegionGraph) -> Disag
 
 
 def _spread(pairs: Overlaps) -> NDArray[np.uint8]:
-    """Return the code of each piece; index -1, no pair, finds the 0 that is appended."""
+    """Return the code of each piece; index -1, no pair, has the 0 that is appended."""
     return np.append(codes_of(pairs), np.uint8(0))[pairs.of_piece]
 
 

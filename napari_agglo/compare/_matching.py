@@ -1,4 +1,4 @@
-"""Matching of the segments of two tables, steady while a slider changes them."""
+"""Matching of the segments of two tables, stable while a slider changes them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from napari_agglo._numba import kernel, subroutine
 from napari_agglo.errors import InvalidInput
 
-# Arrays as long as the largest name are made; below this, sparse names cost nothing.
+# Arrays are as long as the largest name; below this length, sparse names are accepted.
 _SMALL = 1 << 16
 
 
@@ -82,14 +82,14 @@ def overlaps(first: ArrayLike, second: ArrayLike, sizes: ArrayLike) -> Overlaps:
 
 
 def checked(values: ArrayLike, name: str, names: bool = True) -> NDArray[Any]:
-    """Return a table as int64, one of names as int32, or refuse it; kernels check nothing."""
+    """Return a checked table as int64, or a table of names as int32; kernels check nothing."""
     array = np.asarray(values)
     if array.ndim != 1 or (array.dtype.kind not in "iu" and array.size):
         raise InvalidInput(
             f"`{name}` must be a table of whole numbers, one for each piece, got {array.dtype} of "
             f"shape {array.shape}",
             argument=name,
-            remedy="take one such as MergeTree.lut gives",
+            remedy="pass a table such as MergeTree.lut returns",
         )
     if not array.size:
         array = np.zeros(0, np.int64)
@@ -99,7 +99,7 @@ def checked(values: ArrayLike, name: str, names: bool = True) -> NDArray[Any]:
             f"`{name}` must have names from 0 to about the number of pieces ({array.size}), got "
             f"{low if low < 0 else high}",
             argument=name,
-            remedy="take dense names, as MergeTree.lut has, not ids",
+            remedy="pass dense names, as of MergeTree.lut, not ids",
         )
     return np.ascontiguousarray(array, np.int32 if names else np.int64)
 
@@ -109,7 +109,7 @@ def _overlap_kernel(
     first: Any, second: Any, sizes: Any, n_first: Any, n_second: Any, begin: Any, scratch: Any,
     order: Any, pairs: Any, of_piece: Any,
 ) -> Any:  # fmt: skip
-    """Sort pieces by (first, second), by counting; add up equal ones. Nothing is checked."""
+    """Sort pieces by (first, second), by counting; sum equal ones. Nothing is checked."""
     _by_counting(second, n_second, begin, scratch, order, False)
     for k in range(order.size):
         scratch[k] = order[k]
@@ -157,8 +157,8 @@ def name_rest(
     >>> name_rest([np.array([1, 1])], np.array([1, 2]), np.array([0, 1, 0]))
     array([0, 1, 2])
     """
-    # Labels never outnumber the pieces with a pixel: each match has a piece of its own, and so has
-    # each segment without a partner, since two of these never overlap.
+    # Invariant: there are no more labels than pieces with a pixel: each match has its own piece,
+    # and so has each segment without a partner, since two of these never overlap.
     room = max(int(names.max(initial=0)) + 1 for names in others)
     limit = max(room, len(labels), len(table) + 1)
     taken = np.zeros(limit + room + len(labels), np.bool_)
@@ -196,9 +196,9 @@ def _name_kernel(alone: Any, known: Any, limit: Any, taken: Any, labels: Any) ->
 
 
 # Strategy of the greedy matching, largest overlap first, without a sort of all pairs: a pair that
-# is the largest of both its segments is taken in any case. All such pairs are taken at once, pairs
-# with a taken segment are dropped, and this repeats. A few rounds nearly always leave nothing; the
-# rest is sorted.
+# is the largest of both its segments is always matched. All such pairs are matched at once, pairs
+# with a matched segment are dropped, and this repeats. A few rounds nearly always match all pairs;
+# the rest is sorted.
 _ROUNDS = 12
 
 
@@ -330,7 +330,7 @@ def match_tables(
     previous : Matching, optional
         The matching of similar tables, such as those of another threshold. A matched pair that
         still overlaps stays matched, and a segment without a partner keeps its label if that is
-        free, so that colours are steady while a slider moves.
+        free, so that colours are stable while a slider moves.
     beside : sequence of array of int, shape (n,)
         Labels of the same pieces in other segmentations that were matched with the reference
         before, as of `Matching.renamed`. Two segments without a partner in the reference, one here
@@ -378,7 +378,7 @@ def _share(
     sizes: ArrayLike,
     known: NDArray[np.int64] | None,
 ) -> None:
-    """Give segments without a label the labels of unmatched segments in another table."""
+    """Assign the labels of unmatched segments in another table to segments without a label."""
     taken = np.zeros(1 + max(int(x.max(initial=0)) for x in (labels, reference, shown)), np.bool_)
     taken[reference] = True
     taken[labels] = True

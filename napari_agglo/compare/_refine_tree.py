@@ -14,7 +14,7 @@ from napari_agglo.volumes import DenseLabels, check_same_shape
 
 
 def refined(tree: MergeTree, superpixels: DenseLabels) -> MergeTree:
-    """Return a tree on finer superpixels, whose pieces it joins before all other merges.
+    """Return a tree on finer superpixels, which first joins the pieces of each superpixel.
 
     A session may divide superpixels. The hierarchy before the edits, refined to the superpixels
     after them, can be compared with the edited one, or shown in one movie with it.
@@ -47,7 +47,7 @@ def refined(tree: MergeTree, superpixels: DenseLabels) -> MergeTree:
     owner[superpixels.image] = coarse.image
     if not np.array_equal(owner[superpixels.image], coarse.image):
         raise InvalidInput(
-            "`superpixels` must be those of the tree, or parts of them, got some that lie in two",
+            "`superpixels` must be those of the tree, or parts of them, but some lie in two",
             argument="superpixels",
             remedy="agglomerate a graph of these superpixels instead",
         )

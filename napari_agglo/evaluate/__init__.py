@@ -1,4 +1,4 @@
-"""Errors of a segmentation against a gold standard: measures, curves, and where errors are."""
+"""Errors of a segmentation against a gold standard: measures, curves, and places of errors."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-_SHOWN = ["vi", "false_merge", "false_split", "rand", "covering"]
+_MEASURES = ["vi", "false_merge", "false_split", "rand", "covering"]
 
 
 def human_agreement(
@@ -78,12 +78,12 @@ def human_agreement(
     for done, (a, b) in enumerate(pairs):
         report(progress, "agreement", done, len(pairs))
         scores = metrics(dense[a], dense[b], ignore_labels=True)
-        rows.append({"labels": a, "gold": b} | scores[_SHOWN].to_dict())
+        rows.append({"labels": a, "gold": b} | scores[_MEASURES].to_dict())
     report(progress, "agreement", len(pairs), len(pairs))
     return pd.DataFrame(rows)
 
 
-# Measures of which the least, and of which the most, is best.
+# measures that are best where they are lowest, and where they are highest
 _LOWER = ("vi", "false_merge", "false_split")
 _HIGHER = ("rand", "covering", "f")
 _COUNTS = ("drawn", "right", "true", "found")
@@ -104,7 +104,7 @@ class OverSet:
     ois : float
         The mean when each image has its own best threshold ("optimal image scale").
     best : float or None
-        The mean of the bounds that no threshold can surpass, if they were passed.
+        The mean of the bounds that no threshold can surpass; None if `best` was not passed.
     images : pandas.DataFrame
         By name: ``ods``, ``ois``, ``threshold`` (its own best), ``best``.
     """
@@ -130,8 +130,8 @@ def over_set(
     curves : dict of name to curve
         A `vi_curve`, or for "f" a `boundary_curve`, of each image.
     quantity : {"vi", "false_merge", "false_split", "rand", "covering", "f"}
-        Of the first three the least is best, of the others the most. For "f" the boundary pixels of
-        all images are put together, rather than averaging.
+        The first three are best where they are lowest, the others where they are highest. For "f"
+        the boundary pixels of all images are pooled, rather than averaged.
     best : dict of name to float, optional
         Bounds that no threshold can surpass: ``best_point(graph, gold)["vi"]``, or
         ``best_covering(tree, gold)``.
@@ -152,7 +152,7 @@ def over_set(
     import pandas as pd
 
     check_choice("quantity", quantity, _LOWER + _HIGHER)
-    check_curves(curves, quantity)
+    check_curves(curves, "threshold", quantity)
     if best is not None and set(best) != set(curves):
         raise InvalidInput(
             "`best` must have a value for each of `curves`, by the same names",
@@ -210,7 +210,7 @@ class CrossValidation:
     Attributes
     ----------
     table : pandas.DataFrame
-        A row for each test: ``policy``, ``train`` (the volume learned from; None if nothing is
+        A row for each test: ``policy``, ``train`` (the training volume; None if nothing is
         learned), ``test``, ``vi_at_half`` and its ``false_merge_at_half``, ``false_split_at_half``
         (cut at 0.5), ``vi_min`` with ``threshold_min``, ``false_merge_min``, ``false_split_min``,
         ``rand_max``, ``covering_max``, and ``vi_best``, of the optimal agglomeration.
@@ -298,17 +298,17 @@ def cross_validate(
             argument="volumes",
             remedy="cut a volume in two, or add one",
         )
-    chosen = _chosen({"agglo": {}, "flat": {}, "mean": None} if policies is None else policies)
-    n, learning = len(named), sum(isinstance(one, dict) for one in chosen.values())
-    steps, done = learning * n * n + (len(chosen) - learning) * n, 0
+    plans = _plans({"agglo": {}, "flat": {}, "mean": None} if policies is None else policies)
+    n, learning = len(named), sum(isinstance(one, dict) for one in plans.values())
+    steps, done = learning * n * n + (len(plans) - learning) * n, 0
 
     def part(stage: str, begin: float, end: float) -> ProgressCallback | None:
         """Return the callback of a part of the present step."""
         return part_of(progress, (done + begin) / steps, (done + end) / steps, stage)
 
-    look = part("best of each volume", 0.0, 0.0)
+    begin = part("best of each volume", 0.0, 0.0)
     best = pd.DataFrame(
-        [best_point(*one, ignore_labels=ignore_labels, progress=look) for one in named.values()],
+        [best_point(*one, ignore_labels=ignore_labels, progress=begin) for one in named.values()],
         index=pd.Index(list(named), name="volume"),
     )
     rows: list[dict[str, Any]] = []
@@ -326,15 +326,15 @@ def cross_validate(
         rows.append({"policy": name, "train": learned_from, "test": on} | _row(curve))
         rows[-1]["vi_best"] = best.loc[on, "vi"]
 
-    for name, how in chosen.items():
-        if not isinstance(how, dict):
+    for name, plan in plans.items():
+        if not isinstance(plan, dict):
             for on in named:
-                test(name, how, None, on)
+                test(name, plan, None, on)
             continue
         for learned_from in named:
             stage = f"train {name} on volume {learned_from}"
             policy = train(
-                *named[learned_from], **{"seed": seed, **how}, progress=part(stage, 0.0, 1.0)
+                *named[learned_from], **{"seed": seed, **plan}, progress=part(stage, 0.0, 1.0)
             )
             done += 1
             trained[name, learned_from] = policy
@@ -348,20 +348,20 @@ def cross_validate(
     return CrossValidation(table, curves, best, trained)
 
 
-def _chosen(policies: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options of `train`, or the policy, of each name."""
+def _plans(policies: Mapping[str, Any]) -> dict[str, Any]:
+    """Return for each name the options of `train`, or a policy that learns nothing."""
     if not policies:
         raise InvalidInput(
             "`policies` is empty", argument="policies", remedy="name one, e.g. {'agglo': {}}"
         )
     out: dict[str, Any] = {}
-    for name, how in policies.items():
-        if isinstance(how, Mapping) or (how is None and name in STRATEGIES):
-            known = {"strategy": name} if name in STRATEGIES else {}
-            out[name] = {**known, **(how or {})}
+    for name, plan in policies.items():
+        if isinstance(plan, Mapping) or (plan is None and name in STRATEGIES):
+            strategy = {"strategy": name} if name in STRATEGIES else {}
+            out[name] = {**strategy, **(plan or {})}
             _check_options(name, out[name])
         else:
-            out[name] = name if how is None else how
+            out[name] = name if plan is None else plan
             as_policy(out[name])
     return out
 

@@ -1,4 +1,4 @@
-"""Optimal agglomeration A*: the least error that these superpixels allow any policy."""
+"""Optimal agglomeration A*: the least error that any policy can reach on these superpixels."""
 
 from __future__ import annotations
 
@@ -107,12 +107,11 @@ def best_point(
     {'false_merge': 0.5, 'false_split': 0.0, 'vi': 0.5}
     """
     errors = []
-    for number, truth in enumerate(dense_golds(gold, graph.superpixels.image, "superpixels")):
+    for truth in dense_golds(gold, graph.superpixels.image, "superpixels"):
         table = contingency(
             graph.superpixels, truth, ignore_labels=ignore_labels, progress=progress
         )
-        lut = best_lut(graph, gold[number] if isinstance(gold, (list, tuple)) else gold)
-        errors.append(conditional_entropies(merged_rows(table, lut)))
+        errors.append(conditional_entropies(merged_rows(table, best_lut(graph, truth))))
     false_merge, false_split = (float(one) for one in np.mean(errors, axis=0))
     return {
         "false_merge": false_merge,

@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 from napari_agglo._progress import ProgressCallback, part_of, report
 from napari_agglo.agglomeration import MergeTree
 from napari_agglo.errors import InvalidInput, SetOption, is_number
-from napari_agglo.evaluate._bipartite import match_most, near_pairs
-from napari_agglo.evaluate._metrics import as_dense, dense_golds
-from napari_agglo.volumes import check_spacing
+from napari_agglo.evaluate._metrics import dense_golds
+from napari_agglo.evaluate._pixel_matching import maximum_matching, near_pairs
+from napari_agglo.volumes import check_spacing, dense_labels
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -93,7 +93,7 @@ def boundary_scores(
         The largest distance of partners, in pixels, or in the unit of `spacing`.
     fill : float
         Many gold standards leave membranes at 0. A pixel of 0 at most this many pixels from a gold
-        segment is given to the nearest one, so that the boundary runs along the middle of the
+        segment is assigned to the nearest one, so that the boundary is in the middle of the
         membrane; 0 changes nothing.
     spacing : sequence of float, optional
         Distance of pixels along each axis.
@@ -116,7 +116,7 @@ def boundary_scores(
     >>> boundary_scores(shifted, gold, tolerance=0)["f"]
     0.0
     """
-    one = as_dense(labels, "labels")
+    one = dense_labels(labels, "labels")
     matchers = [
         Matcher(filled(truth.image, fill), one.image, tolerance, spacing, progress)
         for truth in dense_golds(gold, one.image, "labels")
@@ -125,7 +125,7 @@ def boundary_scores(
 
 
 def filled(gold: NDArray[np.uint32], distance: float) -> NDArray[np.uint32]:
-    """Give pixels of 0 to the nearest gold segment, if it is at most `distance` pixels away."""
+    """Assign pixels of 0 to the nearest gold segment, if it is at most `distance` pixels away."""
     from skimage import segmentation
 
     if not (is_number(distance) and 0 <= distance < np.inf):
@@ -177,7 +177,7 @@ class Matcher:
         """Return the flat indices of the boundary pixels of `labels`, and of those matched."""
         mask = boundary_mask(labels, self.annotated).reshape(-1)
         drawn = np.flatnonzero(mask[self.places])
-        chosen = match_most(self.near, self.back, drawn, progress)
+        chosen = maximum_matching(self.near, self.back, drawn, progress)
         return self.places[drawn], self.places[drawn[chosen[drawn] >= 0]]
 
 
@@ -264,7 +264,6 @@ def boundary_curve(
     """
     import pandas as pd
 
-    rows = []
     if isinstance(tree, MergeTree):
         image = tree.superpixels.image
         golds = dense_golds(gold, image, "the superpixels of the tree")
@@ -273,11 +272,10 @@ def boundary_curve(
         matchers = [
             Matcher(filled(one.image, fill), image, tolerance, spacing, begin) for one in golds
         ]
-        for done, threshold in enumerate(cuts):
-            report(progress, "boundaries", done, len(cuts))
-            part = part_of(progress, done / len(cuts), (done + 1) / len(cuts), "boundaries")
-            labels = tree.lut(threshold)[image]
-            rows.append({"threshold": threshold} | match_all(matchers, labels, part).row())
+
+        def scores(threshold: float, part: ProgressCallback | None) -> dict[str, float]:
+            return match_all(matchers, tree.lut(threshold)[image], part).row()
+
     else:
         if not isinstance(tree, Mapping) or thresholds is not None:
             raise InvalidInput(
@@ -287,13 +285,18 @@ def boundary_curve(
                 remedy="for one label image, call boundary_scores(labels, gold)",
             )
         cuts = _ascending(tree)
-        for done, threshold in enumerate(cuts):
-            report(progress, "boundaries", done, len(cuts))
-            scores = boundary_scores(
+
+        def scores(threshold: float, part: ProgressCallback | None) -> dict[str, float]:
+            return boundary_scores(
                 tree[threshold], gold, tolerance=tolerance, fill=fill, spacing=spacing,
-                progress=part_of(progress, done / len(cuts), (done + 1) / len(cuts), "boundaries"),
+                progress=part,
             )  # fmt: skip
-            rows.append({"threshold": threshold} | scores)
+
+    rows = []
+    for done, threshold in enumerate(cuts):
+        report(progress, "boundaries", done, len(cuts))
+        part = part_of(progress, done / len(cuts), (done + 1) / len(cuts), "boundaries")
+        rows.append({"threshold": threshold} | scores(threshold, part))
     report(progress, "boundaries", len(cuts), len(cuts))
     return pd.DataFrame(rows)
 

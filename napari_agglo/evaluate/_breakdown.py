@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from napari_agglo._progress import ProgressCallback
 from napari_agglo.errors import InvalidInput, check_whole, is_whole
 from napari_agglo.evaluate._label_runs import coordinate_sums, nearest_voxels
-from napari_agglo.evaluate._metrics import as_dense, dense_gold
-from napari_agglo.volumes import contingency
+from napari_agglo.evaluate._metrics import dense_gold
+from napari_agglo.volumes import contingency, dense_labels
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -154,7 +154,7 @@ def breakdown(
     """
     import pandas as pd
 
-    one, two = as_dense(labels, "labels"), dense_gold(gold)
+    one, two = dense_labels(labels, "labels"), dense_gold(gold)
     table = contingency(one, two, ignore_labels=ignore_labels, progress=progress)
     sums = coordinate_sums(table, one, two, progress)
 
@@ -180,7 +180,7 @@ def merged_breakdown(
 ) -> Breakdown:
     """Return the `breakdown` of segments that are unions of superpixels.
 
-    The images are not read again: it takes milliseconds and can follow a slider.
+    The images are not read again: it takes milliseconds, quick enough for a slider.
 
     Parameters
     ----------
@@ -215,7 +215,7 @@ def merged_breakdown(
     rows = superpixels.overlaps
     if len(lut) != len(ids):
         raise InvalidInput(
-            f"`lut` (of {len(lut)}) and `ids` (of {len(ids)}) must be of one length",
+            f"`lut` (length {len(lut)}) and `ids` (length {len(ids)}) must be of one length",
             argument="lut",
             remedy="take both from the same graph",
         )
@@ -225,7 +225,7 @@ def merged_breakdown(
     dense = order[np.minimum(at, len(ids) - 1)]
     if (ids[dense] != names).any():
         raise InvalidInput(
-            "`superpixels` has ids that `ids` has not",
+            "`superpixels` has ids that are not in `ids`",
             argument="superpixels",
             remedy="pass the breakdown of the superpixels of this graph",
         )
@@ -294,5 +294,5 @@ def _sums(groups: NDArray[np.int64], values: NDArray[Any], n: int) -> NDArray[An
 
 
 def _columns(name: str, values: NDArray[Any]) -> dict[str, NDArray[Any]]:
-    """Return the columns ``name_0``, ... of an array of one row a place."""
+    """Return the columns ``name_0``, ... of an array with one column per axis."""
     return {f"{name}_{axis}": column for axis, column in enumerate(values.T)}

@@ -80,7 +80,7 @@ def _overlaps_more(entry: Any, other: Any, keys: Any, _: Any) -> Any:
 
 @inlined
 def _settle(entry: Any, gold: Any, ranking: Ranking) -> None:
-    """Put an overlap whose key has changed where it belongs in the heap of its gold segment."""
+    """Restore the heap of a gold segment after the key of one of its overlaps has changed."""
     keys, heap, first, place = ranking
     low, high = first[gold], first[gold + 1]
     part = heap[low:high]
@@ -93,16 +93,16 @@ def _settle(entry: Any, gold: Any, ranking: Ranking) -> None:
 # with every gold segment that it meets. It can rise only where both met that gold segment, and
 # falls where the segment grew without gaining. So:
 # - Each gold segment keeps its overlaps in a heap whose keys are never too low. A key is raised at
-#   once, when two overlaps join; that others have fallen shows when they come to the top.
+#   once when two overlaps join; a key that is too high is lowered when it reaches the top.
 # - Each segment keeps a list of the gold segments whose best overlap it is: after a merge only
-#   those of a and b are looked at, and those where an overlap rose above the best.
+#   those of a and b are updated, and those where an overlap rose above the best.
 # - A gold segment that lies wholly in one segment stays so. It overlaps nothing else, its IoU is
 #   the ratio of the sizes, and a segment of size n adds (sum of squared sizes of these) / n.
 
 
 @kernel
 def own_kernel(overlaps: Overlaps, ranking: Ranking, owned: Owned, inside: Any) -> None:
-    """Give each gold segment to the superpixel that it overlaps best. Nothing is checked."""
+    """Enter each gold segment in the list of the superpixel of its best overlap. Checks nothing."""
     rows, counts, gold_sizes = overlaps.rows, overlaps.counts, overlaps.gold_sizes
     heap, first = ranking.heap, ranking.first
     for gold in range(gold_sizes.size):
@@ -133,11 +133,11 @@ def covering_kernel(
     start: Any,
     budget: Any,
 ) -> Any:
-    """Walk the merges from `start` on, write the covering after each; return where it stopped.
+    """Follow the merges from `start` on, write the covering after each; return the next merge.
 
-    It stops once about `budget` gold segments have been looked at. `joins` are the overlaps that
-    joined in each step: `kept`, `gone` and `met` of an `ErrorPath`. ``worth[j]`` is what gold
-    segment j adds to the sum, `inside` the sum of squares of those that lie wholly in a segment,
+    The kernel stops once about `budget` gold segments have been updated. `joins` are the overlaps
+    that joined in each step: `kept`, `gone` and `met` of an `ErrorPath`. ``worth[j]`` is the term
+    of gold segment j in the sum, `inside` the sum of squares of those that lie wholly in a segment,
     `best` the largest IoU so far. Nothing is checked.
     """
     rows, columns, counts, sizes, gold_sizes = overlaps
@@ -156,7 +156,7 @@ def covering_kernel(
         parents[loser] = segment
         sizes[segment] += sizes[loser]
         inside[segment] += inside[loser]
-        # To be looked at: what both owned, as one list hanging from `pending`.
+        # The gold segments to update: those that either owned, as one list from `pending` on.
         pending = head[segment]
         if pending < 0:
             pending = head[loser]
@@ -179,8 +179,8 @@ def covering_kernel(
             if value > keys[entry]:
                 keys[entry] = value
                 _settle(entry, gold, ranking)
-            stranger = owner[gold] != segment and owner[gold] != loser
-            if stranger and value * gold_sizes[gold] > worth[gold]:
+            is_owned_elsewhere = owner[gold] != segment and owner[gold] != loser
+            if is_owned_elsewhere and value * gold_sizes[gold] > worth[gold]:
                 _unlink(gold, owned)
                 after[gold] = pending
                 pending = gold
@@ -222,7 +222,7 @@ def covering_kernel(
     return step
 
 
-# Gold segments looked at between two reports: some hundredths of a second.
+# Gold segments updated between two reports: some hundredths of a second.
 _SLICE = 1 << 18
 
 
@@ -241,7 +241,7 @@ def covering_path(
     table, winners, losers, progress
         As for `error_path`.
     joined : ErrorPath
-        What `error_path` returned: it says which overlaps joined in each step.
+        The result of `error_path`, for the overlaps that joined in each step.
 
     Returns
     -------
@@ -268,7 +268,7 @@ def covering_path(
     ranking = Ranking(keys, heap, first, place)
     owned = Owned(np.full(n, -1), *(np.full(best.size, -1) for _ in range(3)))
     worth, inside = best * gold_sizes, np.zeros(n)
-    sums = np.array([worth.sum(), 0.0])  # and what rounding has lost of it
+    sums = np.array([worth.sum(), 0.0])  # and its rounding error
     own_kernel(overlaps, ranking, owned, inside)
     covering[0] = sums[0] / total
     joins = (joined.kept, joined.gone, joined.met)

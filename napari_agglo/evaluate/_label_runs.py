@@ -1,7 +1,7 @@
-"""Walk over two label images by runs: places, boxes and codes of the overlaps of their segments.
+"""Centroids, boxes and code images of the overlaps of two label images, by runs.
 
-A run is a stretch of a line along the last axis in which both images have one label. One kernel
-finds the runs, `_find_runs`; each measure is a kernel over runs.
+A run is a part of a line along the last axis in which both images have one label. One kernel finds
+the runs, `_find_runs`; each measure is a kernel over runs.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from napari_agglo._numba import kernel
 from napari_agglo._progress import ProgressCallback, report
 from napari_agglo.volumes import Contingency, DenseLabels
 
-# Voxels between two reports. Each may be a run, which takes 32 bytes while the chunk is worked on.
+# Voxels between two reports. Each may be a run, which takes 32 bytes for the time of the chunk.
 _CHUNK = 1 << 20
 
 # Columns of an array of runs: 0, the row of the table of overlaps; 1, the line of the image,
@@ -99,7 +99,7 @@ def _runs(
     stage: str,
     progress: ProgressCallback | None,
 ) -> Iterator[NDArray[np.int64]]:
-    """Yield the runs of some lines at a time; the array is overwritten by the next ones."""
+    """Yield the runs of some lines at a time; the next runs overwrite the array."""
     n = a.image.size
     if n == 0:
         return
@@ -124,7 +124,8 @@ def _outer(labels: DenseLabels) -> NDArray[np.int64]:
 def _find_runs(a: Any, b: Any, start: int, stop: int, first: Any, columns: Any, runs: Any) -> int:
     """Write the runs of lines `start` to `stop` that the table lists; return their number.
 
-    The columns ``columns[first[row]:first[row + 1]]`` of a row ascend. Nothing is checked.
+    Invariant: the columns ``columns[first[row]:first[row + 1]]`` of a row ascend, so that a binary
+    search finds the overlap. Nothing is checked.
     """
     n = 0
     width = a.shape[1]

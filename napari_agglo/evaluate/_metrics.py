@@ -23,14 +23,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-def as_dense(labels: Any, name: str) -> DenseLabels:
-    """Return a label image on dense ids."""
-    return labels if isinstance(labels, DenseLabels) else dense_labels(labels, name)
-
-
 def dense_gold(gold: Any, name: str = "gold") -> DenseLabels:
     """Return a gold standard on dense ids; refuse one in which nothing is annotated."""
-    dense = as_dense(gold, name)
+    dense = dense_labels(gold, name)
     if dense.ids.size == 1:  # the 0 alone: every measure of it would be perfect
         raise InvalidInput(
             f"`{name}` has no annotated voxel: it is 0 everywhere",
@@ -70,8 +65,7 @@ def merged_rows(table: Contingency, lut: NDArray[np.uint32]) -> Contingency:
     rows = compact[table.rows].astype(np.int64)
     # Below 2**63: both factors are numbers of labels, which are 32-bit.
     keys, back = np.unique(rows * table.column_ids.size + table.columns, return_inverse=True)
-    counts = np.zeros(keys.size, np.int64)
-    np.add.at(counts, back, table.counts)
+    counts = np.bincount(back, table.counts, keys.size).astype(np.int64)
     rows, columns = np.divmod(keys, table.column_ids.size)
     return Contingency(rows, columns, counts, table.row_ids[kept], table.column_ids)
 

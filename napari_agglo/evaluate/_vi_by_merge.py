@@ -19,11 +19,11 @@ from napari_agglo.volumes import Contingency
 # Kernels of the curve: both errors and the Rand index after each merge.
 #
 # Strategy: with h(x, y) = x log2((x + y) / x) + y log2((x + y) / y), the information lost when a
-# pile of x and a pile of y are no longer told apart, merging segments a and b
+# set of x voxels and a set of y voxels are joined, merging segments a and b
 # - removes h(n_aj, n_bj) from the false splits, for each gold segment j that both overlap, and
 # - adds h(n_a, n_b) less the same amount to the false merges.
 #
-# For the Rand index pairs n_a n_b take the place of h: those within one gold segment now agree, the
+# For the Rand index, pairs n_a n_b replace h: the pairs within one gold segment now agree, the
 # others disagree. Terms are sums of non-negative numbers and are added with compensation, so that
 # the last state is as exact as the first. Each segment keeps a linked list of its overlaps; a hash
 # table over (segment, gold) finds the overlap of the larger list for each entry of the smaller one.
@@ -31,7 +31,7 @@ from napari_agglo.volumes import Contingency
 
 @inlined
 def _confusion(x: int, y: int) -> float:
-    """Bits, times voxels, lost by no longer telling x voxels from y others."""
+    """Return the bits, times voxels, lost by joining a set of x and a set of y voxels."""
     z = float(x + y)
     return x * math.log2(z / x) + y * math.log2(z / y)
 
@@ -39,9 +39,9 @@ def _confusion(x: int, y: int) -> float:
 class Lists(NamedTuple):
     """Overlaps of each segment: linked lists, and a hash table over (segment, gold segment).
 
-    Invariants: region r keeps its overlaps in list ``holder[r]``, and `pairs` says for each overlap
-    in which list it is: -1 once it has joined another. An overlap that moves to another list is
-    entered anew in the table, which is refilled when it is three quarters full.
+    Invariants: region r keeps its overlaps in list ``holder[r]``, and `pairs` has the list of each
+    overlap: -1 once it has joined another overlap. An overlap that moves to another list is entered
+    again in the table, which is refilled when it is three quarters full.
     """
 
     pairs: NDArray[np.int64]  # (overlaps, 2): list, gold segment
@@ -81,11 +81,11 @@ def path_kernel(
     start: Any,
     budget: Any,
 ) -> Any:
-    """Walk the merges from `start` on and write the errors after each; return where it stopped.
+    """Follow the merges from `start` on, write the errors after each; return the next merge.
 
-    It stops once about `budget` overlaps have been moved: the last merges move most of them. `sums`
-    goes from one call to the next; `joined` are `kept`, `gone` and `met` of the `ErrorPath`.
-    Nothing is checked: ids must be dense and every loser must be new.
+    The kernel stops once about `budget` overlaps have been moved: the last merges move most of
+    them. `sums` is kept from one call to the next; `joined` are `kept`, `gone` and `met` of the
+    `ErrorPath`. Nothing is checked: ids must be dense and every loser must be new.
     """
     pairs, counts, sizes, head, length, following, holder, table, used = lists
     kept, gone, met = joined
@@ -156,14 +156,14 @@ _SLICE = 1 << 17
 
 @dataclass(frozen=True, eq=False)
 class ErrorPath:
-    """The errors before the first merge and after each, and which overlaps became one when.
+    """The errors before the first merge and after each, and the overlaps that each merge joined.
 
     Attributes
     ----------
     false_merge, false_split, rand : ndarray of float64, shape (m + 1,)
         Bits, bits, and the Rand index.
     kept, gone : ndarray of int64
-        Numbers of the overlaps that met in one segment: the voxels of `gone` now count in `kept`.
+        Numbers of the overlaps joined in one segment: the voxels of `gone` now count in `kept`.
     met : ndarray of int64, shape (m + 1,)
         Step k joined ``kept[met[k]:met[k + 1]]``.
     """
@@ -212,7 +212,7 @@ def error_path(
         length=np.zeros(n, np.int64),
         following=np.empty(k, np.int64),
         holder=np.arange(n),
-        # At most half full with live entries, which leaves room for as many that have moved.
+        # at most half full with live entries, which leaves room for as many that have moved
         table=np.zeros(1 << (4 * k + 16).bit_length(), np.int64),
         used=np.zeros(1, np.int64),
     )
@@ -221,7 +221,7 @@ def error_path(
         report(progress, "errors", k - stop, work)
         enter_kernel(lists, max(stop - _SLICE, 0), stop)
     kept, gone, met = np.empty(k, np.int64), np.empty(k, np.int64), np.zeros(m + 1, np.int64)
-    # The sums, each with what rounding has lost.
+    # the sums, each with its rounding error
     together = agreement.together
     disagreeing = (agreement.drawn - together) + (agreement.true - together)
     sums = np.array([start[0] * total, 0.0, start[1] * total, 0.0, disagreeing, 0.0])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from decimal import ROUND_CEILING, Decimal
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -15,8 +15,8 @@ from napari_agglo.agglomeration import MergeTree
 from napari_agglo.errors import InvalidInput
 from napari_agglo.evaluate._covering_by_merge import covering_path
 from napari_agglo.evaluate._metrics import check_weight, dense_golds
-from napari_agglo.evaluate._vi_by_merge import error_path
-from napari_agglo.volumes import DenseLabels, contingency
+from napari_agglo.evaluate._vi_by_merge import ErrorPath, error_path
+from napari_agglo.volumes import contingency
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -26,15 +26,20 @@ _POINTS = 1000
 
 
 def check_curves(curves: Mapping[Any, pd.DataFrame], *needed: str) -> Mapping[Any, pd.DataFrame]:
-    """Return the curves, or refuse them if one has no rows or lacks a column."""
-    if not curves:
-        raise InvalidInput("`curves` is empty", argument="curves", remedy="pass one or more")
+    """Return the curves; refuse a curve without rows, or without a needed column."""
+    if not isinstance(curves, Mapping) or not curves:
+        raise InvalidInput(
+            f"`curves` must map names to curves, got {type(curves).__name__}"
+            + (" without entries" if isinstance(curves, Mapping) else ""),
+            argument="curves",
+            remedy='pass {"mean": vi_curve(tree, gold)}',
+        )
     for name, one in curves.items():
-        missing = [column for column in ("threshold", *needed) if column not in one.columns]
+        missing = [column for column in needed if column not in one.columns]
         if missing or len(one) == 0:
             raise InvalidInput(
-                f"Curve {name!r} must have rows and the columns threshold, {', '.join(needed)}; "
-                f"it has {len(one)} rows of {', '.join(map(str, one.columns))}",
+                f"`curves[{name!r}]` must have rows and the columns {', '.join(needed)}; it has "
+                f"{len(one)} rows of {', '.join(map(str, one.columns))}",
                 argument=f"curves[{name!r}]",
                 remedy="make it with vi_curve or boundary_curve",
             )
@@ -106,9 +111,9 @@ def shortest_threshold(low: float, high: float, decimals: int = 1) -> float:
     >>> shortest_threshold(0.1, 0.3)
     0.1
     """
-    written = Decimal(repr(float(low)))  # not Decimal(low): 0.1 is stored as a little more than 0.1
+    exact = Decimal(repr(float(low)))  # not Decimal(low): 0.1 is stored as a little more than 0.1
     for digits in range(decimals, 18):
-        rounded = float(written.quantize(Decimal(1).scaleb(-digits), ROUND_CEILING))
+        rounded = float(exact.quantize(Decimal(1).scaleb(-digits), ROUND_CEILING))
         if low <= rounded < high:
             return rounded
     return low
@@ -148,7 +153,7 @@ def mean_curve(
     import pandas as pd
 
     named = curves if isinstance(curves, Mapping) else dict(enumerate(curves))
-    tables = list(check_curves(named).values())
+    tables = list(check_curves(named, "threshold").values())
     if thresholds is None:
         grid = all_thresholds(named)
         if grid.size > _POINTS:
@@ -360,12 +365,8 @@ def best_covering(
     >>> best_covering(agglo.agglomerate(graph), np.array([1, 1, 2]))
     1.0
     """
-    best = []
-    for one in _golds(tree, gold):
-        table = contingency(tree.superpixels, one, ignore_labels=ignore_labels, progress=progress)
-        path = error_path(table, tree.winners, tree.losers, progress=progress)
-        best.append(covering_path(table, tree.winners, tree.losers, path, progress=progress)[1])
-    return float(np.mean(best))
+    paths = _paths(tree, gold, ignore_labels, progress)
+    return float(np.mean([best for _, _, best in paths]))
 
 
 def _measures(
@@ -375,27 +376,29 @@ def _measures(
     progress: ProgressCallback | None,
 ) -> dict[str, NDArray[np.float64]]:
     """Return every measure after 0, 1, ... merges, as the mean over the gold standards."""
-    golds = _golds(tree, gold)
-    names = ("false_merge", "false_split", "vi", "rand", "covering")
-    sums = {name: np.zeros(tree.n_merges + 1) for name in names}
-    for one in golds:
-        table = contingency(tree.superpixels, one, ignore_labels=ignore_labels, progress=progress)
-        path = error_path(table, tree.winners, tree.losers, progress=progress)
-        sums["false_merge"] += path.false_merge
-        sums["false_split"] += path.false_split
-        sums["rand"] += path.rand
-        covering, _ = covering_path(table, tree.winners, tree.losers, path, progress=progress)
-        sums["covering"] += covering
-    sums["vi"] = sums["false_merge"] + sums["false_split"]
-    return {name: value / len(golds) for name, value in sums.items()}
+    paths, coverings, _ = zip(*_paths(tree, gold, ignore_labels, progress), strict=True)
+    false_merge = np.mean([path.false_merge for path in paths], axis=0)
+    false_split = np.mean([path.false_split for path in paths], axis=0)
+    return {
+        "false_merge": false_merge,
+        "false_split": false_split,
+        "vi": false_merge + false_split,
+        "rand": np.mean([path.rand for path in paths], axis=0),
+        "covering": np.mean(coverings, axis=0),
+    }
 
 
-def _golds(tree: MergeTree, gold: Any) -> list[DenseLabels]:
-    """Return the gold standards of a tree, or refuse the tree or the gold standards."""
+def _paths(
+    tree: MergeTree, gold: Any, ignore_labels: bool, progress: ProgressCallback | None
+) -> Iterator[tuple[ErrorPath, NDArray[np.float64], float]]:
+    """Yield the errors, the covering and the best covering along a tree, for each gold standard."""
     if not isinstance(tree, MergeTree):
         raise InvalidInput(
             f"`tree` must be a MergeTree, got {type(tree).__name__}",
             argument="tree",
             remedy="pass the result of agglomerate; for a label image, call metrics(labels, gold)",
         )
-    return dense_golds(gold, tree.superpixels.image, "the superpixels of the tree")
+    for one in dense_golds(gold, tree.superpixels.image, "the superpixels of the tree"):
+        table = contingency(tree.superpixels, one, ignore_labels=ignore_labels, progress=progress)
+        path = error_path(table, tree.winners, tree.losers, progress=progress)
+        yield path, *covering_path(table, tree.winners, tree.losers, path, progress=progress)

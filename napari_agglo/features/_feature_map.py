@@ -1,4 +1,4 @@
-"""The features that a policy reads, each with a name: presets, and blocks in a registry.
+"""Named features that a policy reads: presets, and blocks in a registry.
 
 To add features, write a function from a graph to columns and register it as a `FeatureBlock`: here,
 or from another package by an entry point of the group ``napari_agglo.features``.
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-# What a preset takes of a cue: whole histograms, which quantiles, orientation of the regions.
+# Options of each preset: whole histograms, quantiles, orientation of the regions.
 PRESETS: dict[str, tuple[bool, tuple[float, ...], bool]] = {
     "em": (True, (0.1, 0.5, 0.9), False),
     "minimal": (False, (0.5,), False),
@@ -35,10 +35,10 @@ _MOMENTS = ("mean", "variance", "moment_3", "moment_4")
 
 @dataclass(frozen=True)
 class FeatureBlock:
-    """Further features of a boundary, computed by a function of Python.
+    """Further features of a boundary, computed by a Python function.
 
-    A preset takes it by its name in the registry: ``preset="em+NAME"``. In the merge loop the
-    function is called for a boundary at a time, which is slow and allowed.
+    A preset includes the block by its name in the registry: ``preset="em+NAME"``. The merge loop
+    calls the function for one boundary at a time, which is slow.
 
     Parameters
     ----------
@@ -48,8 +48,8 @@ class FeatureBlock:
         Names of the features.
     compute : callable
         Takes a `RegionGraph` and returns an array of shape (boundaries, columns). The row of a
-        boundary must depend on the statistics of the boundary and of its two regions alone, and
-        must not depend on which of the two comes first.
+        boundary must depend only on the statistics of the boundary and of its two regions, and not
+        on the order of the two.
 
     Examples
     --------
@@ -73,11 +73,11 @@ class FeatureMap:
     """Features of two regions and their boundary, for each cue and for their shape.
 
     The vector is ``node_min | node_max | edge | pair``. `node_min` is the smaller of the two
-    regions (of equal ones, the one of the smaller id), so that it does not matter which is called
-    u. Each of the first three holds, for each cue, the mean, three central moments, quantiles and,
-    if the preset has it, the histogram; `pair` holds, for each cue, how far the moments of the two
-    regions differ and the Jensen-Shannon divergence of their histograms, and then sizes, contact
-    area, its share of the surface of each region and, if the preset has it, their angles.
+    regions (of equal ones, the one of the smaller id), so that their order does not matter. Each of
+    the first three parts has, for each cue, the mean, three central moments, quantiles and, if the
+    preset has it, the histogram; `pair` has, for each cue, the differences of the moments of the
+    two regions and the Jensen-Shannon divergence of their histograms, and then sizes, contact area,
+    its share of the surface of each region and, if the preset has them, their angles.
 
     Examples
     --------
@@ -163,15 +163,12 @@ def feature_map(graph: RegionGraph, preset: str = "em") -> FeatureMap:
     return FeatureMap(preset, graph.cue_names, graph.layout.bins)
 
 
-# Features of all boundaries of a graph at once, as a matrix or a table.
-
-
 def feature_state(
     graph: RegionGraph, features: FeatureMap, rows: NDArray[np.int64] | None = None
 ) -> FeatureState:
     """Return copies of the rows of `graph`, and the features of each region and boundary.
 
-    `rows` stands in for the rows of the boundaries, where constraints add some without a face.
+    `rows` replaces the rows of the boundaries, where constraints add boundaries without a face.
     """
     boundaries = graph.boundaries.copy() if rows is None else rows
     state = empty_features(graph, features, graph.regions.copy(), graph.boxes.copy(), boundaries)
@@ -186,7 +183,7 @@ def empty_features(
     boxes: NDArray[np.int32],
     boundaries: NDArray[np.int64],
 ) -> FeatureState:
-    """Return room for the features of these rows, which have the layout of `graph`."""
+    """Return empty arrays for the features of these rows, which have the layout of `graph`."""
     layout, n, width = graph.layout, len(regions), features.block_width
     numbers = [layout.ndim, layout.n_cues, layout.powers, layout.bins]
     numbers += [features.histogram, len(features.quantiles), features.orientation, 0]
@@ -227,10 +224,10 @@ def _block_columns(graph: RegionGraph, features: FeatureMap) -> NDArray[np.float
             part = part.reshape(shape)
         if part.shape != shape or not np.isfinite(part).all():
             raise InvalidInput(
-                f"The feature block {block.name!r} must give finite numbers of shape {shape}, a "
+                f"The feature block {block.name!r} must return finite numbers of shape {shape}, a "
                 f"row for each boundary, got shape {part.shape}",
                 argument="preset",
-                remedy="mend its function, or leave the block out of the preset",
+                remedy="fix its function, or remove the block from the preset",
             )
         parts.append(part)
     return np.concatenate(parts, axis=1)
@@ -240,7 +237,7 @@ def feature_matrix(graph: RegionGraph, features: FeatureMap) -> NDArray[np.float
     """Return the features of each boundary of `graph`, shape (m, features.width)."""
     out = np.zeros((graph.n_boundaries, features.width), np.float32)
     _assemble_all(graph.edges, out, feature_state(graph, features))
-    if features.blocks:  # in Python; an exception in one waits until here
+    if features.blocks:  # these run in Python, and their exceptions are kept until here
         raise_error()
     return out
 

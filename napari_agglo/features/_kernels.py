@@ -1,8 +1,8 @@
-"""From rows of statistics to features, inside the merge loop.
+"""Compute features from rows of statistics, inside the merge loop.
 
-What is read off one region, or one boundary, is kept until its row changes; a pair of regions is
-then a matter of copying two blocks of the regions and one of the boundary, and comparing the two.
-Features are 32-bit floats, as the classifiers read them.
+The features of one region, or of one boundary, are kept as a block until its row changes. The
+features of a pair are then copies of the blocks of both regions and of the boundary, and a
+comparison of the two regions. Features are 32-bit floats, as the classifiers read them.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from napari_agglo._numba import inlined, subroutine
 from napari_agglo._numba.callbacks import call_python
 from napari_agglo.graph import copy_pair
 
-# Places in `FeatureState.layout`. The last three say what the preset takes of a cue.
+# Places in `FeatureState.layout`. The last three are the options of the preset.
 NDIM, N_CUES, POWERS, BINS, HISTOGRAM, N_QUANTILES, ORIENTATION = range(7)
 BLOCKS = 7  # address of the function that computes the columns of further blocks
 
 
 class FeatureState(NamedTuple):
-    """Rows of statistics and the features read off them.
+    """Rows of statistics and the features computed from them.
 
     Invariant: between two merges, the blocks, entropies and axes of all regions and boundaries are
-    those of their present rows. Whoever changes a row calls `fill_node` or `fill_edge` for it.
-    A policy that reads no features has empty blocks, and nothing is filled.
+    those of their present rows. A function that changes a row calls `fill_node` or `fill_edge` for
+    it. A policy that reads no features has empty blocks, and nothing is filled.
     """
 
     regions: NDArray[np.int64]  # (nodes, columns of the layout of the graph)
@@ -69,7 +69,7 @@ def _fill_block(
         out[row, at + 3] = max(quartic, 0.0) / 4228250625.0
         at += 4
         first = column + layout[POWERS]
-        # Quantiles ascend, so that bin `k` and the pixels `below` it only move on.
+        # Quantiles ascend, so that bin `k` and the number of pixels `below` it never decrease.
         below = np.int64(0)
         k = 0
         for q in range(quantiles.size):
@@ -90,10 +90,9 @@ def _fill_block(
 
 @inlined
 def _first_cue(ndim: Any) -> Any:
-    """Return the column of the first cue in the row of a region.
+    """Return the column of the first cue in the row of a region; see `napari_agglo.graph.Layout`.
 
-    Before it stand the count, four numbers for each axis and the products of each pair of axes; see
-    `napari_agglo.graph.Layout`.
+    Before it are the count, four numbers for each axis and the products of each pair of axes.
     """
     return 1 + 4 * ndim + ndim * (ndim + 1) // 2
 
@@ -113,7 +112,7 @@ def fill_edge(edge: Any, features: FeatureState) -> None:
 
 @subroutine
 def fill_node(node: Any, features: FeatureState) -> None:
-    """Compute the block, the entropies and, if wanted, the principal axis of a region."""
+    """Compute the block, the entropies and, if the preset has angles, the axis of a region."""
     regions = features.regions
     layout = features.layout
     entropy = features.entropy
@@ -180,7 +179,7 @@ def _principal_axis(node: Any, regions: Any, ndim: Any, scale: Any, axis: Any) -
 
 @inlined
 def _angle(cosine: Any, known: Any) -> Any:
-    """Angle between two lines, 0 to 1 for 0 to 90 degrees; 1 where one has no direction."""
+    """Return the angle between two lines, 0 to 1 for 0 to 90 degrees; 1 if it is not known."""
     return math.acos(min(abs(cosine), 1.0)) / (0.5 * math.pi) if known else 1.0
 
 
@@ -211,7 +210,7 @@ def assemble(
         call_python(layout[BLOCKS], 1)
         for k in range(more.size):
             out[at, out.shape[1] - more.size + k] = more[k]
-    # The smaller region comes first, of equal ones that of the smaller id: what comes out does not
+    # The smaller region comes first, of equal ones that of the smaller id: the features do not
     # depend on which node is called u.
     if (regions[v, 0], id_v) < (regions[u, 0], id_u):
         u, v = v, u
@@ -234,7 +233,7 @@ def assemble(
             share = regions[u, histogram + k] / size_u + regions[v, histogram + k] / size_v
             if share > 0:
                 mixed -= 0.5 * share * math.log2(0.5 * share)
-        # Jensen-Shannon: never negative, but for rounding.
+        # The Jensen-Shannon divergence is negative only by rounding.
         divergence = mixed - 0.5 * (entropy[u, cue] + entropy[v, cue])
         out[at, column + 4] = max(divergence, 0.0)
         column += 5

@@ -3,7 +3,7 @@
 from napari_agglo.graph._build_graph import region_graph
 from napari_agglo.graph._contract import contracted, merge_boundaries, merge_regions
 from napari_agglo.graph._divide import Division, divide, divided, pieces_to_runs, runs_to_pieces
-from napari_agglo.graph._pair_rows import copy_pair, graph_of_pairs, pair_width
+from napari_agglo.graph._pair_buffer import copy_pair, graph_of_pairs, pair_width
 from napari_agglo.graph._region_graph import Layout, RegionGraph, edge_positions, edges_within
 from napari_agglo.graph._superpixel_pieces import Pieces, superpixel_pieces
 from napari_agglo.graph._weighted_edges import as_graph

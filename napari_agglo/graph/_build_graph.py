@@ -21,7 +21,7 @@ T = TypeVar("T", bound=np.generic)
 _SLICE = 2_000_000
 # Slots of the cache of recent pairs: 64 KiB, so that it stays in the processor's cache.
 _RECENT = 4096
-# Boundaries a region to allocate at first; volumes have five or six.
+# Boundaries per region to allocate at first; volumes have five or six.
 _ROOM = 8
 
 
@@ -48,7 +48,7 @@ def region_graph(
         Labels, in any number of dimensions; ids may be sparse and 64-bit.
     cues : dict of str to array, or array
         Per-pixel evidence by name, each of the shape of `superpixels`; a single array is the cue
-        "boundary". Floats are taken to lie in [0, 1]; anything else needs its range in `ranges`.
+        "boundary". Floats are expected in [0, 1]; other types and values need `ranges`.
     spacing : sequence of float, optional
         Size of a pixel along each axis; 1 by default, or that of a `Volume`.
     ranges : pair of float, or dict of str to pair, optional
@@ -62,10 +62,10 @@ def region_graph(
         Regions on the two sides of a line of 0, one pixel thick, are adjacent. The values on the
         line are then the evidence of that boundary.
     nan : {"refuse", "boundary"}
-        Treatment of NaN: refuse it, or take it for boundary, 1.
+        Treatment of NaN: refuse it, or count it as boundary, 1.
     keep_cues : bool
-        Keep the cues in the graph, a byte a pixel and cue, beside its label image of four bytes a
-        pixel. A superpixel can be divided only in a graph that has them.
+        Keep the cues in the graph, one byte per pixel and cue; the label image has four bytes per
+        pixel. A superpixel can be divided only in a graph with its cues.
     progress : callable, optional
         Called with a `Progress` several times a second; raise `Cancelled` in it to stop.
 

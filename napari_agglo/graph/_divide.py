@@ -1,10 +1,10 @@
 """Division of one superpixel of a graph: only the pixels around it are read again.
 
 Strategy: the label image is cut out around the superpixel, one pixel more on each side (two where
-dams count), its pieces are drawn in, and the cut-out goes through the same kernel as a whole volume
-does. Of the result, the rows of the pieces and of their boundaries are kept, with coordinates
-shifted by the place of the cut-out. No other row changes: a neighbour touches as many pixels of
-other regions as before.
+dams count), its pieces are drawn in, and the kernel that scans whole volumes scans the cut-out. Of
+the result, the rows of the pieces and of their boundaries are kept, with coordinates shifted by the
+position of the cut-out. No other row changes: a neighbour has as many faces towards other regions
+as before.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def pieces_to_runs(labels: NDArray[Any]) -> list[int]:
 
 
 def runs_to_pieces(runs: Sequence[int], shape: Sequence[int]) -> NDArray[np.int64]:
-    """Return the label array of `shape` from its runs, or refuse runs that do not fill it.
+    """Return the label array of `shape` from its runs; refuse runs that do not fill it.
 
     Examples
     --------
@@ -59,7 +59,7 @@ def runs_to_pieces(runs: Sequence[int], shape: Sequence[int]) -> NDArray[np.int6
             f"`runs` must be pairs of a label and a length, {size} pixels in all, to fill the "
             f"shape {tuple(shape)}",
             argument="runs",
-            remedy=f"got {len(runs)} numbers that do not",
+            remedy="make them with pieces_to_runs(labels)",
         )
     labels = np.array(runs[0::2], np.int64)
     return np.repeat(labels, np.array(runs[1::2], np.int64)).reshape(tuple(shape))
@@ -80,7 +80,7 @@ class Division:
     """Change of a graph by one superpixel in pieces, with the rows before and after it.
 
     A division is small, and can be reverted bit for bit. `apply` and `revert` copy the label image,
-    unless they get a writable array to change in its place.
+    unless they get a writable array to change instead.
 
     Parameters
     ----------
@@ -170,7 +170,7 @@ class Division:
                 f"`graph` must have {expected} regions to {verb} this division, got "
                 f"{graph.n_regions}",
                 argument="graph",
-                remedy="take divisions back in the opposite order",
+                remedy="revert divisions in the opposite order",
             )
 
     def _painted(
@@ -191,7 +191,7 @@ class Division:
         box = image[self.box]
         if not (box[where] == old).all():
             raise InvalidInput(
-                "`image` does not hold the labels of `graph`",
+                "`image` does not have the labels of `graph`",
                 argument="image",
                 remedy="pass graph.superpixels.image.copy()",
             )
@@ -221,17 +221,19 @@ def _exchanged(
     into: Rows,
 ) -> RegionGraph:
     """Return `graph` with the boundaries of `into` in the place of those of `out`, in order."""
-    gone = edge_positions(graph.edges, out.edges).tolist()
-    come = edge_positions(graph.edges, into.edges).tolist()
-    steps = sorted([(row, 0, k) for k, row in enumerate(come)] + [(row, 1, 0) for row in gone])
+    removals = edge_positions(graph.edges, out.edges).tolist()
+    insertions = edge_positions(graph.edges, into.edges).tolist()
+    steps = sorted(
+        [(row, 0, k) for k, row in enumerate(insertions)] + [(row, 1, 0) for row in removals]
+    )
 
     def spliced(table: NDArray[np.int64], rows: NDArray[np.int64]) -> NDArray[np.int64]:
-        parts, at = [], 0
-        for row, is_gone, k in steps:
+        parts, at = [], 0  # whole slices: np.insert and np.delete copy rows one by one
+        for row, is_removal, k in steps:
             parts.append(table[at:row])
-            if not is_gone:
+            if not is_removal:
                 parts.append(rows[k : k + 1])
-            at = row + is_gone
+            at = row + is_removal
         return np.concatenate([*parts, table[at:]])
 
     return dataclasses.replace(
@@ -285,15 +287,15 @@ def divide(graph: RegionGraph, superpixel: int, pieces: NDArray[Any]) -> Divisio
     rows = edge_positions(graph.edges, pairs)
     here = slice(superpixel, superpixel + 1)
     old = Rows(graph.regions[here].copy(), graph.boxes[here].copy(), pairs, graph.boundaries[rows])
-    was = graph.superpixels.dtype
-    return Division(superpixel, graph.n_regions, ordered, ids, old, new, was, dtype)
+    old_dtype = graph.superpixels.dtype
+    return Division(superpixel, graph.n_regions, ordered, ids, old, new, old_dtype, dtype)
 
 
 def divided(graph: RegionGraph, superpixel: int, pieces: NDArray[Any]) -> RegionGraph:
     """Return a copy of `graph` with one superpixel divided.
 
-    Equal, row for row and up to numbering, to `region_graph` of the changed labels. Use `divide`
-    where the division may be reverted, or the label image is too large to copy each time.
+    The result equals, row for row and up to numbering, `region_graph` of the changed labels. Use
+    `divide` to revert the division, or to avoid a copy of a large label image.
 
     Examples
     --------
@@ -307,10 +309,10 @@ def divided(graph: RegionGraph, superpixel: int, pieces: NDArray[Any]) -> Region
 
 
 def kept_cues(graph: RegionGraph) -> NDArray[np.uint8]:
-    """Return the cues of a graph, shape (number of cues, *image), or refuse one without them."""
+    """Return the cues of a graph, shape (number of cues, *image); refuse a graph without them."""
     if graph.cues is None:
         raise InvalidInput(
-            "`graph` has not kept its cues, without which a superpixel cannot be divided",
+            "`graph` has not kept its cues, which the division of a superpixel needs",
             argument="graph",
             remedy="build it again with region_graph(superpixels, cues, keep_cues=True)",
         )
@@ -318,7 +320,7 @@ def kept_cues(graph: RegionGraph) -> NDArray[np.uint8]:
 
 
 def superpixel_box(graph: RegionGraph, superpixel: int) -> tuple[slice, ...]:
-    """Return the bounding box of a superpixel, or refuse a number that is none."""
+    """Return the bounding box of a superpixel; refuse a number that is not a dense id."""
     if not (is_whole(superpixel) and 1 <= superpixel <= graph.n_regions):
         raise InvalidInput(
             f"`superpixel` must be a dense id, 1 to {graph.n_regions}, got {superpixel!r}",
@@ -331,7 +333,7 @@ def superpixel_box(graph: RegionGraph, superpixel: int) -> tuple[slice, ...]:
 def _largest_first(
     graph: RegionGraph, superpixel: int, box: tuple[slice, ...], pieces: Any
 ) -> NDArray[Any]:
-    """Return the pieces renumbered 1, 2, ..., the largest first, or refuse them."""
+    """Return the pieces renumbered 1, 2, ..., the largest first; refuse invalid pieces."""
     inside = graph.superpixels.image[box] == superpixel
     array = np.asarray(pieces)
     if array.shape != inside.shape or array.dtype.kind not in "iu":
@@ -344,7 +346,7 @@ def _largest_first(
     if not np.array_equal(array != 0, inside):
         raise InvalidInput(
             "`pieces` must label every pixel of the superpixel and be 0 elsewhere in its box, but "
-            f"{int(((array != 0) != inside).sum())} pixels are not so",
+            f"{int(((array != 0) != inside).sum())} pixels differ",
             argument="pieces",
             remedy="set them to 0, or to the label of a piece",
         )
@@ -399,8 +401,8 @@ def _scanned(
     core = labels[tuple(slice(b.start - s, b.stop - s) for b, s in zip(box, starts, strict=True))]
     moved = pieces > 1
     core[moved] = pieces[moved].astype(np.int64) + graph.n_regions - 1
-    # Dense ids of the cut-out. The tables have five bytes for each region of the graph, which costs
-    # far less than sorting the pixels.
+    # Dense ids of the cut-out. The two tables take five bytes per region of the graph, which is
+    # far quicker than sorting the pixels.
     is_here = np.zeros(graph.n_regions + n_pieces, np.bool_)
     is_here[labels] = True
     is_here[0] = True
@@ -424,7 +426,7 @@ def _scanned(
 def _moved(
     regions: NDArray[np.int64], layout: Layout, offset: NDArray[np.int64]
 ) -> NDArray[np.int64]:
-    """Return rows of regions whose pixels lie `offset` further along the axes."""
+    """Return the rows of regions after a shift of their pixels by `offset`."""
     out = regions.copy()
     count = regions[:, 0]
     sums = regions[:, layout.coordinates]

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def region_table(graph: RegionGraph) -> pd.DataFrame:
-    """Return one row a region, in ascending order of the user's id."""
+    """Return the table of regions, in ascending order of the user's id."""
     import pandas as pd
 
     means = [graph.region_mean(name)[1:] for name in graph.cue_names]
@@ -58,7 +58,7 @@ def region_columns(
 
 
 def boundary_table(graph: RegionGraph) -> pd.DataFrame:
-    """Return one row a boundary, in ascending order of the user's ids."""
+    """Return the table of boundaries, in ascending order of the user's ids."""
     import pandas as pd
 
     faces = graph.boundaries[:, graph.layout.faces]
@@ -100,16 +100,11 @@ def to_networkx(graph: RegionGraph) -> nx.Graph[int]:
 
     out: nx.Graph[int] = nx.Graph()
     out.graph.update(about(graph), ndim=graph.layout.ndim)
-    out.add_nodes_from((row.pop("id"), row) for row in _dicts(region_table(graph)))
-    out.add_edges_from((row.pop("u"), row.pop("v"), row) for row in _dicts(boundary_table(graph)))
+    nodes: Any = region_table(graph).to_dict("records")
+    edges: Any = boundary_table(graph).to_dict("records")
+    out.add_nodes_from((row.pop("id"), row) for row in nodes)
+    out.add_edges_from((row.pop("u"), row.pop("v"), row) for row in edges)
     return out
-
-
-def _dicts(table: pd.DataFrame) -> list[dict[str, Any]]:
-    """Return the rows of a table as dicts of plain Python numbers."""
-    columns = [table[name].tolist() for name in table]
-    names = [str(name) for name in table]
-    return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
 
 
 def to_graphml(graph: RegionGraph, path: str | PathLike[str]) -> Path:
@@ -120,9 +115,9 @@ def to_graphml(graph: RegionGraph, path: str | PathLike[str]) -> Path:
     return target
 
 
-# GraphML is written row by row: no copy of the graph in memory, and a cancel is noticed at once.
-# networkx builds the whole document first: gigabytes and a minute for a hundred thousand regions,
-# during which nothing can be stopped.
+# GraphML is written row by row, without a copy of the graph in memory, and can be cancelled at any
+# row. networkx builds the whole document first: gigabytes and a minute for a hundred thousand
+# regions, without a chance to cancel.
 
 
 _HEAD = """<?xml version="1.0" encoding="utf-8"?>
@@ -145,7 +140,7 @@ def write_graphml(
     """Write an undirected graph with attributes of the whole; cells that are NaN are left out.
 
     The first column of `nodes` is the id of each, the first two of `edges` the ids of their nodes.
-    There may be no file yet.
+    The file must not exist.
     """
     total = len(nodes) + len(edges)
     with file.open("x", encoding="utf-8", newline="\n") as out:
@@ -194,7 +189,7 @@ def _elements(table: pd.DataFrame, n_ids: int, of: str) -> Iterator[tuple[tuple[
 
 def _plain(value: object) -> str:
     if isinstance(value, str):
-        return escape(value, {"\r": "&#13;"})  # a parser would take it for the end of a line
+        return escape(value, {"\r": "&#13;"})  # a parser would read it as the end of a line
     if isinstance(value, bool):
         return "true" if value else "false"
     return repr(value)

@@ -1,4 +1,4 @@
-"""Region adjacency graph: frozen arrays, one row a region and one row a boundary."""
+"""Region adjacency graph: frozen arrays, one row per region and one row per boundary."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def edges_within(edges: NDArray[np.int64], members: NDArray[np.int64]) -> NDArra
 
 @inlined
 def _first_row(edges: Any, u: Any, v: Any) -> Any:
-    """Return the first row that is not before (`u`, `v`)."""
+    """Return the first row of `edges` that is not before (`u`, `v`)."""
     low = 0
     high = edges.shape[0]
     while low < high:
@@ -263,7 +263,7 @@ class RegionGraph:
         superpixels: Any = None,
         spacing: Any = None,
     ) -> RegionGraph:
-        """Return a graph of given edges and weights, to be merged by the mean of the weights.
+        """Return the graph of edges and weights of the user, to merge by the mean of the weights.
 
         The weights are the cue "boundary", in their own units. Where regions merge, the weight of
         a boundary between them is the mean of the weights of its edges, each counted as often as
@@ -274,11 +274,11 @@ class RegionGraph:
         edges : array of int, shape (m, 2)
             Ids of the two regions of each edge, 1 or more. Parallel edges become one.
         weights : array of float, shape (m,)
-            Finite, 0 or more; kept to nine digits or so.
+            Finite, 0 or more; kept to about nine digits.
         contacts : array of int, shape (m,), optional
             Size of each boundary, such as its number of faces; 1 each by default.
         superpixels : array of int, optional
-            The label image whose ids the edges name, for segmentations and sessions. Without it
+            The label image with the ids of the edges, for segmentations and sessions. Without it
             each region is one pixel of a one-dimensional image, in the order of the ids.
         spacing : sequence of float, optional
             Size of a pixel along each axis of `superpixels`.
@@ -365,7 +365,7 @@ class RegionGraph:
         return self.regions[:, 0]
 
     def cue_index(self, name: str) -> int:
-        """Return the position of the cue `name`, or refuse an unknown one."""
+        """Return the position of the cue `name`; refuse an unknown cue."""
         if name not in self.cue_names:
             raise InvalidInput(
                 f"This graph has no cue {name!r}; it has {list(self.cue_names)}",

@@ -1,4 +1,4 @@
-"""Scan of labels and cues in one pass, for regions, boundaries and their statistics.
+"""Scan labels and cues in one pass, for regions, boundaries and their statistics.
 
 Strategy: the volume is read row by row (a row runs along the last axis), so that the kernel is the
 same in any number of dimensions. Within a row
@@ -27,7 +27,7 @@ from napari_agglo._numba.hash_tables import pair_slot
 def _boundary_between(
     u: Any, v: Any, n_labels: Any, recent: Any, table: Any, pairs: Any, n_pairs: Any
 ) -> Any:
-    """Return the index of the boundary of labels `u` and `v`, which is entered if it is new.
+    """Return the index of the boundary of labels `u` and `v`; enter it if it is new.
 
     The next row has the same pairs again, so a small direct-mapped cache, `recent`, answers most
     look-ups from the processor's cache.
@@ -61,8 +61,8 @@ def _add_cues(
 ) -> None:  # fmt: skip
     """Add `n` pixels from `start`, and those a `step` further unless it is 0, to the cues of a row.
 
-    Rows are addressed in one flat array, `column` being where the cues of this one begin: a view of
-    a row would cost a reference count a run. With one power there is no histogram either.
+    Rows are addressed in one flat array, in which the cues of this row begin at `column`: a view of
+    a row would cost a reference count per run. With one power there is no histogram either.
     """
     for cue in range(values.shape[0]):
         s1 = np.int64(0)
@@ -154,11 +154,11 @@ def _add_open_face(
     boundary_width: Any,
     pairs: Any, n_pairs: Any, table: Any, recent: Any, n_labels: Any,
 ) -> None:  # fmt: skip
-    """Add the face above pixel `i`, where label 0 is on one side.
+    """Add the face between pixel `i` and the next along `axis`, one of which has label 0.
 
     It is an open face of the region on the other side. If dams count, and the 0 is a dam, one pixel
-    thick, to another region, it is a face of their boundary too, for which the dam's own value
-    stands on both sides. Of the two faces of a dam the lower one is added to the boundary.
+    thick, to another region, it is a face of their boundary too; the value of the dam then counts
+    for both sides. Of the two faces of a dam the lower one is added to the boundary.
     """
     ndim = shape.size
     u = labels[i]
@@ -187,10 +187,10 @@ def scan_rows(
 ) -> Any:  # fmt: skip
     """Add rows `first_row` to `last_row` - 1; return the first row not done, if any, or `last_row`.
 
-    No bounds checking is performed: `labels` (flat) holds 0..``len(boxes) - 1``, `values` is (cues,
+    No bounds checking is performed: `labels` (flat) has 0..``len(boxes) - 1``, `values` is (cues,
     pixels) of uint8, `regions` and `boundaries` are flat, `table` and `recent` have a power of two
-    of slots, key and value each. `where` is a buffer for coordinates, `at` for a row. All from
-    `regions` on is added to.
+    of slots, key and value each. `where` is a buffer for coordinates, `at` for a row. The kernel
+    adds to the arrays from `regions` on.
     """
     ndim = shape.size
     last = ndim - 1

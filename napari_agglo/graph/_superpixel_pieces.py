@@ -44,13 +44,13 @@ def superpixel_pieces(
     *,
     cue: str = "boundary",
 ) -> Pieces:
-    """Divide a superpixel by seeds: each pixel goes to the seed from which the cue floods it first.
+    """Divide a superpixel by a watershed of a cue from seeds.
 
     Seeds of one group need not be connected within the superpixel: where another group lies between
     them, they give two pieces of one group.
 
     If a piece has only the neighbours of its seeds, as of a seed on a bright speck, the cue is
-    smoothed more and more, and at last each pixel goes to the nearest seed.
+    smoothed more and more; in the end each pixel belongs to its nearest seed.
 
     Parameters
     ----------
@@ -98,7 +98,7 @@ def superpixel_pieces(
 def _marks(
     graph: RegionGraph, superpixel: int, inside: NDArray[np.bool_], seeds: Any
 ) -> NDArray[np.int64]:
-    """Return the seeds as labels in the box, 1 for the first group, or refuse them."""
+    """Return the seeds as labels in the box, 1 for the first group; refuse invalid seeds."""
     name = f"superpixel {graph.ids[superpixel]}"
     if graph.sizes[superpixel] < 2:
         raise InvalidInput(
@@ -110,7 +110,7 @@ def _marks(
         raise InvalidInput(
             f"`seeds` must be two groups of pixels or more, got {len(seeds)}",
             argument="seeds",
-            remedy="mark what is to stay apart with different groups",
+            remedy="mark the parts to separate by seeds of different groups",
         )
     start = graph.boxes[superpixel, 0]
     marks = np.zeros(inside.shape, np.int64)
@@ -119,7 +119,7 @@ def _marks(
             raise InvalidInput(
                 f"Group {group} of `seeds` is empty",
                 argument="seeds",
-                remedy="mark a pixel, or leave it out",
+                remedy="mark a pixel, or remove the group",
             )
         for pixel in pixels:
             index = tuple(pixel)

@@ -1,4 +1,4 @@
-"""Region graphs of given weights: from networkx, or from arrays of edges."""
+"""Region graphs with weights of the user: from networkx, or from arrays of edges."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from napari_agglo.volumes import DenseLabels, dense_labels
 if TYPE_CHECKING:
     import networkx as nx
 
-# A graph of given weights. The mean of a boundary is ``sum / (255 * 2 * faces)`` in whole numbers,
-# so a weight w of contact c becomes ``faces = c * parts`` and ``sum = round(w * 510 * parts) * c``:
-# the mean is the weight, to one part in ``510 * parts``. The number of parts is a power of two, so
-# large that weights keep their digits and so small that sums over all edges stay exact.
+# The mean of a boundary is ``sum / (255 * 2 * faces)`` in whole numbers, so a weight w of contact c
+# becomes ``faces = c * parts`` and ``sum = round(w * 510 * parts) * c``: the mean is the weight, to
+# one part in ``510 * parts``. The number of parts is a power of two, large enough that weights keep
+# their digits and small enough that sums over all edges stay exact.
 _MOST_PARTS = 1 << 24
 _PIXELS = 2 * 255  # of one face, at their highest value
 
@@ -27,7 +27,7 @@ _PIXELS = 2 * 255  # of one face, at their highest value
 def from_edges(
     edges: Any, weights: Any, *, contacts: Any = None, superpixels: Any = None, spacing: Any = None
 ) -> RegionGraph:
-    """Return a graph of given edges and weights; see `RegionGraph.from_edges`."""
+    """Return the graph of edges and weights; see `RegionGraph.from_edges`."""
     pairs, values = _checked_edges(edges), _checked_weights(weights)
     n_edges = len(pairs)
     sizes = np.ones(n_edges, np.int64) if contacts is None else _checked_contacts(contacts)
@@ -81,14 +81,9 @@ def from_networkx(
     superpixels: Any = None,
     spacing: Any = None,
 ) -> RegionGraph:
-    """Return a graph of a networkx graph; see `RegionGraph.from_networkx`."""
+    """Return the region graph of a networkx graph; see `RegionGraph.from_networkx`."""
     if superpixels is None:  # nodes without an edge are regions too
-        nodes = np.unique(_checked_ids(list(graph.nodes), "graph"))
-        superpixels = DenseLabels(
-            np.arange(1, len(nodes) + 1, dtype=np.uint32),
-            np.concatenate([np.zeros(1, np.uint64), nodes]),
-            np.dtype(np.int64),
-        )
+        superpixels = _pixel_per_id(_checked_ids(list(graph.nodes), "graph"))
     names = [weight] if contact is None else [weight, contact]
     columns: list[list[Any]] = [[], []]
     for u, v, attributes in graph.edges(data=True):
@@ -129,67 +124,69 @@ def _regions_of(
     pairs: NDArray[np.uint64], superpixels: Any, spacing: Any
 ) -> tuple[RegionGraph, NDArray[np.int64]]:
     """Return a graph of the regions, whose edges do not count, and the dense ids of the pairs."""
-    if superpixels is None:
-        ids = np.unique(pairs)
-        superpixels = DenseLabels(
-            np.arange(1, len(ids) + 1, dtype=np.uint32),
-            np.concatenate([np.zeros(1, np.uint64), ids]),
-            np.dtype(np.int64),
-        )
-    labels = superpixels if isinstance(superpixels, DenseLabels) else dense_labels(superpixels)
+    labels = dense_labels(_pixel_per_id(pairs) if superpixels is None else superpixels)
     graph = region_graph(
-        labels.image,
+        labels,
         np.zeros(labels.image.shape, np.float32),
         spacing=spacing,
         statistics="mean",
         keep_cues=False,
     )
-    graph = dataclasses.replace(graph, superpixels=labels)
     ends = np.minimum(np.searchsorted(labels.ids, pairs), labels.n_labels)
     missing = pairs[labels.ids[ends] != pairs]
     if len(missing):
         raise InvalidInput(
             f"`edges` names regions that `superpixels` does not have, the first being {missing[0]}",
             argument="edges",
-            remedy="take ids from the label image",
+            remedy="use the ids of the label image",
         )
     return graph, ends
 
 
+def _pixel_per_id(ids: NDArray[np.uint64]) -> DenseLabels:
+    """Return a one-dimensional image with one pixel for each id, in ascending order."""
+    distinct = np.unique(ids)
+    return DenseLabels(
+        np.arange(1, len(distinct) + 1, dtype=np.uint32),
+        np.concatenate([np.zeros(1, np.uint64), distinct]),
+        np.dtype(np.int64),
+    )
+
+
 def _checked_edges(edges: Any) -> NDArray[np.uint64]:
     try:
-        given = np.asarray(edges)
-    except ValueError:
-        given = np.zeros(0, object)
-    if given.size == 0:
+        pairs = np.asarray(edges)
+    except ValueError:  # edges of different lengths
+        pairs = np.empty(len(edges), object)
+    if pairs.size == 0:
         return np.zeros((0, 2), np.uint64)
-    if given.ndim != 2 or given.shape[1] != 2:
+    if pairs.ndim != 2 or pairs.shape[1] != 2:
         raise InvalidInput(
-            f"`edges` must have shape (m, 2), got {given.shape}",
+            f"`edges` must have shape (m, 2), got {pairs.shape}",
             argument="edges",
             remedy="pass a pair of ids for each edge, such as [(1, 2), (2, 3)]",
         )
-    pairs = _checked_ids(given.reshape(-1), "edges").reshape(-1, 2)
+    pairs = _checked_ids(pairs.reshape(-1), "edges").reshape(-1, 2)
     loops = pairs[pairs[:, 0] == pairs[:, 1]]
     if len(loops):
         raise InvalidInput(
             f"`edges` has an edge from {loops[0, 0]} to itself",
             argument="edges",
-            remedy="leave such edges out",
+            remedy="remove such edges",
         )
     return pairs
 
 
 def _checked_ids(ids: Any, name: str) -> NDArray[np.uint64]:
-    given = np.asarray(ids)
-    if given.size and (given.dtype.kind not in "iu" or given.min() < 1):
+    array = np.asarray(ids)
+    if array.size and (array.dtype.kind not in "iu" or array.min() < 1):
         raise InvalidInput(
-            f"`{name}` must name regions by whole numbers of 1 or more, got {given.dtype}"
-            + (f" down to {given.min()}" if given.dtype.kind in "iuf" else ""),
+            f"`{name}` must name regions by whole numbers of 1 or more, got {array.dtype}"
+            + (f" down to {array.min()}" if array.dtype.kind in "iuf" else ""),
             argument=name,
             remedy="number them, e.g. networkx.convert_node_labels_to_integers(graph, 1)",
         )
-    return given.astype(np.uint64)
+    return array.astype(np.uint64)
 
 
 def _checked_weights(weights: Any) -> NDArray[np.float64]:

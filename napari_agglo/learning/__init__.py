@@ -1,4 +1,4 @@
-"""Learning a policy from a gold standard, by agglomerating while comparing with it."""
+"""Training of a policy on a gold standard, by agglomeration under comparison with it."""
 
 from napari_agglo.learning._fit import ForestSettings
 from napari_agglo.learning._train import STRATEGIES, train

@@ -1,16 +1,16 @@
 """Kernels that collect the examples of one epoch: agglomerate by a policy, and label each merge.
 
-``strict`` (agglo): a merge that the gold standard calls wrong is noted but not done, until nothing
-is left that should be merged; so every region stays within one gold segment. ``loose`` (lash):
-every merge is done, and the sign of its effect on the Rand index is noted.
+``strict`` (agglo): a merge that is wrong by the gold standard becomes an example but is not done,
+until no right merge is left; so every region stays within one gold segment. ``loose`` (lash): every
+merge is done, and the sign of its effect on the Rand index is the label of the example.
 
-A good policy suggests hardly anything wrong before all that is right has been done. Then merges are
-noted at every scale, but boundaries to keep only among superpixels and among whole objects, and the
-forest takes a middling size for a reason to merge. So ``strict`` may also note *near misses*: of
-the boundaries of a region just made that must stay, the one the policy came closest to merging.
+A good policy suggests hardly any wrong merge before all right ones are done. The examples then have
+merges at every scale, but boundaries to keep only among superpixels and among whole objects, and
+the forest learns that a medium size is a reason to merge. So ``strict`` may also collect *near
+misses*: of the boundaries of a new region that must stay, the one of the lowest priority.
 
-The kernels return to Python when their room for examples is full and when they have scored very
-many boundaries, so that progress is seen and a cancel is noticed.
+The kernels return to Python when the arrays of examples are full and when they have scored very
+many boundaries, so that progress is reported and the work can be cancelled.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ from napari_agglo.agglomeration import Adjacency, EdgeQueue, enter_edges, merge_
 from napari_agglo.features import FeatureState, assemble
 from napari_agglo.policy import Scoring, owner_of
 
-# Boundaries to score between two returns to Python: a twentieth of a second or so.
+# Boundaries to score between two returns to Python: about a twentieth of a second.
 _SCORED = 20_000
-# Examples that one turn of a loop may note.
+# Examples that one iteration of a loop may add.
 AT_ONCE = 2
 # Places in `tally`.
 EXAMPLES, MERGES, LEFT = 0, 1, 2
 
 
 class Room(NamedTuple):
-    """Room for examples, and the tally of the epoch."""
+    """Arrays for examples, and the tally of the epoch."""
 
     rows: NDArray[np.float32]  # (room, features)
     labels: NDArray[np.int8]  # -1 merge, +1 not
@@ -92,15 +92,15 @@ def collect_strict(
     near_misses: Any,
     room: Room,
 ) -> Any:
-    """Go on with an epoch of agglo; return whether it is over. No bounds checking.
+    """Continue an epoch of agglo; return whether it is over. No bounds checking.
 
     `assigned` is the gold segment of each node, by gold standard, and `labels` the label of each
     edge that follows from it.
 
-    Strategy: pop the first edge, note it, and merge its regions unless it is labelled +1. A merge
-    changes labels only at the new region. Invariants: ``tally[LEFT]`` counts the living edges
-    labelled -1, all of which are queued, so that the queue is not empty before none is left; and
-    edges labelled 0 are not queued.
+    Strategy: pop the first edge, add it to the examples, and merge its regions unless its label is
+    +1. A merge changes labels only at the new region. Invariants: ``tally[LEFT]`` counts the living
+    edges labelled -1, all of which are queued, so that the queue is not empty before none is left;
+    and edges labelled 0 are not queued.
     """
     ends, absorbed = adjacency.ends, adjacency.absorbed
     priority, _, heap, _, size = queue
@@ -127,8 +127,7 @@ def collect_strict(
         for gold in range(assigned.shape[0]):
             if assigned[gold, survivor] != assigned[gold, gone]:
                 assigned[gold, survivor] = 0
-        # Of the boundaries of the new region, `touched` keeps those of which the gold standard
-        # knows something.
+        # Of the boundaries of the new region, `touched` keeps those with a label other than 0.
         known: Any = np.int64(0)
         for k in range(n):
             other = touched[k]
@@ -148,8 +147,8 @@ def collect_strict(
                 nearest = other
         if nearest >= 0:
             _note(nearest, np.int64(1), room, ends, ids, group, features)
-    # What is left should not be merged, and has not been noted as it is now. It is noted from the
-    # end of the heap, so that the layout of the heap is the order of these examples.
+    # The edges that are left should not be merged, and are not among the examples with their
+    # present features. They are added from the end of the heap: its layout orders these examples.
     while size[0] > 0:
         if tally[EXAMPLES] + AT_ONCE > most:
             return False
@@ -163,7 +162,7 @@ def collect_strict(
 def rand_gain(u: Any, v: Any, cells: Cells) -> Any:
     """Return the sign, summed over gold standards, of the change of the Rand index by a merge.
 
-    Pairs of pixels, one in each region, come together: those of one gold segment rightly.
+    A merge joins every pair of pixels of the two regions, rightly if both are in one gold segment.
     """
     head, following, key, pixels, gold_of, sums = cells
     sums[:] = 0.0
@@ -192,7 +191,7 @@ def rand_gain(u: Any, v: Any, cells: Cells) -> Any:
 
 @inlined
 def merge_cells(into: Any, other: Any, cells: Cells) -> None:
-    """Merge two sorted lists of overlaps into one; overlaps with one gold segment are added up."""
+    """Merge two sorted lists of overlaps into one; overlaps with one gold segment are summed."""
     head, following, key, pixels, _, _ = cells
     a = head[into]
     b = head[other]
@@ -232,7 +231,7 @@ def collect_loose(
     cells: Cells,
     room: Room,
 ) -> Any:
-    """Go on with an epoch of lash; return whether it is over. No bounds checking."""
+    """Continue an epoch of lash; return whether it is over. No bounds checking."""
     ends = adjacency.ends
     heap, size = queue.heap, queue.size
     group = scoring.group

@@ -1,7 +1,7 @@
-"""Decision trees grown on binned features: what scikit-learn grows, several times as fast.
+"""Decision trees grown on binned features, several times as fast as those of scikit-learn.
 
-A feature of an example is a bin of at most 256, so that a node finds the best split of a feature
-by adding its examples up in a histogram, without sorting. Thresholds lie half way between the
+The value of a feature is one of at most 256 bins, so that the best split of a node by a feature
+follows from a histogram of its examples, without sorting. Thresholds are half way between the
 values on both sides, as in an exact tree; where a feature has no more values than bins, the split
 is the exact one.
 """
@@ -40,7 +40,7 @@ class Binned:
 
     @classmethod
     def of(cls, rows: NDArray[np.float32]) -> Binned:
-        """Put features into bins that hold about as many examples each.
+        """Divide the values of each feature into bins of about as many examples each.
 
         Examples
         --------
@@ -56,7 +56,7 @@ class Binned:
             values, counts = np.unique(column, return_counts=True)
             bins = np.arange(len(values))
             if len(values) > _MOST_BINS:
-                # A value of very many examples, often 0, fills its bin and takes no room of others.
+                # A value of very many examples, often 0, counts as one full bin, not as several.
                 share = np.minimum(counts, n / _MOST_BINS)
                 middle = np.cumsum(share) - share / 2
                 bins = np.unique((middle * (_MOST_BINS / share.sum())).astype(np.int64),
@@ -71,7 +71,7 @@ class Binned:
 
 @dataclass(frozen=True, eq=False)
 class Tree:
-    """A grown tree as `Forest` has it, and how much each of its features gained, in all 1."""
+    """A tree in the format of `Forest`, and the share of each feature in its gain."""
 
     nodes: NDArray[np.uint32]
     values: NDArray[np.float64]
@@ -97,7 +97,7 @@ def grow_tree(
     wrong : ndarray of int64
         1 where an example is of the second class, else 0.
     weights : ndarray of int64
-        How often each example counts; where that is 0 it is left out.
+        Number of times that each example counts; examples of 0 are left out.
     columns : int
         Features that each split chooses from, drawn at random; more if none of them splits.
     leaf : int
@@ -105,10 +105,10 @@ def grow_tree(
     depth : int or None
         Splits from root to leaf at the most.
     seed : int
-        Of the features that are drawn, below 2**32.
+        Seed of the random features, below 2**32.
     """
     order = np.flatnonzero(weights).astype(np.int32)
-    # Both classes in one number, so that one addition counts both.
+    # The weights of both classes in one number, so that one addition counts both.
     mass = np.where(wrong == 1, weights << 32, weights)
     width, room = len(binned.codes), 2 * len(order)
     table = np.arange(int(weights.sum()) + 1, dtype=np.float64)
@@ -152,7 +152,7 @@ def _find_bins(values: Any, thresholds: Any, bins: Any) -> None:
 
 @inlined
 def _gain(left: Any, total: Any, table: Any) -> Any:
-    """Return the bits, up to a constant, that are gained by splitting `left` off."""
+    """Return the information gain, up to a constant, of a split into `left` and the rest."""
     low = left & 0xFFFFFFFF
     high = left >> 32
     rest = total - left
@@ -170,8 +170,8 @@ def _split_by_histogram(
 ) -> Any:
     """Return gain and last bin on the left of the best split of a feature, -1 if there is none.
 
-    `mass` is that of the examples in `order`, one by one. `bins` is a buffer of zeros, and is so
-    again afterwards. No bounds checking.
+    `mass` has the weights of the examples in `order`. `bins` is a buffer of zeros, which the kernel
+    restores. No bounds checking.
     """
     low = np.int64(_MOST_BINS)
     high = np.int64(0)
@@ -203,7 +203,7 @@ def _split_by_histogram(
 def _split_by_order(
     codes: Any, mass: Any, order: Any, leaf: Any, total: Any, table: Any, bins: Any
 ) -> Any:
-    """Return the same for few examples. No bounds checking."""
+    """Return the same for few examples, by an insertion sort. No bounds checking."""
     n = order.size
     for k in range(n):
         code = np.int64(codes[order[k]])
@@ -235,10 +235,10 @@ def _grow(
     codes: Any, mass: Any, near: Any, order: Any, columns: Any, table: Any, settings: Any,
     bins: Any, stack: Any, nodes: Any, values: Any, gains: Any,
 ) -> Any:  # fmt: skip
-    """Write the nodes of a tree, with bins in the place of thresholds; return how many there are.
+    """Write the nodes of a tree, with bins instead of thresholds; return their number.
 
-    `order` lists the examples; those of a node are neighbours in it. `near`, `bins` and `stack` are
-    buffers. No bounds checking.
+    Invariant: the examples of a node are ``order[start:stop]``; a split reorders them so that those
+    of the left child come first. `near`, `bins` and `stack` are buffers. No bounds checking.
     """
     n_columns, leaf, depth, seed = settings[0], settings[1], settings[2], settings[3]
     stack[0, 2] = order.size

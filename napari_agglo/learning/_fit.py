@@ -1,10 +1,10 @@
-"""Fitting: decision trees bagged by gold segment, or scikit-learn's logistic regression.
+"""Classifiers: decision trees bagged by gold segment, or scikit-learn's logistic regression.
 
 A tree learns from a bootstrap of *gold segments* with all their examples, not of single examples:
-boundaries of one segment are much alike, and it is other segments that the policy will meet. So
-the trees that did not draw a segment say of its boundaries what they would say of unseen tissue.
-That gives an honest accuracy, and lets an epoch of agglomerative learning make the mistakes that
-the policy would make elsewhere, instead of replaying what it knows by heart.
+boundaries of one segment are much alike, and the policy will be used on other segments. So the
+scores of a segment's boundaries by the trees that did not draw it are scores as of unseen tissue.
+They give an unbiased accuracy, and an epoch of agglomerative learning then makes the errors that
+the policy would make elsewhere, instead of repeating its training labels.
 """
 
 from __future__ import annotations
@@ -24,8 +24,6 @@ from napari_agglo.errors import InvalidInput
 from napari_agglo.features import FeatureMap
 from napari_agglo.learning._decision_tree import Binned, grow_tree, join_trees
 from napari_agglo.policy import Forest, Logistic, Model, flatten_trees
-
-# Examples: rows of features, what should be done, and whose they are.
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,10 +47,6 @@ class Examples:
     def __len__(self) -> int:
         return len(self.labels)
 
-    def first(self, n: int) -> Examples:
-        """Return the first `n` examples."""
-        return Examples(self.rows[:n], self.labels[:n], self.owners[:n])
-
     def unique(self) -> Examples:
         """Return the examples without exact duplicates, each at its first place."""
         both = np.concatenate([self.rows, self.labels[:, None].astype(np.float32)], axis=1)
@@ -66,18 +60,18 @@ class Examples:
 
 def joined(parts: Iterable[Examples], width: int) -> Examples:
     """Return all examples, in order."""
-    given = list(parts)
+    listed = list(parts)
     return Examples(
-        np.concatenate([np.zeros((0, width), np.float32), *(part.rows for part in given)]),
-        np.concatenate([np.zeros(0, np.int8), *(part.labels for part in given)]),
-        np.concatenate([np.zeros(0, np.int64), *(part.owners for part in given)]),
+        np.concatenate([np.zeros((0, width), np.float32), *(part.rows for part in listed)]),
+        np.concatenate([np.zeros(0, np.int8), *(part.labels for part in listed)]),
+        np.concatenate([np.zeros(0, np.int64), *(part.owners for part in listed)]),
     )
 
 
-# With fewer gold segments than this, examples are drawn one by one: a bag would miss too much.
+# With fewer gold segments, single examples are drawn: a bag would leave too many segments out.
 _LEAST_OWNERS = 8
-# Seconds to wait for a tree before saying again that we are at it.
-_PATIENCE = 0.1
+# Seconds between two reports of progress while a tree is grown.
+_INTERVAL = 0.1
 
 
 @dataclass(frozen=True)
@@ -91,14 +85,14 @@ class ForestSettings:
     early_trees : int
         Number of trees of the policies that only collect examples: all but that of the last epoch.
     leaf : int
-        Examples in a leaf at the least.
+        Least number of examples in a leaf.
     depth : int, optional
-        Splits from root to leaf at the most.
+        Largest number of splits from root to leaf.
     columns : "sqrt" or float
         Number, or share, of the features that each split chooses from.
     exact : bool
-        Whether scikit-learn grows the trees, by each single value of a feature. By default, a
-        feature has at most 256 bins, which takes a fifth of the time.
+        Whether scikit-learn grows the trees, with a threshold between any two values of a feature.
+        By default a feature has at most 256 bins, which takes a fifth of the time.
     """
 
     trees: int = 100
@@ -111,7 +105,7 @@ class ForestSettings:
 
 @dataclass(frozen=True, eq=False)
 class Fitted:
-    """A model, and which tree learned from which owner; empty where that was not recorded."""
+    """A model, the owners that each tree learned from (or empty), and importances of features."""
 
     model: Model
     in_bag: NDArray[np.uint8]
@@ -130,10 +124,10 @@ def fit(
     """Fit a classifier to examples of both kinds."""
     wrong = (examples.labels > 0).astype(np.int64)
     if len(wrong) == 0 or wrong.min() == wrong.max():
-        which = "none" if len(wrong) == 0 else "merges" if wrong[0] == 0 else "boundaries to keep"
+        kind = "none" if len(wrong) == 0 else "merges" if wrong[0] == 0 else "boundaries to keep"
         raise InvalidInput(
             "`gold` gives no examples of both kinds (pairs to merge and pairs to keep apart), only "
-            f"{which}",
+            f"{kind}",
             argument="gold",
             remedy="annotate at least two segments, one of them of several superpixels",
         )
@@ -160,7 +154,7 @@ def _fit_forest(
     )
 
     def grow_one(tree: int) -> Any:
-        # A generator of its own for each tree: the order in which threads finish does not matter.
+        # each tree has its own generator, so that the order of threads does not matter
         rng = np.random.default_rng([seed, tree])
         while True:
             if by_owner:
@@ -200,7 +194,7 @@ def _growth(
 def _exact_growth(
     rows: NDArray[np.float32], wrong: NDArray[np.int64], settings: ForestSettings
 ) -> Callable[[NDArray[np.int64], int], Any]:
-    """Return a function of weights and seed that lets scikit-learn grow a tree."""
+    """Return a function of weights and seed that grows a tree by scikit-learn."""
     from sklearn.tree import DecisionTreeClassifier
 
     def grow(weights: NDArray[np.int64], seed: int) -> Any:
@@ -209,8 +203,8 @@ def _exact_growth(
             max_depth=settings.depth, random_state=seed,
         )  # fmt: skip
         kept = np.flatnonzero(weights)
-        heavy = weights[kept].astype(np.float64)
-        return tree.fit(rows[kept], wrong[kept], sample_weight=heavy, check_input=False)
+        sample_weight = weights[kept].astype(np.float64)
+        return tree.fit(rows[kept], wrong[kept], sample_weight=sample_weight, check_input=False)
 
     return grow
 
@@ -218,18 +212,18 @@ def _exact_growth(
 def _in_threads(
     grow: Callable[[int], Any], trees: int, progress: ProgressCallback | None, stage: str
 ) -> list[Any]:
-    """Grow all trees; say several times a second how many there are, and stop when told to."""
+    """Grow all trees; report progress several times a second, and stop on a cancel."""
     pool = ThreadPoolExecutor(os.cpu_count())
     try:
-        waiting = [pool.submit(grow, tree) for tree in range(trees)]
+        futures = [pool.submit(grow, tree) for tree in range(trees)]
         done: list[Any] = []
         while len(done) < trees:
             report(progress, stage, len(done), trees)
             with suppress(TimeoutError):
-                done.append(waiting[len(done)].result(timeout=_PATIENCE))
+                done.append(futures[len(done)].result(timeout=_INTERVAL))
         return done
     finally:
-        # Trees being grown just now are not waited for: a cancel must not take as long as they do.
+        # do not wait for unfinished trees, so that a cancel is immediate
         pool.shutdown(wait=False, cancel_futures=True)
 
 
@@ -255,44 +249,41 @@ def _fit_logistic(
 
 
 def held_out_scores(fitted: Fitted, examples: Examples) -> NDArray[np.float64] | None:
-    """Return what the trees that did not learn from each example's owner say of it."""
+    """Return the scores of examples by the trees that did not learn from their owners."""
     if not isinstance(fitted.model, Forest) or fitted.in_bag.size == 0:
         return None
     return fitted.model.predict_out_of_bag(examples.rows, examples.owners, fitted.in_bag)
-
-
-# How good a fit is: accuracy and calibration on held-out examples, and which features count.
 
 
 _BINS = 10
 _MOST = 20  # importances to list
 
 
-def judgement(
+def fit_quality(
     fitted: Fitted,
     examples: Examples,
     features: FeatureMap,
     held_out: NDArray[np.float64] | None,
 ) -> dict[str, Any]:
-    """Return plain numbers for the record of a policy.
+    """Return accuracy, calibration and importances as plain numbers for the record of a policy.
 
-    "accuracy" is that of held-out examples where there are such ("held_out" says), else that of the
-    training examples themselves, which flatters. "calibration" lists, for each tenth of the
-    probability, the mean of what was said, how often it was so, and the number of examples.
+    "accuracy" is that of held-out examples if there are any ("held_out"), else that of the training
+    examples, which is too high. "calibration" lists, for each tenth of the probability, the mean
+    probability, the share of wrong merges, and the number of examples.
     """
     wrong = examples.labels > 0
-    said = fitted.model.predict(examples.rows) if held_out is None else held_out
+    scores = fitted.model.predict(examples.rows) if held_out is None else held_out
     calibration = []
-    tenth = np.minimum((said * _BINS).astype(np.int64), _BINS - 1)
+    tenth = np.minimum((scores * _BINS).astype(np.int64), _BINS - 1)
     for k in range(_BINS):
         inside = tenth == k
         if inside.any():
-            mean, share = float(said[inside].mean()), float(wrong[inside].mean())
+            mean, share = float(scores[inside].mean()), float(wrong[inside].mean())
             calibration.append([round(mean, 4), round(share, 4), int(inside.sum())])
     order = np.argsort(-fitted.importances, kind="stable")[:_MOST]
     return {
         "held_out": held_out is not None,
-        "accuracy": round(float(((said > 0.5) == wrong).mean()), 4),
+        "accuracy": round(float(((scores > 0.5) == wrong).mean()), 4),
         "calibration": calibration,
         "importances": {features.names[k]: round(float(fitted.importances[k]), 5) for k in order},
     }

@@ -1,4 +1,4 @@
-"""Training a policy: which examples are collected, and in which epochs."""
+"""Training of a policy: strategies, epochs, and the collection of examples."""
 
 from __future__ import annotations
 
@@ -19,24 +19,22 @@ from napari_agglo.learning._fit import (
     Fitted,
     ForestSettings,
     fit,
+    fit_quality,
     held_out_scores,
     joined,
-    judgement,
 )
 from napari_agglo.learning._training_volume import Lesson, boundary_labels, lesson
 from napari_agglo.policy import LearnedPolicy, MeanPolicy, Policy, as_policy, data_profile
 
-# The arguments of a training, checked: volumes with their gold standards, and further examples.
 
-
-def extra_examples(given: tuple[Any, Any] | None, features: FeatureMap, first: int) -> Examples:
-    """Return the examples that a caller brings, each an owner of its own.
+def extra_examples(extra: tuple[Any, Any] | None, features: FeatureMap, first: int) -> Examples:
+    """Return the examples of the caller, each with its own owner, numbered from `first`.
 
     Copies have one owner: a tree learns from all of them, or from none.
     """
-    if given is None:
+    if extra is None:
         return joined([], features.width)
-    rows, labels = np.asarray(given[0], np.float32), np.asarray(given[1])
+    rows, labels = np.asarray(extra[0], np.float32), np.asarray(extra[1])
     if rows.ndim != 2 or rows.shape[1] != features.width or len(rows) != len(labels):
         raise InvalidInput(
             f"`extra` must be rows of the {features.width} features of {features.preset!r} and a "
@@ -48,7 +46,7 @@ def extra_examples(given: tuple[Any, Any] | None, features: FeatureMap, first: i
         raise InvalidInput(
             "`extra` must have finite features and labels of -1 (merge) or +1",
             argument="extra",
-            remedy="leave other rows out",
+            remedy="remove other rows",
         )
     owners = np.unique(rows, axis=0, return_inverse=True)[1].reshape(-1)
     return Examples(rows, labels.astype(np.int8), first + owners)
@@ -63,15 +61,15 @@ def lessons_of(graph: Any, gold: Any, mask: Any) -> list[Lesson]:
                 argument="gold",
                 remedy=SetOption("gold"),
             )
-        given = [(graph, gold)]
+        volumes = [(graph, gold)]
     else:
-        given = list(graph) if isinstance(graph, Iterable) else []
+        volumes = list(graph) if isinstance(graph, Iterable) else []
         pairs = all(
             isinstance(one, (tuple, list)) and len(one) == 2 and isinstance(one[0], RegionGraph)
-            for one in given
+            for one in volumes
         )
-        if gold is not None or not given or not pairs:
-            one_pair = len(given) == 2 and isinstance(given[0], RegionGraph)
+        if gold is not None or not volumes or not pairs:
+            one_pair = len(volumes) == 2 and isinstance(volumes[0], RegionGraph)
             raise InvalidInput(
                 "`graph` must be a RegionGraph with its `gold`, or a list of pairs "
                 f"(graph, gold) and no `gold`; got {type(graph).__name__}",
@@ -80,7 +78,7 @@ def lessons_of(graph: Any, gold: Any, mask: Any) -> list[Lesson]:
                 if one_pair
                 else "make a graph with region_graph(superpixels, cues)",
             )
-        if mask is not None and len(given) > 1:
+        if mask is not None and len(volumes) > 1:
             raise InvalidInput(
                 "`mask` is for one volume",
                 argument="mask",
@@ -88,14 +86,14 @@ def lessons_of(graph: Any, gold: Any, mask: Any) -> list[Lesson]:
             )
     out: list[Lesson] = []
     owners = 0
-    for one, truth in given:
-        first = given[0][0]
+    for one, truth in volumes:
+        first = volumes[0][0]
         if one.cue_names != first.cue_names or one.layout != first.layout:
             raise InvalidInput(
                 "All graphs must have the same cues, bins and number of axes; got "
                 f"{first.cue_names}, {first.layout} and {one.cue_names}, {one.layout}",
                 argument="graph",
-                remedy="build all graphs alike",
+                remedy="build all graphs with the same cues and options",
             )
         golds = list(truth) if isinstance(truth, (list, tuple)) else [truth]
         out.append(lesson(one, golds, mask, owners))
@@ -152,57 +150,58 @@ def train(
     each_epoch: Callable[[int, LearnedPolicy], object] | None = None,
     progress: ProgressCallback | None = None,
 ) -> LearnedPolicy:
-    """Learn from a gold standard which regions to merge.
+    """Learn a policy of merging from a gold standard.
 
     Parameters
     ----------
     graph : RegionGraph, or iterable of (RegionGraph, gold)
-        What to learn from: one graph and its `gold`, or several volumes at once.
+        The training data: one graph and its `gold`, or several volumes.
     gold : array of int, or list of arrays
         The gold standard, of the shape of the superpixels; 0 is not annotated, and superpixels that
-        lie there wholly give no examples and are not merged. A list holds several gold standards of
-        one image: what most of them say is learned, and where they disagree evenly nothing is.
+        are wholly 0 there give no examples and are not merged. A list has several gold standards of
+        one image: the label of a boundary is that of their majority, and a tie gives no example.
     strategy : {"agglo", "flat", "lash", "mixed"}
-        *flat*: the boundaries of the initial graph. *agglo*: those, then `epochs` times:
-        agglomerate by the policy learned so far, noting every suggestion and doing the right ones,
-        so that there are examples of every scale. *lash*: do every suggestion, note what it does to
-        the Rand index, keep the last epoch only. *mixed*: the examples of agglo and of lash.
+        Source of examples. *flat*: the boundaries of the initial graph. *agglo*: those, then
+        `epochs` times: agglomerate by the present policy; every suggested merge is an example, and
+        the right ones are done, so that there are examples of every scale. *lash*: every suggested
+        merge is done and labelled by its effect on the Rand index; only the last epoch is kept.
+        *mixed*: the examples of agglo and of lash.
     epochs : int
         Epochs of agglomeration.
     start : {"flat", "mean", "random"}
         The policy of the first epoch.
     preset : {"em", "minimal", "natural"}
         The features. *em*: moments, quantiles and histograms of every cue, shape and contact.
-        *minimal*: few of them, quick, and enough for a first look. *natural*: as em, with more
-        quantiles and the angles of regions, for natural images.
+        *minimal*: few of them, for quick tests. *natural*: as em, with more quantiles and the
+        angles of regions, for natural images.
     classifier : {"forest", "logistic"}
         The classifier. *forest*: a random forest. *logistic*: logistic regression, small and quick,
         without combinations of features.
     settings : ForestSettings, optional
-        How the forest is grown.
+        Parameters of the forest.
     near_misses : bool
-        Whether *agglo* and *mixed* also note, after each merge, the boundary of the new region that
-        must stay and that the policy came closest to merging. The paper's definition has no such
+        Whether *agglo* and *mixed* also take, after each merge, the boundary of the new region that
+        must stay and has the lowest priority as an example. The paper's definition has no such
         examples; without them a good policy learns from merges of every scale, but from boundaries
-        to keep only at the first and the last.
+        to keep only of the first and the last.
     mask : array of bool, optional
-        Where `gold` is to be believed; for one volume only.
+        Pixels where `gold` is reliable; for one volume only.
     extra : (array, array), optional
-        More examples: rows of features as `napari_agglo.features.feature_matrix` gives them, and
-        -1 (should merge) or +1 for each, for instance what a person decided. Every fit learns from
-        them, whatever the strategy; one that is given several times counts as often.
+        More examples: rows of `napari_agglo.features.feature_matrix`, and -1 (should merge) or +1
+        for each, for instance decisions of a person. Every fit learns from them, with any strategy;
+        copies count as often as they occur.
     seed : int
         Same input and seed, same policy, bit for bit.
     each_epoch : callable, optional
-        Called with the number of each epoch and the policy learned so far (0 is flat), e.g. to
-        watch the error fall. All but the last have fewer trees; see `ForestSettings`.
+        Called with the number of each epoch (0 is flat) and the policy after it, e.g. to plot the
+        error. All but the last have fewer trees; see `ForestSettings`.
     progress : callable, optional
         Called several times a second with a `TrainingProgress`; raise `Cancelled` in it to stop.
 
     Returns
     -------
     LearnedPolicy
-        Its `record` says how it was trained and how good it was on held-out examples.
+        Its `record` has the settings of the training and the accuracy on held-out examples.
 
     Warns
     -----
@@ -258,13 +257,13 @@ def train(
         "extra_examples": len(training.extra),
         "to_merge": int((examples.labels < 0).sum()),
         "history": training.history,
-        **judgement(fitted, examples, features, held_out_scores(fitted, examples)),
+        **fit_quality(fitted, examples, features, held_out_scores(fitted, examples)),
     }
     return LearnedPolicy(features, fitted.model, record)
 
 
 class _Training:
-    """The epochs of one training, and what is remembered between them."""
+    """The epochs of one training, and the state between them."""
 
     def __init__(
         self,
@@ -294,7 +293,7 @@ class _Training:
         self._began = time.perf_counter()
 
     def run(self, strategy: str, start: str) -> tuple[Fitted, Examples]:
-        """Return the last fit and what it was fitted to."""
+        """Return the last fit and its examples."""
         width = self.features.width
         kept: list[Examples] = []
         policy: Policy = as_policy(start, self.seed) if start != "flat" else MeanPolicy()
@@ -328,14 +327,14 @@ class _Training:
             self.each_epoch(epoch, LearnedPolicy(self.features, fitted.model))
         return examples, fitted
 
-    def _collect(self, how: str, policy: Policy, in_bag: Any, epoch: int) -> Examples:
+    def _collect(self, kind: str, policy: Policy, in_bag: Any, epoch: int) -> Examples:
         parts = []
         for one in self.lessons:
 
             def tell(merges: int, most: int, examples: int) -> None:
                 self._tell("agglomerate", epoch, merges, most, examples)
 
-            if how == "strict":
+            if kind == "strict":
                 near = self.near_misses
                 part = one.strict(self.features, policy, in_bag, tell, near_misses=near)
             else:
@@ -344,8 +343,8 @@ class _Training:
         return joined(parts, self.features.width)
 
     def _fit(self, examples: Examples, epoch: int) -> Fitted:
-        def tell(said: Any) -> None:
-            self._tell("fit", epoch, said.done, said.total, len(examples))
+        def tell(state: Any) -> None:
+            self._tell("fit", epoch, state.done, state.total, len(examples))
 
         settings = self.settings
         if epoch < self.epochs:  # a policy that only collects examples

@@ -1,4 +1,4 @@
-"""Volumes under training: their gold standards, and an epoch of examples from each."""
+"""Training volumes: their gold standards, and the examples of an epoch from each."""
 
 from __future__ import annotations
 
@@ -33,33 +33,32 @@ from napari_agglo.volumes import (
     dense_labels,
 )
 
-# The optimal agglomeration A*, and what it says of a boundary.
-#
-# A* gives each superpixel to the gold segment that it overlaps most; of equal overlaps the smallest
-# id wins. A superpixel none of whose pixels is annotated is given to 0, "don't know".
+# The optimal agglomeration A* assigns each superpixel to the gold segment that it overlaps most; of
+# equal overlaps, to that of the smallest id. A superpixel without an annotated pixel is assigned to
+# 0, "don't know".
 
 
 def gold_table(graph: RegionGraph, gold: Any, mask: Any = None) -> Contingency:
-    """Return the overlaps of superpixels and gold; what `mask` leaves out is not annotated."""
+    """Return the overlaps of superpixels and gold; pixels outside `mask` are not annotated."""
     labels = dense_labels(gold, "gold")
     check_same_shape(graph.superpixels.image, labels.image, "superpixels", "gold")
     if mask is not None:
-        seen = check_mask(mask, labels.image.shape)
-        labels = dense_labels(np.where(seen, gold, 0), "gold")
+        inside = check_mask(mask, labels.image.shape)
+        labels = dense_labels(np.where(inside, gold, 0), "gold")
     return contingency(graph.superpixels, labels, ignore_labels=True)
 
 
 def assignment(table: Contingency, n_regions: int) -> NDArray[np.int64]:
     """Return the dense gold id of each dense superpixel id, 0 for "don't know"."""
     out = np.zeros(n_regions + 1, np.int64)
-    # Ascending counts, and of equal ones descending columns: the last to be written is the best.
+    # ascending counts, and of equal ones descending columns: the last one written is the best
     order = np.lexsort((-table.columns, table.counts))
     out[table.rows[order]] = table.columns[order]
     return out
 
 
 def assign(graph: RegionGraph, gold: Any, *, mask: Any = None) -> NDArray[np.uint64]:
-    """Return the gold id of each superpixel in A*, the best agglomeration that there can be.
+    """Return the gold id of each superpixel in A*, the optimal agglomeration.
 
     Parameters
     ----------
@@ -68,7 +67,7 @@ def assign(graph: RegionGraph, gold: Any, *, mask: Any = None) -> NDArray[np.uin
     gold : array of int
         The gold standard; 0 is not annotated.
     mask : array of bool, optional
-        Where the gold standard is to be believed.
+        Pixels where the gold standard is reliable; all by default.
 
     Returns
     -------
@@ -100,16 +99,16 @@ def boundary_labels(edges: NDArray[np.int64], assignments: NDArray[np.int64]) ->
     Returns
     -------
     ndarray of int8, shape (m,)
-        The sign of the sum of what each gold standard says.
+        The sign of the sum of the labels by all gold standards.
     """
     first = assignments[:, edges[:, 0]]
     second = assignments[:, edges[:, 1]]
-    said = np.where(first == second, -1, 1) * ((first > 0) & (second > 0))
-    out: NDArray[np.int8] = np.sign(said.sum(axis=0)).astype(np.int8)
+    votes = np.where(first == second, -1, 1) * ((first > 0) & (second > 0))
+    out: NDArray[np.int8] = np.sign(votes.sum(axis=0)).astype(np.int8)
     return out
 
 
-# Rows of room for examples between two returns to Python.
+# Examples between two returns to Python.
 _ROOM = 4096
 
 Tell = Callable[[int, int, int], None]  # merges done, merges at most, examples so far
@@ -117,7 +116,7 @@ Tell = Callable[[int, int, int], None]  # merges done, merges at most, examples 
 
 @dataclass(frozen=True, eq=False)
 class Lesson:
-    """A graph and what its gold standards say of it."""
+    """A graph and its comparison with its gold standards."""
 
     graph: RegionGraph
     tables: tuple[Contingency, ...]
@@ -155,7 +154,7 @@ class Lesson:
         *,
         near_misses: bool = False,
     ) -> Examples:
-        """Agglomerate to A*, noting what the policy suggests on the way, or nearly suggests."""
+        """Return the examples of an agglomeration to A*: each suggested merge, and near misses."""
         labels = boundary_labels(self.graph.edges, self.assigned)
         state = self._start(features, policy, in_bag, labels != 0, np.zeros(len(labels), bool))
         tally = np.array([0, 0, (labels < 0).sum()], np.int64)
@@ -171,7 +170,7 @@ class Lesson:
     def loose(
         self, features: FeatureMap, policy: Policy, in_bag: NDArray[np.uint8], tell: Tell
     ) -> Examples:
-        """Agglomerate to the end, noting what each merge does to the Rand index."""
+        """Return the examples of a full agglomeration, labelled by the change of the Rand index."""
         known: NDArray[np.bool_] = np.any(self.assigned > 0, axis=0)
         usable = known[self.graph.edges[:, 0]] & known[self.graph.edges[:, 1]]
         state = self._start(features, policy, in_bag, usable, ~usable)
@@ -193,9 +192,9 @@ class Lesson:
         queued: NDArray[np.bool_],
         forbidden: NDArray[np.bool_],
     ) -> RescoringState:
-        asked = policy_scoring(self.graph, policy, in_bag, self.group, features.width)
+        scoring = policy_scoring(self.graph, policy, in_bag, self.group, features.width)
         state = feature_state(self.graph, features)
-        return start_rescoring(self.graph.edges, forbidden, np.flatnonzero(queued), asked, state)
+        return start_rescoring(self.graph.edges, forbidden, np.flatnonzero(queued), scoring, state)
 
     def _run(
         self,
@@ -205,24 +204,24 @@ class Lesson:
         most: int,
         tell: Tell,
     ) -> Examples:
-        full: list[Examples] = []
-        over = False
-        while not over:
+        parts: list[Examples] = []
+        is_over = False
+        while not is_over:
             room = Room(
                 np.zeros((_ROOM, features.width), np.float32),
                 np.zeros(_ROOM, np.int8),
                 np.zeros(_ROOM, np.int64),
                 tally,
             )
-            before = sum(len(part) for part in full)
+            before = sum(len(part) for part in parts)
             tally[EXAMPLES] = 0
-            while not over and tally[EXAMPLES] + AT_ONCE <= _ROOM:
+            while not is_over and tally[EXAMPLES] + AT_ONCE <= _ROOM:
                 tell(int(tally[MERGES]), most, before + int(tally[EXAMPLES]))
-                over = step(room)
+                is_over = step(room)
                 raise_error()
-            noted = Examples(room.rows, room.labels, room.owners)
-            full.append(noted.first(int(tally[EXAMPLES])))
-        return joined(full, features.width)
+            n = int(tally[EXAMPLES])
+            parts.append(Examples(room.rows[:n], room.labels[:n], room.owners[:n]))
+        return joined(parts, features.width)
 
     def _cells(self) -> Cells:
         """Return overlaps as linked lists by node, sorted by gold segment, all golds in one."""

@@ -1,6 +1,6 @@
 """Drawing of frames: panels with colours and outlines, captions, a time line.
 
-In its own file because it draws arrays alone: states of trees are chosen in `_frames.py`.
+In its own file because it only draws arrays: states of trees are chosen in `_frames.py`.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def compose(
     captions: Sequence[tuple[str, str]],
     share: float,
 ) -> NDArray[np.uint8]:
-    """Put one to four panels, captions and the time line together to one RGB frame.
+    """Compose one to four panels, captions and the time line into one RGB frame.
 
     Panels are of one size: side by side, four of them two by two. A caption is a name and details;
     `share` is the position in the movie, 0 to 1. Height and width are even, as video needs them.
@@ -93,7 +93,7 @@ def _palette() -> NDArray[np.float32]:
 def draw_panel(
     backdrop: NDArray[np.float32], labels: NDArray[Any], flashing: NDArray[np.float32] | None = None
 ) -> NDArray[np.uint8]:
-    """Return a picture of labels over an RGB image from 0 to 1, which shows alone where they are 0.
+    """Return a picture of labels, without colour where they are 0, over an RGB image from 0 to 1.
 
     `flashing` is the brightness of the flash at each pixel, 0 to 1.
 

@@ -1,4 +1,4 @@
-"""Frames of a movie: the states of all trees, in step."""
+"""Frames of a movie: the states of all trees, synchronised."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def _check(by: Any, frames: Any, start: Any, stop: Any) -> None:
             raise InvalidInput(
                 f"`{name}` must be a number of {by}, got {value!r}",
                 argument=name,
-                remedy="leave it out to show all",
+                remedy="leave it out to show all states",
             )
         if value is not None and by == "merges" and value < 0:
             raise InvalidInput(
@@ -110,7 +110,7 @@ def _check(by: Any, frames: Any, start: Any, stop: Any) -> None:
         raise InvalidInput(
             f"`start` must not exceed `stop`, got {start!r} and {stop!r}",
             argument="start",
-            remedy="exchange them",
+            remedy="swap them",
         )
 
 
@@ -191,7 +191,7 @@ def movie(
     size: int = 480,
     progress: ProgressCallback | None = None,
 ) -> Movie:
-    """Make a movie of agglomerations, side by side and in step.
+    """Make a movie of agglomerations, side by side and synchronised.
 
     Segments that overlap most have one colour in all panels, and keep it while they grow. Merged
     segments flash.

@@ -1,6 +1,6 @@
 """Panels of a movie: merge trees, which change, and label images, which do not.
 
-In its own file because a panel knows one tree or image; `_frames.py` keeps all of them in step.
+In its own file because a panel has one tree or image; `_frames.py` synchronises all of them.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from napari_agglo.plots._pixels import enlarged, factors
 from napari_agglo.volumes import DenseLabels, check_same_shape, contingency, dense_labels, unwrap
 
 MOST = 4  # panels
-LASTS = 4  # frames until the flash of a merge is gone
-_FLASHES = 8  # flashes that begin in one frame, of the largest merges
+DURATION = 4  # frames of the flash of a merge
+_FLASHES = 8  # that begin in one frame, of the largest merges
 
 
 class Flashes:
@@ -35,7 +35,7 @@ class Flashes:
         self._merges: int | None = None
 
     def after(self, merges: int, table: NDArray[np.uint32]) -> NDArray[np.float32]:
-        """Return the brightness of each superpixel's flash, 0 to 1, after so many merges.
+        """Return the brightness of each superpixel's flash, 0 to 1, after `merges` merges.
 
         `table` has the segment of each superpixel in this frame. In the first one nothing flashes.
         """
@@ -47,8 +47,8 @@ class Flashes:
         new = new[np.argsort(-self._visible[new], kind="stable")][:_FLASHES]
         flashing = np.zeros(len(table), np.bool_)
         flashing[table[self._kept[new]]] = True
-        self._left[flashing[table]] = LASTS
-        return (self._left / LASTS).astype(np.float32)
+        self._left[flashing[table]] = DURATION
+        return (self._left / DURATION).astype(np.float32)
 
 
 def _visible_areas(
@@ -103,7 +103,7 @@ def scene(
     spacing: Sequence[float] | None = None,
     size: int = 480,
 ) -> Scene:
-    """Choose a plane and lay the image below it.
+    """Return the plane of a movie, with the image below it.
 
     Parameters
     ----------
@@ -215,7 +215,7 @@ class StillPanel:
         )  # fmt: skip
         names = np.zeros(self.n_segments + 1, np.uint32)
         names[: len(self._matching.labels)] = self._matching.labels
-        # A segment that shares no pixel with a superpixel has no label: any free one will do.
+        # A segment that shares no pixel with a superpixel has no label: use any free one.
         names[1:][names[1:] == 0] = 1 + int(max(names.max(), reference.max()))
         return np.asarray(names[self._plane])
 
@@ -227,12 +227,12 @@ def split_panels(panels: Any) -> tuple[dict[str, MergeTree], dict[str, DenseLabe
             f"`panels` must map 1 to {MOST} names to merge trees, or to label images beside them, "
             f"got {len(panels) if isinstance(panels, Mapping) else type(panels).__name__}",
             argument="panels",
-            remedy="pass some of them, such as {'mean': tree}",
+            remedy="pass a dict such as {'mean': tree}",
         )
     trees = {str(name): one for name, one in panels.items() if isinstance(one, MergeTree)}
     if not trees:
         raise InvalidInput(
-            "`panels` must hold a merge tree",
+            "`panels` must have one merge tree or more",
             argument="panels",
             remedy="make one with agglomerate(graph, policy)",
         )

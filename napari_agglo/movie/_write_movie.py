@@ -28,17 +28,17 @@ def write_movie(
     progress: ProgressCallback | None = None,
     **options: Any,
 ) -> Path:
-    """Write a movie of agglomerations, side by side and in step.
+    """Write a movie of agglomerations, side by side and synchronised.
 
     Parameters
     ----------
     path : path-like
         ``NAME.mp4`` or ``NAME.gif``; a name without a suffix is a folder, for ``frame_0000.png``
-        and so on. An existing movie is replaced, once all has been written.
+        and so on. An existing movie is replaced when the new one is complete.
     panels : mapping of str to MergeTree or label image
         As for `napari_agglo.movie.movie`.
     fps : float
-        Frames a second, above 0 and up to 120; unused for a folder.
+        Frames per second, above 0 and up to 120; unused for a folder.
     progress : callable, optional
         Called with a `Progress` at each frame; if it raises `Cancelled` nothing is written.
     **options
@@ -81,7 +81,7 @@ def write_movie(
 
 
 def check_movie_path(path: str | PathLike[str]) -> Path:
-    """Return the path of a movie, or refuse it if no movie can be written there."""
+    """Return the path of a movie; refuse a path that no movie can be written to."""
     target = Path(path)
     if target.suffix.lower() not in (".mp4", ".gif", ""):
         raise InvalidInput(
@@ -91,7 +91,7 @@ def check_movie_path(path: str | PathLike[str]) -> Path:
         )
     if not target.suffix and target.is_dir() and not _only_frames(target):
         raise InvalidInput(
-            f"`path` {target} is a folder with other things than frames of a movie",
+            f"`path` {target} is a folder with other files than frames of a movie",
             argument="path",
             remedy="choose another name",
         )
@@ -99,7 +99,7 @@ def check_movie_path(path: str | PathLike[str]) -> Path:
 
 
 def _only_frames(folder: Path) -> bool:
-    """Return whether a folder holds nothing but frames of a movie."""
+    """Return whether a folder has only frames of a movie."""
     return all(_FRAME.fullmatch(item.name) for item in folder.iterdir())
 
 
@@ -119,7 +119,7 @@ def _write_mp4(path: Path, frames: Frames, fps: float) -> None:
         for frame in frames:
             writer.send(np.ascontiguousarray(frame))
     finally:
-        writer.close()  # also after a cancel: ffmpeg must let go of the file
+        writer.close()  # also after a cancel: ffmpeg must release the file
 
 
 def _write_gif(path: Path, frames: Frames, fps: float) -> None:
@@ -131,7 +131,7 @@ def _write_gif(path: Path, frames: Frames, fps: float) -> None:
 
     pictures = reduced()
     first = next(pictures)
-    # A GIF counts in hundredths of a second, and viewers slow down what claims to last under two.
+    # A GIF counts in hundredths of a second, and viewers slow down frames of less than two.
     duration = max(20, 10 * round(100 / fps))
     first.save(
         path, "GIF", save_all=True, append_images=pictures, duration=duration, loop=0, disposal=1

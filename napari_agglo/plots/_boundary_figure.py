@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from napari_agglo.plots._curve_figures import check_curves
+from napari_agglo.evaluate._vi_curve import check_curves
 from napari_agglo.plots._figure_style import SMALL, colours_of, mark, new_axes, plain
 from napari_agglo.plots._line_labels import Named, label_lines
 
@@ -46,7 +46,7 @@ def plot_boundaries(
     >>> plot_boundaries({"mean": curve}).get_xlabel()
     'recall'
     """
-    check_curves(curves, ("precision", "recall", "f"), "boundary_curve(tree, gold)")
+    check_curves(curves, "precision", "recall", "f")
     axes = new_axes(5.2, 4.9) if axes is None else axes
     colours = colours_of(axes)
     low = _lowest(curves.values(), human)
@@ -75,7 +75,7 @@ def plot_boundaries(
 
 
 def _lowest(curves: Iterable[pd.DataFrame], human: Mapping[str, float] | None) -> float:
-    """Return the begin of both axes: a tenth well below every point of greatest F."""
+    """Return the lower limit of both axes: a tenth well below every point of greatest F."""
     points = [float(human[key]) for key in ("precision", "recall")] if human is not None else []
     for curve in curves:
         if curve["f"].notna().any():

@@ -56,8 +56,8 @@ def plot_breakdown(
     colours = colours_of(axes)
     wrong = table[(table["contribution"] > 0) & (table["share"] > 0)]
     if len(wrong) == 0:
-        whose = "gold segment is split" if split else "segment merges two of the gold standard"
-        return nothing(axes, f"no {whose}")
+        kind = "gold segment is split" if split else "segment merges two of the gold standard"
+        return nothing(axes, f"no {kind}")
     share, entropy = wrong["share"].to_numpy(float), wrong["entropy"].to_numpy(float)
     part = wrong["contribution"].to_numpy(float)
     colour = colours.split if split else colours.merge

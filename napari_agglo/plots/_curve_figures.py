@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from napari_agglo.errors import InvalidInput
 from napari_agglo.evaluate import minimum, state_at, tangent_point
+from napari_agglo.evaluate._vi_curve import check_curves
 from napari_agglo.plots._figure_style import (
     SMALL,
     colours_of,
@@ -26,31 +26,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-_NOTHING = 1e-9  # bits; what rounding leaves of an error of 0
-COLUMNS = ("threshold", "false_merge", "false_split", "vi")
-
-
-def check_curves(
-    curves: Mapping[str, pd.DataFrame],
-    columns: Iterable[str] = COLUMNS,
-    example: str = "vi_curve(tree, gold)",
-) -> None:
-    """Refuse curves that are not a mapping of names to tables with rows and these columns."""
-    if not isinstance(curves, Mapping) or not curves:
-        raise InvalidInput(
-            f"`curves` must map the name of each policy to its curve, got {type(curves).__name__}"
-            + (" without entries" if isinstance(curves, Mapping) else ""),
-            argument="curves",
-            remedy=f'pass {{"mean": {example}}}',
-        )
-    for name, curve in curves.items():
-        need(curve, columns, f"curves[{name!r}]")
-        if len(curve) == 0:
-            raise InvalidInput(
-                f"`curves[{name!r}]` must have one row or more",
-                argument=f"curves[{name!r}]",
-                remedy="leave it out",
-            )
+_ROUNDING = 1e-9  # bits; a smaller error is 0
+_COLUMNS = ("threshold", "false_merge", "false_split", "vi")
 
 
 def marked(
@@ -69,7 +46,7 @@ def rounded_up(value: float) -> float:
     >>> rounded_up(0.23), rounded_up(7.0), rounded_up(0.0)
     (0.3, 8.0, 1.0)
     """
-    if not _NOTHING < value < np.inf:
+    if not _ROUNDING < value < np.inf:
         return 1.0
     power = 10.0 ** np.floor(np.log10(value))
     steps = np.array([1, 1.5, 2, 3, 4, 5, 6, 8, 10])
@@ -205,7 +182,7 @@ def plot_vi_by_threshold(
     >>> plot_vi_by_threshold({"mean": curve}).get_ylabel()
     'VI (bits)'
     """
-    check_curves(curves)
+    check_curves(curves, *_COLUMNS)
     axes = new_axes() if axes is None else axes
     colours = colours_of(axes)
     finite = [c["threshold"][np.isfinite(c["threshold"])] for c in curves.values()]
@@ -257,8 +234,8 @@ def plot_split_vi(
     """Draw false splits H(S|U) against false merges H(U|S), along the merging.
 
     A true merge moves down, a false one to the right. Diagonals have equal VI. A star marks the
-    least VI of each curve, a circle the state at `threshold`; an open triangle at the edge stands
-    for a marker that lies beyond it.
+    least VI of each curve, a circle the state at `threshold`; an open triangle at the edge is a
+    marker that lies beyond it.
 
     Parameters
     ----------
@@ -293,7 +270,7 @@ def plot_split_vi(
     >>> axes.get_xlabel()
     'false merge H(U|S) (bits)'
     """
-    check_curves(curves)
+    check_curves(curves, *_COLUMNS)
     axes = new_axes(5.2, 4.9) if axes is None else axes
     colours = colours_of(axes)
     marks = {name: marked(curve, threshold) for name, curve in curves.items()}
@@ -347,7 +324,7 @@ def plot_split_vi(
 def _mark(
     axes: Axes, point: tuple[float, float], marker: str, size: float, colour: str, gid: str
 ) -> None:
-    """Draw a marker, or at the edge an open triangle that points to where it lies."""
+    """Draw a marker; for a point beyond the limits, an open triangle at the edge."""
     limit = axes.get_xlim()[1]
     beyond = "" if max(point) <= limit else ">" if point[0] > limit else "^"
     mark(axes, _within(point, limit), marker, size, colour, gid, beyond)
@@ -358,7 +335,7 @@ def _within(point: tuple[float, float], limit: float) -> tuple[float, float]:
 
 
 def _isoclines(axes: Axes, limit: float, weight: float) -> None:
-    """Draw lines of equal weighted VI, each with its value where it meets the edge."""
+    """Draw lines of equal weighted VI, each with its value at the edge."""
     from matplotlib.ticker import MaxNLocator
 
     colours = colours_of(axes)

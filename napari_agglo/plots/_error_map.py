@@ -101,7 +101,7 @@ def worst_plane(table: Contingency, labels: NDArray[Any], gold: NDArray[Any]) ->
 
 
 def check_plane(plane: Sequence[int], shape: Sequence[int]) -> tuple[int, ...]:
-    """Return the index of a plane along all axes but the last two, or refuse it.
+    """Return the index of a plane along all axes but the last two; refuse an invalid index.
 
     Examples
     --------
@@ -118,7 +118,7 @@ def check_plane(plane: Sequence[int], shape: Sequence[int]) -> tuple[int, ...]:
             f"`plane` must have {len(leading)} indices, one for each axis but the last two"
             f"{f' ({ranges})' if ranges else ''}, got {index}",
             argument="plane",
-            remedy="leave it out for the middle",
+            remedy="leave it out for the default plane",
         )
     return tuple(int(i) for i in index)
 
@@ -227,9 +227,9 @@ def plot_error_map(
     axes = new_axes(5.2, 5.2) if axes is None else axes
     axes.imshow(picture, interpolation="antialiased")
     axes.set_axis_off()
-    where = f"plane {', '.join(map(str, index))}    " if index else ""
+    place = f"plane {', '.join(map(str, index))}    " if index else ""
     axes.set_title(
-        f"{where}orange: false merge    blue: false split", loc="left", fontsize=SMALL,
+        f"{place}orange: false merge    blue: false split", loc="left", fontsize=SMALL,
         color=colours_of(axes).muted,
     )  # fmt: skip
     return axes

@@ -1,7 +1,7 @@
-"""Style of all plots: colours that everybody can tell apart, plain axes, markers.
+"""Style of all plots: colours for all kinds of colour vision, plain axes, markers.
 
-The colours are those of Okabe and Ito without yellow and black. Text has darker ones (on light
-paper) or lighter ones (on dark paper): a line may be fainter than a word.
+The colours are those of Okabe and Ito without yellow and black. Text has darker colours on light
+paper, and lighter colours on dark paper, as thin strokes need more contrast than lines.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def new_axes(width: float = 5.4, height: float = 4.2, *, colours: Colours = LIGH
 
 
 def colours_of(axes: Axes) -> Colours:
-    """Return the colours for some axes: the colour of their labels tells light from dark."""
+    """Return the colours for some axes, light or dark by the colour of their labels."""
     from matplotlib.colors import to_rgb
 
     red, green, blue = to_rgb(axes.xaxis.label.get_color())
@@ -141,7 +141,7 @@ def mark(
     gid: str,
     beyond: str = "",
 ) -> None:
-    """Draw a marker, or at the edge the open marker `beyond`, which points to where it lies."""
+    """Draw a marker; for a point beyond the limits, the open marker `beyond` at the edge."""
     paper = colours_of(axes).paper
     axes.plot(
         *point, beyond or marker, ms=7 if beyond else size, color=colour,
@@ -150,11 +150,11 @@ def mark(
     )  # fmt: skip
 
 
-def nothing(axes: Axes, why: str) -> Axes:
-    """Write on empty axes why they are empty."""
+def nothing(axes: Axes, reason: str) -> Axes:
+    """Write on empty axes the reason that they are empty."""
     axes.set_axis_off()
     axes.text(
-        0.5, 0.5, why, transform=axes.transAxes, ha="center", va="center", wrap=True,
+        0.5, 0.5, reason, transform=axes.transAxes, ha="center", va="center", wrap=True,
         color=colours_of(axes).muted, parse_math=False,
     )  # fmt: skip
     return axes

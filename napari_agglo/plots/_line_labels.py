@@ -1,8 +1,8 @@
-"""Names beside lines and dots, in the place of a legend.
+"""Names beside lines and dots, instead of a legend.
 
-Strategy: candidates are the places on eight sides of every visible point of a line. Of those where
-the name covers nothing, the one farthest from other lines is taken. Distances are in points of type
-at the present limits of the axes. Names of dots are placed in the same way.
+Strategy: candidates are the places on eight sides of every visible point of a line. Of the places
+where the name covers no line, the one farthest from other lines is chosen. Distances are in points
+of type at the present limits of the axes. Names of dots are placed in the same way.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from napari_agglo.plots._figure_style import SMALL, colours_of, shown
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_PLACES = 80  # points of a line beside which its name may stand
-_FAR = 60.0  # points; farther from other lines is no better
+_PLACES = 80  # points of a line beside which its name may be placed
+_FAR = 60.0  # points of type; a larger distance from other lines is no better
 _SIDES = ((1, 1), (1, -1), (-1, 1), (-1, -1), (1, 0), (-1, 0), (0, 1), (0, -1))
 
 

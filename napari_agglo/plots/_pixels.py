@@ -51,7 +51,7 @@ def factors(
 
 
 def enlarged(plane: NDArray[Any], times: tuple[int, int]) -> NDArray[Any]:
-    """Repeat pixels, so that an outline one pixel wide is a thin line and hides nothing."""
+    """Repeat pixels, so that an outline one pixel wide is a thin line."""
     return plane.repeat(times[0], axis=0).repeat(times[1], axis=1)
 
 
@@ -70,7 +70,7 @@ def borders(labels: NDArray[Any]) -> NDArray[np.bool_]:
 
 
 def thickened(edge: NDArray[np.bool_], width: int) -> NDArray[np.bool_]:
-    """Return a line of `width` pixels in the place of one of one pixel."""
+    """Return a line one pixel wide as a line of `width` pixels."""
     from scipy.ndimage import binary_dilation
 
     return np.asarray(binary_dilation(edge, np.ones((width, width), bool)))

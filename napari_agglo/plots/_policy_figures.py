@@ -57,13 +57,10 @@ def plot_reliability(record: Mapping[str, Any], *, axes: Axes | None = None) -> 
         edgecolor=colours.paper, zorder=3, clip_on=False, gid="reliability",
     )  # fmt: skip
     error = float((n * np.abs(predicted - wrong)).sum() / n.sum())
-    whose = "held-out" if record.get("held_out") else "training"
+    source = "held-out" if record.get("held_out") else "training"
     axes.set(xlim=(0, 1), ylim=(0, 1), aspect="equal")
     axes.set(xlabel="predicted probability that a merge is wrong", ylabel="share of wrong merges")
-    plain(
-        axes,
-        key=f"{int(n.sum())} {whose} examples, off by {100 * error:.1f} % on average",
-    )
+    plain(axes, key=f"{int(n.sum())} {source} examples, off by {100 * error:.1f} % on average")
     return axes
 
 

@@ -1,4 +1,4 @@
-"""A function of Python as a policy, by itself or by its name ``module:function``."""
+"""A Python function as a policy, by itself or by its name ``module:function``."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from napari_agglo.policy._policies import Policy, RandomPolicy, policies
 
 @dataclass(frozen=True)
 class CallablePolicy:
-    """Merge first where a function says so: slow, for it is called in the middle of the loop.
+    """Policy by a Python function; slow, as the merge loop calls the function after each merge.
 
     Parameters
     ----------
     function : callable
         Takes a `RegionGraph` and returns a finite number for each boundary, low merges first. It
-        must be *local*: the number may depend on the statistics of the boundary and of its two
-        regions alone. In the loop it gets small graphs of the boundaries that are to be scored:
-        without cues, boxes and label image, and with a region for each side of each boundary.
+        must be *local*: the number may depend only on the statistics of the boundary and of its two
+        regions. The loop passes small graphs of the boundaries to score, without cues, boxes and
+        label image, and with one region for each side of each boundary.
 
     Examples
     --------
@@ -51,43 +51,43 @@ class CallablePolicy:
         return f"{getattr(self.function, '__module__', '?')}:{inner}"
 
     def check(self, graph: RegionGraph) -> None:
-        """Take any graph: the function may refuse it."""
+        """Accept any graph: the function may refuse it."""
 
     def score(self, graph: RegionGraph) -> NDArray[np.float64]:
         """Return the numbers of the function, checked."""
         return checked_numbers(self.function(graph), graph, self.name)
 
     def kernel(self, graph: RegionGraph) -> None:
-        """Return None: there is nothing compiled."""
+        """Return None: the function is not compiled."""
 
     def to_json(self) -> dict[str, Any]:
-        """Return the name of the function; who opens a session with it passes the function."""
+        """Return the name of the function, which must be passed again to open a session."""
         return {"kind": self.kind, "function": self.name}
 
 
 def checked_scores(policy: Policy, graph: RegionGraph) -> NDArray[np.float64]:
-    """Return the scores of a policy from anywhere; the loop trusts them."""
+    """Return the scores of a policy, checked; the merge loop relies on the check."""
     return checked_numbers(policy.score(graph), graph, policy.name)
 
 
-def checked_numbers(given: Any, graph: RegionGraph, name: str) -> NDArray[np.float64]:
-    """Return a finite number for each boundary, or refuse what a policy gave."""
+def checked_numbers(scores: Any, graph: RegionGraph, name: str) -> NDArray[np.float64]:
+    """Return the scores of a policy as an array; refuse all but a finite number per boundary."""
     try:
-        numbers = np.asarray(given, np.float64)
+        numbers = np.asarray(scores, np.float64)
     except (TypeError, ValueError):
         numbers = np.full(1, np.nan)
     if numbers.shape != (graph.n_boundaries,) or not np.isfinite(numbers).all():
         raise InvalidInput(
-            f"The policy {name!r} must give a finite number for each of {graph.n_boundaries} "
+            f"The policy {name!r} must return a finite number for each of {graph.n_boundaries} "
             f"boundaries, got shape {numbers.shape}",
             argument="policy",
-            remedy="mend its function",
+            remedy="fix its function",
         )
     return numbers
 
 
 def import_policy(name: str) -> Any:
-    """Return the object ``module:attribute``; only ever called with what a user typed."""
+    """Return the object ``module:attribute``; only called with a name that a user typed."""
     module, _, attribute = name.partition(":")
     remedy: Remedy | str = SetOption("policy", "module:function")
     if module == "__main__" or "<" in attribute:  # of a script, or inside another function
@@ -135,5 +135,5 @@ def as_policy(policy: Any, seed: int = 0) -> Policy:
     raise InvalidInput(
         f"`policy` must be {names} or a policy, got {policy!r}",
         argument="policy",
-        remedy="pass one of these names, a function, or what train or load_policy returns",
+        remedy="pass one of these names, a function, or the result of train or load_policy",
     )

@@ -1,14 +1,15 @@
 """Policy files: one npz of plain arrays and a JSON record; nothing in it can run code.
 
-Kernels do no bounds checking, so every array is checked before one sees it: a damaged or hostile
-file is refused in words. Sizes are read from the headers and compared with the size of the file
-before anything is allocated.
+Kernels do no bounds checking, so every array is checked first, and a damaged or hostile file is
+refused with a message. Sizes are read from the headers and compared with the size of the file
+before memory is allocated.
 """
 
 from __future__ import annotations
 
 import io
 import json
+import math
 import zipfile
 from os import PathLike
 from pathlib import Path
@@ -44,9 +45,9 @@ def encode_policy(policy: Policy) -> bytes:
     """Return the bytes of a learned policy's file."""
     if not isinstance(policy, LearnedPolicy):
         raise InvalidInput(
-            f"The policy {policy.name!r} has nothing that a file would hold",
+            f"The policy {policy.name!r} has no learned arrays to save",
             argument="policy",
-            remedy="save a learned policy; this one is made by its name",
+            remedy="save a learned policy; make this one by its name",
         )
     kind = "forest" if isinstance(policy.model, Forest) else "logistic"
     header = {
@@ -104,13 +105,13 @@ def load_policy(path: str | PathLike[str]) -> LearnedPolicy:
         raise InvalidInput(
             f"{source} cannot be used as a policy: {error.problem}",
             argument="path",
-            remedy=error.remedy or "train the policy again or take another copy",
+            remedy=error.remedy or "train the policy again or use another copy",
         ) from error
     except Exception as error:  # zip and npy readers raise a dozen kinds of error on damage
         raise InvalidInput(
             f"{source} is not a policy file, or is damaged ({type(error).__name__}: {error})",
             argument="path",
-            remedy="train the policy again or take another copy",
+            remedy="train the policy again or use another copy",
         ) from error
     return LearnedPolicy(features, model, header["record"])
 
@@ -121,7 +122,7 @@ def _require(condition: bool, otherwise: str, remedy: str | None = None) -> None
 
 
 def _member(archive: zipfile.ZipFile, name: str, dtype: str) -> NDArray[Any]:
-    """Read one array, having compared what its header declares with what the file holds."""
+    """Read one array, after a check of its declared type and size against the file."""
     info = archive.getinfo(f"{name}.npy")
     _require(info.file_size <= _LARGEST, f"its array {name!r} claims {info.file_size} bytes")
     with archive.open(info) as file:
@@ -130,25 +131,24 @@ def _member(archive: zipfile.ZipFile, name: str, dtype: str) -> NDArray[Any]:
             (1, 0): np.lib.format.read_array_header_1_0,
             (2, 0): np.lib.format.read_array_header_2_0,
         }[version]
-        shape, fortran, found = read(file)
+        shape, fortran, stored = read(file)
         _require(
-            found == np.dtype(dtype) and not fortran,
-            f"its array {name!r} is of type {found}, not {np.dtype(dtype)}",
+            stored == np.dtype(dtype) and not fortran,
+            f"its array {name!r} is of type {stored}, not {np.dtype(dtype)}",
         )
-        size = found.itemsize
-        for length in shape:  # Python's whole numbers: no product overflows
-            size *= int(length)
+        size = math.prod(shape) * stored.itemsize  # integers of Python: no overflow
         _require(
             size == info.file_size - file.tell(),
             f"its array {name!r} declares {size} bytes and has {info.file_size - file.tell()}",
         )
-        data = bytearray(file.read())  # writable, as arrays of a new policy: kernels differ by that
+        # writable, as in a new policy: kernels are compiled separately for read-only arrays
+        data = bytearray(file.read())
     return np.frombuffer(data, dtype).reshape(shape)
 
 
 def _header(raw: NDArray[np.uint8]) -> dict[str, Any]:
     header: dict[str, Any] = json.loads(raw.tobytes().decode())
-    _require(isinstance(header, dict) and header.get("format") == _FORMAT, "it is something else")
+    _require(isinstance(header, dict) and header.get("format") == _FORMAT, "it has another format")
     _require(
         header.get("schema") == SCHEMA,
         f"its schema is {header.get('schema')}, and this version reads {SCHEMA}",
@@ -177,11 +177,11 @@ def _model(kind: str, arrays: dict[str, NDArray[Any]], width: int) -> Model:
     _require(nodes.ndim == 2 and nodes.shape[1] == 4, f"its nodes have shape {nodes.shape}")
     _require(values.shape == (n,), f"its values have shape {values.shape}, not {(n,)}")
     _require(bool((roots < n).all()), "a root is not a node")
-    _require(bool((nodes[:, 0] < width).all()), "a node asks for a feature that is not there")
+    _require(bool((nodes[:, 0] < width).all()), "a node uses a feature that does not exist")
     own = np.arange(n)
     left, right = nodes[:, 2].astype(np.int64), nodes[:, 3].astype(np.int64)
     leaf = (left == own) & (right == own)
-    # A child after its parent: no walk can go round in a circle.
+    # A child has a higher number than its parent, so that no walk can loop for ever.
     down = (left > own) & (right > own) & (left < n) & (right < n)
     _require(bool((leaf | down).all()), "a node's children are not below it")
     above = np.bincount(np.concatenate([left[~leaf], right[~leaf], roots]), minlength=n)

@@ -45,7 +45,7 @@ class Forest:
     def predict_out_of_bag(
         self, features: NDArray[np.float32], owners: NDArray[np.int64], in_bag: NDArray[np.uint8]
     ) -> NDArray[np.float64]:
-        """Return the same by only those trees that did not learn from a row's owner."""
+        """Return the same, by only the trees that did not learn from a row's owner."""
         out = np.zeros(len(features))
         self._predict(features, owners, in_bag, out)
         return out
@@ -83,7 +83,7 @@ Model = Forest | Logistic
 
 
 def chunk_buffers() -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
-    """Return the buffers that walking the trees for a chunk of rows needs."""
+    """Return the buffers of `forest_scores` for a chunk of rows."""
     return np.zeros(CHUNK, np.uint32), np.zeros(CHUNK, np.int64)
 
 
@@ -91,7 +91,7 @@ def flatten_trees(trees: list[Any], positive: int = 1) -> Forest:
     """Return scikit-learn's fitted decision trees as one `Forest`.
 
     Thresholds are rounded down to 32 bits, which changes no decision: features are 32-bit floats,
-    and ``x <= t`` holds for one of these exactly if it holds for the next 32-bit float below t.
+    and for these ``x <= t`` is equivalent to the same with the next 32-bit float below t.
     """
     roots, parts, values = [], [], []
     first = 0

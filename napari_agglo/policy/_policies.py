@@ -1,6 +1,6 @@
-"""Policies: the protocol that each one has, their registry, and those of this package.
+"""Policies: their protocol, their registry, and the policies of this package.
 
-A policy gives every boundary a priority, and the boundary of the lowest priority is merged first.
+A policy assigns a priority to every boundary; the boundary of the lowest priority is merged first.
 To add one, write a class with the members of `Policy` and register it: here, or from another
 package by an entry point of the group ``napari_agglo.policies`` (docs/extending.md).
 """
@@ -28,11 +28,11 @@ from napari_agglo.policy._score import Scoring, scoring
 class Policy(Protocol):
     """The members of a policy.
 
-    A policy is *local*: the priority of a boundary depends on the statistics of that boundary and
-    of its two regions alone, so that after a merge only the boundaries of the new region are scored
-    again. Three further attributes are read if they are there: `features` (a `FeatureMap` that the
-    kernel reads), `record` (a dict: how the policy was trained), and `informative` (False: scores
-    depend on the ids of the regions and say nothing about the boundary).
+    A policy is *local*: the priority of a boundary depends only on the statistics of that boundary
+    and of its two regions, so that after a merge only the boundaries of the new region are scored
+    again. Three further attributes are optional: `features` (a `FeatureMap` that the kernel reads),
+    `record` (a dict about the training), and `informative` (False if scores depend on the ids of
+    the regions, not on the boundary).
 
     A class in the registry can be called without arguments, and has a class method ``from_json``
     that makes a policy from the result of `to_json`.
@@ -40,7 +40,7 @@ class Policy(Protocol):
 
     @property
     def name(self) -> str:
-        """Name in the registry, shown to people and stored in sessions."""
+        """Name in the registry, in interfaces and in sessions."""
 
     @property
     def probabilistic(self) -> bool:
@@ -53,7 +53,7 @@ class Policy(Protocol):
         """Return the priority of every boundary of `graph`; low merges first."""
 
     def kernel(self, graph: RegionGraph) -> Scoring | None:
-        """Return the policy as the compiled loop takes it; None if `score` is to be called."""
+        """Return the record for the compiled loop; None if the loop must call `score`."""
 
     def to_json(self) -> dict[str, Any]:
         """Return plain JSON with "kind", the name, from which the policy can be made again."""
@@ -66,7 +66,7 @@ class PolicyClass(Protocol):
         """Return the policy with its defaults."""
 
     def from_json(self, words: dict[str, Any]) -> Policy:
-        """Return the policy that `to_json` described; raise `InvalidInput` for other words."""
+        """Return the policy of the result of `to_json`; raise `InvalidInput` for anything else."""
 
 
 policies: Registry[PolicyClass] = Registry("napari_agglo.policies", "policy")
@@ -78,12 +78,12 @@ def policy_features(policy: Policy) -> FeatureMap | None:
 
 
 def policy_record(policy: object) -> dict[str, Any] | None:
-    """Return how a policy was trained; None if it was not."""
+    """Return the training record of a policy; None if it was not trained."""
     return getattr(policy, "record", None)
 
 
 def is_informative(policy: Policy) -> bool:
-    """Return whether the scores of a policy say something about the boundary."""
+    """Return whether the scores of a policy depend on the boundary."""
     return bool(getattr(policy, "informative", True))
 
 
@@ -96,11 +96,11 @@ class LearnedPolicy:
     Parameters
     ----------
     features : FeatureMap
-        What is read off two regions and their boundary.
+        The features of two regions and their boundary.
     model : Forest or Logistic
         The fitted classifier, as arrays.
     record : dict
-        How it was trained and how well that went: plain numbers, strings, lists and dicts.
+        Settings and results of the training: plain numbers, strings, lists and dicts.
     """
 
     features: FeatureMap
@@ -140,7 +140,7 @@ class LearnedPolicy:
         return self.model.predict(feature_matrix(graph, self.features))
 
     def kernel(self, graph: RegionGraph) -> Scoring:
-        """Return the classifier as the compiled loop takes it."""
+        """Return the record of the classifier for the compiled loop."""
         kind = FOREST if isinstance(self.model, Forest) else LOGISTIC
         return scoring(kind, 0, self.model, self.features.width)
 
@@ -197,7 +197,7 @@ class MeanPolicy:
 
     @classmethod
     def from_json(cls, words: dict[str, Any]) -> MeanPolicy:
-        """Return the policy that `to_json` described."""
+        """Return the policy of the result of `to_json`."""
         if not isinstance(words.get("cue"), str):
             raise InvalidInput(
                 f"The policy 'mean' needs the name of a cue, got {words!r}",
@@ -226,7 +226,7 @@ class RandomPolicy:
             )
 
     def check(self, graph: RegionGraph) -> None:
-        """Take any graph."""
+        """Accept any graph."""
 
     def score(self, graph: RegionGraph) -> NDArray[np.float64]:
         """Return a number for each pair of dense ids."""
@@ -243,5 +243,5 @@ class RandomPolicy:
 
     @classmethod
     def from_json(cls, words: dict[str, Any]) -> RandomPolicy:
-        """Return the policy that `to_json` described."""
+        """Return the policy of the result of `to_json`."""
         return cls(words.get("seed"))  # type: ignore[arg-type] # checked by the constructor

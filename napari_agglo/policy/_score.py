@@ -1,7 +1,7 @@
-"""The priority of boundaries, evaluated inside the merge loop.
+"""Priorities of boundaries, computed inside the merge loop.
 
-The loop is compiled once for all policies: a policy is a `kind` and the arrays that it needs, the
-others being empty. Low merges first.
+The loop is compiled once for all policies: a policy is a `kind` and its arrays; the arrays of the
+other kinds are empty. Low merges first.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from napari_agglo.policy._tree_walk import CHUNK, Trees, forest_scores
 
 
 class Scoring(NamedTuple):
-    """A policy as kernels take it: its kind, the arrays of its model, and buffers for a chunk."""
+    """Record of a policy for kernels: its kind, the arrays of its model, buffers for a chunk."""
 
     kind: int
     parameter: int  # seed (random), column of the cue's sum (mean), address of a function (Python)
@@ -56,7 +56,7 @@ def scoring(
     in_bag: NDArray[np.uint8] | None = None,
     group: NDArray[np.int64] | None = None,
 ) -> Scoring:
-    """Return a policy as kernels take it."""
+    """Return the record of a policy for kernels."""
     forest = model if isinstance(model, Forest) else _NO_FOREST
     which, counts = chunk_buffers()
     return Scoring(
@@ -76,16 +76,16 @@ def scoring(
 
 
 def python_scoring(graph: RegionGraph, score: Callable[[RegionGraph], Any]) -> Scoring:
-    """Return a function from a graph to priorities as kernels take it."""
-    asked = scoring(PYTHON)
+    """Return the record for kernels of a function from a graph to priorities."""
+    record = scoring(PYTHON)
     pairs = np.zeros((CHUNK, pair_width(graph.layout)), np.int64)
-    scores = asked.scores
+    scores = record.scores
 
     def score_pairs(n: int) -> None:
         scores[:n] = score(graph_of_pairs(graph, pairs[:n]))
 
-    address = callback_address(score_pairs, asked.counts)
-    return asked._replace(parameter=address, pairs=pairs)
+    address = callback_address(score_pairs, record.counts)
+    return record._replace(parameter=address, pairs=pairs)
 
 
 _NO_FOREST = Forest(np.zeros(0, np.uint32), np.zeros((0, 4), np.uint32), np.zeros(0))
@@ -107,7 +107,7 @@ def no_features(regions: Any, boxes: Any, boundaries: Any, ndim: int) -> Feature
 def owner_of(group_u: Any, group_v: Any) -> Any:
     """Return the group that a boundary between two groups counts for, in either order.
 
-    By parity, so that of all boundaries between neighbours about half go to each side.
+    Parity decides, so that about half of all boundaries between groups count for each side.
     """
     if group_u == group_v:
         return group_u
@@ -120,10 +120,10 @@ def score_chunk(
 ) -> None:
     """Write the priorities of ``edges[start : start + n]``, at most a chunk, to `scoring.scores`.
 
-    `ends` holds the nodes of each edge, `ids` the id of the region of each node.
+    `ends` has the nodes of each edge, `ids` the id of the region of each node.
     """
-    # A loop for each kind, its arrays unpacked before it: testing the kind and reading records for
-    # each boundary took a fifth of the time of the mean.
+    # One loop for each kind, its arrays unpacked before it: testing the kind and reading records
+    # for each boundary took a fifth of the time of the mean.
     kind = scoring.kind
     parameter = scoring.parameter
     scores = scoring.scores
@@ -141,7 +141,7 @@ def score_chunk(
             faces = np.int64(0)
             for at in range(ndim):
                 faces += boundaries[edge, at]
-            # The same expression as in the loop of the mean, to the last bit.
+            # Invariant: the same expression as in `merge_by_mean`, to the last bit.
             scores[k] = boundaries[edge, parameter] / (255.0 * (2 * faces))
     elif kind == PYTHON:
         regions, pairs = features.regions, scoring.pairs

@@ -1,4 +1,4 @@
-"""Examination of one policy on one image: all that a page shows of it, without the arrays."""
+"""Examination of one policy on one image: the numbers and pictures of a page."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from napari_agglo._progress import ProgressCallback, report
 from napari_agglo.errors import InvalidInput, is_number, is_whole
 from napari_agglo.evaluate import boundary_curve, breakdown, contingency, table_metrics, vi_curve
+from napari_agglo.evaluate._boundary import Matches
 from napari_agglo.evaluate._metrics import dense_golds
 from napari_agglo.plots import check_plane, worst_plane
 from napari_agglo.report._pictures import boxes, cut_out, error_map
@@ -33,7 +34,7 @@ _SIDE = 640  # pixels of a plane along each axis, from its middle
 def clean_record(record: Mapping[str, Any]) -> dict[str, Any]:
     """Return the entries of a training record that have the expected type.
 
-    A record comes from a file, and must not break the page.
+    A record comes from a file, and an invalid entry must not break the page.
 
     Examples
     --------
@@ -54,17 +55,14 @@ def clean_record(record: Mapping[str, Any]) -> dict[str, Any]:
         out["held_out"] = record["held_out"]
     bins = record.get("calibration")
     if isinstance(bins, (list, tuple)):
-        out["calibration"] = [[float(v) for v in one] for one in bins if _is_bin(one)]
+        triples = [one for one in bins if isinstance(one, (list, tuple)) and len(one) == 3]
+        out["calibration"] = [
+            [float(v) for v in one] for one in triples if all(map(_finite, one)) and one[2] > 0
+        ]
     importances = record.get("importances")
     if isinstance(importances, Mapping):
         out["importances"] = {str(k): float(v) for k, v in importances.items() if _finite(v)}
     return out
-
-
-def _is_bin(one: Any) -> bool:
-    return (
-        isinstance(one, (list, tuple)) and len(one) == 3 and all(map(_finite, one)) and one[2] > 0
-    )
 
 
 def _finite(value: Any) -> bool:
@@ -82,12 +80,12 @@ def trained(record: Mapping[str, Any]) -> str:
     'agglo, 1 epoch'
     """
     words = [str(record.get("strategy", "trained"))]
-    for many in ("epochs", "examples"):
-        if record.get(many):
-            words.append(f"{record[many]} {many if record[many] != 1 else many[:-1]}")
+    for noun in ("epochs", "examples"):
+        if record.get(noun):
+            words.append(f"{record[noun]} {noun if record[noun] != 1 else noun[:-1]}")
     if "accuracy" in record:
-        whose = "held-out" if record.get("held_out") else "training"
-        words.append(f"{100 * record['accuracy']:.1f} % of {whose} ones right")
+        source = "held-out" if record.get("held_out") else "training"
+        words.append(f"{100 * record['accuracy']:.1f} % of {source} examples right")
     return ", ".join(words)
 
 
@@ -96,7 +94,7 @@ def sampled_boundaries(
 ) -> pd.DataFrame | None:
     """Return the boundary curve of some planes of an image; None if they are not annotated.
 
-    Some planes are matched in seconds, a volume is not.
+    Boundaries of some planes are matched in seconds, those of a volume are not.
     """
     image = tree.superpixels.image
     if image.ndim < 2:
@@ -138,17 +136,14 @@ def summed(curves: Sequence[pd.DataFrame | None]) -> pd.DataFrame | None:
     >>> summed([one, None]) is None, summed([one, one])["drawn"].tolist()
     (True, [20])
     """
+    import pandas as pd
+
     known = [curve for curve in curves if curve is not None]
     if not known or len(known) < len(curves):
         return None
-    out = known[0].copy()
-    out[_COUNTS] = sum(curve[_COUNTS] for curve in known)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        out["precision"] = np.where(out["drawn"] > 0, out["right"] / out["drawn"], 1.0)
-        out["recall"] = np.where(out["true"] > 0, out["found"] / out["true"], 1.0)
-        both = out["precision"] + out["recall"]
-        out["f"] = np.where(both > 0, 2 * out["precision"] * out["recall"] / both, 0.0)
-    return out
+    totals = sum(curve[_COUNTS].to_numpy() for curve in known).tolist()
+    rows = zip(known[0]["threshold"].tolist(), totals, strict=True)
+    return pd.DataFrame([{"threshold": at} | Matches(*counts).row() for at, counts in rows])
 
 
 @dataclass(frozen=True)
@@ -182,7 +177,7 @@ class Finding:
     gold, segments : DataFrame
         The `breakdown` against the first gold standard.
     errors : tuple of PicturedError
-        The worst, the worst first.
+        The worst errors, the worst first.
     error_map : str
         SVG of the plane `plane` with its errors painted.
     boundaries : DataFrame, optional

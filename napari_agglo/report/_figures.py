@@ -56,14 +56,13 @@ def colour_variables() -> dict[str, tuple[str, str, str]]:
 def inline_svg(axes: Axes, prefix: str, caption: str) -> str:
     """Return the figure of `axes` as an SVG element that follows the page's colours.
 
-    The axes are drawn in the colours of `LIGHT`, which become variables of the page. Ids within
-    begin with `prefix`, different for each figure of a page; `caption` is for readers who do not
-    see it.
+    The axes are drawn in the colours of `LIGHT`, which become variables of the page. Ids begin with
+    `prefix`, different for each figure of a page; `caption` is the text for screen readers.
     """
     figure = axes.get_figure(root=True)
     assert figure is not None
     out = io.StringIO()
-    with warnings.catch_warnings():  # a name may have letters that the font lacks: boxes are drawn
+    with warnings.catch_warnings():  # letters that the font lacks are drawn as boxes
         warnings.filterwarnings("ignore", message="Glyph .* missing from font")
         figure.savefig(out, format="svg", facecolor="none", metadata={"Date": None})
     return _cleaned(out.getvalue(), prefix, caption)
@@ -74,7 +73,7 @@ def _cleaned(text: str, prefix: str, caption: str) -> str:
     text = text[text.index("<svg") :]
     text = re.sub(r"<!--.*?-->|<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
     text = text.replace("xlink:href", "href")
-    numbers: dict[str, str] = {}  # those of matplotlib are random, and may occur twice
+    numbers: dict[str, str] = {}  # ids of matplotlib are random, and may occur twice in a page
     for match in re.finditer(r'\bid="([^"]*)"', text):
         numbers.setdefault(match[1], f"{prefix}-{len(numbers)}")
     used = set(re.findall(r'(?:href="#|url\(#)([^")]+)', text))
@@ -213,9 +212,9 @@ class Figures:
 
 def map_figure(finding: Finding, several: bool) -> str:
     """Return the error map of one finding."""
-    where = f"image {finding.image}, " if several else ""
+    image = f"image {finding.image}, " if several else ""
     plane = f"plane {', '.join(map(str, finding.plane))}, " if finding.plane else ""
-    caption = f"{where}{plane}at {finding.threshold:g}: VI {finding.scores['vi']:.3f} bits"
+    caption = f"{image}{plane}at {finding.threshold:g}: VI {finding.scores['vi']:.3f} bits"
     return (
         f"<figure><figcaption><b>{escape(finding.policy)}</b>{escape(caption)}</figcaption>"
         f"{finding.error_map}</figure>"
@@ -225,17 +224,19 @@ def map_figure(finding: Finding, several: bool) -> str:
 def error_figure(number: int, error: PicturedError, image: str | None) -> str:
     """Return one of the worst errors."""
     split = error.kind == "false split"
-    what = "gold segment" if split else "segment"
-    into = "pieces" if split else "gold segments"
     ids = ", ".join(map(str, error.partners[:6])) + (" …" if len(error.partners) > 6 else "")
-    verb = "split into" if split else "merges"
-    where = f" of image {image}" if image else ""
-    plane = f"; shown: {error.plane}" if error.plane else ""
+    if split:
+        fact = f"gold segment {error.id} split into {len(error.partners)} pieces"
+    else:
+        fact = f"segment {error.id} merges {len(error.partners)} gold segments"
+    place = (f" of image {image}" if image else "") + (
+        f"; shown: {error.plane}" if error.plane else ""
+    )
     return (
         f'<figure><figcaption><b>{number}. <span class="kind {"split" if split else "merge"}">'
         f'{error.kind}</span> <span class="cost">{error.contribution:.4f} bits</span></b>'
         f"</figcaption>{error.picture}"
-        f'<div class="facts">{what} {error.id} {verb} {len(error.partners)} {into}: {ids}<br>'
-        f"{error.voxels} voxels, at {', '.join(map(str, error.voxel))}{escape(where)}"
-        f"{escape(plane)}</div></figure>"
+        f'<div class="facts">{fact}: {ids}<br>'
+        f"{error.voxels} voxels, at {', '.join(map(str, error.voxel))}{escape(place)}"
+        "</div></figure>"
     )

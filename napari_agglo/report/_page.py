@@ -102,7 +102,7 @@ def _shown(column: Column, value: float) -> str:
 
 
 def _best(column: Column, rows: Sequence[Row]) -> str | None:
-    """Return the best value as text: values with equal digits are equal."""
+    """Return the best value as text; values that are equal as text share the mark."""
     means = [float(np.mean(row.values[column.key])) for row in rows if column.key in row.values]
     means = [value for value in means if math.isfinite(value)]
     if len(rows) < 2 or not means or column.better == 0:
@@ -246,15 +246,11 @@ class Page:
         return [float(v) for v in once["vi"]]
 
     def lead(self) -> str:
-        first = self.by_policy[self.leader][0]
-        size = " × ".join(map(str, first.shape))
+        findings = self.by_policy[self.leader]
+        size = " × ".join(map(str, findings[0].shape))
         n = len(self.images)
-        what = f"{n} images" if n > 1 else f"{self.images[0]}, {size}"
-        least = float(np.mean([f.scores["vi"] for f in self.by_policy[self.leader]]))
-        merge, split = (
-            float(np.mean([f.scores[key] for f in self.by_policy[self.leader]]))
-            for key in ("false_merge", "false_split")
-        )
+        subject = f"{n} images" if n > 1 else f"{self.images[0]}, {size}"
+        least, merge, split = (float(np.mean([f.scores[k] for f in findings])) for k in _ERRORS)
         if least == 0:
             text = f"<b>{escape(self.leader)}</b> has no error at {self.threshold:g}."
         else:
@@ -263,7 +259,7 @@ class Page:
                 f"<b>{escape(self.leader)}</b> at {self.threshold:g}: VI {least:.3f} bits{among} "
                 f"({merge:.3f} false merges, {split:.3f} false splits)."
             )
-        return f'<p class="note">{escape(what)}</p><p class="lead">{text}</p>'
+        return f'<p class="note">{escape(subject)}</p><p class="lead">{text}</p>'
 
     def summary(self) -> str:
         rows = summary_rows(self)
@@ -286,10 +282,10 @@ class Page:
                 key: float(np.mean([point[key] for point in self.best])) for key in self.best[0]
             }
         drawn = self.figures.curves(curves, best, self.human, self.threshold)
-        known = {n: summed([f.boundaries for f in o]) for n, o in self.by_policy.items()}
-        drawn_ones = {name: curve for name, curve in known.items() if curve is not None}
-        if drawn_ones:
-            drawn.append(self.figures.boundaries(drawn_ones))
+        sums = {n: summed([f.boundaries for f in o]) for n, o in self.by_policy.items()}
+        boundaries = {name: curve for name, curve in sums.items() if curve is not None}
+        if boundaries:
+            drawn.append(self.figures.boundaries(boundaries))
         epochs = self._epochs()
         if epochs is not None:
             drawn.append(self.figures.epochs(epochs))
@@ -339,9 +335,9 @@ class Page:
         parts = []
         for name in self.ordered():
             worst = max(self.by_policy[name], key=lambda f: f.scores["vi"])
-            where = f", image {worst.image}" if self.several else ""
+            image = f", image {worst.image}" if self.several else ""
             plots = f'<div class="plots">{"".join(self.figures.breakdown(worst))}</div>'
-            parts.append(_folded(f"{name}{where}", plots, name == self.leader))
+            parts.append(_folded(f"{name}{image}", plots, name == self.leader))
         note = "Segments that cause the error: the cost of a segment is its size times its error."
         return section("Breakdown", note, *parts)
 
@@ -426,7 +422,7 @@ def html_report(
     Returns
     -------
     str
-        HTML, light or dark as the reader's system. It fetches nothing.
+        HTML, light or dark as the reader's system, without links to other files.
 
     Examples
     --------
@@ -445,7 +441,9 @@ def html_report(
         )
     page = Page(findings, best or {}, human, records or {})
     sections = [page.summary(), page.curves(), page.breakdowns(), page.maps(), page.errors()]
-    sections += [page.policies(), _settings(settings or {})]
+    sections.append(page.policies())
+    if settings:
+        sections.append(section("Settings", "", facts_table(settings)))
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
@@ -456,7 +454,3 @@ def html_report(
         "H(labels|gold) in bits; their sum is the variation of information (VI). Voxels without "
         "gold standard are left out.</footer></body></html>\n"
     )
-
-
-def _settings(settings: Mapping[str, object]) -> str:
-    return section("Settings", "", facts_table(settings)) if settings else ""

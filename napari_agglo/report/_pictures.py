@@ -1,6 +1,6 @@
 """Pictures of errors for a page: error maps, and cut-outs of the plane that shows an error best.
 
-In its own file because it draws arrays alone: errors are chosen in `_examine.py`.
+In its own file because it only draws arrays: errors are chosen in `_examine.py`.
 """
 
 from __future__ import annotations
@@ -17,12 +17,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from napari_agglo.evaluate import Contingency
+from napari_agglo.evaluate._boundary import filled
 from napari_agglo.plots import LIGHT, MERGE, SPLIT, error_borders, grey, tinted, wrong_shares
 from napari_agglo.volumes import DenseLabels
 
-_LARGEST_MAP, _LARGEST_CUTOUT = 512, 240  # pixels along a side; larger ones are thinned
+_LARGEST_MAP, _LARGEST_CUTOUT = 512, 240  # pixels along a side; larger pictures are thinned
 _LEAST = 40  # pixels along a side of a cut-out
-_MEMBRANE = 3  # pixels: gold segments are grown this far into the zeros between them
+_MEMBRANE = 3  # pixels by which gold segments grow into the zeros between them
 _TINTS = (*LIGHT.series[:4], "#f0e442", LIGHT.series[5])
 
 
@@ -46,7 +47,7 @@ class Plane:
         return Plane(self.rows, self.columns, index)
 
     def __str__(self) -> str:
-        """Return its place in words, empty for an image of two axes."""
+        """Return the place in words, empty for an image of two axes."""
         fixed = [f"axis {axis} = {i}" for axis, i in enumerate(self.index) if i is not None]
         return ", ".join(fixed)
 
@@ -228,6 +229,8 @@ def cut_out(
     of the segment that merges ("false merge"), and `partners` the ids of its parts, the largest
     first. Only `box`, which contains all of `one`, is searched.
     """
+    from matplotlib.colors import to_rgb
+
     whole, parts = (gold, labels) if kind == "false split" else (labels, gold)
     box = tuple(slice(0, n) for n in gold.shape) if box is None else box
     segment = (whole[box] == one) & (gold[box] != 0)
@@ -238,10 +241,11 @@ def cut_out(
     window = tuple(slice(s.start, s.stop, step) for s in window)
     picture = grey(plane.cut(backdrop)[window])
     inside, part = shown[window], plane.cut(parts)[window]
-    truth = _grown(plane.cut(gold)[window], _MEMBRANE / step)
+    # without thin lines of 0 between segments, so that one border is drawn, not two
+    truth = filled(plane.cut(gold)[window], max(1.0, _MEMBRANE / step))
     outline = (truth if kind == "false split" else plane.cut(whole)[window]) == one
     for k, partner in enumerate(partners[: len(_TINTS)]):
-        picture = tinted(picture, _rgb(_TINTS[k]), 0.45 * (inside & (part == partner)))
+        picture = tinted(picture, to_rgb(_TINTS[k]), 0.45 * (inside & (part == partner)))
     paths = {
         "gold": label_path(truth),
         "segmentation": label_path(plane.cut(labels)[window]),
@@ -249,22 +253,6 @@ def cut_out(
     }
     sides = (1.0, 1.0) if spacing is None else (spacing[plane.rows], spacing[plane.columns])
     return layered(picture, paths, f"{kind} {one}", sides), plane
-
-
-def _grown(gold: NDArray[Any], distance: float) -> NDArray[Any]:
-    """Give thin lines of 0 to the segments beside them, so that one border is drawn, not two."""
-    from skimage.segmentation import expand_labels
-
-    if gold.all() or not gold.any():
-        return gold
-    return np.asarray(expand_labels(gold, max(1.0, distance)))  # type: ignore[no-untyped-call, unused-ignore]
-
-
-def _rgb(colour: str) -> tuple[float, float, float]:
-    from matplotlib.colors import to_rgb
-
-    red, green, blue = to_rgb(colour)
-    return red, green, blue
 
 
 def _window(shown: NDArray[np.bool_]) -> tuple[slice, ...]:

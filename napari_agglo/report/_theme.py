@@ -1,4 +1,4 @@
-"""Style sheet of the page: light or dark as the reader's system, narrow or wide, nothing fetched.
+"""Style sheet of the page: light or dark as the reader's system, narrow or wide, self-contained.
 
 In its own file because it is CSS.
 """

@@ -1,4 +1,4 @@
-"""Cells under a fluorescence microscope: different in brightness and texture, lit unevenly.
+"""Cells in fluorescence microscopy, of different brightness and texture, unevenly illuminated.
 
 The border of two cells may be a bright line, a step in brightness, or hardly visible; the outline
 of a nucleus is not a border. In its own file because it is one kind of sample, as `_neuropil.py`.
@@ -59,7 +59,7 @@ def _photograph(
     scene = np.where(labels == background, 0.07 + 0.35 * line, scene)
 
     scene = 0.9 * ndimage.gaussian_filter(scene, 1.0) + 0.1 * ndimage.gaussian_filter(scene, 8.0)
-    scene *= np.exp(np.float32(0.35) * smooth_noise(shape, 70.0, rng))  # the lamp
+    scene *= np.exp(np.float32(0.35) * smooth_noise(shape, 70.0, rng))  # illumination
     photons = 500 * np.maximum(scene, 0)
     scene = (photons + np.sqrt(photons + 4) * rng.standard_normal(shape, dtype=np.float32)) / 500
     image = np.asarray(np.clip(np.rint(255 * scene), 0, 255), dtype=np.uint8)
@@ -98,7 +98,7 @@ def cell_cues(image: NDArray[np.uint8]) -> dict[str, Floats]:
 
 
 def flattened(image: NDArray[np.uint8]) -> Floats:
-    """Return the logarithm of the brightness relative to its surroundings, without the lamp."""
+    """Return the logarithm of the brightness relative to its surroundings: even illumination."""
     from scipy import ndimage
 
     value = image.astype(np.float32) / np.float32(255) + np.float32(0.1)

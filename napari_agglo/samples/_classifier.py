@@ -1,10 +1,10 @@
 """Pixel classifier of the samples: plausible, imperfect probabilities.
 
-Strategy: the classifier is a real one, a small neural network on a few filters of the image, the
-kind that pixel classification tools offer. It sees the image alone, so that it makes their errors:
+Strategy: the classifier is a small neural network on a few filters of the image, as in tools for
+pixel classification. Its only input is the image, so that it makes the errors of such tools:
 boundary at the rim of mitochondria, at vesicles and reticulum, and none where membrane is faint.
 Its weights were fitted once, on samples of another seed (`scripts/fit_sample_classifier.py` prints
-them): fitting in every call would cost seconds and tie the bits to the version of a solver.
+them): a fit in every call would take seconds, and its bits would depend on the version of a solver.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ def probabilities(picture: Floats, network: Network) -> list[Floats]:
     from scipy import ndimage
 
     hidden = [np.full(picture.shape, bias, dtype=np.float32) for bias in network.hidden_bias]
-    # Sums in a fixed order, not a matrix product: the bits must not depend on a BLAS.
+    # sums in a fixed order, not a matrix product: the bits must not depend on a BLAS
     for feature, row in zip(features(picture), network.hidden, strict=True):
         for unit, weight in zip(hidden, row, strict=True):
             unit += np.float32(weight) * feature
@@ -116,7 +116,7 @@ def probabilities(picture: Floats, network: Network) -> list[Floats]:
         np.maximum(unit, 0, out=unit)
         for score, weight in zip(scores, row, strict=True):
             score += np.float32(weight) * unit
-    # Smoothing the scores stands for the field of view that a larger network would have.
+    # smoothing the scores simulates the larger field of view of a larger network
     mean = sum(scores) / np.float32(len(scores))
     scores = [_CONFIDENCE * ndimage.gaussian_filter(score - mean, 0.6) for score in scores]
     highest = np.maximum.reduce(scores)

@@ -1,4 +1,4 @@
-"""Random fields and label images, the same bits on every run."""
+"""Random fields and label images, reproducible to the bit."""
 
 from __future__ import annotations
 

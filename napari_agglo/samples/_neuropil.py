@@ -1,6 +1,6 @@
-"""Neuropil: packed processes, their image, and their gold standard, in 2-D and 3-D alike.
+"""Neuropil: packed processes, their image, and their gold standard, in 2-D and 3-D.
 
-The image has what makes real tissue hard: membrane of varying contrast, organelles as dark as
+The image is hard in the ways of real tissue: membrane of varying contrast, organelles as dark as
 membrane, and cytoplasm of a different darkness and grain in each process.
 """
 
@@ -25,8 +25,6 @@ from napari_agglo.samples._processes import (
 # Grey values before the noise, 0 (black) to 1 (white).
 _CYTOPLASM, _MEMBRANE, _VESICLE, _SHEET, _MATRIX, _RIM = 0.66, 0.20, 0.26, 0.28, 0.44, 0.19
 _NOISE = 0.05
-
-# Dark organelles that mimic membrane.
 
 
 def reticulum(depth: Floats, rng: np.random.Generator) -> Floats:
@@ -69,7 +67,7 @@ def vesicles(
 ) -> tuple[Floats, Floats]:
     """Return the cover of clusters of small rings, and of the synapses there (thick membrane).
 
-    Rings lie where `free` holds and in the process of their cluster's centre.
+    Rings lie where `free` is true, in the process of their cluster's centre.
     """
     shape = labels.shape
     rings = np.zeros(shape, dtype=np.float32)
@@ -133,7 +131,7 @@ def paint(
     _darken(scene, rings, _VESICLE)
     _darken(scene, _membrane(depth, synapses, rng), _MEMBRANE)
 
-    # The beam is a little deeper than wide.
+    # the beam is a little deeper than wide
     scene = ndimage.gaussian_filter(scene, (0.7,) + (0.6,) * (len(shape) - 1))
     scene += _NOISE * rng.standard_normal(shape, dtype=np.float32)
     scene += 0.02 * smooth_noise(shape, 1.0, rng) + 0.02 * smooth_noise(shape, 40.0, rng)
@@ -143,7 +141,7 @@ def paint(
 
 
 def _cytoplasm(labels: NDArray[np.int32], rng: np.random.Generator) -> Floats:
-    """Return grey of a darkness and grain that each process has of its own."""
+    """Return grey values of a different darkness and grain in each process."""
     count = int(labels.max()) + 1
     brightness = 1 + 0.07 * rng.standard_normal(count, dtype=np.float32)
     grain = 0.02 + 0.04 * rng.random(count, dtype=np.float32)
@@ -220,7 +218,9 @@ def neuropil(shape: tuple[int, ...], rng: np.random.Generator) -> tuple[Tissue, 
     recipe = RECIPES[len(shape)]
     packing = pack(shape, recipe.calibres, rng)
     labels = packing.labels.copy()
-    _wrap_fattest(labels, packing, recipe.sheaths, rng)
+    hosts = sorted(packing.walks, key=lambda walk: -float(walk.radii.mean()))[: recipe.sheaths]
+    for sheath, host in enumerate(hosts, start=len(packing.walks) + 1):
+        _wrap(labels, host.label, sheath, rng)
     fill_unlabelled(labels)
     labels = separate(labels, recipe.min_size)
     tissue = paint(
@@ -244,16 +244,8 @@ def centred(image: NDArray[np.uint8]) -> Floats:
     return image.astype(np.float32) / np.float32(255) - np.float32(0.55)
 
 
-def _wrap_fattest(
-    labels: NDArray[np.int32], packing: Packing, sheaths: int, rng: np.random.Generator
-) -> None:
-    hosts = sorted(packing.walks, key=lambda walk: -float(walk.radii.mean()))[:sheaths]
-    for sheath, host in enumerate(hosts, start=len(packing.walks) + 1):
-        _wrap(labels, host.label, sheath, rng)
-
-
 def _wrap(labels: NDArray[np.int32], host: int, sheath: int, rng: np.random.Generator) -> None:
-    """Lay a thin sheet around a part of the process `host`, as glia do."""
+    """Label a thin sheet around a part of the process `host`, like glia."""
     from scipy import ndimage
 
     inside = labels == host

@@ -1,10 +1,10 @@
 """Geometry of neuropil: tortuous processes of very different calibres, packed densely.
 
-Strategy: a process is a random walk that carries a radius. Walks are grown from the fattest to the
-thinnest, each steering into free space, which packs them side by side as axons are. A pixel belongs
-to the process whose surface is nearest (distance to a point of the walk, less its radius), measured
-in smoothly warped coordinates and flattened along one axis per process, so that no outline is a
-circle and no border a plane. Everything is n-D.
+Strategy: a process is a random walk with a radius at each point. Walks are grown from the thickest
+to the thinnest, each steered into free space, which packs them side by side like axons. A pixel
+belongs to the process whose surface is nearest (distance to a point of the walk, less its radius),
+measured in smoothly warped coordinates and flattened along one axis per process, so that no outline
+is a circle and no border a plane. Everything is n-D.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Walk:
 
 @dataclass(frozen=True)
 class Packing:
-    """Walks laid into a space.
+    """Walks packed into a space.
 
     `labels` is 0 where no process reaches, `clearance` the distance to the nearest surface
     (negative inside), `coordinates` the warped coordinates, an array for each axis.
@@ -76,7 +76,7 @@ def pack(
     *,
     warp: float = 2.0,
 ) -> Packing:
-    """Lay processes into `shape`, one class of calibre after the other."""
+    """Pack processes into `shape`, one class of calibre after the other."""
     coordinates = [
         np.arange(n, dtype=np.float32).reshape((-1,) + (1,) * (len(shape) - 1 - axis))
         + np.float32(warp) * smooth_noise(shape, 9.0, rng)
@@ -90,7 +90,7 @@ def pack(
         while to_fill > 0 and len(walks) < clearance.size:  # the second ends tiny shapes
             walk = _walk(len(walks) + 1, clearance, calibre, rng)
             if walk is None:
-                break  # the earlier classes took the room
+                break  # the earlier classes fill the space
             walks.append(walk)
             for surface, box in _stamps(walk, coordinates, shape):
                 known = clearance[box]
@@ -125,7 +125,7 @@ def _walk(label: int, clearance: Floats, calibre: Calibre, rng: np.random.Genera
             room = _look_up(clearance, ahead)
             choice = int(np.argmax(room))
             if room[choice] < -0.6 * radius:
-                break  # it ends here, as some do
+                break  # the process ends here
             heading = turns[choice]
             point = point + step * heading
             if np.any(point < -radius) or np.any(point > shape + radius):

@@ -24,7 +24,7 @@ class Sample:
     cues : dict of str to ndarray of float32
         Evidence per pixel in [0, 1], each of the shape of `image`; the first is "boundary".
     gold : ndarray of uint16
-        The true regions, 1..n, each connected through faces; 0 is not annotated.
+        The true regions, 1..n, each face-connected; 0 is not annotated.
     spacing : tuple of float
         Size of a pixel along each axis, in micrometres.
     """
@@ -42,8 +42,8 @@ def sample(kind: str = "neuropil3d", *, seed: int = 0) -> Sample:
     Parameters
     ----------
     kind : str
-        ``"neuropil3d"``, tissue as an electron microscope shows it, with the cues boundary,
-        cytoplasm and mitochondria (a few seconds); ``"neuropil2d"``, the same in the plane; or
+        ``"neuropil3d"``, tissue as in electron microscopy, with the cues boundary, cytoplasm and
+        mitochondria (a few seconds); ``"neuropil2d"``, the same in two dimensions; or
         ``"cells2d"``, cells in fluorescence, with boundary, nucleus, brightness and texture.
     seed : int
         Another seed gives another sample of the kind, for instance to train on one and test on
@@ -78,7 +78,7 @@ def neuropil_sample(name: str, shape: tuple[int, ...], seed: int) -> Sample:
     from napari_agglo.samples._neuropil import neuropil, neuropil_cues
 
     tissue, labels = neuropil(shape, generator(len(shape), seed))
-    # Pixels of membrane belong to no process: not annotated.
+    # pixels of membrane belong to no process: not annotated
     gold = without_edges(labels).astype(np.uint16)
     spacing = (0.008,) * len(shape)  # micrometres, the unit of the files that we write
     return Sample(name, tissue.image, neuropil_cues(tissue.image), gold, spacing)

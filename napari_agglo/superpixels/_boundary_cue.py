@@ -53,7 +53,7 @@ class Picture:
             raise InvalidInput(
                 f"`image` (shape {shape}) must have at least two voxels along some axis",
                 argument="image",
-                remedy="take a larger crop",
+                remedy="use a larger crop",
             )
         return picture
 
@@ -70,7 +70,7 @@ class Picture:
         if self.channel_axis is None:
             return values[None]
         moved = np.moveaxis(values, self.channel_axis, 0)
-        return moved[:3] if len(moved) == 4 else moved  # the fourth is transparency
+        return moved[:3] if len(moved) == 4 else moved  # the fourth channel is transparency
 
     def ranges(self, reach: int = 0) -> list[tuple[int, int]]:
         """Return ranges of planes, each at least as thick as the `reach` on both sides of it."""
@@ -84,13 +84,12 @@ class Picture:
         return start - above, self.slab(above, min(self.shape[0], stop + reach))
 
     def limits(self, tick: Tick) -> tuple[float, float]:
-        """Return the lowest and the highest value, or refuse NaN and constant images."""
+        """Return the lowest and the highest value; refuse NaN and constant images."""
         low, high = math.inf, -math.inf
         for start, stop in self.ranges():
             values = self.slab(start, stop)
             if values.dtype.kind == "f" and not np.isfinite(values).all():
-                where = np.argwhere(~np.isfinite(values))[0]
-                index = [int(i) for i in where[1:]]
+                index = np.argwhere(~np.isfinite(values))[0, 1:].tolist()
                 index[0] += start
                 raise InvalidInput(
                     "`image` has values that are NaN or infinite, the first at index "
@@ -99,7 +98,7 @@ class Picture:
                     remedy="replace them by numbers",
                 )
             low, high = min(low, float(values.min())), max(high, float(values.max()))
-            tick("looking the image over", stop, self.shape[0])
+            tick("checking the image", stop, self.shape[0])
         if low == high:
             raise InvalidInput(
                 f"`image` is {low:g} everywhere, so it shows no boundary",
@@ -132,8 +131,8 @@ def to_channels(values: Array, limits: tuple[float, float], colour: bool) -> Arr
 CueKind = Literal["auto", "dark_ridges", "bright_ridges", "dark", "bright", "gradient", "colour"]
 KINDS: tuple[str, ...] = get_args(CueKind)
 _DEFAULT_SCALE = {"gradient": 2.0, "colour": 2.0}  # else 1: docs/superpixels.md has measurements
-_TOP = 0.01  # the share of voxels that count as boundary for certain
-_LEAST = 1e-6  # of the range of the image: less is rounding
+_TOP = 0.01  # the share of voxels that have the value 1
+_LEAST = 1e-6  # of the range of the image: less is a rounding error
 _PROBES, _PROBE = 4, 1 << 18  # slabs that "auto" samples, and the voxels of one
 _THICK = 2.0  # least growth of the response to thick lines at twice the scale
 
@@ -149,34 +148,34 @@ def boundary_cue(
 ) -> np.ndarray[Any, np.dtype[np.float32]]:
     """Make a boundary map from an image alone: high on lines or edges, low inside objects.
 
-    `oversegment` and the mean policy take such a map. A map from a classifier that was trained on
-    the tissue is better; see "A cue from the bare image" in docs/superpixels.md.
+    The map is input of `oversegment` and the mean policy. A map from a classifier that was trained
+    on the tissue is better; see "A cue from the bare image" in docs/superpixels.md.
 
     Parameters
     ----------
     image : array or Volume, 1-D or more
-        Any integer or float type and range, also lazy. Colours need `channel_axis`, except bytes
-        whose last axis has length 3 or 4, which are taken for RGB(A). NaN is refused.
+        Any integer or float type and range, also lazy. Colours need `channel_axis`, except for a
+        uint8 array whose last axis has length 3 or 4, which is RGB(A). NaN is refused.
     kind : str
         ``"dark_ridges"``: thin dark lines or sheets, as membranes in electron microscopy;
         ``"bright_ridges"``: thin bright ones, as a membrane stain; ``"dark"``, ``"bright"``: the
         image itself, less its wider surroundings, for stained walls more than some four voxels
         thick, inside which a ridge filter would find an object; ``"gradient"``: edges between grey
         levels; ``"colour"``: edges in L*a*b*, or in all channels together if there are not three.
-        ``"auto"`` is "colour" where there are colours, else the ridges that stand out more: it
-        compares what the strongest hundredth of the voxels reaches for dark and for bright
-        ridges. If that more than doubles at twice the scale, the lines are too thick for ridges,
-        and it is "dark" or "bright" instead.
+        ``"auto"`` is "colour" where there are colours, else the stronger ridges: it compares the
+        response that the strongest hundredth of the voxels reaches for dark and for bright ridges.
+        If that more than doubles at twice the scale, the lines are too thick for ridges, and "auto"
+        is "dark" or "bright" instead.
     scale : float, optional
         Standard deviation of the smoothing in voxels of the finest axis, about half the thickness
         of a membrane; 1 for ridges and brightness and 2 for edges by default.
     spacing : sequence of float, optional
         Distance between voxels along each axis but that of the channels; 1 by default, or that of
-        the Volume. Along an axis where `scale` is less than half a voxel nothing is smoothed and no
-        boundary looked for: a stack with thick planes is looked at plane by plane.
+        the Volume. The image is not filtered along an axis where `scale` is less than half a voxel:
+        a stack with thick planes is filtered plane by plane.
     channel_axis : int, optional
         The axis of colours or channels; -1 for the last. All other axes are of space. Ridges and
-        "gradient" are looked for in the luminance.
+        "gradient" are filters of the luminance.
     progress : callable, optional
         Called several times a second with a `Progress`; cancels by raising `Cancelled`.
 
@@ -189,7 +188,7 @@ def boundary_cue(
     Raises
     ------
     InvalidInput
-        If the image is constant, holds NaN, or shows nothing of this kind.
+        If the image is constant, has NaN, or has no response of this kind.
 
     Examples
     --------
@@ -227,7 +226,7 @@ def boundary_cue(
         front, values = picture.around(start, stop, filter_.reach)
         response = filter_.response(to_channels(values, limits, chosen == "colour"))
         out[start:stop] = response[front : front + stop - start]
-        tick("looking for boundaries", stop, picture.shape[0])
+        tick("finding boundaries", stop, picture.shape[0])
     _normalise(out, filter_, tick)
     return out
 
@@ -239,8 +238,8 @@ def _filter(
     filter_ = Filter.at(kind, width, spacings, shape)
     if not filter_.axes:
         raise InvalidInput(
-            f"`scale`={width:g} is less than half a voxel along every axis that `image` "
-            f"(shape {shape}) has voxels along",
+            f"`scale`={width:g} is less than half a voxel along every axis of `image` (shape "
+            f"{shape}) that is longer than 1",
             argument="scale",
             remedy="use a larger one, in voxels of the finest axis",
         )
@@ -273,7 +272,7 @@ def _stronger(
     thick = max(1, min(length, _PROBE // math.prod(picture.shape[1:])))
     starts = np.unique(np.linspace(0, length - thick, _PROBES).astype(int)).tolist()
     fine = _filter("dark_ridges", scale, spacings, picture.shape)
-    strength = np.zeros((2, 2))  # dark or bright, at this scale or at twice of it
+    strength = np.zeros((2, 2))  # dark or bright, at this scale or at twice the scale
     for number, start in enumerate(starts, 1):
         _, values = picture.around(start, start + thick, fine.reach)
         grey = to_channels(values, limits, False)
@@ -281,7 +280,7 @@ def _stronger(
             for times in (1, 2):
                 filter_ = replace(fine, sigmas=tuple(times * sigma for sigma in fine.sigmas))
                 strength[one, times - 1] += robust_top(filter_.response(image), _TOP)
-        tick("looking at which lines stand out", number, len(starts))
+        tick("choosing the kind of lines", number, len(starts))
     bright = int(strength[1, 0] > strength[0, 0])
     at_scale, at_twice = strength[bright]
     thick = at_scale > 0 and at_twice > _THICK * at_scale
@@ -289,10 +288,10 @@ def _stronger(
 
 
 def _normalise(out: Array, filter_: Filter, tick: Tick) -> None:
-    """Scale the responses to [0, 1], in place: a hundredth of the voxels is 1."""
+    """Scale the responses to [0, 1], in place: the highest hundredth of the voxels is 1."""
     bottom = robust_top(out, 1 - _TOP) if filter_.kind in ("dark", "bright") else 0.0
     top = robust_top(out, _TOP)
-    if top - bottom < _LEAST:  # so few lines that they are less than a hundredth
+    if top - bottom < _LEAST:  # lines of less than a hundredth of the voxels
         bottom, top = min(0.0, bottom), float(out.max(initial=-math.inf))
     if top - bottom < _LEAST:
         shown = filter_.kind.replace("_", " ")

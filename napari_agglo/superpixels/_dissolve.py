@@ -1,16 +1,16 @@
-"""Superpixels that are too small give way: their voxels are flooded anew from the neighbours.
+"""Dissolve superpixels that are too small: flood their voxels from the neighbours.
 
 The rule. As long as there is a superpixel of fewer than `min_size` voxels that touches another,
 one of the smallest is dissolved, and its voxels are flooded from the superpixels around by the rule
-of `flood`. One at a time, because dissolving all small ones at once leaves nothing to flood from
-where a fine texture makes all of them small. "One of the smallest": sizes that need the same number
-of bits (1, 2-3, 4-7, 8-15, ...) count as equal, and of equal ones the first label comes first. In
-that order the work runs through the volume from end to end, a few times, where the order of exact
-sizes would jump about in it and wait for memory.
+of `flood`. They are dissolved one at a time, because where a fine texture makes all of them small,
+dissolving all at once would leave no label to flood from. "One of the smallest": sizes of the same
+number of bits (1, 2-3, 4-7, 8-15, ...) count as equal, and of equal sizes the lowest label comes
+first. In that order the work passes through the volume from end to end, a few times; the order of
+exact sizes would access it at random and wait for memory.
 
-Strategy. Sizes only grow, so each small superpixel keeps one entry in a heap, under the size that
-it had; when it comes out and has grown, it goes back under its true size. A superpixel is
-connected, so that any voxel of it finds all the others.
+Strategy. Sizes only grow, so each small superpixel has one entry in a heap, under its size at that
+time; when it is popped and has grown, it is entered again under its true size. A superpixel is
+connected, so that all its voxels are reached from any of them.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def _measure(state: Any, start: int, stop: int, sizes: Any, anchors: Any) -> Non
 
 @inlined
 def _bits(size: int) -> int:
-    """Return how many bits `size` needs."""
+    """Return the number of bits of `size`."""
     bits = 0
     while size > 0:
         size >>= 1
@@ -92,7 +92,7 @@ def _dissolve(
     state: Any, levels: Any, offsets: Any, sizes: Any, anchors: Any, min_size: int,
     ladder: Any, left: Any, members: Any, heap: Any, budget: int,
 ) -> int:  # fmt: skip
-    """Dissolve until about `budget` voxels are visited; return how many, 0 at the end.
+    """Dissolve until about `budget` voxels are visited; return the number of visits, 0 at the end.
 
     ``ladder[:left[0]]`` is the heap of small labels, ``bits * sizes.size + label``. No bounds
     checking is performed: `state` must be walled in as `Grid` does it, `members` must have room
@@ -109,8 +109,8 @@ def _dissolve(
         if left[0] > 0 and rung > ladder[0]:
             left[0] = heap_push(ladder, None, left[0], rung, None)
             continue
-        # dry its voxels, from any one of them; of the wet voxels around each, only the first to
-        # come out can matter to it
+        # Dry its voxels, from any one of them. Of the wet voxels around a voxel, only the one that
+        # is popped first can flood it.
         members[0] = anchors[label]
         state[members[0]] = -1 - np.int64(levels[members[0]])
         dry = 1
@@ -132,7 +132,7 @@ def _dissolve(
             if first != _NEVER:
                 waiting = heap_push(heap, None, waiting, first, None)
         visits += dry
-        if waiting == 0:  # an island of its own: it stays
+        if waiting == 0:  # an island, without neighbours: it stays
             for i in range(dry):
                 state[members[i]] = label
             continue

@@ -11,7 +11,7 @@ from typing import Any, Literal
 import numpy as np
 
 from napari_agglo._progress import ProgressCallback, part_of, report
-from napari_agglo.errors import InvalidInput, SetOption
+from napari_agglo.errors import InvalidInput, SetOption, is_whole
 from napari_agglo.superpixels._dissolve import dissolve_small
 from napari_agglo.superpixels._watershed import (
     Array,
@@ -23,7 +23,7 @@ from napari_agglo.superpixels._watershed import (
     number,
 )
 from napari_agglo.volumes import (
-    Findings,
+    ValueFaults,
     ValueGate,
     check_labels,
     check_mask,
@@ -48,24 +48,24 @@ _TRUNCATE = 4.0  # sigmas at which the Gaussian ends, as in scipy
 def check_values(
     boundary: Array, gate: ValueGate, nan: str, mask: Array | None, tick: Tick
 ) -> bool:
-    """Refuse invalid values of a map; return whether some are not finite and count as boundary.
+    """Refuse invalid values of a map; return whether any value is not finite.
 
     Values that are not finite are allowed outside the mask, and everywhere if `nan` is "boundary".
     """
     shape = boundary.shape
     plane = math.prod(shape[1:])
-    total, everywhere = Findings(), 0
+    total, everywhere = ValueFaults(), 0
     for start, stop in slabs(shape):
         slab = boundary[start:stop]
-        findings = gate.look_over(slab)
-        everywhere += findings.not_finite
-        if findings.not_finite and mask is not None:
+        faults = gate.find_faults(slab)
+        everywhere += faults.not_finite
+        if faults.not_finite and mask is not None:
             inside = ~np.isfinite(slab) & mask[start:stop]
-            findings.not_finite = int(inside.sum())
-            findings.first_not_finite = int(inside.argmax()) if findings.not_finite else -1
-        total.add(findings, start * plane)
+            faults.not_finite = int(inside.sum())
+            faults.first_not_finite = int(inside.argmax()) if faults.not_finite else -1
+        total.add(faults, start * plane)
         tick("checking", stop, shape[0])
-    gate.judge(total, shape, nan)
+    gate.refuse(total, shape, nan)
     return everywhere > 0
 
 
@@ -84,7 +84,7 @@ def write_levels(
     boundary : ndarray
         Any real type, values checked, at least one axis.
     finite
-        True if all values are finite; those that are not count as boundary.
+        True if all values are finite; values that are not count as boundary.
     sigmas
         Standard deviation of the Gaussian in voxels along each axis; 0 for no smoothing. The edge
         voxel is repeated beyond the border.
@@ -109,7 +109,7 @@ def write_levels(
 
 
 def slabs(shape: tuple[int, ...]) -> Iterator[tuple[int, int]]:
-    """Yield ranges of planes that hold about 2 million voxels each, at least one plane."""
+    """Yield ranges of planes of about 2 million voxels each, at least one plane."""
     step = max(1, _SLAB // max(1, math.prod(shape[1:])))
     for start in range(0, shape[0], step):
         yield start, min(start + step, shape[0])
@@ -129,7 +129,7 @@ def _unit(values: Array, limits: tuple[float, float], finite: bool) -> Array:
 
 @dataclass(frozen=True)
 class Recipe:
-    """Parameters of a block: checked numbers, one an axis where they are sequences."""
+    """Parameters of a block; sequences have one number per axis."""
 
     limits: tuple[float, float]
     finite: bool
@@ -150,7 +150,7 @@ def segment_block(
     """Segment one block: write labels `first`, `first` + 1, ... to `out`, return their number.
 
     The steps are smooth, seed, flood, dissolve, number. All arrays have the same shape; `out` is
-    uint32 and holds zeros.
+    uint32 and all zeros.
     """
     grid = make_grid(values.shape, recipe.connected)
     levels = np.zeros(grid.size, np.uint16)
@@ -182,7 +182,7 @@ def segment_block(
 
 DEFAULT_SIGMA = 0.5  # of the smallest spacing; docs/superpixels.md has the measurements
 DEFAULT_SIDE = 5  # a superpixel of fewer than 5**axes voxels is dissolved; measured there too
-MOST_SIGMA = 0.25  # of the longest axis: more takes minutes and leaves nothing of the map
+MOST_SIGMA = 0.25  # of the longest axis: more takes minutes and removes all detail
 MOST_SIGMA_AT_LEAST = 4  # in voxels, for small images
 LEAST_SIGMA = 0.3  # in voxels: below this a Gaussian is a single voxel to within 1 %
 
@@ -229,8 +229,7 @@ def least_size(min_size: int | None, axes: int, seeded: bool) -> int:
     """Return the least number of voxels of a superpixel, by the number of connected axes."""
     if min_size is None:
         return 1 if seeded else int(DEFAULT_SIDE**axes)
-    whole = isinstance(min_size, int | np.integer) and not isinstance(min_size, bool)
-    if not whole or not 0 <= min_size < 2**63:
+    if not is_whole(min_size) or not 0 <= min_size < 2**63:
         raise InvalidInput(
             "`min_size` must be a whole number of voxels, 0 or more and below 2**63, not "
             f"{min_size!r}",
@@ -241,13 +240,13 @@ def least_size(min_size: int | None, axes: int, seeded: bool) -> int:
 
 
 def check_seeds(seeds: object, shape: tuple[int, ...], mask: Array | None) -> Array:
-    """Return the user's seeds as an array, or refuse them."""
+    """Return the user's seeds as an array; refuse seeds that are 0 everywhere."""
     array = check_labels(seeds, "seeds")
     check_same_shape(array, shape, "seeds", "boundary")
     if array.size and not (array.any() if mask is None else (array != 0)[mask].any()):
-        where = "" if mask is None else " inside the mask"
+        place = "" if mask is None else " inside the mask"
         raise InvalidInput(
-            f"`seeds` must hold at least one label above 0{where}, but all are 0",
+            f"`seeds` must have at least one label above 0{place}, but all are 0",
             argument="seeds",
             remedy="leave it out to flood from the minima of the map",
         )
@@ -255,7 +254,7 @@ def check_seeds(seeds: object, shape: tuple[int, ...], mask: Array | None) -> Ar
 
 
 _BYTES_PER_VOXEL = 14  # levels 2, state 4, queue 4, result 4; measured 12, as not all at once
-_BLOCK = 1 << 19  # voxels of the planes that are done at once: they should stay in the cache
+_BLOCK = 1 << 19  # voxels of the planes in one block: they should stay in the cache
 
 
 def oversegment(
@@ -271,11 +270,11 @@ def oversegment(
     nan: Literal["refuse", "boundary"] = "refuse",
     progress: ProgressCallback | None = None,
 ) -> np.ndarray[Any, np.dtype[np.uint32]]:
-    """Divide an image into superpixels: the basins of its boundary map.
+    """Divide an image into superpixels: the watershed basins of its boundary map.
 
-    The map is smoothed a little, each regional minimum becomes a seed, and the seeds are flooded,
-    lowest level first, until the whole image (or mask) is covered. Superpixels that are too small
-    are dissolved. The same input gives the same labels, bit for bit.
+    The map is smoothed a little, each regional minimum is a seed, and the map is flooded from the
+    seeds, lowest level first, until the whole image (or mask) is covered. Superpixels that are too
+    small are dissolved. The same input gives the same labels, bit for bit.
 
     Parameters
     ----------
@@ -285,7 +284,7 @@ def oversegment(
         Distance between voxels along each axis (plane, row, column); 1 by default, or that of the
         Volume.
     per_plane : bool
-        Segment each plane along axis 0 by itself, with ids of its own: for stacks whose planes are
+        Segment each plane along axis 0 separately, with its own ids: for stacks whose planes are
         far apart, where a process may not overlap itself from one plane to the next. Needs three
         axes or more.
     sigma : float, optional
@@ -300,13 +299,13 @@ def oversegment(
     mask : array of bool, optional
         Pixels to segment. The values outside still take part in the smoothing.
     seeds : array of int, optional
-        Seeds in the place of the minima: 0 is no seed; each connected piece of one label is a
-        seed. A part of the mask that no seed can reach becomes one superpixel.
+        Seeds instead of the minima: 0 is no seed; each connected piece of one label is a seed. A
+        part of the mask that no seed can reach becomes one superpixel.
     value_range : (float, float), optional
         The values that mean "no boundary" and "boundary", e.g. ``(0, 255)``; descending if dark is
         boundary. Values outside are refused.
     nan : {"refuse", "boundary"}
-        Treatment of values that are not finite: refuse them, or take them for boundary. Outside
+        Treatment of values that are not finite: refuse them, or count them as boundary. Outside
         the mask they always count as boundary.
     progress : callable, optional
         Called several times a second with a `Progress`; cancels by raising `Cancelled`.
@@ -344,11 +343,11 @@ def oversegment(
     refuse_colours(data, "boundary")
     if len(shape) == 4 and shape[0] == 3 and min(shape[2:]) > 16 and not per_plane:
         raise InvalidInput(
-            f"`boundary` (shape {shape}) looks like affinities, one volume an axis, and not like "
-            "one boundary map",
+            f"`boundary` (shape {shape}) looks like affinities, one volume per axis, not like one "
+            "boundary map",
             argument="boundary",
             remedy=(
-                "use the boundary that they show, 1 minus their mean over axis 0",
+                "convert them to a boundary map, 1 minus their mean over axis 0",
                 SetOption("per_plane", True, when="if these are 3 separate volumes"),
             ),
         )

@@ -99,7 +99,7 @@ class Filter:
 
     @property
     def axes(self) -> list[int]:
-        """Axes that are filtered along."""
+        """Axes along which the image is filtered."""
         return [axis for axis, sigma in enumerate(self.sigmas) if sigma > 0]
 
     @property
@@ -143,8 +143,8 @@ class Filter:
         """Return the largest gradient of all channels together, over all directions.
 
         The largest eigenvalue of the sum over the channels of the products of their slopes (Di
-        Zenzo, 1986): slopes in opposite directions in two channels add up, where a mean slope would
-        lose them. For one channel it is the length of its gradient.
+        Zenzo, 1986): slopes in opposite directions in two channels add up, whereas they would
+        cancel in a mean slope. For one channel it is the length of its gradient.
         """
         axes = self.axes
         parts = np.zeros((len(axes) * (len(axes) + 1) // 2, *channels.shape[1:]), np.float32)

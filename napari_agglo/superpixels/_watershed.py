@@ -1,17 +1,16 @@
 """Seeded watershed: flood the levels from the labelled voxels, lowest level first.
 
 The rule. All labelled voxels that touch an unlabelled one enter the queue in raster order, at
-their own level. The queue gives the lowest level first, and first in, first out within a level.
-The voxel that comes out hands its label to each unlabelled face neighbour (lowest flat index
-first), which enters the queue at its own level, or at the current level if that is higher. A voxel
-is labelled when it enters, not when it leaves, so that it enters once; scikit-image does the same.
+their own level. The queue is ordered by level, and first in, first out within a level. The voxel
+that is popped passes its label to each unlabelled face neighbour (lowest flat index first), which
+enters the queue at its own level, or at the current level if that is higher. A voxel is labelled
+when it enters, not when it leaves, so that it enters once; scikit-image does the same.
 
-Strategy. Nearly all the time goes into cache misses, so a voxel is one 32-bit word: ``-1 - level``
-while it is dry, its label once it is wet, 0 for the wall. One array answers "is it dry", "how
-high" and "whose is it". The queue is one array, with a stretch for each of the 65,536 levels, made
-as in a counting sort. A stretch cannot overflow by voxels of its own level; those that enter at
-the current level because their own is lower wrap round to the front of the array, where the
-stretches of finished levels hold enough room, as every voxel enters only once.
+Strategy. Nearly all the time is spent on cache misses, so a voxel is a 32-bit word: ``-1 - level``
+while it is dry, its label once it is wet, 0 for the wall. The queue is one array, with a section
+for each of the 65,536 levels, as in a counting sort. A section cannot overflow by voxels of its own
+level; voxels that enter at the current level because their own is lower wrap round to the front of
+the array, where the sections of finished levels have enough room, as every voxel enters only once.
 
 Chosen by measurement (``benchmarks/bench_superpixels.py speed``: 256^3 voxels, 38,701 seeds given,
 one thread of a shared 2.8 GHz Xeon, CPU time): this kernel 14.4 Mvox/s, bioimage-cpp 0.9.0 6.8,
@@ -32,10 +31,11 @@ import numpy as np
 
 from napari_agglo._numba import kernel
 
-# Long kernels run in slices, so that progress is seen and a cancel is heard between two of them.
+# Long kernels run in slices, so that progress is reported and the work can be cancelled between two
+# of them.
 #
 # A slice is a bounded number of voxel visits. It takes well under 0.2 s even where every visit
-# misses the caches (some 100 ns), so a window stays alive and a cancel feels immediate.
+# misses the caches (some 100 ns).
 
 
 BUDGET = 1 << 19  # visits in a slice
@@ -44,7 +44,7 @@ Tick = Callable[[str, int, int], None]  # stage, done, total
 
 
 def in_slices(step: Callable[[int], int], total: int, stage: str, tick: Tick) -> None:
-    """Call ``step(budget)`` until it returns 0 visits, telling `tick` after each call."""
+    """Call ``step(budget)`` until it returns 0 visits; report to `tick` after each call."""
     done = 0
     while visits := step(BUDGET):
         done += visits
@@ -53,10 +53,9 @@ def in_slices(step: Callable[[int], int], total: int, stage: str, tick: Tick) ->
 
 # Voxels in one flat array with a wall around them, so that kernels need no bounds checks.
 #
-# Along each connected axis one layer of wall follows the last voxel; stepping back from the first
-# voxel of a row lands on the wall of the row before. A margin in front serves the very first ones.
-# An axis that is not connected (the planes of a stack that are segmented one by one) simply has no
-# offset, and n-D code does the rest.
+# Along each connected axis one layer of wall follows the last voxel; a step back from the first
+# voxel of a row is the wall of the row before. A margin in front is the wall of the very first row.
+# An axis that is not connected (the planes of a stack that are segmented one by one) has no offset.
 
 
 Array = np.ndarray[Any, Any]
@@ -90,7 +89,7 @@ class Grid:
 
     @property
     def index_dtype(self) -> type[np.signedinteger[Any]]:
-        """The smallest type that holds a flat index; half the memory is half the cache misses."""
+        """The smallest type for a flat index; half the memory is half the cache misses."""
         return np.int32 if self.size < 2**31 else np.int64
 
     def view(self, flat: Array) -> Array:
@@ -99,13 +98,13 @@ class Grid:
         return flat[self.front :].reshape(self.padded)[inner]
 
     def scans(self) -> Iterator[tuple[int, int]]:
-        """Yield ranges of flat indices that together hold every voxel, in order."""
+        """Yield ranges of flat indices that together cover every voxel, in order."""
         for start in range(self.front, self.size, SCAN):
             yield start, min(start + SCAN, self.size)
 
 
 def make_grid(shape: Sequence[int], connected: Sequence[bool]) -> Grid:
-    """Lay out a volume whose voxels touch along the `connected` axes only.
+    """Return the layout of a volume whose voxels touch along the `connected` axes only.
 
     Examples
     --------
@@ -121,11 +120,11 @@ def make_grid(shape: Sequence[int], connected: Sequence[bool]) -> Grid:
     return Grid(tuple(shape), padded, front, front + math.prod(padded), offsets)
 
 
-# Canonical labels: dense, in raster order of the first voxel, whatever the queue did before.
+# Canonical labels: dense, in raster order of the first voxel, independent of the queue.
 
 
 def number(state: Array, count: int, first: int, grid: Grid, tick: Tick) -> int:
-    """Renumber the labels 1 to `count` of `state` to `first`, `first` + 1, ...; return how many."""
+    """Renumber the labels 1 to `count` to `first`, `first` + 1, ...; return their number."""
     table = np.zeros(count + 1, state.dtype)
     given = 0
     for start, stop in grid.scans():
@@ -136,7 +135,7 @@ def number(state: Array, count: int, first: int, grid: Grid, tick: Tick) -> int:
 
 @kernel
 def _number(state: Any, start: int, stop: int, table: Any, given: int, first: int) -> int:
-    """Renumber ``state[start:stop]``; return the number of labels given so far. No bounds checks.
+    """Renumber ``state[start:stop]``; return the number of new labels so far. No bounds checks.
 
     No label may be negative.
     """
@@ -150,13 +149,13 @@ def _number(state: Any, start: int, stop: int, table: Any, given: int, first: in
     return given
 
 
-# Label the face-connected pieces of equal value: seeds that the user brings, islands left over.
+# Labels of the face-connected pieces of equal value: seeds of the user, islands without a seed.
 
 
 def label_pieces(source: Array, state: Array, count: int, grid: Grid, tick: Tick) -> int:
     """Label each piece of equal non-zero `source` among the unlabelled voxels of `state`.
 
-    Labels go on from `count`, in raster order of the first voxel; the new count is returned.
+    Labels continue from `count`, in raster order of the first voxel; the new count is returned.
     """
     pending = np.empty(grid.size, grid.index_dtype)
     cursor = np.array([grid.front, 0, 0, count], np.int64)
@@ -173,7 +172,7 @@ def label_pieces(source: Array, state: Array, count: int, grid: Grid, tick: Tick
 def _label_pieces(
     source: Any, state: Any, offsets: Any, pending: Any, cursor: Any, budget: int
 ) -> int:
-    """Go on from `cursor` for about `budget` visits; return how many, 0 at the end.
+    """Continue from `cursor` for about `budget` visits; return their number, 0 at the end.
 
     `cursor` is (scan position, head and tail of `pending`, number of labels). No bounds checking is
     performed: `source` and `state` must be walled in as `Grid` does it.
@@ -209,22 +208,22 @@ def _label_pieces(
 # A plateau is a face-connected set of voxels of one level; it is a minimum if none of its voxels
 # has a lower neighbour. Each minimum is one seed, numbered in raster order of its first voxel.
 #
-# Strategy: most voxels see a lower neighbour at once, and most minima are single voxels; only what
-# is neither is explored as a plateau, once. Seeds are written into the volume while it is scanned.
-# That hides the level of a seed, but what touches a finished seed is higher by definition, so that
-# "a label or a lower level" is one comparison.
+# Strategy: most voxels have a lower neighbour, and most minima are single voxels; any other voxel
+# is explored as part of a plateau, once. Seeds are written into the volume while it is scanned.
+# That hides the level of a seed, but a voxel that touches a finished seed is higher by definition,
+# so that "a label or a lower level" is one comparison.
 
 
 _SCANNING, _EXPLORING, _LABELLING = 0, 1, 2
 
 
 def label_minima(state: Array, grid: Grid, tick: Tick) -> int:
-    """Label the regional minima of `state` in place and return how many there are.
+    """Label the regional minima of `state` in place; return their number.
 
     Parameters
     ----------
     state : ndarray of int, shape (grid.size,)
-        ``-1 - level`` for a voxel, 0 for the wall and what is masked. Minima become 1, 2, ...
+        ``-1 - level`` for a voxel, 0 for the wall and masked voxels. Minima become 1, 2, ...
     """
     seen = np.zeros(grid.size, np.uint8)
     pending = np.empty(grid.size, grid.index_dtype)
@@ -242,7 +241,7 @@ def label_minima(state: Array, grid: Grid, tick: Tick) -> int:
 def _label_minima(
     state: Any, offsets: Any, seen: Any, pending: Any, cursor: Any, budget: int
 ) -> int:
-    """Go on from `cursor` for about `budget` visits; return how many, 0 at the end.
+    """Continue from `cursor` for about `budget` visits; return their number, 0 at the end.
 
     `cursor` is (scan position, phase, head and tail of `pending`, plateau is no minimum, number of
     seeds). No bounds checking is performed: `state` must be walled in as `Grid` does it.
@@ -317,7 +316,7 @@ def flood(state: Array, levels: Array, grid: Grid, tick: Tick) -> None:
     Parameters
     ----------
     state : ndarray of int, shape (grid.size,)
-        ``-1 - level`` where dry, a label where seeded, 0 for the wall and what is masked.
+        ``-1 - level`` where dry, a label where seeded, 0 for the wall and masked voxels.
     levels : ndarray of uint16, shape (grid.size,)
         The levels; only those of seeded voxels are read.
     """
@@ -328,8 +327,8 @@ def flood(state: Array, levels: Array, grid: Grid, tick: Tick) -> None:
     starts = np.cumsum(entries)
     tails = starts[:-1].copy()
     queue = np.empty(int(starts[-1]), grid.index_dtype)
-    for start in range(0, queue.size, SCAN):  # entries are strewn all over it: the system would
-        queue[start : start + SCAN] = 0  # find memory for the whole of it in the first slice
+    for start in range(0, queue.size, SCAN):  # entries are scattered: the first slice would wait
+        queue[start : start + SCAN] = 0  # until the system has memory for the whole queue
         tick("flooding", 0, grid.size)
     for start, stop in grid.scans():
         _enter(state, levels, grid.offsets, start, stop, tails, queue)
@@ -345,7 +344,7 @@ def flood(state: Array, levels: Array, grid: Grid, tick: Tick) -> None:
 
 @kernel
 def _count(state: Any, levels: Any, offsets: Any, start: int, stop: int, entries: Any) -> None:
-    """Add to ``entries[level + 1]`` how many voxels can enter at a level. Checks no bounds."""
+    """Add the voxels that can enter at each level to ``entries[level + 1]``. Checks no bounds."""
     for voxel in range(start, stop):
         here = state[voxel]
         if here < 0:
@@ -361,7 +360,7 @@ def _count(state: Any, levels: Any, offsets: Any, start: int, stop: int, entries
 def _enter(
     state: Any, levels: Any, offsets: Any, start: int, stop: int, tails: Any, queue: Any
 ) -> None:
-    """Let the labelled voxels that touch a dry one enter the queue. Checks no bounds."""
+    """Enter the labelled voxels that touch a dry one into the queue. Checks no bounds."""
     for voxel in range(start, stop):
         if state[voxel] > 0:
             for k in range(offsets.size):
@@ -376,10 +375,10 @@ def _enter(
 def _flood(
     state: Any, offsets: Any, starts: Any, tails: Any, queue: Any, cursor: Any, budget: int
 ) -> int:
-    """Go on from `cursor` for at most `budget` voxels; return how many, 0 at the end.
+    """Continue from `cursor` for at most `budget` voxels; return their number, 0 at the end.
 
-    `cursor` is (level, where to read, where to write, how many wait at this level). No bounds
-    checking is performed: `state` must be walled in as `Grid` does it.
+    `cursor` is (level, position to read, position to write, voxels in the queue of this level). No
+    bounds checking is performed: `state` must be walled in as `Grid` does it.
     """
     level, read, write, waiting = cursor[0], cursor[1], cursor[2], cursor[3]
     visits = 0

@@ -1,4 +1,4 @@
-"""Input of the user: files and arrays, checked once, with dense ids and quantised cues."""
+"""Files and arrays of the user: read, checked once, with dense ids and quantised cues."""
 
 from __future__ import annotations
 
@@ -12,7 +12,14 @@ from napari_agglo.volumes._checks import (
     refuse_colours,
 )
 from napari_agglo.volumes._contingency import Contingency, contingency
-from napari_agglo.volumes._cues import Cues, Findings, ValueGate, check_cues, check_nan, check_range
+from napari_agglo.volumes._cues import (
+    Cues,
+    ValueFaults,
+    ValueGate,
+    check_cues,
+    check_nan,
+    check_range,
+)
 from napari_agglo.volumes._labels import DenseLabels, dense_labels, split_components
 from napari_agglo.volumes._open import open_volume
 from napari_agglo.volumes._volume import Volume, in_memory, is_lazy, require_memory, unwrap
@@ -34,7 +41,7 @@ __all__ = [
     "check_range",
     "check_nan",
     "ValueGate",
-    "Findings",
+    "ValueFaults",
     "refuse_colours",
     "unwrap",
     "is_lazy",

@@ -27,8 +27,8 @@ NEW = os.O_RDWR | os.O_CREAT | os.O_EXCL | _BINARY
 MAKE = os.O_RDWR | os.O_CREAT | _BINARY
 
 
-def call(what: str, function: Callable[..., Result], *arguments: object) -> Result:
-    """Do one system call; `what` names its kind for the tests that replace this function."""
+def call(kind: str, function: Callable[..., Result], *arguments: object) -> Result:
+    """Do one system call of a kind such as "write"; tests replace this function."""
     return function(*arguments)
 
 
@@ -51,7 +51,7 @@ def write(descriptor: int, data: bytes) -> None:
 
 def sync(descriptor: int) -> None:
     """Wait until the written data are on the disk itself."""
-    if sys.platform == "darwin":  # there fsync leaves the data in the drive's own memory
+    if sys.platform == "darwin":  # fsync leaves the data in the drive's own memory there
         import fcntl
 
         call("fsync", fcntl.fcntl, descriptor, fcntl.F_FULLFSYNC)
@@ -80,12 +80,12 @@ def remove(path: Path) -> None:
 
 
 def remove_tree(path: Path) -> None:
-    """Remove a folder that was never put in place, as far as possible."""
+    """Remove a folder as far as possible; errors are ignored."""
     call("rmtree", shutil.rmtree, path, True)
 
 
 def sync_folder(path: Path) -> None:
-    """Make the names in a folder last; Windows neither needs nor allows it."""
+    """Wait until the names in a folder are on the disk; Windows neither needs nor allows it."""
     if os.name == "nt":
         return
     descriptor = open_file(path, os.O_RDONLY)
@@ -107,12 +107,12 @@ def write_new(path: Path, data: bytes, *, durable: bool = True) -> None:
 
 
 def token() -> str:
-    """Return a part of a name that nobody else uses."""
+    """Return a unique part of a file name."""
     return f"{os.getpid()}-{secrets.token_hex(4)}"
 
 
 def free_name(folder: Path, stem: str, suffix: str = "") -> Path:
-    """Return ``folder/stem-N suffix`` with the smallest N from 1 that is not taken."""
+    """Return the path ``folder/stem-N{suffix}`` with the smallest unused N from 1."""
     number = 1
     while os.path.lexists(folder / f"{stem}-{number}{suffix}"):
         number += 1
@@ -120,9 +120,9 @@ def free_name(folder: Path, stem: str, suffix: str = "") -> Path:
 
 
 def write_whole(path: Path, data: bytes, *, durable: bool = True) -> None:
-    """Put a file in place whole or not at all; an error of the system passes through.
+    """Write a file whole or not at all; an `OSError` passes through.
 
-    Without `durable` a power cut may leave a file of any content, for caches that check themselves.
+    Without `durable` a power cut may leave a file of any content: for caches with a checksum.
     """
     temporary = path.with_name(f".{path.name}.{token()}.partial")
     try:
@@ -137,19 +137,18 @@ def write_whole(path: Path, data: bytes, *, durable: bool = True) -> None:
 
 @contextmanager
 def replacing(target: Path, *, may_replace: Callable[[Path], bool] | None = None) -> Iterator[Path]:
-    """Give a temporary path to write to, and put the result in place of `target`.
+    """Yield a temporary path to write to, and rename the result to `target`.
 
-    If anything fails, the temporary is removed and `target` is as it was, but for the last step,
-    that the new name is on the disk itself. `OSError` (disk full, no permission) comes out as
-    `InvalidInput`.
+    If anything fails before the rename, the temporary file is removed and `target` is as it was.
+    An `OSError` (disk full, no permission) is raised as `InvalidInput`.
 
     Parameters
     ----------
     target
-        A file. A folder is refused, whatever it holds; so is a device. A link stays, and the file
+        The path of a file. A folder is refused, and so is a device. A link stays, and the file that
         it leads to is replaced.
     may_replace
-        For formats that are folders: whether the existing folder may go. An empty one may.
+        For formats that are folders: whether an existing folder may be replaced. An empty one may.
 
     Examples
     --------
@@ -185,14 +184,14 @@ def replacing(target: Path, *, may_replace: Callable[[Path], bool] | None = None
         reason = _renamed(error.strerror or str(error), temporary, target)
         if is_in_place:  # renamed, but the folder could not be synchronised
             raise InvalidInput(
-                f"{target} is written, but may be lost if the power fails ({reason})",
+                f"{target} is written, but may be lost in a power failure ({reason})",
                 argument="path",
                 remedy="check the disk, and write it again",
             ) from error
         is_full = error.errno in (errno.ENOSPC, getattr(errno, "EDQUOT", None))
         advice = "free some space" if is_full else "check the permissions"
         raise InvalidInput(
-            f"{target} cannot be written ({reason}); what was there is untouched",
+            f"{target} cannot be written ({reason}); an existing file is unchanged",
             argument="path",
             remedy=f"{advice}, or choose another folder",
         ) from error
@@ -202,9 +201,9 @@ def replacing(target: Path, *, may_replace: Callable[[Path], bool] | None = None
 
 @contextmanager
 def filling(folder: Path) -> Iterator[Path]:
-    """Give a temporary folder to fill, and move its entries to `folder` when all went well.
+    """Yield a temporary folder, and move its entries to `folder` if no error is raised.
 
-    Entries of the same name are replaced, others in `folder` stay.
+    Entries of the same name are replaced; others in `folder` stay.
     """
     place = Path(os.path.realpath(folder))
     temporary = place.with_name(f".{place.name}.{token()}.partial")
@@ -237,8 +236,7 @@ def _refuse_occupied(place: Path, target: Path, may_replace: Callable[[Path], bo
             )
         if any(place.iterdir()) and not may_replace(place):
             raise InvalidInput(
-                f"{target} is a folder that holds other things than a label image, and it would "
-                "be lost",
+                f"{target} is a folder with more than a label image in it, which would be lost",
                 argument="path",
                 remedy="choose another name, or remove it first",
             )
@@ -255,21 +253,21 @@ def _renamed(text: str, temporary: Path, target: Path) -> str:
 def _put_in_place(temporary: Path, place: Path) -> None:
     """Rename a file or folder over another one.
 
-    A folder cannot be replaced in one step: the old one steps aside, and back on failure.
+    A folder cannot be replaced in one step: the old one is renamed first, and back on failure.
     """
-    aside = place.with_name(f".{place.name}.{token()}.old")
-    steps_aside = place.is_dir()
-    if steps_aside:
-        rename(place, aside)
+    backup = place.with_name(f".{place.name}.{token()}.old")
+    is_folder = place.is_dir()
+    if is_folder:
+        rename(place, backup)
     try:
         rename(temporary, place)
     except BaseException:
-        if steps_aside:
-            rename(aside, place)
+        if is_folder:
+            rename(backup, place)
         raise
-    if steps_aside:
+    if is_folder:
         with suppress(OSError):
-            remove_tree(aside)
+            remove_tree(backup)
 
 
 def _sync_all(path: Path) -> None:

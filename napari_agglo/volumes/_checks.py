@@ -43,7 +43,7 @@ def check_spacing(spacing: Sequence[float] | None, ndim: int) -> tuple[float, ..
     if spacing is None:
         return (1.0,) * ndim
     order = ", ".join(_AXES[-ndim:]) if ndim <= len(_AXES) else "that of the axes"
-    expected = f"`spacing` must be {ndim} positive numbers, one an axis (order: {order})"
+    expected = f"`spacing` must be {ndim} positive numbers, one per axis (order: {order})"
     ones = SetOption("spacing", (1.0,) * ndim, when="if it is not known")
     try:
         values = tuple(float(value) for value in spacing)
@@ -68,7 +68,7 @@ def check_same_spacing(inputs: Mapping[str, object]) -> tuple[float, ...] | None
     Parameters
     ----------
     inputs
-        Name to input; those that are no `Volume`, or know no spacing, have no say.
+        Name to input; an input that is not a `Volume`, or has no spacing, is left out.
 
     Examples
     --------
@@ -78,26 +78,26 @@ def check_same_spacing(inputs: Mapping[str, object]) -> tuple[float, ...] | None
     >>> check_same_spacing({"superpixels": fine, "boundary": np.zeros((2, 2))})
     (1.0, 1.0)
     """
-    found: tuple[str, tuple[float, ...]] | None = None
+    first: tuple[str, tuple[float, ...]] | None = None
     for name, volume in inputs.items():
         if not isinstance(volume, Volume) or volume.spacing is None:
             continue
-        if found is None:
-            found = name, volume.spacing
-        elif len(found[1]) != len(volume.spacing) or not np.allclose(
-            found[1], volume.spacing, rtol=1e-4, atol=0
+        if first is None:
+            first = name, volume.spacing
+        elif len(first[1]) != len(volume.spacing) or not np.allclose(
+            first[1], volume.spacing, rtol=1e-4, atol=0
         ):
             raise InvalidInput(
-                f"`{found[0]}` has spacing {found[1]} and `{name}` has {volume.spacing}, and they "
+                f"`{first[0]}` has spacing {first[1]} and `{name}` has {volume.spacing}, but they "
                 "must be on one grid",
                 argument=name,
                 remedy=("resample one", SetOption("spacing", when="for all")),
             )
-    return found[1] if found else None
+    return first[1] if first else None
 
 
 def refuse_colours(data: Any, name: str) -> None:
-    """Refuse bytes whose last axis has length 3 or 4: a colour picture, not a volume so thin.
+    """Refuse a uint8 array whose last axis has length 3 or 4: a colour picture, not a thin volume.
 
     Examples
     --------
@@ -122,7 +122,7 @@ def refuse_colours(data: Any, name: str) -> None:
 
 
 def check_same_shape(first: object, second: object, first_name: str, second_name: str) -> None:
-    """Refuse two arrays (or shapes) that are not of one shape, with a hint at what is the matter.
+    """Refuse two arrays (or shapes) of different shapes, and name the likely cause.
 
     Examples
     --------
@@ -133,32 +133,31 @@ def check_same_shape(first: object, second: object, first_name: str, second_name
     one, two = _shape(first), _shape(second)
     if one == two:
         return
-    said = f"{_quoted(first_name)} (shape {one}) must match {_quoted(second_name)} (shape {two})"
+    problem = f"{_quoted(first_name)} (shape {one}) must match {_quoted(second_name)} (shape {two})"
     for shorter, longer, name in ((one, two, second_name), (two, one, first_name)):
         ndim = len(longer)
         if ndim == len(shorter) + 1 and longer[:-1] == shorter and longer[-1] in (3, 4):
             raise InvalidInput(
-                f"{said}, but {_quoted(name)} looks like an RGB(A) image",
+                f"{problem}, but {_quoted(name)} looks like an RGB(A) image",
                 argument=name,
                 remedy=("convert it to grey", PickIndex((ndim - 1,), ndim)),
             )
         axes = _singletons_to_drop(longer, shorter)
         if axes is not None:
-            which = f"axis {axes[0]}" if len(axes) == 1 else f"axes {axes}"
-            problem = f"{said}, but {_quoted(name)} has {which} of length 1 in excess"
+            listed = f"axis {axes[0]}" if len(axes) == 1 else f"axes {axes}"
+            problem += f", but {_quoted(name)} has {listed} of length 1 in excess"
             raise InvalidInput(problem, argument=name, remedy=PickIndex(axes, ndim))
         extra = _axis_to_pick(longer, shorter)
         if extra is not None:
-            which = f"axis {extra} of length {longer[extra]}"
-            problem = f"{said}, but {_quoted(name)} has an extra axis, {which}"
+            problem += f", but {_quoted(name)} has an extra axis {extra} of length {longer[extra]}"
             raise InvalidInput(problem, argument=name, remedy=PickIndex((extra,), ndim))
-    if len(one) == len(two) and sorted(one) == sorted(two):
+    if sorted(one) == sorted(two):
         raise InvalidInput(
-            f"{said}, but the axes seem to be in another order",
+            f"{problem}, but the axes seem to be in another order",
             argument=first_name,
             remedy="transpose one of them",
         )
-    raise InvalidInput(said, argument=first_name, remedy="use the same crop of both")
+    raise InvalidInput(problem, argument=first_name, remedy="use the same crop of both")
 
 
 def _shape(thing: Any) -> tuple[int, ...]:
@@ -201,18 +200,18 @@ def check_labels(
     mask_ok: bool | None = None,
     progress: ProgressCallback | None = None,
 ) -> np.ndarray[Any, Any]:
-    """Return `labels` as a C-order integer array in memory, or say why it is not a label image.
+    """Return `labels` as a C-order integer array in memory; refuse anything but a label image.
 
     Parameters
     ----------
     labels
         A `Volume`, an array, a lazy array (dask, Zarr) or a pyramid, whose level 0 is taken. A
-        lazy one is read only if it fits in memory.
+        lazy array is read only if it fits in memory.
     name
-        What the message calls it.
+        Name of the argument in messages.
     mask_ok
-        Whether a binary mask (no id but 1, or 255, and that in several pieces) may pass. By default
-        it may, except where superpixels are wanted.
+        Whether a binary mask (1, or 255, as the only id, in several pieces) is accepted. By default
+        it is, unless `name` is "superpixels".
     progress
         Called several times a second.
 
@@ -276,9 +275,9 @@ def check_labels(
 
 
 def _refuse_binary_mask(array: np.ndarray[Any, Any], name: str) -> None:
-    """Refuse an image of 0 and 1, or 0 and 255, in pieces: a mask that nobody has labelled yet.
+    """Refuse an image of 0 and 1, or 0 and 255, in several pieces: a mask without labels.
 
-    Any other id was given by someone: a crop may well hold one region, in several pieces.
+    An image with another single id may be a crop that has one region in several pieces.
     """
     only = _only_label(array.reshape(-1))
     if only not in (1, 255):
@@ -325,7 +324,7 @@ def check_mask(mask: object, shape: Sequence[int], name: str = "mask") -> np.nda
         raise InvalidInput(
             f"`{name}` must be a mask of bool or integers, not {dtype}",
             argument=name,
-            remedy="make it integers first, 0 outside the mask",
+            remedy="convert it to bool first, e.g. mask > 0.5",
         )
     check_same_shape(data, shape, name, "the image")
     return np.ascontiguousarray(np.asarray(data[...]) != 0)

@@ -55,11 +55,12 @@ class Contingency:
 
     def row_sums(self) -> NDArray[np.int64]:
         """Return the number of counted voxels of each segment, by dense id."""
-        return _sums(self.rows, self.counts, self.row_ids.size)
+        # exact: the float64 sums of `bincount` hold any number of voxels below 2**53
+        return np.bincount(self.rows, self.counts, self.row_ids.size).astype(np.int64)
 
     def column_sums(self) -> NDArray[np.int64]:
         """Return the number of counted voxels of each gold segment, by dense id."""
-        return _sums(self.columns, self.counts, self.column_ids.size)
+        return np.bincount(self.columns, self.counts, self.column_ids.size).astype(np.int64)
 
 
 def contingency(
@@ -93,8 +94,7 @@ def contingency(
     >>> contingency(np.array([1, 1, 2]), np.array([1, 1, 0])).counts
     array([2])
     """
-    a = labels if isinstance(labels, DenseLabels) else dense_labels(labels, "labels")
-    b = gold if isinstance(gold, DenseLabels) else dense_labels(gold, "gold")
+    a, b = dense_labels(labels, "labels"), dense_labels(gold, "gold")
     check_same_shape(a.image, b.image, "labels", "gold")
     keys, counts = _count(a, b, ignore_labels, progress)
     order = np.argsort(keys)
@@ -139,11 +139,11 @@ def _count_kernel(
     counts: NDArray[np.int64],
     used: int,
 ) -> tuple[int, int]:
-    """Add the runs of voxels `start` to `stop`; return where it stopped and the places used.
+    """Add the runs of voxels `start` to `stop`; return the next voxel and the places used.
 
-    A key is row * n_columns + column; as column 0 is never counted, 0 marks an empty place. Stops
-    early when the table is half full. Nothing is checked: ids must be dense, the table a power of
-    two in size and less than half full.
+    Invariants: a key is row * n_columns + column, and as column 0 is never counted, 0 marks an
+    empty place; the kernel stops early when the table is half full, so that a search ends. Nothing
+    is checked: ids must be dense, the table a power of two in size and less than half full.
     """
     i = start
     while i < stop:
@@ -181,10 +181,3 @@ def _rehash_kernel(
             slot = key_place(keys[i], mixed, new_keys)
             new_keys[slot] = keys[i]
             new_counts[slot] = counts[i]
-
-
-def _sums(groups: NDArray[np.int64], counts: NDArray[np.int64], n: int) -> NDArray[np.int64]:
-    """Integer sums by group; `bincount` with weights would go through floats."""
-    sums = np.zeros(n, np.int64)
-    np.add.at(sums, groups, counts)
-    return sums

@@ -19,15 +19,12 @@ from napari_agglo.errors import ConvertTo, InvalidInput, Remedy, SetOption, chec
 from napari_agglo.volumes._checks import check_same_shape, check_same_spacing
 from napari_agglo.volumes._volume import slabs, unwrap
 
-# Map values from their range to 0..255 and find what does not belong, in one pass.
-
-
-OVERSHOOT = 1e-6  # of the range: what rounding adds to a probability; clipped, not refused
+OVERSHOOT = 1e-6  # of the range: rounding errors of probabilities are clipped, not refused
 _BLOCK = 8192
 
 
 @dataclass
-class Findings:
+class ValueFaults:
     """Faults of a map: counts, first positions (-1: none), and the extremes of values outside."""
 
     not_finite: int = 0
@@ -37,8 +34,8 @@ class Findings:
     lowest: float = math.inf
     highest: float = -math.inf
 
-    def add(self, other: Findings, offset: int) -> None:
-        """Take in the findings of a slab that begins at voxel `offset`."""
+    def add(self, other: ValueFaults, offset: int) -> None:
+        """Add the faults of a slab that begins at voxel `offset`."""
         if self.first_not_finite < 0 <= other.first_not_finite:
             self.first_not_finite = other.first_not_finite + offset
         if self.first_outside < 0 <= other.first_outside:
@@ -51,42 +48,38 @@ class Findings:
 
 def quantise(
     flat: np.ndarray[Any, Any], limits: tuple[float, float], out: np.ndarray[Any, Any]
-) -> Findings:
+) -> ValueFaults:
     """Write 255 * (v - low) / (high - low), halves rounded up, to `out`; 255 where not finite.
 
     Floats are computed in float64. Integers whose limits are whole numbers are computed in
     integers, so that they are exact.
     """
     if flat.dtype.kind == "f":
-        wide = flat if flat.dtype.itemsize in (4, 8) else _widened(flat)
-        return _quantise_floats(wide, limits, out)
+        if flat.dtype.itemsize not in (4, 8):  # half floats, long doubles: unknown to kernels
+            with np.errstate(over="ignore"):  # too large for float64: infinite, and counted as such
+                flat = flat.astype(np.float32 if flat.dtype.itemsize == 2 else np.float64)
+        return _quantise_floats(flat, limits, out)
     low, high = limits
     if not (low.is_integer() and high.is_integer() and max(abs(low), abs(high)) < 2**52):
         return _quantise_floats(flat.astype(np.float64), limits, out)
     first, last = int(low), int(high)
     if flat.dtype == np.uint8 and (first, last) == (0, 255):
         out[:] = flat
-        return Findings()
-    found = _outside(flat, min(first, last), max(first, last))
-    if found.outside:
-        return found
+        return ValueFaults()
+    faults = _outside(flat, min(first, last), max(first, last))
+    if faults.outside:
+        return faults
     if flat.dtype.itemsize <= 2:
         unsigned = flat.view(np.dtype(f"u{flat.dtype.itemsize}"))
         _look_up_bytes(unsigned, _table(flat.dtype, first, last), out)
     else:
         _quantise_integers(flat.astype(np.int64), first, last, out)
-    return found
-
-
-def _widened(flat: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """Return half floats as float32 and long doubles as float64, the types that kernels know."""
-    with np.errstate(over="ignore"):  # too large for float64: infinite, and found as such
-        return flat.astype(np.float32 if flat.dtype.itemsize == 2 else np.float64)
+    return faults
 
 
 def _quantise_floats(
     flat: np.ndarray[Any, Any], limits: tuple[float, float], out: np.ndarray[Any, Any]
-) -> Findings:
+) -> ValueFaults:
     low, high = limits
     slack = OVERSHOOT * abs(high - low)
     counts = np.zeros(2, np.int64)
@@ -94,20 +87,20 @@ def _quantise_floats(
     extremes = np.array([math.inf, -math.inf])
     bottom, top = min(low, high) - slack, max(low, high) + slack
     scale = 255.0 / (high - low)
-    with np.errstate(over="ignore", invalid="ignore"):  # numpy minds infinities if not compiled
+    with np.errstate(over="ignore", invalid="ignore"):  # numpy warns of infinities with the JIT off
         _quantise(flat, low, scale, bottom, top, out, counts, firsts, extremes)
-    return Findings(
+    return ValueFaults(
         int(counts[0]), int(firsts[0]), int(counts[1]), int(firsts[1]), *extremes.tolist()
     )
 
 
-def _outside(flat: np.ndarray[Any, Any], bottom: int, top: int) -> Findings:
+def _outside(flat: np.ndarray[Any, Any], bottom: int, top: int) -> ValueFaults:
     lowest, highest = int(flat.min()), int(flat.max())
     if bottom <= lowest and highest <= top:
-        return Findings()
+        return ValueFaults()
     # numpy compares integers of any type with a Python integer by value, so this is exact
     bad = (flat < bottom) | (flat > top)
-    return Findings(0, -1, int(bad.sum()), int(bad.argmax()), float(lowest), float(highest))
+    return ValueFaults(0, -1, int(bad.sum()), int(bad.argmax()), float(lowest), float(highest))
 
 
 def _scaled(value: Any, low: int, high: int) -> Any:
@@ -153,10 +146,10 @@ def _quantise(
     firsts: Any,
     extremes: Any,
 ) -> None:
-    """Quantise floats and count what is not finite (index 0) or outside (index 1). Checks nothing.
+    """Quantise floats; count values not finite (index 0) and outside (index 1). Checks nothing.
 
-    The inner loop has no branch, so that it is vectorised; a block in which it met anything odd is
-    gone through again, slowly.
+    The first inner loop has no branch, so that it is vectorised; a block with any fault is scanned
+    again by the second, slow loop.
     """
     for start in range(0, flat.size, _BLOCK):
         stop = min(start + _BLOCK, flat.size)
@@ -185,21 +178,19 @@ def _quantise(
                 extremes[1] = max(extremes[1], value)
 
 
-# The check of maps of values: their type, their range, and the values outside it. Cues and the
-# boundary map of `oversegment` share it, so that both are refused in the same words.
-
-
 Range = tuple[float, float]
 
 
 @dataclass(frozen=True)
 class ValueGate:
-    """Name and range of a map, and the option that declares the range.
+    """The check of a map of values: its name and range, and the option that declares the range.
+
+    Cues and the boundary map of `oversegment` share it, so that both raise the same messages.
 
     Attributes
     ----------
     name
-        As messages have it, e.g. ``cues['boundary']``.
+        Name of the map in messages, e.g. ``cues['boundary']``.
     option
         The argument that declares the range, e.g. ``ranges``.
     limits
@@ -230,7 +221,7 @@ class ValueGate:
             raise InvalidInput(
                 f"`{name}` must be a map of values, not a bool mask",
                 argument=name,
-                remedy=ConvertTo("float32", when="if this is what you mean"),
+                remedy=ConvertTo("float32", when="to use it as a map of 0 and 1"),
             )
         if dtype.kind not in "iuf":
             raise InvalidInput(
@@ -240,9 +231,9 @@ class ValueGate:
             )
         if declared is not None:
             return cls(name, option, check_range(declared, option), True)
-        if dtype.kind == "f":
-            return cls(name, option, (0.0, 1.0), False)
         gate = cls(name, option, (0.0, 1.0), False)
+        if dtype.kind == "f":
+            return gate
         if dtype.itemsize > 2:
             raise InvalidInput(
                 f"`{name}` is {dtype} and looks like a label image, not like a map of values in "
@@ -254,7 +245,7 @@ class ValueGate:
         raise InvalidInput(
             f"`{name}` is {dtype}, whose range is not known (values in [0, 1] are expected)",
             argument=name,
-            remedy=gate.both_ways(top),
+            remedy=gate.declarations(top),
         )
 
     def declare(self, limits: tuple[int, int] | None, when: str = "") -> SetOption:
@@ -262,64 +253,65 @@ class ValueGate:
         cue = re.fullmatch(r"cues\['(.+)'\]", self.name)
         return SetOption(self.option, limits, cue[1] if cue else "", when)
 
-    def both_ways(self, top: int) -> tuple[Remedy, ...]:
-        """Return the remedies that declare 0 to `top`, upright or upside down."""
+    def declarations(self, top: int) -> tuple[Remedy, ...]:
+        """Return the remedies that declare 0 to `top`, ascending or descending."""
         return self.declare((0, top)), self.declare((top, 0), "if dark is boundary")
 
     @property
     def bounds(self) -> Range:
-        """The lowest and the highest value that pass: a little beyond the limits is rounding."""
+        """The lowest and the highest value that pass: the limits, and room for rounding errors."""
         low, high = min(self.limits), max(self.limits)
         slack = OVERSHOOT * (high - low)
         return low - slack, high + slack
 
-    def look_over(self, values: np.ndarray[Any, Any]) -> Findings:
-        """Return what is wrong in `values`, in C order. If all is well they are read once."""
+    def find_faults(self, values: np.ndarray[Any, Any]) -> ValueFaults:
+        """Return the faults of `values`, with positions in C order."""
         bottom, top = self.bounds
-        if values.size == 0 or (bottom <= values.min() and values.max() <= top):  # no NaN either
-            return Findings()
+        # quick when there are none; a NaN makes both comparisons false
+        if values.size == 0 or (bottom <= values.min() and values.max() <= top):
+            return ValueFaults()
         flat = values.reshape(-1)
-        finite = np.isfinite(flat)
-        outside = finite & ((flat < bottom) | (flat > top))
-        found = Findings(int((~finite).sum()), _first(~finite), int(outside.sum()), _first(outside))
-        if found.outside:
-            found.lowest, found.highest = float(flat[outside].min()), float(flat[outside].max())
-        return found
+        bad = ~np.isfinite(flat)
+        outside = ~bad & ((flat < bottom) | (flat > top))
+        faults = ValueFaults(int(bad.sum()), _first(bad), int(outside.sum()), _first(outside))
+        if faults.outside:
+            faults.lowest, faults.highest = float(flat[outside].min()), float(flat[outside].max())
+        return faults
 
-    def judge(self, found: Findings, shape: tuple[int, ...], nan: str) -> None:
-        """Refuse a map of this shape for what was found in it."""
-        if found.not_finite and nan == "refuse":
-            where = tuple(int(i) for i in np.unravel_index(found.first_not_finite, shape))
+    def refuse(self, faults: ValueFaults, shape: tuple[int, ...], nan: str) -> None:
+        """Raise `InvalidInput` if a map of this shape has faults."""
+        if faults.not_finite and nan == "refuse":
+            index = tuple(int(i) for i in np.unravel_index(faults.first_not_finite, shape))
             raise InvalidInput(
-                f"`{self.name}` has {found.not_finite} values that are NaN or infinite, the first "
-                f"at index {where}",
+                f"`{self.name}` has {faults.not_finite} values that are NaN or infinite, the first "
+                f"at index {index}",
                 argument=self.name,
                 remedy=(
                     "replace them",
                     SetOption("nan", "boundary", when="to count them as boundary"),
                 ),
             )
-        if not found.outside:
+        if not faults.outside:
             return
-        where = tuple(int(i) for i in np.unravel_index(found.first_outside, shape))
+        index = tuple(int(i) for i in np.unravel_index(faults.first_outside, shape))
         problem = (
             f"`{self.name}` must be in [{min(self.limits):g}, {max(self.limits):g}], but "
-            f"{found.outside} values are outside (from {found.lowest:g} to {found.highest:g}, the "
-            f"first at index {where})"
+            f"{faults.outside} values are outside (from {faults.lowest:g} to {faults.highest:g}, "
+            f"the first at index {index})"
         )
         if self.declared:
             raise InvalidInput(
                 problem, argument=self.name, remedy=self.declare(None, "as wide as its values")
             )
-        if found.lowest >= 0 and found.highest <= 65535:
-            remedy = self.both_ways(255 if found.highest <= 255 else 65535)
+        if faults.lowest >= 0 and faults.highest <= 65535:
+            remedy = self.declarations(255 if faults.highest <= 255 else 65535)
             raise InvalidInput(problem, argument=self.name, remedy=remedy)
-        limits = min(0, math.floor(found.lowest)), max(1, math.ceil(found.highest))
+        limits = min(0, math.floor(faults.lowest)), max(1, math.ceil(faults.highest))
         raise InvalidInput(problem, argument=self.name, remedy=self.declare(limits))
 
 
 def check_range(pair: Any, option: str) -> Range:
-    """Return a declared range as two floats, or say why it is none.
+    """Return a declared range as two floats; refuse anything but two different numbers.
 
     Examples
     --------
@@ -389,16 +381,16 @@ def check_cues(
     shape
         The shape that every cue must have.
     ranges
-        The lowest and highest value that a cue can have: one pair for all, or name to pair. Floats
-        are in (0, 1) unless this says otherwise; for integers it must be given. A descending pair,
-        e.g. ``(255, 0)``, inverts the cue.
+        The lowest and highest value that a cue can have: one pair for all, or name to pair. The
+        default is (0, 1) for floats; integers need a range. A descending pair, e.g. ``(255, 0)``,
+        inverts the cue.
     nan
-        What to do with values that are not finite: "refuse" them, or take them for "boundary", the
-        top of the range (255).
+        Treatment of values that are not finite: "refuse" them, or count them as "boundary", the top
+        of the range (255).
     shape_of
-        What a message calls the image of the given shape.
+        Name, in messages, of the image that has `shape`.
     progress
-        Called as each slab is done.
+        Called after each slab.
 
     Returns
     -------
@@ -439,11 +431,11 @@ def check_cues(
     ]
     values = np.empty((len(named), math.prod(shape)), np.uint8)
     for row, (name, gate) in enumerate(zip(named, gates, strict=True)):
-        total = Findings()
+        total = ValueFaults()
         for start, stop, slab in slabs(arrays[name]):
             total.add(quantise(slab.reshape(-1), gate.limits, values[row, start:stop]), start)
             report(progress, f"reading {name}", stop, values.shape[1])
-        gate.judge(total, shape, nan)
+        gate.refuse(total, shape, nan)
     return Cues(tuple(named), values, tuple(gate.limits for gate in gates))
 
 
@@ -457,6 +449,6 @@ def _ranges_by_name(ranges: Any, names: tuple[str, ...]) -> dict[str, Range]:
         raise InvalidInput(
             f"`ranges` names {unknown}, but the cues are {list(names)}",
             argument="ranges",
-            remedy=f"leave {', '.join(map(str, unknown))} out",
+            remedy=f"remove {', '.join(map(str, unknown))}",
         )
     return {name: check_range(pair, f"ranges[{name!r}]") for name, pair in ranges.items()}

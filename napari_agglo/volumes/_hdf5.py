@@ -19,7 +19,7 @@ from napari_agglo.volumes._open import arrange, choose_key, split_picks
 from napari_agglo.volumes._volume import Volume
 
 DEFAULT_KEY = "stack"
-_MARGIN = 1 << 16  # bytes: what a new dataset costs in the tables of its group
+_MARGIN = 1 << 16  # bytes that a new dataset adds to the tables of its group
 
 
 def open_hdf5(path: Path, key: str | None) -> Volume:
@@ -55,18 +55,18 @@ def open_hdf5(path: Path, key: str | None) -> Volume:
 def _keys(file: Any) -> list[str]:
     keys: list[str] = []
 
-    def note(name: str, item: Any) -> None:
+    def collect(name: str, item: Any) -> None:
         if isinstance(item, h5py.Dataset):
             keys.append(name)
 
-    file.visititems(note)
+    file.visititems(collect)
     return keys
 
 
-def _axistags(written: Any) -> tuple[str, list[float] | None]:
+def _axistags(text: Any) -> tuple[str, list[float] | None]:
     """Return the axis letters that ilastik (vigra) writes, and the resolution if it is known."""
     try:
-        tags = json.loads(written)["axes"]
+        tags = json.loads(text)["axes"]
         axes = "".join(str(tag["key"]) for tag in tags)
         resolution = [float(tag.get("resolution", 0)) for tag in tags]
     except (TypeError, ValueError, KeyError):
@@ -78,7 +78,7 @@ def _axistags(written: Any) -> tuple[str, list[float] | None]:
 
 
 def datasets(path: Path) -> list[str]:
-    """Return the keys of all datasets in a file that is to be written to, if it is HDF5."""
+    """Return the keys of all datasets in a file; none if it does not exist or is not HDF5."""
     if not path.is_file() or not h5py.is_hdf5(path):
         return []
     with reading(path, "HDF5"), h5py.File(path, "r") as file:
@@ -88,59 +88,62 @@ def datasets(path: Path) -> list[str]:
 def file_image(key: str, array: Any, spacing: Any, target: Path) -> bytes:
     """Return the bytes of a file with one dataset.
 
-    It is made in memory: when the disk is full, the library cannot close its file, tries again at
+    The file is made in memory: when the disk is full, HDF5 cannot close its file, tries again at
     the end of the program, and crashes it.
     """
     options = {"compression": "gzip", "compression_opts": 4, "chunks": True} if array.size else {}
     with (
-        _taking_key(target, key),
-        h5py.File("labels", "w", driver="core", backing_store=False) as made,
+        _key_errors(target, key),
+        h5py.File("labels", "w", driver="core", backing_store=False) as file,
     ):
-        dataset = made.create_dataset(key, data=array, **options)
+        dataset = file.create_dataset(key, data=array, **options)
         if spacing is not None:
             dataset.attrs["element_size_um"] = spacing
-        made.flush()
-        return bytes(made.id.get_file_image())
+        file.flush()
+        return bytes(file.id.get_file_image())
 
 
 def put_dataset(file: Path, key: str, image: bytes, target: Path) -> None:
     """Copy the dataset of a `file_image` into `file`, in place of one that has its key.
 
-    The room is taken first, by plain writing, so that a full disk is met where it does no harm.
-    The library gives back at the end what it did not need.
+    The space is allocated first, by a plain write, so that a full disk raises where it does no
+    harm. HDF5 releases unused space at the end.
     """
     if not h5py.is_hdf5(file):
         raise InvalidInput(
-            f"{target} is there and is no HDF5 file", argument="path", remedy="choose another name"
+            f"{target} exists and is not an HDF5 file",
+            argument="path",
+            remedy="choose another name",
         )
     with file.open("ab") as handle:
         handle.write(bytes(len(image) + _MARGIN))
         handle.flush()
         os.fsync(handle.fileno())
     with (
-        _taking_key(target, key),
-        h5py.File(file, "r+") as opened,
-        h5py.File(io.BytesIO(image), "r") as made,
+        _key_errors(target, key),
+        h5py.File(file, "r+") as destination,
+        h5py.File(io.BytesIO(image), "r") as origin,
     ):
-        if key in opened:
-            if not isinstance(opened[key], h5py.Dataset):
+        if key in destination:
+            if not isinstance(destination[key], h5py.Dataset):
                 raise InvalidInput(
                     f"{target}:{key} is a group", argument="path", remedy="choose another key"
                 )
-            del opened[key]
-        made.copy(key, opened, name=key)
+            del destination[key]
+        origin.copy(key, destination, name=key)
 
 
 @contextmanager
-def _taking_key(target: Path, key: str) -> Iterator[None]:
+def _key_errors(target: Path, key: str) -> Iterator[None]:
+    """Raise the errors of HDF5 about a key as `InvalidInput`."""
     try:
         yield
     except InvalidInput:
         raise
     except (KeyError, RuntimeError, TypeError, ValueError) as error:
-        said = str(error).strip("'\"")
+        reason = str(error).strip("'\"")
         raise InvalidInput(
-            f"{target} cannot take the key {key!r} ({said})",
+            f"{target} cannot have a dataset {key!r} ({reason})",
             argument="path",
             remedy="choose another key",
         ) from error

@@ -1,6 +1,6 @@
-"""Read single pictures, and stacks of them: a folder, or a pattern such as ``slices/*.png``.
+"""Read .npy and .npz files, single pictures, and stacks of pictures (a folder, ``slices/*.png``).
 
-In its own file because each kind of file has one, as `_tiff.py` and `_hdf5.py`.
+Nothing is ever unpickled. In its own file as each kind of file has one: `_tiff.py`, `_hdf5.py`.
 """
 
 from __future__ import annotations
@@ -20,9 +20,6 @@ from napari_agglo.volumes._on_disk import Index, OnDisk, reading
 from napari_agglo.volumes._open import arrange, choose_key, only_picks, split_picks, usable_spacing
 from napari_agglo.volumes._volume import Volume
 
-# Read .npy (memory-mapped) and .npz; nothing is ever unpickled.
-
-
 SPACING_MEMBER = "spacing"
 
 
@@ -30,16 +27,13 @@ def open_npy(path: Path, key: str | None) -> Volume:
     """Map an .npy file into memory, read-only."""
     picks = only_picks(path, key, "holds one array")
     with reading(path, "npy"), path.open("rb") as file:
-        shape, _, dtype = _header(file, path)
+        shape, dtype = _header(file, path)
+        declared = math.prod(shape) * dtype.itemsize
         stored = path.stat().st_size - file.tell()
-        if math.prod(shape) * dtype.itemsize > stored:
-            raise ValueError(
-                f"it should hold {math.prod(shape) * dtype.itemsize} bytes, not {stored}"
-            )
-        if math.prod(shape) == 0:
-            data: Any = np.empty(shape, dtype)  # nothing to map
-        else:
-            data = np.load(path, mmap_mode="r", allow_pickle=False)
+        if declared > stored:
+            raise ValueError(f"it should hold {declared} bytes, not {stored}")
+        # an empty array cannot be mapped
+        data = np.load(path, mmap_mode="r" if declared else None, allow_pickle=False)
     picked, _ = arrange(data, "", None, picks, path.name)
     return Volume(picked, None, path.name)
 
@@ -52,10 +46,10 @@ def open_npz(path: Path, key: str | None) -> Volume:
         arrays = [name for name in members if name != SPACING_MEMBER] or members
         member = choose_key(path, members if inner else arrays, inner, "array", "")
         with archive.open(f"{member}.npy") as file:
-            shape, _, dtype = _header(file, path)
+            shape, dtype = _header(file, path)
             declared = math.prod(shape) * dtype.itemsize + file.tell()
         if declared != archive.getinfo(f"{member}.npy").file_size:
-            raise ValueError(f"{member} has not the size that it declares")
+            raise ValueError(f"{member} does not have the size that it declares")
         spacing = _spacing(archive, members, len(shape))
 
     def read(index: Index) -> Any:
@@ -69,7 +63,8 @@ def open_npz(path: Path, key: str | None) -> Volume:
     return Volume(picked, kept, name)
 
 
-def _header(file: Any, path: Path) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+def _header(file: Any, path: Path) -> tuple[tuple[int, ...], np.dtype[Any]]:
+    """Return shape and type of an .npy file; refuse Python objects."""
     version = npy_format.read_magic(file)
     readers = {
         (1, 0): npy_format.read_array_header_1_0,
@@ -77,7 +72,7 @@ def _header(file: Any, path: Path) -> tuple[tuple[int, ...], bool, np.dtype[Any]
     }
     if version not in readers:
         raise ValueError(f"version {version} holds no plain numbers")
-    shape, fortran, dtype = readers[version](file)
+    shape, _, dtype = readers[version](file)
     if dtype.hasobject:
         raise InvalidInput(
             f"{path} holds Python objects, which can run code when read",
@@ -86,7 +81,7 @@ def _header(file: Any, path: Path) -> tuple[tuple[int, ...], bool, np.dtype[Any]
         )
     if any(n < 0 for n in shape):
         raise ValueError(f"shape {shape}")
-    return shape, fortran, dtype
+    return shape, dtype
 
 
 def _spacing(archive: zipfile.ZipFile, members: list[str], ndim: int) -> tuple[float, ...] | None:
@@ -123,8 +118,8 @@ def open_picture(path: Path, key: str | None) -> Volume:
 def open_stack(source: Path, key: str | None) -> Volume:
     """Open a folder of pictures, or those that match a pattern, as planes along axis 0."""
     picks = only_picks(source, key, "is a stack of images")
-    found = list(source.iterdir()) if source.is_dir() else [Path(p) for p in glob.glob(str(source))]
-    files = [p for p in found if p.suffix.lower() in _PLANES and not p.name.startswith(".")]
+    paths = source.iterdir() if source.is_dir() else map(Path, glob.glob(str(source)))
+    files = [p for p in paths if p.suffix.lower() in _PLANES and not p.name.startswith(".")]
     if not files:
         raise InvalidInput(
             f"{source} holds no images ({', '.join(_PLANES)})",
@@ -180,6 +175,6 @@ def _checked_plane(file: Path, first: np.ndarray[Any, Any]) -> np.ndarray[Any, A
             f"{file} (shape {plane.shape}, {plane.dtype}) differs from the first plane of its "
             f"stack (shape {first.shape}, {first.dtype})",
             argument="source",
-            remedy="take it out, or make them alike",
+            remedy=("remove it from the stack", "convert it to the same shape and type"),
         )
     return plane

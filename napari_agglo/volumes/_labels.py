@@ -1,4 +1,4 @@
-"""From the user's ids, which may be sparse, huge and 64-bit, to dense ids 0..n and back.
+"""Renumber the user's ids, which may be sparse, huge and 64-bit, to dense ids 0..n and back.
 
 Memory is proportional to the number of voxels, never to the largest id.
 """
@@ -18,8 +18,6 @@ from napari_agglo.errors import InvalidInput
 from napari_agglo.volumes._checks import check_labels
 from napari_agglo.volumes._volume import PIECE, pieces
 
-# One label in several pieces is allowed; who wants a label a piece asks for it here.
-
 
 def split_components(labels: object, name: str = "labels") -> np.ndarray[Any, Any]:
     """Give every piece of a label (connected through faces) a label of its own.
@@ -32,7 +30,7 @@ def split_components(labels: object, name: str = "labels") -> np.ndarray[Any, An
     labels
         Label image, anything that `check_labels` takes.
     name
-        What a message calls it.
+        Name of the argument in messages.
 
     Returns
     -------
@@ -49,31 +47,26 @@ def split_components(labels: object, name: str = "labels") -> np.ndarray[Any, An
     array = check_labels(labels, name, mask_ok=True)
     if array.size == 0:
         return array.copy()
-    pieces = _pieces(array)
-    # pieces are numbered 1..n in C order of their first voxel; each has one id
-    count = int(pieces.max())
-    sizes = np.bincount(pieces.reshape(-1), minlength=count + 1)
+    # components are numbered 1..n in C order of their first voxel; each has one id
+    components = _components(array)
+    count = int(components.max())
+    sizes = np.bincount(components.reshape(-1), minlength=count + 1)
     ids = np.zeros(count + 1, array.dtype)
-    ids[pieces.reshape(-1)] = array.reshape(-1)
+    ids[components.reshape(-1)] = array.reshape(-1)
     ids[0] = 0
     order = np.lexsort((np.arange(1, count + 1), -sizes[1:], ids[1:])) + 1
     extra = np.zeros(count + 1, bool)
     extra[order[1:]] = ids[order[1:]] == ids[order[:-1]]
     highest = int(ids.max())
-    needed = np.min_scalar_type(highest + int(extra.sum()))
-    dtype = array.dtype if _holds(array.dtype, highest + int(extra.sum())) else needed
+    top = highest + int(extra.sum())
+    dtype = array.dtype if top <= np.iinfo(array.dtype).max else np.min_scalar_type(top)
     table = ids.astype(dtype)
-    new = np.arange(1, int(extra.sum()) + 1, dtype=dtype)
-    table[extra] = new + np.asarray(highest, dtype)
-    split: np.ndarray[Any, Any] = table[pieces]
+    table[extra] = np.arange(1, int(extra.sum()) + 1, dtype=dtype) + np.asarray(highest, dtype)
+    split: np.ndarray[Any, Any] = table[components]
     return split
 
 
-def _holds(dtype: np.dtype[Any], value: int) -> bool:
-    return value <= int(np.iinfo(dtype).max)
-
-
-def _pieces(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+def _components(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     """Return connected components of equal non-zero value, numbered from 1 in C order."""
     parents = np.empty(array.size, np.int64)
     shape = np.array(array.shape, np.int64)
@@ -84,9 +77,9 @@ def _pieces(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 
 @kernel
 def _connect(flat: Any, shape: Any, place: Any, parents: Any) -> None:
-    """Join each voxel to equal ones before it; a root is the first voxel. Checks nothing.
+    """Join each voxel to the equal voxels before it; a root is the first voxel. Checks nothing.
 
-    `place` comes in as the coordinates of the first voxel, 0.
+    `place` has the coordinates of voxel `i`; the caller passes zeros, those of the first voxel.
     """
     ndim = shape.size
     for i in range(flat.size):
@@ -108,7 +101,7 @@ def _number_roots(flat: Any, parents: Any) -> None:
     """Replace each parent by the number of its piece, 0 where the label is 0. Checks nothing."""
     count = 0
     for i in range(flat.size):
-        # a parent comes before its child, so it holds its number already
+        # invariant: a parent comes before its child, so it has its number already
         if flat[i] == 0:
             parents[i] = 0
         elif parents[i] == i:
@@ -121,18 +114,18 @@ def _number_roots(flat: Any, parents: Any) -> None:
 _FIRST_TABLE = 1 << 12
 _SMALL_TABLE = 1 << 16
 
-Tick = Callable[[int, int], None]  # pass, voxels of it that are done
+Tick = Callable[[int, int], None]  # number of the pass, number of its voxels that are done
 
 
 @dataclass(frozen=True, eq=False)
 class DenseLabels:
-    """A label image with ids 0..n, and the ids that the user gave them.
+    """A label image with ids 0..n, and the user's id of each.
 
     Attributes
     ----------
     image
         uint32, C order, read-only; 0 is "no region" and stays 0. It shares no memory with the
-        input, so that one may go on painting there.
+        input, so that the user may edit the input.
     ids
         uint64, read-only, length n + 1, ascending, ``ids[0] == 0``; ``ids[dense]`` is the user's
         id.
@@ -158,9 +151,9 @@ def dense_labels(
     Parameters
     ----------
     labels
-        Label image, anything that `check_labels` takes.
+        Label image, anything that `check_labels` takes. A `DenseLabels` is returned as it is.
     name
-        What a message calls it.
+        Name of the argument in messages.
     progress
         Called several times a second.
 
@@ -180,15 +173,17 @@ def dense_labels(
     >>> dense.ids
     array([            0,             3,             7, 1099511627776], dtype=uint64)
     """
+    if isinstance(labels, DenseLabels):
+        return labels
     array = check_labels(labels, name, progress=progress)
     dtype = np.dtype(array.dtype)
     # No label is negative, so the unsigned view is the same image with half the kernels to compile.
     unsigned = array.view(np.dtype(f"u{dtype.itemsize}"))
     source = unsigned.reshape(-1)
-    # a copy of uint32 will be the image, renumbered in place
+    # a copy of a uint32 input becomes the image, renumbered in place
     flat = np.empty_like(source) if source.dtype == np.uint32 else source
 
-    def tick(part: int, stop: int) -> None:  # four passes, of which the image may need but two
+    def tick(part: int, stop: int) -> None:  # of four passes; an image may need only two
         report(progress, f"numbering {name}", part * flat.size + stop, 4 * flat.size)
 
     highest = 0
@@ -211,15 +206,15 @@ def _by_table(
     flat: np.ndarray[Any, Any], highest: int, tick: Tick
 ) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
     """Return the dense image and its ids; a uint32 `flat` is overwritten, and is the image."""
-    seen = np.zeros(highest + 1, np.uint8)
+    present = np.zeros(highest + 1, np.uint8)
     for start, stop in pieces(flat.size):
-        _mark_seen(flat[start:stop], seen)
+        _mark_present(flat[start:stop], present)
         tick(1, stop)
-    seen[0] = 1
-    ids = np.flatnonzero(seen).astype(np.uint64)
+    present[0] = 1
+    ids = np.flatnonzero(present).astype(np.uint64)
     if len(ids) == highest + 1 and flat.dtype == np.uint32:
         return flat, ids
-    table = np.cumsum(seen, dtype=np.uint32)
+    table = np.cumsum(present, dtype=np.uint32)
     table -= np.uint32(1)
     image = flat if flat.dtype == np.uint32 else np.empty(flat.size, np.uint32)
     for start, stop in pieces(flat.size):
@@ -231,11 +226,12 @@ def _by_table(
 def _by_hash(
     flat: np.ndarray[Any, Any], tick: Tick
 ) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    """Return the dense image and its ids, by a hash table that grows as ids appear."""
     image = np.empty(flat.size, np.uint32)
     slots = np.zeros(_FIRST_TABLE, np.uint32)
     keys = np.zeros(_FIRST_TABLE // 2 + 1, np.uint64)  # keys[0] = 0 is "no region"
     position, count = 0, 0
-    with np.errstate(over="ignore"):  # the hash wraps on purpose; numpy minds if not compiled
+    with np.errstate(over="ignore"):  # the hash wraps on purpose; numpy warns with the JIT off
         while position < flat.size:
             stop = min(position + PIECE, flat.size)
             position, count = _number_by_hash(flat, image, slots, keys, position, stop, count)
@@ -264,14 +260,14 @@ def _by_hash(
 
 
 @kernel
-def _mark_seen(flat: Any, seen: Any) -> None:
-    """Set ``seen[v]`` for each value of `flat` that `seen` is long enough for.
+def _mark_present(flat: Any, present: Any) -> None:
+    """Set ``present[v]`` for each value v of `flat` below the length of `present`.
 
-    All are, unless someone paints in the image while it is read; that must not write elsewhere.
+    All values are, unless the image is edited while it is read; that must not write out of bounds.
     """
     for i in range(flat.size):
-        if flat[i] < seen.size:
-            seen[flat[i]] = 1
+        if flat[i] < present.size:
+            present[flat[i]] = 1
 
 
 @kernel
@@ -290,8 +286,8 @@ def _hash(key: Any) -> Any:
     return key
 
 
-# A table of its own, not one of `_numba`: ids are 64-bit, so that a hash of them must wrap, and a
-# place holds a 32-bit number, half of what an id takes.
+# This is not one of the tables of `_numba`: ids are 64-bit, so that their hash must wrap, and a
+# slot has a 32-bit number, half the size of an id.
 
 
 @inlined
@@ -308,11 +304,11 @@ def _find_slot(key: Any, slots: Any, keys: Any) -> Any:
 def _number_by_hash(
     flat: Any, image: Any, slots: Any, keys: Any, position: int, end: int, count: int
 ) -> tuple[int, int]:
-    """Give labels numbers in the order of first voxels, from `position` to `end`. Checks nothing.
+    """Assign numbers in the order of first voxels, from `position` to `end`. Checks nothing.
 
     `slots` is an open-addressing table (a power of two long) of indices into `keys`, 0 where free.
-    Stops when `keys` is full, for the caller to grow both and call again; returns how far it came
-    and how many labels there are.
+    The kernel stops when `keys` is full, for the caller to grow both and call again; it returns the
+    next voxel and the number of labels. `keys` is half as long as `slots`, so that a search ends.
     """
     last_key = np.uint64(0)
     last_number = np.uint32(0)

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from napari_agglo.errors import Install, InvalidInput
+from napari_agglo.errors import Install, InvalidInput, is_whole
 
 Index = tuple[int | slice, ...]
 
@@ -42,7 +42,7 @@ class OnDisk:
         return math.prod(self.shape)
 
     def __getitem__(self, index: Any) -> np.ndarray[Any, Any]:
-        ascending, flips = _whole_index(index, self.shape)
+        ascending, flips = _normalise_index(index, self.shape)
         return np.asarray(self._read(ascending))[flips]
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
@@ -54,31 +54,30 @@ class OnDisk:
 
 
 def pick(data: Any, fixed: dict[int, int]) -> Any:
-    """Return `data` with some axes held at an index, and so dropped; nothing is read."""
+    """Return `data` with some axes fixed at an index, and so dropped; nothing is read."""
     if not fixed:
         return data
     kept = [axis for axis in range(len(data.shape)) if axis not in fixed]
 
-    def whole(index: Index) -> Index:
+    def full_index(index: Index) -> Index:
         inner: dict[int, int | slice] = dict(zip(kept, index, strict=True))
         inner.update(fixed)
         return tuple(inner[axis] for axis in range(len(data.shape)))
 
     if isinstance(data, np.ndarray):
-        return data[whole((slice(None),) * len(kept))]
+        return data[full_index((slice(None),) * len(kept))]
     chunks = data.chunks and tuple(data.chunks[axis] for axis in kept)
     shape = tuple(data.shape[axis] for axis in kept)
-    return OnDisk(shape, data.dtype, lambda index: data[whole(index)], chunks)
+    return OnDisk(shape, data.dtype, lambda index: data[full_index(index)], chunks)
 
 
-def _whole_index(index: Any, shape: tuple[int, ...]) -> tuple[Index, tuple[slice, ...]]:
-    """Return one non-negative index or ascending slice an axis, and how to turn what they give.
+def _normalise_index(index: Any, shape: tuple[int, ...]) -> tuple[Index, tuple[slice, ...]]:
+    """Return one non-negative index or ascending slice per axis, and the flips of the result.
 
-    Formats differ in what they take: none of them takes a slice that runs backwards, or says well
-    what is wrong with an index that is out of bounds.
+    No format takes a slice with a negative step, and few name an index that is out of bounds.
     """
     parts = list(index) if isinstance(index, tuple) else [index]
-    if not all(part is Ellipsis or isinstance(part, slice) or _is_whole(part) for part in parts):
+    if not all(part is Ellipsis or isinstance(part, slice) or is_whole(part) for part in parts):
         raise InvalidInput(
             f"an array on disk is indexed by whole numbers and slices, not by {index!r}",
             argument="source",
@@ -110,24 +109,22 @@ def _whole_index(index: Any, shape: tuple[int, ...]) -> tuple[Index, tuple[slice
     return tuple(ascending), tuple(flips)
 
 
-def _is_whole(part: Any) -> bool:
-    return isinstance(part, int | np.integer) and not isinstance(part, bool)
-
-
 @contextmanager
 def reading(path: Path, kind: str) -> Iterator[None]:
-    """Turn whatever a reader raises into one sentence about the file."""
+    """Raise any error of a reader as `InvalidInput` with the path of the file."""
     try:
         yield
     except InvalidInput:
         raise
     except FileNotFoundError as error:
         raise InvalidInput(
-            f"{path} is no longer there", argument="source", remedy="open it anew"
+            f"{path} no longer exists", argument="source", remedy="open it again"
         ) from error
     except PermissionError as error:
         raise InvalidInput(
-            f"{path} may not be read", argument="source", remedy="check its permissions"
+            f"{path} cannot be read (permission denied)",
+            argument="source",
+            remedy="check its permissions",
         ) from error
     except MemoryError as error:
         raise InvalidInput(
@@ -137,7 +134,7 @@ def reading(path: Path, kind: str) -> Iterator[None]:
         reason = str(error).strip("'\"") or type(error).__name__
         if "imagecodecs" in reason:
             raise InvalidInput(
-                f"{path} is compressed in a way that needs one more package ({reason})",
+                f"{path} has a compression that needs another package ({reason})",
                 argument="source",
                 remedy=(Install("imagecodecs"), "save it with deflate or without compression"),
             ) from error

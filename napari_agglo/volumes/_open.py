@@ -1,4 +1,4 @@
-"""From a path to a Volume, whatever the format; nothing is read before it must be."""
+"""Open image files of all supported formats as Volumes, lazily where the format allows."""
 
 from __future__ import annotations
 
@@ -13,9 +13,7 @@ from napari_agglo.errors import InvalidInput
 from napari_agglo.volumes._on_disk import pick, reading
 from napari_agglo.volumes._volume import Volume
 
-# Names of axes, units and spacing, as files tell them.
-
-
+# factors of the units that files name
 _MICROMETRES = {
     "angstrom": 1e-4, "å": 1e-4, "nm": 1e-3, "nanometer": 1e-3, "nanometre": 1e-3,
     "um": 1.0, "µm": 1.0, "μm": 1.0, "\\u00b5m": 1.0, "micron": 1.0, "microns": 1.0,
@@ -33,7 +31,7 @@ def to_micrometres(value: Any, unit: Any) -> float:
 
 
 def usable_spacing(spacing: Sequence[Any] | None, ndim: int) -> tuple[float, ...] | None:
-    """Return what a file says if it is one positive number an axis; else it says nothing."""
+    """Return the spacing that a file states if it is one positive number per axis, else None."""
     if spacing is None:
         return None
     try:
@@ -56,16 +54,16 @@ def split_picks(key: str | None) -> tuple[str | None, dict[str, int]]:
     picks: dict[str, int] = {}
     paths: list[str] = []
     for part in (key or "").split(","):
-        found = re.fullmatch(r"([A-Za-z]|\d+)=(\d+)", part.strip())
-        if found:
-            picks[found[1].lower()] = int(found[2])
+        match = re.fullmatch(r"([A-Za-z]|\d+)=(\d+)", part.strip())
+        if match:
+            picks[match[1].lower()] = int(match[2])
         elif part:
             paths.append(part)
     return ",".join(paths) or None, picks
 
 
 def only_picks(path: Path, key: str | None, content: str) -> dict[str, int]:
-    """Return the axes to pick from in a file of a single array, which has no other keys."""
+    """Return the picks in the key of a file of a single array; refuse any other key."""
     inner, picks = split_picks(key)
     if inner is not None:
         raise InvalidInput(
@@ -80,9 +78,9 @@ def choose_key(path: Path, keys: Sequence[str], key: str | None, noun: str, defa
     """Return `key` if the file has it; without one, the only key there is, or the default."""
     listed = ", ".join(keys) or "none"
     if key is not None:
-        for wanted in (key, key.strip("/")):
-            if wanted in keys:
-                return wanted
+        for name in (key, key.strip("/")):
+            if name in keys:
+                return name
         raise InvalidInput(
             f"{path} has no {noun} {key!r}", argument="source", remedy=f"it holds: {listed}"
         )
@@ -186,7 +184,7 @@ def open_volume(source: str | os.PathLike[str]) -> Volume:
 
 
 def split_source(source: str | os.PathLike[str]) -> tuple[Path, str | None]:
-    """Split PATH:KEY at the colon after which the rest is no path; drive letters are left alone."""
+    """Split PATH:KEY at the first colon after an existing path, the colon of a drive excepted."""
     if not isinstance(source, str | os.PathLike):
         raise InvalidInput(
             f"`source` must be a path, not a {type(source).__name__}",
@@ -196,9 +194,9 @@ def split_source(source: str | os.PathLike[str]) -> tuple[Path, str | None]:
     text = os.fspath(source)
     if "://" in text:
         raise InvalidInput(
-            f"{text} is on the network",
+            f"{text} is a URL, and only local files are read",
             argument="source",
-            remedy="copy it to this computer and open that",
+            remedy="download it, and open the copy",
         )
     if not text or "\0" in text:
         raise InvalidInput(
@@ -207,7 +205,7 @@ def split_source(source: str | os.PathLike[str]) -> tuple[Path, str | None]:
     if os.path.exists(text):
         return Path(text), None
     drive = 2 if re.match(r"[A-Za-z]:[\\/]", text) else 0
-    colons = [drive + found.start() for found in re.finditer(":", text[drive:])]
+    colons = [drive + match.start() for match in re.finditer(":", text[drive:])]
     for colon in colons:
         if os.path.exists(text[:colon]):
             return Path(text[:colon]), text[colon + 1 :] or None
@@ -219,7 +217,7 @@ def split_source(source: str | os.PathLike[str]) -> tuple[Path, str | None]:
     raise InvalidInput(
         f"{missing} does not exist",
         argument="source",
-        remedy=f"check the path (the folder is {os.getcwd()})",
+        remedy=f"check the path (the current folder is {os.getcwd()})",
     )
 
 
@@ -229,16 +227,15 @@ def _is_pattern(text: str) -> bool:
 
 def _opener(path: Path) -> Callable[[Path, str | None], Volume]:
     """Return the reader for a path; readers are imported late, for a quick start."""
-    suffix = path.suffix.lower()
     from napari_agglo.volumes import _image_files
 
+    suffix = path.suffix.lower()
     if path.is_dir():
         from napari_agglo.volumes import _zarr
 
-        return (
-            _zarr.open_zarr if _zarr.is_zarr(path) or suffix == ".zarr" else _image_files.open_stack
-        )
-    if not path.exists():
+        if _zarr.is_zarr(path) or suffix == ".zarr":
+            return _zarr.open_zarr
+    if path.is_dir() or not path.exists():  # a folder of planes, or a pattern
         return _image_files.open_stack
     if suffix in (".tif", ".tiff"):
         from napari_agglo.volumes._tiff import open_tiff
@@ -249,13 +246,11 @@ def _opener(path: Path) -> Callable[[Path, str | None], Volume]:
 
         return open_hdf5
     if suffix in (".npy", ".npz"):
-        from napari_agglo.volumes import _image_files
-
         return _image_files.open_npy if suffix == ".npy" else _image_files.open_npz
     if suffix in _image_files.PICTURES:
         return _image_files.open_picture
     raise InvalidInput(
-        f"{path} is of a kind that is not read here",
+        f"{path} has a format that is not supported",
         argument="source",
         remedy=f"convert it to {_SUFFIXES}",
     )

@@ -15,7 +15,7 @@ import numpy as np
 import tifffile
 
 from napari_agglo.errors import InvalidInput
-from napari_agglo.volumes._on_disk import Index, OnDisk, reading
+from napari_agglo.volumes._on_disk import Index, OnDisk, pick, reading
 from napari_agglo.volumes._open import arrange, only_picks, to_micrometres
 from napari_agglo.volumes._volume import Volume
 
@@ -46,8 +46,8 @@ def open_series(path: Path) -> tuple[Any, str, list[float] | None, int]:
         _refuse_incomplete(series, path)
         data = _data(path, tiff, series)
         spacing = _spacing(tiff, axes)
-        if _is_one_axis(tiff):
-            data, axes = (data[0] if isinstance(data, np.ndarray) else _flat(data)), axes[1:]
+        if _shaped_metadata(tiff).get("ndim") == 1:  # `write_labels` put a line of voxels in a row
+            data, axes = pick(data, {0: 0}), axes[1:]
         if "C" not in axes:
             axes = axes.replace("S", "C")
         return data, axes, spacing, len(series.levels)
@@ -55,25 +55,25 @@ def open_series(path: Path) -> tuple[Any, str, list[float] | None, int]:
 
 @contextmanager
 def _opened(path: Path) -> Iterator[Any]:
-    """Open a file, and take what the reader would only log for what it is: a damaged file."""
-    said: list[str] = []
-    token = _LOGGED.set(said)
+    """Open a file; raise the errors that tifffile would only log, for the file is damaged."""
+    errors: list[str] = []
+    token = _LOGGED.set(errors)
     try:
         with reading(path, "TIFF"), tifffile.TiffFile(path) as tiff:
             yield tiff
-            if said:
-                raise ValueError(said[0])
+            if errors:
+                raise ValueError(errors[0])
     finally:
         _LOGGED.reset(token)
 
 
 def _collect(record: logging.LogRecord) -> bool:
-    """Keep errors that are logged while we read, and show none; other users see theirs."""
-    said = _LOGGED.get()
-    if said is None:
+    """Keep errors that are logged within `_opened`; let those of other users of tifffile pass."""
+    errors = _LOGGED.get()
+    if errors is None:
         return True
     if record.levelno >= logging.ERROR:
-        said.append(record.getMessage())
+        errors.append(record.getMessage())
     return False
 
 
@@ -82,7 +82,7 @@ logging.getLogger("tifffile").addFilter(_collect)
 
 
 def _refuse_incomplete(series: Any, path: Path) -> None:
-    """Refuse a series with planes that are not there, or that end after the end of the file."""
+    """Refuse a series with missing planes, or with planes that end beyond the end of the file."""
     pages = list(series.pages)
     missing = sum(page is None for page in pages)
     if missing:
@@ -129,18 +129,9 @@ def _read_pages(series: Any, leading: tuple[int, ...], index: Index) -> np.ndarr
     return out.reshape(numbers.shape + out.shape[1:])
 
 
-def _flat(data: OnDisk) -> OnDisk:
-    return OnDisk(data.shape[1:], data.dtype, lambda index: data[(0, *index)])
-
-
-def _shaped(tiff: Any) -> dict[str, Any]:
-    found = tiff.shaped_metadata
-    return dict(found[0]) if found else {}
-
-
-def _is_one_axis(tiff: Any) -> bool:
-    """Whether `write_labels` put a line of voxels into this file, as an image of one row."""
-    return _shaped(tiff).get("ndim") == 1
+def _shaped_metadata(tiff: Any) -> dict[str, Any]:
+    series = tiff.shaped_metadata
+    return dict(series[0]) if series else {}
 
 
 def _spacing(tiff: Any, axes: str) -> list[float] | None:
@@ -149,8 +140,8 @@ def _spacing(tiff: Any, axes: str) -> list[float] | None:
     elif tiff.is_imagej:
         sizes = _imagej_sizes(tiff)
     else:
-        written = _shaped(tiff).get("spacing")  # one number an axis, as `write_labels` puts it
-        return list(written) if isinstance(written, list) else None
+        spacing = _shaped_metadata(tiff).get("spacing")  # one number per axis, by `write_labels`
+        return list(spacing) if isinstance(spacing, list) else None
     if not any(letter in sizes for letter in axes):
         return None
     return [sizes.get(letter, 1.0) for letter in axes]

@@ -13,11 +13,9 @@ import numpy as np
 from napari_agglo._progress import ProgressCallback, report
 from napari_agglo.errors import InvalidInput
 
-# How much memory there is, asked before a large array is read.
-
 
 def available_memory() -> int | None:
-    """Bytes that can be taken without swapping, or None where the system does not say."""
+    """Return the bytes that can be allocated without swapping; None if that is not known."""
     try:
         with open("/proc/meminfo", encoding="ascii") as lines:
             for line in lines:
@@ -32,7 +30,7 @@ def available_memory() -> int | None:
 
 
 def require_memory(data: Any, name: str, extra_per_voxel: int = 0) -> None:
-    """Refuse, before anything is read, a lazy array that cannot fit, with the figures."""
+    """Refuse a lazy array that does not fit in memory, before it is read."""
     free = available_memory()
     voxels = math.prod(data.shape)
     needed = voxels * (np.dtype(data.dtype).itemsize + extra_per_voxel)
@@ -56,10 +54,10 @@ class Volume:
         array, a dask array.
     spacing
         Distance between voxel centres along each axis, in the order of the axes (plane, row,
-        column), or None where the file does not say.
+        column), or None if it is not known.
     name
-        What messages call it. An image pyramid is opened at its full resolution and its name then
-        ends in ``" (level 0)"``.
+        Name of the volume in messages. An image pyramid is opened at its full resolution; its name
+        then ends in ``" (level 0)"``.
 
     Examples
     --------
@@ -90,7 +88,7 @@ class Volume:
         return dtype
 
     def load(self) -> np.ndarray[Any, Any]:
-        """Read the whole array into memory; one that is there already is returned as it is."""
+        """Return the whole array in memory; read it unless it is there already."""
         if type(self.data) is np.ndarray:
             return self.data
         require_memory(self.data, self.name)
@@ -103,18 +101,15 @@ class Volume:
         return converted.copy() if copy and converted is self.data else converted
 
 
-# Reach the plain array behind whatever the caller holds: a Volume, a pyramid, a lazy array.
-
-
 SLAB_BYTES = 64 * 2**20
-PIECE = 1 << 22  # voxels of an array in memory that are gone through between two reports
+PIECE = 1 << 22  # voxels of an array in memory between two reports of progress
 
 
 def unwrap(source: Any, name: str) -> Any:
-    """Return an object with ``shape``, ``dtype`` and ``__getitem__``, without reading its voxels.
+    """Return the array of a Volume, a pyramid or a lazy array, without reading its voxels.
 
-    A `Volume` gives its data. A sequence of arrays, each smaller than the one before, is an image
-    pyramid, as napari's multiscale layers hold it: its first level is taken.
+    The result has ``shape``, ``dtype`` and ``__getitem__``. A sequence of arrays, each smaller than
+    the one before, is an image pyramid, as in napari's multiscale layers: it gives its first level.
     """
     if isinstance(source, Volume):
         source = source.data
@@ -146,7 +141,7 @@ def unwrap(source: Any, name: str) -> Any:
         )
     try:
         np.dtype(source.dtype)
-    except TypeError:  # an array of another library, with types of its own
+    except TypeError:  # an array of a library with its own types
         return np.asarray(source)
     return source
 
@@ -160,7 +155,7 @@ def _first_level(levels: Sequence[Any], name: str) -> Any:
         try:
             return np.asarray(levels)
         except ValueError as error:
-            problem = f"`{name}` is a list that makes no array ({error})"
+            problem = f"`{name}` is a list that cannot be made an array ({error})"
             raise InvalidInput(problem, argument=name, remedy="pass an array") from error
     shapes = [tuple(level.shape) for level in levels]
     if len(shapes) > 1 and math.prod(shapes[1]) >= math.prod(shapes[0]):
@@ -204,7 +199,7 @@ def slabs(data: Any, slab_bytes: int = SLAB_BYTES) -> Iterator[tuple[int, int, A
 
 
 def pieces(size: int) -> Iterator[tuple[int, int]]:
-    """Yield ranges that together cover `size` voxels, each quick to go through."""
+    """Yield the ranges of `PIECE` voxels that together cover `size` voxels."""
     for start in range(0, size, PIECE):
         yield start, min(start + PIECE, size)
 

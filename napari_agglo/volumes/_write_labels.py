@@ -60,16 +60,12 @@ def write_labels(
     if not isinstance(path, str | os.PathLike):
         raise InvalidInput(
             f"`path` must be a path, not a {type(path).__name__}"
-            + (", and `labels` is one: swapped?" * isinstance(labels, str | os.PathLike)),
+            + (", but `labels` is a path" * isinstance(labels, str | os.PathLike)),
             argument="path",
             remedy="call write_labels(path, labels)",
         )
-    text = os.fspath(path)
-    key: str | None = None
-    hdf5 = _H5.fullmatch(text)
-    if hdf5:
-        text, key = hdf5["path"], hdf5["key"]
-    target = Path(text)
+    hdf5 = _H5.fullmatch(os.fspath(path))
+    target, key = (Path(hdf5["path"]), hdf5["key"]) if hdf5 else (Path(path), None)
     writer = _writer(target)
     if spacing is None and isinstance(labels, Volume):
         spacing = labels.spacing
@@ -90,7 +86,7 @@ def _writer(target: Path) -> Callable[[Path, Any, Spacing, Path, str | None], No
     suffix = target.suffix.lower()
     if suffix not in writers:
         raise InvalidInput(
-            f"{target} names no format to write labels in",
+            f"the format of {target} cannot be told from its name",
             argument="path",
             remedy=f"end it in {_SUFFIXES}",
         )
@@ -107,8 +103,8 @@ def _write_tiff(file: Path, array: Any, spacing: Spacing, target: Path, key: str
             remedy="write .npz or .zarr",
         )
     options: dict[str, Any] = {"photometric": "minisblack", "compression": "zlib"}
-    # OME-TIFF is what other programs read the spacing from. It knows no 64-bit integers and drops
-    # axes of length 1; for those, and for other than 2 or 3 axes, our own entry must do.
+    # Other programs read the spacing from OME-TIFF. That has no 64-bit integers and drops axes of
+    # length 1: those images, and images without 2 or 3 axes, have the spacing in our own metadata.
     ome = spacing is not None and array.ndim in (2, 3)
     ome = ome and array.dtype.itemsize <= 4 and min(array.shape) > 1
     if ome and spacing is not None:
@@ -169,14 +165,14 @@ def _write_hdf5(file: Path, array: Any, spacing: Spacing, target: Path, key: str
         raise InvalidInput(
             f"{target} holds other datasets ({', '.join(others)}), which would be lost",
             argument="path",
-            remedy=f"name one to write and they stay, {target}:labels, or choose another file",
+            remedy=(f"name a key, and they stay: {target}:labels", "choose another file"),
         )
-    made = _hdf5.file_image(name, array, spacing, target)
+    image = _hdf5.file_image(name, array, spacing, target)
     if key and target.is_file():
         shutil.copyfile(target, file)
-        _hdf5.put_dataset(file, name, made, target)
+        _hdf5.put_dataset(file, name, image, target)
     else:
-        file.write_bytes(made)
+        file.write_bytes(image)
 
 
 def _write_npz(file: Path, array: Any, spacing: Spacing, target: Path, key: str | None) -> None:
@@ -193,7 +189,7 @@ def _write_npy(file: Path, array: Any, spacing: Spacing, target: Path, key: str 
     with file.open("xb") as handle:
         header = npy_format.header_data_from_array_1_0(array)
         npy_format.write_array_header_1_0(handle, header)
-        handle.write(array.reshape(-1).view(np.uint8))  # np.save does not tell why it failed
+        handle.write(array.reshape(-1).view(np.uint8))  # np.save drops the reason of an OSError
 
 
 def _write_png(file: Path, array: Any, spacing: Spacing, target: Path, key: str | None) -> None:

@@ -16,14 +16,12 @@ from napari_agglo.volumes._on_disk import Index, OnDisk, reading
 from napari_agglo.volumes._open import arrange, split_picks, to_micrometres
 from napari_agglo.volumes._volume import Volume
 
-# Recognise a Zarr folder that is a label image alone, by its files; zarr is not needed.
-
 
 def is_own_labels(folder: Path) -> bool:
     """Whether a folder is an OME-Zarr label image as `write_labels` makes it, and nothing else.
 
-    Only then may it be replaced: anything beside the levels (an image, a note, another array) would
-    be lost with it.
+    Only such a folder may be replaced: anything beside the levels (an image, a note, another array)
+    would be lost with it.
     """
     try:
         described = json.loads((folder / "zarr.json").read_text(encoding="utf-8"))
@@ -56,9 +54,9 @@ def open_zarr(path: Path, key: str | None) -> Volume:
     inner, picks = split_picks(key)
     if inner is not None and ".." in inner.split("/"):
         raise InvalidInput(
-            f"{path}:{inner} leads out of the file",
+            f"{path}:{inner} is outside {path.name}",
             argument="source",
-            remedy="name an array within it",
+            remedy="name an array inside it",
         )
     with reading(path, "Zarr"):
         location = path / inner if inner else path
@@ -66,7 +64,7 @@ def open_zarr(path: Path, key: str | None) -> Volume:
             raise InvalidInput(
                 f"{path} has no array {inner!r}",
                 argument="source",
-                remedy=f"it holds: {_listed(path)}",
+                remedy=f"it holds: {_member_names(path)}",
             )
         node = zarr.open(str(location), mode="r")
         level = ""
@@ -77,7 +75,7 @@ def open_zarr(path: Path, key: str | None) -> Volume:
             location, level = _array_of(node, location)
         array = zarr.open_array(str(location), mode="r")
         _refuse_code(array, location)
-        axes, spacing = _described(location, array)
+        axes, spacing = _axes_of_array(location, array)
     name = path.name + (f":{inner}" if inner else "")
     data, kept = arrange(_lazy(array, location), axes, spacing, picks, name)
     return Volume(data, kept, name + level)
@@ -107,7 +105,7 @@ def _multiscale(group: Any) -> dict[str, Any] | None:
 
 
 def _array_of(group: Any, location: Path) -> tuple[Path, str]:
-    """Return where the array is that a group stands for, and what to add to its name."""
+    """Return the path of the array that a group stands for, and a suffix for its name."""
     image = _multiscale(group)
     if image is not None:
         inner = str(image["datasets"][0]["path"])
@@ -122,28 +120,27 @@ def _array_of(group: Any, location: Path) -> tuple[Path, str]:
     if len(arrays) == 1:
         return location / arrays[0], ""
     raise InvalidInput(
-        f"{location} is a group of several things",
+        f"{location} is a group of several arrays",
         argument="source",
-        remedy=f"name one array: {location}:KEY, of {_listed(location)}",
+        remedy=f"name one array: {location}:KEY, of {_member_names(location)}",
     )
 
 
-def _listed(root: Path) -> str:
+def _member_names(root: Path) -> str:
     names = sorted(
-        found.parent.relative_to(root).as_posix()
+        file.parent.relative_to(root).as_posix()
         for pattern in ("zarr.json", ".zarray", ".zgroup")
         for depth in ("*/", "*/*/", "*/*/*/")
-        for found in root.glob(depth + pattern)
+        for file in root.glob(depth + pattern)
     )
     return ", ".join(names) or "nothing"
 
 
 def _refuse_code(array: Any, location: Path) -> None:
     """Refuse arrays of objects and any codec that unpickles: reading those can run code."""
-    described = dict(array.metadata.to_dict())
-    described.pop("attributes", None)  # what a user noted there is of no account
-    stored = str(described).lower()
-    if np.dtype(array.dtype).hasobject or "pickle" in stored:
+    metadata = dict(array.metadata.to_dict())
+    metadata.pop("attributes", None)  # notes of users, which are never run
+    if np.dtype(array.dtype).hasobject or "pickle" in str(metadata).lower():
         raise InvalidInput(
             f"{location} holds Python objects, which can run code when read",
             argument="source",
@@ -151,7 +148,7 @@ def _refuse_code(array: Any, location: Path) -> None:
         )
 
 
-def _described(location: Path, array: Any) -> tuple[str, list[float] | None]:
+def _axes_of_array(location: Path, array: Any) -> tuple[str, list[float] | None]:
     """Return axis letters and spacing, from the OME-Zarr image that the array is a level of."""
     ndim = len(array.shape)
     for group_path in list(location.parents)[:2]:  # a level's path may have a folder in it
@@ -163,8 +160,7 @@ def _described(location: Path, array: Any) -> tuple[str, list[float] | None]:
         for dataset in (image or {}).get("datasets", []):
             if image is not None and str(dataset["path"]) == level:
                 return _axes_and_spacing(image, dataset, ndim)
-    plain = array.attrs.asdict().get("element_size_um")
-    return "", plain
+    return "", array.attrs.asdict().get("element_size_um")
 
 
 def _axes_and_spacing(

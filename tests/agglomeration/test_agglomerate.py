@@ -193,13 +193,13 @@ def test_the_mean_of_another_cue():
     [
         ({"policy": "median"}, ("policy", "pass one of these names, a function, or")),
         ({"policy": "random", "seed": -1}, ("seed", "choose one such as 0")),
-        ({"cannot_link": [(1, 1)]}, ("cannot_link", "leave out what is no pair")),
-        ({"cannot_link": [1, 2]}, ("cannot_link", "leave out what is no pair")),
-        ({"cannot_link": [(1.5, 2)]}, ("cannot_link", "take ids from the label image")),
+        ({"cannot_link": [(1, 1)]}, ("cannot_link", "remove entries that are not pairs")),
+        ({"cannot_link": [1, 2]}, ("cannot_link", "remove entries that are not pairs")),
+        ({"cannot_link": [(1.5, 2)]}, ("cannot_link", "use the ids of the label image")),
         ({"locked": 5}, ("locked", SetOption("locked", [5]))),
-        ({"cannot_link": [(1, 9)]}, ("cannot_link", "take ids from the label image")),
-        ({"locked": [0]}, ("locked", "take ids from the label image")),
-        ({"locked": [-3]}, ("locked", "take ids from the label image")),
+        ({"cannot_link": [(1, 9)]}, ("cannot_link", "use the ids of the label image")),
+        ({"locked": [0]}, ("locked", "use the ids of the label image")),
+        ({"locked": [-3]}, ("locked", "use the ids of the label image")),
     ],
 )
 def test_refusals(options, refusal):

@@ -74,34 +74,34 @@ WORDING = [
     ),
     (
         lambda: check_mask(MAP, (3, 4)),
-        "`mask` must be a mask of bool or integers, not float64; make it integers first, 0 outside "
-        "the mask.",
-        "m.tif must be a mask of bool or integers, not float64; make it integers first, 0 outside "
-        "the mask.",
+        "`mask` must be a mask of bool or integers, not float64; convert it to bool first, e.g. "
+        "mask > 0.5.",
+        "m.tif must be a mask of bool or integers, not float64; convert it to bool first, e.g. "
+        "mask > 0.5.",
     ),
     (
         lambda: check_same_spacing(
             {"superpixels": Volume(LABELS, (1, 1)), "mask": Volume(LABELS, (2, 1))}
         ),
-        "`superpixels` has spacing (1, 1) and `mask` has (2, 1), and they must be on one grid; "
+        "`superpixels` has spacing (1, 1) and `mask` has (2, 1), but they must be on one grid; "
         "resample one, or pass `spacing` for all.",
-        "s.h5:a has spacing (1, 1) and m.tif has (2, 1), and they must be on one grid; resample "
+        "s.h5:a has spacing (1, 1) and m.tif has (2, 1), but they must be on one grid; resample "
         "one, or add --spacing Z,Y,X for all.",
     ),
     (
         lambda: oversegment(MAP, spacing=(1, 2, 3)),
-        "`spacing` must be 2 positive numbers, one an axis (order: row, column), not 3 (1, 2, 3); "
+        "`spacing` must be 2 positive numbers, one per axis (order: row, column), not 3 (1, 2, 3); "
         "pass spacing=(1.0, 1.0) if it is not known.",
-        "--spacing must be 2 positive numbers, one an axis (order: row, column), not 3 (1, 2, 3); "
+        "--spacing must be 2 positive numbers, one per axis (order: row, column), not 3 (1, 2, 3); "
         "add --spacing 1,1 if it is not known.",
     ),
     (
         lambda: oversegment(np.zeros((3, 9, 20, 20))),
-        "`boundary` (shape (3, 9, 20, 20)) looks like affinities, one volume an axis, and not like "
-        "one boundary map; use the boundary that they show, 1 minus their mean over axis 0, or "
+        "`boundary` (shape (3, 9, 20, 20)) looks like affinities, one volume per axis, not like "
+        "one boundary map; convert them to a boundary map, 1 minus their mean over axis 0, or "
         "pass per_plane=True if these are 3 separate volumes.",
-        "b.tif (shape (3, 9, 20, 20)) looks like affinities, one volume an axis, and not like one "
-        "boundary map; use the boundary that they show, 1 minus their mean over axis 0, or add "
+        "b.tif (shape (3, 9, 20, 20)) looks like affinities, one volume per axis, not like one "
+        "boundary map; convert them to a boundary map, 1 minus their mean over axis 0, or add "
         "--per-plane if these are 3 separate volumes.",
     ),
     (

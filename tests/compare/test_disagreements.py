@@ -118,7 +118,7 @@ def test_nothing_in_common():
 
 def test_tables_of_another_graph_are_refused():
     graph = agglo.region_graph(np.array([[1, 2]]), np.zeros((1, 2)))
-    with refuses("a", "take tables of this graph"):
+    with refuses("a", "pass tables of this graph"):
         table_disagreements([0, 1, 3], [0, 1, 2], graph)
     with refuses("sizes", "take all from one graph"):
         table_disagreements([0, 1], [0, 1], graph)

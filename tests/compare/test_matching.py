@@ -181,9 +181,9 @@ def test_the_type_grows_only_where_it_must():
     ("a", "b", "sizes", "refusal"),
     [
         ([1, 2], [1], [1, 1], ("second", "take all from one graph")),
-        ([0.5], [1], [1], ("first", "take one such as MergeTree.lut gives")),
-        ([-1], [1], [1], ("first", "take dense names, as MergeTree.lut has, not")),
-        ([1], [2**40], [1], ("second", "take dense names, as MergeTree.lut has, not")),
+        ([0.5], [1], [1], ("first", "pass a table such as MergeTree.lut returns")),
+        ([-1], [1], [1], ("first", "pass dense names, as of MergeTree.lut, not")),
+        ([1], [2**40], [1], ("second", "pass dense names, as of MergeTree.lut, not")),
     ],
 )
 def test_refused(a, b, sizes, refusal):

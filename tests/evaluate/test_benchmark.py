@@ -126,7 +126,7 @@ def test_one_curve_has_no_standard_error_and_many_points_are_thinned():
 
 def test_refusals():
     curve = vi_curve(*case(0))
-    with refuses("curves", "pass one or more"):
+    with refuses("curves", 'pass {"mean": vi_curve(tree, gold)}'):
         over_set({})
     with refuses("quantity", SetOption("quantity", "vi")):
         over_set({"a": curve}, "entropy")

@@ -217,7 +217,7 @@ def test_the_wrong_graph_or_image_is_refused():
         division.apply(graph, graph.superpixels.image)
     with pytest.raises(InvalidInput, match="int64"):
         division.apply(graph, graph.superpixels.image.astype(np.int64))
-    with pytest.raises(InvalidInput, match="does not hold the labels"):
+    with pytest.raises(InvalidInput, match="does not have the labels"):
         division.apply(graph, np.zeros_like(graph.superpixels.image))
 
 

@@ -96,6 +96,7 @@ def test_own_weights_have_a_session(tmp_path):
         (lambda: RegionGraph.from_edges([(1, 1)], [1.0]), "edges"),
         (lambda: RegionGraph.from_edges([(0, 1)], [1.0]), "edges"),
         (lambda: RegionGraph.from_edges([1, 2], [1.0, 2.0]), "edges"),
+        (lambda: RegionGraph.from_edges([(1, 2), (3,)], [1.0, 2.0]), "edges"),
         (lambda: RegionGraph.from_edges([(1.5, 2.0)], [1.0]), "edges"),
         (lambda: RegionGraph.from_edges([(1, 9)], [1.0], superpixels=np.array([1, 2])), "edges"),
         (lambda: RegionGraph.from_edges([(1, 2)], [1.0, 2.0]), "weights"),

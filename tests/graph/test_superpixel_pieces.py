@@ -93,8 +93,8 @@ def test_what_no_seed_reaches_is_a_piece_of_its_own():
 @pytest.mark.parametrize(
     ("seeds", "refusal"),
     [
-        ([[(0, 0)]], ("seeds", "mark what is to stay apart with different")),
-        ([[(0, 0)], []], ("seeds", "mark a pixel, or leave it out")),
+        ([[(0, 0)]], ("seeds", "mark the parts to separate with different")),
+        ([[(0, 0)], []], ("seeds", "mark a pixel, or remove the group")),
         ([[(0, 0)], [(0, 3)]], ("seeds", "put it on a pixel of that superpixel")),
         ([[(0, 0)], [(0, -1)]], ("seeds", "put it on a pixel of that superpixel")),
         ([[(0, 0)], [(5, 0)]], ("seeds", "put it on a pixel of that superpixel")),

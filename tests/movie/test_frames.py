@@ -14,7 +14,14 @@ import napari_agglo as agglo
 from napari_agglo.errors import SetOption
 from napari_agglo.movie import movie, steps
 from napari_agglo.movie._draw import compose, draw_panel
-from napari_agglo.movie._panels import LASTS, Flashes, StillPanel, TreePanel, _visible_areas, scene
+from napari_agglo.movie._panels import (
+    DURATION,
+    Flashes,
+    StillPanel,
+    TreePanel,
+    _visible_areas,
+    scene,
+)
 from napari_agglo.volumes import dense_labels
 
 
@@ -43,10 +50,10 @@ def test_in_step_by_threshold(drawn):
         ({"by": "time"}, ("by", SetOption("by", "merges"))),
         ({"frames": 1}, ("frames", SetOption("frames", 2))),
         ({"start": -1}, ("start", SetOption("start", 0))),
-        ({"start": 5, "stop": 2}, ("start", "exchange them")),
+        ({"start": 5, "stop": 2}, ("start", "swap them")),
         ({"stop": np.inf}, ("stop", "leave it out to show all")),
         ({"size": 4}, ("size", SetOption("size", 16))),
-        ({"plane": (1,)}, ("plane", "leave it out for the middle")),
+        ({"plane": (1,)}, ("plane", "leave it out for the default plane")),
         ({"image": np.zeros((3, 3))}, ("image", "use the same crop of both")),
     ],
 )
@@ -59,7 +66,7 @@ def test_panels_refused(drawn):
     _, trees, _, gold = drawn
     tree = trees["mean"]
     for panels in ({}, dict.fromkeys("abcde", tree), [tree]):
-        with refuses("panels", "pass some of them, such as {'mean': tree}"):
+        with refuses("panels", "pass a dict such as {'mean': tree}"):
             movie(panels)
     with refuses("panels", "make one with agglomerate(graph, policy)"):
         movie({"gold": gold})
@@ -79,9 +86,9 @@ def test_a_flash_is_of_what_was_merged_and_fades(drawn):
     lit = flashes.after(4, table)
     made = tree.lut(merges=4)[tree.winners[3]]
     assert (lit == (table == made)).all()
-    for k in range(1, LASTS + 1):
+    for k in range(1, DURATION + 1):
         later = flashes.after(4, table)
-        assert later[table == made] == pytest.approx(1 - k / LASTS)
+        assert later[table == made] == pytest.approx(1 - k / DURATION)
     assert not later.any()
 
 

@@ -380,9 +380,9 @@ def test_curves_are_checked(bad):
 
 
 def test_tables_are_checked():
-    with refuses("curves['a']", "pass the table as it was computed"):
+    with refuses("curves['a']", "make it with vi_curve or boundary_curve"):
         plot_split_vi({"a": MEAN.drop(columns="vi")})
-    with refuses("curves['a']", "leave it out"):
+    with refuses("curves['a']", "make it with vi_curve or boundary_curve"):
         plot_vi_by_threshold({"a": MEAN.head(0)})
     with refuses("kind", SetOption("kind", "false split")):
         plot_breakdown(MEAN, kind="split")

@@ -63,7 +63,7 @@ def test_every_truncation_is_refused_in_words(policy, tmp_path):
     whole = policy.save(tmp_path / "p.npz").read_bytes()
     for length in [*range(0, 200), *range(200, len(whole), 37)]:
         (tmp_path / "cut.npz").write_bytes(whole[:length])
-        with refuses("path", "train the policy again or take another copy"):
+        with refuses("path", "train the policy again or use another copy"):
             load_policy(tmp_path / "cut.npz")
 
 
@@ -90,7 +90,7 @@ def test_flipped_bytes_are_refused_or_harmless(policy, tmp_path):
     ("changes", "words"),
     [
         ({"header": {"schema": 2}}, "its schema is 2, and this version reads 1"),
-        ({"header": {"format": "other"}}, "it is something else"),
+        ({"header": {"format": "other"}}, "it has another format"),
         ({"header": {"model": "pickle"}}, "its model 'pickle' is not known"),
         ({"header": {"bins": 10**9}}, "it has 1000000000 bins"),
         ({"header": {"cues": []}}, "its cues are not names"),
@@ -113,7 +113,7 @@ def test_wrong_contents_are_named(policy, tmp_path, changes, words):
 @pytest.mark.parametrize(
     ("column", "value", "words"),
     [
-        (0, FEATURES.width, "a feature that is not there"),
+        (0, FEATURES.width, "a feature that does not exist"),
         (2, 10**6, "children are not below it"),
         (3, 0, "children are not below it"),
         (1, np.float32("nan").view(np.uint32), "a threshold is not finite"),
@@ -146,13 +146,13 @@ def test_a_huge_declared_shape_allocates_nothing(policy, tmp_path):
     with zipfile.ZipFile(path) as old, zipfile.ZipFile(tmp_path / "q.npz", "w") as new:
         for name in old.namelist():
             new.writestr(name, header.getvalue() if name == "values.npy" else old.read(name))
-    with refuses("path", "train the policy again or take another copy"):
+    with refuses("path", "train the policy again or use another copy"):
         load_policy(tmp_path / "q.npz")
 
 
 def test_pickles_are_not_opened(tmp_path):
     np.savez(tmp_path / "p.npz", header=np.array([{"a": 1}], object))
-    with refuses("path", "train the policy again or take another copy"):
+    with refuses("path", "train the policy again or use another copy"):
         load_policy(tmp_path / "p.npz")
     with refuses("path", "train a policy, or correct the path"):
         load_policy(tmp_path / "none.npz")

@@ -199,7 +199,7 @@ REFUSALS = [
     (lambda s: setattr(s, "threshold", float("nan")), "threshold", "pass 0.5"),
     (lambda s: setattr(s, "threshold", np.inf), "threshold", "pass 0.5"),
     (lambda s: s.segments.at((0, 99)), "index", "round the coordinates"),
-    (lambda s: s.export("x.csv", "table"), "export kind", "take one of"),
+    (lambda s: s.export("x.csv", "table"), "export kind", "use one of"),
     (lambda s: s.export("x.csv", "edits", superpixels="y"), "superpixels", "leave it out"),
 ]
 

@@ -223,7 +223,7 @@ def test_refused(image, options, words):
 def test_progress_and_cancel():
     seen = []
     boundary_cue(noise((9, 9)), progress=seen.append)
-    assert {"looking the image over", "looking for boundaries"} <= {one.stage for one in seen}
+    assert {"checking the image", "finding boundaries"} <= {one.stage for one in seen}
     assert seen[-1].done == seen[-1].total
 
     def cancel(progress):

@@ -204,7 +204,7 @@ REFUSED = [
         "R23-bool",
         cues(SQUARE > 1),
         "cues['boundary']",
-        (ConvertTo("float32", when="if this is what you mean"),),
+        (ConvertTo("float32", when="to use it as a map of 0 and 1"),),
     ),
     ("R23-text", cues(np.array([["a", "b"]]), (1, 2)), "cues['boundary']", (ConvertTo("float32"),)),
     ("R23-mask", lambda: check_mask(CUE, (3, 3)), "mask", (Advice,)),

@@ -50,7 +50,7 @@ def test_compressed_tiff_is_read_on_demand(tmp_path):
     np.testing.assert_array_equal(volume.data[:, 1:, ..., 2], STACK[:, 1:, 2])
     np.testing.assert_array_equal(np.asarray(volume), STACK)
     os.remove(path)
-    with refuses("source", "open it anew"):
+    with refuses("source", "open it again"):
         volume.load()
 
 
@@ -342,7 +342,7 @@ def test_group_of_several_arrays_is_listed(tmp_path):
         open_volume(tmp_path / "a.zarr")
     with refuses("source", "it holds: boundary, inner, inner/gold, raw"):
         open_volume(f"{tmp_path / 'a.zarr'}:no")
-    with refuses("source", "name an array within it"):
+    with refuses("source", "name an array inside it"):
         open_volume(f"{tmp_path / 'a.zarr'}:../a.zarr/raw")
     np.testing.assert_array_equal(open_volume(f"{tmp_path / 'a.zarr'}:inner/gold").load(), STACK)
 
@@ -448,7 +448,7 @@ def test_folder_in_natural_order(tmp_path, suffix):
 def test_planes_that_differ(tmp_path):
     for number, width in enumerate((4, 5, 4)):
         iio.imwrite(tmp_path / f"{number}.png", np.zeros((3, width), np.uint8))
-    with refuses("source", "take it out, or make them alike"):
+    with refuses("source", "remove it from the stack"):
         open_volume(tmp_path).load()
 
 
@@ -560,7 +560,7 @@ def test_wrong_paths(tmp_path, name, refusal):
 
 @pytest.mark.parametrize("source", ["https://example.org/a.zarr", "s3://bucket/a.zarr"])
 def test_the_network_is_not_touched(source):
-    with refuses("source", "copy it to this computer and open that"):
+    with refuses("source", "download it, and open the copy"):
         open_volume(source)
 
 

@@ -100,7 +100,7 @@ def test_neither_image_nor_ids_can_be_written_to(labels):
 def test_painting_meanwhile_does_no_harm():
     """A value that came after the table was made is looked up nowhere: it becomes 0."""
     flat, seen = np.array([1, 9, 2], np.uint16), np.zeros(3, np.uint8)
-    relabel_module._mark_seen(flat, seen)
+    relabel_module._mark_present(flat, seen)
     np.testing.assert_array_equal(seen, [0, 1, 1])
     out = np.empty(3, np.uint32)
     relabel_module._look_up(flat, np.array([0, 4, 6], np.uint32), out)

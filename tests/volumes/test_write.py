@@ -329,7 +329,7 @@ def test_a_full_disk_ends_in_words_not_in_a_crash(tmp_path, source):
         cwd=Path(__file__).parents[2], timeout=120,
     )  # fmt: skip
     assert (done.returncode, done.stderr) == (0, "")
-    assert "cannot be written (File too large); what was there is untouched" in done.stdout
+    assert "cannot be written (File too large); an existing file is unchanged" in done.stdout
     assert tree_of(tmp_path) == before
 
 
@@ -399,7 +399,7 @@ def test_every_system_call_may_fail(tmp_path, suffix):
         content = open_volume(path).load()
         assert (content == SQUARE).all() or (content == SQUARE + 1).all()
         if error is not None:  # and the message tells which of the two it is
-            assert ("untouched" in error.problem) == (content == SQUARE).all()
+            assert ("unchanged" in error.problem) == (content == SQUARE).all()
             assert ("is written" in error.problem) == (content == SQUARE + 1).all()
             assert error.argument == "path"
             assert error.remedy is not None
@@ -469,7 +469,7 @@ def test_spacing_must_fit(tmp_path):
 
 
 def test_swapped_arguments_are_told(tmp_path):
-    with pytest.raises(InvalidInput, match="`labels` is one: swapped") as caught:
+    with pytest.raises(InvalidInput, match="but `labels` is a path") as caught:
         write_labels(SQUARE, tmp_path / "a.tif")
     assert caught.value.argument == "path"
     with pytest.raises(InvalidInput, match="not a ndarray") as caught:

@@ -25,7 +25,7 @@ from napari_agglo.errors import InvalidInput, check_choice, check_whole
 from napari_agglo.features import FeatureMap
 from napari_agglo.graph import RegionGraph
 from napari_agglo.learning import STRATEGIES, ForestSettings, train
-from napari_agglo.learning._fit import Examples, fit, held_out_scores, judgement
+from napari_agglo.learning._fit import Examples, fit, fit_quality, held_out_scores
 from napari_agglo.learning._train import extra_examples
 from napari_agglo.policy import LearnedPolicy, Logistic, Policy, policy_features, policy_record
 from napari_agglo.session._actions import Cut, Edit, Refused
@@ -199,7 +199,7 @@ def _alone(
         "examples": len(examples),
         "extra_examples": len(examples),
         "to_merge": int((examples.labels < 0).sum()),
-        **judgement(fitted, examples, features, held_out_scores(fitted, examples)),
+        **fit_quality(fitted, examples, features, held_out_scores(fitted, examples)),
     }
     return LearnedPolicy(features, fitted.model, record)
 

@@ -10,7 +10,7 @@ import pyqtgraph as pg
 from numpy.typing import NDArray
 from qtpy.QtCore import QPointF
 
-from napari_agglo.plots._curve_figures import check_curves
+from napari_agglo.evaluate._vi_curve import check_curves
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -32,7 +32,7 @@ class Curve:
     @classmethod
     def of(cls, table: pd.DataFrame, name: str = "curve") -> Curve:
         """Take the columns of a `vi_curve`; without segments, every row counts as one merge."""
-        check_curves({name: table})
+        check_curves({name: table}, "threshold", "false_merge", "false_split", "vi")
         errors = (table[key].to_numpy(float) for key in ("false_merge", "false_split", "vi"))
         segments = table["segments"].to_numpy(np.int64) if "segments" in table.columns else None
         merges = np.arange(len(table)) if segments is None else segments[0] - segments

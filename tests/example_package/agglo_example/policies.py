@@ -37,7 +37,7 @@ class CautiousPolicy:
 
     @classmethod
     def from_json(cls, words: dict[str, Any]) -> CautiousPolicy:
-        """Return the policy that `to_json` described."""
+        """Return the policy of the result of `to_json`."""
         if not isinstance(words.get("step"), float):
             raise InvalidInput(f"The policy 'cautious' needs a step, got {words!r}")
         return cls(words["step"])

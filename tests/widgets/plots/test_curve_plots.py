@@ -162,7 +162,7 @@ def test_no_curve_no_plot(split):
 
 
 def test_refuses_what_is_no_curve(split):
-    with refuses("curves['x']", "pass the table as it was computed"):
+    with refuses("curves['x']", "make it with vi_curve or boundary_curve"):
         split.set_curve("x", MEAN.drop(columns="false_split"))
     assert "x" not in split._curves
 

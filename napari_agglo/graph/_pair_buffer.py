@@ -1,9 +1,9 @@
-"""Rows of pairs: what a function of Python gets to see of boundaries inside the merge loop.
+"""Buffer of pairs of regions, by which the merge loop passes boundaries to Python functions.
 
-A row holds the dense ids of the two regions, the smaller first, the row of statistics of their
-boundary, and those of both regions. A kernel copies rows into a buffer (`copy_pair`), and Python
-reads the buffer as a small region graph (`graph_of_pairs`): functions of a graph need not know
-whether it is the whole one.
+A row has the dense ids of the two regions, the smaller first, the row of statistics of their
+boundary, and those of both regions. A kernel copies rows into the buffer (`copy_pair`), and Python
+reads the buffer as a small region graph (`graph_of_pairs`), so that a function of a graph serves
+both the loop and the whole graph.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from napari_agglo.volumes import DenseLabels
 
 
 def pair_width(layout: Layout) -> int:
-    """Return the number of columns of a row."""
+    """Return the number of columns of the buffer."""
     return 2 + layout.boundary_width + 2 * layout.region_width
 
 
@@ -53,9 +53,9 @@ def copy_pair(
 def graph_of_pairs(graph: RegionGraph, rows: NDArray[np.int64]) -> RegionGraph:
     """Return the graph of the pairs in `rows`: edge k joins regions 2 k + 1 and 2 k + 2.
 
-    A region of several boundaries is there several times. Ids are those of the smallest superpixel,
-    0 for one that `graph` does not have. There are no boxes, for the loop does not keep them, and
-    the label image is a pixel for each region.
+    A region of several boundaries occurs several times. Ids are those of the smallest superpixel, 0
+    for one that `graph` does not have. Boxes are 0, as the loop does not keep them, and the label
+    image has one pixel for each region.
     """
     n, layout = len(rows), graph.layout
     column = 2 + layout.boundary_width

@@ -68,8 +68,8 @@ _EXPORTS = {
     "volumes": "Volume open_volume write_labels",
     "superpixels": "boundary_cue oversegment",
     "graph": "RegionGraph region_graph",
-    "policy": "CallablePolicy DataDifference LearnedPolicy MeanPolicy Policy RandomPolicy adapt_cues"
-    " data_differences load_policy",
+    "policy": "CallablePolicy DataDifference LearnedPolicy MeanPolicy Policy RandomPolicy"
+    " adapt_cues data_differences load_policy",
     "learning": "train",
     "agglomeration": "MergeTree agglomerate",
     "evaluate": "best_agglomeration boundary_scores breakdown cross_validate merge_curve metrics"

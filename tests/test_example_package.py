@@ -22,9 +22,9 @@ def outside(tmp_path_factory):
     install(PACKAGE, site)
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), str(site)])}
 
-    def run(*words: str) -> str:
+    def run(program: str) -> str:
         return subprocess.run(
-            [sys.executable, *words], check=True, capture_output=True, text=True, cwd=work,
+            [sys.executable, "-c", program], check=True, capture_output=True, text=True, cwd=work,
             env=environment,
         ).stdout  # fmt: skip
 
@@ -50,6 +50,7 @@ def install(source: Path, site: Path) -> None:
 
 SESSION = """
 import numpy as np, napari_agglo as agglo
+from napari_agglo.cli import main
 graph = agglo.region_graph(np.array([[1, 2, 3, 4, 5]]), np.zeros((1, 5)))
 session = agglo.Session.create("{name}.agglo", graph)
 session.threshold = 0.5
@@ -57,13 +58,16 @@ session.threshold = 0.5
 
 
 def test_an_export_kind(outside):
-    outside("-c", SESSION.format(name="a") + 'print(session.export("a.txt", "sizes"))')
-    assert outside("-c", 'print(open("a.txt").read(), end="")') == "1 5\n"
-    command = ("-m", "napari_agglo", "export")
-    assert "Sizes of segments (.txt)" in outside(*command, "--kinds")
-    sizes = ("a.agglo", "sizes", "-o", "b.txt")
-    outside(*command, *sizes, "--threshold", "0", "--option", "least=6")
-    assert outside("-c", 'print(open("b.txt").read(), end="")') == ""
+    program = SESSION.format(name="a") + (
+        'session.export("a.txt", "sizes")\n'
+        "session.close()\n"
+        'assert open("a.txt").read() == "1 5\\n"\n'
+        'assert main(["export", "--kinds"]) == 0\n'
+        'sizes = ["export", "a.agglo", "sizes", "-o", "b.txt", "--threshold", "0"]\n'
+        'assert main([*sizes, "--option", "least=6"]) == 0\n'
+        'assert open("b.txt").read() == ""\n'
+    )
+    assert "Sizes of segments (.txt)" in outside(program)
 
 
 def test_a_cut_method(outside):
@@ -72,13 +76,14 @@ def test_a_cut_method(outside):
         'session.cut(1, [[1], [5]], "nearest")\n'
         "print(session.labels().tolist())\n"
     )
-    parts, labels = outside("-c", program).splitlines()
+    parts, labels = outside(program).splitlines()
     assert parts == "[[1, 2, 3], [4, 5]]"
     assert len(set(eval(labels)[0])) == 2
 
 
 GRAPH = """
 import numpy as np, napari_agglo as agglo
+from napari_agglo.cli import main
 labels = np.arange(1, 26).reshape(5, 5).repeat(2, 0).repeat(2, 1)
 cue = np.random.default_rng(0).random(labels.shape)
 graph = agglo.region_graph(labels, cue, bins=4)
@@ -92,13 +97,13 @@ def test_a_policy(outside):
         "session.close()\n"
         'print(agglo.Session.open("c.agglo").policy.step, tree.n_merges)\n'
         'np.save("labels.npy", labels); np.save("cue.npy", cue)\n'
+        'segment = ["segment", "--superpixels", "labels.npy", "--cues", "boundary=cue.npy"]\n'
+        'segment += ["--threshold", "0.5", "-q"]\n'
+        'for policy in ("cautious", "agglo_example.policies:by_area"):\n'
+        '    assert main([*segment, "-o", policy[:5] + ".npy", "--policy", policy]) == 0\n'
+        '    assert np.load(policy[:5] + ".npy").shape == (10, 10)\n'
     )
-    assert outside("-c", program) == "0.01 24\n"
-    segment = ("-m", "napari_agglo", "segment", "--superpixels", "labels.npy")
-    segment += ("--cues", "boundary=cue.npy", "-o", "out.npy", "--threshold", "0.5", "--policy")
-    for policy in ("cautious", "agglo_example.policies:by_area"):
-        outside(*segment, policy)
-        assert outside("-c", 'import numpy; print(numpy.load("out.npy").shape)') == "(10, 10)\n"
+    assert outside(program) == "0.01 24\n"
 
 
 def test_a_feature_block(outside):
@@ -108,4 +113,4 @@ def test_a_feature_block(outside):
         'again = agglo.load_policy(policy.save("p.npz"))\n'
         "print(again.features.names[-1], agglo.agglomerate(graph, again).n_merges)\n"
     )
-    assert outside("-c", program) == "sizes/ratio 24\n"
+    assert outside(program) == "sizes/ratio 24\n"

@@ -177,12 +177,10 @@ def over_set(
     else:
         at_all = sums[quantity] / len(curves)
         ois = float(np.mean([one[quantity].iloc[own[name]] for name, one in curves.items()]))
-    where = int((sign * at_all).argmin())
+    best_row = int((sign * at_all).argmin())
     images = pd.DataFrame(
         {
-            "ods": [
-                float(one[quantity].iloc[rows_at(one, grid[[where]])[0]]) for one in curves.values()
-            ],
+            "ods": [state_at(one, grid[best_row])[quantity] for one in curves.values()],
             "ois": [float(one[quantity].iloc[own[name]]) for name, one in curves.items()],
             "threshold": [float(one["threshold"].iloc[own[name]]) for name, one in curves.items()],
             "best": [math.nan if best is None else float(best[name]) for name in curves],
@@ -191,8 +189,8 @@ def over_set(
     )
     return OverSet(
         quantity,
-        float(grid[where]),
-        float(at_all[where]),
+        float(grid[best_row]),
+        float(at_all[best_row]),
         ois,
         None if best is None else float(images["best"].mean()),
         images,

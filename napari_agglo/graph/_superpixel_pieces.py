@@ -85,11 +85,11 @@ def superpixel_pieces(
     groups = _flooded(heights, marks, inside, graph.spacing)
     # Connected pieces are numbered in raster order of their first pixel.
     labels = split_components(groups).astype(np.int64)
-    numbers, first, which = np.unique(labels, return_index=True, return_inverse=True)
+    numbers, first, inverse = np.unique(labels, return_index=True, return_inverse=True)
     order = np.zeros(len(numbers), np.int64)
     is_piece = numbers > 0
     order[is_piece] = np.argsort(np.argsort(first[is_piece])) + 1
-    labels = order[which].reshape(labels.shape)
+    labels = order[inverse].reshape(labels.shape)
     owner = np.zeros(int(is_piece.sum()) + 1, np.int64)
     owner[labels] = groups
     return Pieces(labels, np.where(owner[1:] > len(seeds), -1, owner[1:] - 1))

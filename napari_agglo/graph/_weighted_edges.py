@@ -52,9 +52,9 @@ def from_edges(
     rows = np.zeros((n_edges, layout.boundary_width), np.int64)
     rows[:, 0] = sizes * parts
     rows[:, layout.boundary_cues] = np.round(values * (_PIXELS * parts)).astype(np.int64) * sizes
-    unique, which = np.unique(np.sort(ends, axis=1), axis=0, return_inverse=True)
+    unique, inverse = np.unique(np.sort(ends, axis=1), axis=0, return_inverse=True)
     boundaries = np.zeros((len(unique), layout.boundary_width), np.int64)
-    np.add.at(boundaries, which.reshape(-1), rows)
+    np.add.at(boundaries, inverse.reshape(-1), rows)
     table = np.zeros((regions.n_regions + 1, layout.region_width), np.int64)
     table[:, : layout.region_cues] = regions.regions[:, : layout.region_cues]
     table[:, layout.contact] = 0  # of these boundaries, not of those in the image

@@ -149,7 +149,7 @@ class Movie:
         self, k: int, moving: Mapping[str, TreePanel], still: Mapping[str, StillPanel]
     ) -> NDArray[np.uint8]:
         at = dict(zip(moving, self.steps.merges[k].tolist(), strict=True))
-        shown_at = dict(zip(moving, self.steps.thresholds[k].tolist(), strict=True))
+        thresholds = dict(zip(moving, self.steps.thresholds[k].tolist(), strict=True))
         tables = {name: panel.table(at[name]) for name, panel in moving.items()}
         reference = next(iter(tables.values()))
         matched: dict[str, NDArray[np.uint32]] = {}
@@ -164,7 +164,7 @@ class Movie:
             else:
                 labels = moving[name].labels(matched[name])
                 lit = moving[name].flashing(at[name], tables[name])
-                details = self._details(name, at[name], shown_at[name])
+                details = self._details(name, at[name], thresholds[name])
             pictures.append(draw_panel(self.scene.backdrop, labels, lit))
             captions.append((name, details))
         return compose(pictures, captions, k / max(len(self) - 1, 1))

@@ -23,6 +23,7 @@ from napari_agglo.features import FeatureMap
 from napari_agglo.policy._model import Forest, Logistic, Model
 from napari_agglo.policy._policies import LearnedPolicy, Policy
 from napari_agglo.volumes import replacing
+from napari_agglo.volumes._image_files import npy_header
 
 SCHEMA = 1
 _FORMAT = "napari-agglo policy"
@@ -126,12 +127,7 @@ def _member(archive: zipfile.ZipFile, name: str, dtype: str) -> NDArray[Any]:
     info = archive.getinfo(f"{name}.npy")
     _require(info.file_size <= _LARGEST, f"its array {name!r} claims {info.file_size} bytes")
     with archive.open(info) as file:
-        version = np.lib.format.read_magic(file)
-        read = {
-            (1, 0): np.lib.format.read_array_header_1_0,
-            (2, 0): np.lib.format.read_array_header_2_0,
-        }[version]
-        shape, fortran, stored = read(file)
+        shape, fortran, stored = npy_header(file)
         _require(
             stored == np.dtype(dtype) and not fortran,
             f"its array {name!r} is of type {stored}, not {np.dtype(dtype)}",

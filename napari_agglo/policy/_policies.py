@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from napari_agglo._numba.hash_tables import uniform
 from napari_agglo._registry import Registry
-from napari_agglo.errors import InvalidInput, SetOption, is_whole
+from napari_agglo.errors import InvalidInput, SetOption, check_whole
 from napari_agglo.features import FeatureMap, feature_matrix
 from napari_agglo.graph import RegionGraph
 from napari_agglo.policy._model import FOREST, LOGISTIC, MEAN, RANDOM, Forest, Model
@@ -218,12 +218,7 @@ class RandomPolicy:
     informative: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        if not (is_whole(self.seed) and 0 <= self.seed < 2**32):
-            raise InvalidInput(
-                f"`seed` must be a whole number from 0 to {2**32 - 1}, got {self.seed!r}",
-                argument="seed",
-                remedy="choose one such as 0",
-            )
+        check_whole("seed", self.seed, 0, 2**32 - 1)
 
     def check(self, graph: RegionGraph) -> None:
         """Accept any graph."""

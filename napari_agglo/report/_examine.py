@@ -141,7 +141,7 @@ def summed(curves: Sequence[pd.DataFrame | None]) -> pd.DataFrame | None:
     known = [curve for curve in curves if curve is not None]
     if not known or len(known) < len(curves):
         return None
-    totals = sum(curve[_COUNTS].to_numpy() for curve in known).tolist()
+    totals = np.sum([curve[_COUNTS].to_numpy() for curve in known], axis=0).tolist()
     rows = zip(known[0]["threshold"].tolist(), totals, strict=True)
     return pd.DataFrame([{"threshold": at} | Matches(*counts).row() for at, counts in rows])
 

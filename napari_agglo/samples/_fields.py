@@ -25,12 +25,12 @@ def fill_unlabelled(labels: Labels, within: Labels | None = None) -> None:
     strides = [int(np.prod(labels.shape[axis + 1 :])) for axis in range(labels.ndim)]
     empty = np.flatnonzero(flat == 0)
     while empty.size:
-        where = np.unravel_index(empty, labels.shape)
+        place = np.unravel_index(empty, labels.shape)
         new = np.zeros(empty.size, dtype=labels.dtype)
         for axis, stride in enumerate(strides):
             for step, inside in (
-                (-stride, where[axis] > 0),
-                (stride, where[axis] < labels.shape[axis] - 1),
+                (-stride, place[axis] > 0),
+                (stride, place[axis] < labels.shape[axis] - 1),
             ):
                 take = np.flatnonzero(inside & (new == 0))
                 there = empty[take] + step

@@ -63,16 +63,21 @@ def open_npz(path: Path, key: str | None) -> Volume:
     return Volume(picked, kept, name)
 
 
-def _header(file: Any, path: Path) -> tuple[tuple[int, ...], np.dtype[Any]]:
-    """Return shape and type of an .npy file; refuse Python objects."""
+def npy_header(file: Any) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+    """Return shape, Fortran order or not, and type of an .npy file; nothing more is read."""
     version = npy_format.read_magic(file)
     readers = {
         (1, 0): npy_format.read_array_header_1_0,
         (2, 0): npy_format.read_array_header_2_0,
     }
     if version not in readers:
-        raise ValueError(f"version {version} holds no plain numbers")
-    shape, _, dtype = readers[version](file)
+        raise ValueError(f"version {version} is not for plain numbers")
+    return readers[version](file)
+
+
+def _header(file: Any, path: Path) -> tuple[tuple[int, ...], np.dtype[Any]]:
+    """Return shape and type of an .npy file; refuse Python objects."""
+    shape, _, dtype = npy_header(file)
     if dtype.hasobject:
         raise InvalidInput(
             f"{path} holds Python objects, which can run code when read",

@@ -31,7 +31,7 @@ def write_labels(
     ----------
     path
         ``.tif``/``.tiff`` (compressed), ``.ome.zarr``/``.zarr`` (OME-Zarr 0.5), ``.h5``/``.hdf5``
-        (dataset ``stack``; ``file.h5:KEY`` names another and keeps what else the file holds),
+        (dataset ``stack``; ``file.h5:KEY`` names another and keeps the others of the file),
         ``.npz``, ``.npy``, or ``.png`` (2-D, ids up to 65535). An existing file is
         replaced once the new one is complete; an existing folder only if it is an OME-Zarr with a
         label image and nothing else in it.
@@ -39,7 +39,7 @@ def write_labels(
         Label image of any integer type, which is kept (PNG: the values are).
     spacing
         Distance between voxels along each axis; by default that of a `Volume`. The numbers are
-        written as micrometres, which is what `open_volume` gives. Kept by all formats but ``.npy``
+        written as micrometres, the unit of `open_volume`. Kept by all formats but ``.npy``
         and ``.png``, which have no place for it.
 
     Returns

@@ -170,7 +170,7 @@ def _axes_and_spacing(
     described = [axis if isinstance(axis, dict) else {"name": axis} for axis in axes]
     letters = "".join(_letter(axis) for axis in described)
     scale: list[float] | None = None
-    for transforms in (dataset, image):  # the level's own, then what all levels share
+    for transforms in (dataset, image):  # the level's own, then those of all levels
         for transform in transforms.get("coordinateTransformations") or []:
             if transform.get("type") == "scale" and len(transform.get("scale", ())) == ndim:
                 factors = [float(value) for value in transform["scale"]]

@@ -192,7 +192,7 @@ def test_the_mean_of_another_cue():
     ("options", "refusal"),
     [
         ({"policy": "median"}, ("policy", "pass one of these names, a function, or")),
-        ({"policy": "random", "seed": -1}, ("seed", "choose one such as 0")),
+        ({"policy": "random", "seed": -1}, ("seed", SetOption("seed", 0))),
         ({"cannot_link": [(1, 1)]}, ("cannot_link", "remove entries that are not pairs")),
         ({"cannot_link": [1, 2]}, ("cannot_link", "remove entries that are not pairs")),
         ({"cannot_link": [(1.5, 2)]}, ("cannot_link", "use the ids of the label image")),

@@ -93,7 +93,7 @@ def test_what_no_seed_reaches_is_a_piece_of_its_own():
 @pytest.mark.parametrize(
     ("seeds", "refusal"),
     [
-        ([[(0, 0)]], ("seeds", "mark the parts to separate with different")),
+        ([[(0, 0)]], ("seeds", "mark the parts to separate by seeds of different")),
         ([[(0, 0)], []], ("seeds", "mark a pixel, or remove the group")),
         ([[(0, 0)], [(0, 3)]], ("seeds", "put it on a pixel of that superpixel")),
         ([[(0, 0)], [(0, -1)]], ("seeds", "put it on a pixel of that superpixel")),

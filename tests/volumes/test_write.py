@@ -305,9 +305,9 @@ def test_the_advice_fits_and_names_no_temporary(tmp_path, number, words):
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs RLIMIT_FSIZE")
-@pytest.mark.parametrize("source", ["new.h5", "old.h5:labels", "a.npy", "a.zarr", "a.tif"])
-def test_a_full_disk_ends_in_words_not_in_a_crash(tmp_path, source):
+def test_a_full_disk_ends_in_words_not_in_a_crash(tmp_path):
     """No file may grow beyond 64 kB in the other process, which is as good as a full disk."""
+    sources = ["new.h5", "old.h5:labels", "a.npy", "a.zarr", "a.tif"]
     with h5py.File(tmp_path / "old.h5", "w") as file:
         file["raw"] = np.arange(10)
     before = tree_of(tmp_path)
@@ -319,17 +319,20 @@ def test_a_full_disk_ends_in_words_not_in_a_crash(tmp_path, source):
         "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (65536, 65536))\n"
         "labels = np.random.default_rng(0).integers(0, 2**31, (200, 200))\n"
-        "try:\n    write_labels(sys.argv[1], labels)\n"
-        "except InvalidInput as error:\n    print(error)\n"
+        "for path in sys.argv[1:]:\n"
+        "    try:\n        write_labels(path, labels)\n"
+        "    except InvalidInput as error:\n        print(error)\n"
     )
     environment = {**os.environ, "NUMBA_DISABLE_JIT": "1"}
     done = subprocess.run(
-        [sys.executable, "-c", program, str(tmp_path / source)],
+        [sys.executable, "-c", program, *(str(tmp_path / source) for source in sources)],
         capture_output=True, text=True, check=False, env=environment,
         cwd=Path(__file__).parents[2], timeout=120,
     )  # fmt: skip
     assert (done.returncode, done.stderr) == (0, "")
-    assert "cannot be written (File too large); an existing file is unchanged" in done.stdout
+    for source, line in zip(sources, done.stdout.splitlines(), strict=True):
+        assert line.startswith(str(tmp_path / source.partition(":")[0]))
+        assert "cannot be written (File too large); an existing file is unchanged" in line
     assert tree_of(tmp_path) == before
 
 

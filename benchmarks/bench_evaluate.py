@@ -6,7 +6,7 @@ import numpy as np
 
 import napari_agglo as agglo
 from benchmarks import volumes
-from benchmarks.results import OURS, Table, below, faster
+from benchmarks.results import OURS, Table, below, faster, short
 from benchmarks.timing import cpu_seconds, interleaved, least
 from napari_agglo.evaluate import contingency
 
@@ -50,7 +50,7 @@ def bench_curve(table: Table, tree: agglo.MergeTree, gold: np.ndarray) -> None:
 
     took = least(lambda: agglo.merge_curve(tree, gold))
     task = f"all measures at every merge, {tree.n_superpixels:,} superpixels"
-    table.add(task, took, f"{tree.n_merges / took:,.3g} merges/s", goals=below(took, 1))
+    table.add(task, took, f"{short(tree.n_merges / took)} merges/s", goals=below(took, 1))
     cuts = np.linspace(0, tree.n_merges, SAMPLED, dtype=int)
     theirs = cpu_seconds(
         lambda: [variation_of_information(gold, tree.segment(merges=int(k))) for k in cuts]

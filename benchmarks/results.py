@@ -108,7 +108,7 @@ class Table:
         for library, seconds in times.items():
             ours = library == OURS
             ratio = "" if ours else f"ours {seconds / times[OURS]:.2f} x as fast"
-            rate = f"{amount / seconds:,.3g} {unit}/s"
+            rate = f"{short(amount / seconds)} {unit}/s"
             self.add(task, seconds, rate, ratio, goals if ours else (), library)
 
     def note(self, text: str) -> None:
@@ -124,6 +124,11 @@ class Table:
         if self.notes:
             lines += ["", *(f"- {note}" for note in self.notes)]
         return "\n".join(lines)
+
+
+def short(number: float) -> str:
+    """Return a number to three digits, or as a whole number from 1,000 on."""
+    return f"{number:,.0f}" if number >= 1000 else f"{number:.3g}"
 
 
 def line(cells: Any) -> str:

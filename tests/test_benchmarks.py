@@ -55,8 +55,8 @@ def test_the_table_between_the_markers_is_replaced(tmp_path, monkeypatch, capsys
     assert first.startswith(
         "By hand.\n\n<!-- bench: sheep -->\n\n"
         "| task | library | time | rate or spread | ratio | goal |\n|---|---|---|---|---|---|\n"
-        "| count sheep | napari-agglo | 2.00 ms | 3e+03 sheep/s |  | >= 2 x peer, missed |\n"
-        "| count sheep | peer | 3.00 ms | 2e+03 sheep/s | ours 1.50 x as fast |  |\n"
+        "| count sheep | napari-agglo | 2.00 ms | 3,000 sheep/s |  | >= 2 x peer, missed |\n"
+        "| count sheep | peer | 3.00 ms | 2,000 sheep/s | ours 1.50 x as fast |  |\n"
         "| shear one | napari-agglo | 0.500 s | 99 %: 1 s |  | < 400 ms, missed |\n\n"
         "- Welsh sheep.\n\n<!-- /bench -->\n\nAlso by hand.\n"
     )

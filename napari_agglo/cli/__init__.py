@@ -13,7 +13,7 @@ __all__ = ["main"]
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit status.
 
-    Exit status: 0 done; 2 an error that the user can mend; 1 a fault of ours; 130 interrupted.
+    Exit status: 0 done; 2 an error that the user can correct; 1 a fault of ours; 130 interrupted.
 
     Parameters
     ----------

@@ -34,7 +34,7 @@ class SomeFailed(AggloError):
 
 
 def describe(error: Exception, files: Names, options: Names) -> tuple[str, int]:
-    """Return the message of an error, and 2 if the user can mend it, 1 if it is a fault of ours.
+    """Return the message of an error, and 2 if the user can correct it, 1 if it is a fault of ours.
 
     `files` and `options` map an argument of the library to its file and to the option that sets it.
     """

@@ -1,9 +1,9 @@
-"""Profiles of data: cues, spacing and sizes of superpixels, as a policy remembers its training.
+"""Profiles of data: cues, spacing and sizes of superpixels, in the record of a learned policy.
 
-A learned policy is good on data like those it was trained on. Its record holds a profile of them
-(``record["data"]``), and `data_differences` compares it with the graph that the policy is to be
-applied to: a cue that is inverted or of another strength, pixels or superpixels of another size.
-`adapt_cues` removes what can be removed by changing the values of the cues.
+A learned policy is good on data like those of its training. Its record has a profile of them
+(``record["data"]``), and `data_differences` compares it with a graph that the policy is applied to:
+a cue that is inverted or of another strength, pixels or superpixels of another size. `adapt_cues`
+removes the differences in the values of the cues.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from napari_agglo.errors import InvalidInput, SetOption
 from napari_agglo.graph import RegionGraph
 from napari_agglo.policy._policies import Policy, policy_record
 
-# Limits beyond which a difference is reported. Both ways between the halves, or the volumes, of
-# every data set that the defaults were chosen on, all of these stay below.
+# Limits beyond which a difference is reported. The differences between the halves, or the volumes,
+# of every data set that the defaults were chosen on are all below them, in both directions.
 _SHIFT = 0.15  # mean distance, 0 to 1, by which values would have to move
 _STRENGTH = 1.5  # ratio of the contrast between boundaries and insides
 _SPREAD = 1.8  # ratio of the standard deviations of a cue without such a contrast
@@ -39,9 +39,9 @@ class DataDifference:
     kind : {"inverted", "strength", "values", "spacing", "superpixels"}
         The difference. The first three are removed by `adapt_cues`.
     cue : str
-        The cue that has it; empty if it is no cue's.
+        The cue that differs; empty if the difference is not in a cue.
     text : str
-        A sentence for people: what differs, and what to do.
+        Message: the difference, and a remedy.
     """
 
     kind: str
@@ -93,19 +93,19 @@ def data_profile(graphs: Sequence[RegionGraph]) -> dict[str, Any]:
 
 
 def data_differences(policy: Policy, graph: RegionGraph) -> tuple[DataDifference, ...]:
-    """Return how the data of `graph` differ from those that a policy was trained on.
+    """Return the differences between the data of `graph` and those of a policy's training.
 
     Parameters
     ----------
     policy : Policy
-        One without a profile of its training, such as the mean, differs from nothing.
+        A policy without a profile of its training, such as the mean, gives no differences.
     graph : RegionGraph
         A graph that the policy can be applied to.
 
     Returns
     -------
     tuple of DataDifference
-        Empty where the data are alike.
+        Empty if the data are alike.
 
     Examples
     --------
@@ -145,7 +145,7 @@ def _cue_difference(
             f"{was['boundary']:.2f} and {was['inside']:.2f}; {adapt}"
         )
         return [DataDifference("inverted", name, text)]
-    # Of a cue that does not stand out on boundaries, the spread of its values is its strength.
+    # the strength of a cue without a contrast on boundaries is the spread of its values
     limit, measure = _STRENGTH, "boundaries stand out by"
     if abs(before) < _CONTRAST:
         limit, measure = _SPREAD, "its standard deviation is"
@@ -172,7 +172,7 @@ def _scale_differences(known: Mapping[str, Any], here: Mapping[str, Any]) -> lis
     if len(was) != len(now):
         text = f"The policy was trained on {len(was)}-D data, and these are {len(now)}-D"
         return [DataDifference("spacing", "", f"{text}; train on data like these")]
-    # 1 along every axis is what data without a known spacing have: their unit is not known either.
+    # data without a known spacing have 1 along every axis: their unit is not known either
     stated = any(s != 1 for s in was) and any(s != 1 for s in now)
     ratios = [b / a for a, b in zip(was, now, strict=True)]
     pixel = 1.0
@@ -211,23 +211,22 @@ def _deviation(histogram: Sequence[float]) -> float:
 
 
 def adapt_cues(policy: Policy, graph: RegionGraph) -> dict[str, NDArray[np.float32]]:
-    """Return the cues of a graph with the values that a policy was trained on.
+    """Return the cues of a graph, with values distributed as in the training of a policy.
 
-    A cue without a difference stays as it is. One that is inverted is inverted again; one whose
-    values are distributed otherwise is mapped, monotonically, so that they are distributed as in
-    the training.
+    A cue without a difference stays as it is. An inverted cue is inverted again; a cue of another
+    distribution is mapped, monotonically, to the distribution of the training.
 
     Parameters
     ----------
     policy : Policy
         A learned policy.
     graph : RegionGraph
-        The graph that the policy was to be applied to, with its cues (``keep_cues=True``).
+        The graph to apply the policy to, with its cues (``keep_cues=True``).
 
     Returns
     -------
     dict of str to ndarray of float32
-        The cues, 0 to 1, of which `region_graph` makes the graph to use.
+        The cues, 0 to 1, for `region_graph`.
 
     Examples
     --------
@@ -269,11 +268,11 @@ def adapt_cues(policy: Policy, graph: RegionGraph) -> dict[str, NDArray[np.float
 
 
 def _matching(values: NDArray[np.uint8], histogram: Sequence[float]) -> NDArray[np.float64]:
-    """Return, for each value 0..255, that of the same rank in a histogram of values 0 to 1."""
+    """Return, for each value 0..255, the value of the same rank in a histogram of 0 to 1."""
     counts = np.bincount(values.reshape(-1), minlength=256)
     ranks = (np.cumsum(counts) - 0.5 * counts) / max(counts.sum(), 1)
     below = np.concatenate([[0.0], np.cumsum(histogram)])
-    # Strictly ascending: an empty bin has no values to give.
+    # strictly ascending, without empty bins
     kept = np.concatenate([[True], np.diff(below) > 1e-9])
     at: NDArray[np.float64] = np.linspace(0, 1, len(below))[kept]
     mapped: NDArray[np.float64] = np.interp(ranks, below[kept] / below[-1], at)

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from napari_agglo.session import Session
 
 BEFORE, WITH = "before edits", "with edits"
+OWN = " *"  # after the name of an image that a policy was trained on
+OWN_NOTE = "* on its own training data: expect a larger error on other data"
 # Options that do not go with a session, which has its own cues.
 _NOT_OF_SESSIONS = ("cues", "range", "nan", "spacing", "dams", "seed", "adapt")
 
@@ -50,6 +52,8 @@ class FileSource:
         Whether there is a gold standard.
     records : dict
         The training record of each learned policy, after `trees`.
+    trained_here : set of str
+        The hierarchies by a policy that was trained on this very image, after `trees`.
     """
 
     def __init__(
@@ -70,6 +74,7 @@ class FileSource:
         self.ndim = inputs.volumes["superpixels"].ndim
         self.has_gold = "gold" in files
         self.records: dict[str, dict[str, Any]] = {}
+        self.trained_here: set[str] = set()
         self._graphs: dict[tuple[Any, ...], RegionGraph] = {}
 
     def graph(
@@ -109,7 +114,7 @@ class FileSource:
     def trees(self, progress: ProgressCallback | None) -> dict[str, MergeTree]:
         """Agglomerate by each policy, on as few graphs as they need."""
         from napari_agglo.agglomeration import merge_tree
-        from napari_agglo.policy import as_policy, policy_record
+        from napari_agglo.policy import as_policy, is_training_data, policy_record
 
         trees = {}
         for name, text in self._policies.items():
@@ -117,6 +122,8 @@ class FileSource:
             policy = as_policy(policy, self._arguments.seed)
             graph = self._adapted(self.graph(progress, cues, bins), policy, progress)
             trees[name] = merge_tree(graph, policy, progress=progress)
+            if is_training_data(policy, graph):
+                self.trained_here.add(name)
             if (record := policy_record(policy)) is not None:
                 self.records[name] = record
         return trees
@@ -181,6 +188,7 @@ class SessionSource:
         self.ndim = session.graph.superpixels.image.ndim
         self.has_gold = bool(self._gold_files) or session.errors.gold is not None
         self.records: dict[str, dict[str, Any]] = {}
+        self.trained_here: set[str] = set()
 
     def graph(self, progress: ProgressCallback | None) -> RegionGraph:
         """Return the graph of the session, with the superpixels that edits have cut."""
@@ -189,12 +197,14 @@ class SessionSource:
     def trees(self, progress: ProgressCallback | None) -> dict[str, MergeTree]:
         """Return the hierarchies of the same superpixels, before edits and with them."""
         from napari_agglo.compare import refined
-        from napari_agglo.policy import policy_record
+        from napari_agglo.policy import is_training_data, policy_record
 
         if (record := policy_record(self.session.policy)) is not None:
             self.records[self.session.path.stem] = record
         self.session.look(progress, threshold=math.inf)
         edited = self.session.tree
+        if is_training_data(self.session.policy, self.session.graph):
+            self.trained_here = {BEFORE, WITH} if self._before else {WITH}
         if not self._before:
             return {WITH: edited}
         return {

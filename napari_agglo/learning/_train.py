@@ -24,7 +24,14 @@ from napari_agglo.learning._fit import (
     joined,
 )
 from napari_agglo.learning._training_volume import Lesson, boundary_labels, lesson
-from napari_agglo.policy import LearnedPolicy, MeanPolicy, Policy, as_policy, data_profile
+from napari_agglo.policy import (
+    LearnedPolicy,
+    MeanPolicy,
+    Policy,
+    as_policy,
+    data_profile,
+    graph_digest,
+)
 
 
 def extra_examples(extra: tuple[Any, Any] | None, features: FeatureMap, first: int) -> Examples:
@@ -249,7 +256,11 @@ def train(
         "seed": int(seed),
         "settings": asdict(training.settings) if classifier == "forest" else {},
         "volumes": [
-            {"superpixels": one.graph.n_regions, "boundaries": one.graph.n_boundaries}
+            {
+                "superpixels": one.graph.n_regions,
+                "boundaries": one.graph.n_boundaries,
+                "digest": graph_digest(one.graph),
+            }
             for one in lessons
         ],
         "data": data_profile([one.graph for one in lessons]),

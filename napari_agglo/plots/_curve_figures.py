@@ -164,7 +164,8 @@ def plot_vi_by_threshold(
     ----------
     curves : mapping of str to DataFrame
         Name of the policy to its `vi_curve`, or to the `mean_curve` of several volumes, whose
-        standard error is shaded.
+        standard error is shaded. One with ``attrs["training"]`` is dotted: it was measured on the
+        data that the policy was trained on.
     threshold : float
         Threshold of the circle.
     axes : matplotlib Axes, optional
@@ -193,6 +194,7 @@ def plot_vi_by_threshold(
     named, avoid = [], []
     for k, (name, curve) in enumerate(curves.items()):
         colour, text, dashes = colours.line(k)
+        dashes = ":" if curve.attrs.get("training") else dashes
         at, vi = curve["threshold"].to_numpy(float), curve["vi"].to_numpy(float)
         x, y = steps(at, vi, low, high)
         if "vi_sem" in curve.columns:
@@ -241,7 +243,8 @@ def plot_split_vi(
     ----------
     curves : mapping of str to DataFrame
         Name of the policy to its `vi_curve`, or to the `mean_curve` of several volumes, whose
-        standard error is shaded.
+        standard error is shaded. One with ``attrs["training"]`` is dotted: it was measured on the
+        data that the policy was trained on.
     best : mapping, optional
         ``false_merge`` and ``false_split`` of the optimal agglomeration, from `best_point`.
     human : DataFrame, optional
@@ -287,6 +290,7 @@ def plot_split_vi(
     named, avoid = [], []
     for k, (name, curve) in enumerate(curves.items()):
         colour, text, dashes = colours.line(k)
+        dashes = ":" if curve.attrs.get("training") else dashes
         x, y = curve["false_merge"].to_numpy(float), curve["false_split"].to_numpy(float)
         _band(axes, thinned(curve), colour)
         axes.plot(x, y, color=colour, ls=dashes, lw=1.8, label=name, gid="curve")

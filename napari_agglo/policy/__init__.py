@@ -6,6 +6,8 @@ from napari_agglo.policy._data_profile import (
     adapt_cues,
     data_differences,
     data_profile,
+    graph_digest,
+    is_training_data,
 )
 from napari_agglo.policy._file import load_policy, save_policy
 from napari_agglo.policy._model import (
@@ -63,7 +65,9 @@ __all__ = [
     "data_differences",
     "data_profile",
     "flatten_trees",
+    "graph_digest",
     "is_informative",
+    "is_training_data",
     "load_policy",
     "no_features",
     "owner_of",

@@ -8,6 +8,7 @@ removes the differences in the values of the cues.
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -90,6 +91,31 @@ def data_profile(graphs: Sequence[RegionGraph]) -> dict[str, Any]:
         "superpixel_size": round(float(np.median(sizes)), 1) if len(sizes) else 0.0,
         "cues": cues,
     }
+
+
+def graph_digest(graph: RegionGraph) -> str:
+    """Return a digest of the boundaries of a graph and their statistics.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from napari_agglo import region_graph
+    >>> graphs = [region_graph(np.array([[1, 2]]), np.full((1, 2), v)) for v in (0.1, 0.1, 0.2)]
+    >>> one, same, other = map(graph_digest, graphs)
+    >>> one == same, one == other
+    (True, False)
+    """
+    digest = hashlib.blake2b(digest_size=16)
+    for array in (graph.edges, graph.boundaries):
+        digest.update(np.ascontiguousarray(array).data)
+    return digest.hexdigest()
+
+
+def is_training_data(policy: Policy, graph: RegionGraph) -> bool:
+    """Return whether a policy was trained on this graph: an error measured there flatters it."""
+    volumes = (policy_record(policy) or {}).get("volumes", [])
+    known = {one.get("digest") for one in volumes} - {None}
+    return bool(known) and graph_digest(graph) in known
 
 
 def data_differences(policy: Policy, graph: RegionGraph) -> tuple[DataDifference, ...]:

@@ -183,6 +183,8 @@ class Finding:
     boundaries : DataFrame, optional
         The `boundary_curve`.
     shape : tuple of int
+    training : bool
+        Whether the policy was trained on this image, so that its errors elsewhere are larger.
     """
 
     policy: str
@@ -197,6 +199,7 @@ class Finding:
     plane: tuple[int, ...]
     shape: tuple[int, ...]
     boundaries: pd.DataFrame | None = field(default=None)
+    training: bool = False
 
 
 def examine(
@@ -211,6 +214,7 @@ def examine(
     plane: Sequence[int] | None = None,
     worst: int = 10,
     boundaries: bool = True,
+    training: bool = False,
     progress: ProgressCallback | None = None,
 ) -> Finding:
     """Examine a merge tree for a report.
@@ -236,6 +240,8 @@ def examine(
         Number of errors to draw.
     boundaries : bool
         Compare boundaries too, which takes longest.
+    training : bool
+        Whether the policy was trained on this image: the report says so.
     progress : callable, optional
         Called with a `Progress` now and then; it may raise `Cancelled`.
 
@@ -292,6 +298,7 @@ def examine(
         plane=drawn,
         error_map=error_map(picture, labels, first, tables[0], drawn, spacing),
         boundaries=sampled_boundaries(tree, golds, progress) if boundaries else None,
+        training=training,
         shape=golds[0].shape,
     )
 

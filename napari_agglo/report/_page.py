@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape
 from typing import TYPE_CHECKING, Any
 
@@ -192,7 +192,10 @@ class Page:
         records: Mapping[str, Mapping[str, Any]],
     ) -> None:
         self.human = human if human is not None and len(human) else None
-        self.records = {name: clean_record(record) for name, record in records.items()}
+        trained_here = {one.policy for one in findings if one.training}
+        shown = {name: f"{name}, on its own training data" for name in trained_here}
+        self.records = {shown.get(n, n): clean_record(record) for n, record in records.items()}
+        findings = [replace(one, policy=shown.get(one.policy, one.policy)) for one in findings]
         self.by_policy: dict[str, list[Finding]] = {}
         for one in findings:
             self.by_policy.setdefault(one.policy, []).append(one)
@@ -204,7 +207,10 @@ class Page:
             for name, findings in self.by_policy.items()
         }
         self.figures = Figures()
-        self.leader = min(self.vi, key=lambda name: self.vi[name])
+        # What was trained on these images does not compete with what was not.
+        fair = [name for name in self.vi if name not in shown.values()] or list(self.vi)
+        self.fair = {name: self.vi[name] for name in fair}
+        self.leader = min(self.fair, key=lambda name: self.vi[name])
 
     @property
     def several(self) -> bool:
@@ -217,12 +223,12 @@ class Page:
 
     def mean_curves(self) -> dict[str, pd.DataFrame]:
         """Return the curve of each policy, over all images."""
-        return {
-            name: findings[0].curve
-            if len(findings) == 1
-            else mean_curve({one.image: one.curve for one in findings})
-            for name, findings in self.by_policy.items()
-        }
+        curves = {}
+        for name, findings in self.by_policy.items():
+            each = {one.image: one.curve for one in findings}
+            curves[name] = mean_curve(each) if len(each) > 1 else findings[0].curve.copy()
+            curves[name].attrs["training"] = any(one.training for one in findings)
+        return curves
 
     def people(self, measure: str) -> list[float]:
         """Return a measure of people against each other, as the mean of each image.
@@ -254,12 +260,40 @@ class Page:
         if least == 0:
             text = f"<b>{escape(self.leader)}</b> has no error at {self.threshold:g}."
         else:
-            among = f", the least of {len(self.vi)} policies" if len(self.vi) > 1 else ""
+            among = f", the least of {len(self.fair)} policies" if len(self.fair) > 1 else ""
             text = (
                 f"<b>{escape(self.leader)}</b> at {self.threshold:g}: VI {least:.3f} bits{among} "
                 f"({merge:.3f} false merges, {split:.3f} false splits)."
             )
+        text += self._each_at_its_best() + self._own_data()
         return f'<p class="note">{escape(subject)}</p><p class="lead">{text}</p>'
+
+    def _each_at_its_best(self) -> str:
+        """Return the policy of the least VI if each has its own best threshold.
+
+        At one threshold a policy whose priorities are no probabilities, such as the mean, looks
+        worse than it is.
+        """
+        if len(self.fair) < 2:
+            return ""
+        least = {
+            name: float(np.mean([minimum(f.curve)["vi"] for f in self.by_policy[name]]))
+            for name in self.fair
+        }
+        best = min(least, key=lambda name: least[name])
+        also = "also " if best == self.leader else ""
+        return (
+            f" Each at its best threshold, <b>{escape(best)}</b> has {also}the least: "
+            f"{least[best]:.3f} bits."
+        )
+
+    def _own_data(self) -> str:
+        """Return the warning for policies that were trained on what they are measured on."""
+        n = len(self.vi) - len(self.fair)
+        if not n and not any(f.training for one in self.by_policy.values() for f in one):
+            return ""
+        who = "One policy is measured on its" if n < 2 else f"{n} policies are measured on their"
+        return f" {who} own training data: expect a larger error on other data."
 
     def summary(self) -> str:
         rows = summary_rows(self)

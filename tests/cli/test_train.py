@@ -149,3 +149,15 @@ def test_training_on_an_inverted_cue_is_named(run, rooms):
     status, _, err = run(*TRAIN, "-o", "p.npz")
     assert status == 0
     assert "warning: The cue 'boundary' looks inverted" in err
+
+
+def test_errors_on_the_training_data_are_called_so(run, rooms):
+    assert run(*TRAIN, "-o", "p.npz")[0] == 0
+    given = ["--superpixels", "s.tif", "--cues", "boundary=b.tif", "mito=m.tif", "--gold", "g.tif"]
+    _, out, _ = run("curve", *given, "--policy", "p.npz")
+    assert "on its own training data" in out
+    assert json.loads(run("curve", *given, "--policy", "p.npz", "--json")[1])["training_data"]
+    _, out, _ = run("curve", *given)
+    assert "training data" not in out, "the mean was not trained"
+    tifffile.imwrite("m.tif", 1 - tifffile.imread("m.tif"))
+    assert not json.loads(run("curve", *given, "--policy", "p.npz", "--json")[1])["training_data"]

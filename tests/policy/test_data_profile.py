@@ -5,9 +5,9 @@ from functools import cache
 
 import numpy as np
 import pytest
+from refusals import refuses
 
 import napari_agglo as agglo
-from tests.refusals import refuses
 
 
 @cache
@@ -133,3 +133,11 @@ def test_a_policy_file_keeps_the_profile(tmp_path):
     read = agglo.load_policy(tmp_path / "policy.npz")
     other = graph_of(1 - sample(1)[1])
     assert agglo.data_differences(read, other) == agglo.data_differences(policy(), other)
+
+
+def test_the_training_data_are_known_again():
+    from napari_agglo.policy import is_training_data
+
+    assert is_training_data(policy(), graph_of(seed=0))
+    assert not is_training_data(policy(), graph_of(seed=1))
+    assert not is_training_data(agglo.MeanPolicy(), graph_of(seed=0))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import numpy as np
@@ -376,6 +377,27 @@ def test_the_best_of_each_column_is_marked():
     assert found["reference"] == ["reference", "0.100", "–", "–"]
     marked = re.findall(r'<td class="best">([^ <]*)', html)
     assert marked == ["0.500", "1.000", "1.000"], "equal ones both; fewer segments are no better"
+
+
+def test_a_policy_on_its_own_training_data_does_not_lead(two):
+    findings = [replace(one, training=one.policy == "good") for one in two[0]]
+    page = Page(findings, {}, None, {"good": {"strategy": "agglo", "epochs": 5}})
+    assert page.leader == "noisy"
+    lead = page.lead()
+    assert "expect a larger error on other data" in lead
+    assert "the least of" not in lead, "there is one policy to compare"
+    assert "good, on its own training data" in page.summary()
+    dotted = {name: curve.attrs["training"] for name, curve in page.mean_curves().items()}
+    assert dotted == {"good, on its own training data": True, "noisy": False}
+    assert not any(one.curve.attrs for one in findings), "the curves of the user stay as they are"
+
+
+def test_the_lead_compares_each_policy_at_its_best_too(two):
+    page = Page(two[0], {}, None, {})
+    least = {one.policy: minimum(one.curve)["vi"] for one in two[0]}
+    best = min(least, key=least.get)
+    assert f"Each at its best threshold, <b>{best}</b> has" in page.lead()
+    assert f"{least[best]:.3f} bits" in page.lead()
 
 
 def test_the_leader_is_the_one_with_the_least_vi(two):

@@ -19,7 +19,14 @@ from napari_agglo.cli._arguments import (
 from napari_agglo.cli._commands.evaluate import mean_row
 from napari_agglo.cli._each import add_each, check_each, for_each, partners
 from napari_agglo.cli._files import check_plot_output, check_table_output, refuse_clash
-from napari_agglo.cli._source import add_session, check_policies, input_files, open_source
+from napari_agglo.cli._source import (
+    OWN,
+    OWN_NOTE,
+    add_session,
+    check_policies,
+    input_files,
+    open_source,
+)
 from napari_agglo.cli._terminal import Console, best_threshold, table, typed_threshold
 
 if TYPE_CHECKING:
@@ -80,10 +87,12 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
     }
     n = len(arguments.gold or [])
     means = f", means over {n} gold standards" if n > 1 else ""
+    own = curve.attrs["training"]
+    after = f"{means}\n{OWN_NOTE}" if own else means
     console.result(
         f"{_text(curve, named, arguments.threshold)}\n\n"
-        f"{voxels} annotated voxels compared; errors in bits{means}",
-        {"voxels": voxels, **named, "curve": curve.to_dict("records")},
+        f"{voxels} annotated voxels compared; errors in bits{after}",
+        {"voxels": voxels, "training_data": own, **named, "curve": curve.to_dict("records")},
         asked_for=True,
     )
 
@@ -105,6 +114,7 @@ def _curve(
         golds = source.golds()
         (tree,) = source.trees(progress).values()
         curve = vi_curve(tree, golds, progress=progress)
+        curve.attrs["training"] = bool(source.trained_here)
     if output:
         Path(output).parent.mkdir(exist_ok=True)
         with replacing(Path(output)) as temporary:
@@ -143,12 +153,19 @@ def _run_each(
             best = best_together(curves)
             common = typed_threshold(best.threshold, best.following)
             mean = mean_row(rows)
-            lines = [[n, *row.values(), best_threshold(curves[n])] for n, row in rows.items()]
+            own = {n: OWN * curves[n].attrs["training"] for n in rows}
+            lines = [
+                [n + own[n], *row.values(), best_threshold(curves[n])] for n, row in rows.items()
+            ]
             text = table(["image", *mean, "best threshold"], [*lines, ["mean", *mean.values(), ""]])
             console.result(
-                f"{text}\n\nBest threshold for all: {common}, mean VI {best.mean:.3f} bits",
+                f"{text}\n\nBest threshold for all: {common}, mean VI {best.mean:.3f} bits"
+                + (f"\n{OWN_NOTE}" if any(own.values()) else ""),
                 {
-                    "images": {n: {**row, "best": minimum(curves[n])} for n, row in rows.items()},
+                    "images": {
+                        n: {**row, "best": minimum(curves[n]), "training_data": bool(own[n])}
+                        for n, row in rows.items()
+                    },
                     "mean": mean,
                     "best_for_all": {
                         "threshold": None if common == "none" else float(common),

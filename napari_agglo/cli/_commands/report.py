@@ -23,6 +23,8 @@ from napari_agglo.cli._files import check_folder_output, open_image, output_fold
 from napari_agglo.cli._messages import SomeFailed
 from napari_agglo.cli._source import (
     BEFORE,
+    OWN,
+    OWN_NOTE,
     WITH,
     SessionSource,
     add_session,
@@ -118,7 +120,8 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
         {
             "output": page,
             "findings": [
-                {"policy": f.policy, "image": f.image, **f.scores} for f in findings.of_policies
+                {"policy": f.policy, "image": f.image, "training_data": f.training, **f.scores}
+                for f in findings.of_policies
             ],
         },
         asked_for=True,
@@ -170,6 +173,7 @@ def _examine(
                     spacing=source.spacing,
                     plane=plane,
                     boundaries=not arguments.no_boundaries,
+                    training=policy in source.trained_here,
                     progress=progress,
                 )
             )
@@ -261,7 +265,14 @@ def _summary(findings: Findings) -> str:
 
     errors = ("false_merge", "false_split", "vi")
     rows = [
-        [f.policy, f.image, *(f.scores[key] for key in errors), minimum(f.curve)["vi"]]
+        [
+            f.policy,
+            f.image + OWN * f.training,
+            *(f.scores[key] for key in errors),
+            minimum(f.curve)["vi"],
+        ]
         for f in findings.of_policies
     ]
-    return table(["policy", "image", *errors, "least vi"], rows)
+    text = table(["policy", "image", *errors, "least vi"], rows)
+    own = any(f.training for f in findings.of_policies)
+    return f"{text}\n{OWN_NOTE}" if own else text

@@ -89,8 +89,8 @@ def _sampled(tree: MergeTree) -> NDArray[np.int64]:
     if tree.n_merges <= _SAMPLE:
         return np.arange(tree.n_merges)
     _, start, stop = tree._intervals
-    made = np.arange(tree.n_merges) + tree.n_superpixels + 1
-    small = np.flatnonzero(stop[made] - start[made] <= _LARGEST)
+    nodes = np.arange(tree.n_merges) + tree.n_superpixels + 1
+    small = np.flatnonzero(stop[nodes] - start[nodes] <= _LARGEST)
     return small[np.linspace(0, len(small) - 1, min(_SAMPLE, len(small))).astype(np.int64)]
 
 

@@ -154,11 +154,11 @@ class State:
             if action.policy is not None:
                 self._learn(action.policy, applied, progress)
             for k, step in enumerate(action.steps):
-                with self.divided(step, divisions[k] if divisions else ()) as made:
+                with self.divided(step, divisions[k] if divisions else ()) as pieces:
                     if not trusted:
-                        check_edit(self.graph, self.tree, step.edit, made)
-                    self.tree.do(step.edit, progress, made)
-                applied.divisions.append(made)
+                        check_edit(self.graph, self.tree, step.edit, pieces)
+                    self.tree.do(step.edit, progress, pieces)
+                applied.divisions.append(pieces)
             return self._complete(applied)
         except BaseException:
             self._restore(applied)
@@ -174,9 +174,9 @@ class State:
             applied.before = self.policy, self.tree
             self._set_policy(policy)
         for step in action.steps:
-            with self.divided(step) as made:
+            with self.divided(step) as pieces:
                 check_named(self.graph, step.edit)
-            applied.divisions.append(made)
+            applied.divisions.append(pieces)
         return self._complete(applied)
 
     def _complete(self, applied: Applied) -> Applied:
@@ -202,14 +202,14 @@ class State:
     @contextmanager
     def divided(self, step: Step, known: Sequence[Division] = ()) -> Iterator[tuple[Division, ...]]:
         """Divide the superpixels of a step; after an error in the context they are whole again."""
-        made: list[Division] = []
+        drawn: list[Division] = []
         try:
             for k, (superpixel, runs) in enumerate(step.divisions):
-                made.append(known[k] if known else self._division(superpixel, runs))
-                self.draw(made[-1])
-            yield tuple(made)
+                drawn.append(known[k] if known else self._division(superpixel, runs))
+                self.draw(drawn[-1])
+            yield tuple(drawn)
         except BaseException:
-            for division in reversed(made):
+            for division in reversed(drawn):
                 if self.graph.n_regions > division.n_regions:  # it was drawn
                     self.erase(division)
             raise

@@ -1,4 +1,4 @@
-"""A session takes the tree of its graph and policy, and no other."""
+"""A session accepts the tree of its graph and policy, and no other."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Seeds become parts: what every way of cutting promises, and each against the obvious version."""
+"""Cut methods: their parts are partitions, and each method agrees with a slow oracle."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Cuts that cannot be made say why and what to do; and cuts that only chop off seeds."""
+"""Refusals of cut methods, with a remedy; and cuts that would isolate only seeds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Features of two segments, read off locally, against the contracted graph."""
+"""Features of two segments, computed locally, equal those of the contracted graph."""
 
 from __future__ import annotations
 

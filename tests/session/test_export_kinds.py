@@ -1,4 +1,4 @@
-"""Where exports may go: nowhere in a session, not over one another, beside what is there."""
+"""Targets of exports: not in a session, not one in the other, and beside other datasets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What leaves a session is read back, by the readers that other programs would use."""
+"""Exports are read back by the readers of other programs."""
 
 from __future__ import annotations
 

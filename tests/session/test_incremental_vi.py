@@ -1,4 +1,4 @@
-"""The live VI equals `split_vi` of the image, whatever was moved and how often."""
+"""The incremental VI equals `split_vi` of the image after any moves."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The journal alone: what is read is what was acknowledged, or the loss is told."""
+"""The journal: acknowledged entries are read again, or their loss is reported."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""kill -9 of a program that appends to a session in a loop, at random moments."""
+"""SIGKILL, at random moments, of a program that appends to a session in a loop."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Marks of segments: changes are values with an inverse, and refuse what no file could hold."""
+"""Marks of segments: a change is a value with an inverse; text that no file can hold is refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The four promises, on the slow T(E) itself: random edits at mixed scales try to break them."""
+"""The four promises of edits, on the slow oracle T(E), under random edits at mixed scales."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Superpixels in several pieces that do not touch are cut by points like any other."""
+"""Cuts by points of superpixels that are in several pieces."""
 
 from __future__ import annotations
 

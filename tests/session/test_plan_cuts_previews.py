@@ -1,4 +1,4 @@
-"""What a preview of a cut shows is what the cut makes, to the pixel."""
+"""A preview of a cut equals the cut, to the pixel."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A policy that was learned in a session and is gone: recover does without it, and says so."""
+"""Recovery of a session whose learned policy is missing or damaged."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Fitting a policy again with what a person decided."""
+"""Fit of a policy to its training set and edits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a session has learned from: examples of its edits, and a policy fitted with them."""
+"""Examples of the edits of a session, and relearning as one action."""
 
 from __future__ import annotations
 

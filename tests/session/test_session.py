@@ -1,4 +1,4 @@
-"""What a session promises, on pictures small enough to draw."""
+"""Promises of a session, on images small enough to draw."""
 
 from __future__ import annotations
 

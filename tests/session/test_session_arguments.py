@@ -1,4 +1,4 @@
-"""The doors of a session: what is refused names the argument and a remedy; signals tell changes."""
+"""Arguments and signals of a session."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A session whose files were cut off or altered, and whose disk fails: never a wrong picture."""
+"""Sessions with damaged files or a failing disk: refused or right, never wrong segments."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is refused is said in terms of what the user passed, with what to do."""
+"""Refusals name the argument as the user passed it, and a remedy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The hierarchy with edits is a value: what is done to the session afterwards leaves it alone."""
+"""The hierarchy with edits is a value, which later edits do not change."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Opening from a snapshot is as replaying the journal, and no snapshot is believed that is not."""
+"""Opening from a snapshot equals replaying the journal; a damaged snapshot is ignored."""
 
 from __future__ import annotations
 

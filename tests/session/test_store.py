@@ -1,4 +1,4 @@
-"""The session directory: what goes in comes out, wherever it lies; nothing else gets in."""
+"""The session folder: data are read as they were written, and other data are refused."""
 
 from __future__ import annotations
 

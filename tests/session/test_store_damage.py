@@ -1,4 +1,4 @@
-"""Damaged and hostile session directories: refused in words or unharmed, and mended if possible."""
+"""Damaged and hostile session folders: refused or unharmed, and repaired if possible."""
 
 from __future__ import annotations
 

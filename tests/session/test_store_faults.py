@@ -1,4 +1,4 @@
-"""A disk that fails at the k-th call, for every k: done, or all is as before and it is told."""
+"""A disk that fails at the k-th call, for every k: the change is done, or reported as not done."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One writer at a time, in this process, in another, on another computer."""
+"""The lock of a session: one writer in this process, in another, on another computer."""
 
 from __future__ import annotations
 

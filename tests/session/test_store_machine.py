@@ -1,4 +1,4 @@
-"""A session directory against a plain list, through closing, crashes, failing disks and damage."""
+"""A session folder against a plain list, through closing, crashes, failing disks and damage."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A suggestion is answered once, and of two contradictory answers the newer one teaches."""
+"""Answers to suggestions: given once, and of two contradictory ones the newer is an example."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is suggested first is what a truthful person gains most by; and it is where it says."""
+"""Suggestions: the first is the most valuable for a truthful person, and its position is right."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from napari_agglo.session._incremental_vi import IncrementalVI
 from napari_agglo.session._segment_statistics import segments_of
 from napari_agglo.session._suggestions import (
     Decisions,
-    apart_answered,
+    answered_boundaries,
+    answered_merges,
     as_probabilities,
     effort,
     expected_gain,
-    made_answered,
     suggest,
 )
 from napari_agglo.session._suggestions.value import confusion
@@ -77,9 +77,9 @@ def members_of(graph, lut, apart, made):
 def which(suggestion, lut, apart, made):
     """Return the number of the decision that a suggestion is about, by its superpixels alone."""
     if suggestion.kind == "false_split":
-        (k,) = np.flatnonzero(apart_answered(apart, lut, [suggestion.superpixels]))
+        (k,) = np.flatnonzero(answered_boundaries(apart, lut, [suggestion.superpixels]))
         return int(k)
-    (k,) = np.flatnonzero(made_answered(made, [suggestion.superpixels]))
+    (k,) = np.flatnonzero(answered_merges(made, [suggestion.superpixels]))
     return len(apart) + int(k)
 
 
@@ -261,7 +261,7 @@ def test_what_was_answered_is_not_asked_again():
     assert suggest(*drawn_case(answered), 1)[0].kind == "false_merge"
     graph, lut, apart, made = drawn_case()
     first = suggest(graph, lut, apart, made, 1)[0]
-    said = apart_answered(apart, lut, [first.superpixels])
+    said = answered_boundaries(apart, lut, [first.superpixels])
     assert said.tolist() == answered
 
 
@@ -322,10 +322,10 @@ def test_a_pair_s_merge_is_the_first_that_holds_both(data):
     made = Decisions.of(tree.winners, tree.losers, np.zeros(tree.n_merges))
     for u, v in itertools.combinations(range(1, graph.n_regions + 1), 2):
         node = tree.lowest_common_ancestor(u, v)
-        (k,) = np.flatnonzero(made_answered(made, [(u, v)]))
+        (k,) = np.flatnonzero(answered_merges(made, [(u, v)]))
         assert k == node - graph.n_regions - 1
-    assert not made_answered(made, [(1, 1)]).any()
-    assert not made_answered(Decisions.of([], [], []), [(1, 1), (1, 2)]).any()
+    assert not answered_merges(made, [(1, 1)]).any()
+    assert not answered_merges(Decisions.of([], [], []), [(1, 1), (1, 2)]).any()
 
 
 # -------------------------------------------------------------------------------------- effort

@@ -1,4 +1,4 @@
-"""Segments seen one step up or down their own branch, and made real."""
+"""Segments shown one step up or down their branch, and overrides made real."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Segments that were moved along their branch, and edits made there and elsewhere since."""
+"""Overrides through edits at the same and at other scales."""
 
 from __future__ import annotations
 

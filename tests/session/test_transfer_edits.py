@@ -1,4 +1,4 @@
-"""Edits done again on the tree of another policy: what they ask for holds, or is listed."""
+"""Edits transferred to the tree of another policy: each requirement holds, or is a conflict."""
 
 from __future__ import annotations
 

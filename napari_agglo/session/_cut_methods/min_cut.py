@@ -163,14 +163,10 @@ def boundary_costs(
     area = local.contact_area()
     if isinstance(weights, np.ndarray):
         return Costs(weights[segment.rows].astype(np.float64), None, area)
-    wrong = probabilities(local, as_policy(weights))
+    policy = as_policy(weights)
+    wrong = policy.score(local) if is_informative(policy) else np.full(local.n_boundaries, 0.5)
     surprise = -np.log(np.clip(wrong, _LEAST, 1 - _LEAST))
     return Costs(area * surprise**power, wrong, area)
-
-
-def probabilities(graph: RegionGraph, policy: Policy) -> NDArray[np.float64]:
-    """Return how probably a merge across each boundary is wrong; one half if nothing is known."""
-    return policy.score(graph) if is_informative(policy) else np.full(graph.n_boundaries, 0.5)
 
 
 _MOST = 2**30  # sum of all capacities: scipy counts flow in 32 bits

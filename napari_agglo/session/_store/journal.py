@@ -314,11 +314,9 @@ class Journal:
         del self.records[seq - 1 :]
         if self._tail is not None:
             self._tail.write(self.last)
-        before = self.report
-        after = replace(
-            before, kept=seq - 1, lost=before.lost + lost, sentences=(*before.sentences, why)
-        )
-        self.report = _with_aside(after, aside)
+        sentences = (*self.report.sentences, why)
+        cut = replace(self.report, kept=seq - 1, lost=self.report.lost + lost, sentences=sentences)
+        self.report = _with_aside(cut, aside)
 
     def close(self) -> None:
         """Close the files; all entries are on the disk already."""
@@ -398,5 +396,5 @@ class Journal:
 
 
 def _with_aside(report: Report, aside: Path) -> Report:
-    sentence = f"The rest was moved to {aside.name}."
-    return Report(report.kept, report.lost, (*report.sentences, sentence), (*report.aside, aside))
+    sentences = (*report.sentences, f"The rest was moved to {aside.name}.")
+    return replace(report, sentences=sentences, aside=(*report.aside, aside))

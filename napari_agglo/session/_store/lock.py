@@ -174,17 +174,13 @@ class Lock:
             ) from error
 
     def _busy(self, descriptor: int) -> SessionLocked:
-        owner = read_owner(descriptor) or "another process of this computer"
-        if isinstance(owner, Owner) and owner.is_here and owner.pid == os.getpid():
-            return SessionLocked(
-                f"{self._path.parent} is open for writing already, in this program ({owner})",
-                stale=False,
-                remedy=("close it first", SetOption("read_only", True)),
-            )
+        owner = read_owner(descriptor)
+        ours = owner is not None and owner.is_here and owner.pid == os.getpid()
         return SessionLocked(
-            f"{self._path.parent} is open for writing elsewhere ({owner})",
+            f"{self._path.parent} is open for writing {'in this program' if ours else 'elsewhere'} "
+            f"({owner or 'another process of this computer'})",
             stale=False,
-            remedy=("close it there", SetOption("read_only", True)),
+            remedy=("close it there first", SetOption("read_only", True)),
         )
 
     def _refuse_left(self, left: Owner, certain: bool) -> None:

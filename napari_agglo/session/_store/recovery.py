@@ -75,14 +75,10 @@ class _Recovery:
                 policies.recall(self.folder, manifest.policy)
         except AggloError as error:
             self._give_up(_plain(error))
-        kept = self._journal(manifest)
-        return Report(
-            kept.kept,
-            kept.lost,
-            (*self.sentences, *kept.sentences),
-            (*self.aside, *kept.aside),
-            self.unmended,
-        )
+        report = self._journal(manifest)
+        sentences = (*self.sentences, *report.sentences)
+        aside = (*self.aside, *report.aside)
+        return replace(report, sentences=sentences, aside=aside, unmended=self.unmended)
 
     def _manifest(self) -> Manifest:
         try:
@@ -107,14 +103,14 @@ class _Recovery:
         )
         return copy
 
-    def _superpixels(self, manifest: Manifest, given: Any) -> DenseLabels | None:
+    def _superpixels(self, manifest: Manifest, replacement: Any) -> DenseLabels | None:
         try:
             return read_superpixels(self.folder, manifest)
         except AggloError as error:
-            if given is None:
+            if replacement is None:
                 self._give_up(f"{_plain(error)} To restore them, pass superpixels=PATH.")
                 return None
-        labels = match_superpixels(given, manifest)
+        labels = match_superpixels(replacement, manifest)
         if manifest.source is None:
             for name, array in (("superpixels", labels.image), ("ids", labels.ids)):
                 if not self._is_whole(manifest, name):

@@ -1,6 +1,10 @@
 """Suggestions: the decisions most valuable to review, and the expected number of wrong ones."""
 
-from napari_agglo.session._suggestions.decisions import Decisions, apart_answered, made_answered
+from napari_agglo.session._suggestions.decisions import (
+    Decisions,
+    answered_boundaries,
+    answered_merges,
+)
 from napari_agglo.session._suggestions.rank import Kind, Suggestion, suggest
 from napari_agglo.session._suggestions.value import Effort, as_probabilities, effort, expected_gain
 
@@ -9,10 +13,10 @@ __all__ = [
     "Effort",
     "Kind",
     "Suggestion",
-    "apart_answered",
+    "answered_boundaries",
     "as_probabilities",
     "effort",
     "expected_gain",
-    "made_answered",
+    "answered_merges",
     "suggest",
 ]

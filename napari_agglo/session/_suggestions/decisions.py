@@ -1,4 +1,4 @@
-"""Decisions at a scale: boundaries left apart, merges made, and the answers of a person."""
+"""Decisions at a scale: boundaries between segments, merges within them, and answers to both."""
 
 from __future__ import annotations
 
@@ -56,9 +56,10 @@ class Sides:
     boxes: tuple[NDArray[np.int32], NDArray[np.int32]] | None
 
 
-def sides_apart(segments: SegmentStatistics, apart: Decisions, with_boxes: bool) -> Sides:
+def boundary_sides(segments: SegmentStatistics, boundaries: Decisions, with_boxes: bool) -> Sides:
     """Return the sizes, and with `with_boxes` the boxes, of the two segments of each boundary."""
-    first, second = _numbers(segments.ids, apart.first), _numbers(segments.ids, apart.second)
+    names = boundaries.first, boundaries.second
+    first, second = (_numbers(segments.ids, side) for side in names)
     sizes = segments.sizes[first], segments.sizes[second]
     boxes = (segments.boxes[first], segments.boxes[second]) if with_boxes else None
     return Sides(sizes, boxes)
@@ -74,15 +75,15 @@ def _numbers(ids: NDArray[np.uint64], names: NDArray[np.int64]) -> NDArray[np.in
     return np.searchsorted(ids, names.astype(np.uint64))
 
 
-def sides_made(graph: RegionGraph, made: Decisions, with_boxes: bool) -> Sides:
+def merge_sides(graph: RegionGraph, merges: Decisions, with_boxes: bool) -> Sides:
     """Return the sizes, and with `with_boxes` the boxes, of the two regions of each merge."""
-    m = len(made)
+    m = len(merges)
     sizes = np.zeros((2, m), np.int64)
     # Without boxes, the kernel gets boxes without axes.
     ndim = graph.layout.ndim if with_boxes else 0
     boxes = np.zeros((2, m, 2, ndim), np.int32)
     growing = graph.boxes[:, :, :ndim].copy()
-    _note_sides(made.first, made.second, graph.sizes.copy(), growing, sizes, boxes)
+    _note_sides(merges.first, merges.second, graph.sizes.copy(), growing, sizes, boxes)
     return Sides((sizes[0], sizes[1]), (boxes[0], boxes[1]) if with_boxes else None)
 
 
@@ -136,39 +137,39 @@ def follow_merges(
 Pairs = Sequence[tuple[int, int]] | NDArray[np.int64]
 
 
-def apart_answered(apart: Decisions, lut: ArrayLike, pairs: Pairs) -> NDArray[np.bool_]:
+def answered_boundaries(boundaries: Decisions, lut: ArrayLike, pairs: Pairs) -> NDArray[np.bool_]:
     """Return a mask of the boundaries between segments that hold the superpixels of a pair.
 
     Examples
     --------
-    >>> apart_answered(Decisions.of([1, 1], [3, 4], [0.6, 0.7]), [0, 1, 1, 3, 4], [(4, 2)])
+    >>> answered_boundaries(Decisions.of([1, 1], [3, 4], [0.6, 0.7]), [0, 1, 1, 3, 4], [(4, 2)])
     array([False,  True])
     """
     if not len(pairs):
-        return np.zeros(len(apart), np.bool_)
+        return np.zeros(len(boundaries), np.bool_)
     table = np.asarray(lut, np.int64)
     answers = np.sort(table[np.asarray(pairs, np.int64)], axis=1)
-    boundaries = np.sort(np.stack([apart.first, apart.second], axis=1), axis=1)
-    ids, number = np.unique(np.concatenate([answers, boundaries]), return_inverse=True)
+    sides = np.sort(np.stack([boundaries.first, boundaries.second], axis=1), axis=1)
+    ids, number = np.unique(np.concatenate([answers, sides]), return_inverse=True)
     keys = number.reshape(-1, 2) @ np.array([len(ids), 1])
     answered: NDArray[np.bool_] = np.isin(keys[len(answers) :], keys[: len(answers)])
     return answered
 
 
-def made_answered(made: Decisions, pairs: Pairs) -> NDArray[np.bool_]:
+def answered_merges(merges: Decisions, pairs: Pairs) -> NDArray[np.bool_]:
     """Return a mask of the merges in which the superpixels of a pair first meet.
 
     Examples
     --------
-    >>> made_answered(Decisions.of([1, 3, 1], [2, 4, 3], [0.1, 0.2, 0.3]), [(2, 4)])
+    >>> answered_merges(Decisions.of([1, 3, 1], [2, 4, 3], [0.1, 0.2, 0.3]), [(2, 4)])
     array([False, False,  True])
     """
-    out = np.zeros(len(made), np.bool_)
+    out = np.zeros(len(merges), np.bool_)
     if not len(pairs):
         return out
-    lost = {loser: k for k, loser in enumerate(made.second.tolist())}
-    into = made.first.tolist()
-    never = len(made)
+    lost = {loser: k for k, loser in enumerate(merges.second.tolist())}
+    into = merges.first.tolist()
+    never = len(merges)
     for u, v in pairs:
         k = -1
         while u != v:
@@ -191,20 +192,20 @@ def decisions(view: View) -> tuple[Decisions, Decisions]:
     state, names = view.state, view.names()
     pairs, priorities = view.boundary_scores.now(view)
     first, second, merged = _merges(view)
-    p_apart, p_made = as_probabilities(state.policy, view.threshold, priorities, merged)
-    apart = Decisions.of(pairs[:, 0], pairs[:, 1], p_apart)
-    made = Decisions.of(first, second, p_made)
+    p_boundaries, p_merges = as_probabilities(state.policy, view.threshold, priorities, merged)
+    boundaries = Decisions.of(pairs[:, 0], pairs[:, 1], p_boundaries)
+    merges = Decisions.of(first, second, p_merges)
     two = [a.superpixels for a in state.answers if a.same is not True]
     one = [a.superpixels for a in state.answers if a.same is not False]
     locks = state.tree.constraints.lock_of
     locked = np.unique(names[np.flatnonzero(locks)])
-    kept_apart = np.concatenate([np.array(two, np.int64).reshape(-1, 2), _cut_pairs(view)])
-    answered = apart_answered(apart, names, kept_apart)
+    separated = np.concatenate([np.array(two, np.int64).reshape(-1, 2), _cut_pairs(view)])
+    answered = answered_boundaries(boundaries, names, separated)
     answered |= np.isin(pairs, locked).any(axis=1)
-    confirmed = made_answered(made, one) | (locks[first] > 0)
+    confirmed = answered_merges(merges, one) | (locks[first] > 0)
     return (
-        replace(apart, answered=apart.answered | answered),
-        replace(made, answered=made.answered | confirmed),
+        replace(boundaries, answered=boundaries.answered | answered),
+        replace(merges, answered=merges.answered | confirmed),
     )
 
 

@@ -14,10 +14,10 @@ from napari_agglo.graph import RegionGraph
 from napari_agglo.session._segment_statistics import segments_of
 from napari_agglo.session._suggestions.decisions import (
     Decisions,
+    boundary_sides,
     follow_merges,
     meeting_boxes,
-    sides_apart,
-    sides_made,
+    merge_sides,
 )
 from napari_agglo.session._suggestions.value import confusion, expected_gain
 
@@ -138,8 +138,8 @@ def _middle(
 def suggest(
     graph: RegionGraph,
     lut: ArrayLike,
-    apart: Decisions,
-    made: Decisions,
+    boundaries: Decisions,
+    merges: Decisions,
     n: int = 10,
     *,
     kind: Kind | None = None,
@@ -148,8 +148,8 @@ def suggest(
 ) -> list[Suggestion]:
     """Return the `n` decisions of the highest score, best first.
 
-    `lut` is the segment of each superpixel, `apart` are the boundaries between segments and `made`
-    the merges within them; a merge whose sides are in two segments is skipped. A decision that was
+    `lut` is the segment of each superpixel, `boundaries` are those between segments and `merges`
+    those within them; a merge whose sides are in two segments is skipped. A decision that was
     answered, or of which the policy is certain, is never suggested. The options are those of
     `Suggestions.next`.
 
@@ -158,8 +158,8 @@ def suggest(
     >>> import numpy as np
     >>> from napari_agglo.graph import region_graph
     >>> graph = region_graph(np.array([[1, 1, 2, 2, 3, 3]]), np.zeros((1, 6)))
-    >>> apart, made = Decisions.of([1], [3], [0.6]), Decisions.of([1], [2], [0.1])
-    >>> best, other = suggest(graph, [0, 1, 1, 3], apart, made)
+    >>> boundaries, merges = Decisions.of([1], [3], [0.6]), Decisions.of([1], [2], [0.1])
+    >>> best, other = suggest(graph, [0, 1, 1, 3], boundaries, merges)
     >>> best.question, best.segments, best.superpixels, best.position
     ('Merge these two?', (1, 3), (2, 3), (0.0, 3.5))
     >>> best.reason
@@ -175,16 +175,18 @@ def suggest(
     box = None if within is None else _checked_box(within, graph.layout.ndim)
     segments = segments_of(graph, lut)
     total = int(graph.sizes.sum())
-    one = sides_apart(segments, apart, box is not None)
-    two = sides_made(graph, made, box is not None)
+    one = boundary_sides(segments, boundaries, box is not None)
+    two = merge_sides(graph, merges, box is not None)
     x, y = (np.concatenate(pair) for pair in zip(one.sizes, two.sizes, strict=True))
-    error = np.concatenate([1 - apart.wrong, made.wrong])
+    error = np.concatenate([1 - boundaries.wrong, merges.wrong])
     usable = np.concatenate(
-        [~apart.answered, ~made.answered & (table[made.first] == table[made.second])]
+        [~boundaries.answered, ~merges.answered & (table[merges.first] == table[merges.second])]
     )
     usable &= np.minimum(x, y) >= max(min_size, 1)
     if kind is not None:
-        usable &= np.repeat([kind == "false_split", kind == "false_merge"], [len(apart), len(made)])
+        usable &= np.repeat(
+            [kind == "false_split", kind == "false_merge"], [len(boundaries), len(merges)]
+        )
     if box is not None:
         near = [overlap(meeting_boxes(*side.boxes), box) for side in (one, two) if side.boxes]
         usable &= np.concatenate(near)
@@ -195,19 +197,19 @@ def suggest(
     for k in _best_first(scores, n):
         if len(suggestions) == n:
             break
-        sides, ids = _sides(table, apart, made, k)
+        sides, ids = _sides(table, boundaries, merges, k)
         place = contact_point(graph, sides, box)
         if place is None:
             continue
         superpixels, position = place
         suggestions.append(
             Suggestion(
-                kind="false_split" if k < len(apart) else "false_merge",
+                kind="false_split" if k < len(boundaries) else "false_merge",
                 segments=ids,
                 superpixels=superpixels,
                 sizes=(int(x[k]), int(y[k])),
                 position=position,
-                wrong=float(1 - error[k] if k < len(apart) else error[k]),
+                wrong=float(1 - error[k] if k < len(boundaries) else error[k]),
                 gain=float(confusion(x[k], y[k]) / total),
                 score=float(scores[k]),
             )
@@ -229,17 +231,17 @@ def _best_first(scores: NDArray[np.float64], n: int) -> Iterator[int]:
 
 
 def _sides(
-    table: NDArray[np.int64], apart: Decisions, made: Decisions, k: int
+    table: NDArray[np.int64], boundaries: Decisions, merges: Decisions, k: int
 ) -> tuple[NDArray[np.int8], tuple[int, ...]]:
     """Return the side of decision `k` that each superpixel is on (0: none), and its segments."""
-    if k < len(apart):
-        ids = int(apart.first[k]), int(apart.second[k])
+    if k < len(boundaries):
+        ids = int(boundaries.first[k]), int(boundaries.second[k])
         where = table
     else:
-        k -= len(apart)
-        ids = int(made.first[k]), int(made.second[k])
+        k -= len(boundaries)
+        ids = int(merges.first[k]), int(merges.second[k])
         where = np.arange(len(table))
-        follow_merges(made.first, made.second, k, where)
+        follow_merges(merges.first, merges.second, k, where)
     sides = np.zeros(len(table), np.int8)
     sides[where == ids[0]] = 1
     sides[where == ids[1]] = 2

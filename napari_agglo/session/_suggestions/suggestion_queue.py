@@ -57,10 +57,17 @@ class Suggestions:
         """
         with self._session._lock:
             view = self._session._view
-            apart, made = decisions(view)
+            boundaries, merges = decisions(view)
             graph = view.state.graph
             suggestions = suggest(
-                graph, view.names(), apart, made, n, kind=kind, min_size=min_size, within=within
+                graph,
+                view.names(),
+                boundaries,
+                merges,
+                n,
+                kind=kind,
+                min_size=min_size,
+                within=within,
             )
             ids = graph.ids
             return [

@@ -69,7 +69,7 @@ class Effort:
         )
 
 
-def effort(apart: Decisions, made: Decisions) -> Effort:
+def effort(boundaries: Decisions, merges: Decisions) -> Effort:
     """Estimate the edits left to make; decisions that a person has answered do not count.
 
     The estimate is right on average if the policy is calibrated: if, of all decisions that are
@@ -80,25 +80,19 @@ def effort(apart: Decisions, made: Decisions) -> Effort:
     Three pieces of one object touch each other; two merges make them one:
 
     >>> from napari_agglo.session._suggestions.decisions import Decisions
-    >>> apart = Decisions.of([1, 1, 2], [2, 3, 3], [0.1, 0.1, 0.1])
-    >>> print(effort(apart, Decisions.of([1], [4], [0.2])))
+    >>> boundaries = Decisions.of([1, 1, 2], [2, 3, 3], [0.1, 0.1, 0.1])
+    >>> print(effort(boundaries, Decisions.of([1], [4], [0.2])))
     about 2 edits left: 2 merges and 0 cuts
     """
-    open_apart = ~apart.answered
-    belong = 1 - apart.wrong[open_apart]
-    cuts = float(made.wrong[~made.answered].sum())
-    merges = _along_forest(apart.first[open_apart], apart.second[open_apart], belong)
-    return Effort(float(belong.sum()), cuts, merges, cuts)
-
-
-def _along_forest(
-    first: NDArray[np.int64], second: NDArray[np.int64], weights: NDArray[np.float64]
-) -> float:
-    """Return the sum of weights along a maximum spanning forest."""
-    ids, number = np.unique(np.concatenate([first, second]), return_inverse=True)
-    ends = number.reshape(2, -1).astype(np.int64)
-    order = np.argsort(-weights, kind="stable")
-    return float(_spanning_sum(ends[0], ends[1], weights, order, np.arange(len(ids))))
+    is_open = ~boundaries.answered
+    belong = 1 - boundaries.wrong[is_open]
+    cuts = float(merges.wrong[~merges.answered].sum())
+    ends = np.stack([boundaries.first[is_open], boundaries.second[is_open]])
+    ids, number = np.unique(ends, return_inverse=True)
+    first, second = number.reshape(2, -1).astype(np.int64)
+    order = np.argsort(-belong, kind="stable")  # a maximum spanning forest, by Kruskal
+    to_merge = float(_spanning_sum(first, second, belong, order, np.arange(len(ids))))
+    return Effort(float(belong.sum()), cuts, to_merge, cuts)
 
 
 @kernel

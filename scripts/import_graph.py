@@ -11,6 +11,7 @@ import ast
 import sys
 from collections import Counter, defaultdict
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from statistics import median
 
@@ -63,6 +64,7 @@ def imported_names(text: str, parents: list[str]) -> set[str]:
     return names
 
 
+@cache
 def read_modules() -> dict[str, Module]:
     """Return every module of the package by its dotted name."""
     paths = {}

@@ -28,7 +28,7 @@ __all__ = [*_HOME]
 
 
 def __getattr__(name: str) -> Any:
-    """Load a widget when it is first asked for: the manifest names them all, few are used."""
+    """Load a widget at its first use: the manifest names them all, few are used."""
     if name not in _HOME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(f"{__name__}.{_HOME[name]}"), name)

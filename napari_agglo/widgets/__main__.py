@@ -6,7 +6,7 @@ import sys
 
 
 def main(sample: str = "neuropil3d") -> None:
-    """Open the window and stay in it until it is closed."""
+    """Open the window; return when it is closed."""
     import napari
 
     from napari_agglo.samples import SAMPLES

@@ -30,30 +30,30 @@ _POLL = 0.1  # seconds between two looks at a process that compiles
 
 
 def start_warm_up(project: Project) -> None:
-    """Let a job get all kernels ready, in the order in which a person needs them."""
+    """Start a job that compiles or loads all kernels, in the order of their use."""
     if not is_warm():
-        project.jobs.start(WARM, "Getting ready", ready_kernels, _on_ready)
+        project.jobs.start(WARM, "Loading kernels", load_kernels, _on_ready)
 
 
-def ready_kernels(progress: ProgressCallback) -> bool:
-    """Compile the kernels that the disk does not have, load all; return whether they are kept.
+def load_kernels(progress: ProgressCallback) -> bool:
+    """Compile the kernels missing from the cache, load all; return whether there is a cache.
 
-    Numba compiles one kernel at a time in a process, and nothing else of numba, not even the
-    colours of a layer, starts meanwhile. So a process of low priority compiles, and this one loads.
+    Numba holds a lock while it compiles, and in this process even the colours of a layer would wait
+    for it. So a second process of low priority compiles, and this one loads from the cache.
     """
     report(progress, "loading colours", 0, 1)
-    # napari compiles how it colours labels in each process anew: seconds, at the first selection.
+    # napari does not cache its kernels for colours of labels: seconds at the first selection.
     direct_colours(MARKS).map(np.zeros((2, 2), np.uint8))
     label_colormap(LABEL_COLOURS).map(np.zeros((2, 2), np.uint32))
     is_kept = cache_folder() is not None
     if is_kept and stages_to_compile() and not getattr(sys, "frozen", False):
-        with suppress(OSError):  # then they are compiled here
-            _compile_aside(progress)
+        with suppress(OSError):  # then `warm_up` compiles them
+            _compile_in_process(progress)
     warm_up(progress=progress)
     return is_kept
 
 
-def _compile_aside(progress: ProgressCallback) -> None:
+def _compile_in_process(progress: ProgressCallback) -> None:
     """Run ``napari-agglo warm`` until it ends, or until `progress` cancels."""
     quiet = subprocess.DEVNULL
     total = seconds_to_compile(stages_to_compile())
@@ -63,7 +63,7 @@ def _compile_aside(progress: ProgressCallback) -> None:
             os.setpriority(os.PRIO_PROCESS, child.pid, 10)
         while child.poll() is None:
             left = stages_to_compile()
-            stage = f"compiling, once, what is needed to {left[0] if left else 'go on'}"
+            stage = f"compiling for the first use: {left[0] if left else 'last kernels'}"
             report(progress, stage, total - seconds_to_compile(left), total)
             time.sleep(_POLL)
     finally:

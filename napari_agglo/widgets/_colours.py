@@ -1,4 +1,4 @@
-"""Colours with a meaning: marked segments, seeds and the cut preview, differences, modes, states.
+"""Colours of marked segments, seeds, the cut preview, differences, modes and states.
 
 Colours of plots are in `plots._plot_style`; those of the theme are napari's.
 """
@@ -11,20 +11,20 @@ from napari.utils.colormaps import DirectLabelColormap
 from napari.utils.theme import get_theme
 
 # On the canvas.
-LABEL_COLOURS = 254  # of segments: with background and "selected" they still fit a byte a pixel
-# The active segment, further selected ones, and what a segment is confused with.
+LABEL_COLOURS = 254  # of segments: with background and "selected" they fit in a byte
+# The active segment, further selected ones, and the partners of an error.
 MARKS = {1: "#ffffff", 2: "#ffd400", 3: "#ff4d4d"}
 SUPERPIXEL_OPACITY = 0.35  # of the outlines of superpixels
 # Groups of seeds, in the order in which they are placed; told apart by most colour-blind people.
 GROUPS = ("#e69f00", "#56b4e9", "#009e73", "#f0e442", "#d55e00", "#cc79a7", "#0072b2", "#999999")
 GROUP_NAMES = ("orange", "sky blue", "green", "yellow", "red", "pink", "dark blue", "grey")
-# The parts of a cut before it is made: each like the seeds in it.
+# The parts in the preview of a cut, each in the colour of its seeds.
 CUT_PREVIEW = {k: GROUPS[(k - 1) % len(GROUPS)] for k in range(1, 65)}
 CUT_PREVIEW_OPACITY = 0.6
 # Merged in the first panel of Compare but split here, the other way round, both, and just merged.
 DIFFERENCES = {1: "#e69f00", 2: "#56b4e9", 3: "#cc79a7", 4: "#ffffff"}
 
-# In the dock; words say the same, as colour alone is lost on many.
+# In the dock, beside a text with the same meaning, for colour-blind people.
 READING, EDITING, CUTTING = "#6b7280", "#15803d", "#b45309"  # modes of the canvas
 # Background and text of the status of a step, by its word.
 STATUS = {
@@ -36,15 +36,13 @@ STATUS = {
 }
 SAVED, NOT_SAVED = "#16a34a", "#ef4444"
 PROBLEM = "#d97706"  # the frame of a problem with the chosen layers
-GREY = "#8a8f98"  # lines and weak text, seen on dark and on light
+GREY = "#8a8f98"  # lines and weak text, legible on dark and on light
 
 
 def direct_colours(colours: dict[int, str], others: str = "transparent") -> DirectLabelColormap:
     """Return a colour map of a few labels; background is transparent."""
-    whole: dict[int | None, str] = {None: others, 0: "transparent"}
-    for label, colour in colours.items():
-        whole[label] = colour
-    return DirectLabelColormap(color_dict=whole)
+    every: dict[int | None, str] = {None: others, 0: "transparent"}
+    return DirectLabelColormap(color_dict=every | colours)
 
 
 def theme_colours(viewer: Any) -> tuple[str, str]:

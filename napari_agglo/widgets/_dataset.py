@@ -1,4 +1,4 @@
-"""The dataset of a run: arrays and their place in the world, never layers."""
+"""The dataset of a run: arrays and their placement in the world, without layers."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from napari_agglo.volumes import check_same_shape, dense_labels, split_component
 from napari_agglo.volumes._volume import slabs
 
 
-def divided(
+def divide_superpixels(
     superpixels: Any, segmentation: Any, progress: ProgressCallback | None = None
 ) -> tuple[NDArray[np.uint32], NDArray[np.uint64]]:
-    """Return superpixels that cross no border of a segmentation, and the segment of each.
+    """Divide superpixels at the borders of a segmentation; return them and the segment of each.
 
-    Both are label images of one shape. Where the segmentation is 0 there is no segment to respect.
-    The superpixels are 1 to n, each connected, and 0 where they were 0; segment 0 is none.
+    Both are label images of one shape; 0 in the segmentation is no segment. The new superpixels are
+    1 to n, each connected, and 0 stays 0.
 
     Examples
     --------
-    >>> pieces, whose = divided(np.array([[1, 1, 1, 2]]), np.array([[8, 8, 9, 9]]))
-    >>> pieces.tolist(), whose.tolist()
+    >>> pieces, segments = divide_superpixels(np.array([[1, 1, 1, 2]]), np.array([[8, 8, 9, 9]]))
+    >>> pieces.tolist(), segments.tolist()
     ([[1, 1, 2, 3]], [0, 8, 9, 9])
     """
     check_same_shape(segmentation, superpixels, "start from", "superpixels")
@@ -46,10 +46,10 @@ def divided(
 
 
 Ranges = dict[str, tuple[float, float]]
-_SLACK = 0.01  # beyond 0 and 1 is rounding, as at the gate of the graph
+_SLACK = 0.01  # rounding beyond 0 and 1, as in `region_graph`
 
 
-def settled_ranges(
+def value_ranges(
     cues: Mapping[str, Any],
     typed: Mapping[str, tuple[float, float]],
     nan: str = "refuse",
@@ -57,15 +57,14 @@ def settled_ranges(
 ) -> Ranges:
     """Return the values of each cue that mean 0 and 1.
 
-    They are as typed by the user, or 0 to 255 for bytes, 0 to 1 for floats.
-
-    Other whole numbers have the range of their values. Floats that are not within 0 and 1 are
-    refused: nobody but the user knows what they mean.
+    A range typed by the user comes first. Otherwise it is 0 to 255 for bytes, 0 to 1 for floats,
+    and the range of the values for other whole numbers. Floats beyond 0 and 1 are refused, as only
+    the user knows their range.
 
     Examples
     --------
     >>> cues = {"boundary": np.zeros((2, 2), np.uint8), "depth": np.array([[3, 900]], np.uint16)}
-    >>> settled_ranges(cues, {})
+    >>> value_ranges(cues, {})
     {'boundary': (0.0, 255.0), 'depth': (3.0, 900.0)}
     """
     ranges = dict(typed)
@@ -77,13 +76,11 @@ def settled_ranges(
         if dtype == np.uint8:
             ranges[name] = (0.0, 255.0)
             continue
-        low, high, odd = _look_over(data, name, progress)
-        if odd and nan == "refuse":
-            several = "1 value that is not a number" if odd == 1 else (
-                f"{odd:,} values that are not numbers"
-            )  # fmt: skip
+        low, high, n_invalid = _finite_range(data, name, progress)
+        if n_invalid and nan == "refuse":
+            values = "value that is" if n_invalid == 1 else "values that are"
             raise InvalidInput(
-                f"The cue “{name}” has {several} (NaN or infinite)",
+                f"The cue “{name}” has {n_invalid:,} {values} NaN or infinite",
                 argument=f"cues[{name!r}]",
                 remedy=(SetOption("nan", "boundary"), "choose another cue"),
             )
@@ -100,7 +97,7 @@ def settled_ranges(
             )
         if low == high:
             raise InvalidInput(
-                f"The cue “{name}” is {low:g} everywhere, so it tells nothing",
+                f"The cue “{name}” is {low:g} everywhere, so it has no information",
                 argument=f"cues[{name!r}]",
                 remedy="choose another cue",
             )
@@ -108,28 +105,27 @@ def settled_ranges(
     return ranges
 
 
-def _look_over(data: Any, name: str, progress: ProgressCallback | None) -> tuple[float, float, int]:
-    """Return the lowest and the highest finite value, and how many are not finite."""
-    low, high, odd = math.inf, -math.inf, 0
+def _finite_range(
+    data: Any, name: str, progress: ProgressCallback | None
+) -> tuple[float, float, int]:
+    """Return the lowest and the highest finite value, and the number of values not finite."""
+    low, high, n_invalid = math.inf, -math.inf, 0
     size = math.prod(data.shape)
     for _, stop, values in slabs(data):
         least, most = float(values.min()), float(values.max())
         if not math.isfinite(least + most):
             finite = values[np.isfinite(values)]
-            odd += values.size - finite.size
+            n_invalid += values.size - finite.size
             least = float(finite.min(initial=math.inf))
             most = float(finite.max(initial=-math.inf))
         low, high = min(low, least), max(high, most)
-        report(progress, f"looking over {name}", stop, size)
-    return low, high, odd
+        report(progress, f"reading {name}", stop, size)
+    return low, high, n_invalid
 
 
 @dataclass(frozen=True)
 class Placement:
-    """The place of data in the world: new layers get the same, so that all lie on each other.
-
-    All is as of a napari layer, with an entry for each axis.
-    """
+    """The placement of data in the world, as of a napari layer, with an entry for each axis."""
 
     scale: tuple[float, ...]
     translate: tuple[float, ...]
@@ -138,12 +134,12 @@ class Placement:
 
     @classmethod
     def plain(cls, ndim: int) -> Placement:
-        """Return that of data whose pixels have size 1."""
+        """Return the placement of data whose pixels have size 1."""
         return cls((1.0,) * ndim, (0.0,) * ndim)
 
     @classmethod
     def of(cls, layer: Any) -> Placement:
-        """Return that of a layer."""
+        """Return the placement of a layer."""
         return cls(
             tuple(float(one) for one in layer.scale),
             tuple(float(one) for one in layer.translate),
@@ -164,7 +160,7 @@ class Placement:
         return {name: value for name, value in vars(self).items() if value is not None}
 
     def to_world(self, index: Any) -> tuple[float, ...]:
-        """Return the place of a pixel in the world."""
+        """Return the position of a pixel in the world."""
         return tuple(
             float(i) * s + t for i, s, t in zip(index, self.scale, self.translate, strict=True)
         )
@@ -172,13 +168,13 @@ class Placement:
 
 @dataclass(frozen=True)
 class Dataset:
-    """One volume: the arrays that were chosen in the Data step, and options."""
+    """One volume: the arrays and options chosen in the Data step."""
 
     name: str
     placement: Placement
     cues: dict[str, Any] = field(default_factory=dict)  # by name, the boundary cue first
     ranges: Ranges = field(default_factory=dict)  # the data's own for cues that are not named
-    image: Any = None  # to look at; not needed to segment
+    image: Any = None  # for display; not needed to segment
     superpixels: Any = None  # of the user, or computed when they are needed
     gold: Any = None  # 0 is not annotated
     options: Mapping[str, Any] = field(default_factory=dict)  # of `oversegment`; `nan` of the graph
@@ -189,7 +185,7 @@ class Dataset:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The shape that all of it has."""
+        """The shape of all arrays."""
         for one in (self.superpixels, *self.cues.values(), self.gold):
             if one is not None:
                 return tuple(int(n) for n in one.shape)
@@ -197,7 +193,7 @@ class Dataset:
 
     @property
     def nan(self) -> Literal["refuse", "boundary"]:
-        """Treatment of values of a cue that are not numbers."""
+        """The treatment of NaN and infinite values of a cue."""
         return "boundary" if self.options.get("nan") == "boundary" else "refuse"
 
     @property
@@ -206,31 +202,29 @@ class Dataset:
         return tuple(abs(one) for one in self.placement.scale)
 
     def oversegmented(self, progress: ProgressCallback | None = None) -> Dataset:
-        """Return it with superpixels: those that it has, or computed from its first cue."""
+        """Return the dataset with superpixels, computed from its first cue if it has none."""
         if self.superpixels is None:
-            return self._computed(progress).oversegmented(progress)
+            name, cue = self._boundary()
+            ready = self._ranged(progress)
+            superpixels = oversegment(
+                cue,
+                spacing=self.spacing,
+                value_range=ready.ranges[name],
+                progress=progress,
+                **self.options,
+            )
+            whole = replace(ready, superpixels=superpixels, origin=self)
+            return whole.oversegmented(progress)
         if self.start is None or self.partition is not None:
             return self
-        pieces, segments = divided(self.superpixels, self.start, progress)
+        pieces, segments = divide_superpixels(self.superpixels, self.start, progress)
         return replace(self, superpixels=pieces, partition=segments, origin=self.origin or self)
 
-    def _computed(self, progress: ProgressCallback | None) -> Dataset:
-        name, cue = self._boundary()
-        ready = self._ranged(progress)
-        superpixels = oversegment(
-            cue,
-            spacing=self.spacing,
-            value_range=ready.ranges[name],
-            progress=progress,
-            **self.options,
-        )
-        return replace(ready, superpixels=superpixels, origin=self)
-
     def _ranged(self, progress: ProgressCallback | None) -> Dataset:
-        return replace(self, ranges=settled_ranges(self.cues, self.ranges, self.nan, progress))
+        return replace(self, ranges=value_ranges(self.cues, self.ranges, self.nan, progress))
 
     def graph(self, progress: ProgressCallback | None = None) -> RegionGraph:
-        """Return the region graph; superpixels are computed if there are none."""
+        """Return the region graph, computing superpixels if there are none."""
         self._boundary()
         whole = self.oversegmented(progress)._ranged(progress)
         return region_graph(
@@ -248,5 +242,5 @@ class Dataset:
         raise InvalidInput(
             "There is no boundary cue yet",
             argument="cues",
-            remedy="choose one in step 1, Data, or make one from the image there",
+            remedy="choose one in step 1, Data, or compute one from the image there",
         )

@@ -1,4 +1,4 @@
-"""The guided dock: five steps in order, each with its state, one open at a time."""
+"""The guided dock: five steps in order, each with its status, one open at a time."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from superqt.utils import qdebounced
 from napari_agglo._progress import Progress
 from napari_agglo.widgets._background_compile import WARM, start_warm_up
 from napari_agglo.widgets._colours import STATUS
-from napari_agglo.widgets._jobs import words
+from napari_agglo.widgets._jobs import text_of
 from napari_agglo.widgets._keys import GESTURES
 from napari_agglo.widgets._project import Project
 from napari_agglo.widgets._qt import (
@@ -35,14 +35,15 @@ from napari_agglo.widgets.train._widget import TrainWidget
 
 
 class HelpPanel(QWidget):
-    """Gestures, keys, and a line on each step."""
+    """The help: a line on each step, gestures and keys."""
 
     def __init__(self, steps: Iterable[StepWidget]) -> None:
         super().__init__()
         self.setObjectName("agglo help")
         rows = "".join(
-            f"<tr><td style='padding-right: 12px'><b>{one.words}</b></td><td>{one.effect}</td></tr>"
-            for one in GESTURES
+            f"<tr><td style='padding-right: 12px'><b>{line.gesture}</b></td>"
+            f"<td>{line.effect}</td></tr>"
+            for line in GESTURES
         )
         lines = "".join(
             f"<p style='margin: 2px 0'><b>{step.title}</b>: {step.purpose}</p>" for step in steps
@@ -53,12 +54,12 @@ class HelpPanel(QWidget):
         column(self, text).setContentsMargins(8, 4, 8, 8)
 
 
-_MEANS = {
-    Status.EMPTY: "something is missing: the hint in the step says what",
-    Status.READY: "ready: one click will do",
-    Status.RUNNING: "running",
-    Status.DONE: "done",
-    Status.STALE: "done, but what it was made from has changed since: run it again",
+_STATUS_TIPS = {
+    Status.EMPTY: "Some input is missing; open the step to see its hint",
+    Status.READY: "Ready to run",
+    Status.RUNNING: "Running",
+    Status.DONE: "Done",
+    Status.STALE: "Done, but its input has changed since; run it again",
 }
 
 
@@ -87,10 +88,10 @@ class Header(QWidget):
         column(self, line).setContentsMargins(2, 1, 8, 1)
 
     def show_status(self, status: Status) -> None:
-        """Say how far the step is."""
+        """Show the status of the step."""
         back, front = STATUS[status.value]
         self.badge.setText(status.value)
-        self.badge.setToolTip(_MEANS[status])
+        self.badge.setToolTip(_STATUS_TIPS[status])
         self.badge.setStyleSheet(
             f"background: {back}; color: {front}; border-radius: 7px; "
             "padding: 0 8px; font-size: 11px;"
@@ -104,7 +105,7 @@ class Header(QWidget):
 
 STEPS: tuple[type[StepWidget], ...]
 STEPS = DataWidget, TrainWidget, HierarchyWidget, EvaluateWidget, ProofreadWidget
-_LAID_OUT = 30  # milliseconds after which a step that was opened has its size
+_LAID_OUT = 30  # milliseconds until the layout of an opened step is done
 
 
 class Dock(QWidget):
@@ -144,26 +145,26 @@ class Dock(QWidget):
         self.headers[key].button.setChecked(True)
 
     def sizeHint(self) -> QSize:
-        """Be wide enough for the controls, narrow enough for the canvas."""
+        """Return a width that has room for the controls and leaves room for the canvas."""
         return QSize(360, 640)
 
     def showEvent(self, event: QShowEvent | None) -> None:
-        """Load the kernels while the user is still looking around."""
+        """Load the kernels in the background."""
         if event is not None:
             super().showEvent(event)
         close_with_window(self, self.project)
         start_warm_up(self.project)
 
     def changeEvent(self, event: QEvent | None) -> None:
-        """Stop to compile when the dock is taken out of the window."""
+        """Stop compiling when the dock is taken out of the window."""
         if event is not None:
             super().changeEvent(event)
             if event.type() == QEvent.Type.ParentChange and self.parent() is None:
                 self.project.jobs.cancel(WARM)
 
     def _top(self) -> QHBoxLayout:
-        keys = "Keys, gestures, and what each step does"
-        button = tool_button("?", keys, "help", checkable=True)
+        tooltip = "Show the steps, keys and gestures"
+        button = tool_button("?", tooltip, "help", checkable=True)
         button.toggled.connect(self.help.setVisible)
         title = label("title")
         title.setText("From image to proofread segments")
@@ -181,7 +182,7 @@ class Dock(QWidget):
             self._soon()
 
     def _reveal(self) -> None:
-        """Scroll so far that all of the open step is seen, but its heading does not go."""
+        """Scroll to the end of the open step, but keep its heading in view."""
         for key, header in self.headers.items():
             bar, port = self.area.verticalScrollBar(), self.area.viewport()
             if header.button.isChecked() and bar is not None and port is not None:
@@ -189,7 +190,7 @@ class Dock(QWidget):
                 bar.setValue(min(max(bar.value(), beyond), header.y()))
 
     def _on_hierarchy(self) -> None:
-        """Go to where a session that has come, from wherever, is worked on."""
+        """Open the Proofread step when a session was opened, by any part of the program."""
         session = self.project.session
         if session is not None and session is not self._session:
             self.open(ProofreadWidget.key)
@@ -209,4 +210,4 @@ class Dock(QWidget):
             self.warming.setVisible(job is not None)
 
     def _on_warming(self, progress: Progress) -> None:
-        self.warming.setText(f"Getting ready: {words(progress)}. You can begin.")
+        self.warming.setText(f"Loading kernels: {text_of(progress)}. You can start already.")

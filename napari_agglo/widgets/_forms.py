@@ -41,7 +41,7 @@ from napari_agglo.widgets._qt import close_up, column, keep_narrow, named, short
 
 _PLAIN = (bool, int, float, str)  # types that become controls by themselves
 _LABEL_WIDTH = 92  # pixels, so that the controls of several forms stand in one column
-_LAYER_NAME = 24  # letters of the name of a layer, of which all but the middle is seen
+_LAYER_NAME = 24  # letters of the name of a layer; a longer one loses its middle
 _OWN = ("automatic", "layers", "name", "names", "suffix", "tips")  # options that are not magicgui's
 
 
@@ -54,7 +54,7 @@ class Description(NamedTuple):
 
 
 def descriptions(function: Callable[..., Any]) -> dict[str, Description]:
-    """Return what the docstring of a function says of its parameters, by name.
+    """Return the descriptions of parameters in the docstring of a function, by name.
 
     A choice is described as ``*fast*: text``.
 
@@ -92,7 +92,7 @@ def descriptions(function: Callable[..., Any]) -> dict[str, Description]:
 
 
 def _plain(text: str) -> str:
-    """Return a text without its marks for emphasis and code."""
+    """Return a text without its markup of emphasis and code."""
     return re.sub(r"`+|\*(?=\w)|(?<=\w)\*", "", text)
 
 
@@ -113,7 +113,7 @@ class Field(NamedTuple):
         return int(value) if self.whole else value
 
     def show(self, value: Any) -> None:
-        """Show a value, without telling that it changed."""
+        """Show a value, without a signal that it changed."""
         if value is None and self.nothing is not None:
             value = self.nothing
         with self.widget.changed.blocked():
@@ -121,7 +121,7 @@ class Field(NamedTuple):
             self.widget.value = value
 
     def list_choices(self) -> None:
-        """List the choices as they are now, in their order; magicgui would append new ones."""
+        """List the current choices in their order; magicgui would append new ones."""
         if self.listing is None:
             return
         native = self.widget.native
@@ -147,7 +147,7 @@ def _split(annotation: Any) -> tuple[tuple[Any, ...], bool, dict[str, Any]]:
 
 
 def _parameters(function: Callable[..., Any]) -> dict[str, tuple[Any, Any]]:
-    """Return annotation and default of each parameter; those that cannot be evaluated are None."""
+    """Return annotation (None if it cannot be evaluated) and default of each parameter."""
     space = vars(sys.modules[function.__module__])
     parameters: dict[str, tuple[Any, Any]] = {}
     for name, one in inspect.signature(function).parameters.items():
@@ -261,7 +261,7 @@ def _layer_choices(
 
 
 def _dress(field: Field, own: Mapping[str, Any]) -> None:
-    """Set what magicgui leaves to Qt."""
+    """Set the properties that only Qt has."""
     widget = field.widget
     native: Any = widget.native
     native.setObjectName(own.get("name", widget.label.lower()))
@@ -279,7 +279,9 @@ def _dress(field: Field, own: Mapping[str, Any]) -> None:
         native.setSuffix(own.get("suffix", ""))
     if isinstance(widget, FileEdit):
         widget.choose_btn.text = "…"
-        widget.choose_btn.native.setToolTip("Choose in a window")
+        widget.choose_btn.native.setToolTip("Browse files")
+        widget.choose_btn.native.setAccessibleName(f"Browse: {widget.label}")
+        widget.line_edit.native.setAccessibleName(widget.label)
         widget.choose_btn.native.setFixedWidth(28)
         widget.line_edit.native.setToolTip(native.toolTip())
         widget.line_edit.native.setPlaceholderText(own.get("automatic", "none"))
@@ -288,11 +290,11 @@ def _dress(field: Field, own: Mapping[str, Any]) -> None:
 class Form(QWidget):
     """Controls for the options of functions, in magicgui containers.
 
-    Every parameter that is a number, a switch, a text or a choice becomes a control, and a path if
-    it is named; those of other types (arrays, graphs, callbacks) do not, unless `table` has them: a
-    type as `make_field` takes it, or a mapping of options beside the type of the library. `only`
-    these parameters, or all `without` some, become controls. Those `first` are in sight (by default
-    all); the others are folded away under the title `more`.
+    Every number, switch, text or choice becomes a control, and a path if `only` names it.
+    Parameters of other types (arrays, graphs, callbacks) need an entry in `table`: a type as
+    `make_field` takes it, or a mapping of options beside the type of the library. `only` and
+    `without` restrict the parameters. Those `first` are visible (by default all); the others are
+    folded away under the title `more`.
     """
 
     changed = Signal(str)  # the parameter that the user has changed
@@ -334,7 +336,7 @@ class Form(QWidget):
         return {name: field.value for name, field in self.fields.items()}
 
     def show_values(self, values: Mapping[str, Any]) -> None:
-        """Show these values, without telling that they changed."""
+        """Show these values, without a signal that they changed."""
         for name, value in values.items():
             if name in self.fields:
                 self.fields[name].show(value)
@@ -382,7 +384,7 @@ def _fields(
 
 
 def fold(title: str, content: QWidget, tooltip: str = "") -> QCollapsible:
-    """Return a part that is folded away until its button is clicked."""
+    """Return a part that is folded away until a click on its button."""
     part = named(QCollapsible(title), title.lower(), tooltip)
     part.setDuration(0)
     part.setContent(content)
@@ -394,7 +396,7 @@ def fold(title: str, content: QWidget, tooltip: str = "") -> QCollapsible:
 def ask_form(
     parent: QWidget, title: str, form: Form, accept: str, act: Callable[..., object]
 ) -> QDialog:
-    """Show a form in a dialog that does not keep the window waiting; `accept` calls `act`."""
+    """Show a form in a dialog that does not block the window; `accept` calls `act`."""
     dialog = named(QDialog(parent), "agglo form")
     dialog.setWindowTitle(title)
     dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)

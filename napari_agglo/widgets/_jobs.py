@@ -1,7 +1,7 @@
-"""Long work in a worker thread, with progress and cancel; the window stays free.
+"""Long work in a worker thread, with progress and cancel; the window stays responsive.
 
-A job is a function of one argument, the progress callback, that holds arrays and never layers. What
-it returns, or how it failed, is told on the main thread. `Jobs` runs one at a time for each name.
+A job is a function of one argument, the progress callback, that holds arrays and never layers. Its
+result or its error is passed on in the main thread. `Jobs` runs one at a time for each name.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ if TYPE_CHECKING:
 
 Work = Callable[[ProgressCallback], Any]
 
-_POLL = 60  # milliseconds between two looks at how far a job is
+_POLL = 60  # milliseconds between two reads of the progress
 _STEPS = 1000  # of the bar in napari's activity dock
 # Python code in a worker gives way to the window after this many seconds, not after 5 ms.
 _SWITCH = 0.0005
 
 
 class Job:
-    """One run: watch its signals, or cancel it."""
+    """One run, with signals."""
 
     progressed = Signal(object)  # a Progress
-    ended = Signal()  # however it ended, after `done` or `failed` were called
+    ended = Signal()  # in any case, after the call of `done` or `failed`
 
     def __init__(
         self,
@@ -69,17 +69,17 @@ class Job:
         self._worker.start()
 
     def cancel(self) -> None:
-        """Stop at the next report of progress; what was there before stays as it was."""
+        """Stop at the next report of progress, without a result."""
         self.cancelled = True
 
     def _report(self, progress: Progress) -> None:
-        # In the worker: only a note, which the timer of the main thread picks up.
+        # In the worker: only a note, which the timer of the main thread reads.
         self.latest = progress
         if self.cancelled:
             raise Cancelled(f"{self.title} was cancelled.")
 
     def _look(self) -> None:
-        # napari's bar handles events whenever it is drawn: the job may end or be cancelled there.
+        # Drawing napari's bar handles events: the job may end or be cancelled there.
         latest = self.latest
         if latest is None or latest is self._shown:
             return
@@ -87,14 +87,14 @@ class Job:
         self._bar.n = round(_STEPS * share(latest))
         self._bar.refresh()
         if self.running:
-            self._bar.set_description(f"{self.title}: {words(latest)}")
+            self._bar.set_description(f"{self.title}: {text_of(latest)}")
         if self.running:
             self.progressed.emit(latest)
 
     def _on_returned(self, result: Any) -> None:
         if not self.cancelled:
             self._look()
-        if self.cancelled:  # it was too late to stop it, but nobody wants the result
+        if self.cancelled:  # too late to stop it; the result is dropped
             self._end()
             return
         try:
@@ -123,7 +123,7 @@ class Job:
 def in_thread(
     work: Callable[[], Any], done: Callable[[Any], object], failed: Callable[[Exception], object]
 ) -> None:
-    """Do something short in a thread, without progress, and tell the outcome on the main thread."""
+    """Run short work in a thread, without progress; pass the outcome on in the main thread."""
     worker = FunctionWorker(work)
     worker.returned.connect(done)
     worker.errored.connect(failed)
@@ -143,7 +143,7 @@ class Jobs:
         return self._running.get(name)
 
     def running(self) -> list[str]:
-        """Return the names of those that run."""
+        """Return the names of the running jobs."""
         return list(self._running)
 
     def start(
@@ -154,15 +154,15 @@ class Jobs:
         done: Callable[[Any], object],
         failed: Callable[[Exception], object] | None = None,
     ) -> Job | None:
-        """Start a job, unless one of that name is running: then that goes on, and None returns."""
+        """Start a job; return None if one of that name is running already."""
         if self.closed or name in self._running:
             return None
 
-        def when_here(result: Any) -> None:
-            if not self.closed:  # the viewer may have gone while it ran
+        def done_if_open(result: Any) -> None:
+            if not self.closed:  # the viewer may have been closed meanwhile
                 done(result)
 
-        job = Job(title, work, when_here, failed)
+        job = Job(title, work, done_if_open, failed)
         self._running[name] = job
 
         def forget() -> None:
@@ -182,7 +182,7 @@ class Jobs:
             job.cancel()
 
     def close(self) -> None:
-        """Cancel all, and start no more: the viewer goes."""
+        """Cancel all jobs and start no more; called when the viewer closes."""
         self.closed = True
         for job in self._running.values():
             job.cancel()
@@ -213,8 +213,8 @@ def share(progress: Progress) -> float:
     return progress.share if isinstance(progress, TrainingProgress) else progress.fraction
 
 
-def words(progress: Progress) -> str:
-    """Return progress in words."""
+def text_of(progress: Progress) -> str:
+    """Return progress as text."""
     if not isinstance(progress, TrainingProgress):
         return f"{progress.stage}, {progress.fraction:.0%}"
     left = progress.seconds_left
@@ -229,7 +229,7 @@ def _duration(seconds: float) -> str:
 
 
 class RunRow(QWidget):
-    """A button that starts the job of a name and, while it runs, cancels it; with its progress."""
+    """A button that starts a job and, while it runs, cancels it; with its progress."""
 
     def __init__(
         self, project: Project, job: str, text: str, tooltip: str, start: Callable[[], object]
@@ -240,29 +240,29 @@ class RunRow(QWidget):
         self._text = text
         self._tooltip = tooltip
         self._start = start
+        self._ready, self._why_not = True, ""
         self._watched: Job | None = None
         self.button = button(text, tooltip, self._clicked, f"run {job}")
         self.bar = QProgressBar()
         self.bar.setRange(0, _STEPS)
         self.bar.setTextVisible(False)
         self.bar.setFixedHeight(6)
-        self.words = label(f"progress {job}")
-        self.words.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self.progress = label(f"progress {job}")
+        self.progress.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self.row = row(self.button, spacing=6)  # for buttons beside it
-        column(self, self.row, self.bar, self.words)
+        column(self, self.row, self.bar, self.progress)
         link(self._on_jobs, project.jobs.changed)
         self._follow()
 
     def set_text(self, text: str) -> None:
-        """Say something else on the button."""
+        """Change the text of the button."""
         self._text = text
         self._follow()
 
     def set_ready(self, ready: bool, why_not: str = "") -> None:
-        """Let the button be clicked or not; its tooltip says why not."""
-        if self._project.jobs[self._name] is None:
-            self.button.setEnabled(ready)
-            self.button.setToolTip(self._tooltip if ready else why_not or self._tooltip)
+        """Enable the button or disable it, with the reason as its tooltip."""
+        self._ready, self._why_not = ready, why_not
+        self._follow()
 
     def _clicked(self) -> None:
         if self._project.jobs[self._name] is None:
@@ -279,17 +279,19 @@ class RunRow(QWidget):
     def _follow(self) -> None:
         job = self._project.jobs[self._name]
         running = job is not None
-        self.button.setText("Cancel" if running else self._text)
-        self.button.setToolTip("Stop; what was there before stays" if running else self._tooltip)
-        self.button.setEnabled(True)
+        if job is None or not job.cancelled:
+            self.button.setText("Cancel" if running else self._text)
+            self.button.setEnabled(running or self._ready)
+        tooltip = self._tooltip if self._ready else self._why_not or self._tooltip
+        self.button.setToolTip("Cancel; nothing is changed" if running else tooltip)
         self.bar.setVisible(running)
-        self.words.setVisible(running)
+        self.progress.setVisible(running)
         if job is not None and job is not self._watched:
             self.bar.setValue(0)
-            self.words.setText(f"{job.title}…")
+            self.progress.setText(f"{job.title}…")
             link(self._show, job.progressed)
         self._watched = job
 
     def _show(self, progress: Progress) -> None:
         self.bar.setValue(round(_STEPS * share(progress)))
-        self.words.setText(words(progress))
+        self.progress.setText(text_of(progress))

@@ -1,4 +1,4 @@
-"""The table of gestures and keys on the canvas, from which keys are bound and the help is made."""
+"""The table of gestures and keys on the canvas, for key bindings and for the help."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from napari_agglo.widgets._qt import guarded
 
 @dataclass(frozen=True)
 class Gesture:
-    """A line of the help: the gesture in words, its effect, and the key of each command in it."""
+    """A line of the help: the gesture, its effect, and the key of each command in it."""
 
-    words: str
+    gesture: str
     effect: str
     keys: Mapping[str, str] = field(default_factory=dict)
 
 
-# Keys that neither napari's viewer nor its Image layers use; those that its Labels layer uses are
-# given back when the session is closed.
+# Keys that neither napari's viewer nor its Image layers use; keys of its Labels layer are restored
+# when the session is closed.
 GESTURES = (
     Gesture("click", "make a segment the active one"),
     Gesture("Shift + click", "merge with the active segment"),
@@ -27,7 +27,11 @@ GESTURES = (
     Gesture("G", "next group of seeds", {"next group": "G"}),
     Gesture("Enter", "cut, while there are seeds", {"cut": "Enter"}),
     Gesture("Escape", "clear the seeds", {"clear seeds": "Escape"}),
-    Gesture(", and .", "down and up the branch of the active segment", {"down": ",", "up": "."}),
+    Gesture(
+        ", and .",
+        "split or grow the active segment along the hierarchy",
+        {"down": ",", "up": "."},
+    ),
     Gesture(
         "Ctrl + Z",
         "undo; Ctrl + Shift + Z redoes",
@@ -43,7 +47,7 @@ GESTURES = (
     Gesture("U", "mark the active segment as reviewed, or not", {"review": "U"}),
     Gesture(
         "Y, N and S",
-        "yes, no, skip, while the next probable error is asked",
+        "answer yes, no or skip to the next probable error",
         {"yes": "Y", "no": "N", "skip": "S"},
     ),
     Gesture(
@@ -58,10 +62,10 @@ Actions = Mapping[str, Callable[[], object]]  # by command
 
 
 class KeyBindings:
-    """Keys of viewers and layers that commands have taken, to be given back."""
+    """Key bindings of commands on viewers and layers, which can be restored."""
 
     def __init__(self) -> None:
-        self._before: list[tuple[Any, str, Any]] = []  # owner, key, and its action before
+        self._before: list[tuple[Any, str, Any]] = []  # owner, key, and its former action
 
     def bind(self, owner: Any, actions: Actions) -> None:
         """Bind the keys of commands on a viewer or a layer; None is no owner."""
@@ -72,7 +76,7 @@ class KeyBindings:
                 self._before.append((owner, key, before))
 
     def release(self, actions: Actions | None = None) -> None:
-        """Give back the keys of some commands, or of all."""
+        """Restore the keys of some commands, or of all."""
         keys = None if actions is None else {KEY_OF[command] for command in actions}
         kept = []
         for owner, key, before in reversed(self._before):

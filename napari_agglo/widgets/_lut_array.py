@@ -1,7 +1,7 @@
-"""A label image that is never made: a table over superpixels, looked up where one looks.
+"""A lazy label image: a table over superpixels, looked up in the slice on the screen.
 
-napari slices it like an array. Only what is on the screen is read from the superpixels and mapped,
-so a tick of the threshold costs one slice, whatever the size of the volume.
+napari slices it like an array. Only that slice is read from the superpixels and mapped, so a tick
+of the threshold takes the same time for a volume of any size.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from numpy.typing import NDArray
 
 from napari_agglo.agglomeration._merge_tree import map_labels
 
-Patch = tuple[tuple[slice, ...], NDArray[Any]]  # where, and the labels there; 0 leaves what is
+Patch = tuple[tuple[slice, ...], NDArray[Any]]  # a box and its labels; 0 leaves the source
 
 
 class Patched:
-    """An array that is another one but for a few boxes of other labels; neither is copied.
+    """A view of an array with other labels in a few boxes; neither is copied.
 
-    Where the labels of a box are 0 the source is seen. The source may be a coarser copy, with every
+    The label 0 in a box stands for the source. The source may be a coarser copy, with every
     `step`-th pixel along the last three axes.
 
     Examples
@@ -60,18 +60,18 @@ class Patched:
         return out
 
     def _places(self, axis: int, one: slice | int) -> NDArray[np.int64]:
-        """Return which pixels of the finest level an index takes along an axis."""
+        """Return the pixels of the finest level that an index selects along an axis."""
         every = np.arange(self.shape[axis], dtype=np.int64) * self._steps[axis]
         return np.atleast_1d(every[one])
 
 
 Extent = tuple[range | int, ...]
-_KEPT = 8  # slices of superpixels that are kept: a few planes back and forth, a few panels
-_KEPT_BYTES = 256 << 20
+_CACHED = 8  # slices of superpixels: a few planes back and forth, a few panels
+_CACHED_BYTES = 256 << 20  # of the largest slice in the cache
 
 
 class Table:
-    """The table that several arrays look up in; set it, and all show it."""
+    """A table shared by several arrays; to set its values changes them all."""
 
     def __init__(self, values: NDArray[Any]) -> None:
         self.values = values
@@ -80,9 +80,9 @@ class Table:
 class LutArray:
     """The array ``table[superpixels]``, computed where it is sliced.
 
-    The superpixels are dense ids, of numpy or of what reads when it is sliced (zarr, h5py, dask).
-    With a `thickness` only outlines are shown, of so many pixels counting both sides. There are
-    none in 3-D, where they would hide everything.
+    The superpixels are dense ids, of numpy or of a lazy array (zarr, h5py, dask). With a
+    `thickness` only outlines are shown, of so many pixels counting both sides. There are none in
+    3-D, where they would hide everything.
 
     Examples
     --------
@@ -106,7 +106,7 @@ class LutArray:
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """The type of the table: a few codes in a byte each are drawn much more quickly."""
+        """The type of the table; bytes are drawn much faster."""
         return self.table.values.dtype
 
     @property
@@ -116,12 +116,12 @@ class LutArray:
 
     @superpixels.setter
     def superpixels(self, superpixels: Any) -> None:
-        """Show other superpixels of the same shape, as after one was divided."""
+        """Show other superpixels of the same shape, as after a division."""
         self._cache.replace(superpixels)
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Its length along each axis."""
+        """The length along each axis."""
         return tuple(len(axis) for axis in self._extent if isinstance(axis, range))
 
     @property
@@ -144,7 +144,7 @@ class LutArray:
         part = object.__new__(LutArray)
         part.table, part._cache, part._extent = self.table, self._cache, extent
         part.thickness = self.thickness
-        # A view while it has many pixels: napari narrows it further before it looks.
+        # Lazy while it has more than two axes: napari slices it further.
         return part if part.ndim > 2 else np.asarray(part)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
@@ -162,7 +162,7 @@ class LutArray:
 
 
 def _edges(labels: NDArray[Any], thickness: int) -> NDArray[np.bool_]:
-    """Return where a pixel is next to another label, `thickness` pixels thick."""
+    """Return the mask of pixels next to another label, `thickness` pixels thick."""
     edge = np.zeros(labels.shape, bool)
     down, right = labels[1:] != labels[:-1], labels[:, 1:] != labels[:, :-1]
     edge[:-1] |= down
@@ -182,7 +182,7 @@ def _edges(labels: NDArray[Any], thickness: int) -> NDArray[np.bool_]:
 
 
 class _Slices:
-    """Parts of an array; the last ones are kept if reading is slow. Any thread may ask."""
+    """A cache of the latest slices of an array that is slow to read; for any thread."""
 
     def __init__(self, source: Any) -> None:
         self._lock = threading.Lock()
@@ -191,29 +191,29 @@ class _Slices:
     def replace(self, source: Any) -> None:
         with self._lock:
             self.source = source
-            self._kept: OrderedDict[Extent, NDArray[Any]] = OrderedDict()
+            self._cached: OrderedDict[Extent, NDArray[Any]] = OrderedDict()
 
     def read(self, extent: Extent) -> NDArray[Any]:
         source = self.source
         index = tuple(_as_index(axis) for axis in extent)
-        if isinstance(source, np.ndarray):  # the read is a view; a copy only across the grain
+        if isinstance(source, np.ndarray):  # a view, unless the slice is not contiguous
             return np.asarray(source[index], order="C")
         with self._lock:
-            kept = self._kept.get(extent)
-            if kept is not None:
-                self._kept.move_to_end(extent)
-                return kept
-        read = np.asarray(source[index], order="C")
+            part = self._cached.get(extent)
+            if part is not None:
+                self._cached.move_to_end(extent)
+                return part
+        part = np.asarray(source[index], order="C")
         with self._lock:
-            if self.source is source and read.nbytes <= _KEPT_BYTES:
-                self._kept[extent] = read
-                while len(self._kept) > _KEPT:
-                    self._kept.popitem(last=False)
-        return read
+            if self.source is source and part.nbytes <= _CACHED_BYTES:
+                self._cached[extent] = part
+                if len(self._cached) > _CACHED:
+                    self._cached.popitem(last=False)
+        return part
 
 
 def _narrowed(extent: Extent, index: Any) -> Extent | None:
-    """Return the extent of a part; None if the index is not of slices and numbers."""
+    """Return the extent of a slice; None if the index has other entries than slices and numbers."""
     indices = index if isinstance(index, tuple) else (index,)
     axes = [k for k, axis in enumerate(extent) if isinstance(axis, range)]
     if any(one is Ellipsis for one in indices):

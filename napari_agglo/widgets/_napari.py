@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-# The role of a layer is written in its metadata, so that its name may be anything.
-
-
-KEY = "napari_agglo"
+KEY = "napari_agglo"  # of the role of a layer in its metadata; its name is up to the user
 
 
 def role(kind: str, name: str = "") -> dict[str, str]:
@@ -22,29 +19,34 @@ def role(kind: str, name: str = "") -> dict[str, str]:
 
 
 def role_of(layer: Any) -> tuple[str, str]:
-    """Return what a layer is for and its name as that; two empty words if it does not say."""
+    """Return the role of a layer in its metadata and its name in that role, or empty strings."""
     written = layer.metadata.get(KEY)
     kind, _, name = written.partition(" ") if isinstance(written, str) else ("", "", "")
     return kind, name
 
 
-# The plugin's settings, which napari shows and keeps from 0.9 on.
-
-
-DEFAULTS: dict[tuple[str, str], Any] = {  # as in the manifest, for older versions of napari
+# Settings of the plugin as in the manifest; napari has them from 0.9 on.
+DEFAULTS: dict[tuple[str, str], Any] = {
     ("sessions", "folder"): "~/napari-agglo",
     ("training", "epochs"): 5,
 }
 
 
 def setting(group: str, key: str) -> Any:
-    """Return a setting; its default where napari has none."""
+    """Return a setting, or its default in older versions of napari."""
     try:
         from napari.settings import get_plugin_settings
 
         return getattr(getattr(get_plugin_settings("napari-agglo"), group), key)
     except (ImportError, AttributeError, KeyError, ValueError, OSError):
         return DEFAULTS[group, key]
+
+
+def add_inactive(viewer: Any, layer: Any, default: Any = None) -> None:
+    """Add a layer, and keep the active layer; without one, activate `default`."""
+    active = viewer.layers.selection.active
+    viewer.add_layer(layer)
+    viewer.layers.selection.active = default if active is None else active
 
 
 def camera(viewer: Any) -> Any:

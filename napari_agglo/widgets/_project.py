@@ -1,7 +1,7 @@
 """The state of one viewer: dataset, regions, policy, hierarchy and session, with signals.
 
-All widgets of a viewer share one project, so a step does the same in the guided dock and as a
-widget of its own, and closing a dock loses nothing. Nothing here draws; `Scene` does.
+All widgets of a viewer share one project, so a step works the same in the guided dock and in a dock
+of its own, and closing a dock loses nothing. `Scene` draws the project; this module does not.
 """
 
 from __future__ import annotations
@@ -16,38 +16,39 @@ from psygnal import Signal
 
 from napari_agglo._progress import ProgressCallback, part_of
 from napari_agglo.agglomeration import MergeTree
+from napari_agglo.evaluate import minimum
 from napari_agglo.graph import RegionGraph
 from napari_agglo.policy import MeanPolicy, Policy
 from napari_agglo.session import Session
 from napari_agglo.widgets._dataset import Dataset, Placement
 from napari_agglo.widgets._jobs import Jobs
 from napari_agglo.widgets._session_worker import SessionWorker
+from napari_agglo.widgets._ticks import Ticks
 
 if TYPE_CHECKING:
     import pandas as pd
 
-# Provenance: each value names what it was made of, so that staleness is a comparison. Gold is an
-# array that is painted in place, so its identity tells nothing: brush strokes are counted, and a
-# value made of gold keeps the count at which the making began.
 
-
+# Provenance: each value refers to its inputs, so that staleness is a comparison. Gold is an array
+# that is painted in place, so brush strokes are counted, and a value computed from gold keeps the
+# count at the start of its computation.
 @dataclass(frozen=True, eq=False)
 class Regions:
-    """A region graph, and the dataset (with superpixels) that it was made of."""
+    """A region graph, and the dataset (with superpixels) it was computed from."""
 
     dataset: Dataset
     graph: RegionGraph
 
     @classmethod
     def of(cls, dataset: Dataset, progress: ProgressCallback | None) -> Regions:
-        """Return the regions of a dataset; superpixels are computed if there are none."""
+        """Return the regions of a dataset, computing superpixels if there are none."""
         whole = dataset.oversegmented(part_of(progress, 0.0, 0.6))
         return cls(whole, whole.graph(part_of(progress, 0.6, 1.0)))
 
 
 @dataclass(frozen=True, eq=False)
 class Trained:
-    """A policy, and the chosen regions that it was trained on; None if it came from elsewhere."""
+    """A policy, and the regions it was trained on; None if it was loaded or is the mean."""
 
     policy: Policy
     on: Regions | None = None
@@ -56,12 +57,12 @@ class Trained:
 
 @dataclass(frozen=True, eq=False)
 class Built:
-    """A hierarchy without edits: the regions and the policy it was made by, and its errors."""
+    """A hierarchy without edits, its regions and policy, and its errors."""
 
     tree: MergeTree
     regions: Regions
     policy: Policy
-    gold: Any = None  # labels that the tree is compared with
+    gold: Any = None  # labels to compare the tree with
     curve: pd.DataFrame | None = None  # the VI against gold at every threshold
     strokes: int | None = None  # of a brush in the gold, before the curve was computed
 
@@ -70,8 +71,7 @@ class Project:
     """The state of one viewer. Set attributes on the main thread only."""
 
     dataset_changed = Signal()
-    policy_changed = Signal()
-    hierarchy_changed = Signal()  # another tree or session is shown
+    hierarchy_changed = Signal()  # another tree or session is visible
     curve_changed = Signal()
     threshold_changed = Signal(float)
     edited = Signal(object)  # the visible segments have changed: a Change, or None
@@ -82,7 +82,7 @@ class Project:
     def __init__(self, viewer: object = None) -> None:
         self.jobs = Jobs()
         self.jobs.changed.connect(lambda _: self.status_changed.emit())
-        self.trouble = ""  # why there is no dataset, in words
+        self.trouble = ""  # why there is no dataset, as a sentence
         self._dataset: Dataset | None = None
         self._training: tuple[Dataset, ...] = ()
         self._regions: Regions | None = None
@@ -95,9 +95,9 @@ class Project:
         self.selected: tuple[int, ...] = ()  # dense names, without the active one
         self._threshold = 0.5
         self._table = np.zeros(1, np.uint32)
-        self._table_key: tuple[object, float, int] | None = None  # what the table is of
+        self._table_key: tuple[object, float, int] | None = None  # the state of the table
         self._n_segments = 0
-        self._edits = 0  # counts what changes the table at one threshold
+        self._edits = 0  # count of changes of the table at one threshold
         self._closed = False
         self.worker = SessionWorker(self)
 
@@ -105,11 +105,11 @@ class Project:
 
     @property
     def dataset(self) -> Dataset | None:
-        """The dataset that is chosen in the Data step."""
+        """The dataset chosen in the Data step."""
         return self._dataset
 
     def set_dataset(self, dataset: Dataset | None, trouble: str = "") -> None:
-        """Choose a dataset; `trouble` says why there is none."""
+        """Choose a dataset; `trouble` is the reason if there is none."""
         self._dataset, self.trouble = dataset, trouble
         self.dataset_changed.emit()
         self.status_changed.emit()
@@ -126,30 +126,29 @@ class Project:
 
     @property
     def regions(self) -> Regions | None:
-        """The latest regions that were built."""
+        """The latest regions."""
         return self._regions
 
     @regions.setter
     def regions(self, regions: Regions) -> None:
         self._regions = regions
         if self._dataset is not None and self._dataset is regions.dataset.origin:
-            self._dataset = regions.dataset  # unless another was chosen meanwhile
+            self._dataset = regions.dataset  # unless the user chose another meanwhile
         self.status_changed.emit()
 
     @property
     def trained(self) -> Trained:
-        """The policy that the next hierarchy is built by."""
+        """The policy of the next hierarchy, with its provenance."""
         return self._trained
 
     @trained.setter
     def trained(self, trained: Trained) -> None:
         self._trained = trained
-        self.policy_changed.emit()
         self.status_changed.emit()
 
     @property
     def built(self) -> Built | None:
-        """The hierarchy on the screen, without edits."""
+        """The visible hierarchy, without edits."""
         return self._built
 
     @built.setter
@@ -159,7 +158,7 @@ class Project:
         self._tell_hierarchy()
 
     def set_session(self, session: Session, built: Built) -> None:
-        """Show a session of a hierarchy, and edit it from now on."""
+        """Show a session of a hierarchy for edits."""
         self.close_session()
         self.session, self._built, self._session_graph = session, built, session.graph
         if built.policy is not self._trained.policy:
@@ -168,22 +167,25 @@ class Project:
         self._tell_hierarchy()
 
     def close_session(self) -> None:
-        """Close the session: all of it is on the disk. The tree without edits stays."""
+        """Close the session, which is saved already. The tree without edits stays."""
         if self.session is not None:
-            self.worker.clear()
-            self.session.close()
-            self.session = self._session_graph = None
-            self.select(0)
-            self.hierarchy_changed.emit()
+            self._end_session()
+            self._emit_hierarchy()
             self.status_changed.emit()
 
+    def _end_session(self) -> None:
+        self.worker.clear()
+        if self.session is not None:
+            self.session.close()
+            self.session = self._session_graph = None
+
     def set_gold(self, gold: Any) -> None:
-        """Compare the hierarchy with other gold labels; its curve is not known then."""
+        """Compare the hierarchy with other gold labels; its curve is reset."""
         if self._built is not None:
             self._set_errors(replace(self._built, gold=gold, curve=None, strokes=None))
 
     def set_curve(self, curve: pd.DataFrame | None, strokes: int | None = None) -> None:
-        """Take the VI at every threshold; `strokes` were in the gold when the work began."""
+        """Set the VI at every threshold; `strokes` is the count when its computation began."""
         if self._built is not None:
             self._set_errors(replace(self._built, curve=curve, strokes=strokes))
 
@@ -193,27 +195,32 @@ class Project:
         self.status_changed.emit()
 
     def _tell_hierarchy(self) -> None:
-        self.select(0)
-        self.hierarchy_changed.emit()
+        self._emit_hierarchy()
         self.threshold_changed.emit(self._threshold)
         self.curve_changed.emit()
         self.status_changed.emit()
+
+    def _emit_hierarchy(self) -> None:
+        """Deselect all; listeners of the selection find the new hierarchy on the screen."""
+        self.active, self.selected = 0, ()
+        self.hierarchy_changed.emit()
+        self.selection_changed.emit()
 
     # Shorthands for parts of these values.
 
     @property
     def policy(self) -> Policy:
-        """The policy that the next hierarchy is built by."""
+        """The policy of the next hierarchy."""
         return self._trained.policy
 
     @property
     def tree(self) -> MergeTree | None:
-        """The tree on the screen, without edits."""
+        """The visible tree, without edits."""
         return None if self._built is None else self._built.tree
 
     @property
     def gold(self) -> Any:
-        """The gold labels that the hierarchy is compared with."""
+        """The gold labels to compare the hierarchy with."""
         return None if self._built is None else self._built.gold
 
     @property
@@ -223,26 +230,26 @@ class Project:
 
     @property
     def shown_regions(self) -> Regions | None:
-        """The regions on the screen: those of the hierarchy, or else the latest."""
+        """The visible regions: those of the hierarchy, or else the latest."""
         return self._regions if self._built is None else self._built.regions
 
     @property
     def graph(self) -> RegionGraph | None:
-        """The graph on the screen, with superpixels that edits divided."""
+        """The visible graph, with the superpixels divided by edits."""
         if self._session_graph is not None:
             return self._session_graph
         return None if self.shown_regions is None else self.shown_regions.graph
 
     @property
     def placement(self) -> Placement | None:
-        """The place of the graph in the world."""
+        """The placement of the graph in the world."""
         return None if self.shown_regions is None else self.shown_regions.dataset.placement
 
     # Staleness.
 
     @property
     def policy_is_stale(self) -> bool:
-        """Whether the policy was trained on other data than are chosen, or on other gold."""
+        """Whether data or gold have changed since the policy was trained."""
         on = self._trained.on
         other = self._regions is None or on is None or on.dataset is not self._regions.dataset
         return on is not None and (other or self.is_painted(self._trained))
@@ -262,7 +269,7 @@ class Project:
 
     @property
     def is_volume(self) -> bool:
-        """Whether the graph on the screen has more than two axes."""
+        """Whether the visible graph has more than two axes."""
         return self.graph is not None and self.graph.superpixels.image.ndim > 2
 
     @property
@@ -286,7 +293,7 @@ class Project:
 
     @property
     def threshold(self) -> float:
-        """The threshold that is wanted; the session follows when it is free."""
+        """The chosen threshold; the session follows when it is free."""
         return self._threshold
 
     @threshold.setter
@@ -298,15 +305,35 @@ class Project:
         self.threshold_changed.emit(self._threshold)
 
     @property
+    def ticks(self) -> Ticks | None:
+        """The states of the visible tree by numbers of merges."""
+        return None if self._built is None else Ticks(self._built.tree.heights)
+
+    @property
+    def least_vi(self) -> float | None:
+        """The threshold of the least VI against gold, if the curve is known."""
+        if self._built is None or self._built.curve is None:
+            return None
+        ticks = Ticks(self._built.tree.heights)
+        return ticks.threshold(ticks.merges(minimum(self._built.curve)["threshold"]))
+
+    def step(self, direction: int, *, single: bool = False) -> None:
+        """Move the threshold up (+1) or down (-1), by a step of the slider or a single merge."""
+        ticks = self.ticks
+        if ticks is not None:
+            by = direction * (1 if single else ticks.step)
+            self.threshold = ticks.threshold(ticks.moved(ticks.merges(self._threshold), by))
+
+    @property
     def has_hierarchy(self) -> bool:
-        """Whether there is something to show."""
+        """Whether there is a hierarchy."""
         return self._built is not None
 
     def table(self) -> NDArray[np.uint32]:
         """Return the dense name of the segment of each dense superpixel, at the threshold.
 
-        While a worker has the session it is the table of before. It is looked up once for each
-        threshold and edit, however many listeners ask for it.
+        While a worker uses the session it is the last table. It is computed once for each threshold
+        and edit.
         """
         shown: object = self._built if self.session is None else self.session
         key = (shown, self._threshold, self._edits)
@@ -338,22 +365,22 @@ class Project:
         return tuple(np.searchsorted(self.graph.ids, np.array(ids, np.uint64)).tolist())
 
     def select(self, active: int, *others: int) -> None:
-        """Make a segment the active one, with others selected beside it, by dense names."""
+        """Make a segment the active one, and select others beside it, by dense names."""
         self.active, self.selected = int(active), tuple(int(one) for one in others)
         self.selection_changed.emit()
 
     def has_edited(self, change: Any = None) -> None:
-        """Tell all that the session was edited, or that it shows the threshold at last."""
+        """Announce that the session was edited, or that it has reached the threshold."""
         self._edits += 1
         if self.session is not None:
             self._session_graph = self.session.graph
-            self.worker.look()  # what was undone may have been done at another scale
+            self.worker.look()  # an undone edit may be of another threshold
         self.edited.emit(change)
 
     # The end.
 
     def close(self) -> None:
-        """Stop what runs and close the session: the viewer goes."""
+        """Cancel all jobs and close the session; called when the viewer closes."""
         if self._closed:
             return
         self._closed = True
@@ -361,7 +388,4 @@ class Project:
         try:
             self.closing.emit()
         finally:
-            self.worker.clear()
-            if self.session is not None:
-                self.session.close()
-                self.session = self._session_graph = None
+            self._end_session()

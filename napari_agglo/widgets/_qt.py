@@ -13,6 +13,7 @@ from napari.utils.notifications import show_error
 from qtpy.QtCore import QObject, Qt, QTimer
 from qtpy.QtGui import QIcon
 from qtpy.QtWidgets import (
+    QAbstractButton,
     QApplication,
     QBoxLayout,
     QCheckBox,
@@ -41,19 +42,19 @@ from napari_agglo.errors import AggloError, Cancelled
 from napari_agglo.widgets._colours import GREY
 from napari_agglo.widgets._remedies import window_sentence
 
-# Objects of classes by viewer. The viewer is held weakly: an object must not refer to it.
+# Objects by viewer and class. The keys are weak: an object must not refer to its viewer.
 Part = TypeVar("Part")
 Widget = TypeVar("Widget", bound=QWidget)
 _parts: weakref.WeakKeyDictionary[Any, dict[Any, Any]] = weakref.WeakKeyDictionary()
 
 
 def real_viewer(viewer: Any) -> Any:
-    """Return the viewer itself: a plugin is handed a proxy."""
+    """Return the viewer itself: napari passes a proxy to plugins."""
     return getattr(viewer, "__wrapped__", viewer)
 
 
 def per_viewer(viewer: Any, cls: Callable[[Any], Part]) -> Part:
-    """Return the object of a class that belongs to a viewer; it is made at the first call."""
+    """Return the object of a class for a viewer, created at the first call."""
     real = real_viewer(viewer)
     parts = _parts.setdefault(real, {})
     if cls not in parts:
@@ -66,45 +67,45 @@ _log = logging.getLogger("napari_agglo")
 
 
 def tell_error(error: BaseException) -> None:
-    """Say what went wrong, and what to do."""
+    """Show an error in the window, with its remedy."""
     if isinstance(error, Cancelled):
         return
     if isinstance(error, AggloError):
         show_error(window_sentence(error))
     elif isinstance(error, MemoryError):
-        show_error("There is not enough memory for this. Crop the image, or close other programs.")
+        show_error("There is not enough memory. Crop the image, or close other programs.")
     elif isinstance(error, OSError):
         show_error(f"A file could not be read or written: {error}")
     else:
-        # A fault of ours. The log has the details for a report; the window says what is lost.
+        # A bug of the plugin: the log has the details for a report.
         _log.error("unexpected error", exc_info=error)
         show_error(
-            f"Something unexpected went wrong ({type(error).__name__}: {error}). Nothing that was "
-            "there before has changed. Please report it with what you did."
+            f"Unexpected error ({type(error).__name__}: {error}). Your data and edits are "
+            "unchanged. Please report it with the steps that led to it."
         )
 
 
 def guarded(action: Callable[[], object]) -> None:
-    """Call an action; tell the error that it raises."""
+    """Call an action; show the error that it raises."""
     try:
         action()
     except Exception as error:
         tell_error(error)
 
 
-_open_questions: set[QMessageBox] = set()  # Python would let go of one without a parent at once
+_open_questions: set[QMessageBox] = set()  # references to those without a parent
 
 
 def ask(title: str, text: str, choices: dict[str, Callable[[], object]]) -> QMessageBox:
-    """Ask, without keeping the window waiting; an answer calls its action, Cancel nothing."""
+    """Ask a question, without blocking the window; each answer but Cancel calls its action."""
     windows = [one for one in QApplication.topLevelWidgets() if isinstance(one, QMainWindow)]
-    parent = QApplication.activeWindow() or next(iter(windows), None)  # it has napari's style
+    parent = QApplication.activeWindow() or next(iter(windows), None)  # for napari's style
     box = QMessageBox(QMessageBox.Icon.NoIcon, title, text, parent=parent)
     box.setObjectName("agglo question")
     box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-    for words, action in choices.items():
-        button = box.addButton(words, QMessageBox.ButtonRole.AcceptRole)
-        button.setObjectName(words)
+    for answer, action in choices.items():
+        button = box.addButton(answer, QMessageBox.ButtonRole.AcceptRole)
+        button.setObjectName(answer)
         button.clicked.connect(lambda _=False, act=action: guarded(act))
     box.setEscapeButton(box.addButton("Cancel", QMessageBox.ButtonRole.RejectRole))
     _open_questions.add(box)
@@ -113,20 +114,22 @@ def ask(title: str, text: str, choices: dict[str, Callable[[], object]]) -> QMes
     return box
 
 
-# Widgets that are made in many places. The name of an object is how tests and style sheets find it.
+# Widgets of all steps. Tests and style sheets find a widget by its object name.
 
 
 def named(widget: Widget, name: str, tooltip: str = "") -> Widget:
-    """Return a widget with an object name and a tooltip."""
+    """Return a widget with an object name and a tooltip, and an accessible name without text."""
     widget.setObjectName(name)
     widget.setToolTip(tooltip)
+    if not isinstance(widget, (QAbstractButton, QLabel)):
+        widget.setAccessibleName(name)
     return widget
 
 
 def button(
     text: str, tooltip: str, action: Callable[[], object] | None = None, name: str | None = None
 ) -> QPushButton:
-    """Return a button that calls `action`; its name is by default its text."""
+    """Return a button that calls `action`; its name is its text by default."""
     push = named(QPushButton(text), text if name is None else name, tooltip)
     if action is not None:
         push.clicked.connect(lambda: action())
@@ -134,9 +137,10 @@ def button(
 
 
 def tool_button(text: str, tooltip: str, name: str, *, checkable: bool = False) -> QToolButton:
-    """Return a small button, with a border: napari's style has none, as if it were text."""
+    """Return a small button with a border, which napari's style lacks."""
     tool = named(QToolButton(), name, tooltip)
     tool.setText(text)
+    tool.setAccessibleName(name)
     tool.setCheckable(checkable)
     tool.setStyleSheet(f"QToolButton {{ border: 1px solid {GREY}; border-radius: 3px; }}")
     tool.setMinimumSize(28, 22)
@@ -144,9 +148,9 @@ def tool_button(text: str, tooltip: str, name: str, *, checkable: bool = False) 
 
 
 def label(name: str, tooltip: str = "", *, bold: bool = False, lines: int = 0) -> QLabel:
-    """Return a label for text that wraps, with room for so many lines.
+    """Return a label of text that wraps, with room for so many lines.
 
-    A tab does not grow with text that wraps, so in tabs the room must be there before the text.
+    A tab does not grow with text that wraps, so a label in a tab reserves its lines.
     """
     text = named(QLabel(), name, tooltip)
     text.setMinimumHeight(lines * text.fontMetrics().lineSpacing())
@@ -166,7 +170,7 @@ def check_box(text: str, tooltip: str, name: str, toggled: Callable[[bool], obje
 
 
 def combo_box(name: str, tooltip: str, items: Iterable[str] = ()) -> QComboBox:
-    """Return a list to choose from; long entries do not widen the dock."""
+    """Return a drop-down list; long entries do not widen the dock."""
     box = named(QComboBox(), name, tooltip)
     keep_narrow(box)
     box.addItems(list(items))
@@ -174,14 +178,14 @@ def combo_box(name: str, tooltip: str, items: Iterable[str] = ()) -> QComboBox:
 
 
 def keep_narrow(box: QComboBox) -> None:
-    """Let a list be as narrow as a few letters, and as wide as there is room."""
+    """Let a drop-down list shrink to a few letters, and grow with its room."""
     box.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
     box.setMinimumContentsLength(5)
     box.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
 
 
 def shortened(name: str, room: int) -> str:
-    """Return a name that fits in so many letters: its beginning and its end.
+    """Return a name shortened to so many letters: its beginning and its end.
 
     Examples
     --------
@@ -195,9 +199,10 @@ def shortened(name: str, room: int) -> str:
 
 
 def tab_widget(name: str, *tabs: tuple[str, str, QWidget]) -> QTabWidget:
-    """Return tabs, each by its title, tooltip and content."""
+    """Return tabs, each from its title, tooltip and content."""
     widget = named(QTabWidget(), name)
     widget.setUsesScrollButtons(True)  # so that the tabs do not widen a narrow dock
+    widget.tabBar().setAccessibleName(name)
     for at, (title, tooltip, content) in enumerate(tabs):
         widget.addTab(content, title)
         widget.setTabToolTip(at, tooltip)
@@ -205,8 +210,8 @@ def tab_widget(name: str, *tabs: tuple[str, str, QWidget]) -> QTabWidget:
 
 
 def scroll_area(widget: QWidget, content: QWidget) -> QScrollArea:
-    """Fill a widget with content that scrolls if it is too high."""
-    area = QScrollArea()
+    """Fill a widget with content that scrolls."""
+    area = named(QScrollArea(), "content")
     area.setWidgetResizable(True)
     area.setWidget(content)
     area.setFrameShape(QScrollArea.Shape.NoFrame)
@@ -215,7 +220,7 @@ def scroll_area(widget: QWidget, content: QWidget) -> QScrollArea:
 
 
 def single_shot(action: Callable[[], object], milliseconds: int = 0) -> QTimer:
-    """Return a timer that calls an action once, so long after it was started last."""
+    """Return a timer that calls an action once, so long after its last start."""
     timer = QTimer()
     timer.setSingleShot(True)
     timer.setInterval(milliseconds)
@@ -232,7 +237,7 @@ def row(*parts: Parts, spacing: int = 4) -> QHBoxLayout:
 
 
 def column(widget: QWidget | None, *parts: Parts, spacing: int = 4, top: int = 0) -> QVBoxLayout:
-    """Lay out parts one below the other in a widget, without margins but one at the top."""
+    """Lay out parts one below the other in a widget, with a margin at the top only."""
     return _filled(QVBoxLayout(widget), parts, spacing, top)
 
 
@@ -250,17 +255,15 @@ def _filled(layout: Box, parts: tuple[Parts, ...], spacing: int, top: int = 0) -
     return layout
 
 
-# Tables.
-
-
 ROW_HEIGHT = 24  # pixels
 _RIGHT = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
 
 
 def style_table(table: QTableView, name: str, tooltip: str = "") -> None:
-    """Give a table the look of all tables of the plugin, without numbers of rows."""
+    """Give a table the common look, without row numbers; Tab leaves the table."""
     named(table, name, tooltip).setWordWrap(False)
-    # napari has no style for boxes to tick in a table: on dark they could not be seen.
+    table.setTabKeyNavigation(False)  # arrow keys move between the cells
+    # napari has no style for check boxes in a table: on dark they are invisible.
     table.setStyleSheet(
         f"QTableView::indicator:unchecked {{ border: 1px solid {GREY}; width: 11px; height: 11px }}"
     )
@@ -270,7 +273,7 @@ def style_table(table: QTableView, name: str, tooltip: str = "") -> None:
 
 
 def read_only_table(name: str, titles: Sequence[str], tooltip: str) -> QTableWidget:
-    """Return an empty table of texts, of which the first column has all room to spare."""
+    """Return an empty table of texts, whose first column takes the spare room."""
     table = QTableWidget(0, len(titles))
     style_table(table, name, tooltip)
     table.setHorizontalHeaderLabels(titles)
@@ -283,7 +286,7 @@ def read_only_table(name: str, titles: Sequence[str], tooltip: str) -> QTableWid
 
 
 def write_row(table: QTableWidget, row: int, texts: Sequence[str], tooltip: str = "") -> None:
-    """Write the texts of a row; those after the first are numbers, aligned at their right."""
+    """Write the texts of a row; after the first they are numbers, aligned right."""
     for at, text in enumerate(texts):
         item = QTableWidgetItem(text)
         item.setToolTip(tooltip or text)
@@ -293,9 +296,9 @@ def write_row(table: QTableWidget, row: int, texts: Sequence[str], tooltip: str 
 
 
 def close_up(folding: QCollapsible) -> None:
-    """Take away the margins around a part that folds; its button says what is in it.
+    """Remove the margins of a collapsible part, and give its button a tooltip and an arrow.
 
-    Its arrow is text like that of the steps, not an icon, which would stay black on dark.
+    The arrow is text, as an icon would stay black on dark.
     """
     button, title = folding.toggleButton(), folding.text()
     button.setToolTip(folding.toolTip())
@@ -308,6 +311,7 @@ def close_up(folding: QCollapsible) -> None:
 
     def turn(is_open: bool) -> None:
         button.setText(f"{'▾' if is_open else '▸'}  {title}")
+        folding.content().setVisible(is_open)  # hidden controls take no focus
 
     folding.toggled.connect(turn)
     turn(folding.isExpanded())
@@ -318,16 +322,15 @@ def close_up(folding: QCollapsible) -> None:
             layout.setSpacing(2)
 
 
-# Actions for the end of a widget. They are kept here: Python may collect a widget together with all
-# that only the widget refers to, take that apart first, and crash when Qt then calls it.
+# Actions at the end of a widget. This set refers to them: Python may collect a widget with all its
+# own references, clear these first, and crash when Qt then calls one.
 _ends: set[Callable[[], None]] = set()
 
 
 def link(method: Callable[..., Any], *signals: Any) -> None:
     """Call a method of a widget whenever one of the signals, of psygnal or napari, is emitted.
 
-    Qt destroys a widget before Python lets go of it; a signal that came between would call into
-    nothing, so the connection ends with the widget.
+    The connection ends with the Qt widget, which may be destroyed before its Python object.
     """
     widget: QObject = method.__self__  # type: ignore[attr-defined]
     reference = weakref.WeakMethod(method)
@@ -344,21 +347,21 @@ def link(method: Callable[..., Any], *signals: Any) -> None:
 
 
 def parent_of(widget: QObject | None, kind: type) -> Any:
-    """Return the nearest parent of a kind, or the widget itself; None if there is none."""
+    """Return the nearest parent of a class, or the widget itself; None if there is none."""
     while widget is not None and not isinstance(widget, kind):
         widget = widget.parent()
     return widget
 
 
-def when_gone(thing: QObject, action: Callable[[], object]) -> None:
-    """Call `action` when Qt destroys a thing, to which it must not refer."""
+def when_gone(owner: QObject, action: Callable[[], object]) -> None:
+    """Call `action` when Qt destroys an object, to which it must not refer."""
 
     def end() -> None:
         _ends.discard(end)
         try:
             action()
-        except Exception:  # an error in a slot ends the program; here it is ending by itself
-            _log.debug("something was gone already", exc_info=True)
+        except Exception:  # in a slot it would abort the program, which is closing
+            _log.debug("already destroyed", exc_info=True)
 
     _ends.add(end)
-    thing.destroyed.connect(end)
+    owner.destroyed.connect(end)

@@ -1,4 +1,4 @@
-"""Drop a session folder or a gala stack on napari: only what is ours is taken."""
+"""Readers of session folders and gala stacks, which decline all other paths."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ if TYPE_CHECKING:
     from napari.types import LayerData
 
 Reader = Callable[[Any], "list[LayerData]"]
-_STACK = "stack"  # the dataset of gala, and of labels that we write
-_IN_MEMORY = 1 << 30  # bytes: more is read as one looks
+_STACK = "stack"  # the dataset of gala, and of labels that the plugin writes
+_IN_MEMORY = 1 << 30  # bytes: a larger stack is read lazily
 _LABELLED = 0.7  # share of pixels whose neighbour is equal, from which on integers are labels
 
 
 def session_reader(path: str | list[str]) -> Reader | None:
-    """Return what opens a session folder; None if `path` is none."""
+    """Return the reader of a session folder; None for any other path."""
     if not isinstance(path, str):
         return None
     folder = Path(path)
@@ -27,7 +27,7 @@ def session_reader(path: str | list[str]) -> Reader | None:
 
 
 def read_session(path: str) -> list[LayerData]:
-    """Open a session in the current viewer, to be gone on with; without one, return its labels."""
+    """Open a session in the current viewer for proofreading; without one, return its labels."""
     import napari
 
     from napari_agglo.session import Session
@@ -41,11 +41,11 @@ def read_session(path: str) -> list[LayerData]:
 
     viewer.window.add_plugin_dock_widget("napari-agglo", "Agglo")
     open_session(viewer, Path(path))
-    return [(None,)]  # napari's word for: all is done, there are no layers to add
+    return [(None,)]  # napari's sign that there are no layers to add
 
 
 def stack_reader(path: str | list[str]) -> Reader | None:
-    """Return what opens an HDF5 file that has a dataset "stack"; None if `path` is none."""
+    """Return the reader of an HDF5 file with a dataset "stack"; None for any other path."""
     import h5py
 
     if not isinstance(path, str) or not Path(path).is_file() or not h5py.is_hdf5(path):
@@ -78,9 +78,9 @@ def read_stack(path: str) -> list[LayerData]:
 
 
 def looks_labelled(plane: np.ndarray[Any, Any]) -> bool:
-    """Return whether whole numbers are labels rather than grey values: mostly equal side by side.
+    """Return whether whole numbers are labels, mostly equal side by side, or grey values.
 
-    Background is not counted, which is flat in both.
+    Background, which is flat in both, is not counted.
 
     Examples
     --------

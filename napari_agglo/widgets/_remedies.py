@@ -1,4 +1,4 @@
-"""Sentences of the window for errors: a remedy as something to click, not as something to type."""
+"""Error messages for the window, with remedies in terms of its controls."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _OPTIONS = {"ranges": "the range", "nan": "NaN", "per_plane": "Per plane", "min_
 
 
 def window_sentence(error: BaseException) -> str:
-    """Return the message of an error as a person at the window can act on it.
+    """Return the message of an error in terms of the controls of the window.
 
     Examples
     --------
@@ -42,7 +42,7 @@ def window_remedy(remedy: Remedy) -> str:
         to = "" if remedy.value is None else f" to {value_text(remedy.value)}"
         return f"set {option}{whose}{to} in step 1, Data {remedy.when}".rstrip()
     if isinstance(remedy, PickIndex):
-        return "take one plane of it"
+        return "use one plane of it"
     if isinstance(remedy, ConvertTo):
         return f"convert it to {remedy.dtype} {remedy.when}".rstrip()
     if isinstance(remedy, LabelComponents):
@@ -51,7 +51,7 @@ def window_remedy(remedy: Remedy) -> str:
 
 
 def value_text(value: object) -> str:
-    """Return a value as it is typed in the window: a range as ``LOW:HIGH``."""
+    """Return a value as typed in the window: a range as ``LOW:HIGH``."""
     if isinstance(value, tuple):
         return ":".join(f"{one:g}" for one in value)
     return str(value)

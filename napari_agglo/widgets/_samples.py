@@ -1,4 +1,4 @@
-"""File > Open Sample > Agglo: the embedded samples as layers."""
+"""The samples of File > Open Sample > Agglo, as layers."""
 
 from __future__ import annotations
 
@@ -16,30 +16,30 @@ _MAPS = ("magma", "bop blue", "bop orange", "bop purple")
 
 
 def neuropil2d() -> list[LayerData]:
-    """Tissue as an electron microscope shows it, a section."""
+    """Return a section of tissue as in electron microscopy."""
     return layers_of(sample("neuropil2d"))
 
 
 def cells2d() -> list[LayerData]:
-    """Cells in fluorescence."""
+    """Return cells in fluorescence."""
     return layers_of(sample("cells2d"))
 
 
 def neuropil3d() -> list[LayerData]:
-    """Tissue as an electron microscope shows it, a volume.
+    """Return a volume of tissue as in electron microscopy.
 
-    It takes some seconds to make; where there is a window, that stays alive meanwhile.
+    It takes some seconds to compute; a window stays responsive meanwhile.
     """
     import napari
 
     viewer = napari.current_viewer()
     if viewer is None or getattr(viewer, "window", None) is None:
         return layers_of(sample("neuropil3d"))
-    return layers_of(_draw_in_worker(viewer, "neuropil3d"))
+    return layers_of(_compute_in_worker(viewer, "neuropil3d"))
 
 
 def layers_of(drawn: Sample) -> list[LayerData]:
-    """Return the layers of a sample: the image in view, its cues and gold hidden above it."""
+    """Return the layers of a sample: the visible image, its cues and gold hidden above it."""
     ndim = drawn.gold.ndim
     place: dict[str, Any] = {"scale": drawn.spacing, "units": ("um",) * ndim}
     image = {"name": f"{drawn.name} image", "colormap": "gray", "metadata": role("image"), **place}
@@ -64,15 +64,15 @@ def layers_of(drawn: Sample) -> list[LayerData]:
     return layers
 
 
-def _draw_in_worker(viewer: Any, kind: str) -> Sample:
-    """Make a sample in a worker, and return it when it is there; events go on being handled."""
+def _compute_in_worker(viewer: Any, kind: str) -> Sample:
+    """Compute a sample in a worker and return it; the window handles events meanwhile."""
     from qtpy.QtCore import QEventLoop
 
     from napari_agglo.widgets._project import Project
 
     results: list[Sample] = []
     job = per_viewer(viewer, Project).jobs.start(
-        SAMPLE, "Making the sample", lambda _: sample(kind), results.append
+        SAMPLE, "Computing the sample", lambda _: sample(kind), results.append
     )
     if job is not None:
         loop = QEventLoop()

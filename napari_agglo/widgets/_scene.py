@@ -1,7 +1,7 @@
 """The layers of a project in its viewer: the segmentation, outlines, previews.
 
-The scene owns a few layers. A user may rename, hide, reorder or delete them at any time: what was
-deleted is made again when it is needed next, and nothing else is touched.
+The scene owns a few layers. A user may rename, hide, reorder or delete them at any time: a deleted
+layer is added again when it is needed, and no other layer is changed.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from napari_agglo.widgets._colours import (
 )
 from napari_agglo.widgets._dataset import Placement
 from napari_agglo.widgets._lut_array import LutArray, Patch, Patched, Table
-from napari_agglo.widgets._napari import camera, view_size
+from napari_agglo.widgets._napari import add_inactive, camera, view_size
 from napari_agglo.widgets._project import Project
 from napari_agglo.widgets._qt import per_viewer
 
@@ -35,19 +35,11 @@ if TYPE_CHECKING:
     from napari.layers import Layer
 
 
-# The segmentation as it leaves the viewer: with the user's ids, whole, and as it is now.
-#
-# The layer on the screen holds dense numbers, only the segments that are to be seen and, of a large
-# volume, a coarser level beside the full one. napari hands layers on, to whoever saves or
-# duplicates them, by one method: what that gives is exchanged here, so that every writer writes the
-# same.
-
-
-_ROOM = 4096  # entries after the last superpixel: one may be divided for a moment, for a preview
+_ROOM = 4096  # entries of a table after the last superpixel: for parts in the preview of a cut
 
 
 class OwnIds(LutArray):
-    """The segments that a project has now, by the ids and in the type of its superpixels."""
+    """The current segments of a project, with the ids and the type of its superpixels."""
 
     def __init__(self, project: Project) -> None:
         graph = project.graph
@@ -57,13 +49,13 @@ class OwnIds(LutArray):
         names = project.table()
         table = np.zeros(len(names) + _ROOM, labels.dtype)
         table[: len(names)] = graph.ids[names].astype(labels.dtype)
-        # A session draws divisions in its own image: what is kept must not change with it.
+        # A session draws divisions into its image; a copy does not change with it.
         image = labels.image if project.session is None else labels.image.copy()
         super().__init__(image, table)
 
     @property
     def is_current(self) -> bool:
-        """Whether the project still shows this."""
+        """Whether the project still has these segments."""
         project = self.project
         if project.graph is None:
             return False
@@ -74,18 +66,22 @@ class OwnIds(LutArray):
 
 
 def give_own_ids(layer: Labels, project: Project) -> None:
-    """Have a layer of the project's segments handed on with the user's ids."""
+    """Let napari save and duplicate a layer of the project's segments with the user's ids.
+
+    The layer itself holds dense numbers, only the visible segments and, of a large volume, a
+    coarser level beside the full one. napari gets the data to save from one method, replaced here.
+    """
     as_shown = layer.as_layer_data_tuple
 
     def as_layer_data_tuple() -> tuple[Any, dict[str, Any], str]:
         data, state, kind = as_shown()
         if not project.has_hierarchy or project.graph is None:
             return data, state, kind
-        # Features and the mark of whose layer it is are for dense numbers on the screen.
+        # Features and metadata are those of dense numbers.
         state |= {"multiscale": False, "features": {}, "metadata": {}}
         return OwnIds(project), state, kind
 
-    # Of a subclass of Labels napari knows neither how to save it nor how to duplicate it.
+    # A method of the object: napari can neither save nor duplicate a subclass of Labels.
     layer.as_layer_data_tuple = as_layer_data_tuple
 
 
@@ -96,7 +92,7 @@ PREVIEW = "Cut preview"
 SUPERPIXELS = "Superpixel outlines"
 
 
-# Voxels that are mapped and uploaded within a tick of the slider in 3-D, on a slow machine.
+# Voxels that a slow machine can map and upload in a tick of the slider in 3-D.
 COARSE_VOXELS = 1 << 23
 _SMALL = 2 * COARSE_VOXELS
 
@@ -104,7 +100,7 @@ _SMALL = 2 * COARSE_VOXELS
 def coarser(superpixels: Any) -> list[Any]:
     """Return the superpixels, and a coarser copy if they are a large volume.
 
-    A coarse pixel has the label of one of the pixels that it stands for, so no label is invented.
+    A coarse pixel has the label of one of its pixels, so no label is new.
 
     Examples
     --------
@@ -126,18 +122,18 @@ def coarse_copy(superpixels: Any) -> Any:
 
 
 def coarse_step(shape: tuple[int, ...]) -> int:
-    """Return how many pixels along an axis a pixel of the coarser copy stands for."""
+    """Return the number of pixels along an axis in a pixel of the coarser copy."""
     step = 1
     while int(np.prod([-(-int(n) // step) for n in shape[-3:]], dtype=np.int64)) > COARSE_VOXELS:
         step += 1
     return step
 
 
-_SHARE = 0.45  # of the canvas that the box takes: the rest is what lies around it
+_SHARE = 0.45  # of the canvas, for the box; the rest shows its surroundings
 
 
 def fly_to(viewer: Any, placement: Placement, index: Any, box: Any = None) -> None:
-    """Centre the view on a pixel; zoom so that `box` (first, past the last) fits well."""
+    """Centre the view on a pixel, and zoom to `box` (first, past the last) with a margin."""
     at = placement.to_world(index)
     shown = viewer.dims.displayed
     offset = viewer.dims.ndim - len(at)
@@ -153,11 +149,11 @@ def fly_to(viewer: Any, placement: Placement, index: Any, box: Any = None) -> No
             lens.zoom = _SHARE * min(view_size(viewer)) / extent
 
 
-_IDLE = 250  # milliseconds without a change after which the thumbnail follows
+_IDLE = 250  # milliseconds without a change until the thumbnail is updated
 
 
 class Scene:
-    """The layers of a project in its viewer; they keep up with it."""
+    """The layers of a project in its viewer, updated with it."""
 
     isolated_changed = Signal()
 
@@ -170,12 +166,12 @@ class Scene:
         self._lines = Table(np.zeros(1, np.uint32))
         self._levels: list[Any] = []
         self._layers: dict[str, Labels] = {}
-        self.suspended = False  # while others have the canvas, nothing is pointed at
+        self.suspended = False  # while a comparison uses the canvas, no segment is outlined
         self._isolated = False
         self._outlined = False
         self._partners: tuple[int, ...] = ()
         self._idle = qdebounced(self._settle, timeout=_IDLE)
-        self._soon = qdebounced(self._draw, timeout=0)  # in 3-D, several ticks become one
+        self._soon = qdebounced(self._draw, timeout=0)  # in 3-D, one for several ticks
         project.hierarchy_changed.connect(self._on_hierarchy)
         project.threshold_changed.connect(self._on_change)
         project.edited.connect(self._on_change)
@@ -185,15 +181,15 @@ class Scene:
 
     @property
     def viewer(self) -> Any:
-        """The viewer; it is there while anything is drawn."""
+        """The viewer, which exists while anything is drawn."""
         viewer = self._viewer()
         if viewer is None:
-            raise RuntimeError("the viewer of this scene is gone")
+            raise RuntimeError("the viewer of this scene is closed")
         return viewer
 
     @property
     def segmentation(self) -> Labels | None:
-        """The layer that shows the segments, if it is in the viewer."""
+        """The layer of the segments, if it is in the viewer."""
         return self.layer(SEGMENTATION)
 
     def layer(self, role: str) -> Labels | None:
@@ -202,13 +198,13 @@ class Scene:
         return layer if layer is not None and layer in self.viewer.layers else None
 
     def owns(self, layer: Layer) -> bool:
-        """Return whether a layer is one of the scene's, so no choice for data."""
+        """Return whether a layer is one of the scene's, and so no input."""
         return any(layer is one for one in self._layers.values())
 
     # The segmentation.
 
     def show(self) -> Labels | None:
-        """Show the segmentation: its layer is made, if it is not there."""
+        """Show the segmentation; add its layer if it is not in the viewer."""
         if not self.project.has_hierarchy:
             return None
         self._look_up()
@@ -227,36 +223,29 @@ class Scene:
 
     @property
     def isolated(self) -> bool:
-        """Whether the selected segments only are shown."""
+        """Whether only the selected segments are visible."""
         return self._isolated
 
     def outline_superpixels(self, shown: bool) -> None:
-        """Show the outlines of superpixels, or do not."""
+        """Show or hide the outlines of superpixels."""
         self._outlined = shown
         layer = self.layer(SUPERPIXELS)
         if layer is None and shown and self._levels:
-            self._lines.values = np.arange(len(self._table.values), dtype=np.uint32)
             white = direct_colours({}, others="white")
             layer = self._add(SUPERPIXELS, self._lines, thickness=1, colormap=white)
             layer.opacity = SUPERPIXEL_OPACITY
         if layer is not None:
             layer.visible = shown and self.viewer.dims.ndisplay == 2
 
-    # What is pointed at.
+    # Outlines and previews.
 
     def mark(self, partners: tuple[int, ...] | None = None) -> None:
-        """Outline the active segment, the selected ones, and what it is confused with."""
+        """Outline the active segment, the selected ones, and the partners of its error."""
         self._partners = partners or ()
         if not self._levels:
             return
-        project, names_of = self.project, _roomy(self.project.table())
-        codes = np.zeros(len(names_of), np.uint8)
-        for code, names in enumerate([(project.active,), project.selected, self._partners], 1):
-            for name in names:
-                if 0 < name < len(codes):
-                    codes[name] = code
-        self._marks.values = codes[names_of]
-        wanted = bool(codes.any()) and not self.suspended
+        self._marks.values = self._mark_codes()
+        wanted = bool(self._marks.values.any()) and not self.suspended
         layer = self.layer(OUTLINE)
         if layer is None and wanted and self.viewer.dims.ndisplay == 2:
             layer = self._add(OUTLINE, self._marks, thickness=3, colormap=direct_colours(MARKS))
@@ -264,16 +253,26 @@ class Scene:
         if layer is not None:
             visible = wanted and self.viewer.dims.ndisplay == 2
             if layer.visible != visible:
-                layer.visible = visible  # napari draws it
+                layer.visible = visible  # napari draws the layer
             else:
                 self._refresh(layer)
         if self._isolated:
             self._on_change()
 
-    def preview(self, parts: list[NDArray[Any]] | None, divided: Sequence[Patch] = ()) -> None:
-        """Show the parts of a cut before it is made, each by its dense superpixels; None: clear.
+    def _mark_codes(self) -> NDArray[np.uint8]:
+        """Return the code of `MARKS` of each dense superpixel."""
+        project, names_of = self.project, _roomy(self.project.table())
+        codes = np.zeros(len(names_of), np.uint8)
+        for code, names in enumerate([(project.active,), project.selected, self._partners], 1):
+            for name in names:
+                if 0 < name < len(codes):
+                    codes[name] = code
+        return codes[names_of]
 
-        Of superpixels that would be `divided`, the number of the part of each pixel, from 1.
+    def preview(self, parts: list[NDArray[Any]] | None, divided: Sequence[Patch] = ()) -> None:
+        """Show the parts of a cut, each as its dense superpixels, in a preview; None hides it.
+
+        `divided` has the number of the part of each pixel, from 1, of superpixels to divide.
         """
         layer = self.layer(PREVIEW)
         if parts is None:
@@ -283,7 +282,7 @@ class Scene:
         table = np.zeros(len(self._table.values), np.uint8)
         for k, part in enumerate(parts, 1):
             table[np.asarray(part)] = k
-        spare = len(table) - _ROOM  # in the preview a label of its own stands for each part
+        spare = len(table) - _ROOM  # labels from here on stand for the parts of divided superpixels
         table[spare : spare + len(parts)] = np.arange(1, len(parts) + 1)
         self._parts.values = table
         if layer is None:
@@ -297,27 +296,24 @@ class Scene:
         self._refresh(layer)
 
     def fly_to(self, index: Any, box: Any = None) -> None:
-        """Centre the view on a pixel; zoom so that `box` (first, past the last) fits well."""
+        """Centre the view on a pixel, and zoom to `box` (first, past the last) with a margin."""
         if self.project.placement is not None:
             fly_to(self.viewer, self.project.placement, index, box)
 
-    # Keeping up.
+    # Updates.
 
     def _on_hierarchy(self) -> None:
-        """Another tree or session: the layers show other superpixels."""
-        image = self.project.graph.superpixels.image if self.project.graph is not None else None
-        if self.project.has_hierarchy and image is not None:
+        """Show the superpixels of another tree or session, and all of its segments."""
+        was_isolated, self._isolated = self._isolated, False
+        graph, placed = self.project.graph, self.project.placement
+        if self.project.has_hierarchy and graph is not None and placed is not None:
             shapes = [level.shape for level in self._levels]
-            self._levels = coarser(image)
-            self._look_up()
-            if shapes != [level.shape for level in self._levels]:
+            levels = coarser(graph.superpixels.image)
+            if shapes != [level.shape for level in levels]:
                 self._remove_all()
+            self._set_levels(levels)
             for layer in self._present():
-                placed = self.project.placement
-                if placed is not None:
-                    layer.scale, layer.translate = placed.scale, placed.translate
-                for array, level in zip(_arrays(layer), self._levels, strict=True):
-                    array.superpixels = level
+                layer.scale, layer.translate = placed.scale, placed.translate
                 self._refresh(layer)
             self.preview(None)
             layer = self.show()
@@ -326,6 +322,8 @@ class Scene:
         elif self._levels:
             self._remove_all()
             self._levels = []
+        if was_isolated:
+            self.isolated_changed.emit()
 
     def _on_change(self, _: object = None) -> None:
         if not self._levels:
@@ -337,7 +335,7 @@ class Scene:
         self._idle()
 
     def _on_ndisplay(self) -> None:
-        """In 3-D there are no outlines: do not draw layers of nothing else."""
+        """Hide the layers of outlines in 3-D, where they are empty."""
         flat = self.viewer.dims.ndisplay == 2
         for role in (OUTLINE, SUPERPIXELS):
             layer = self.layer(role)
@@ -367,23 +365,29 @@ class Scene:
     def _look_up(self) -> None:
         names = _roomy(self.project.table())
         if self._isolated:
-            kept = np.zeros(len(names), bool)
-            kept[[self.project.active, *self.project.selected]] = True
-            kept[0] = False
-            names = np.where(kept[names], names, np.uint32(0))
+            selected = np.zeros(len(names), bool)
+            selected[[self.project.active, *self.project.selected]] = True
+            selected[0] = False
+            names = np.where(selected[names], names, np.uint32(0))
         self._table.values = names
 
-    def _follow_division(self) -> None:
-        """Show superpixels that were divided, or made whole again."""
-        graph = self.project.graph
-        if graph is None or len(self._table.values) == graph.n_regions + 1 + _ROOM:
-            return
+    def _set_levels(self, levels: list[Any]) -> None:
+        """Show other superpixels in all layers; fit the tables first, as bounds are not checked."""
+        self._levels = levels
         self._look_up()
-        image = graph.superpixels.image
-        self._levels = [image] if len(self._levels) == 1 else [image, coarse_copy(image)]
+        self._lines.values = np.arange(len(self._table.values), dtype=np.uint32)
+        self._parts.values = np.zeros(len(self._table.values), np.uint8)
+        self._marks.values = self._mark_codes()
         for layer in self._present():
-            for array, level in zip(_arrays(layer), self._levels, strict=True):
+            for array, level in zip(_arrays(layer), levels, strict=True):
                 array.superpixels = level
+
+    def _follow_division(self) -> None:
+        """Show divided superpixels, or whole ones after an undo."""
+        graph = self.project.graph
+        if graph is not None and len(self._table.values) != graph.n_regions + 1 + _ROOM:
+            image = graph.superpixels.image
+            self._set_levels([image] if len(self._levels) == 1 else [image, coarse_copy(image)])
 
     def _features(self) -> Any:
         """Return the user's ids, for the status bar, where they are not the dense ones."""
@@ -395,8 +399,6 @@ class Scene:
         return pd.DataFrame({"index": np.arange(len(graph.ids)), "id": graph.ids})
 
     def _add(self, role: str, table: Table, thickness: int = 0, **options: Any) -> Labels:
-        if len(table.values) < len(self._table.values):
-            table.values = np.zeros(len(self._table.values), table.values.dtype)
         arrays = [LutArray(level, table, thickness=thickness) for level in self._levels]
         placement = self.project.placement
         layer = Labels(
@@ -408,14 +410,11 @@ class Scene:
             **options,
         )
         layer.editable = False
-        active = self.viewer.layers.selection.active
         self._layers[role] = layer
-        self.viewer.add_layer(layer)
-        main = self.layer(SEGMENTATION)
-        if role != SEGMENTATION:  # it is not to be worked on: leave the active layer active
-            keep = active if active is not None and active in self.viewer.layers else main
-            if keep is not None:
-                self.viewer.layers.selection.active = keep
+        if role == SEGMENTATION:
+            self.viewer.add_layer(layer)
+        else:  # it has no gestures
+            add_inactive(self.viewer, layer, self.segmentation)
         return layer
 
     def _refresh(self, layer: Labels) -> None:

@@ -1,15 +1,15 @@
-"""One queue for everything that is asked of a session, so that the window never waits for it.
+"""The queue of all work on a session, so that the window never waits for it.
 
-A session answers one question at a time. This is the only place that calls one from a thread:
+A session allows one call at a time. This module alone calls it from a thread:
 
 - `edit`: first in, first out; a short one at once, if the session is free, a long one in a job;
 - `run`: any other work on the session, in a job of its own name, in the same order;
 - `latest`: the newest request of each topic, in a thread, after all edits;
-- when nothing has been done for a while, a checkpoint is written: the part that opening the session
-  after a crash would have to compute anew. If that fails nothing is said, as nothing is lost.
+- after a while without activity, a checkpoint is written, which makes opening the session after a
+  crash faster. An error there is not shown, as no data are lost.
 
-The project has the threshold that is wanted; the worker brings the session there, if that takes a
-repair of the hierarchy above edits, in a job that can be cancelled.
+The worker moves the session to the threshold of the project; where that needs a repair of the
+hierarchy above edits, it runs in a job that can be cancelled.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ if TYPE_CHECKING:
 
 LOOK = "look"  # the job that repairs the hierarchy above edits
 EDIT = "edit"  # the job of a long edit
-_MOST = 100  # edits that wait: more is a key held down
-CHECKPOINT_AFTER = 30  # seconds without activity after which a checkpoint is written
-CHECKPOINT_WORTH = 100  # entries of the journal for which it is worth while
+_MOST = 100  # waiting edits: more come from a key held down
+CHECKPOINT_AFTER = 30  # seconds without activity until a checkpoint is written
+CHECKPOINT_WORTH = 100  # least entries of the journal for a checkpoint
 _LONGEST = 10  # seconds to wait for idle work when the session is closed
 
 Act = Callable[[Session, ProgressCallback | None], Change]
@@ -46,19 +46,19 @@ Failed = Callable[[Exception], object]
 
 @dataclass(frozen=True)
 class Edit:
-    """An edit, which may have to wait for its turn."""
+    """An edit, which may wait for its turn."""
 
     title: str
     act: Act
-    then: Callable[[Change], object] | None = None  # called after all listeners
-    long: bool = False  # it may take more than a blink, so a job makes it
-    force: Act | None = None  # makes the edit though it was refused, if the person says so
-    quiet: bool = False  # a refusal is only a message: a key held down would fill the window
+    then: Callable[[Change], object] | None = None  # after all listeners
+    long: bool = False  # too long for the main thread: it runs in a job
+    force: Act | None = None  # makes a refused edit, after a question to the user
+    quiet: bool = False  # a refusal is a message only: a key held down would fill the window
 
 
 @dataclass(frozen=True)
 class Run:
-    """Other work on the session that waits for its turn, with the name of its job."""
+    """Other work on the session, which may wait for its turn, with the name of its job."""
 
     name: str
     title: str
@@ -72,14 +72,14 @@ class SessionWorker:
 
     message = Signal(str)  # a sentence for the status bar
     trouble = Signal(str)  # why the last edit is not on the disk; empty when it is
-    doubted = Signal(str, object)  # why an edit was refused, and the edit that is forced
+    doubted = Signal(str, object)  # why an edit was refused, and the forced edit
 
     def __init__(self, project: Project) -> None:
         self.project = project
         self._tasks: deque[Edit | Run] = deque()
         self._topics: dict[Hashable, tuple[Callable[[], Any], Done, Failed]] = {}
-        self._running: object = None  # the token of the thread that has the session
-        self._answered: Hashable = None  # the topic of that thread, while its answer is wanted
+        self._running: object = None  # the token of the thread that uses the session
+        self._answered: Hashable = None  # the topic of that thread, unless it was dropped
         self._in_trouble = False  # whether the last edit is not on the disk
         self._idle_done = threading.Event()  # cleared while a thread does the idle work
         self._idle_done.set()
@@ -91,22 +91,22 @@ class SessionWorker:
 
     @property
     def busy(self) -> bool:
-        """Whether a thread has the session, or edits wait for it: nothing else may ask it."""
+        """Whether a thread uses the session, or edits wait: no other part may call it."""
         return self._running is not None or bool(self._tasks)
 
     @property
     def pending(self) -> bool:
-        """Whether anything runs or waits."""
+        """Whether any work runs or waits."""
         return self.busy or bool(self._topics)
 
     @property
     def waiting(self) -> int:
-        """The number of edits that wait for their turn."""
+        """The number of waiting edits."""
         return len(self._tasks)
 
     @property
     def settled(self) -> bool:
-        """Whether the session is free and shows the threshold that is wanted."""
+        """Whether the session is free and at the threshold of the project."""
         session = self.project.session
         if session is None:
             return True
@@ -117,14 +117,14 @@ class SessionWorker:
     def edit(self, edit: Edit) -> None:
         """Make an edit: now, or as soon as the session is free."""
         if self.project.session is None:
-            self.message.emit("There is no session yet: start one in step 5, Proofread.")
+            self.message.emit("No session is open; start one in step 5, Proofread.")
         elif len(self._tasks) >= _MOST:
-            self.message.emit("Too much at once: wait until what was asked for is done.")
+            self.message.emit("Too many edits are waiting; wait until they are done.")
         else:
             self._tasks.append(edit)
             self._work_off_tasks()
             if self._tasks:
-                self.message.emit(f"{edit.title} waits until what runs now is done…")
+                self.message.emit(f"{edit.title} waits for the running task…")
 
     def run(
         self,
@@ -134,9 +134,9 @@ class SessionWorker:
         done: Done,
         failed: Failed | None = None,
     ) -> Job | None:
-        """Do other work on the session in a job; without a session, do it beside all else.
+        """Run other work on the session in a job; without a session, start the job at once.
 
-        Return None if the work waits for its turn, or is being done already.
+        Return None if the work waits for its turn, or runs already.
         """
         jobs = self.project.jobs
         if self.project.session is None:
@@ -154,31 +154,31 @@ class SessionWorker:
         done: Done,
         failed: Failed = tell_error,
     ) -> None:
-        """Do `work` in a thread; of several requests of a topic only the newest is answered."""
+        """Run `work` in a thread; of several requests of a topic only the newest gets a result."""
         self.forget(topic)
         self._topics[topic] = (work, done, failed)
         self._wake.start()
 
     def forget(self, topic: Hashable) -> None:
-        """Drop what is asked under a topic, and the answer that is on its way."""
+        """Drop the request of a topic, and the result of a running one."""
         self._topics.pop(topic, None)
         if self._answered == topic:
             self._answered = None
 
     def stir(self) -> None:
-        """Begin the time without activity anew."""
+        """Restart the time without activity."""
         session = self.project.session
         if session is not None and not session.read_only:
             self._rest.start(self._idle_after)
 
     def look(self) -> None:
-        """Bring the session to the threshold of the project, now or when it is free."""
+        """Move the session to the threshold of the project, now or when it is free."""
         session = self.project.session
         if session is not None and self._running is None:
             self._go_to_threshold(session)
 
     def clear(self) -> None:
-        """Drop all requests, and wait for idle work: the session is about to be closed."""
+        """Drop all requests and wait for idle work, before the session is closed."""
         self._tasks.clear()
         self._topics.clear()
         self._running = self._answered = None
@@ -187,10 +187,10 @@ class SessionWorker:
             self._wake.stop()
         self._idle_done.wait(_LONGEST)
 
-    # One thing at a time.
+    # The queue.
 
     def _next(self) -> None:
-        """Go on: the threshold first, then edits in order, then topics."""
+        """Start the next work: the threshold first, then edits in order, then topics."""
         self._work_off_tasks()
         if self._running is None and self._topics and self.project.session is not None:
             topic = next(iter(self._topics))
@@ -223,7 +223,7 @@ class SessionWorker:
             changes: list[Change] = []
             run = Run(EDIT, task.title, lambda progress: task.act(session, progress),
                       changes.append, lambda error: self._refuse(task, error))  # fmt: skip
-            # Cancelled too late, it may have been made all the same: listeners look again.
+            # Cancelled too late, the edit may be made: listeners update in any case.
             self._in_job(run, session, lambda: self._finish(task, changes[0] if changes else None))
         else:
             try:
@@ -250,7 +250,7 @@ class SessionWorker:
         job.ended.connect(ended)
 
     def _answer(self, token: object, topic: Hashable, tell: Done, outcome: Any) -> None:
-        if self._running is not token:  # the session has gone meanwhile
+        if self._running is not token:  # the session was closed meanwhile
             return
         self._running = None
         wanted, self._answered = self._answered == topic, None
@@ -284,7 +284,7 @@ class SessionWorker:
     # The threshold.
 
     def _go_to_threshold(self, session: Session) -> bool:
-        """Return whether the session shows the threshold; if not, a job is on the way there."""
+        """Return whether the session is at the threshold; if not, start a job that moves it."""
         wanted = self.project.threshold
         if _shows(session, wanted):
             return True
@@ -297,7 +297,7 @@ class SessionWorker:
             cancelled = not session.ready and session.threshold == self.project.threshold
             if cancelled and before is not None:
                 self.project.threshold = before
-            self.look()  # the slider may have moved on meanwhile
+            self.look()  # the slider may have moved meanwhile
             if self.settled:
                 self.project.has_edited(None)
 
@@ -312,7 +312,7 @@ class SessionWorker:
         if session is None or session.read_only:
             return
         if self.pending or not self.settled:
-            self.stir()  # something is under way, which is no rest
+            self.stir()  # some work runs or waits
             return
         self._idle_done.clear()
         token = self._running = object()
@@ -327,7 +327,7 @@ class SessionWorker:
         in_thread(
             work,
             lambda _: self._answer(token, None, lambda _: None, None),
-            lambda error: self._answer(token, None, _say_unexpected, error),
+            lambda error: self._answer(token, None, _show_unexpected, error),
         )
 
 
@@ -335,11 +335,11 @@ def _shows(session: Session, threshold: float) -> bool:
     return session.threshold == threshold and session.ready
 
 
-def _say_unexpected(error: Exception) -> None:
-    if not isinstance(error, AggloError):  # such as: the session was closed meanwhile
+def _show_unexpected(error: Exception) -> None:
+    if not isinstance(error, AggloError):  # such as a session closed meanwhile
         tell_error(error)
 
 
-def sentence(words: str) -> str:
-    """Return words as a sentence."""
-    return words[:1].upper() + words[1:]
+def sentence(text: str) -> str:
+    """Return a text with a capital first letter."""
+    return text[:1].upper() + text[1:]

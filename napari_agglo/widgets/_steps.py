@@ -1,4 +1,4 @@
-"""A step of the work as a widget: the viewer's project, a status, a hint, a column of parts.
+"""The base of the widgets of all steps: project, status, hint, and a column of parts.
 
 A new step is a subclass of `StepWidget`, an entry in the manifest and one in `Dock`.
 """
@@ -12,6 +12,7 @@ from qtpy.QtCore import Qt
 from qtpy.QtGui import QShowEvent
 from qtpy.QtWidgets import QMainWindow, QSizePolicy, QWidget
 
+from napari_agglo.widgets._colours import theme_colours
 from napari_agglo.widgets._project import Project
 from napari_agglo.widgets._qt import (
     column,
@@ -26,17 +27,17 @@ from napari_agglo.widgets._scene import Scene
 
 
 class Status(Enum):
-    """The progress of a step."""
+    """The status of a step."""
 
-    EMPTY = "empty"  # something is missing, and the hint says what
-    READY = "ready"  # the first click works
+    EMPTY = "empty"  # some input is missing, which the hint names
+    READY = "ready"  # it can run
     RUNNING = "running"
     DONE = "done"
-    STALE = "stale"  # done, but what it was made from has changed since
+    STALE = "stale"  # done, but its input has changed since
 
 
 class StepWidget(QWidget):
-    """One step, for the guided dock or for itself.
+    """One step, in the guided dock or in a dock of its own.
 
     A subclass sets the attributes, adds its parts to `body`, and follows the project in
     `update_state`.
@@ -62,12 +63,12 @@ class StepWidget(QWidget):
 
     @staticmethod
     def idle_status(project: Project) -> Status:
-        """Return the progress of this step while its job does not run."""
+        """Return the status of this step while its job does not run."""
         raise NotImplementedError
 
     @classmethod
     def status(cls, project: Project) -> Status:
-        """Return the progress of this step in a project."""
+        """Return the status of this step in a project."""
         return Status.RUNNING if project.jobs[cls.key] is not None else cls.idle_status(project)
 
     def add(self, *parts: QWidget) -> None:
@@ -75,15 +76,25 @@ class StepWidget(QWidget):
         for part in parts:
             self.body.addWidget(part)
 
+    def follow_theme(self, *parts: Any) -> None:
+        """Paint parts in the colours of napari's theme, now and whenever it changes."""
+        self._themed = parts
+        link(self._paint, self.viewer.events.theme)
+        self._paint()
+
+    def _paint(self) -> None:
+        for part in self._themed:
+            part.set_theme(*theme_colours(self.viewer))
+
     def start(self) -> None:
-        """Bring the widget up to date; call it last in the constructor."""
+        """Update the widget; called last in the constructor."""
         self._on_status()
 
     def update_state(self, status: Status) -> None:
-        """Follow the project; called whenever its state may have changed."""
+        """Update the controls; called whenever the state of the project may have changed."""
 
     def hint_for(self, status: Status) -> str:
-        """Return the words at the top."""
+        """Return the hint at the top: the next thing to do."""
         return self.hints.get(status, "")
 
     def _on_status(self) -> None:
@@ -94,7 +105,7 @@ class StepWidget(QWidget):
         self.update_state(status)
 
     def showEvent(self, event: QShowEvent | None) -> None:
-        """Close the project when the window that it is in goes."""
+        """Close the project with its window."""
         if event is not None:
             super().showEvent(event)
         close_with_window(self, self.project)

@@ -1,4 +1,4 @@
-"""Save labels: as files that other programs read, or as a session to go on with."""
+"""Writers of Labels layers: label images in common formats, or a session folder."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from napari_agglo.widgets.proofread._open_session import copy_session
 def write_labels(path: str, data: Any, meta: dict[str, Any]) -> list[str]:
     """Write a Labels layer in the format that the suffix names, with its spacing.
 
-    A layer that shows a hierarchy or a session comes here with the ids of its superpixels and with
-    all segments, also if only some are shown.
+    A layer of a hierarchy or a session is passed with the ids of its superpixels and with all
+    segments, even if only some are visible.
     """
     spacing = tuple(abs(float(one)) for one in meta.get("scale", ())) or None
-    with _heard():
+    with _refusals_shown():
         return [str(write(path, np.asarray(_first_level(data)), spacing=spacing))]
 
 
 def write_session(path: str, data: Any, meta: dict[str, Any]) -> list[str]:
-    """Write what a segmentation is made of as a session folder, with all edits so far."""
-    with _heard():
+    """Write the hierarchy of a segmentation as a session folder, with all edits so far."""
+    with _refusals_shown():
         ids = _first_level(data)
         current = isinstance(ids, OwnIds) and ids.is_current
         return [str(_save(Path(path), ids.project if current else None))]
@@ -38,11 +38,11 @@ def write_session(path: str, data: Any, meta: dict[str, Any]) -> list[str]:
 def _save(target: Path, project: Any) -> Path:
     if project is None:
         raise InvalidInput(
-            "This layer shows no hierarchy, so it has no session; choose the layer Segmentation, "
-            "or save it as labels: .tif, .h5, .zarr."
+            "This layer shows no hierarchy, so it cannot be saved as a session; choose the layer "
+            "Segmentation, or save the layer as labels: .tif, .h5, .zarr."
         )
     if target.exists():
-        raise InvalidInput(f"{target} is there already; choose another name.")
+        raise InvalidInput(f"{target} exists already; choose another name.")
     if project.session is None:
         built = project.built
         with Session.create(target, built.regions.graph, built.policy, gold=built.gold) as session:
@@ -53,8 +53,8 @@ def _save(target: Path, project: Any) -> Path:
 
 
 @contextmanager
-def _heard() -> Iterator[None]:
-    """Let what is refused reach the user: napari takes a ValueError for "no writer for this"."""
+def _refusals_shown() -> Iterator[None]:
+    """Raise refusals as `AggloError`: napari takes a ValueError for a missing writer."""
     try:
         yield
     except ValueError as error:
@@ -62,6 +62,6 @@ def _heard() -> Iterator[None]:
 
 
 def _first_level(data: Any) -> Any:
-    """Return the finest level of what a layer holds."""
+    """Return the finest level of the data of a layer."""
     several = isinstance(data, (list, tuple)) or type(data).__name__ == "MultiScaleData"
     return data[0] if several else data

@@ -106,5 +106,5 @@ def test_a_process_that_cannot_be_started_is_no_error(
     loads: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(_background_compile, "_COMMAND", ["/nonexistent"])
-    assert _background_compile.ready_kernels(lambda progress: None)
+    assert _background_compile.load_kernels(lambda progress: None)
     assert loads == ["all"]

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from napari_agglo.errors import InvalidInput
-from napari_agglo.widgets._dataset import Dataset, Placement, divided, settled_ranges
+from napari_agglo.widgets._dataset import Dataset, Placement, divide_superpixels, value_ranges
 from napari_agglo.widgets._remedies import window_sentence
 
 PLAIN = Placement.plain(2)
@@ -26,21 +26,21 @@ PLAIN = Placement.plain(2)
     ],
 )
 def test_ranges(cue, expected):
-    assert settled_ranges({"a": cue}, {}) == {"a": expected}
-    assert settled_ranges({"a": cue}, {"a": (5, 1)}) == {"a": (5, 1)}
+    assert value_ranges({"a": cue}, {}) == {"a": expected}
+    assert value_ranges({"a": cue}, {"a": (5, 1)}) == {"a": (5, 1)}
 
 
 @pytest.mark.parametrize(
     ("cue", "words"),
     [
         (np.array([[-0.5, 7.2]]), ["from -0.5 to 7.2", "-1:8", "range"]),
-        (np.array([[0.5, np.nan]]), ["1 value that is not a number", "NaN to boundary"]),
+        (np.array([[0.5, np.nan]]), ["1 value that is NaN", "NaN to boundary"]),
         (np.array([[9, 9]], np.uint16), ["9 everywhere"]),
     ],
 )
 def test_ranges_refused(cue, words):
     with pytest.raises(InvalidInput) as refusal:
-        settled_ranges({"membrane": cue}, {})
+        value_ranges({"membrane": cue}, {})
     message = window_sentence(refusal.value)
     assert "“membrane”" in message
     for word in words:
@@ -50,7 +50,7 @@ def test_ranges_refused(cue, words):
 def test_not_numbers_may_count_as_boundary():
     cue = np.full((6, 8), 0.1)
     cue[:, 4] = np.nan
-    assert settled_ranges({"a": cue}, {}, "boundary") == {"a": (0, 1)}
+    assert value_ranges({"a": cue}, {}, "boundary") == {"a": (0, 1)}
     graph = Dataset(
         "a", PLAIN, cues={"boundary": cue}, options={"nan": "boundary", "min_size": 1}
     ).graph()
@@ -72,7 +72,7 @@ labels = hnp.arrays(np.int64, (5, 6), elements=st.sampled_from([0, 2, 3, 7]))
 @examples(60)
 @given(labels, labels)
 def test_no_superpixel_crosses_a_border(superpixels, segmentation):
-    pieces, segments = divided(superpixels, segmentation)
+    pieces, segments = divide_superpixels(superpixels, segmentation)
     np.testing.assert_array_equal(pieces == 0, superpixels == 0)
     inside = pieces > 0
     np.testing.assert_array_equal(segments[pieces][inside], segmentation[inside])

@@ -71,8 +71,16 @@ def test_nothing_is_cut_off_without_gold(docked: Dock, dataset: Any) -> None:
         click(docked, step)
         assert cut_off(docked) == []
     click(docked, "evaluate")
-    assert docked.steps["evaluate"].hint.text().startswith("Give gold labels in step 1, Data, ")
+    assert docked.steps["evaluate"].hint.text().startswith("Choose gold labels in step 1, Data, ")
     assert "step 3" not in docked.steps["evaluate"].hint.text()  # it is done
+
+
+def test_selected_only_stays_while_steps_follow_the_project(docked: Dock, dataset: Any) -> None:
+    show(docked.project, dataset)
+    docked.project.select(1)
+    docked.steps["hierarchy"].view.isolate.click()
+    docked.project.status_changed.emit()
+    assert docked.steps["proofread"].scene.isolated
 
 
 def test_the_hierarchy_says_by_what_it_merges(docked: Dock, dataset: Any) -> None:
@@ -80,7 +88,7 @@ def test_the_hierarchy_says_by_what_it_merges(docked: Dock, dataset: Any) -> Non
     hint = docked.steps["hierarchy"].hint
     assert "Without a trained policy" in hint.text()
     give_policy(docked.project, RandomPolicy(0))
-    assert "as the policy of step 2 says" in hint.text()
+    assert "by the policy of step 2" in hint.text()
 
 
 def test_it_opens_where_the_work_is(viewer: Any, shown: Any, tmp_path: Any) -> None:

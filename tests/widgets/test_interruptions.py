@@ -322,18 +322,18 @@ def no_range(viewer, choose):
 
 
 BAD = (
-    (lambda viewer, choose: None, "There is no image yet", ""),
+    (lambda viewer, choose: None, "No image is open", ""),
     (colours, "make one from the image", ""),
-    (other_shape, "must be of one shape", ""),
+    (other_shape, "must have one shape", ""),
     (other_order, "axes seem to be in another order", ""),
-    (more_axes, "one has more axes", "Take one plane of it"),
-    (other_scale, "do not lie on top of each other", "Put all where “big” is"),
-    (other_place, "do not lie on top of each other", "Put all where “prob” is"),
+    (more_axes, "one has more axes", "Use one plane of it"),
+    (other_scale, "different placements", "Give all layers the placement of “big”"),
+    (other_place, "different placements", "Give all layers the placement of “prob”"),
     (turned, "resample it first", ""),
     (floats, "must be labels", "Convert it to labels"),
     (no_numbers, "a cue must hold numbers", ""),
     (no_name, "A cue has no name", ""),
-    (no_boundary, "One cue must be called “boundary”", ""),
+    (no_boundary, "No cue is called “boundary”", ""),
     (two_of_a_name, "Two cues are called “boundary”", ""),
     (no_range, "much", ""),
 )
@@ -348,7 +348,7 @@ def test_what_cannot_be_used_is_said_with_the_way_out(viewer, project, notices):
         bad(viewer, selection_of(viewer).choose)
         draw()
         assert project.dataset is None, words
-        assert words in step.trouble.words.text()
+        assert words in step.trouble.message.text()
         assert step.trouble.isVisible()
         assert step.trouble.button.isVisible() == bool(remedy), words
         assert not step.run.button.isEnabled()

@@ -11,7 +11,8 @@ from qtpy.QtWidgets import QApplication
 
 from napari_agglo._progress import Progress
 from napari_agglo.errors import Cancelled, InvalidInput
-from napari_agglo.widgets._jobs import Jobs
+from napari_agglo.widgets._jobs import Jobs, RunRow
+from napari_agglo.widgets._project import Project
 
 
 @pytest.fixture
@@ -154,6 +155,20 @@ def test_after_the_viewer_has_gone_no_result_arrives(jobs):
     wait(lambda: not job.running)
     assert results == []
     assert jobs.start("b", "B", lambda p: 1, results.append) is None
+
+
+def test_a_button_that_is_not_ready_stays_disabled_after_its_job(qapp):
+    project = Project()
+    run = RunRow(project, "a", "Run", "Runs.", lambda: project.jobs.start("a", "A", forever, print))
+    run.button.click()
+    project.jobs.changed.connect(lambda _: run.set_ready(False, "No data."))  # as a step does
+    assert (run.button.text(), run.button.isEnabled()) == ("Cancel", True)
+    run.button.click()
+    run.set_text("Run again")  # a step follows its project meanwhile
+    assert (run.button.text(), run.button.isEnabled()) == ("Cancelling…", False)
+    wait(lambda: not project.jobs.running())
+    assert (run.button.text(), run.button.isEnabled()) == ("Run again", False)
+    assert run.button.toolTip() == "No data."
 
 
 def test_python_in_a_worker_gives_way_only_while_it_runs(jobs):

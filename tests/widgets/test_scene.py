@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from windows import camera, draw, scene_of, settle, show
+from napari.components import ViewerModel
+from windows import camera, draw, project_of, scene_of, settle, show
 
 import napari_agglo as agglo
+from napari_agglo.widgets._dataset import Dataset, Placement
 from napari_agglo.widgets._scene import OUTLINE, PREVIEW, SEGMENTATION, SUPERPIXELS
 
 
@@ -70,6 +72,40 @@ def test_the_segmentation_follows_thresholds_and_selections(viewer, shown):
     )
     scene.isolate(False)
     np.testing.assert_array_equal(on_screen(scene.segmentation), labels)
+
+
+def dataset_of(superpixels):
+    """Return a dataset of given superpixels and an empty cue."""
+    cues = {"boundary": np.zeros(superpixels.shape, np.float32)}
+    return Dataset("given", Placement.plain(superpixels.ndim), cues, superpixels=superpixels)
+
+
+def test_tables_and_view_fit_another_hierarchy(qapp):
+    """Kernels look labels up without a check of bounds, so no table may be too short."""
+    viewer = ViewerModel()
+    scene, project = scene_of(viewer), project_of(viewer)
+    whole = np.ones((96, 96), np.uint32)
+    whole[:, 48:] = 2
+    show(project, dataset_of(whole))
+    scene.outline_superpixels(True)
+    project.select(1, 2)
+    scene.preview([np.array([1]), np.array([2])])
+    scene.isolate(True)
+    finest = np.arange(1, whole.size + 1, dtype=np.uint32).reshape(whole.shape)
+    show(project, dataset_of(finest))
+    assert {scene.layer(role) is None for role in (OUTLINE, PREVIEW, SUPERPIXELS)} == {False}
+    for role in (SEGMENTATION, OUTLINE, PREVIEW, SUPERPIXELS):
+        array = scene.layer(role).data
+        assert array.superpixels.max() < len(array.table.values), role
+    assert np.asarray(scene.layer(SUPERPIXELS).data)[0, 0] == finest[0, 0]
+
+    # All segments are shown: the selected ones are gone.
+    assert not scene.isolated
+    project.select(5)
+    scene.isolate(True)
+    show(project, dataset_of(whole[:40]))
+    assert scene.segmentation.data.shape == (40, 96)
+    np.testing.assert_array_equal(on_screen(scene.segmentation) > 0, True)
 
 
 @pytest.mark.slow

@@ -191,10 +191,10 @@ def test_from_open_sample_to_an_exported_segmentation(
     found = {type(one).__name__: one for one in other.window.dock_widgets.values()}
     assert found["Dock"].headers["proofread"].button.isChecked()
     scores = found["Dock"].steps["proofread"].scores
-    while "VI" not in scores.words.text():
+    while "VI" not in scores.text.text():
         QTest.qWait(20)
         settle(again, LONG)
-    assert "1 edit " in scores.words.text()
-    assert "±" not in scores.words.text(), "it says that the edit changed nothing"
+    assert "1 edit " in scores.text.text()
+    assert "±" not in scores.text.text(), "it says that the edit changed nothing"
     again.close()
     settle(again)

@@ -145,7 +145,7 @@ def test_any_labels_are_written(viewer, tmp_path):
 def test_refused(viewer, sparse, tmp_path):
     (tmp_path / "there.agglo").mkdir()
     shown = scene_of(viewer).segmentation
-    with pytest.raises(AggloError, match="is there already"):
+    with pytest.raises(AggloError, match="exists already"):
         write_session(str(tmp_path / "there.agglo"), *shown.as_layer_data_tuple()[:2])
     other = viewer.add_labels(np.ones((3, 4), int))
     with pytest.raises(AggloError, match="choose the layer Segmentation"):

@@ -1,1 +1,1 @@
-"""Side by side: several segmentations of one image, moved together."""
+"""The Compare dock: several segmentations of one image side by side."""

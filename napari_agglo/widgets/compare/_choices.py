@@ -1,4 +1,4 @@
-"""Sources of panels: policies, trained where needed, gold, sessions, and Labels layers."""
+"""Sources of panels: policies, trained if needed, gold, sessions and Labels layers."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class Mode(Enum):
-    """The property that the panels have in common."""
+    """The common property of the panels."""
 
     THRESHOLD = "same threshold"
     SEGMENTS = "same number of segments"
@@ -34,25 +34,25 @@ class Mode(Enum):
 
 @dataclass(frozen=True)
 class Cut:
-    """A tree, and the errors at each of its thresholds if they are known."""
+    """A tree, and its errors at every threshold if there is gold."""
 
     tree: MergeTree
     curve: pd.DataFrame | None = None
 
     def at_segments(self, n: int) -> float:
-        """Return the threshold at which there are `n` segments, or the nearest that there is."""
+        """Return the threshold of `n` segments, or of the nearest possible number."""
         merges = int(np.clip(self.tree.n_superpixels - n, 0, self.tree.n_merges))
         return -np.inf if merges == 0 else float(self.tree.heights[merges - 1])
 
     def best(self) -> float | None:
-        """Return the threshold of the least VI, if the errors are known."""
+        """Return the threshold of the least VI, if there is gold."""
         return None if self.curve is None else float(minimum(self.curve)["threshold"])
 
 
 def thresholds(cuts: list[Cut], mode: Mode, position: float) -> list[float]:
     """Return the threshold of each panel that has a tree.
 
-    The first leads: `position` is its threshold, if the mode does not fix it.
+    `position` is the threshold of the first, unless the mode fixes it.
 
     Examples
     --------
@@ -81,11 +81,11 @@ STRATEGIES = ("flat", "agglo", "lash", "mixed")
 
 @dataclass(frozen=True, eq=False)
 class Choice:
-    """One entry of the list of what can be compared, by its name on the screen.
+    """A segmentation to compare, with its name on the screen.
 
-    The value is by kind: the name of a policy ("named") or "strategy", the "current" policy, the
-    path of a "file", labels ("gold", "labels"), a "table" over superpixels, or the session
-    ("edited", "unedited"); "mean" has none.
+    The value depends on the kind: the name of a policy ("named") or "strategy", the "current"
+    policy, the path of a "file", labels ("gold", "labels"), a "table" over superpixels, or the
+    session ("edited", "unedited"); "mean" has none.
     """
 
     name: str
@@ -95,37 +95,37 @@ class Choice:
 
 @dataclass(frozen=True, eq=False)
 class PanelData:
-    """Arrays that all panels share, taken on the main thread: never layers."""
+    """Input of all panels, copied in the main thread, without layers."""
 
     graph: RegionGraph
     gold: Any
-    policies: dict[str, Policy]  # trained for earlier comparisons of this graph
+    policies: dict[str, Policy]  # from earlier comparisons, by strategy
 
 
 @dataclass(frozen=True, eq=False)
 class PanelSource:
-    """A choice, ready to be shown: a tree, a label image, or names of the superpixels."""
+    """A choice with its data: a tree, a label image, or names of the superpixels."""
 
     choice: Choice
     cut: Cut | None = None
     labels: Any = None
     table: Any = None
-    policy: Policy | None = None  # that the tree was made by
+    policy: Policy | None = None  # of the tree
 
 
 def prepare(
     choices: list[Choice], shared: PanelData, progress: ProgressCallback
 ) -> list[PanelSource]:
-    """Train, agglomerate and judge what was chosen; it may be cancelled at any time."""
+    """Train, agglomerate and evaluate the choices; `progress` may cancel."""
     sources = []
     for k, choice in enumerate(choices):
 
-        def tell(inner: Progress, k: int = k, name: str = choice.name) -> None:
+        def report_part(inner: Progress, k: int = k, name: str = choice.name) -> None:
             total = 1000 * len(choices)
             done = 1000 * k + round(999 * getattr(inner, "share", inner.fraction))
             progress(Progress(f"{name}: {inner.stage}", done, total))
 
-        sources.append(_prepare_one(choice, shared, tell))
+        sources.append(_prepare_one(choice, shared, report_part))
     return sources
 
 
@@ -155,7 +155,7 @@ def _session_tree(choice: Choice, shared: PanelData, progress: ProgressCallback)
     if choice.kind == "edited":
         session.look(progress, threshold=np.inf)
         return session.tree
-    # Some superpixels may be divided by now.
+    # Edits may have divided superpixels since.
     return refined(session.history.unedited_tree, shared.graph.superpixels)
 
 
@@ -174,7 +174,7 @@ def _policy(choice: Choice, shared: PanelData, progress: ProgressCallback) -> Po
         return known
     if shared.gold is None:
         raise InvalidInput(
-            f"A policy is trained by the strategy {choice.value!r} from gold, and there is none; "
-            "give gold labels in step 1, Data, or choose something else."
+            f"The strategy {choice.value!r} needs gold labels, and none are chosen; choose them "
+            "in step 1, Data, or compare another segmentation."
         )
     return train(shared.graph, shared.gold, strategy=choice.value, progress=progress)

@@ -1,4 +1,4 @@
-"""Several segmentations of one image, cut together, in colours that match."""
+"""Several segmentations of one image at matching thresholds, in matching colours."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from napari_agglo.widgets.compare._choices import Cut, Mode, PanelSource, thresh
 
 @dataclass(frozen=True, eq=False)
 class Pieces:
-    """Pieces of an image, each within one base label of all panels."""
+    """Pieces of an image, each within one base label of every panel."""
 
     image: NDArray[np.uint32]  # the piece of each pixel; 0 is none
     of: list[NDArray[np.int64]]  # the base label of each piece, panel by panel
@@ -35,13 +35,14 @@ class Pieces:
 
     @classmethod
     def common(cls, bases: Sequence[DenseLabels], graph: RegionGraph) -> Pieces:
-        """Return those of all bases: the superpixels of the graph, if there are no others.
+        """Return the pieces of all bases: the superpixels of the graph, if there are no others.
 
         Examples
         --------
         >>> import napari_agglo as agglo
         >>> graph = agglo.region_graph(np.array([[5, 5, 6]]), np.zeros((1, 3)))
-        >>> pieces = Pieces.common([graph.superpixels, as_dense(np.array([[0, 2, 2]]))], graph)
+        >>> labels = dense_labels(np.array([[0, 2, 2]]), "labels")
+        >>> pieces = Pieces.common([graph.superpixels, labels], graph)
         >>> pieces.image.tolist(), pieces.sizes.tolist()
         ([[1, 2, 3]], [0, 1, 1, 1])
         >>> [one.tolist() for one in pieces.of]
@@ -63,11 +64,6 @@ class Pieces:
         return cls(image, [of[place] for place in places], sizes)
 
 
-def as_dense(labels: Any) -> DenseLabels:
-    """Return a label image with dense ids."""
-    return dense_labels(labels, "labels")
-
-
 @dataclass(eq=False)
 class Panel:
     """One segmentation, and its colours."""
@@ -77,15 +73,15 @@ class Panel:
     base: DenseLabels  # superpixels, or the fixed labels: `shown` is a table over them
     of_piece: NDArray[np.int64]  # the base label of each of the common pieces
     threshold: float = np.nan
-    fixed: NDArray[np.uint32] | None = None  # names for all thresholds, other than `base` itself
-    # The label of each base label, matched with those of the first panel, and unmatched.
+    fixed: NDArray[np.uint32] | None = None  # names that no threshold changes, if not `base`
+    # The colour of each base label, matched with the first panel, and its name.
     shown: Table = field(default_factory=lambda: Table(np.zeros(1, np.uint32)))
     names: NDArray[np.uint32] = field(default_factory=lambda: np.zeros(1, np.uint32))
     matching: Matching | None = None
 
     @property
     def n_segments(self) -> int:
-        """Number of segments."""
+        """The number of segments."""
         if self.cut is not None:
             return self.cut.tree.n_segments(self.threshold)
         names = np.arange(len(self.base.ids)) if self.fixed is None else self.fixed
@@ -96,7 +92,7 @@ class Panel:
         return np.asarray(values[self.of_piece])
 
     def vi(self) -> float | None:
-        """Return its error against gold, if that is known."""
+        """Return the VI against gold, if there is gold."""
         if self.cut is None or self.cut.curve is None:
             return None
         return float(state_at(self.cut.curve, self.threshold)["vi"])
@@ -104,33 +100,36 @@ class Panel:
 
 @dataclass(frozen=True)
 class Focus:
-    """A difference that is looked at: a voxel of it, and the panel that has it as one whole."""
+    """A selected difference: one of its voxels, and the panel where it is one segment."""
 
     voxel: tuple[int, ...]
     holder: int
 
 
 class Comparison:
-    """The panels, and what they have in common. Made in a worker, then used on the main thread."""
+    """The panels and their common state; created in a worker, then used in the main thread."""
 
     def __init__(self, panels: list[Panel], graph: RegionGraph, pieces: Pieces) -> None:
         self.panels = panels
         self.pieces = pieces
         self.graph = graph
-        self.n_superpixels = graph.n_regions  # a session may divide some
+        self.n_superpixels = graph.n_regions  # edits of a session may increase it
         self.mode = Mode.THRESHOLD
         self.cuts = [panel.cut for panel in panels if panel.cut is not None]
         self.position = 0.5
-        self.focus: Focus | None = None  # if there is one, nothing else is shown
+        self.focus: Focus | None = None  # hides all other segments
         self.update()
 
     @classmethod
     def of(
         cls, prepared: list[PanelSource], graph: RegionGraph, progress: ProgressCallback | None
     ) -> Comparison:
-        """Bring together what was prepared."""
+        """Return the comparison of prepared panels."""
         report(progress, "comparing", 0, 1)
-        bases = [graph.superpixels if p.labels is None else as_dense(p.labels) for p in prepared]
+        bases = [
+            graph.superpixels if source.labels is None else dense_labels(source.labels, "labels")
+            for source in prepared
+        ]
         pieces = Pieces.common(bases, graph)
         panels = [
             Panel(one.choice.name, one.cut, base, of_piece, fixed=one.table)
@@ -140,11 +139,11 @@ class Comparison:
 
     @property
     def lead(self) -> Cut | None:
-        """The tree that the slider runs over."""
+        """The tree of the slider."""
         return self.cuts[0] if self.cuts else None
 
     def set(self, *, position: float | None = None, mode: Mode | None = None) -> None:
-        """Move the slider, or choose what the panels have in common."""
+        """Set the position of the slider, or the common property of the panels."""
         if position is not None:
             self.position = position
         if mode is not None:
@@ -152,7 +151,7 @@ class Comparison:
         self.update()
 
     def update(self) -> None:
-        """Cut all trees, and give all segments the colours of what they overlap most."""
+        """Cut all trees, and colour segments like those of the first panel they overlap most."""
         where = iter(thresholds(self.cuts, self.mode, self.position))
         for panel in self.panels:
             if panel.cut is not None:
@@ -175,7 +174,7 @@ class Comparison:
             panel.shown.values = np.where(self._near(panel)[panel.names], panel.shown.values, 0)
 
     def codes(self, other: int) -> NDArray[np.uint8]:
-        """Return of each piece how another panel differs there from the first."""
+        """Return the kind of difference between another panel and the first, for each piece."""
         two = self.panels[0], self.panels[other]
         a, b = (panel.on_pieces(panel.names) for panel in two)
         codes = table_codes(a, b, self.pieces.sizes)
@@ -185,9 +184,9 @@ class Comparison:
         return codes
 
     def _near(self, panel: Panel) -> NDArray[np.bool_]:
-        """Return which segments of a panel belong to the difference that is looked at.
+        """Return the mask of segments of a panel that belong to the selected difference.
 
-        Those that lie in the whole by more than half, and the one at the place itself.
+        These lie in the whole segment by more than half, or contain the voxel.
         """
         assert self.focus is not None
         piece, holder = self.pieces.image[self.focus.voxel], self.panels[self.focus.holder]
@@ -200,7 +199,7 @@ class Comparison:
         return near
 
     def differences(self, other: int) -> Callable[[ProgressCallback], Disagreements]:
-        """Return the work that finds where the first panel and another one differ, for a worker."""
+        """Return a function for a worker that computes the differences of two panels."""
         panel, graph, lead = self.panels[other], self.graph, self.panels[0]
         if panel.base is graph.superpixels and lead.base is graph.superpixels:
             a, b = lead.names, panel.names

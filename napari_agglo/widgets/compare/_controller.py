@@ -1,4 +1,4 @@
-"""Controller of a comparison: prepared in a worker, shown, moved, left; one for each viewer."""
+"""Controller of a comparison: preparation in a worker, display, moves; one per viewer."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from napari_agglo.policy import Policy
 from napari_agglo.widgets._project import Project
 from napari_agglo.widgets._qt import per_viewer, single_shot, tell_error
 from napari_agglo.widgets._scene import Scene
+from napari_agglo.widgets._ticks import SLIDER_STEPS, Ticks
 from napari_agglo.widgets.compare._choices import (
     SESSION,
     Choice,
@@ -25,17 +26,16 @@ from napari_agglo.widgets.compare._choices import (
 )
 from napari_agglo.widgets.compare._comparison import Comparison, Focus
 from napari_agglo.widgets.compare._grid import PanelGrid
-from napari_agglo.widgets.hierarchy._slider import SLIDER_STEPS, Ticks
 
 COMPARE = "compare"  # the name of the job
-_FLASH = 180  # milliseconds that what was just merged stays bright
-_FLASHED = 4  # its code
+_FLASH = 180  # milliseconds that new merges stay bright
+_FLASHED = 4  # the code of new merges in `DIFFERENCES`
 
 
 class CompareController:
-    """The comparison in a viewer; it outlives the dock."""
+    """The comparison in a viewer, independent of docks."""
 
-    changed = Signal()  # entered, or moved
+    changed = Signal()  # shown, or moved
     left = Signal()
 
     def __init__(self, viewer: Any) -> None:
@@ -47,33 +47,34 @@ class CompareController:
         self.other: int | None = None  # the panel whose differences from the first are shown
         self._focus: Focus | None = None
         self._policies: dict[str, Policy] = {}
-        self._policies_of: Any = None
+        self._policies_of: tuple[Any, Any, int] | None = None  # graph, gold, strokes in it
         self._flash = single_shot(self._unflash, _FLASH)
         self.grid.left.connect(self._on_left)
         self.project.closing.connect(lambda: self._flash.stop())
         self.project.edited.connect(self._on_edited)
         self.project.hierarchy_changed.connect(self._on_hierarchy)
-        viewer.dims.events.ndisplay.connect(self._narrow)
+        viewer.dims.events.ndisplay.connect(self._follow_focus)
 
-    # Enter and leave.
+    # Show and leave.
 
     def start(self, choices: list[Choice]) -> None:
-        """Prepare the panels in a worker, and show them when they are ready."""
+        """Prepare the panels in a worker, and show them."""
         graph = self.project.graph
         if graph is None:
-            no_regions = "There are no regions to compare yet"
+            no_regions = "There are no regions to compare"
             tell_error(InvalidInput(no_regions, remedy="build them in step 1 or 3"))
             return
-        if self._policies_of is not graph:
-            self._policies, self._policies_of = {}, graph
-        shared = PanelData(graph, self.project.any_gold, dict(self._policies))
+        gold, strokes, before = self.project.any_gold, self.project.strokes, self._policies_of
+        if before is None or before[0] is not graph or before[1] is not gold or before[2] < strokes:
+            self._policies, self._policies_of = {}, (graph, gold, strokes)
+        shared = PanelData(graph, gold, dict(self._policies))
 
         def work(progress: ProgressCallback) -> tuple[list[PanelSource], Comparison]:
             sources = prepare(choices, shared, progress)
             return sources, Comparison.of(sources, graph, progress)
 
-        asks_session = any(choice.kind in SESSION for choice in choices)
-        start = self.project.worker.run if asks_session else self.project.jobs.start
+        needs_session = any(choice.kind in SESSION for choice in choices)
+        start = self.project.worker.run if needs_session else self.project.jobs.start
         start(COMPARE, "Preparing the comparison", work, self._enter)
 
     def show(self, prepared: list[PanelSource], graph: Any) -> None:
@@ -100,13 +101,13 @@ class CompareController:
         self.set(position=self.project.threshold)
 
     def _on_edited(self) -> None:
-        """Leave if a superpixel was divided: the panels are of those that were."""
+        """Leave if a superpixel was divided: the panels have the former ones."""
         comparison = self.comparison
         if comparison is not None and comparison.n_superpixels != comparison.graph.n_regions:
             self.leave()
 
     def _on_hierarchy(self) -> None:
-        """Leave if other superpixels are shown."""
+        """Leave if the image has another shape."""
         comparison, graph = self.comparison, self.project.graph
         shape = None if graph is None else graph.superpixels.image.shape
         if comparison is not None and shape != comparison.graph.superpixels.image.shape:
@@ -122,7 +123,7 @@ class CompareController:
     def set(
         self, *, position: float | None = None, mode: Mode | None = None, flash: bool = False
     ) -> None:
-        """Move all panels; with `flash`, what has merged is bright for a moment."""
+        """Move all panels; with `flash`, highlight new merges for a moment."""
         comparison = self.comparison
         if comparison is None:
             return
@@ -132,11 +133,11 @@ class CompareController:
         if flash:
             self._flash_up(before)
         else:
-            self._point_out()
+            self._show_codes()
         self.changed.emit()
 
     def step(self, direction: int, by_threshold: bool = False) -> bool:
-        """Move one step; return whether there was one."""
+        """Move one step; return False at the end."""
         comparison, ticks = self.comparison, self.ticks
         if comparison is None or ticks is None:
             return False
@@ -144,7 +145,8 @@ class CompareController:
         if by_threshold:
             low, high = ticks.span
             position = comparison.position + direction * (high - low) / SLIDER_STEPS
-            if not low - 1e-9 <= position <= high + 1e-9:
+            position = min(max(position, low), high)
+            if position == comparison.position:
                 return False
         else:
             there = ticks.moved(here, direction * ticks.step)
@@ -162,17 +164,17 @@ class CompareController:
     # Overlays.
 
     def show_differences(self, other: int | None) -> None:
-        """Colour where the first panel and another one differ; None for nowhere."""
+        """Colour the differences between the first panel and another one; None for none."""
         self.other = other
         self.look_at(None)
-        self._point_out()
+        self._show_codes()
 
     def look_at(self, focus: Focus | None) -> None:
-        """In 3-D show only the segments of a difference, which others would hide; None for all."""
+        """In 3-D show only the segments of a difference; None for all."""
         self._focus = focus
-        self._narrow()
+        self._follow_focus()
 
-    def _narrow(self, event: object = None) -> None:
+    def _follow_focus(self, event: object = None) -> None:
         viewer, comparison = self._viewer(), self.comparison
         if viewer is None or comparison is None:
             return
@@ -182,35 +184,35 @@ class CompareController:
             comparison.update()
             self.grid.show_alone(focus is not None)
             self.grid.refresh()
-            self._point_out()
+            self._show_codes()
 
-    def _point_out(self) -> None:
+    def _show_codes(self) -> None:
         comparison = self.comparison
         if comparison is None:
             return
         self._flash.stop()
         for which in range(len(comparison.panels)):
-            self.grid.point_out(which, None)
+            self.grid.show_codes(which, None)
         if self.other is not None and self.other < len(comparison.panels):
             codes = comparison.codes(self.other)
             for which in (0, self.other):
-                self.grid.point_out(which, codes)
+                self.grid.show_codes(which, codes)
 
     def _flash_up(self, before: list[Any]) -> None:
         assert self.comparison is not None
         for which, (panel, old) in enumerate(zip(self.comparison.panels, before, strict=True)):
             if panel.cut is not None and len(old) == len(panel.names):
                 merged = (old != panel.names).astype(np.uint8) * np.uint8(_FLASHED)
-                self.grid.point_out(which, panel.on_pieces(merged))
+                self.grid.show_codes(which, panel.on_pieces(merged))
         self._flash.start()
 
     def _unflash(self) -> None:
         if self._viewer() is not None:
-            self._point_out()
+            self._show_codes()
 
 
 def _image_under(viewer: Any, placement: Any) -> Image | None:
-    """Return the image to show below each panel: the topmost one in sight that fits."""
+    """Return the image to show below each panel: the lowest visible one of these axes."""
     fitting = [
         layer
         for layer in viewer.layers

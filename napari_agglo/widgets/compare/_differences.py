@@ -1,4 +1,4 @@
-"""Differences of two panels: an overlay in colours, and a list to fly along."""
+"""Differences of two panels: a coloured overlay, and a list with positions."""
 
 # In its own file: the overlay and list of differences, apart from the choice of panels.
 
@@ -29,19 +29,19 @@ if TYPE_CHECKING:
     import pandas as pd
 
 DIFFER = "differ"  # the name of the job
-LISTED = 30
-_REST = 300  # milliseconds without a move after which the list is made
-_COLUMNS = ("where they differ", "pixels", "bits")
+LISTED = 30  # differences, the largest
+_REST = 300  # milliseconds without a move until the list is computed
+_COLUMNS = ("difference", "pixels", "bits")
 
 
 class Differences(QWidget):
-    """The choice of a panel to compare with the first; the list follows when the slider rests."""
+    """The choice of a panel to compare with the first, and the list of differences."""
 
     def __init__(self, controller: CompareController, scene: Scene) -> None:
         super().__init__()
         self._controller, self._scene = controller, scene
         self._rows: pd.DataFrame | None = None
-        self.with_ = combo_box("differ from", "Colour where this panel differs from the first")
+        self.with_ = combo_box("differ from", "Panel to compare with the first one")
         self.with_.activated.connect(self._on_chosen)
         self.key = QLabel(
             f"<span style='color:{DIFFERENCES[1]}'>■</span> merged in the first, split here<br>"
@@ -51,11 +51,11 @@ class Differences(QWidget):
         self.key.setWordWrap(True)
         self.only = check_box(
             "show it alone in 3-D",
-            "Hide the segments that are no part of the difference clicked",
+            "In 3-D, hide the segments outside the selected difference",
             "only these",
             lambda _: self._look_at(self.list.currentRow()),
         )
-        tooltip = "The largest differences; click one to fly there"
+        tooltip = "The largest differences; select one to go there"
         self.list = read_only_table("differences", _COLUMNS, tooltip)
         self.list.setMinimumHeight(120)
         self.list.currentCellChanged.connect(lambda row, *_: self.fly_to(row))
@@ -64,12 +64,12 @@ class Differences(QWidget):
         column(self, top, self.key, self.only, self.list)
         self.only.setChecked(True)
         self._rest = single_shot(self._find, _REST)
-        self._rest.setParent(self)  # it ends with the widget
+        self._rest.setParent(self)  # stopped with the widget
         link(self.follow, controller.changed, controller.left)
         self.follow()
 
     def follow(self) -> None:
-        """List the panels, and look again where they differ."""
+        """List the panels, and update the differences."""
         comparison = self._controller.comparison
         names = [] if comparison is None else [panel.name for panel in comparison.panels[1:]]
         shown = [self.with_.itemText(k) for k in range(1, self.with_.count())]
@@ -84,19 +84,19 @@ class Differences(QWidget):
             self._rest.start()
 
     def fly_to(self, row: int) -> None:
-        """Go to one of the differences."""
+        """Centre the view on a difference."""
         if self._rows is None or not 0 <= row < len(self._rows):
             return
         one = self._rows.iloc[row]
         at = _voxel(one)
         ndim = len(at)
         box = [[int(one[f"box_{end}_{axis}"]) for axis in range(ndim)] for end in ("start", "stop")]
-        half = np.maximum(np.subtract(box[1], box[0]), 24) / 2  # a speck is not blown up
+        half = np.maximum(np.subtract(box[1], box[0]), 24) / 2  # a small one is not enlarged
         self._look_at(row)
         self._scene.fly_to(at, (np.subtract(at, half), np.add(at, half)))
 
     def _look_at(self, row: int) -> None:
-        """Show the segments of a difference alone, if the box is ticked."""
+        """Show the segments of a difference alone, if the box is checked."""
         rows, other = self._rows, self._controller.other
         if rows is None or other is None or not 0 <= row < len(rows) or not self.only.isChecked():
             self._controller.look_at(None)
@@ -114,9 +114,9 @@ class Differences(QWidget):
             return
         work = comparison.differences(other)
         job = self._controller.project.jobs.start(
-            DIFFER, "Where they differ", lambda p: work(p).largest(LISTED), self._show
+            DIFFER, "Finding differences", lambda p: work(p).largest(LISTED), self._show
         )
-        if job is None:  # one is running for an earlier place: look again when it has ended
+        if job is None:  # one runs for an earlier position: try again later
             self._rest.start()
 
     def _show(self, rows: pd.DataFrame) -> None:

@@ -1,4 +1,4 @@
-"""Panels in napari's grid, each with the image below; leaving restores the viewer as it was."""
+"""Panels in napari's grid, each over the image; leaving restores the viewer."""
 
 # In its own file: layers and grid of napari, apart from the state of a comparison.
 
@@ -23,9 +23,9 @@ from napari_agglo.widgets._qt import shortened
 from napari_agglo.widgets._scene import Scene
 from napari_agglo.widgets.compare._comparison import Comparison, Panel, Pieces
 
-PER_PANEL = 3  # image, segments, and what is pointed out above them
+PER_PANEL = 3  # layers: image, segments, and an overlay of differences
 OPACITY = 0.6  # of segments
-_LETTER = 11  # pixels, about, of a letter of the name in a panel
+_LETTER = 11  # pixels of an average letter of the name in a panel
 
 
 @dataclass(eq=False)
@@ -40,12 +40,12 @@ class Cell:
 
     @property
     def layers(self) -> list[Layer]:
-        """From the bottom to the top."""
+        """The layers from the bottom to the top."""
         return [layer for layer in (self.image, self.segments, self.above) if layer is not None]
 
 
 class PanelGrid:
-    """The panels of a comparison in a viewer, whose former state it can restore."""
+    """The panels of a comparison in a viewer, and its former state."""
 
     left = Signal()
 
@@ -57,7 +57,7 @@ class PanelGrid:
         self._visible: list[tuple[Layer, bool]] = []
         self._active: Layer | None = None
         self._busy = False
-        self._opacity = OPACITY  # of segments, when they are not shown alone
+        self._opacity = OPACITY  # of segments over the image
 
     @property
     def viewer(self) -> Any:
@@ -93,7 +93,7 @@ class PanelGrid:
         viewer.layers.events.inserted.connect(self._on_inserted)
 
     def _lay_out(self, stride: int, before: tuple[float, float]) -> None:
-        """Arrange the panels; what was in sight before, on a larger canvas, is in sight in each."""
+        """Arrange the panels, and zoom out so that each shows the former view."""
         viewer, n = self.viewer, len(self.cells)
         look, lens = grid(viewer), camera(viewer)
         look.stride = -stride
@@ -126,13 +126,13 @@ class PanelGrid:
         self.left.emit()
 
     def refresh(self) -> None:
-        """Show what the tables say now."""
+        """Draw the segments from the current tables."""
         for cell in self.cells:
             if cell.segments.visible:
                 cell.segments.refresh(thumbnail=False, highlight=False, extent=False)
 
     def show_alone(self, alone: bool) -> None:
-        """Show segments without the image, which would hide them in 3-D, and at full strength."""
+        """Show segments opaque and without the image, which would hide them in 3-D."""
         if alone:
             self._opacity = self.cells[0].segments.opacity
         self.cells[0].segments.opacity = 1.0 if alone else self._opacity  # all are linked
@@ -140,11 +140,11 @@ class PanelGrid:
             if cell.image is not None:
                 cell.image.visible = not alone
 
-    def point_out(self, which: int, codes: NDArray[np.uint8] | None) -> None:
+    def show_codes(self, which: int, codes: NDArray[np.uint8] | None) -> None:
         """Colour the common pieces in a panel by codes (see `DIFFERENCES`); None for nothing."""
         cell = self.cells[which]
         if codes is None:
-            # Hidden it would be laid out anew each time, which takes longer than to draw nothing.
+            # Hiding the layer would lay out the grid anew, which takes longer than drawing nothing.
             if not cell.codes.values.any():
                 return
             codes = np.zeros_like(cell.codes.values)
@@ -178,7 +178,7 @@ class PanelGrid:
                     viewer.layers.remove(layer)
 
     def _on_removed(self, event: Any) -> None:
-        """Leave when a panel was deleted: what is left would no longer be what it says."""
+        """Leave when a panel was deleted, as the grid would be misaligned."""
         if not self._busy and any(event.value in cell.layers for cell in self.cells):
             self.leave()
 
@@ -209,7 +209,7 @@ def _cell(panel: Panel, pieces: Pieces, placement: Placement, image: Image | Non
     codes = Table(np.zeros(len(pieces.sizes), np.uint8))
     above = Labels(
         LutArray(pieces.image, codes),
-        name=f"{panel.name}: pointed out",
+        name=f"{panel.name}: differences",
         colormap=direct_colours(DIFFERENCES),
         opacity=0.75,
         **shared,

@@ -1,4 +1,4 @@
-"""Playback of the agglomerations side by side, and their export as a movie."""
+"""Playback of agglomerations side by side, and their export as a movie."""
 
 # In its own file: the player, apart from the choice of panels.
 
@@ -24,16 +24,16 @@ SPEEDS = {"slow": 400, "normal": 120, "fast": 40}  # milliseconds between two fr
 
 
 class Unit(Enum):
-    """Unit of a step."""
+    """The unit of a step."""
 
     MERGES = "by merges"
     THRESHOLD = "by threshold"
 
 
 class Playback(QWidget):
-    """Buttons that request the next frame, in either direction.
+    """Buttons that request the next frame, in either direction, by `stepped`.
 
-    `stepped` requests one; the owner calls `end` when there is none.
+    The owner calls `end` after the last frame.
     """
 
     stepped = Signal(int)  # +1 or -1
@@ -41,25 +41,27 @@ class Playback(QWidget):
 
     def __init__(self) -> None:
         super().__init__()
-        self.play = tool_button("Play", "Watch the regions merge", "play", checkable=True)
+        self.play = tool_button("Play", "Play the merges of all panels", "play", checkable=True)
         self.play.setMinimumWidth(56)
         self.back = tool_button("◀", "One step back", "step back")
-        self.forth = tool_button("▶", "One step on", "step forth")
+        self.forward = tool_button("▶", "One step forward", "step forward")
         self.options = Form(
             table={
                 "speed": Annotated[
                     str, {"choices": tuple(SPEEDS), "tooltip": "Speed of the playback"}
                 ],
                 "by": Annotated[
-                    Unit, {"tooltip": "A step is a number of merges, or a difference of thresholds"}
+                    Unit, {"tooltip": "A step is a number of merges, or an interval of thresholds"}
                 ],
-                "loop": Annotated[bool, {"label": "loop", "tooltip": "Begin again at the end"}],
+                "loop": Annotated[
+                    bool, {"label": "loop", "tooltip": "Start again after the last step"}
+                ],
             },
             labels=False,
             layout="horizontal",
         )
         self.options.show_values({"speed": "normal", "by": Unit.MERGES, "loop": False})
-        top = row(self.back, self.play, self.forth)
+        top = row(self.back, self.play, self.forward)
         top.addStretch(1)
         column(self, top, self.options)
         self._timer = QTimer(self)
@@ -67,23 +69,23 @@ class Playback(QWidget):
         self._timer.timeout.connect(lambda: self.stepped.emit(1))
         self.play.toggled.connect(self._on_play)
         self.back.clicked.connect(lambda: self.stepped.emit(-1))
-        self.forth.clicked.connect(lambda: self.stepped.emit(1))
+        self.forward.clicked.connect(lambda: self.stepped.emit(1))
         self.options["speed"].changed.connect(lambda speed: self._timer.setInterval(SPEEDS[speed]))
 
     @property
     def by_threshold(self) -> bool:
-        """Whether steps are differences of thresholds."""
+        """Whether steps are intervals of thresholds."""
         return bool(self.options["by"].value is Unit.THRESHOLD)
 
     def end(self) -> None:
-        """There is no next frame: begin again, or stop."""
+        """Start again, or stop, after the last frame."""
         if self.options["loop"].value and self.play.isChecked():
             self.restarted.emit()
         else:
             self.play.setChecked(False)
 
     def hideEvent(self, event: QHideEvent | None) -> None:
-        """Stop when it cannot be seen."""
+        """Stop when the controls are hidden."""
         self.play.setChecked(False)
         if event is not None:
             super().hideEvent(event)
@@ -107,7 +109,7 @@ class MovieExport(RunRow):
             controller.project,
             MOVIE,
             "Save movie…",
-            "Write the agglomerations of all panels, plane in view, as MP4, GIF or frames",
+            "Write the agglomerations of all panels in the current plane as MP4, GIF or frames",
             self.ask,
         )
         self._controller, self._playback = controller, playback
@@ -133,7 +135,7 @@ class MovieExport(RunRow):
         return ask_form(self, "Save movie", form, "Save", self.save)
 
     def save(self, path: Path, **options: Any) -> None:
-        """Write the movie, with options of `movie` and `write_movie`."""
+        """Write the movie in a worker, with options of `movie` and `write_movie`."""
         comparison = self._controller.comparison
         if comparison is None:
             return
@@ -151,11 +153,11 @@ class MovieExport(RunRow):
             return write_movie(path, panels, progress=progress, **options)
 
         self._controller.project.jobs.start(
-            MOVIE, "Writing the movie", work, lambda file: show_info(f"The movie is in {file}.")
+            MOVIE, "Writing the movie", work, lambda file: show_info(f"Saved {file}.")
         )
 
     def _plane(self) -> tuple[int, ...] | None:
-        """Return the plane in view."""
+        """Return the index of the visible plane."""
         comparison, viewer = self._controller.comparison, self._controller.grid.viewer
         if comparison is None or viewer is None:
             return None

@@ -1,4 +1,4 @@
-"""Widget of the Compare dock: segmentations side by side, moved together, and their differences."""
+"""Widget of the Compare dock: the choice of panels, their threshold and differences."""
 
 from __future__ import annotations
 
@@ -69,17 +69,17 @@ def show_panels(table: QTableWidget, comparison: Comparison) -> None:
 
 
 FILE = "a saved policy…"
-PANELS = 4
+PANELS = 4  # at most
 
 
 class PanelForm(Form):
-    """Two to four choices of a segmentation; they follow the project and the layers."""
+    """The choices of two to four segmentations of the project and the layers."""
 
     def __init__(self, viewer: Any, project: Project, scene: Scene) -> None:
         self._viewer, self._project, self._scene = viewer, project, scene
         self._files: dict[str, Path] = {}
         self._is_chosen = False  # by the user
-        tooltip = "The segmentation of this panel; strategies are trained for it from gold"
+        tooltip = "Segmentation of this panel; a strategy is trained from gold first"
         table = {}
         for k in range(1, PANELS + 1):
             options = {"label": f"Panel {k}", "name": f"panel {k}", "automatic": "none"}
@@ -92,12 +92,12 @@ class PanelForm(Form):
         self.follow()
 
     def chosen(self) -> list[Choice]:
-        """Return the choice of each panel that has one."""
+        """Return the choices of the panels in use."""
         choices = self._choices()
         return [choices[name] for name in self.values().values() if name in choices]
 
     def follow(self) -> None:
-        """List the segmentations that can be compared now; keep the choice."""
+        """List the available segmentations; keep the choice."""
         names = {name for name, _ in self._names()}
         wanted = self.values() if self._is_chosen else self._defaults()
         self.show_values({at: name if name in names else None for at, name in wanted.items()})
@@ -141,26 +141,27 @@ class PanelForm(Form):
         self._is_chosen = True
         if self[name].value != FILE:
             return
-        path, _ = QFileDialog.getOpenFileName(self, "A saved policy", "", "Policies (*.npz)")
+        path, _ = QFileDialog.getOpenFileName(self, "Open a policy", "", "Policies (*.npz)")
         self.show_values({name: None})
         if path:
             self.add_policy(Path(path), name)
 
     def add_policy(self, path: Path, name: str) -> None:
-        """Offer a saved policy in all panels, and choose it in one."""
-        self._files[path.name] = path
+        """List a saved policy in all panels, and choose it in one."""
+        title = path.name if self._files.get(path.name, path) == path else str(path)
+        self._files[title] = path
         self._is_chosen = True
-        self.show_values({**self.values(), name: path.name})
+        self.show_values({**self.values(), name: title})
 
 
 _HINT = (
-    "Choose two to four segmentations of the same image. They appear side by side, under one "
-    "camera, and are cut together. Strategies are trained from the gold labels first."
+    "Choose two to four segmentations of the same image to see them side by side, with one camera "
+    "and one threshold. Strategies are trained from the gold labels first."
 )
 
 
 class CompareWidget(QWidget):
-    """Side by side: flat, agglo, gold, or whatever there is."""
+    """Compare segmentations side by side."""
 
     def __init__(self, napari_viewer: Any) -> None:
         super().__init__()
@@ -173,15 +174,15 @@ class CompareWidget(QWidget):
         self.hint.setText(_HINT)
         self.choices = PanelForm(viewer, self.project, self.scene)
         self.run = RunRow(self.project, COMPARE, "Compare", "Show them side by side", self.compare)
-        before = "Restore the viewer as it was before"
+        before = "Restore the viewer"
         self.leave = button("Leave", before, self.controller.leave, "leave")
         self.run.row.addWidget(self.leave)
         self.shown = QWidget()
-        options = {"label": "Cut at", "name": "mode", "tooltip": "What the panels have in common"}
+        options = {"label": "Cut at", "name": "mode", "tooltip": "Common property of the panels"}
         self.mode = Form(table={"mode": Annotated[Mode, options]})
         self.mode.changed.connect(lambda _: self.controller.set(**self.mode.values()))
         self.slider = MarkedSlider()
-        self.slider.setToolTip("Move all panels; equal steps are equal numbers of merges")
+        self.slider.setToolTip("Threshold of all panels; equal steps are equal numbers of merges")
         self.slider.moved.connect(self._on_slider)
         self.playback = Playback()
         self.playback.stepped.connect(self._on_step)
@@ -209,11 +210,11 @@ class CompareWidget(QWidget):
         self.controller.start(chosen)
 
     def sizeHint(self) -> QSize:
-        """Be as wide as the guided dock."""
+        """Return the size of the guided dock."""
         return QSize(360, 640)
 
     def showEvent(self, event: Any) -> None:
-        """Close the project with its window; share the place of the guided dock."""
+        """Close the project with its window; become a tab of the guided dock."""
         super().showEvent(event)
         close_with_window(self, self.project)
         if not self._placed:
@@ -221,7 +222,7 @@ class CompareWidget(QWidget):
             QTimer.singleShot(0, self._share_place)
 
     def _share_place(self) -> None:
-        """Become a tab beside the guided dock: below it there is no room."""
+        """Become a tab beside the guided dock, as there is no room below it."""
         mine, window = parent_of(self, QDockWidget), parent_of(self, QMainWindow)
         if mine is None or window is None:
             return

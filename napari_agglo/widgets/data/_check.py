@@ -1,4 +1,4 @@
-"""Check of the chosen layers, without a look at their pixels, and buttons for the remedies."""
+"""Checks of the chosen layers, without reading pixels, and buttons for remedies."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ LABELS = {"gold": "gold", "superpixels": "superpixels", "start": "the segmentati
 
 
 class Placed(NamedTuple):
-    """A chosen layer: the role it has, its name on the screen, and its place."""
+    """A chosen layer with its role, its name on the screen, and its placement."""
 
     role: str
     name: str
@@ -47,7 +47,7 @@ class Placed(NamedTuple):
 
 
 def dataset_of(chosen: Selection) -> Dataset:
-    """Return the chosen layers as a dataset; raise `InvalidInput` where they do not go together."""
+    """Return the chosen layers as a dataset; raise `InvalidInput` if they do not fit together."""
     rows = [row for row in chosen.rows if row.used]
     if not rows:
         raise _no_cue(chosen)
@@ -58,8 +58,8 @@ def dataset_of(chosen: Selection) -> Dataset:
         Placed(f"cues[{row.name!r}]", row.source, row.layer, row.shape, row.placement)
         for row in rows
     ]
-    for role in LABELS:
-        layer = getattr(chosen, role)
+    labels = {role: getattr(chosen, role) for role in LABELS}
+    for role, layer in labels.items():
         if layer is not None:
             _check_labels(role, layer)
             placed.append(_placed(role, layer))
@@ -76,10 +76,8 @@ def dataset_of(chosen: Selection) -> Dataset:
         cues={row.name: row.data for row in sorted(rows, key=_order)},
         ranges={row.name: limits for row in rows if (limits := row.limits) is not None},
         image=data_of(image) if used else None,
-        superpixels=_data(chosen.superpixels),
-        gold=_data(chosen.gold),
         options=options,
-        start=_data(chosen.start),
+        **{role: None if layer is None else data_of(layer) for role, layer in labels.items()},
     )
 
 
@@ -88,20 +86,16 @@ def _placed(role: str, layer: Any) -> Placed:
 
 
 def _order(row: CueRow) -> tuple[bool, str]:
-    """Return the order of a cue, the same in all volumes: policies depend on it."""
+    """Return the sort key of a cue: policies need the same order in all volumes."""
     return row.name != BOUNDARY, row.name
-
-
-def _data(layer: Any) -> Any:
-    return None if layer is None else data_of(layer)
 
 
 def _no_cue(chosen: Selection) -> InvalidInput:
     make = "make one from the image with the button “Make a boundary cue”"
-    tick = "tick the map that is high on boundaries"
+    tick = "tick the layer that is high on boundaries"
     if chosen.image is None and not chosen.rows:
         return InvalidInput(
-            "There is no image yet",
+            "No image is open",
             argument="image",
             remedy="open one with File > Open, or a sample with File > Open Sample > Agglo",
         )
@@ -113,7 +107,7 @@ def _check_cue(row: CueRow) -> None:
     dtype = dtype_of(row.layer)
     if dtype.kind not in "iuf":
         raise InvalidInput(
-            f"“{row.source}” holds {dtype}, and a cue must hold numbers",
+            f"“{row.source}” has the type {dtype}, but a cue must be numbers",
             argument=f"cues[{row.name!r}]",
             remedy="choose another layer",
         )
@@ -129,7 +123,7 @@ def _check_names(rows: list[CueRow]) -> None:
         if name.strip() and names.count(name) > 1:
             problem = f"Two cues are called “{name}”"
     if not problem and BOUNDARY not in names:
-        problem = "One cue must be called “boundary”: the one that is high on boundaries"
+        problem = "No cue is called “boundary”: name the one that is high on boundaries so"
     if problem:
         raise InvalidInput(problem, argument="cues", remedy="double-click a name to change it")
 
@@ -137,7 +131,7 @@ def _check_names(rows: list[CueRow]) -> None:
 def _check_labels(role: str, layer: Any) -> None:
     if not isinstance(layer, Labels):
         raise InvalidInput(
-            f"“{layer.name}” is an image, and {LABELS[role]} must be labels: whole numbers, one id "
+            f"“{layer.name}” is an image, but {LABELS[role]} must be labels: whole numbers, one id "
             "for each object",
             argument=role,
             remedy=ConvertTo("uint32"),
@@ -145,13 +139,13 @@ def _check_labels(role: str, layer: Any) -> None:
 
 
 def _check_together(placed: list[Placed]) -> None:
-    """Refuse layers that do not lie on top of each other."""
+    """Refuse layers of different shapes or placements."""
     first, home = placed[0], _home(placed)
     for other in placed:
         if is_turned(other.layer):
             raise InvalidInput(
                 f"“{other.name}” is rotated, sheared or has an affine transform, which a "
-                "segmentation cannot follow",
+                "segmentation does not support",
                 argument=other.role,
                 remedy="resample it first",
             )
@@ -160,8 +154,8 @@ def _check_together(placed: list[Placed]) -> None:
         if not home.placement.matches(other.placement):
             here, there = home.placement, other.placement
             raise InvalidInput(
-                f"“{home.name}” and “{other.name}” have the same shape, but do not lie on top of "
-                f"each other: scale {_list(here.scale)} and {_list(there.scale)}, translate "
+                f"“{home.name}” and “{other.name}” have the same shape, but different "
+                f"placements: scale {_list(here.scale)} and {_list(there.scale)}, translate "
                 f"{_list(here.translate)} and {_list(there.translate)}",
                 argument=other.role,
                 remedy=SetOption("placement", here, home.name),
@@ -181,12 +175,12 @@ def _shapes_differ(first: Placed, other: Placed) -> InvalidInput:
         if axis is not None and other.role in LABELS:
             remedy = PickIndex((axis,), len(other.shape))
     else:
-        problem = f"{problem}: they must be of one shape"
+        problem = f"{problem}: they must have one shape"
     return InvalidInput(problem, argument=other.role, remedy=remedy)
 
 
 def _home(placed: list[Placed]) -> Placed:
-    """Return the layer to which the others go: the first that knows the size of its pixels."""
+    """Return the layer whose placement counts: the first with a pixel size."""
     return next((one for one in placed if any(s != 1 for s in one.placement.scale)), placed[0])
 
 
@@ -195,14 +189,14 @@ def _list(values: Iterable[Any]) -> str:
 
 
 class Fix(NamedTuple):
-    """A remedy that a click carries out: the text of its button, and the action."""
+    """A remedy as a button: its text and its action."""
 
     text: str
     act: Callable[[], object]
 
 
 def fixes(error: InvalidInput, chosen: Selection) -> list[Fix]:
-    """Return a button for each remedy of an error that a click can carry out."""
+    """Return a button for each remedy of an error that a click can apply."""
     argument = error.argument or ""
     return [
         fix
@@ -212,7 +206,7 @@ def fixes(error: InvalidInput, chosen: Selection) -> list[Fix]:
 
 
 def message(error: InvalidInput, chosen: Selection) -> str:
-    """Return the problem, with the remedies that have no button as a sentence."""
+    """Return the problem, and the remedies that have no button, as a sentence."""
     argument = error.argument or ""
     rest = [one for one in alternatives(error.remedy) if _fix(one, argument, chosen) is None]
     clauses = ", or ".join(window_remedy(one) for one in rest)
@@ -231,13 +225,15 @@ def _fix(remedy: Remedy, argument: str, chosen: Selection) -> Fix | None:
             "Label its connected components", lambda: chosen.convert(argument, components=True)
         )
     if isinstance(remedy, PickIndex):
-        return Fix("Take one plane of it", lambda: chosen.pick_plane(argument, remedy.axes))
+        return Fix("Use one plane of it", lambda: chosen.pick_plane(argument, remedy.axes))
     return None
 
 
 def _fix_option(remedy: SetOption, chosen: Selection) -> Fix | None:
     if remedy.option == "placement":
-        return Fix(f"Put all where “{remedy.key}” is", lambda: chosen.align(remedy.value))
+        return Fix(
+            f"Give all layers the placement of “{remedy.key}”", lambda: chosen.align(remedy.value)
+        )
     if remedy.option in ("ranges", "value_range"):
         name = remedy.key or BOUNDARY
         rows = [row for row in chosen.rows if row.used and row.name == name]
@@ -248,7 +244,7 @@ def _fix_option(remedy: SetOption, chosen: Selection) -> Fix | None:
                 lambda: chosen.set_cue(rows[0], range_text=text),
             )
     if remedy.option == "nan" and remedy.value == "boundary":
-        return Fix("Take NaN for boundary", lambda: chosen.set_option("nan", "boundary"))
+        return Fix("Treat NaN as boundary", lambda: chosen.set_option("nan", "boundary"))
     if remedy.option in chosen.options:
         text = f"Set {remedy.option.replace('_', ' ')} to {value_text(remedy.value)}"
         return Fix(text, lambda: chosen.set_option(remedy.option, remedy.value))

@@ -1,4 +1,4 @@
-"""The table of cues: a tick, a name, a layer and a range for each."""
+"""The table of cues: a check box, a name, a layer and a range for each."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
     from napari_agglo.widgets.data._selection import Selection
 
 
-AUTOMATIC = "auto"  # stands for the range of the type or of the values
+AUTOMATIC = "auto"  # the range of the type or of the values
 
 
 @dataclass
 class CueRow:
-    """A candidate for a cue: an Image layer, or one channel of it, with a name and a range."""
+    """A possible cue: an Image layer, or one of its channels, with a name and a range."""
 
     layer: Any
     channel: tuple[int, int] | None  # axis and index, of a layer with channels
@@ -36,29 +36,29 @@ class CueRow:
 
     @property
     def key(self) -> tuple[int, tuple[int, int] | None]:
-        """Identity of the row when the layers are listed anew."""
+        """The identity of the row in a new list of layers."""
         return id(self.layer), self.channel
 
     @property
     def source(self) -> str:
-        """Name of the layer, with the channel."""
+        """The name of the layer, with the channel."""
         return str(self.layer.name) + (f" [{self.channel[1]}]" if self.channel else "")
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Shape without the axis of channels."""
+        """The shape without the axis of channels."""
         whole = shape_of(self.layer)
         axis = None if self.channel is None else self.channel[0]
         return tuple(n for a, n in enumerate(whole) if a != axis)
 
     @property
     def placement(self) -> Placement:
-        """Place of the cue in the world."""
+        """The placement of the cue in the world."""
         return placement_of(self.layer, None if self.channel is None else self.channel[0])
 
     @property
     def data(self) -> Any:
-        """Its pixels, still lazy."""
+        """The pixels, not read yet."""
         return (
             data_of(self.layer) if self.channel is None else channel_of(self.layer, *self.channel)
         )
@@ -75,10 +75,10 @@ class CueRow:
             low = high = math.nan
         if not math.isfinite(low + high) or low == high:
             raise InvalidInput(
-                f"The range of “{self.name}” must be two numbers with a colon between, such as "
-                f"0:255 (255:0 if dark is boundary), not “{text}”",
+                f"The range of “{self.name}” must be two numbers with a colon between them, such "
+                f"as 0:255 (255:0 if boundaries are dark), not “{text}”",
                 argument=f"ranges[{self.name!r}]",
-                remedy="clear it for the range of its type",
+                remedy="clear it to use the automatic range",
             )
         return low, high
 
@@ -86,22 +86,21 @@ class CueRow:
 USED, LAYER, RANGE = range(3)
 _TITLES = ("Cue", "Layer", "Range")
 _TIPS = (
-    "Tick the cues to use. “boundary” is high on boundaries: superpixels and the mean policy go "
-    "by it. Double-click to rename; a trained policy looks for its cues by these names.",
-    "The layer that the cue comes from.",
-    "The values that mean “no boundary” and “boundary”, such as 0:255; 255:0 if dark is boundary. "
+    "Tick the cues to use. “boundary” is high on boundaries, and defines superpixels and the mean "
+    "policy. Double-click to rename; a trained policy finds its cues by these names.",
+    "The layer of the cue.",
+    "The values of “no boundary” and “boundary”, such as 0:255; 255:0 if boundaries are dark. "
     "Automatic: 0:255 for bytes, 0:1 for floats, the range of the values for other whole numbers.",
 )
-_MOST_ROWS = 5  # that are seen without scrolling
+_MOST_ROWS = 5  # visible without scrolling
 
 
 class CueTable(QTableWidget):
-    """The rows of a selection, to be changed."""
+    """An editable table of the cues of a selection."""
 
     def __init__(self, selection: Selection) -> None:
         super().__init__(0, len(_TITLES))
         style_table(self, "cues")
-        self.setAccessibleName("cues")
         self._selection = selection
         self._rows: list[CueRow] = []
         self.setHorizontalHeaderLabels(list(_TITLES))
@@ -122,21 +121,21 @@ class CueTable(QTableWidget):
         self.itemChanged.connect(self._on_changed)
 
     def sizeHint(self) -> QSize:
-        """Be as high as the rows, up to a few."""
+        """Return the height of the rows, up to a few."""
         header = self.horizontalHeader()
         top = 26 if header is None else header.sizeHint().height()
         rows = min(max(1, self.rowCount()), _MOST_ROWS)
         return QSize(300, top + ROW_HEIGHT * rows + 4)
 
     def showEvent(self, event: QShowEvent | None) -> None:
-        """Take the height of the rows again: the header has its style only now."""
+        """Update the height, as the header has its style only now."""
         super().showEvent(event)
         self.setFixedHeight(self.sizeHint().height())
 
     def follow(self) -> None:
         """Show the rows of the selection."""
         if self.state() == QAbstractItemView.State.EditingState:
-            return  # somebody is typing; it comes when that is done
+            return  # the user is typing; an update follows
         self._rows = list(self._selection.rows)
         self.blockSignals(True)
         try:

@@ -11,40 +11,26 @@ from napari.layers import Labels
 from napari_agglo.widgets._napari import role_of
 from napari_agglo.widgets.data._layers import shape_of
 
-BOUNDARY = "boundary"  # the name of the cue that superpixels and the mean policy go by
+BOUNDARY = "boundary"  # the name of the cue of superpixels and the mean policy
 _START, _END = r"(?:^|[^a-z])", r"(?:[^a-z]|$)"
-_GOLD = re.compile(rf"gold|truth|annot|manual|{_START}gt{_END}|{_START}gts{_END}")
-_SUPERPIXELS = re.compile(rf"super-?(?:pixel|voxel)|watershed|fragment|overseg|{_START}ws{_END}")
-_EVIDENCE = re.compile(rf"boundar|membrane|prob|{_START}edges?{_END}|affinit|{_START}ucm{_END}")
+_NAMES = {  # of layers, by role
+    "gold": rf"gold|truth|annot|manual|{_START}gt{_END}|{_START}gts{_END}",
+    "superpixels": rf"super-?(?:pixel|voxel)|watershed|fragment|overseg|{_START}ws{_END}",
+    "cue": rf"boundar|membrane|prob|{_START}edges?{_END}|affinit|{_START}ucm{_END}",
+}
 
 
-def looks_gold(layer: Any) -> bool:
-    """Return whether a layer seems to be a gold standard."""
-    return _looks(layer, "gold", _GOLD)
-
-
-def looks_superpixels(layer: Any) -> bool:
-    """Return whether a layer seems to hold superpixels."""
-    return _looks(layer, "superpixels", _SUPERPIXELS)
-
-
-def looks_evidence(layer: Any) -> bool:
-    """Return whether an image seems to be a cue rather than a picture."""
-    return _looks(layer, "cue", _EVIDENCE)
-
-
-def _looks(layer: Any, role: str, pattern: re.Pattern[str]) -> bool:
-    """Return whether a layer has a role by its metadata, or by its name if they do not say."""
+def has_role(layer: Any, role: str) -> bool:
+    """Return whether a layer has a role by its metadata or, if they name none, by its name."""
+    kind, _ = role_of(layer)
     fits = role == "cue" or isinstance(layer, Labels)
-    return role_of(layer)[0] == role or (
-        role_of(layer)[0] == "" and fits and _matches(pattern, layer)
-    )
+    return kind == role or (kind == "" and fits and _is_named(layer, role))
 
 
-def looks_boundary(layer: Any) -> bool:
-    """Return whether a cue seems to be the boundary cue."""
+def is_boundary(layer: Any) -> bool:
+    """Return whether a cue is probably the boundary cue."""
     kind, name = role_of(layer)
-    return name == BOUNDARY if kind == "cue" else _matches(_EVIDENCE, layer)
+    return name == BOUNDARY if kind == "cue" else _is_named(layer, "cue")
 
 
 def cue_name(layer: Any) -> str:
@@ -64,18 +50,18 @@ def cue_name(layer: Any) -> str:
 
 
 def guess_image(images: Sequence[Any]) -> Any:
-    """Return the picture among images: one marked as such, or else no cue; the latest."""
+    """Return the latest image with the role of the picture, or else the latest that is no cue."""
     marked = [layer for layer in images if role_of(layer)[0] == "image"]
-    plain = [layer for layer in images if not looks_evidence(layer)]
+    plain = [layer for layer in images if not has_role(layer, "cue")]
     candidates = marked or plain
     return candidates[-1] if candidates else None
 
 
 def latest(layers: Sequence[Any], shape: tuple[int, ...] | None) -> Any:
-    """Return the latest layer, of this shape if there is one; None if there are none."""
+    """Return the latest layer of a shape (None for any); None if there is none."""
     fitting = [layer for layer in layers if shape is None or shape_of(layer) == shape]
     return fitting[-1] if fitting else None
 
 
-def _matches(pattern: re.Pattern[str], layer: Any) -> bool:
-    return pattern.search(layer.name.lower()) is not None
+def _is_named(layer: Any, role: str) -> bool:
+    return re.search(_NAMES[role], layer.name.lower()) is not None

@@ -1,9 +1,9 @@
-"""Layers as data: properties that need no pixels, and conversions to labels."""
+"""Properties of layers as data, without reading pixels, and layers made from others."""
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,26 +13,27 @@ from scipy import ndimage
 from napari_agglo._progress import ProgressCallback
 from napari_agglo.errors import InvalidInput
 from napari_agglo.volumes import in_memory
-from napari_agglo.widgets._dataset import Placement
-from napari_agglo.widgets._napari import role_of
+from napari_agglo.widgets._dataset import Dataset, Placement
+from napari_agglo.widgets._napari import add_inactive, role, role_of
 from napari_agglo.widgets._project import Project
 from napari_agglo.widgets._scene import Scene
 
-_MOST_CHANNELS = 32  # a longer axis is one of space or time
+PREVIEW = "preview"  # the name of the job, and of the role of its layer
+_MOST_CHANNELS = 32  # a longer axis is space or time
 
 
 def is_rgb(layer: Any) -> bool:
-    """Return whether a layer is in colours."""
+    """Return whether a layer is an RGB image."""
     return isinstance(layer, Image) and bool(layer.rgb)
 
 
 def is_ours(layer: Any, scene: Scene) -> bool:
-    """Return whether the plugin made a layer only to show something; it is no choice for data."""
-    return scene.owns(layer) or role_of(layer)[0] == "preview"
+    """Return whether a layer shows results of the plugin, and so is no input."""
+    return scene.owns(layer) or role_of(layer)[0] == PREVIEW
 
 
 def data_of(layer: Any) -> Any:
-    """Return the pixels of a layer, still lazy; of a pyramid, its full resolution."""
+    """Return the pixels of a layer, not read yet; of a pyramid, the full resolution."""
     return layer.data[0] if layer.multiscale else layer.data
 
 
@@ -43,13 +44,13 @@ def dtype_of(layer: Any) -> np.dtype[Any]:
 
 
 def shape_of(layer: Any) -> tuple[int, ...]:
-    """Return the shape of a layer, without its colours."""
+    """Return the shape of a layer, without the axis of RGB."""
     shape = tuple(int(n) for n in data_of(layer).shape)
     return shape[:-1] if is_rgb(layer) else shape
 
 
 def channel_axis(layer: Any, shape: tuple[int, ...]) -> int | None:
-    """Return the axis without which a layer would have this shape; None if there is none."""
+    """Return the axis of channels, without which a layer has this shape; None if there is none."""
     own = shape_of(layer)
     if is_rgb(layer) or len(own) != len(shape) + 1:
         return None
@@ -60,10 +61,10 @@ def channel_axis(layer: Any, shape: tuple[int, ...]) -> int | None:
 
 
 def channel_of(layer: Any, axis: int, index: int) -> Any:
-    """Return one channel of a layer, still lazy."""
+    """Return one channel of a layer, not read yet."""
     data = data_of(layer)
     if not isinstance(data, np.ndarray) and not hasattr(data, "dask"):
-        import dask.array as da  # napari needs it, so it is there
+        import dask.array as da  # a dependency of napari
 
         lazy: Any = da.from_array
         data = lazy(data, chunks=getattr(data, "chunks", None) or "auto")
@@ -71,7 +72,7 @@ def channel_of(layer: Any, axis: int, index: int) -> Any:
 
 
 def placement_of(layer: Any, axis: int | None = None) -> Placement:
-    """Return where a layer lies, without the axis of its channels."""
+    """Return the placement of a layer, without the axis of its channels."""
     whole = Placement.of(layer)
     if axis is None:
         return whole
@@ -85,7 +86,7 @@ def placement_of(layer: Any, axis: int | None = None) -> Placement:
 
 
 def is_turned(layer: Any) -> bool:
-    """Return whether a layer is rotated, sheared or transformed in a way that ours are not."""
+    """Return whether a layer is rotated, sheared or has an affine transform."""
     ndim = layer.ndim
     matrix = np.asarray(layer.affine.affine_matrix)
     return not (
@@ -105,14 +106,11 @@ def convert_to_labels(
     done: Callable[[Labels], object],
     components: bool = False,
 ) -> None:
-    """Add a Labels layer with the pixels of a layer, or with its components, in the background."""
+    """Add a Labels layer with the pixels or the components of a layer, in the background."""
     data, name, placement = data_of(layer), str(layer.name), placement_of(layer)
-    target = weakref.ref(viewer)
 
     def add(labels: Any) -> None:
-        live = target()
-        if live is not None:
-            done(live.add_labels(labels, name=f"{name} labels", **placement.keywords()))
+        done(viewer.add_labels(labels, name=f"{name} labels", **placement.keywords()))
 
     def work(progress: ProgressCallback) -> Any:
         labels = as_labels(data, name, progress)
@@ -122,7 +120,7 @@ def convert_to_labels(
 
 
 def add_plane(viewer: Any, layer: Any, axes: Sequence[int]) -> Labels:
-    """Add a Labels layer with the plane of a layer that is in view; `axes` are dropped."""
+    """Add a Labels layer with the visible plane of a layer; `axes` are dropped."""
     data, name, whole = data_of(layer), str(layer.name), Placement.of(layer)
     rest = [axis for axis in range(data.ndim) if axis not in axes]
     steps = viewer.dims.current_step[-data.ndim :]
@@ -138,7 +136,7 @@ def add_plane(viewer: Any, layer: Any, axes: Sequence[int]) -> Labels:
 
 
 def as_labels(data: Any, name: str, progress: ProgressCallback | None = None) -> Any:
-    """Return whole numbers as unsigned integers; raise `InvalidInput` if they are no labels.
+    """Return labels as unsigned integers; raise `InvalidInput` for other values.
 
     Examples
     --------
@@ -148,7 +146,8 @@ def as_labels(data: Any, name: str, progress: ProgressCallback | None = None) ->
     values = in_memory(data, name, progress)
     if values.dtype.kind not in "biuf":
         raise InvalidInput(
-            f"“{name}” holds {values.dtype}, which are no labels", remedy="choose another layer"
+            f"“{name}” has the type {values.dtype}, but labels are whole numbers",
+            remedy="choose another layer",
         )
     if values.size == 0:
         return values.astype(np.uint32)
@@ -158,7 +157,7 @@ def as_labels(data: Any, name: str, progress: ProgressCallback | None = None) ->
         whole = bool(whole and (values == np.rint(values)).all())
     if not whole:
         raise InvalidInput(
-            f"“{name}” holds fractions or NaN, so it is a map of values and no label image",
+            f"“{name}” has fractions or NaN, so it is not a label image",
             remedy="choose a layer with an id for each object",
         )
     if low < 0 or high >= 2**53:
@@ -166,3 +165,53 @@ def as_labels(data: Any, name: str, progress: ProgressCallback | None = None) ->
             f"“{name}” has values from {low:g} to {high:g}; labels are 0 or more, and below 2**53."
         )
     return values.astype(np.uint32 if high < 2**32 else np.uint64)
+
+
+def preview_plane(viewer: Any, project: Project) -> None:
+    """Compute the superpixels of the visible plane in the background; show their outlines."""
+    dataset = project.dataset
+    if dataset is None:
+        return
+    plane, placement = _plane_of(viewer, dataset)
+    # A dataset may have superpixels already; the preview computes them anew.
+    bare = replace(dataset, superpixels=None, partition=None, start=None, gold=None)
+    flat = replace(
+        bare,
+        options={**bare.options, "per_plane": False},
+        placement=Placement(placement.scale[-2:], (0.0, 0.0)),
+    )
+
+    def work(progress: Any) -> Any:
+        name, cue = next(iter(flat.cues.items()))
+        one_plane = replace(flat, cues={name: np.asarray(cue[plane])})
+        labels = one_plane.oversegmented(progress).superpixels
+        return labels.reshape((1,) * (len(placement.scale) - 2) + labels.shape)
+
+    def done(labels: Any) -> None:
+        remove_preview(viewer)
+        name = f"{int(labels.max(initial=0)):,} superpixels (preview)"
+        layer = Labels(labels, name=name, metadata=role(PREVIEW), **placement.keywords())
+        layer.contour = 1
+        add_inactive(viewer, layer)
+
+    project.jobs.start(PREVIEW, "Superpixels of this plane", work, done)
+
+
+def remove_preview(viewer: Any) -> None:
+    """Remove the layer of the preview."""
+    for layer in [one for one in viewer.layers if role_of(one)[0] == PREVIEW]:
+        viewer.layers.remove(layer)
+
+
+def _plane_of(viewer: Any, dataset: Dataset) -> tuple[tuple[Any, ...], Placement]:
+    """Return the index of the visible plane, and its placement in the world."""
+    place, shape = dataset.placement, dataset.shape
+    extra = viewer.dims.ndim - len(shape)
+    index: list[Any] = []
+    translate = list(place.translate)
+    for axis in range(len(shape) - 2):
+        at = (viewer.dims.point[axis + extra] - place.translate[axis]) / place.scale[axis]
+        number = int(np.clip(round(at), 0, shape[axis] - 1))
+        index.append(number)
+        translate[axis] += number * place.scale[axis]
+    return (*index, ...), replace(place, translate=tuple(translate))

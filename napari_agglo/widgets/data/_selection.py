@@ -1,6 +1,6 @@
-"""Roles of the layers: guessed when a layer comes, chosen by the user; one selection a viewer.
+"""The roles of layers, guessed from their names or chosen by the user; one object per viewer.
 
-The widgets of the Data step show a selection and change it; it outlives them.
+The widgets of the Data step show a selection and change it.
 """
 
 from __future__ import annotations
@@ -25,11 +25,9 @@ from napari_agglo.widgets.data._guess_roles import (
     BOUNDARY,
     cue_name,
     guess_image,
+    has_role,
+    is_boundary,
     latest,
-    looks_boundary,
-    looks_evidence,
-    looks_gold,
-    looks_superpixels,
 )
 from napari_agglo.widgets.data._layers import (
     add_plane,
@@ -43,7 +41,7 @@ from napari_agglo.widgets.data._layers import (
 )
 
 ROLES = ("image", "gold", "superpixels", "start")
-_THICK = 2.5  # times: planes so much thicker than their pixels are taken one by one
+_THICK = 2.5  # times the size of a pixel: thicker planes are oversegmented one by one
 
 
 class Selection:
@@ -56,13 +54,13 @@ class Selection:
         self.project = per_viewer(viewer, Project)
         self._scene = per_viewer(viewer, Scene)
         self.image: Any = None  # the picture
-        self.gold: Any = None  # labels that are right
+        self.gold: Any = None  # gold labels
         self.superpixels: Any = None  # computed, if there is no layer
         self.start: Any = None  # a segmentation to start from
-        self.rows: list[CueRow] = []  # all possible cues; those in use first, the boundary before
+        self.rows: list[CueRow] = []  # all possible cues: the boundary, others in use, the rest
         self.options = defaults(oversegment)
         self.problem: InvalidInput | None = None  # of the layers, or of the last build
-        self._by_hand: set[str] = set()  # roles and options that the user chose: not guessed
+        self._by_hand: set[str] = set()  # roles and options chosen by the user: not guessed
         self._key: Any = None
         self._known: list[Any] = []
         viewer.layers.events.inserted.connect(self._on_layers)
@@ -72,14 +70,14 @@ class Selection:
     # Layers to choose from.
 
     def layers(self) -> list[Any]:
-        """Return the layers that may be data: all but the plugin's own."""
+        """Return the layers that may be input: all but the plugin's own."""
         viewer = self._viewer()
         if viewer is None:
             return []
         return [layer for layer in viewer.layers if not is_ours(layer, self._scene)]
 
     def images(self) -> list[Any]:
-        """Return the images."""
+        """Return the layers that may be images."""
         return [layer for layer in self.layers() if isinstance(layer, Image)]
 
     # Choices of the user.
@@ -88,7 +86,7 @@ class Selection:
         """Use a layer as image, gold, superpixels or start; None for none."""
         self._by_hand.add(what)
         setattr(self, what, layer)
-        if what == "image":  # of several images in the viewer, the cues and gold of this one
+        if what == "image":  # guess the cues and gold of this one
             for row in self.rows:
                 row.chosen = False
             self._by_hand -= {"gold", "superpixels"}
@@ -103,7 +101,7 @@ class Selection:
         name: str | None = None,
         range_text: str | None = None,
     ) -> None:
-        """Use a cue or do not, under a name, with a range."""
+        """Change whether a cue is used, its name, or its range."""
         if used is not None and used != row.used:
             row.used, row.chosen = used, True
         if name is not None and name != row.name:
@@ -114,7 +112,7 @@ class Selection:
         self._update()
 
     def use_as_boundary(self, layer: Any) -> None:
-        """Use a layer as the boundary cue, in place of the one there was."""
+        """Use a layer as the boundary cue, instead of the former one."""
         for row in self.rows:
             if row.layer is layer:
                 row.used, row.name, row.chosen = True, BOUNDARY, True
@@ -132,7 +130,7 @@ class Selection:
     # Remedies.
 
     def convert(self, role: str, components: bool = False) -> None:
-        """Add a Labels layer made from the layer of a role, and use that."""
+        """Convert the layer of a role to a new Labels layer, and use that."""
         viewer, layer = self._viewer(), getattr(self, role)
         if viewer is not None and layer is not None:
             convert_to_labels(
@@ -140,20 +138,20 @@ class Selection:
             )
 
     def pick_plane(self, role: str, axes: Sequence[int]) -> None:
-        """Add a Labels layer with the plane in view of the layer of a role, and use that."""
+        """Copy the visible plane of the layer of a role to a new Labels layer, and use that."""
         viewer, layer = self._viewer(), getattr(self, role)
         if viewer is not None and layer is not None:
             self.choose(role, add_plane(viewer, layer, axes))
 
     def align(self, placement: Any) -> None:
-        """Move all layers in use to one place."""
+        """Give all layers in use one placement."""
         used = [row.layer for row in self.rows if row.used]
         for layer in [*used, *(getattr(self, role) for role in ROLES)]:
             if layer is not None and layer.ndim == len(placement.scale):
                 layer.scale, layer.translate = placement.scale, placement.translate
 
     def refuse(self, error: InvalidInput) -> None:
-        """Show why a build failed, until the choice changes."""
+        """Show the error of a build, until the choice changes."""
         self.problem = error
         self.changed.emit()
 
@@ -174,7 +172,7 @@ class Selection:
             if chosen is not None and not any(chosen is layer for layer in layers):
                 setattr(self, what, None)
                 self._by_hand.discard(what)
-        # Once regions were built, a layer that comes fills a gap, but takes no other's place.
+        # Once there are regions, a new layer fills a gap, but replaces no other.
         self._guess(anew=self.project.graph is None)
         self._update()
 
@@ -192,10 +190,9 @@ class Selection:
             self.image = guess_image(self.images())
         shape = None if self.image is None else shape_of(self.image)
         labels = [layer for layer in self.layers() if isinstance(layer, Labels)]
-        guesses = {"gold": looks_gold, "superpixels": looks_superpixels}
-        for what, looks in guesses.items():
+        for what in ("gold", "superpixels"):
             if what not in self._by_hand and (anew or getattr(self, what) is None):
-                setattr(self, what, latest([one for one in labels if looks(one)], shape))
+                setattr(self, what, latest([one for one in labels if has_role(one, what)], shape))
         self._list_rows()
         if anew or not any(row.used for row in self.rows):
             self._guess_cues(shape)
@@ -206,7 +203,7 @@ class Selection:
             self.options["per_plane"] = self._is_thick()
 
     def _list_rows(self) -> None:
-        """List the cues there are; name, range and tick of each stay with it."""
+        """List the possible cues; each keeps its name, range and check mark."""
         before = {row.key: row for row in self.rows}
         shape = next((shape_of(one) for one in (self.image, self.gold, self.superpixels)
                       if one is not None), None)  # fmt: skip
@@ -224,23 +221,20 @@ class Selection:
         self._sort()
 
     def _guess_cues(self, shape: tuple[int, ...] | None) -> None:
-        evidence = {id(one.layer) for one in self.rows if looks_evidence(one.layer)}
         taken: set[str] = set()
         for row in reversed(self.rows):  # the latest of several of one name
-            if row.chosen:
-                taken |= {row.name} if row.used else set()
-                continue
-            fits = shape is None or row.shape == shape
-            row.used = id(row.layer) in evidence and fits and row.name not in taken
+            if not row.chosen:
+                fits = shape is None or row.shape == shape
+                row.used = has_role(row.layer, "cue") and fits and row.name not in taken
             taken |= {row.name} if row.used else set()
         self._name_boundary()
 
     def _name_boundary(self) -> None:
-        """See to it that one of the used cues is the boundary, if the user has named none so."""
+        """Name one of the used cues the boundary, unless the user did."""
         used = [row for row in self.rows if row.used]
         if used and not any(row.name == BOUNDARY for row in used):
             free = [row for row in used if not row.named]
-            likely = [row for row in free if looks_boundary(row.layer)] or free
+            likely = [row for row in free if is_boundary(row.layer)] or free
             if likely:
                 likely[0].name = BOUNDARY
         self._sort()
@@ -256,7 +250,7 @@ class Selection:
         return abs(spacing[-3]) > _THICK * max(abs(spacing[-2]), abs(spacing[-1]))
 
     def _update(self) -> None:
-        """Tell the project, if the choice makes another dataset than before."""
+        """Give the project the dataset of the choice, if that has changed."""
         dataset: Dataset | None = None
         problem: InvalidInput | None = None
         try:
@@ -272,7 +266,7 @@ class Selection:
 
 
 def _key_of(dataset: Any) -> Any:
-    """Return the identity of a dataset; arrays go by theirs."""
+    """Return the identity of a dataset, with identities of its arrays."""
     arrays = (dataset.image, dataset.superpixels, dataset.gold, dataset.start)
     return (
         dataset.name, dataset.placement, tuple(id(one) for one in arrays),
@@ -282,7 +276,7 @@ def _key_of(dataset: Any) -> Any:
 
 
 def _identity(data: Any) -> Any:
-    """Return the identity of pixels: a channel is sliced anew each time."""
+    """Return the identity of the memory of an array: slices of channels are new objects."""
     if hasattr(data, "dask"):
         return data.name
     if hasattr(data, "__array_interface__"):

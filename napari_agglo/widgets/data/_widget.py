@@ -1,13 +1,13 @@
-"""Widget of the Data step: the layers and their roles, options, and the regions made from them."""
+"""Widget of the Data step: the roles of layers, options, and the regions."""
 
 from __future__ import annotations
 
-import weakref
 from functools import partial
 from typing import Annotated, Any
 
 from napari.layers import Image, Labels
-from qtpy.QtWidgets import QFrame, QWidget
+from napari.utils.notifications import show_info, show_warning
+from qtpy.QtWidgets import QFrame, QGroupBox, QListWidget, QWidget
 
 from napari_agglo.errors import InvalidInput
 from napari_agglo.superpixels import boundary_cue, oversegment
@@ -16,45 +16,60 @@ from napari_agglo.widgets._forms import Form, fold
 from napari_agglo.widgets._jobs import RunRow
 from napari_agglo.widgets._napari import role
 from napari_agglo.widgets._project import Project, Regions
-from napari_agglo.widgets._qt import button, column, guarded, label, link, per_viewer, tell_error
+from napari_agglo.widgets._qt import (
+    button,
+    column,
+    guarded,
+    label,
+    link,
+    named,
+    per_viewer,
+    row,
+    tell_error,
+)
 from napari_agglo.widgets._steps import Status, StepWidget
 from napari_agglo.widgets.data._check import Fix, fixes, message
 from napari_agglo.widgets.data._cue_table import CueTable
 from napari_agglo.widgets.data._guess_roles import BOUNDARY
-from napari_agglo.widgets.data._layers import data_of, is_rgb, placement_of
-from napari_agglo.widgets.data._plane_preview import PREVIEW, preview_plane, remove_preview
+from napari_agglo.widgets.data._layers import (
+    PREVIEW,
+    data_of,
+    is_rgb,
+    placement_of,
+    preview_plane,
+    remove_preview,
+)
 from napari_agglo.widgets.data._selection import Selection
-from napari_agglo.widgets.data._training_set import TrainingVolumes
 
 _ROLES: dict[str, tuple[Any, str, str]] = {
     "image": (
         Image | None,
         "none",
-        "The picture. A boundary cue can be made from it if you have none.",
+        "The picture. A boundary cue can be made from it.",
     ),
     "gold": (
         Labels | Image | None,
         "none",
-        "Labels that are right, to learn from and to measure against. They may cover a part only: "
-        "0 is “not annotated”. Not needed to segment by the mean.",
+        "Correct labels, for training and evaluation. They may cover a part only: 0 is “not "
+        "annotated”. Not needed to segment by the mean.",
     ),
     "superpixels": (
         Labels | Image | None,
         "compute them",
-        "Small pieces that are merged: computed from the boundary cue, or labels that you have, "
-        "also a segmentation of another tool that is split too finely.",
+        "Small regions to merge: computed from the boundary cue, or labels of yours, such as an "
+        "oversegmentation by another tool.",
     ),
     "start": (
         Labels | Image | None,
         "single superpixels",
-        "Proofread the segmentation of another tool: no superpixel crosses its borders, and a "
-        "session begins with its segments.",
+        "A segmentation by another tool to proofread: no superpixel crosses its borders, and a "
+        "session starts with its segments.",
     ),
 }
 
 
 class RoleForm(Form):
-    """Choices of a layer for some roles; they follow the layers of the viewer."""
+    """The choice of a layer for some roles, from the layers of the viewer."""
 
     def __init__(self, selection: Selection, *roles: str) -> None:
         def layers() -> list[Any]:
@@ -76,7 +91,7 @@ class RoleForm(Form):
 
 
 class OptionForm(Form):
-    """Some of the options of `oversegment`, as the selection has them."""
+    """Some options of `oversegment` in the selection."""
 
     def __init__(self, selection: Selection, **parts: Any) -> None:
         super().__init__(
@@ -85,7 +100,7 @@ class OptionForm(Form):
                 "per_plane": {"label": "each plane by itself", "name": "per plane"},
                 "min_size": {"label": "Least size", "min": 1, "max": 10**7},
                 "sigma": {"label": "Smoothing", "max": 1000.0},
-                "nan": {"label": "NaN", "names": {"boundary": "take for boundary"}},
+                "nan": {"label": "NaN", "names": {"boundary": "treat as boundary"}},
             },
             **parts,
         )
@@ -98,7 +113,7 @@ class OptionForm(Form):
 
 
 class ProblemBox(QFrame):
-    """A box with the problem of the chosen layers, and a button for each remedy by click."""
+    """A box with the problem of the chosen layers, and buttons for its remedies."""
 
     def __init__(self, selection: Selection) -> None:
         super().__init__()
@@ -106,11 +121,11 @@ class ProblemBox(QFrame):
         self.setStyleSheet(f"QFrame#trouble {{ border: 1px solid {PROBLEM}; border-radius: 4px; }}")
         self._selection = selection
         self._fixes: list[Fix] = []
-        self.words = label("trouble words")
-        together = "Do this, so that the layers can be used together"
+        self.message = label("trouble message")
+        together = "Apply this, so that the layers fit together"
         self.button = button("", together, lambda: self._act(0), "mend")
         self.second = button("", together, lambda: self._act(1), "mend otherwise")
-        column(self, self.words, self.button, self.second).setContentsMargins(6, 4, 6, 4)
+        column(self, self.message, self.button, self.second).setContentsMargins(6, 4, 6, 4)
 
     def follow(self) -> None:
         """Show the problem of the selection, if it has one."""
@@ -118,7 +133,7 @@ class ProblemBox(QFrame):
         self.setVisible(problem is not None)
         self._fixes = [] if problem is None else fixes(problem, self._selection)
         if problem is not None:
-            self.words.setText(message(problem, self._selection))
+            self.message.setText(message(problem, self._selection))
         for k, push in enumerate((self.button, self.second)):
             push.setVisible(k < len(self._fixes))
             if k < len(self._fixes):
@@ -130,45 +145,44 @@ class ProblemBox(QFrame):
 
 CUE = "cue"  # the name of the job
 _KINDS = {
-    "auto": ("automatic", "Colour edges if the image is in colours, else the clearest lines"),
+    "auto": ("automatic", "Colour edges of an RGB image, else the clearest lines"),
     "dark_ridges": ("dark lines", "Thin and dark, as membranes in electron microscopy"),
     "bright_ridges": ("bright lines", "Thin and bright, as a sharp membrane stain"),
     "dark": ("dark walls", "Dark and thick, or out of focus"),
     "bright": ("bright walls", "Bright and thick, or out of focus"),
-    "gradient": ("edges", "Where the grey level changes"),
-    "colour": ("colour edges", "Where the colour changes; for images in colours"),
+    "gradient": ("edges", "Changes of the grey level"),
+    "colour": ("colour edges", "Changes of colour, for RGB images"),
 }
 
 
 class MakeCue(RunRow):
-    """A button that makes a boundary cue, with the look of a boundary."""
+    """A button that computes a boundary cue, with the kind of boundaries."""
 
     def __init__(self, viewer: Any, selection: Selection) -> None:
         super().__init__(
             selection.project,
             CUE,
             "Make a boundary cue",
-            "Find lines or edges in the image and use them as the boundary cue. A map that was "
-            "learned for the tissue is better where you have one.",
+            "Detect lines or edges in the image and use them as the boundary cue. A map learned "
+            "for this tissue is better, if you have one.",
             self._make,
         )
-        self._viewer = weakref.ref(viewer)
-        self._selection = selection
+        self._viewer, self._selection = viewer, selection
         self.form = Form(
             boundary_cue,
             only=("kind",),
             table={
                 "kind": {
                     "name": "cue kind",
-                    "label": "look of a boundary",
-                    "tooltip": "The look of a boundary in the image",
+                    "label": "kind of boundaries",
+                    "tooltip": "Appearance of boundaries in the image",
                     "names": {kind: name for kind, (name, _) in _KINDS.items()},
                     "tips": {kind: tip for kind, (_, tip) in _KINDS.items()},
                 }
             },
             labels=False,
         )
-        # The other options of `boundary_cue`; they stand in the part that is folded away.
+        # The other options of `boundary_cue`, for the part that is folded away.
         self.rest = Form(
             boundary_cue,
             without=("kind", "channel_axis"),
@@ -178,9 +192,9 @@ class MakeCue(RunRow):
 
     def follow(self) -> None:
         """Enable the button if there is an image."""
-        there = self._selection.image is not None
-        self.set_ready(there, "Choose the image first.")
-        self.form.setEnabled(there)
+        has_image = self._selection.image is not None
+        self.set_ready(has_image, "Choose the image first.")
+        self.form.setEnabled(has_image)
 
     def _make(self) -> None:
         layer = self._selection.image
@@ -202,10 +216,7 @@ class MakeCue(RunRow):
         viewer, selection = self._viewer, self._selection
 
         def done(cue: Any) -> None:
-            live = viewer()
-            if live is None:
-                return
-            layer = live.add_image(
+            layer = viewer.add_image(
                 cue,
                 name=f"{name} boundary",
                 colormap="magma",
@@ -220,7 +231,7 @@ class MakeCue(RunRow):
 
 
 class SuperpixelPart(QWidget):
-    """Superpixels: a layer, or computed, with a preview of the plane in view."""
+    """Controls of superpixels: a layer, or options to compute them with a preview."""
 
     def __init__(self, viewer: Any, selection: Selection) -> None:
         super().__init__()
@@ -231,8 +242,8 @@ class SuperpixelPart(QWidget):
             selection.project,
             PREVIEW,
             "Preview this plane",
-            "Compute the superpixels of the plane on the screen, and show their outlines.",
-            lambda: preview_plane(viewer, selection),
+            "Compute the superpixels of the visible plane, and show their outlines.",
+            lambda: preview_plane(viewer, selection.project),
         )
         column(self, self.role, self.options, self.preview)
 
@@ -250,6 +261,60 @@ class SuperpixelPart(QWidget):
         self.preview.set_ready(ready, "" if ready else self._selection.project.trouble)
 
 
+class TrainingVolumes(QGroupBox):
+    """A list of volumes kept for training, with buttons to add and remove one."""
+
+    def __init__(self, project: Project) -> None:
+        super().__init__("Further volumes to train on")
+        named(self, "training volumes", "Training uses the volume chosen above and these volumes")
+        self._project = project
+        kept = "Volumes kept for training, with their gold labels"
+        self.list = named(QListWidget(), "training list", kept)
+        self.list.setFixedHeight(64)
+        keep = (
+            "Keep the volume chosen above, with its gold labels, to train on it together with "
+            "others. Its layers may then be removed."
+        )
+        self.add = button("Keep this volume", keep, self._add, "add to training")
+        marked = "Remove the selected volume from training"
+        self.remove = button("Remove", marked, self._remove, "remove from training")
+        self.list.currentRowChanged.connect(lambda _: self.follow())
+        self.empty = label("no training volumes")
+        self.empty.setText("None. One volume with gold labels is enough.")
+        inner = column(self, self.empty, self.list, row(self.add, self.remove))
+        inner.setContentsMargins(6, 6, 6, 6)
+
+    def follow(self) -> None:
+        """Show the volumes of the project."""
+        kept = self._project.training
+        names = [f"{one.name} {'x'.join(str(n) for n in one.shape)}" for one in kept]
+        if names != [self.list.item(k).text() for k in range(self.list.count())]:
+            self.list.blockSignals(True)
+            self.list.clear()
+            self.list.addItems(names)
+            self.list.setCurrentRow(len(names) - 1)
+            self.list.blockSignals(False)
+        self.list.setVisible(bool(names))
+        self.empty.setVisible(not names)
+        self.remove.setVisible(bool(names))
+        dataset = self._project.dataset
+        self.add.setEnabled(dataset is not None and dataset.gold is not None)
+
+    def _add(self) -> None:
+        dataset = self._project.dataset
+        if dataset is None or dataset.gold is None:
+            show_warning("This volume has no gold labels; choose them first.")
+            return
+        if any(one.gold is dataset.gold for one in self._project.training):
+            show_info(f"{dataset.name} is in the list already.")
+            return
+        self._project.training = (*self._project.training, dataset)
+
+    def _remove(self) -> None:
+        row = self.list.currentRow()
+        self._project.training = [one for k, one in enumerate(self._project.training) if k != row]
+
+
 class DataWidget(StepWidget):
     """Choose image, cues, gold and superpixels; build the regions."""
 
@@ -258,13 +323,13 @@ class DataWidget(StepWidget):
     purpose = "choose the image, its boundary cues, and gold labels if you have some."
     hints = {  # noqa: RUF012 - the next thing to do
         Status.EMPTY: "Open an image, or a sample: File > Open Sample > Agglo.",
-        Status.READY: "Ready. Build the regions here, or go on to step 2 or 3, which do it too.",
+        Status.READY: "Ready. Build the regions here, or in step 2 or 3.",
         Status.RUNNING: "Building the regions.",
-        Status.STALE: "The choice below has changed since the regions were built: build them anew.",
+        Status.STALE: "The choice below has changed since; build the regions again.",
     }
 
     def __init__(self, napari_viewer: Any) -> None:
-        selection = per_viewer(napari_viewer, Selection)  # before the project is asked
+        selection = per_viewer(napari_viewer, Selection)  # it gives the project its dataset
         super().__init__(napari_viewer)
         self.selection = selection
         self.roles = RoleForm(selection, "image", "gold")
@@ -276,7 +341,7 @@ class DataWidget(StepWidget):
             self.project,
             self.key,
             "Build regions",
-            "Compute superpixels, and statistics of each and of the boundaries between them.",
+            "Compute superpixels, and the statistics of regions and boundaries.",
             self._build,
         )
         self.counts = label("region counts")
@@ -288,7 +353,7 @@ class DataWidget(StepWidget):
         self.more = fold(
             "More",
             inner,
-            "Segments of other tools to start from, smoothing, NaN, several volumes to train on",
+            "Segmentation to start from, smoothing, NaN, further volumes to train on",
         )
         self.more.setObjectName("more data")
         if selection.start is not None or self.project.training:
@@ -312,22 +377,22 @@ class DataWidget(StepWidget):
     def hint_for(self, status: Status) -> str:
         """Return the next thing to do."""
         if status is Status.EMPTY and self.project.trouble:
-            return ""  # the box of the problem says it
+            return ""  # the box shows the problem
         if status is Status.DONE:
             gold = self.project.dataset is not None and self.project.dataset.gold is not None
             return "Done. Next: " + ("step 2, Train." if gold else "step 3, Hierarchy.")
         return super().hint_for(status)
 
     def update_state(self, status: Status) -> None:
-        """Follow the project."""
+        """Update the controls from the project."""
         ready = self.project.dataset is not None
         self.run.set_ready(ready, self.project.trouble)
         graph = None if self.project.regions is None else self.project.regions.graph
-        words = "" if graph is None else (
+        counts = "" if graph is None else (
             f"{graph.n_regions:,} superpixels, {graph.n_boundaries:,} boundaries between them."
         )  # fmt: skip
-        self.counts.setText(words)
-        self.counts.setVisible(bool(words))
+        self.counts.setText(counts)
+        self.counts.setVisible(bool(counts))
         self.training.follow()
 
     def _follow(self) -> None:

@@ -1,4 +1,4 @@
-"""The plots of errors at every threshold, tied to the threshold of the project."""
+"""The plots of errors at every threshold, which set the threshold of the project."""
 
 from __future__ import annotations
 
@@ -10,12 +10,11 @@ from psygnal import Signal
 
 from napari_agglo._progress import ProgressCallback
 from napari_agglo.agglomeration import MergeTree
-from napari_agglo.evaluate import minimum, state_at, vi_curve
+from napari_agglo.evaluate import state_at, vi_curve
 from napari_agglo.policy import Policy, policy_record
 from napari_agglo.volumes import dense_labels
 from napari_agglo.widgets._project import Project
 from napari_agglo.widgets.evaluate._live_errors import Comparison
-from napari_agglo.widgets.hierarchy._slider import Ticks
 from napari_agglo.widgets.plots import SplitVIPlot, ThresholdPlot
 
 if TYPE_CHECKING:
@@ -28,33 +27,32 @@ _WITHOUT = "as the policy merged it, without edits"
 class Edited:
     """The hierarchy with the edits of the open session, and its curve, for files.
 
-    Neither follows each edit: an edit changes all scales above it, and what is above is only looked
-    at when it is asked for.
+    Both are computed on request: an edit changes all scales above it, which are repaired lazily.
     """
 
     def __init__(self, project: Project) -> None:
         self._project = project
 
     @property
-    def there(self) -> bool:
+    def exists(self) -> bool:
         """Whether there are edits."""
         session = self._project.session
         return session is not None and session.history.can_undo
 
     @property
-    def words(self) -> str:
-        """Say which hierarchy it is."""
+    def description(self) -> str:
+        """A clause on the hierarchy: its edits, or none."""
         session = self._project.session
-        if session is None or not self.there:
+        if session is None or not self.exists:
             return _WITHOUT
         done = sum(not item.undone for item in session.history)
         return f"with the {done} {'edit' if done == 1 else 'edits'} of {session.path.name}"
 
     @property
     def policy(self) -> Policy | None:
-        """The policy of the hierarchy; edits may have taught another."""
+        """The policy of the hierarchy, which may be relearned from edits."""
         session = self._project.session
-        if session is not None and self.there:
+        if session is not None and self.exists:
             return session.policy
         return None if self._project.built is None else self._project.built.policy
 
@@ -67,9 +65,9 @@ class Edited:
         return session.path, [(item.number, item.undone) for item in session.history]
 
     def ask_tree(self, then: Callable[[MergeTree], object]) -> None:
-        """Have the hierarchy with all edits, once it is there; if there are none, as it is."""
+        """Pass the hierarchy with all edits to `then`; without edits, the visible one."""
         project, session = self._project, self._project.session
-        if session is None or not self.there:
+        if session is None or not self.exists:
             if project.tree is not None:
                 then(project.tree)
             return
@@ -78,12 +76,12 @@ class Edited:
             session.look(progress, threshold=np.inf)
             return session.tree
 
-        project.worker.run(EDITED, "Following the edits", work, then)
+        project.worker.run(EDITED, "Applying the edits at all thresholds", work, then)
 
     def ask_curve(self, then: Callable[[pd.DataFrame], object]) -> None:
-        """Have the errors at every threshold, with all edits."""
+        """Pass the errors at every threshold, with all edits, to `then`."""
         project, gold = self._project, self._project.gold
-        if not self.there:
+        if not self.exists:
             if project.curve is not None:
                 then(project.curve)
             return
@@ -97,15 +95,15 @@ class Edited:
         self.ask_tree(compare)
 
 
-EDITED_SUFFIX = ", edited"  # after the name of a policy: with the edits of a session
+EDITED_SUFFIX = ", edited"  # after the name of a policy, for a session with edits
 _KEPT = 3  # curves of earlier policies, to compare with
 
 
 class Curves:
-    """Split VI and VI by threshold; a drag in either sets the threshold of the project.
+    """The plots of split VI and VI by threshold; a drag in either sets the threshold.
 
-    Curves of policies used before on the same gold stay, to be compared with; only that of the
-    hierarchy on the screen can be dragged along.
+    The curves of former policies with the same gold stay for comparison; only the curve of the
+    visible hierarchy can be dragged.
     """
 
     edited_drawn = Signal()
@@ -118,20 +116,16 @@ class Curves:
         self._drawn: dict[str, pd.DataFrame] = {}
         self._of: tuple[object, object] = (None, None)  # the graph and gold of the curves
         self.edits = Edited(project)
-        self._edited_at: object = None  # the edits that a curve is drawn of, and its name
+        self._edited_at: object = None  # the edits of the drawn curve; its name
         self._edited_name = ""
 
     @property
     def name(self) -> str:
-        """Name of the curve of the visible hierarchy."""
+        """The name of the curve of the visible hierarchy."""
         return policy_name(None if self._project.built is None else self._project.built.policy)
 
-    def set_theme(self, background: str, foreground: str) -> None:
-        self.split.set_theme(background, foreground)
-        self.by_threshold.set_theme(background, foreground)
-
     def draw(self) -> None:
-        """Draw the curves that there are."""
+        """Draw all known curves."""
         curve, project = self._project.curve, self._project
         of = (project.built and project.built.regions, project.gold)
         if any(one is not other for one, other in zip(of, self._of, strict=True)):
@@ -155,11 +149,11 @@ class Curves:
 
     @property
     def has_edited(self) -> bool:
-        """Whether a curve with the edits is drawn."""
+        """Whether the curve with the edits is drawn."""
         return self._edited_at is not None
 
     def show_edited(self, curve: pd.DataFrame) -> None:
-        """Draw the curve with the edits, until there is another edit."""
+        """Draw the curve with the edits, until the next edit."""
         self._forget_edited()
         self._edited_at = self.edits.state
         self._edited_name = self.name + EDITED_SUFFIX
@@ -190,7 +184,7 @@ class Curves:
         self.split.set_best(None if counts is None else counts.best)
 
     def errors(self) -> tuple[float, float] | None:
-        """Return false merge and false split of what is seen."""
+        """Return false merge and false split of the visible segments."""
         edited = self._edited()
         if edited is not None or self._project.curve is None:
             return edited
@@ -198,19 +192,17 @@ class Curves:
         return state["false_merge"], state["false_split"]
 
     def go_to_least(self) -> None:
-        """Set the threshold where the VI is least."""
-        curve, tree = self._project.curve, self._project.tree
-        if curve is not None and tree is not None:
-            ticks = Ticks(tree.heights)
-            self._project.threshold = ticks.threshold(ticks.merges(minimum(curve)["threshold"]))
+        """Set the threshold of the least VI."""
+        if self._project.least_vi is not None:
+            self._project.threshold = self._project.least_vi
 
     def _edited(self) -> tuple[float, float] | None:
-        """Return the errors of a session, which may lie beside the curve."""
+        """Return the errors of a session with edits, which may lie beside the curve."""
         numbers = self._comparison.numbers
-        if numbers is None or not self.edits.there:
+        if numbers is None or not self.edits.exists:
             return None
         if self._comparison.threshold != self._project.threshold:
-            return None  # until the numbers have followed, the curve without edits is a guess
+            return None  # until they are computed, those of the curve are shown
         return float(numbers["false_merge"]), float(numbers["false_split"])
 
     def _on_picked(self, name: str, threshold: float) -> None:
@@ -222,7 +214,7 @@ class Curves:
 
 
 def policy_name(policy: Policy | None) -> str:
-    """Return what to call the curve of a policy.
+    """Return the name of the curve of a policy.
 
     Examples
     --------

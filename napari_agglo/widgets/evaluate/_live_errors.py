@@ -1,7 +1,7 @@
-"""Errors against gold: the curve once, measures and breakdown as the threshold moves.
+"""Errors against gold: the curve once, measures and breakdown at each threshold.
 
-Superpixels and gold are counted once, in a worker. All that depends on the threshold, and on edits,
-is then put together from these counts, without a look at the images.
+The overlaps of superpixels and gold are counted once, in a worker. Measures at a threshold, also
+after edits, are sums of these counts and need no images.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 EVALUATE = "evaluate"  # the job that compares with gold
 NUMBERS = "numbers"  # the job that follows the threshold
-_WAIT = 120  # milliseconds without a change after which numbers and breakdown follow
+_WAIT = 120  # milliseconds without a change until measures are computed
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,30 +51,30 @@ class Counts:
 
 
 class Comparison:
-    """The comparison of one project; all its Evaluate widgets share it."""
+    """The comparison of a project with gold, shared by all Evaluate widgets."""
 
-    changed = Signal()  # numbers and breakdown are those of now, or gone
+    changed = Signal()  # numbers and breakdown were computed or reset
 
     def __init__(self, viewer: Any) -> None:
         self.project = project = per_viewer(viewer, Project)
         self.counts: Counts | None = None
         self.numbers: pd.Series[float] | None = None
         self.breakdown: Breakdown | None = None
-        self.threshold: float | None = None  # that numbers and breakdown are of
-        self._declined: object = None  # what a cancelled count was of
+        self.threshold: float | None = None  # of numbers and breakdown
+        self._declined: object = None  # the tree of a cancelled count
         self._again = False
         self._timer = single_shot(self._start_numbers, _WAIT)
         project.closing.connect(self._close)
 
     @property
     def waiting(self) -> bool:
-        """Whether numbers and breakdown are about to follow."""
+        """Whether numbers and breakdown are being computed."""
         jobs = self.project.jobs
         running = jobs[NUMBERS] is not None or jobs[EVALUATE] is not None
         return running or self._timer.isActive()
 
     def adopt_gold(self) -> None:
-        """Compare with the gold that was chosen after the hierarchy was built."""
+        """Use gold that was chosen after the hierarchy was built."""
         project, dataset = self.project, self.project.dataset
         if dataset is None or dataset.gold is None or project.graph is None:
             return
@@ -83,7 +83,7 @@ class Comparison:
             project.set_gold(dataset.gold)
 
     def want(self) -> None:
-        """Bring it up to date: somebody is looking."""
+        """Update the comparison, for a visible widget."""
         project = self.project
         if project.tree is None or project.gold is None:
             self._forget()
@@ -111,7 +111,7 @@ class Comparison:
 
         def done(result: tuple[pd.DataFrame, Counts]) -> None:
             if project.tree is not tree or project.gold is not gold:
-                return  # of what is no longer there
+                return  # another hierarchy or gold is visible now
             errors, self.counts = result
             if project.curve is None or painted:
                 project.set_curve(errors, strokes)
@@ -125,7 +125,7 @@ class Comparison:
             job.ended.connect(end)
 
     def _fits(self) -> bool:
-        """Whether what was counted is of what is seen."""
+        """Whether the counts are of the visible graph and gold."""
         counts, project = self.counts, self.project
         same = counts is not None and counts.graph is project.graph
         return same and counts.gold is project.gold
@@ -137,7 +137,7 @@ class Comparison:
         if project.jobs[NUMBERS] is not None:
             self._again = True
             return
-        table = np.array(project.table())  # an edit may change it while the worker reads
+        table = np.array(project.table())  # a copy, as an edit may change it meanwhile
         at = project.threshold
 
         def take(result: tuple[pd.Series[float], Breakdown]) -> None:
@@ -165,7 +165,7 @@ class Comparison:
 
 
 def evaluated(counts: Counts, table: NDArray[np.uint32]) -> tuple[pd.Series[float], Breakdown]:
-    """Return every measure, and the breakdown, of the segments `table`."""
+    """Return all measures and the breakdown of the segments `table`."""
     return (
         table_metrics(merged_rows(counts.table, table)),
         merged_breakdown(counts.superpixels, table, counts.graph.ids),

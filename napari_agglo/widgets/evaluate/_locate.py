@@ -1,4 +1,4 @@
-"""From a dot of the breakdown to the place in the viewer."""
+"""The place of an error of the breakdown in the viewer."""
 
 # In its own file: computation without Qt.
 
@@ -16,18 +16,18 @@ from napari_agglo.graph import RegionGraph
 if TYPE_CHECKING:
     import pandas as pd
 
-_MOST = 12  # partners that are outlined
-_PART = 0.02  # of a segment: less of a gold object is a ragged border, not a merge
-_MUCH = 0.1  # of a gold object: so much of it makes another segment a partner
+_MOST = 12  # outlined partners
+_PART = 0.02  # of a segment: a smaller part of a gold object is a ragged border, no merge
+_MUCH = 0.1  # of a gold object: a segment with a larger part is a partner
 
 
 @dataclass(frozen=True, eq=False)
 class Place:
-    """Place of an error, by dense names of segments."""
+    """The place of an error, with dense names of segments."""
 
-    active: int  # the segment that is wrong, or the largest piece of the gold object
+    active: int  # the wrong segment, or the largest piece of the gold object
     partners: tuple[int, ...]  # the other pieces of the gold objects concerned
-    # A voxel of the second largest part: there the error is seen, and not in the largest.
+    # A voxel of the second largest part, where the error is visible.
     index: tuple[int, ...]
     box: NDArray[np.int64]  # first and past the last pixel of the segment, or of all pieces
 
@@ -35,9 +35,9 @@ class Place:
 def place_of(
     errors: Breakdown, kind: str, one: int, graph: RegionGraph, table: NDArray[np.uint32]
 ) -> Place | None:
-    """Return where the false merge of a segment, or the false split of a gold object, is.
+    """Return the place of the false merge of a segment, or of the false split of a gold object.
 
-    None if it is no longer there: what was clicked may be older than what is seen.
+    None if it no longer exists: the plot may be older than the segments.
     """
     if kind == "false merge":
         if one not in errors.segments.index:
@@ -61,7 +61,7 @@ def place_of(
 
 
 def _others(errors: Breakdown, one: int, parts: pd.DataFrame) -> list[int]:
-    """Return the segments that hold much of what a segment merges, the largest part first."""
+    """Return the segments with large parts of the objects merged in one, the largest first."""
     merged = parts.loc[parts["fraction"] >= _PART, "id"]
     rows = errors.overlaps[errors.overlaps["gold"].isin(merged)]
     sizes = errors.gold["voxels"].reindex(rows["gold"]).to_numpy()

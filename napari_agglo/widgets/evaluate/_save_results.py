@@ -1,6 +1,6 @@
 """Export of plots, numbers and a report."""
 
-# In its own file: files that a user saves, apart from what is shown.
+# In its own file: exports to files, apart from the display.
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Export(QPushButton):
         self.setObjectName("export")
         self.setText("Save")
         self.setMinimumWidth(80)  # with room for the arrow of the menu
-        self.setToolTip("Save plots as pictures, numbers as tables, or all as an HTML report")
+        self.setToolTip("Save plots as pictures, numbers as tables, or an HTML report")
         menu = QMenu(self)
         menu.addAction("Plots…").triggered.connect(self.ask_plots)
         menu.addAction("Numbers as CSV…").triggered.connect(
@@ -77,18 +77,18 @@ class Export(QPushButton):
         ask_form(self._window(), "Save report", form, "Save", self.write_report)
 
     def write_plots(self, folder: Path | str, ending: Literal["png", "svg"] = "png") -> None:
-        """Write each plot that shows something to a file of its name.
+        """Write each plot to a file of its name.
 
         Parameters
         ----------
         folder : path-like
-            Folder of the pictures; one that exists.
+            Existing folder of the pictures.
         ending : {"png", "svg"}
             Format of the pictures. *png*: pixels. *svg*: lines, for print.
         """
 
         def write(curve: pd.DataFrame) -> None:
-            if self._edited.there:
+            if self._edited.exists:
                 self._curves.show_edited(curve)
             try:
                 for name, plot in self._plots.items():
@@ -128,15 +128,15 @@ class Export(QPushButton):
         dataset = None if regions is None else regions.dataset
         gold, at, which = project.gold, project.threshold, self._which()
         if dataset is not None and dataset.shape != tree.superpixels.image.shape:
-            dataset = None  # a session of something else is open
+            dataset = None  # a session of another image is open
         policy = self._edited.policy
-        name = policy_name(policy) + (EDITED_SUFFIX if self._edited.there else "")
+        name = policy_name(policy) + (EDITED_SUFFIX if self._edited.exists else "")
         image = "image" if dataset is None else dataset.name
         backdrop = None if dataset is None else dataset.image
         spacing = None if project.graph is None else project.graph.spacing
         record = policy_record(policy)
         records = {} if record is None else {name: record}
-        settings = {"hierarchy": self._edited.words}
+        settings = {"hierarchy": self._edited.description}
 
         def work(progress: ProgressCallback) -> Path:
             examined = examine(
@@ -155,7 +155,7 @@ class Export(QPushButton):
         )
 
     def _which(self) -> str:
-        return f", {self._edited.words}" if self._edited.there else ""
+        return f", {self._edited.description}" if self._edited.exists else ""
 
     def _ask_file(self, title: str, name: str, kinds: str, write: Callable[[str], None]) -> None:
         path, _ = QFileDialog.getSaveFileName(self._window(), title, name, kinds)

@@ -1,4 +1,4 @@
-"""The Evaluate step as a widget."""
+"""Widget of the Evaluate step: curves, breakdown and measures against gold."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from qtpy.QtGui import QShowEvent
 from qtpy.QtWidgets import QTableWidget, QWidget
 
 from napari_agglo.evaluate import minimum
-from napari_agglo.widgets._colours import theme_colours
 from napari_agglo.widgets._jobs import RunRow
 from napari_agglo.widgets._project import Project
 from napari_agglo.widgets._qt import (
@@ -33,44 +32,43 @@ from napari_agglo.widgets.plots import BreakdownPlot
 if TYPE_CHECKING:
     import pandas as pd
 
-# Column of `metrics`: what to call it, and what it means.
+# Title and description of each column of `metrics`.
 MEASURES = {
     "vi": ("VI (bits)", "Variation of information: false merge and false split together"),
-    "false_merge": ("False merge (bits)", "H(gold | segments): what segments merge wrongly"),
-    "false_split": ("False split (bits)", "H(segments | gold): how gold objects are split"),
+    "false_merge": ("False merge (bits)", "H(gold | segments): objects merged by mistake"),
+    "false_split": ("False split (bits)", "H(segments | gold): objects split by mistake"),
     "adapted_rand_error": ("Adapted Rand error", "1 - F of pairs of voxels; 0 is perfect"),
-    "rand": ("Rand index", "Share of pairs of voxels on which both agree; 1 is perfect"),
+    "rand": ("Rand index", "Share of pairs of voxels with agreement; 1 is perfect"),
     "adjusted_rand": ("Adjusted Rand index", "Rand index beyond chance; 1 is perfect"),
     "fowlkes_mallows": ("Fowlkes-Mallows", "Mean of precision and recall of pairs; 1 is perfect"),
-    "covering": ("Covering", "How well segments cover gold objects; 1 is perfect"),
-    "cremi_score": ("CREMI score", "As the CREMI challenge defines it; 0 is perfect"),
-    "merges_needed": ("Merges needed", "Merges that a proofreader would still have to make"),
-    "cuts_needed": ("Cuts needed", "Cuts that a proofreader would still have to make"),
+    "covering": ("Covering", "Overlap of gold objects with their best segments; 1 is perfect"),
+    "cremi_score": ("CREMI score", "Score of the CREMI challenge; 0 is perfect"),
+    "merges_needed": ("Merges needed", "Merges left for a proofreader"),
+    "cuts_needed": ("Cuts needed", "Cuts left for a proofreader"),
     "segments": ("Segments", "In the whole image"),
     "gold_segments": ("Gold objects", "In the whole image"),
-    "voxels": ("Voxels compared", "Those that are annotated in gold"),
+    "voxels": ("Voxels compared", "Voxels annotated in gold"),
 }
 _WHOLE = {"merges_needed", "cuts_needed", "segments", "gold_segments", "voxels"}
 
 
 def numbers_table() -> QTableWidget:
     """Return a table of two columns: the measure, and its value."""
-    tooltip = "Every measure at this threshold; hover over one to see what it means"
+    tooltip = "All measures at this threshold; hover over one for its description"
     table = read_only_table("numbers", ("Measure", "Value"), tooltip)
-    table.setAccessibleName("Measures at this threshold")
     table.setRowCount(len(MEASURES))
     return table
 
 
 def show_numbers(table: QTableWidget, numbers: pd.Series[float] | None) -> None:
-    """Write values, or none."""
+    """Write the values of all measures, or dashes."""
     for at, (key, (name, tooltip)) in enumerate(MEASURES.items()):
         value = "–" if numbers is None else text_of(key, float(numbers[key]))
         write_row(table, at, (name, value), tooltip)
 
 
 def text_of(key: str, value: float) -> str:
-    """Return a value as it is read.
+    """Return the text of a value.
 
     Examples
     --------
@@ -82,25 +80,25 @@ def text_of(key: str, value: float) -> str:
 
 _BEFORE = ", before the edits"
 _WITHOUT = (
-    " The curves are of the hierarchy before the edits; <i>Save</i> writes curves, plots and "
-    "report with them."
+    " The curves show the hierarchy before the edits; <i>Save</i> writes curves, plots and report "
+    "with the edits."
 )
-_WITH = " A curve with the edits is drawn, too, until the next one."
+_WITH = " The curve with the edits is drawn too, until the next edit."
 
 
 class EvaluateWidget(StepWidget):
-    """Compare what is seen with gold: how wrong it is, and where."""
+    """Compare the segments with gold: measure the errors and locate them."""
 
     key = EVALUATE
     title = "Evaluate"
-    purpose = "compare with gold: what is wrong, and where."
+    purpose = "compare with gold labels: measure errors and locate them."
     hints = {  # noqa: RUF012
-        Status.EMPTY: "Give gold labels in step 1, Data, and build a hierarchy in step 3 to see "
-        "what is wrong, and where.",
+        Status.EMPTY: "Choose gold labels in step 1, Data, and build a hierarchy in step 3 to "
+        "measure errors and locate them.",
         Status.READY: "Compare the hierarchy with the gold labels.",
-        Status.STALE: "The gold labels were painted since: compare with them again.",
+        Status.STALE: "The gold labels were painted since; compare with them again.",
         Status.DONE: "Drag along a curve to change the threshold. Click a dot of the breakdown to "
-        "fly there.",
+        "go to that error.",
     }
 
     def __init__(self, napari_viewer: Any) -> None:
@@ -110,10 +108,10 @@ class EvaluateWidget(StepWidget):
             self.project,
             self.key,
             "Compare with gold",
-            "Count what segments and gold share; numbers and plots then follow the threshold",
+            "Count the overlaps of segments and gold; numbers and plots then follow the threshold",
             self.comparison.count,
         )
-        self.summary = label("summary", "Errors of what is seen now, in bits")
+        self.summary = label("summary", "Errors of the visible segments, in bits")
         self.curves = Curves(self.project, self.comparison)
         self.breakdown = BreakdownPlot()
         self.breakdown.picked.connect(self._on_picked)
@@ -123,9 +121,9 @@ class EvaluateWidget(StepWidget):
             ("Split VI", "False merge against false split", self.curves.split),
             ("Threshold", "Errors at every threshold", self.curves.by_threshold),
             ("Breakdown", "The segments and gold objects with most errors", self.breakdown),
-            ("Numbers", "Every measure at this threshold", self.numbers),
+            ("Numbers", "All measures at this threshold", self.numbers),
         )
-        least = "Set the threshold where VI against gold is least"
+        least = "Set the threshold of the least VI against gold"
         self.least = button("Go to least VI", least, self.curves.go_to_least, "least")
         self.export = Export(
             self.project,
@@ -137,7 +135,7 @@ class EvaluateWidget(StepWidget):
                 "vi-breakdown": self.breakdown,
             },
         )
-        # In a widget of their own: a row of hidden buttons alone would make the step as narrow.
+        # In a widget of their own: hidden buttons in a bare row would narrow the step.
         self.buttons = QWidget()
         beside = row(self.least, self.export)
         beside.setStretch(0, 1)
@@ -148,8 +146,7 @@ class EvaluateWidget(StepWidget):
         link(self._follow, self.project.threshold_changed, self.project.edited)
         link(self._on_numbers, self.comparison.changed)
         link(self._write_summary, self.curves.edited_drawn)
-        link(self._paint, self.viewer.events.theme)
-        self._paint()
+        self.follow_theme(self.curves.split, self.curves.by_threshold, self.breakdown)
         self._on_hierarchy()
         self._on_numbers()
         self.start()
@@ -169,13 +166,13 @@ class EvaluateWidget(StepWidget):
             part.setVisible(known)
 
     def hint_for(self, status: Status) -> str:
-        """Say what is missing."""
+        """Return the next thing to do."""
         if status is Status.EMPTY and self.project.tree is not None:
-            return "Give gold labels in step 1, Data, to see what is wrong, and where."
+            return "Choose gold labels in step 1, Data, to measure errors and locate them."
         return super().hint_for(status)
 
     def showEvent(self, event: QShowEvent | None) -> None:
-        """Bring it up to date: now it is looked at."""
+        """Update what was not computed while the step was hidden."""
         super().showEvent(event)
         self._on_dataset()
         self._follow()
@@ -189,7 +186,7 @@ class EvaluateWidget(StepWidget):
         self._follow()
 
     def _follow(self) -> None:
-        """Move points and lines at once; numbers and dots follow when it has come to rest."""
+        """Move points and lines at once; numbers and dots follow after a pause."""
         self.curves.follow()
         self._write_summary()
         if self.isVisible():
@@ -208,7 +205,7 @@ class EvaluateWidget(StepWidget):
             return
         merge, split = errors
         least = minimum(self.project.curve)["vi"]
-        edited = self.curves.edits.there
+        edited = self.curves.edits.exists
         text = (
             f"<b>VI {merge + split:.3f}</b> = {merge:.3f} false merge + {split:.3f} false split "
             f"at {self.project.threshold:.4g}. Least by threshold{_BEFORE if edited else ''}: "
@@ -224,14 +221,9 @@ class EvaluateWidget(StepWidget):
             return
         place = place_of(errors, kind, int(one), graph, self.project.table())
         if place is None:
-            show_info("That segment is no longer there; the plot will follow in a moment.")
+            show_info("This segment no longer exists; the plot is being updated.")
             return
         self.scene.show()
         self.project.select(place.active)
         self.scene.mark(place.partners)
         self.scene.fly_to(place.index, place.box)
-
-    def _paint(self) -> None:
-        colours = theme_colours(self.viewer)
-        self.curves.set_theme(*colours)
-        self.breakdown.set_theme(*colours)

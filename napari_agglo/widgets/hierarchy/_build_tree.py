@@ -1,4 +1,4 @@
-"""Build a hierarchy in a worker: superpixels and graph if there are none, merges, errors."""
+"""Build a hierarchy in a worker: missing superpixels and graph, merges, errors."""
 
 # In its own file: the work of a thread, without Qt.
 
@@ -12,27 +12,27 @@ import numpy as np
 from napari_agglo._progress import ProgressCallback, part_of
 from napari_agglo.agglomeration import merge_tree
 from napari_agglo.errors import AggloError, Cancelled, InvalidInput
-from napari_agglo.evaluate import minimum, vi_curve
+from napari_agglo.evaluate import vi_curve
 from napari_agglo.graph import RegionGraph
 from napari_agglo.policy import MeanPolicy, Policy
 from napari_agglo.widgets._dataset import Dataset
 from napari_agglo.widgets._project import Built, Project, Regions, Trained
-from napari_agglo.widgets.hierarchy._slider import Ticks, knee
+from napari_agglo.widgets._ticks import Ticks, knee
 
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """The input of a run, taken from the project on the main thread."""
+    """The input of a run, copied from the project in the main thread."""
 
     dataset: Dataset | None
-    regions: Regions | None  # None: they have to be built of the dataset
+    regions: Regions | None  # None: to be computed from the dataset
     policy: Policy
     gold: Any
     strokes: int
 
     @classmethod
     def of(cls, project: Project) -> Plan:
-        """Take what there is; regions of another dataset than the chosen one are not used."""
+        """Return the plan of a project, without regions of a dataset no longer chosen."""
         dataset, regions = project.dataset, project.regions
         if dataset is None:
             return cls(None, regions or project.shown_regions, project.policy, project.gold,
@@ -41,26 +41,24 @@ class Plan:
         return cls(dataset, current, project.policy, dataset.gold, project.strokes)
 
 
-def begin_at(built: Built) -> float:
-    """Return the threshold to look at first.
+def first_threshold(project: Project, built: Built) -> float:
+    """Return the threshold to show first.
 
-    A learned policy gives probabilities, and 0.5 is natural. Of another it is where the VI is
-    least, or without gold where merges begin to be costly.
+    It is 0.5 for a learned policy, which gives probabilities. For any other it is the threshold of
+    the least VI, or without gold that where merges begin to be costly.
     """
     if built.policy.probabilistic:
         return 0.5
-    ticks = Ticks(built.tree.heights)
-    if built.curve is not None:
-        return ticks.threshold(ticks.merges(minimum(built.curve)["threshold"]))
-    return ticks.threshold(knee(built.tree.heights))
+    least, heights = project.least_vi, built.tree.heights
+    return Ticks(heights).threshold(knee(heights)) if least is None else least
 
 
 def build(plan: Plan, progress: ProgressCallback) -> tuple[Built, AggloError | None]:
-    """Build a hierarchy; also return why it could not be compared with gold."""
+    """Build a hierarchy; return it and the error of its comparison with gold, if any."""
     regions = plan.regions
     if regions is None:
         if plan.dataset is None:
-            raise AggloError("There are no data yet; choose them in step 1, Data.")
+            raise AggloError("No data are chosen; choose them in step 1, Data.")
         regions = Regions.of(plan.dataset, part_of(progress, 0.0, 0.6))
     policy = fitting(plan.policy, regions.graph)
     tree = merge_tree(regions.graph, policy, progress=part_of(progress, 0.6, 0.85))
@@ -78,7 +76,7 @@ def build(plan: Plan, progress: ProgressCallback) -> tuple[Built, AggloError | N
 
 
 def fitting(policy: Policy, graph: RegionGraph) -> Policy:
-    """Return the policy, or the mean of the first cue where the one it names is not there."""
+    """Return the policy; for the mean of a missing cue, the mean of the first cue."""
     if policy.name == MeanPolicy.name and graph.cue_names:
         try:
             policy.check(graph)
@@ -87,14 +85,14 @@ def fitting(policy: Policy, graph: RegionGraph) -> Policy:
     return policy
 
 
-def show(project: Project, built: Built, trouble: AggloError | None) -> None:
-    """Show a hierarchy that was built; raise the trouble with its gold, if there is any."""
+def show(project: Project, built: Built, error: AggloError | None) -> None:
+    """Show a new hierarchy; raise the error of its comparison with gold, if any."""
     if built.regions not in (project.regions, project.shown_regions):
         project.regions = built.regions
     both_mean = built.policy.name == project.policy.name == MeanPolicy.name
-    if both_mean and built.policy is not project.policy:  # of another cue, that is there
+    if both_mean and built.policy is not project.policy:  # of another cue, which exists
         project.trained = Trained(built.policy)
     project.built = built
-    project.threshold = begin_at(built)
-    if trouble is not None:
-        raise trouble
+    project.threshold = first_threshold(project, built)
+    if error is not None:
+        raise error

@@ -1,17 +1,15 @@
-"""The threshold slider: its steps in numbers of merges, and marks beneath it to click on."""
+"""A slider over whole numbers, with marks beneath it to click on."""
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
-import numpy as np
-from numpy.typing import NDArray
 from qtpy.QtCore import QPoint, QRect, QSize, Qt, Signal
 from qtpy.QtGui import (
     QColor,
     QFont,
     QFontMetrics,
+    QKeyEvent,
     QMouseEvent,
     QPainter,
     QPaintEvent,
@@ -20,94 +18,14 @@ from qtpy.QtGui import (
 )
 from qtpy.QtWidgets import QSlider, QStyle, QStyleOptionSlider, QWidget
 
-from napari_agglo.evaluate import shortest_threshold
 from napari_agglo.widgets._qt import column, named
 
-SLIDER_STEPS = 200  # from one end to the other, by arrow keys, keys of the canvas or the player
 _ROW = 14  # pixels of a row of labels
-
-
-class Ticks:
-    """The states of a hierarchy by the number of merges that they need, from `MergeTree.heights`.
-
-    Equal steps of a slider are equal numbers of merges. Merges of equal height cannot be told apart
-    by a threshold: only the state after the last of them can be seen.
-
-    Examples
-    --------
-    >>> ticks = Ticks(np.array([0.1, 0.3, 0.3, 0.3, 0.8]))
-    >>> ticks.merges(0.5), ticks.threshold(4), ticks.threshold(3), ticks.threshold(0)
-    (4, 0.3, 0.1, 0.0)
-    >>> ticks.moved(1, +1), ticks.moved(4, -1), ticks.moved(5, +1)
-    (4, 1, 5)
-    """
-
-    def __init__(self, heights: NDArray[np.float64]) -> None:
-        self._heights = np.asarray(heights, float)
-
-    @property
-    def last(self) -> int:
-        """The number of all merges."""
-        return len(self._heights)
-
-    @property
-    def step(self) -> int:
-        """The number of merges in a step of a key or of the player."""
-        return max(1, round(self.last / SLIDER_STEPS))
-
-    @property
-    def span(self) -> tuple[float, float]:
-        """The thresholds between which anything happens; 0 and 1 are within."""
-        return min(0.0, self.threshold(0)), max(1.0, self.threshold(self.last))
-
-    def merges(self, threshold: float) -> int:
-        """Return how many merges are done at a threshold."""
-        return int(np.searchsorted(self._heights, threshold, side="right"))
-
-    def reachable(self, merges: int) -> int:
-        """Return the last state that a threshold can give, with so many merges at most."""
-        merges = min(max(merges, 0), self.last)
-        if merges in (0, self.last) or self._heights[merges] > self._heights[merges - 1]:
-            return merges
-        return int(np.searchsorted(self._heights, self._heights[merges], side="left"))
-
-    def threshold(self, merges: int) -> float:
-        """Return a threshold at which the last reachable state is seen, as short as can be."""
-        state = self.reachable(merges)
-        above = float(self._heights[state]) if state < self.last else math.inf
-        if state > 0:
-            return shortest_threshold(float(self._heights[state - 1]), above, decimals=0)
-        return 0.0 if above > 0 else float(np.nextafter(above, -math.inf))
-
-    def moved(self, merges: int, by: int) -> int:
-        """Return the state so many merges further, or back, but one state at least."""
-        state = self.reachable(merges + by)
-        if by > 0 and state <= merges < self.last:  # within a plateau: to its end
-            return self.merges(float(self._heights[merges]))
-        return state
-
-
-def knee(heights: NDArray[np.float64]) -> int:
-    """Return the number of merges after which heights begin to rise steeply.
-
-    It is the merge farthest below the straight line from the first to the last: a guess where to
-    begin to look, when there is no gold standard to ask.
-
-    Examples
-    --------
-    >>> knee(np.array([0.0, 0.0, 0.1, 0.1, 0.9, 1.0]))
-    4
-    """
-    n = len(heights)
-    if n < 3 or heights[-1] <= heights[0]:
-        return n
-    line = np.linspace(heights[0], heights[-1], n)
-    return int(np.argmax(line - heights)) + 1
 
 
 @dataclass(frozen=True)
 class Mark:
-    """A place on the slider with a name."""
+    """A named position on the slider."""
 
     value: int
     text: str
@@ -115,7 +33,7 @@ class Mark:
 
 
 class MarkedSlider(QWidget):
-    """A slider over whole numbers; `moved` tells what a person chose, not what a program set."""
+    """A slider over whole numbers; `moved` is emitted for moves by the user alone."""
 
     moved = Signal(int)
     marked = Signal(str)  # the text of a mark that was clicked
@@ -130,7 +48,7 @@ class MarkedSlider(QWidget):
         column(self, self.slider, self.marks, spacing=0)
 
     def set_range(self, last: int, step: int) -> None:
-        """Let the slider go from 0 to `last`; an arrow key moves it by `step`."""
+        """Set the range to 0 to `last`; an arrow key moves the slider by `step`."""
         self._quiet = True
         self.slider.setRange(0, last)
         self.slider.setSingleStep(step)
@@ -139,8 +57,8 @@ class MarkedSlider(QWidget):
         self.marks.update()
 
     def set_value(self, value: int) -> None:
-        """Move the slider, without telling."""
-        if not self.slider.isSliderDown():  # it stays in the hand that holds it
+        """Move the slider, without a signal."""
+        if not self.slider.isSliderDown():  # while the user drags it, it stays
             self._quiet = True
             self.slider.setValue(value)
             self._quiet = False
@@ -151,7 +69,7 @@ class MarkedSlider(QWidget):
 
 
 class Marks(QWidget):
-    """Small triangles beneath a slider, each with a word; a click goes there."""
+    """Small triangles with a label beneath a slider; a click or Enter moves the slider there."""
 
     clicked = Signal(str)
 
@@ -160,6 +78,7 @@ class Marks(QWidget):
         self.setObjectName("threshold marks")
         self._slider = slider
         self._marks: tuple[Mark, ...] = ()
+        self._current = 0  # the mark of the keyboard, counted from the left
         self._colour = QColor("#888888")
         self.setMouseTracking(True)
 
@@ -170,17 +89,22 @@ class Marks(QWidget):
         return self.sizeHint()
 
     def set_marks(self, *marks: Mark) -> None:
-        """Show these, each in a row of its own so that no word covers another."""
+        """Show marks, each in a row of its own so that no label covers another."""
         self._marks = marks
+        self._current = 0
+        focus = Qt.FocusPolicy.TabFocus if marks else Qt.FocusPolicy.NoFocus
+        self.setFocusPolicy(focus)
+        self.setAccessibleName("Threshold marks: " + ", ".join(mark.text for mark in marks))
         self.updateGeometry()
         self.update()
 
-    def set_colour(self, colour: str) -> None:
-        self._colour = QColor(colour)
+    def set_theme(self, background: str, foreground: str) -> None:
+        """Draw the marks in the colour of text."""
+        self._colour = QColor(foreground)
         self.update()
 
     def place(self, mark: Mark) -> int:
-        """Return where a mark is, in pixels from the left."""
+        """Return the position of a mark, in pixels from the left."""
         option = QStyleOptionSlider()
         self._slider.initStyleOption(option)
         style = self._slider.style()
@@ -194,10 +118,10 @@ class Marks(QWidget):
         return along + handle // 2
 
     def spot(self, mark: Mark) -> QRect:
-        """Return where the word of a mark is."""
-        # All words on one side, and in the upper rows those of the marks on that side: so no stem
-        # crosses a word.
-        ordered = sorted(self._marks, key=self.place)
+        """Return the rectangle of the label of a mark."""
+        # All labels on one side, and in the upper rows those of the marks on that side: so no stem
+        # crosses a label.
+        ordered = self._ordered()
         right = all(self.place(one) + 6 + self._width(one) < self.width() for one in ordered)
         row = (ordered[::-1] if right else ordered).index(mark)
         at, width = self.place(mark), self._width(mark)
@@ -218,7 +142,25 @@ class Marks(QWidget):
             painter.drawLine(x, 4, x, self.spot(mark).center().y())
             painter.drawPolygon(QPolygon([QPoint(x, 0), QPoint(x - 4, 5), QPoint(x + 4, 5)]))
             painter.drawText(self.spot(mark), Qt.AlignmentFlag.AlignVCenter, mark.text)
+        if self.hasFocus():
+            painter.setBrush(Qt.BrushStyle.NoBrush)
+            painter.drawRect(self.spot(self._ordered()[self._current]).adjusted(-3, 0, 3, -1))
         painter.end()
+
+    def keyPressEvent(self, event: QKeyEvent | None) -> None:
+        """Choose a mark by the arrow keys; go to it by Enter or Space."""
+        key = None if event is None else event.key()
+        if key in (Qt.Key.Key_Left, Qt.Key.Key_Right):
+            step = 1 if key == Qt.Key.Key_Right else -1
+            self._current = min(max(self._current + step, 0), len(self._marks) - 1)
+            self.update()
+        elif key in (Qt.Key.Key_Return, Qt.Key.Key_Enter, Qt.Key.Key_Space):
+            self.clicked.emit(self._ordered()[self._current].text)
+        else:
+            super().keyPressEvent(event)
+
+    def _ordered(self) -> list[Mark]:
+        return sorted(self._marks, key=self.place)
 
     def mousePressEvent(self, event: QMouseEvent | None) -> None:
         mark = None if event is None else self._at(event.position().toPoint())

@@ -1,8 +1,7 @@
-"""The Hierarchy step as a widget."""
+"""Widget of the Hierarchy step: build, threshold, view and exports."""
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Callable
 from contextlib import ExitStack
 from functools import partial
@@ -19,7 +18,6 @@ from napari_agglo.policy import MeanPolicy
 from napari_agglo.session import export_kinds
 from napari_agglo.session._exports import Exporter
 from napari_agglo.volumes import write_labels
-from napari_agglo.widgets._colours import theme_colours
 from napari_agglo.widgets._forms import Form, ask_form
 from napari_agglo.widgets._jobs import RunRow
 from napari_agglo.widgets._project import Project
@@ -52,7 +50,7 @@ class Export(QWidget):
     def __init__(self, project: Project) -> None:
         super().__init__()
         self._project = project
-        now = "Write the segments that are seen now as a label image"
+        now = "Write the visible segments as a label image"
         self.labels = button("Save labels…", now, self._on_labels, "save labels")
         merges = "Write all merges, in order and with their priorities, as a table"
         self.tree = button("Save merges…", merges, self._on_tree, "save merges")
@@ -106,7 +104,7 @@ class Export(QWidget):
         self._project.worker.run(JOB, title, work, lambda file: show_info(f"Saved {file}."))
 
     def list_kinds(self) -> None:
-        """Fill the menu with every export kind, those of other packages too."""
+        """Fill the menu with every kind of export, including those of other packages."""
         self.menu.clear()
         for kind in export_kinds():
             action = self.menu.addAction(f"{kind.label}…")
@@ -140,24 +138,24 @@ class Export(QWidget):
         ready = self._project.has_hierarchy and self._project.jobs[JOB] is None
         self.labels.setEnabled(ready)
         self.tree.setEnabled(ready)
-        there = self._project.session is not None
-        self.more.setEnabled(ready and there)
+        has_session = self._project.session is not None
+        self.more.setEnabled(ready and has_session)
         self.more.setToolTip(
-            "Write any kind of export of the open session"
-            if there
-            else "More kinds of export, once there is a session: start one in step 5, Proofread"
+            "Write another kind of export of the open session"
+            if has_session
+            else "More kinds of export need a session; start one in step 5, Proofread"
         )
 
 
 class RepairLine(QWidget):
-    """A line that is there only while a repair runs, with a button to stop it."""
+    """A line with a button to cancel, visible only while a repair runs."""
 
     def __init__(self, project: Project) -> None:
         super().__init__()
         self._project = project
         self.label = label("repair")
         self.label.setText("Repairing the hierarchy above your edits…")
-        back = "Stop, and go back to the threshold seen before"
+        back = "Cancel, and go back to the threshold before"
         self.cancel = button("Cancel", back, lambda: project.jobs.cancel(LOOK), "cancel repair")
         line = row(self.label, self.cancel)
         line.setStretch(0, 1)
@@ -174,12 +172,11 @@ _CONTOUR = 2  # pixels
 
 
 class View(QWidget):
-    """Switches of the layer that shows the segments; napari's own controls work beside them."""
+    """Switches of the layer of segments, beside napari's own controls."""
 
     def __init__(self, viewer: Any, project: Project, scene: Scene) -> None:
         super().__init__()
-        self._viewer = weakref.ref(viewer)
-        self._project, self._scene = project, scene
+        self._viewer, self._project, self._scene = viewer, project, scene
         self.contours = check_box(
             "Contours", "Draw the outlines of segments instead of areas", "contours",
             self._set_contours,
@@ -192,9 +189,9 @@ class View(QWidget):
             "Selected only", "Hide all segments but the selected ones", "selected only",
             scene.isolate,
         )  # fmt: skip
-        self.solid = check_box("3-D", "Look at the volume in 3-D", "3-d", self._set_solid)
+        self.solid = check_box("3-D", "Show the volume in 3-D", "3-d", self._set_solid)
         self.opacity = named(
-            QSlider(Qt.Orientation.Horizontal), "opacity", "How much of the image the segments hide"
+            QSlider(Qt.Orientation.Horizontal), "opacity", "Opacity of the segments over the image"
         )
         self.opacity.setRange(0, 100)
         self.opacity.valueChanged.connect(self._set_opacity)
@@ -213,9 +210,9 @@ class View(QWidget):
         self._follow()
 
     def _follow(self) -> None:
-        """Show how the layer is, whoever made it so."""
+        """Show the state of the layer, which other parts change too."""
         self.setEnabled(self._project.has_hierarchy)
-        layer, viewer = self._scene.segmentation, self._viewer()
+        layer = self._scene.segmentation
         with ExitStack() as quiet:
             for switch in (self.contours, self.isolate, self.solid, self.opacity):
                 quiet.enter_context(signals_blocked(switch))
@@ -223,9 +220,8 @@ class View(QWidget):
                 self.contours.setChecked(layer.contour > 0)
                 self.opacity.setValue(round(100 * layer.opacity))
             self.isolate.setChecked(self._scene.isolated)
-            if viewer is not None:
-                self.solid.setVisible(self._project.is_volume)
-                self.solid.setChecked(viewer.dims.ndisplay == 3)
+            self.solid.setVisible(self._project.is_volume)
+            self.solid.setChecked(self._viewer.dims.ndisplay == 3)
 
     def _set_contours(self, on: bool) -> None:
         layer = self._scene.show()
@@ -238,24 +234,22 @@ class View(QWidget):
             layer.opacity = percent / 100
 
     def _set_solid(self, on: bool) -> None:
-        viewer = self._viewer()
-        if viewer is not None:
-            viewer.dims.ndisplay = 3 if on else 2
+        self._viewer.dims.ndisplay = 3 if on else 2
 
 
 class HierarchyWidget(StepWidget):
-    """Merge superpixels, and scrub the result from fine to coarse."""
+    """Merge superpixels to a hierarchy, and choose its threshold."""
 
     key = "hierarchy"
     title = "Hierarchy"
-    purpose = "merge superpixels, and scrub the result from fine to coarse."
+    purpose = "merge superpixels, and choose a threshold from fine to coarse."
     hints = {  # noqa: RUF012
         Status.EMPTY: "Choose an image with a boundary cue in step 1, Data.",
         Status.READY: "Build the hierarchy. Without a trained policy, regions merge across the "
         "weakest mean boundary first.",
         Status.RUNNING: "",
         Status.DONE: "Drag the slider from fine to coarse, or press A and D on the canvas.",
-        Status.STALE: "Data or policy have changed since. Build again to see it.",
+        Status.STALE: "Data or policy have changed since. Build the hierarchy again.",
     }
 
     def __init__(self, napari_viewer: Any) -> None:
@@ -264,7 +258,7 @@ class HierarchyWidget(StepWidget):
             self.project,
             self.key,
             "Build hierarchy",
-            "Merge all regions, the most alike first; superpixels are computed if there are none",
+            "Merge all regions, the most similar first; missing superpixels are computed first",
             self.build,
         )
         self.scale = Scale(self.project)
@@ -273,12 +267,11 @@ class HierarchyWidget(StepWidget):
         self.export = Export(self.project)
         self.add(self.run, self.scale, self.repair, self.view, self.export)
         per_viewer(self.viewer, ThresholdKeys)
-        link(self._paint, self.viewer.events.theme)
-        self._paint()
+        self.follow_theme(self.scale.slider.marks)
         self.start()
 
     def build(self) -> None:
-        """Build the hierarchy; ask before an open session is closed, of which nothing is lost."""
+        """Build the hierarchy; if that closes a session, ask first."""
         if self.project.session is None:
             self._build()
         else:
@@ -306,9 +299,9 @@ class HierarchyWidget(StepWidget):
         return Status.READY if has_data else Status.EMPTY
 
     def hint_for(self, status: Status) -> str:
-        """Say what to do next."""
+        """Return the next thing to do."""
         if status is Status.READY and self.project.policy.name != MeanPolicy.name:
-            return "Build the hierarchy: regions merge as the policy of step 2 says."
+            return "Build the hierarchy: regions merge by the policy of step 2."
         return super().hint_for(status)
 
     def update_state(self, status: Status) -> None:
@@ -316,6 +309,3 @@ class HierarchyWidget(StepWidget):
         self.run.set_ready(status is not Status.EMPTY, self.project.trouble or self.hint.text())
         for part in (self.scale, self.view, self.export):
             part.setVisible(self.project.has_hierarchy)
-
-    def _paint(self) -> None:
-        self.scale.paint(theme_colours(self.viewer)[1])

@@ -1,7 +1,7 @@
-"""Plots on the screen: they know tables and the mouse, but neither viewers nor layers.
+"""Interactive plots of tables, without viewers and layers.
 
-Each follows a theme (`set_theme`), writes itself to a file (`export`), and says what to do while
-there is nothing to see.
+Each follows a theme (`set_theme`), writes itself to a file (`export`), and shows the next thing to
+do while it is empty.
 """
 
 from __future__ import annotations

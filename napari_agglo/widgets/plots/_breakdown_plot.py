@@ -1,4 +1,4 @@
-"""The VI breakdown on the screen: which segments are to blame."""
+"""The plot of the VI breakdown: segments and gold objects with most errors."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 
 
 Kind = Literal["false merge", "false split"]
-_PARTNERS = 4  # that are named
+_PARTNERS = 4  # in the text of a dot
 
 
-def described(result: Breakdown, kind: Kind, table: pd.DataFrame, row: int) -> str:
+def describe_row(result: Breakdown, kind: Kind, table: pd.DataFrame, row: int) -> str:
     """Return the id, size and bits of a row of `table`, and its largest partners.
 
     Examples
@@ -36,7 +36,7 @@ def described(result: Breakdown, kind: Kind, table: pd.DataFrame, row: int) -> s
     >>> import numpy as np
     >>> from napari_agglo.evaluate import breakdown
     >>> result = breakdown(np.array([3, 3, 4, 4]), np.array([1, 1, 1, 1]))
-    >>> print(described(result, "false split", result.gold, 0))
+    >>> print(describe_row(result, "false split", result.gold, 0))
     Gold object 1: 4 voxels, 1 bits
     split into 3 (50 %), 4 (50 %)
     """
@@ -44,15 +44,15 @@ def described(result: Breakdown, kind: Kind, table: pd.DataFrame, row: int) -> s
     one, entry = int(table.index[row]), table.iloc[row]
     parts = result.pieces(one) if split else result.merged(one)
     largest = parts.head(_PARTNERS)
-    named = [
-        f"{who} ({100 * float(part):.3g} %)"
-        for who, part in zip(largest["id"], largest["fraction"], strict=True)
+    partners = [
+        f"{partner} ({100 * float(part):.3g} %)"
+        for partner, part in zip(largest["id"], largest["fraction"], strict=True)
     ]
-    more = f", and {len(parts) - len(named):,} more" if len(parts) > len(named) else ""
-    whose, does = ("Gold object", "split into") if split else ("Segment", "merges gold")
+    more = f", and {len(parts) - len(partners):,} more" if len(parts) > len(partners) else ""
+    title, verb = ("Gold object", "split into") if split else ("Segment", "merges gold")
     return (
-        f"{whose} {one}: {int(entry['voxels']):,} voxels, {short(entry['contribution'])} bits\n"
-        f"{does} {', '.join(named)}{more}"
+        f"{title} {one}: {int(entry['voxels']):,} voxels, {short(entry['contribution'])} bits\n"
+        f"{verb} {', '.join(partners)}{more}"
     )
 
 
@@ -62,8 +62,8 @@ Line = NDArray[np.float64]
 def equal_contribution(most: float, low: float, high: float) -> tuple[Line, Line]:
     """Return three curves size * entropy = value, over logarithms of sizes from `low` to `high`.
 
-    `most` is the largest contribution, in bits. The curves are at the power of ten below it, at a
-    tenth and at a hundredth of that, with a NaN between two; there are none if it is 0.
+    `most` is the largest contribution, in bits. The values are the power of ten below it, a tenth
+    and a hundredth of that, with a NaN between two curves; there are none if it is 0.
 
     Examples
     --------
@@ -79,14 +79,14 @@ def equal_contribution(most: float, low: float, high: float) -> tuple[Line, Line
 
 
 Measure = Literal["entropy", "contribution"]
-_LARGE = 500  # dots drawn each in its size; all others are faint specks, drawn as one
-_NEAR = 5.0  # pixels from a dot that still mean it
+_LARGE = 500  # dots drawn by size; the others are small and faint
+_NEAR = 5.0  # pixels from a dot that still hit it
 
 
 class DotsPlot(Plot):
-    """Error of each segment, or gold segment, against its size; the product is its VI.
+    """A plot of the error of each segment, or gold object, against its size.
 
-    `picked` gives the kind and the id of a dot that was clicked.
+    The product is its part of the VI. `picked` gives the kind and the id of a clicked dot.
     """
 
     picked = Signal(str, object)
@@ -99,9 +99,9 @@ class DotsPlot(Plot):
         self._name_axes()
         super().__init__(
             "False splits" if self._split else "False merges",
-            f"A dot is a {whose}: how large it is, and how wrong. Click a dot to go there.",
-            "Give gold labels in step 1 and compute a hierarchy to see "
-            + ("which gold objects are split." if self._split else "which segments merge objects."),
+            f"Each dot is a {whose}: its error against its size. Click a dot to go there.",
+            "Choose gold labels in step 1 and build a hierarchy to see "
+            + ("split gold objects." if self._split else "segments that merge gold objects."),
             axes={"bottom": LogAxis("bottom")},
         )
         self._breakdown: Breakdown | None = None
@@ -114,23 +114,23 @@ class DotsPlot(Plot):
             self.canvas.addItem(item, ignoreBounds=True)
 
     def set_breakdown(self, result: Breakdown | None) -> None:
-        """Draw one half of a breakdown, or nothing; what was selected is so no more."""
+        """Draw one half of a breakdown, or nothing; the selection is reset."""
         self._breakdown, self._table, self._selected = result, None, None
         if result is None:
-            self.say_empty()
+            self.show_empty()
             return
         table = result.gold if self._split else result.segments
         need(table, ("voxels", "share", "entropy", "contribution"), "breakdown")
         wrong = table[(table["contribution"] > 0) & (table["share"] > 0)]
         if len(wrong) == 0:
             whose = "gold object is split" if self._split else "segment merges two gold objects"
-            self.say_empty(f"No {whose}.")
+            self.show_empty(f"No {whose}.")
             return
         self._table = wrong.sort_values("contribution", kind="stable", ascending=False)
         self.draw()
 
     def set_measure(self, measure: Measure) -> None:
-        """Show on the y-axis bits for each voxel ("entropy"), or for all ("contribution")."""
+        """Show on the y-axis bits per voxel ("entropy"), or in total ("contribution")."""
         self._measure = measure
         self._name_axes()
         self._paint()
@@ -195,15 +195,15 @@ class DotsPlot(Plot):
         return "" if row is None else self.describe(row)
 
     def describe(self, row: int) -> str:
-        """Return what is known of a dot, the worst being row 0."""
+        """Return the text of a dot; row 0 is the worst."""
         if self._table is None or self._breakdown is None:
             return ""
-        return described(self._breakdown, self.kind, self._table, row)
+        return describe_row(self._breakdown, self.kind, self._table, row)
 
-    def actions_offered(self) -> list[QAction]:
+    def menu_actions(self) -> list[QAction]:
         other: Measure = "contribution" if self._measure == "entropy" else "entropy"
-        words = {"entropy": "Show bits for each voxel", "contribution": "Show bits of the whole VI"}
-        action = QAction(words[other], self)
+        titles = {"entropy": "Show bits per voxel", "contribution": "Show bits of the whole VI"}
+        action = QAction(titles[other], self)
         action.triggered.connect(lambda: self.set_measure(other))
         return [action]
 
@@ -222,13 +222,13 @@ class DotsPlot(Plot):
         )
 
     def _sizes(self) -> NDArray[np.float64]:
-        """Return diameters, so that areas are as contributions."""
+        """Return diameters of dots whose areas are proportional to contributions."""
         assert self._table is not None
         part = self._table["contribution"].to_numpy(float)
         return np.asarray(4 + 12 * np.sqrt(part / part.max()))
 
     def _at(self, at: QPointF) -> int | None:
-        """Return the row of the dot at a pixel; of several, that whose rim is the farthest."""
+        """Return the row of the dot at a pixel; of several, that with the nearest centre."""
         if self._table is None:
             return None
         away = self.canvas.box.pixels(*self._points()) - (at.x(), at.y())
@@ -248,7 +248,7 @@ class DotsPlot(Plot):
         self._ring.setData([x[at]], [y[at]], size=size, brush=None, pen=pen(self.colours.ink, 2))
 
 
-_WIDE = 520  # pixels from which both plots stand side by side
+_WIDE = 520  # least width in pixels for plots side by side
 
 
 class BreakdownPlot(QWidget):
@@ -285,7 +285,7 @@ class BreakdownPlot(QWidget):
         self.splits.select(one if kind == "false split" else None)
 
     def set_theme(self, background: str, foreground: str) -> None:
-        """Follow the colours of a theme."""
+        """Use the colours of a theme."""
         self.merges.set_theme(background, foreground)
         self.splits.set_theme(background, foreground)
 

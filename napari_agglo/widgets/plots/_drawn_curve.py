@@ -1,4 +1,4 @@
-"""A `vi_curve` as plots on the screen need it: arrays, and words for each row."""
+"""The arrays and texts of a `vi_curve` for interactive plots."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from napari_agglo.evaluate._vi_curve import check_curves
 if TYPE_CHECKING:
     import pandas as pd
 
-MOST = 600  # points of a line: as many as a plot in a dock has pixels to show them
+MOST = 600  # points of a line: about the pixels of a plot in a dock
 
 
 @dataclass(frozen=True, eq=False)
 class Curve:
-    """The states of a hierarchy, from the superpixels on, with their errors."""
+    """The states of a hierarchy from the superpixels on, with their errors."""
 
     threshold: NDArray[np.float64]
     merges: NDArray[np.int64]
@@ -31,7 +31,7 @@ class Curve:
 
     @classmethod
     def of(cls, table: pd.DataFrame, name: str = "curve") -> Curve:
-        """Take the columns of a `vi_curve`; without segments, every row counts as one merge."""
+        """Return the curve of a `vi_curve` table; without segments, a row counts as one merge."""
         check_curves({name: table}, "threshold", "false_merge", "false_split", "vi")
         errors = (table[key].to_numpy(float) for key in ("false_merge", "false_split", "vi"))
         segments = table["segments"].to_numpy(np.int64) if "segments" in table.columns else None
@@ -39,15 +39,15 @@ class Curve:
         return cls(table["threshold"].to_numpy(float), merges, segments, *errors)
 
     def row(self, threshold: float) -> int:
-        """Return the row that holds when the tree is cut at a threshold."""
+        """Return the row of a threshold."""
         return max(int(np.searchsorted(self.threshold, threshold, side="right")) - 1, 0)
 
     def row_after(self, merges: float) -> int:
-        """Return the last row with so many merges at most."""
+        """Return the last row with at most so many merges."""
         return max(int(np.searchsorted(self.merges, merges, side="right")) - 1, 0)
 
     def threshold_of(self, row: int) -> float:
-        """Return a finite threshold at which a row holds."""
+        """Return a finite threshold of a row."""
         at = float(self.threshold[row])
         if np.isfinite(at):
             return at
@@ -61,8 +61,8 @@ class Curve:
         """The row of least VI."""
         return int(self.vi.argmin())
 
-    def words(self, row: int) -> str:
-        """Return what a hover says of a row."""
+    def text(self, row: int) -> str:
+        """Return the text of a row for the mouse."""
         count = "" if self.segments is None else f" · {self.segments[row]:,} segments"
         return (
             f"threshold {short(self.threshold_of(row))}{count}\n"
@@ -72,7 +72,7 @@ class Curve:
 
 
 def short(value: float) -> str:
-    """Return a number with three digits that count, but none beyond the fifth place.
+    """Return a number with three significant digits, but none beyond the fifth decimal.
 
     Examples
     --------
@@ -85,10 +85,10 @@ def short(value: float) -> str:
 def thin(
     x: NDArray[np.float64], y: NDArray[np.float64], right: float, top: float, most: int = MOST
 ) -> NDArray[np.intp]:
-    """Return indices of at most so many points that draw the same line, as far as one sees.
+    """Return the indices of at most so many points that draw nearly the same line.
 
-    Half of them are spread along the part within 0 to `right` and 0 to `top`, which fills the plot,
-    half along the whole line, for those who zoom out. Both ends are kept.
+    Half of them are along the part within 0 to `right` and 0 to `top`, which fills the plot, half
+    along the whole line, for zooming out. Both ends are kept.
 
     Examples
     --------
@@ -111,7 +111,7 @@ def thin(
 
 @dataclass(eq=False)
 class DrawnCurve:
-    """A curve of the split-VI plot with what is drawn; `errors` are of a point beside it."""
+    """A curve of the split-VI plot with its items; `errors` are of a point beside it."""
 
     curve: Curve
     colour: int
@@ -124,7 +124,7 @@ class DrawnCurve:
 
     @property
     def place(self) -> tuple[float, float] | None:
-        """(false merge, false split) of the point, if there is one."""
+        """The errors (false merge, false split) of the point, if there is one."""
         if self.errors is not None or self.threshold is None:
             return self.errors
         row = self.curve.row(self.threshold)
@@ -132,7 +132,7 @@ class DrawnCurve:
 
 
 def distance(line: NDArray[np.float64], at: QPointF) -> float:
-    """Return how far a point is from a line of many parts, in pixels."""
+    """Return the distance of a point from a polyline, in pixels."""
     point = np.array([at.x(), at.y()])
     if len(line) == 1:
         return float(np.hypot(*(line[0] - point)))

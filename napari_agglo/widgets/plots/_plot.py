@@ -1,4 +1,4 @@
-"""Base of all plots on the screen: a key, a text while empty, colours, files."""
+"""Base of all interactive plots: a key, a text while empty, colours, files."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from qtpy.QtWidgets import QFileDialog, QLabel, QMenu, QStackedLayout, QWidget
 
 from napari_agglo.errors import InvalidInput
 from napari_agglo.plots import LIGHT, Colours
-from napari_agglo.widgets._qt import column
+from napari_agglo.widgets._qt import column, guarded
 from napari_agglo.widgets.plots._plot_style import palette
 
-_APART = 12  # pixels between the mouse and the words
+_APART = 12  # pixels between the mouse and the text
 
 
 class Readout(QLabel):
-    """Words that float over a plot, never under the mouse and never beyond the edge.
+    """A text beside the mouse, within the plot.
 
-    A tool tip of Qt comes late, goes by itself, and has the colours of another theme.
+    A tooltip of Qt comes late, disappears by itself, and has the colours of another theme.
     """
 
     def __init__(self, parent: QWidget) -> None:
@@ -41,8 +41,8 @@ class Readout(QLabel):
             f"border: 1px solid {colours.muted}; border-radius: 3px; padding: 3px; }}"
         )
 
-    def say(self, text: str, at: QPoint) -> None:
-        """Show words beside a point of the parent."""
+    def show_text(self, text: str, at: QPoint) -> None:
+        """Show a text beside a point of the parent."""
         room = self.parentWidget().rect()
         self.setWordWrap(False)
         self.setText(text)
@@ -61,33 +61,33 @@ class Readout(QLabel):
         self.show()
 
 
-_FINE = 3  # pixels of a picture for one on the screen
+_FINE = 3  # resolution of a picture, relative to the screen
 
 
 def export(widget: QWidget, path: str | Path) -> None:
-    """Paint a widget to a file: to .svg as lines and words, to .png in fine pixels.
+    """Paint a widget to a file: .svg with lines and text, .png at a high resolution.
 
-    The exporters of pyqtgraph know one scene only, neither its key nor the plot beside it.
+    The exporters of pyqtgraph write a single scene, without its key and the plot beside it.
     """
     path = Path(path)
     if path.suffix.lower() not in (".png", ".svg"):
         raise InvalidInput(
             f"`path` must end in .png or .svg, got {path.name!r}",
             argument="path",
-            remedy="choose one of both",
+            remedy="choose one of them",
         )
     if not path.absolute().parent.is_dir():
         raise InvalidInput(
             f"`path` must be in a folder that exists, got {str(path)!r}",
             argument="path",
-            remedy="make it first",
+            remedy="create it first",
         )
     for readout in widget.findChildren(Readout):
         readout.hide()
     done = _write_svg(widget, path) if path.suffix.lower() == ".svg" else _write_png(widget, path)
     if not done:
         raise InvalidInput(
-            f"`path` must be where files can be written, got {str(path)!r}",
+            f"`path` must be writable, got {str(path)!r}",
             argument="path",
             remedy="choose another folder",
         )
@@ -120,7 +120,7 @@ def _write_png(widget: QWidget, path: Path) -> bool:
 
 @contextmanager
 def _sharp(widget: QWidget, scale: int) -> Iterator[None]:
-    """Have marks drawn as shapes of this scale, not copied from pixels made for the screen."""
+    """Draw marks as shapes of this scale, not as copies of pixels of the screen."""
     items = [
         item
         for view in widget.findChildren(pg.GraphicsView)
@@ -140,7 +140,7 @@ _LEFT = Qt.MouseButton.LeftButton
 
 
 class PickBox(pg.ViewBox):
-    """A view box that offers each click and drag to its plot before it moves the view."""
+    """A view box that passes clicks and drags to its plot before it moves the view."""
 
     def __init__(self, plot: Plot) -> None:
         super().__init__(enableMenu=False)
@@ -171,7 +171,7 @@ class PickBox(pg.ViewBox):
         self._plot.hover(None if ev.isExit() else ev.pos())
 
     def pixels(self, x: NDArray[np.float64], y: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return where points of the plot lie, in pixels of the box; shape (n, 2)."""
+        """Return the positions of points of the plot, in pixels of the box; shape (n, 2)."""
         (x0, x1), (y0, y1) = self.viewRange()
         size = self.rect()
         return np.column_stack(
@@ -188,10 +188,7 @@ class PickBox(pg.ViewBox):
 
 
 class Canvas(pg.PlotWidget):
-    """Axes that are small enough for a dock.
-
-    The wheel scrolls the dock that the plot is in; with Ctrl it zooms.
-    """
+    """Axes for a narrow dock; the wheel scrolls the dock, and zooms with Ctrl."""
 
     def __init__(self, plot: Plot, axes: dict[str, pg.AxisItem] | None = None) -> None:
         self.box = PickBox(plot)
@@ -226,23 +223,23 @@ class Canvas(pg.PlotWidget):
         self.setBackground(colours.paper)
         font = self.font()
         font.setPixelSize(10)
-        for side, words in (("left", y), ("bottom", x)):
+        for side, title in (("left", y), ("bottom", x)):
             axis = self.getAxis(side)
             axis.setPen(pg.mkPen(colours.muted))
             axis.setTextPen(pg.mkPen(colours.ink))
             axis.setTickFont(font)
-            axis.setLabel(words, **{"color": colours.ink, "font-size": "11px"})
+            axis.setLabel(title, **{"color": colours.ink, "font-size": "11px"})
 
 
 class Plot(QWidget):
-    """A plot with a key above it, which never covers a curve, or words that say what is missing.
+    """A plot with a key above it, or a text with the next thing to do.
 
-    Subclasses give `axes_names`, and draw in `redraw`, which is called when the colours change.
-    Positions of the mouse are pixels of the view box.
+    Subclasses define `axes_names`, and draw in `redraw`, called when the colours change. Positions
+    of the mouse are pixels of the view box.
     """
 
     axes_names = ("", "")
-    picks = False  # a click picks what the words are of
+    picks = False  # a click picks the item of the text
 
     def __init__(
         self,
@@ -263,16 +260,16 @@ class Plot(QWidget):
         self.key.setTextFormat(Qt.TextFormat.RichText)
         self.key.setWordWrap(True)
         self.key.setAccessibleName(f"{name}: key")
-        self._what_to_do = empty
-        self.words = QLabel(empty)
-        self.words.setWordWrap(True)
-        self.words.setAlignment(Qt.AlignmentFlag.AlignCenter)
-        self.words.setAccessibleName(f"{name}: nothing to see yet")
+        self._next_step = empty
+        self.hint = QLabel(empty)
+        self.hint.setWordWrap(True)
+        self.hint.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self.hint.setAccessibleName(f"{name}: empty")
         self.readout = Readout(self.canvas)
         drawn = QWidget()
         column(drawn, self.key, self.canvas, spacing=0).setStretch(1, 1)
         self._pages = QStackedLayout(self)
-        self._pages.addWidget(self.words)
+        self._pages.addWidget(self.hint)
         self._pages.addWidget(drawn)
         self._paint()
 
@@ -284,66 +281,66 @@ class Plot(QWidget):
 
     @property
     def empty(self) -> bool:
-        """Whether words are shown instead of a plot."""
+        """Whether a text is shown instead of a plot."""
         return self._pages.currentIndex() == 0
 
-    def say_empty(self, words: str | None = None) -> None:
-        """Show words instead of the plot; by default those that say what to do."""
-        self.words.setText(self._what_to_do if words is None else words)
+    def show_empty(self, text: str | None = None) -> None:
+        """Show a text instead of the plot; by default the next thing to do."""
+        self.hint.setText(self._next_step if text is None else text)
         self.readout.hide()
         self._pages.setCurrentIndex(0)
 
     def set_theme(self, background: str, foreground: str) -> None:
-        """Follow the colours of a theme, given as hexadecimal colours of background and text."""
+        """Use the colours of a theme: background and text, hexadecimal."""
         self.colours = palette(background, foreground)
         self._paint()
         self.redraw()
 
     def export(self, path: str | Path) -> None:
-        """Write what is shown to a file, as a picture (.png) or as lines and words (.svg)."""
+        """Write the plot to a file, as pixels (.png) or as lines and text (.svg)."""
         export(self, path)
 
     def draw(self) -> None:
-        """Show the plot instead of words, the whole of it, drawn anew."""
+        """Draw the whole plot and show it instead of a text."""
         self.show_all()
         self.redraw()
         self._pages.setCurrentIndex(1)
 
     def redraw(self) -> None:
-        """Draw everything again, in the colours of now; a plot without curves has only words."""
+        """Draw all items in the current colours."""
 
     def show_all(self) -> None:
-        """Show the whole plot again."""
+        """Reset the view to the whole plot."""
 
     def click(self, at: QPointF) -> bool:
-        """Take a click, or leave it."""
+        """Handle a click; return whether it hit an item."""
         return False
 
     def grab_from(self, at: QPointF) -> bool:
-        """Take a drag that begins here, or leave it, so that it moves the view."""
+        """Return whether the plot handles a drag from here; if not, it moves the view."""
         return False
 
     def drag(self, at: QPointF) -> None:
-        """Follow the drag that was taken."""
+        """Handle a move of the drag."""
 
     def text_at(self, at: QPointF) -> str:
-        """Return the words beside the mouse; none where there is nothing to say."""
+        """Return the text beside the mouse; empty away from items."""
         return ""
 
     def hover(self, at: QPointF | None) -> None:
-        """Follow the mouse, which has gone if there is no place."""
+        """Show the text beside the mouse; None: the mouse has left."""
         text = "" if at is None else self.text_at(at)
         if at is None or not text:
             self.readout.hide()
         else:
-            self._say(text, at)
+            self._show_text(text, at)
         if self.picks and text:
             self.canvas.setCursor(Qt.CursorShape.PointingHandCursor)
         elif self.picks:
             self.canvas.unsetCursor()
 
-    def actions_offered(self) -> list[QAction]:
-        """Return what the menu of the right button offers besides the picture."""
+    def menu_actions(self) -> list[QAction]:
+        """Return further actions of the context menu."""
         return []
 
     def contextMenuEvent(self, event: QContextMenuEvent | None) -> None:
@@ -351,7 +348,7 @@ class Plot(QWidget):
             return
         menu = QMenu(self)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        menu.addActions(self.actions_offered())
+        menu.addActions(self.menu_actions())
         menu.addAction("Show all (double click)").triggered.connect(self.show_all)
         menu.addAction("Save picture…").triggered.connect(self._ask_and_export)
         menu.popup(event.globalPos())
@@ -362,12 +359,12 @@ class Plot(QWidget):
             self, "Save picture", f"{name}.png", "Pictures (*.png *.svg)"
         )
         if path:
-            self.export(path)
+            guarded(lambda: self.export(path))
 
-    def _say(self, text: str, at: QPointF) -> None:
-        """Show words beside a place of the view box."""
+    def _show_text(self, text: str, at: QPointF) -> None:
+        """Show a text beside a position of the view box."""
         spot = self.canvas.mapFromScene(self.canvas.box.mapToScene(at))
-        self.readout.say(text, spot)
+        self.readout.show_text(text, spot)
 
     def _paint(self) -> None:
         colours = self.colours
@@ -375,5 +372,5 @@ class Plot(QWidget):
         self.readout.paint(colours)
         plain = f"background: {colours.paper}; font-size: 11px;"
         self.key.setStyleSheet(f"QLabel {{ color: {colours.muted}; {plain} padding: 2px 4px; }}")
-        self.words.setStyleSheet(f"QLabel {{ color: {colours.muted}; {plain} padding: 12px; }}")
-        self.words.setAutoFillBackground(True)
+        self.hint.setStyleSheet(f"QLabel {{ color: {colours.muted}; {plain} padding: 12px; }}")
+        self.hint.setAutoFillBackground(True)

@@ -1,4 +1,4 @@
-"""Axes with plain words: round numbers, sizes by powers of ten, and thresholds by merges."""
+"""Colours, pens, marks, keys and axes of interactive plots."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from qtpy.QtGui import QColor
 from napari_agglo.plots import DARK, LIGHT, Colours
 from napari_agglo.widgets.plots._drawn_curve import Curve
 
-_WORDS = 4.5  # contrast that text needs, and
-_LINES = 3.0  # what lines and dots need, to be legible for most people (WCAG 2.1, AA)
+_TEXT = 4.5  # least contrast of text (WCAG 2.1, AA)
+_LINES = 3.0  # least contrast of lines and dots (WCAG 2.1, AA)
 
 
 def palette(background: str, foreground: str) -> Colours:
-    """Return the colours of the plots in files, fitted to a background and a colour of text.
+    """Return the colours of the plots in files, adapted to a background and a colour of text.
 
     The colours are hexadecimal. One too faint on the background is moved towards the foreground.
 
@@ -35,18 +35,18 @@ def palette(background: str, foreground: str) -> Colours:
     def lines(colour: str) -> str:
         return _readable(QColor(colour), paper, ink, _LINES)
 
-    def words(colour: str) -> str:
-        return _readable(QColor(colour), paper, ink, _WORDS)
+    def text(colour: str) -> str:
+        return _readable(QColor(colour), paper, ink, _TEXT)
 
     return replace(
         base,
         ink=ink.name(),
         paper=paper.name(),
-        muted=words(_mixed(ink, paper, 0.4).name()),
+        muted=text(_mixed(ink, paper, 0.4).name()),
         merge=lines(base.merge),
         split=lines(base.split),
         series=tuple(map(lines, base.series)),
-        text=tuple(map(words, base.text)),
+        text=tuple(map(text, base.text)),
     )
 
 
@@ -63,7 +63,7 @@ def contrast(one: str, two: str) -> float:
 
 
 def _readable(colour: QColor, paper: QColor, ink: QColor, least: float) -> str:
-    """Return the colour, moved towards the ink until it stands out from the paper."""
+    """Return the colour, moved towards the ink until it has the least contrast."""
     for part in range(21):
         moved = _mixed(colour, ink, part / 20)
         if contrast(moved.name(), paper.name()) >= least:
@@ -101,36 +101,36 @@ def pen(colour: str, width: float = 1.0, dashes: str = "-", opacity: float = 1.0
 
 
 def faint(colour: str, opacity: float) -> QColor:
-    """Return a colour that lets through what is behind it."""
+    """Return a translucent colour."""
     clear = QColor(colour)
     clear.setAlphaF(opacity)
     return clear
 
 
 class Marks(pg.ScatterPlotItem):
-    """Marks that leave the mouse to the plot, which knows what lies beneath them as well."""
+    """Marks that leave clicks to the plot."""
 
     def mouseClickEvent(self, ev: Any) -> None:
         ev.ignore()
 
 
 def mark(symbol: str, size: float, z: float = 10.0) -> Marks:
-    """Return a mark that is not to be seen until it has a place."""
+    """Return a mark without points yet."""
     marks = Marks(symbol=symbol, size=size, pxMode=True)
     marks.setZValue(z)
     return marks
 
 
-def swatch(colour: str, sign: str, words: str, text: str) -> str:
-    """Return the entry of a key: a coloured sign and words that do not break."""
-    line = escape(words).replace(" ", "&nbsp;").replace("-", "\N{NON-BREAKING HYPHEN}")
+def swatch(colour: str, sign: str, title: str, text: str) -> str:
+    """Return the entry of a key: a coloured sign and a title that does not wrap."""
+    line = escape(title).replace(" ", "&nbsp;").replace("-", "\N{NON-BREAKING HYPHEN}")
     return (
         f'<span style="color:{colour}">{sign}</span>&nbsp;<span style="color:{text}">{line}</span>'
     )
 
 
 def key(*entries: str) -> str:
-    """Return the entries of a key in one line, or as many as it needs."""
+    """Return the entries of a key, joined."""
     return " &nbsp; ".join(entry for entry in entries if entry)
 
 
@@ -153,7 +153,7 @@ class LogAxis(pg.AxisItem):
 
 
 class WholeAxis(pg.AxisItem):
-    """An axis of numbers that are counted: ticks at whole numbers only."""
+    """An axis with ticks at whole numbers only."""
 
     def tickValues(self, low: float, high: float, size: float) -> list[tuple[float, list[float]]]:
         first, last = math.ceil(low), math.floor(high)
@@ -165,10 +165,7 @@ class WholeAxis(pg.AxisItem):
 
 
 class MergesAxis(pg.AxisItem):
-    """An axis of merges, labelled with the threshold that each number of them needs.
-
-    Without a curve it is a plain axis, of thresholds.
-    """
+    """An axis of numbers of merges, labelled with their thresholds; plain without a curve."""
 
     curve: Curve | None = None
 

@@ -1,4 +1,4 @@
-"""Plots of a learned policy: errors while it is trained, importance of features, calibration."""
+"""Plots of a learned policy: errors by epoch, importance of features, calibration."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from napari_agglo.widgets.plots._drawn_curve import short
 from napari_agglo.widgets.plots._plot import Plot
 from napari_agglo.widgets.plots._plot_style import WholeAxis, faint, key, mark, pen, swatch
 
-_NEAR = 6.0  # pixels from a dot that still mean it
+_NEAR = 6.0  # pixels from a dot that still hit it
 
 
 class ReliabilityPlot(Plot):
-    """Share of wrong merges against the probability of the policy."""
+    """A plot of the share of wrong merges against the probability of the policy."""
 
     axes_names = ("predicted probability of a wrong merge", "share that was wrong")
 
     def __init__(self) -> None:
         super().__init__(
             "Reliability",
-            "On the diagonal the probabilities of the policy are right. The area of a dot is the "
+            "Probabilities on the diagonal are correct. The area of a dot is the "
             "number of examples.",
-            "Train a policy, or open one, to see whether its probabilities can be believed.",
+            "Train or load a policy to see the calibration of its probabilities.",
         )
         self._bins: NDArray[np.float64] = np.zeros((0, 3))
         self._whose = "training"
@@ -54,7 +54,7 @@ class ReliabilityPlot(Plot):
         self._bins = bins
         self._whose = "held-out" if (record or {}).get("held_out") else "training"
         if len(bins) == 0:
-            self.say_empty(
+            self.show_empty(
                 None if record is None else "This policy has no record of its calibration."
             )
             return
@@ -97,15 +97,15 @@ _MOST = 12
 
 
 class ImportancePlot(Plot):
-    """Bars of the most important features, their names written over them."""
+    """A bar chart of the most important features, with their names on the bars."""
 
     axes_names = ("importance", "")
 
     def __init__(self) -> None:
         super().__init__(
             "Feature importances",
-            f"The {_MOST} features that count most in the policy, the greatest above.",
-            "Train a policy, or open one, to see what it looks at.",
+            f"The {_MOST} most important features of the policy.",
+            "Train or load a policy to see its most important features.",
         )
         self._largest: list[tuple[str, float]] = []
         self._count = 0
@@ -126,7 +126,9 @@ class ImportancePlot(Plot):
         self._count = len(importances)
         self._largest = sorted(importances.items(), key=lambda item: -item[1])[:_MOST]
         if not self._largest:
-            self.say_empty(None if record is None else "This policy has no record of its features.")
+            self.show_empty(
+                None if record is None else "This policy has no record of its features."
+            )
             return
         self.draw()
 
@@ -147,7 +149,7 @@ class ImportancePlot(Plot):
             if k < len(self._largest):
                 item.setText(shown(self._largest[k][0], 40), color=self.colours.ink)
                 item.setPos(0, -k)
-        some = f"the {len(values)} of {self._count} features that count most"
+        some = f"the {len(values)} most important of {self._count} features"
         self.key.setText(key(some if self._count > len(values) else f"{self._count} features"))
 
     def text_at(self, at: QPointF) -> str:
@@ -158,20 +160,20 @@ class ImportancePlot(Plot):
         return f"{name}: {short(value)}"
 
 
-_NEAR_EPOCH = 20.0  # pixels from the line of an epoch that still mean it
+_NEAR_EPOCH = 20.0  # pixels from an epoch that still hit it
 
 
 class EpochPlot(Plot):
-    """False merge, false split and their sum after each epoch of learning."""
+    """A plot of false merge, false split and their sum after each epoch."""
 
     axes_names = ("epoch (0 is flat learning)", "bits")
 
     def __init__(self) -> None:
         super().__init__(
             "VI by epoch",
-            "The variation of information and its two terms after each epoch of training. When it "
-            "no longer falls, more epochs teach nothing.",
-            "Press Train to see how the VI falls from epoch to epoch.",
+            "The variation of information and its two terms after each epoch of training. More "
+            "epochs help only while it falls.",
+            "Press Train to see the VI after each epoch.",
             axes={"bottom": WholeAxis("bottom")},
         )
         self._rows: dict[int, tuple[float, float]] = {}
@@ -180,14 +182,14 @@ class EpochPlot(Plot):
             self.canvas.addItem(line, ignoreBounds=True)
 
     def add(self, epoch: int, false_merge: float, false_split: float) -> None:
-        """Draw an epoch more; one that is there already is drawn anew."""
+        """Add an epoch, or replace it."""
         self._rows[int(epoch)] = (float(false_merge), float(false_split))
         self.draw()
 
     def clear(self) -> None:
-        """Take all epochs away."""
+        """Remove all epochs."""
         self._rows.clear()
-        self.say_empty()
+        self.show_empty()
 
     def show_all(self) -> None:
         if self._rows:

@@ -1,4 +1,4 @@
-"""The split-VI plot on the screen: false splits against false merges, to be dragged along."""
+"""The split-VI plot: false splits against false merges, with a draggable point."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Isolines:
             item.setColor(colours.muted)
 
     def place(self) -> None:
-        """Draw the lines that cross what is seen."""
+        """Draw the lines in the visible range."""
         (left, right), (bottom, top) = self._box.viewRange()
         values = round_values(left + bottom, right + top, _MOST)
         x = np.ravel([(v - top, v - bottom) for v in values])
@@ -63,7 +63,7 @@ class Isolines:
 
 
 def round_values(low: float, high: float, most: int) -> list[float]:
-    """Return round numbers strictly between two, at most so many.
+    """Return at most so many round numbers strictly between two.
 
     Examples
     --------
@@ -80,7 +80,7 @@ def round_values(low: float, high: float, most: int) -> list[float]:
     return [value for value in values if value < high - 1e-9 * step]
 
 
-_NEAR = 14.0  # pixels; a mouse so near to a curve means it
+_NEAR = 14.0  # pixels from a curve that still hit it
 
 
 class SplitVIPlot(Plot):
@@ -100,8 +100,8 @@ class SplitVIPlot(Plot):
             "False splits against false merges at every threshold. Drag along a curve to choose "
             "the threshold. Thin lines join points of equal VI; the star has the least. Ctrl+wheel "
             "zooms, a double click shows all.",
-            "Give gold labels in step 1 and compute a hierarchy to see how splits and merges trade "
-            "against each other at every threshold.",
+            "Choose gold labels in step 1 and build a hierarchy to see false splits against false "
+            "merges at every threshold.",
         )
         self._curves: dict[str, DrawnCurve] = {}
         self._best: tuple[float, float] | None = None
@@ -112,9 +112,9 @@ class SplitVIPlot(Plot):
         self.canvas.box.sigRangeChanged.connect(self._place_marks)
 
     def set_curve(self, name: str, table: pd.DataFrame, *, pickable: bool = True) -> None:
-        """Draw a curve, or draw it anew; its point stays at its threshold.
+        """Draw a curve, or replace it; its point stays at its threshold.
 
-        One that is not pickable is there to compare with: it has no point, and no click picks it.
+        A curve that is not pickable is for comparison, without a point.
         """
         curve = Curve.of(table, name)
         old = self._curves.get(name)
@@ -133,7 +133,7 @@ class SplitVIPlot(Plot):
         self.draw()
 
     def remove_curve(self, name: str) -> None:
-        """Take a curve away, if it is there."""
+        """Remove a curve, if it is drawn."""
         drawn = self._curves.pop(name, None)
         if drawn is None:
             return
@@ -141,10 +141,10 @@ class SplitVIPlot(Plot):
             self.canvas.removeItem(item)
         self.redraw()
         if not self._curves:
-            self.say_empty()
+            self.show_empty()
 
     def clear(self) -> None:
-        """Take all curves away."""
+        """Remove all curves."""
         for name in list(self._curves):
             self.remove_curve(name)
         self.set_best(None)
@@ -154,8 +154,8 @@ class SplitVIPlot(Plot):
     ) -> None:
         """Move the point of a curve to a threshold.
 
-        After edits a segmentation lies beside the curve of its hierarchy: `errors`, its false merge
-        and false split in bits, say where.
+        After edits a segmentation lies beside the curve of its hierarchy, at `errors`, its false
+        merge and false split in bits.
         """
         drawn = self._curves[name]
         drawn.threshold, drawn.errors = threshold, errors
@@ -163,7 +163,7 @@ class SplitVIPlot(Plot):
         self._write_key()
 
     def set_best(self, errors: Mapping[str, float] | None) -> None:
-        """Mark the best that the superpixels allow, `best_point` of them."""
+        """Mark the least possible errors, `best_point` of the superpixels."""
         self._best = None if errors is None else (errors["false_merge"], errors["false_split"])
         self._best_mark.setData(*([[v] for v in self._best] if self._best else ([], [])))
         self._write_key()
@@ -175,7 +175,7 @@ class SplitVIPlot(Plot):
         if stars:
             wanted = [float(v) for star in stars for v in star]
             limit = focus(wanted, [v for point in points if point is not None for v in point])
-            span = (-0.03 * limit, limit)  # a mark on an axis is seen whole
+            span = (-0.03 * limit, limit)  # a mark on an axis is not cut off
             self.canvas.setRange(xRange=span, yRange=span, padding=0)
 
     def redraw(self) -> None:
@@ -209,10 +209,10 @@ class SplitVIPlot(Plot):
 
     def drag(self, at: QPointF) -> None:
         drawn = self._curves.get(self._dragged)
-        if drawn is not None:  # it may have been taken away while it was dragged
+        if drawn is not None:  # it may be removed during a drag
             row = self._row(drawn.curve, at)
             self._pick(self._dragged, row)
-            self._say(drawn.curve.words(row), at)
+            self._show_text(drawn.curve.text(row), at)
 
     def text_at(self, at: QPointF) -> str:
         spot = self._nearest(at)
@@ -220,7 +220,7 @@ class SplitVIPlot(Plot):
             return ""
         name, row = spot
         title = f"{shown(name)}: " if len(self._curves) > 1 else ""
-        return title + self._curves[name].curve.words(row)
+        return title + self._curves[name].curve.text(row)
 
     def _pick(self, name: str, row: int) -> None:
         drawn = self._curves[name]
@@ -250,7 +250,7 @@ class SplitVIPlot(Plot):
         self._isolines.place()
 
     def _place_point(self, drawn: DrawnCurve) -> None:
-        """Move a point; one that lies beyond the plot points there from its edge."""
+        """Move a point; one beyond the plot is a triangle at the edge."""
         if drawn.place is None:
             drawn.point.setData([], [])
             return

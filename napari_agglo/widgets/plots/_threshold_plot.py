@@ -1,4 +1,4 @@
-"""VI by threshold on the screen, with a line to drag."""
+"""The plot of VI by threshold, with a draggable line."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from napari_agglo.widgets.plots._plot_style import MergesAxis, key, mark, pen, s
 if TYPE_CHECKING:
     import pandas as pd
 
-_SNAP = 4.0  # pixels; so near to 0.5 or to the least VI means it
+_SNAP = 4.0  # pixels within which the line snaps to 0.5 or to the least VI
 _LABELS = {"merges": "threshold, spaced by merges", "threshold": "threshold"}
 
 
 class ThresholdPlot(Plot):
-    """VI, false merge and false split at every threshold, and a line at that of now.
+    """A plot of VI, false merge and false split, with a line at the current threshold.
 
-    A drag or a click anywhere moves the line: `threshold_dragged` gives the threshold.
+    A drag or a click anywhere moves the line, and `threshold_dragged` gives the threshold.
     """
 
     threshold_dragged = Signal(float)
@@ -37,7 +37,7 @@ class ThresholdPlot(Plot):
             "VI by threshold",
             "The variation of information and its two terms at every threshold. Drag the line to "
             "choose the threshold. The star has the least VI, the dotted line is at 0.5.",
-            "Give gold labels in step 1 and compute a hierarchy to see which threshold is best.",
+            "Choose gold labels in step 1 and build a hierarchy to see the best threshold.",
             axes={"bottom": self._axis},
         )
         self._curve: Curve | None = None
@@ -55,12 +55,12 @@ class ThresholdPlot(Plot):
         """Draw a `vi_curve`, or nothing."""
         self._curve = None if table is None else Curve.of(table)
         if self._curve is None:
-            self.say_empty()
+            self.show_empty()
             return
         self.draw()
 
     def set_by(self, by: Literal["merges", "threshold"]) -> None:
-        """Space the x-axis by merges, an equal part for each, or by the threshold itself."""
+        """Space the x-axis by numbers of merges, or by the threshold itself."""
         self._by = by
         self.axes_names = (_LABELS[by], "bits")
         self._paint()
@@ -78,7 +78,7 @@ class ThresholdPlot(Plot):
             return
         curve = self._curve
         least, half, start = (float(curve.vi[row]) for row in (curve.least, curve.row(0.5), 0))
-        # By merges the curve falls slowly, and all of it counts; by thresholds it falls at once.
+        # By merges the curve falls slowly, so all of it is shown; by thresholds it falls steeply.
         top = focus([least], [half]) if self._by == "threshold" else rounded_up(max(start, least))
         self.canvas.setRange(xRange=self._span(curve), yRange=(0, top), padding=0)
 
@@ -88,7 +88,7 @@ class ThresholdPlot(Plot):
             return
         colours = self.colours
         self._axis.curve = curve if self._by == "merges" else None
-        self._axis.picture = None  # as it was before the labels changed
+        self._axis.picture = None  # drawn before the labels changed
         top = self.canvas.box.viewRange()[1][1]
         low, high = self._span(curve)
         paints = {"vi": colours.ink, "false_merge": colours.merge, "false_split": colours.split}
@@ -118,13 +118,13 @@ class ThresholdPlot(Plot):
         if threshold != self._threshold:
             self.set_threshold(threshold)
             self.threshold_dragged.emit(threshold)
-        self._say(self._curve.words(self._curve.row(threshold)), at)
+        self._show_text(self._curve.text(self._curve.row(threshold)), at)
 
     def text_at(self, at: QPointF) -> str:
         curve = self._curve
-        return "" if curve is None else curve.words(curve.row(self._threshold_at(curve, at)))
+        return "" if curve is None else curve.text(curve.row(self._threshold_at(curve, at)))
 
-    def actions_offered(self) -> list[QAction]:
+    def menu_actions(self) -> list[QAction]:
         other: Literal["merges", "threshold"]
         other = "threshold" if self._by == "merges" else "merges"
         action = QAction(f"Space the x-axis by {other}", self)
@@ -132,7 +132,7 @@ class ThresholdPlot(Plot):
         return [action]
 
     def _threshold_at(self, curve: Curve, at: QPointF) -> float:
-        """Return the threshold at a pixel; near to a mark, that of the mark."""
+        """Return the threshold at a pixel, snapped to a near mark."""
         x, _ = self.canvas.box.place(at)
         for place, threshold in (
             (self._half.value(), 0.5),

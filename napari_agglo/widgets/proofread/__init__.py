@@ -2,10 +2,10 @@
 
 ::
 
-    Proofreader   all that belongs to a viewer, whether or not a widget is open:
+    Proofreader   the parts of a viewer, independent of docks:
       Selection, Commands  the active segment and the selected ones, and edits of them
       Seeds, SeededCut     seeds and the preview of a cut
-      Gestures, Mode       mouse, keys, and what they do now
+      Gestures, Mode       mouse and keys, and their current mode
       ErrorQueue, Relearn  the next probable error; a policy fitted to the edits
     ProofreadWidget   the step on the screen
 """

@@ -1,4 +1,4 @@
-"""The active segment, the selected ones, and the commands on them, each an edit of the session."""
+"""The selection of segments, and commands on them, each an edit of the session."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from napari_agglo.widgets._session_worker import Act, Edit
 
 
 class Selection:
-    """The selection of a project, kept on segments that there are.
+    """The selection of a project, limited to visible segments.
 
-    The active segment is the one at a superpixel, its anchor: when the threshold moves, or an edit
-    takes a segment away, whatever is there now is the active one.
+    The active segment is that of a superpixel, its anchor: when the threshold or an edit changes
+    the segments, the segment at the anchor is active.
     """
 
     def __init__(self, project: Project) -> None:
@@ -28,12 +28,12 @@ class Selection:
         project.edited.connect(self._settle)
 
     def activate(self, name: int, superpixel: int = 0) -> None:
-        """Make a segment the active one, and the only one; 0 is none."""
+        """Make a segment the only selected one; 0 is none."""
         self._anchor = superpixel
         self.project.select(name)
 
     def toggle(self, name: int, superpixel: int = 0) -> None:
-        """Add a segment to the selected ones, or take it away."""
+        """Add a segment to the selection, or remove it."""
         project = self.project
         if project.active == 0:
             self.activate(name, superpixel)
@@ -46,7 +46,7 @@ class Selection:
             project.select(project.active, *project.selected, name)
 
     def _on_selection(self) -> None:
-        """Find an anchor for what another part of the program has selected."""
+        """Set the anchor of a segment that another part of the program has selected."""
         name, table = self.project.active, self.project.table()
         if name and not (self._anchor < len(table) and table[self._anchor] == name):
             members = np.flatnonzero(table == name)
@@ -65,7 +65,7 @@ class Selection:
 
 
 class Commands:
-    """Edits of the active segment, as the worker of the session makes them."""
+    """Edits of the active segment, by the worker of the session."""
 
     def __init__(self, project: Project) -> None:
         self.project = project
@@ -75,11 +75,13 @@ class Commands:
         """Merge the active segment with others, by dense names; it keeps its id."""
         project = self.project
         if not project.active:
-            self.worker.message.emit("Click a segment first: it becomes the active one.")
+            self.worker.message.emit("No segment is active; click one first.")
             return
         wanted = [one for one in dict.fromkeys(others) if one not in (0, project.active)]
         if not wanted:
-            self.worker.message.emit("That is the active segment itself: nothing to merge.")
+            self.worker.message.emit(
+                "This is the active segment; Shift + click another one to merge."
+            )
             return
         ids = [project.id_of(name) for name in (project.active, *wanted)]
 
@@ -94,10 +96,10 @@ class Commands:
         )
 
     def merge_selected(self) -> None:
-        """Merge all that is selected."""
+        """Merge all selected segments."""
         if not self.project.selected:
             self.worker.message.emit(
-                "Select more segments first: right-click them, or in the table."
+                "Only one segment is selected; right-click others, or select them in the table."
             )
             return
         self.merge(self.project.selected)
@@ -125,28 +127,28 @@ class Commands:
         self.worker.edit(Edit("Cutting", act, then, long=True))
 
     def detach(self, segment: int, superpixel: int) -> None:
-        """Take a superpixel out of the segment that holds it, both by dense ids."""
+        """Detach a superpixel from its segment, both by dense ids."""
         holder, taken = self.project.id_of(segment), self.project.id_of(superpixel)
         self.worker.edit(
             Edit("Detaching", lambda s, p: s.detach(holder, [taken], progress=p), long=True)
         )
 
     def cut_children(self) -> None:
-        """Cut the active segment into what it was made of."""
+        """Cut the active segment into the parts of its last merge."""
         self._on_active(
             "Cutting", "cut", lambda s, name, p: s.cut_children(name, progress=p), long=True
         )
 
     def up(self) -> None:
-        """Show what the active segment next becomes part of."""
-        self._on_active("Up", "moved up its branch", lambda s, name, _: s.up(name))
+        """Replace the active segment by the next larger one of the hierarchy."""
+        self._on_active("Up", "moved up the hierarchy", lambda s, name, _: s.up(name))
 
     def down(self) -> None:
-        """Show what the active segment was made of."""
-        self._on_active("Down", "moved down its branch", lambda s, name, _: s.down(name))
+        """Replace the active segment by the parts of its last merge."""
+        self._on_active("Down", "moved down the hierarchy", lambda s, name, _: s.down(name))
 
     def lock(self) -> None:
-        """Lock the active segment, or unlock it."""
+        """Lock or unlock the active segment."""
 
         def act(session: Session, name: int, progress: ProgressCallback | None) -> Change:
             turn = session.unlock if session.segments.is_locked(name) else session.lock
@@ -155,7 +157,7 @@ class Commands:
         self._on_active("Locking", "locked", act, long=True)
 
     def review(self, reviewed: bool | None = None, segment: int = 0) -> None:
-        """Mark a segment as reviewed or not, by default the active one; None: turn the mark."""
+        """Mark a segment as reviewed or not, by default the active one; None toggles the mark."""
 
         def act(session: Session, name: int, _: ProgressCallback | None) -> Change:
             wanted = not session.marks.of(name).reviewed if reviewed is None else reviewed
@@ -176,15 +178,15 @@ class Commands:
         )
 
     def undo(self) -> None:
-        """Take back what was done last."""
+        """Undo the last action."""
         self.worker.edit(Edit("Undo", lambda session, _: session.undo(), quiet=True))
 
     def redo(self) -> None:
-        """Do again what was undone last."""
+        """Redo the last undone action."""
         self.worker.edit(Edit("Redo", lambda session, p: session.redo(p), quiet=True))
 
     def go_to(self, steps: int) -> None:
-        """Undo so many actions, or redo them if negative, as one."""
+        """Undo so many actions, or redo them if negative, as one edit."""
         if not steps:
             return
 
@@ -195,7 +197,7 @@ class Commands:
                 return change
             return Change(f"{'undone' if steps > 0 else 'redone'}: {abs(steps)} actions", ())
 
-        self.worker.edit(Edit("Going there", act, long=True))
+        self.worker.edit(Edit("Undo" if steps > 0 else "Redo", act, long=True))
 
     def _on_active(
         self,
@@ -206,11 +208,11 @@ class Commands:
         *,
         long: bool = False,
     ) -> None:
-        """Edit a segment, by its dense name; by default the active one, if there is one."""
+        """Edit a segment, by its dense name; by default the active one."""
         segment = segment or self.project.active
         if not segment:
             self.worker.message.emit(
-                f"No segment is active, so none can be {verb}: click one first."
+                f"No segment is active, so none can be {verb}; click one first."
             )
             return
         name = self.project.id_of(segment)

@@ -1,7 +1,7 @@
-"""Next probable error: what is most worth a look, one after the other, answered by a key.
+"""The queue of probable errors: one suggestion after the other, answered by a key.
 
-One for each viewer. Suggestions are found in a worker; each answer is an edit or an entry of the
-journal, so it can be undone, and the next suggestion takes it into account.
+Suggestions are computed in a worker. Each answer is an edit or an entry of the journal, so it can
+be undone, and the next suggestion takes it into account.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from napari_agglo.widgets._scene import Scene
 from napari_agglo.widgets._session_worker import Edit
 
 _SUGGEST = "suggest"  # the topic of the worker
-_LATER = 30  # milliseconds until suggestions are sought after an edit: several become one
-_AROUND = 40  # pixels to see on either side of the place
+_LATER = 30  # milliseconds from an edit to the next search: one for several edits
+_AROUND = 40  # visible pixels on either side of the position
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Filters:
 
 
 class ErrorQueue:
-    """The question that is asked now, and a count of the answers."""
+    """The current question, and a count of the answers; one object per viewer."""
 
     changed = Signal()
 
@@ -51,18 +51,18 @@ class ErrorQueue:
         self.effort: Any = None  # an Effort
         self.answered = 0
         self.on = False
-        self.seeking = False  # a question is being sought
+        self.seeking = False  # a search runs
         self._keys = KeyBindings()
         self._later = qdebounced(self._seek, timeout=_LATER)
         self.project.hierarchy_changed.connect(self.stop)
         self.project.closing.connect(self._later.cancel)
 
-    # On and off.
+    # Start and stop.
 
     def start(self) -> None:
-        """Ask the first question."""
+        """Start asking questions."""
         if self.project.session is None:
-            self.worker.message.emit("There is no session yet: start one in step 5, Proofread.")
+            self.worker.message.emit("No session is open; start one in step 5, Proofread.")
             return
         if not self.on:
             self.on = True
@@ -75,7 +75,7 @@ class ErrorQueue:
         self.changed.emit()
 
     def stop(self) -> None:
-        """Ask no more."""
+        """Stop asking questions."""
         self._later.cancel()
         if not self.on:
             return
@@ -90,7 +90,7 @@ class ErrorQueue:
         self.changed.emit()
 
     def set_filters(self, filters: Filters) -> None:
-        """Ask only about some."""
+        """Restrict the questions."""
         self.filters = filters
         if self.on:
             self._seek_soon()
@@ -98,21 +98,21 @@ class ErrorQueue:
     # Answers.
 
     def yes(self) -> None:
-        """Answer that it is wrong, and mend it."""
-        self._answer("Mending", lambda session, one: session.queue.accept(one))
+        """Answer that the suggestion is an error, and correct it."""
+        self._answer("Correcting", lambda session, one: session.queue.accept(one))
 
     def no(self) -> None:
-        """Answer that it is right as it is."""
+        """Answer that there is no error."""
         self._answer("Noting", lambda session, one: session.queue.reject(one))
 
     def skip(self) -> None:
-        """Do not ask this again."""
+        """Skip the question for good."""
         self._answer("Noting", lambda session, one: session.queue.skip(one))
 
     def _answer(self, title: str, act: Callable[[Session, Any], Change]) -> None:
         one, self.current = self.current, None
         if one is None:
-            self.worker.message.emit("There is nothing to answer now.")
+            self.worker.message.emit("There is no question to answer.")
             return
 
         def count(_: Change) -> None:
@@ -153,7 +153,7 @@ class ErrorQueue:
         self.changed.emit()
 
     def _show(self, parts: Any) -> None:
-        """Fly there, with both sides outlined."""
+        """Centre the view on the question, with both sides outlined."""
         one, scene, graph = self.current, self.scene, self.project.graph
         if one is None or graph is None:
             scene.preview(None)
@@ -164,7 +164,7 @@ class ErrorQueue:
         scene.preview(parts)
 
     def _view(self) -> Any:
-        """Return the box of pixels that is on the screen."""
+        """Return the box of visible pixels."""
         layer, viewer = self.scene.segmentation, self.scene.viewer
         graph = self.project.graph
         if layer is None or graph is None:
@@ -181,7 +181,7 @@ class ErrorQueue:
 
 
 def _sides(session: Session, one: Any) -> Any:
-    """Return both sides of a merge that may be wrong, as sets of dense superpixels."""
+    """Return both sides of a doubtful merge, as sets of dense superpixels."""
     a, b = one.superpixels
     try:
         parts = session.preview(one.segments[0], [[a], [b]], method="tree").parts
@@ -191,39 +191,37 @@ def _sides(session: Session, one: Any) -> Any:
 
 
 class QueuePanel(QWidget):
-    """The tab of the next probable error: the question, its answers, filters, progress."""
+    """The tab of probable errors: the question, answers, progress and filters."""
 
     def __init__(self, queue: ErrorQueue) -> None:
         super().__init__()
         self.queue = queue
-        fly = "Fly to the decision that is most worth a look, and ask about it"
+        fly = "Go to the most probable error, and ask about it"
         self.go = button("Find the next probable error", fly, self._on_go, "next error")
         self.question = label("question", bold=True)
         self.reason = label("reason", lines=4)
         self.line = label("queue progress", lines=2)
-        wrong, right = "It is wrong: merge, or cut, as asked", "It is right as it is"
-        self.yes = button("Yes (Y)", wrong, queue.yes, "yes")
-        self.no = button("No (N)", f"{right}, and is not asked again", queue.no, "no")
-        unanswered = "Do not ask this again, without an answer"
-        self.skip = button("Skip (S)", unanswered, queue.skip, "skip")
+        self.yes = button("Yes (Y)", "Correct the error: merge or cut", queue.yes, "yes")
+        self.no = button("No (N)", "There is no error; do not ask again", queue.no, "no")
+        self.skip = button("Skip (S)", "Do not ask again, without an answer", queue.skip, "skip")
         self.answers = (self.yes, self.no, self.skip)
         self.filters = Form(
             Filters,
             table={
                 "kind": {
                     "label": "Look for",
-                    "tooltip": "Which errors to look for",
+                    "tooltip": "Kind of errors",
                     "automatic": "false merges and splits",
                     "names": {"false_merge": "false merges", "false_split": "false splits"},
                 },
                 "min_size": {
                     "label": "At least",
-                    "tooltip": "Only where both sides have so many pixels",
+                    "tooltip": "Least size of both sides",
                     "suffix": " pixels",
                     "min": 1,
                     "max": 10**7,
                 },
-                "in_view": {"label": "in view only", "tooltip": "Only what is on the screen now"},
+                "in_view": {"label": "in view only", "tooltip": "Only errors in the visible area"},
             },
         )
         self.filters.changed.connect(lambda: queue.set_filters(Filters(**self.filters.values())))
@@ -233,22 +231,22 @@ class QueuePanel(QWidget):
         self.follow()
 
     def follow(self) -> None:
-        """Show what is asked now."""
+        """Show the current question."""
         queue, one = self.queue, self.queue.current
         self.go.setText("Stop" if queue.on else "Find the next probable error")
         for answer in self.answers:
             answer.setEnabled(one is not None)
         if not queue.on:
             self.question.setText("")
-            self.reason.setText("Goes to where the policy doubts most what matters most.")
+            self.reason.setText("Goes through the least certain decisions with the largest effect.")
         elif one is not None:
             self.question.setText(one.question)
             self.reason.setText(one.reason)
         elif not queue.seeking:
-            self.question.setText("Nothing more to ask")
-            self.reason.setText("All doubtful decisions at this threshold were answered.")
+            self.question.setText("No more questions")
+            self.reason.setText("All uncertain decisions at this threshold are answered.")
         else:
-            self.question.setText("Looking…")
+            self.question.setText("Searching…")
             self.reason.setText("")
         self.line.setText(self._progress())
 

@@ -1,4 +1,4 @@
-"""Mouse and keys on the canvas, while a session is open; one for each viewer."""
+"""Mouse and keys on the canvas of a session; one object per viewer."""
 
 # In its own file: mouse and keys of the canvas, apart from the panels of the dock.
 
@@ -19,7 +19,7 @@ from napari_agglo.widgets._scene import Scene
 from napari_agglo.widgets.proofread._commands import Commands, Selection
 from napari_agglo.widgets.proofread._seeded_cut import SeededCut, Seeds
 
-_STEPS_A_VOXEL = 8  # along a ray: only the very corner of a voxel may be missed
+_STEPS_A_VOXEL = 8  # along a ray: only corners of a voxel may be missed
 
 
 @dataclass(frozen=True)
@@ -31,12 +31,11 @@ class Hit:
 
 
 def pick(scene: Scene, position: Any, direction: Any = None) -> Hit | None:
-    """Return what is at a position in the world, as a viewer gives it; None outside the volume.
+    """Return the superpixel at a position in the world; None outside the volume.
 
-    In 3-D it is the first superpixel along the line of sight that is shown: not background, and,
-    while the selected segments only are shown, one of theirs. `direction` is that of the line, as
-    an event of the mouse has it: with perspective it is another one for each pixel of the canvas.
-    By default it is that of the camera.
+    In 3-D it is the first visible superpixel along the line of sight. `direction` is that of the
+    line, as in an event of the mouse: with perspective it depends on the pixel of the canvas. By
+    default it is that of the camera.
     """
     layer, graph = scene.segmentation, scene.project.graph
     if layer is None or graph is None:
@@ -75,7 +74,7 @@ def _along(
 
 
 def _values(image: Any, index: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the image at many pixels; of one on a disk, the box that holds them is read."""
+    """Return the values of an image at pixels; of a lazy image, their box is read."""
     if isinstance(image, np.ndarray):
         return image[tuple(index.T)].astype(np.int64)
     low, high = index.min(axis=0), index.max(axis=0) + 1
@@ -98,13 +97,13 @@ def _inside(index: NDArray[np.int64], shape: tuple[int, ...]) -> NDArray[np.bool
     return np.asarray(((index >= 0) & (index < np.asarray(shape))).all(axis=1))
 
 
-_STILL = 4  # pixels that a hand may move during a click
+_STILL = 4  # pixels that the mouse may move during a click
 
 
 class Gestures:
     """Gestures on the canvas, as edits.
 
-    A gesture counts whichever layer is selected, unless that layer is being painted or edited.
+    They work with any selected layer, unless that layer is in a mode to paint or edit it.
     """
 
     def __init__(
@@ -117,7 +116,7 @@ class Gestures:
         self.cut = cut
         self.commands = commands
         self._listening = False
-        self._sight: Any = None  # the line of sight where the mouse was last
+        self._sight: Any = None  # the last line of sight of the mouse
         self._keys = KeyBindings()
         self._seed_keys = False
         self.project.hierarchy_changed.connect(self._follow)
@@ -136,21 +135,21 @@ class Gestures:
             still = still and _near(start, event.pos)
             yield
         if still and _near(start, event.pos):
-            words, sight = set(_words(event)), event.view_direction
-            guarded(lambda: self.click(event.position, words, event.button, sight))
+            keys, sight = set(_modifiers(event)), event.view_direction
+            guarded(lambda: self.click(event.position, keys, event.button, sight))
 
     def _on_move(self, viewer: Any, event: Any) -> None:
         self._sight = event.view_direction
 
     def click(self, position: Any, modifiers: set[str], button: int, direction: Any = None) -> None:
-        """Do what a click at a position in the world means, in 3-D along a line of sight."""
+        """Handle a click at a position in the world, in 3-D along a line of sight."""
         layer = self.scene.segmentation
         if layer is None or not layer.visible:
             self.scene.show()
             self._say(
-                "The segmentation was deleted; here it is again."
+                "The layer of segments was deleted; it is shown again."
                 if layer is None
-                else "The segmentation is hidden; show its layer to proofread."
+                else "The layer of segments is hidden; show it to proofread."
             )
             return
         self._take_keys(layer)
@@ -173,9 +172,9 @@ class Gestures:
     def _nothing_there(self, modifiers: set[str], button: int) -> None:
         if button == 1 and not modifiers:
             self.selection.activate(0)
-            self._say("Nothing is selected: there is no segment here.")
+            self._say("There is no segment here; the selection is cleared.")
         else:
-            self._say("There is no segment here, and background is never merged or cut.")
+            self._say("There is no segment here; background cannot be merged or cut.")
 
     def _seed(self, hit: Hit, name: int) -> None:
         there = self.seeds.near(hit.index)
@@ -184,8 +183,8 @@ class Gestures:
             return
         if self.seeds and self.cut.segment not in (0, name):
             self._say(
-                f"The seeds are in segment {self.project.id_of(self.cut.segment)}, and this is "
-                "another one; Escape clears them."
+                f"The seeds are in segment {self.project.id_of(self.cut.segment)}, not in this "
+                "one; press Escape to clear them."
             )
             return
         if name != self.project.active:
@@ -193,13 +192,13 @@ class Gestures:
         self.seeds.place(hit.index, hit.superpixel)
 
     def _free(self) -> bool:
-        """Whether a click is ours: no other layer is being edited."""
+        """Whether a click is a gesture: no layer is being edited."""
         active = self.scene.viewer.layers.selection.active
         mode = getattr(active, "mode", "pan_zoom")
         return self.project.session is not None and str(mode) == "pan_zoom"
 
     def _take_keys(self, layer: Labels) -> None:
-        """Select the segmentation if the keys would go to a layer with keys of its own."""
+        """Select the segmentation if the active layer has key bindings of its own."""
         layers = self.scene.viewer.layers
         if isinstance(layers.selection.active, (Labels, Points, Shapes)):
             layers.selection.active = layer
@@ -224,15 +223,15 @@ class Gestures:
         return {"cut": self.cut.commit, "clear seeds": self.seeds.clear}
 
     def detach(self) -> None:
-        """Take the superpixel under the cursor out of its segment."""
+        """Detach the superpixel under the mouse from its segment."""
         hit = pick(self.scene, self.scene.viewer.cursor.position, self._sight)
         if hit is None or not hit.superpixel:
-            self._say("Point at a superpixel first: K takes the one under the mouse out.")
+            self._say("There is no superpixel under the mouse; point at one, then press K.")
             return
         self.commands.detach(int(self.project.table()[hit.superpixel]), hit.superpixel)
 
     def _follow(self) -> None:
-        """Listen while there is a session."""
+        """Listen to mouse and keys while a session is open."""
         if self.project.session is not None:
             self._start()
         else:
@@ -265,7 +264,7 @@ class Gestures:
         self._keys.release()
 
     def _follow_seeds(self) -> None:
-        """Have Enter and Escape only while there are seeds."""
+        """Bind Enter and Escape only while there are seeds."""
         wanted = self._listening and bool(self.seeds)
         if wanted == self._seed_keys:
             return
@@ -283,13 +282,13 @@ class Gestures:
             if self._seed_keys:
                 self._keys.bind(layer, self._seed_actions())
 
-    def _say(self, words: str) -> None:
-        self.project.worker.message.emit(words)
+    def _say(self, message: str) -> None:
+        self.project.worker.message.emit(message)
 
 
 def _near(a: Any, b: Any) -> bool:
     return max(abs(float(a[0]) - float(b[0])), abs(float(a[1]) - float(b[1]))) <= _STILL
 
 
-def _words(event: Any) -> list[str]:
+def _modifiers(event: Any) -> list[str]:
     return [str(getattr(key, "name", key)) for key in event.modifiers]

@@ -1,4 +1,4 @@
-"""The mode of the canvas: a line of text on it, the cursor, and a strip for the dock."""
+"""The mode of the canvas: a text on it, the cursor, and the text of the dock."""
 
 # In its own file: the mode of the canvas, apart from the panels of the dock.
 
@@ -14,32 +14,29 @@ from napari_agglo.widgets._qt import single_shot
 from napari_agglo.widgets._scene import Scene
 from napari_agglo.widgets.proofread._seeded_cut import Seeds
 
-# Words on the canvas, a few new letters at a time.
-#
-# napari draws a letter when it is first seen, in some ten milliseconds of the event loop, and a
-# line has dozens. Afterwards it knows them.
-
-
-_AT_ONCE = 2  # new letters, so that the window does not wait
-_BETWEEN = 30  # milliseconds, in which others have their turn
+_AT_ONCE = 2  # new letters
+_BETWEEN = 30  # milliseconds between new letters, for other events
 
 
 class OverlayText:
-    """Text on the overlay of one canvas."""
+    """Text on the overlay of one canvas, with a few new letters at a time.
+
+    napari needs some ten milliseconds for each new letter, and caches it then.
+    """
 
     def __init__(self) -> None:
-        self._known: set[str] = set()
-        self._words = ""
+        self._cached: set[str] = set()
+        self._text = ""
         self._overlay: Any = None
         self._timer = single_shot(self._go_on, _BETWEEN)
 
-    def write(self, overlay: Any, words: str) -> None:
-        """Write words, at once if their letters have been seen."""
-        self._overlay, self._words = overlay, words
+    def write(self, overlay: Any, text: str) -> None:
+        """Write a text, at once if napari has drawn its letters before."""
+        self._overlay, self._text = overlay, text
         self._go_on()
 
     def stop(self) -> None:
-        """Leave the rest unwritten."""
+        """Stop writing."""
         self._timer.stop()
         self._overlay = None
 
@@ -47,21 +44,21 @@ class OverlayText:
         if self._overlay is None:
             return
         end, new = 0, set[str]()
-        while end < len(self._words):
-            new |= {self._words[end]} - self._known
+        while end < len(self._text):
+            new |= {self._text[end]} - self._cached
             if len(new) > _AT_ONCE:
                 break
             end += 1
-        self._known |= set(self._words[:end])
-        self._overlay.text = self._words[:end]
-        if end < len(self._words):
+        self._cached |= set(self._text[:end])
+        self._overlay.text = self._text[:end]
+        if end < len(self._text):
             self._timer.start()
         else:
             self._timer.stop()
 
 
 class Mode:
-    """The mode of the canvas, in words and in a colour."""
+    """The mode of the canvas, as a text and a colour."""
 
     changed = Signal()
 
@@ -69,11 +66,11 @@ class Mode:
         self.scene = scene
         self.project = scene.project
         self.seeds = seeds
-        self.words = ""
+        self.text = ""
         self.colour = READING
-        self._before: dict[str, Any] | None = None  # the text on the canvas before ours
-        self._text = OverlayText()
-        self.project.closing.connect(self._text.stop)
+        self._before: dict[str, Any] | None = None  # the former text on the canvas
+        self._overlay = OverlayText()
+        self.project.closing.connect(self._overlay.stop)
         self.project.hierarchy_changed.connect(self._follow)
         self.project.selection_changed.connect(self._follow)
         seeds.changed.connect(self._follow)
@@ -83,18 +80,18 @@ class Mode:
     def _follow(self) -> None:
         session, active = self.project.session, self.project.active
         if session is None:
-            self.words, self.colour = "", READING
+            self.text, self.colour = "", READING
             self._restore()
         else:
             name = f"segment {self.project.id_of(active)}" if active else "no segment active"
             if session.read_only:
-                self.words, self.colour = f"READ-ONLY · {name}", READING
+                self.text, self.colour = f"READ-ONLY · {name}", READING
             elif self.seeds or self.seeds.group:
                 group = self.seeds.group
-                self.words = f"CUTTING {name} · group {group + 1}, {GROUP_NAMES[group]}"
+                self.text = f"CUTTING {name} · group {group + 1}, {GROUP_NAMES[group]}"
                 self.colour = CUTTING
             else:
-                self.words, self.colour = f"PROOFREADING · {name}", EDITING
+                self.text, self.colour = f"PROOFREADING · {name}", EDITING
             self._write()
         self._set_cursor()
         self.changed.emit()
@@ -103,7 +100,7 @@ class Mode:
         overlay = text_overlay(self.scene.viewer)
         if self._before is None:
             self._before = {name: getattr(overlay, name) for name in _OURS}
-        self._text.write(overlay, self.words)
+        self._overlay.write(overlay, self.text)
         overlay.position = "top_center"
         overlay.font_size = 11
         overlay.color = "white"
@@ -116,7 +113,7 @@ class Mode:
     def _restore(self) -> None:
         if self._before is None:
             return
-        self._text.stop()
+        self._overlay.stop()
         overlay = text_overlay(self.scene.viewer)
         for name, value in self._before.items():
             setattr(overlay, name, value)

@@ -1,4 +1,4 @@
-"""Open a session folder in a viewer, with what to do if it is locked or damaged."""
+"""Open, create and copy session folders in a viewer."""
 
 from __future__ import annotations
 
@@ -46,12 +46,12 @@ def open_session(
     steal_lock: bool = False,
     policy: str | None = None,
 ) -> Job | None:
-    """Open a session in a viewer: its layers, its threshold, and the view of it, as they were.
+    """Open a session in a viewer, with its layers, its threshold and its view.
 
-    The folder is read in a job; there is none if another session is being opened or made. A folder
-    that another program has open, or that is damaged, is asked about. Options are those of
-    `Session.open`. A `policy`, the function ``module:function`` of a session that merges by one, is
-    imported only if the person has agreed: by default they are asked.
+    The folder is read in a job; None if another session is being opened or created. The user is
+    asked about a folder that is locked or damaged. Options are those of `Session.open`. A `policy`,
+    the function ``module:function`` of a session that merges by one, is imported only with the
+    consent of the user, who is asked by default.
     """
     viewer = real_viewer(viewer)
     project = per_viewer(viewer, Project)
@@ -63,7 +63,7 @@ def open_session(
             folder, read_only=read_only, steal_lock=steal_lock, policy=policy, progress=progress
         )
         try:
-            get_ready(session, progress)
+            prepare(session, progress)
             state = read_state(session.path)
             dataset = Dataset(folder.stem, placement_of(state, session.graph.spacing))
             regions = Regions(dataset, session.graph)
@@ -93,17 +93,21 @@ def open_session(
         else:
             tell_error(error)
 
-    if project.worker.busy:
-        show_warning(
-            "Wait for the running task of the open session to finish, then open the other one."
-        )
+    if is_busy(project):
         return None
     start = project.jobs.start
     return _start(viewer, start, f"Opening {folder.name}", work, failed=failed, fly=True)
 
 
-def get_ready(session: Session, progress: ProgressCallback) -> None:
-    """Compute what will be asked of a session as soon as it is seen."""
+def is_busy(project: Project) -> bool:
+    """Return whether the open session has a running task; warn the user if so."""
+    if project.worker.busy:
+        show_warning("A task of the open session is running; try again when it has finished.")
+    return project.worker.busy
+
+
+def prepare(session: Session, progress: ProgressCallback) -> None:
+    """Compute in advance the segments and errors of a session."""
     session.look(progress)
     if session.errors.has_gold:
         report(progress, "comparing with gold", 0, 1)
@@ -119,10 +123,10 @@ def _start(
     failed: Callable[[Exception], object] | None = None,
     fly: bool = False,
 ) -> Job | None:
-    """Start work that opens a session, and show it; it is closed again if nobody wants it then."""
+    """Start work that opens a session, and show it, or close it if the job was cancelled."""
     jobs = per_viewer(viewer, Project).jobs
 
-    def careful(progress: ProgressCallback) -> Opened:
+    def work_unless_cancelled(progress: ProgressCallback) -> Opened:
         opened = work(progress)
         job = jobs[PROOFREAD]
         if jobs.closed or (job is not None and job.cancelled):
@@ -130,11 +134,17 @@ def _start(
             raise Cancelled("Cancelled.")
         return opened
 
-    return start(PROOFREAD, title, careful, lambda opened: _show(viewer, *opened, fly=fly), failed)
+    return start(
+        PROOFREAD,
+        title,
+        work_unless_cancelled,
+        lambda opened: _show(viewer, *opened, fly=fly),
+        failed,
+    )
 
 
 def _show(viewer: Any, session: Session, built: Built, state: State, *, fly: bool) -> None:
-    """Show a session that is open, and begin to edit it."""
+    """Show an open session for edits."""
     project = per_viewer(viewer, Project)
     proofreader = per_viewer(viewer, Proofreader)
     proofreader.save_view()
@@ -146,11 +156,11 @@ def _show(viewer: Any, session: Session, built: Built, state: State, *, fly: boo
     if session.history.report.sentences:
         show_warning(str(session.history.report))
     if missing:
-        show_info(f"Not found: {', '.join(missing)}. Open it with File > Open to see it below.")
+        show_info(f"Not found: {', '.join(missing)}. Open them with File > Open.")
 
 
 def _needed_function(error: Exception) -> str:
-    """Return the function that must be passed to open a session; empty if that is not amiss."""
+    """Return the function needed to open a session; empty if another error occurred."""
     if isinstance(error, InvalidInput) and error.argument == "policy":
         remedy = error.remedy
         if isinstance(remedy, SetOption) and remedy.option == "policy":
@@ -171,20 +181,20 @@ def _ask_damaged(viewer: Any, folder: Path, error: SessionDamaged) -> None:
     def recover() -> None:
         def recovered(report: Any) -> None:
             if report.unmended:
-                show_warning(f"{folder.name} could not be mended. {report}")
+                show_warning(f"{folder.name} could not be repaired. {report}")
             else:
-                show_info(f"{folder.name} was mended. {report}")
+                show_info(f"{folder.name} was repaired. {report}")
                 open_session(viewer, folder)
 
         per_viewer(viewer, Project).jobs.start(
-            "recover", f"Mending {folder.name}", lambda _: Session.recover(folder), recovered
+            "recover", f"Repairing {folder.name}", lambda _: Session.recover(folder), recovered
         )
 
-    ask(f"{folder.name} is damaged", str(error), {"Mend what can be mended": recover})
+    ask(f"{folder.name} is damaged", str(error), {"Repair": recover})
 
 
-_AT_ONCE = 64  # superpixels in one merge: which of them touch is asked of each pair
-_LEFT_BEHIND = ("lock", "lock.only", ".*.partial")  # by whoever writes to the folder now
+_AT_ONCE = 64  # superpixels in one merge, which checks all pairs for contact
+_NOT_COPIED = ("lock", "lock.only", ".*.partial")  # files of the writing program
 
 
 def sessions_folder() -> Path:
@@ -193,7 +203,7 @@ def sessions_folder() -> Path:
 
 
 def free_path(name: str, home: Path | None = None) -> Path:
-    """Return where a session of that name can go: a folder that is not there yet.
+    """Return the path of a new session folder of a name, which does not exist yet.
 
     Examples
     --------
@@ -210,12 +220,12 @@ def free_path(name: str, home: Path | None = None) -> Path:
 
 
 def create_session(viewer: Any, path: Path) -> Job | None:
-    """Make a session of the project's hierarchy, in a worker, and begin to edit it."""
+    """Create a session of the project's hierarchy, in a worker, and show it for edits."""
     viewer = real_viewer(viewer)
     project = per_viewer(viewer, Project)
     built = project.built
     if built is None:
-        raise InvalidInput("There is no hierarchy yet; build one in step 3, Hierarchy, first.")
+        raise InvalidInput("There is no hierarchy; build one in step 3, Hierarchy, first.")
     target = checked_path(path)
     threshold, partition = project.threshold, built.regions.dataset.partition
 
@@ -230,9 +240,9 @@ def create_session(viewer: Any, path: Path) -> Job | None:
                 start_from(session, partition, progress)
             else:
                 session.threshold = threshold
-            get_ready(session, progress)
+            prepare(session, progress)
             return session, built, {}
-        except BaseException:  # nothing is left of a session that was not wanted
+        except BaseException:  # remove the unfinished session
             session.close()
             shutil.rmtree(target, ignore_errors=True)
             raise
@@ -241,11 +251,11 @@ def create_session(viewer: Any, path: Path) -> Job | None:
 
 
 def save_as(viewer: Any, path: Path) -> Job | None:
-    """Copy the session's folder, in a worker, and go on in the copy."""
+    """Copy the folder of the session, in a worker, and continue in the copy."""
     viewer = real_viewer(viewer)
     project = per_viewer(viewer, Project)
     session, built = project.session, project.built
-    if session is None or built is None or project.worker.busy:
+    if session is None or built is None or is_busy(project):
         return None
     target = checked_path(path)
     source, threshold = session.path, project.threshold
@@ -258,20 +268,20 @@ def save_as(viewer: Any, path: Path) -> Job | None:
         policy = built.policy if isinstance(built.policy, CallablePolicy) else None
         copy = Session.open(target, policy=policy, progress=progress)
         copy.threshold = threshold
-        get_ready(copy, progress)
+        prepare(copy, progress)
         return copy, built, read_state(copy.path)
 
     return _start(viewer, project.worker.run, "Saving a copy", work)
 
 
 def copy_session(source: Path, target: Path) -> None:
-    """Copy the folder of a session, without what belongs to whoever writes to it now."""
+    """Copy the folder of a session, without the files of the writing program."""
     with replacing(target, may_replace=lambda _: False) as temporary:
-        shutil.copytree(source, temporary, ignore=shutil.ignore_patterns(*_LEFT_BEHIND))
+        shutil.copytree(source, temporary, ignore=shutil.ignore_patterns(*_NOT_COPIED))
 
 
 def checked_path(path: Path) -> Path:
-    """Return where a session is to go; refuse a place that is taken."""
+    """Return the absolute path of a new session; refuse one that exists."""
     target = path.expanduser()
     if not target.name or target.name == ".agglo":
         raise InvalidInput("`path` must name a folder for the session, NAME.agglo; name one.")
@@ -279,29 +289,29 @@ def checked_path(path: Path) -> Path:
         target = target.with_name(f"{target.name}.agglo")
     if target.exists():
         raise InvalidInput(
-            f"{target} is there already; open it, or choose another name for the new session."
+            f"{target} exists already; open it, or choose another name for the new session."
         )
     return target.absolute()
 
 
 def start_from(session: Session, partition: NDArray[Any], progress: ProgressCallback) -> None:
-    """Merge the superpixels of each segment of a partition, below all that the policy merges.
+    """Merge the superpixels of each segment of a partition, below all merges of the policy.
 
-    So at the lowest threshold exactly that partition is seen, and the policy goes on from there.
+    So the lowest threshold gives that partition, and higher ones add merges of the policy.
     """
     heights = session.history.unedited_tree.heights
     low = float(heights[0]) if len(heights) else 0.0
     session.threshold = min(0.0, float(np.nextafter(low, -np.inf)))
     groups = list(_groups(session.graph.ids, partition))
     for k, members in enumerate(groups):
-        report(progress, "merging what belongs together", k, len(groups))
+        report(progress, "merging superpixels", k, len(groups))
         first, *others = members
         for start in range(0, len(others), _AT_ONCE):
             session.merge(first, *others[start : start + _AT_ONCE], force=True)
 
 
 def _groups(ids: NDArray[np.uint64], partition: NDArray[Any]) -> Iterator[list[int]]:
-    """Give the superpixels of each segment that has several; 0 is no segment."""
+    """Yield the superpixels of each segment that has several; 0 is no segment."""
     order = np.argsort(partition[1:], kind="stable") + 1
     ordered = partition[order]
     starts = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]])

@@ -1,7 +1,8 @@
-"""The parts of proofreading that belong to a viewer: docks come and go, these stay."""
+"""The parts of proofreading in a viewer, independent of docks."""
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 from qtpy.QtCore import QTimer
@@ -17,11 +18,11 @@ from napari_agglo.widgets.proofread._relearn import Relearn
 from napari_agglo.widgets.proofread._seeded_cut import SeededCut, Seeds
 from napari_agglo.widgets.proofread._view_state import State, state_of, write_state
 
-_EVERY = 20_000  # milliseconds between two looks at whether the view has changed
+_EVERY = 20_000  # milliseconds between two checks for a changed view
 
 
 class Proofreader:
-    """The parts of proofreading in one viewer, joined."""
+    """The parts of proofreading in one viewer, connected."""
 
     def __init__(self, viewer: Any) -> None:
         self.scene = scene = per_viewer(viewer, Scene)
@@ -47,7 +48,7 @@ class Proofreader:
         self._follow()
 
     def save_view(self) -> None:
-        """Keep beside the session how the viewer looks, if that has changed."""
+        """Save the view beside the session, if it has changed."""
         session = self.project.session
         if session is None or session.read_only:
             return
@@ -63,7 +64,7 @@ class Proofreader:
             self._saved = state
 
     def close_session(self) -> None:
-        """Close the session; the view of it is kept."""
+        """Save the view, and close the session."""
         self.save_view()
         self.project.close_session()
 
@@ -74,15 +75,13 @@ class Proofreader:
         else:
             self._timer.stop()
 
-    def _say(self, words: str) -> None:
-        self.scene.viewer.status = words
+    def _say(self, message: str) -> None:
+        self.scene.viewer.status = message
 
     def _ask(self, why: str, edit: Edit) -> None:
-        ask("Merge all the same?", why, {"Merge all the same": lambda: self.worker.edit(edit)})
+        ask("Merge anyway?", why, {"Merge anyway": lambda: self.worker.edit(edit)})
 
     def _close(self) -> None:
         self._timer.stop()
-        try:
+        with suppress(RuntimeError):  # the viewer may be closed already
             self.save_view()
-        except RuntimeError:  # the viewer has gone already
-            return

@@ -1,4 +1,4 @@
-"""Learn from my edits: a refit in a worker, before and after side by side, to keep or to undo."""
+"""Learn from edits: a refit in a worker, shown beside the former segments."""
 
 from __future__ import annotations
 
@@ -23,35 +23,34 @@ from napari_agglo.widgets.proofread._commands import Commands
 
 
 class Relearn:
-    """One for each viewer."""
+    """The policy learned from edits, and its comparison; one object per viewer."""
 
     changed = Signal()
 
     def __init__(self, scene: Scene, commands: Commands) -> None:
         self.scene, self.commands = scene, commands
         self.project = scene.project
-        self.words = ""  # what came of it
-        self.deciding = False  # before and after are on the screen
+        self.result = ""  # a sentence on the change
+        self.deciding = False  # while both states are on the screen
         self.project.hierarchy_changed.connect(self._forget)
 
     def learn(self, **options: Any) -> None:
-        """Refit the policy with the edits, merge anew, do the edits again, and show the change.
+        """Refit the policy with the edits, merge again, replay the edits, and show the change.
 
         The options are those of `Session.relearn`.
         """
         project, session = self.project, self.project.session
         if session is None or not project.worker.settled:
             project.worker.message.emit(
-                "Start proofreading first, and wait for the running task to finish."
+                "No session is open, or a task is running; try again when it has finished."
             )
             return
         volumes = self._volumes()
         if not volumes:
             tell_error(
                 InvalidInput(
-                    "Edits alone are too few to learn from: the policy is fitted again to gold "
-                    "labels with the edits added. Give gold in step 1, Data, or add a volume to "
-                    "the training set there."
+                    "Learning from edits needs gold labels too, as edits alone are too few; choose "
+                    "gold in step 1, Data, or add a volume to the training set there."
                 )
             )
             return
@@ -69,11 +68,11 @@ class Relearn:
         project.worker.edit(Edit("Learning from your edits", act, then, long=True))
 
     def keep(self) -> None:
-        """Go on with what was learned."""
+        """Keep the new policy and segments."""
         self._leave()
 
     def go_back(self) -> None:
-        """Undo it."""
+        """Undo the change of policy and segments."""
         self._leave()
         self.commands.undo()
 
@@ -84,9 +83,9 @@ class Relearn:
         tables = {"before": before, "after": np.array(project.table())}
         panels = [PanelSource(Choice(name, "table"), table=one) for name, one in tables.items()]
         now = self._vi(session)
-        self.words = str(change)
+        self.result = str(change)
         if error is not None and now is not None:
-            self.words += f" VI {error:.3f} before, {now:.3f} after."
+            self.result += f" VI {error:.3f} before, {now:.3f} after."
         self.deciding = True
         per_viewer(self.scene.viewer, CompareController).show(panels, project.graph)
         self.changed.emit()
@@ -97,14 +96,14 @@ class Relearn:
         self.changed.emit()
 
     def _forget(self) -> None:
-        self.deciding, self.words = False, ""
+        self.deciding, self.result = False, ""
         self.changed.emit()
 
     def _vi(self, session: Session) -> float | None:
         return session.errors.vi if session.errors.has_gold else None
 
     def _volumes(self) -> list[tuple[Any, Any, Any]]:
-        """Return what the policy is fitted to beside the edits: graph or dataset, and gold."""
+        """Return the training volumes beside the edits: graph (if known), dataset and gold."""
         project = self.project
         volumes: list[tuple[Any, Any, Any]] = [
             (None, one, one.gold) for one in project.training if one.gold is not None
@@ -116,7 +115,7 @@ class Relearn:
 
 
 class RelearnPanel(QWidget):
-    """The button that learns from the edits, and the choice to keep what was learned."""
+    """The button that learns from edits, and the choice to keep or undo the result."""
 
     def __init__(self, relearn: Relearn) -> None:
         super().__init__()
@@ -125,7 +124,7 @@ class RelearnPanel(QWidget):
             relearn.project,
             EDIT,
             "Learn from my edits",
-            "Fit the policy again with your edits added, merge anew, and do the edits again",
+            "Fit the policy again with your edits, merge again, and replay the edits",
             lambda: relearn.learn(**self.options.values()),
         )
         self.options = Form(
@@ -138,17 +137,17 @@ class RelearnPanel(QWidget):
             first=(),
             more="Options",
         )
-        self.words = label("learned")
-        self.keep = button("Keep", "Go on with what was learned", relearn.keep, "keep")
-        undone = "Undo it: policy and segments are as they were"
+        self.result = label("learned")
+        self.keep = button("Keep", "Keep the new policy and segments", relearn.keep, "keep")
+        undone = "Restore the former policy and segments"
         self.back = button("Go back", undone, relearn.go_back, "go back")
-        column(self, self.run, self.options, self.words, row(self.keep, self.back), top=8)
+        column(self, self.run, self.options, self.result, row(self.keep, self.back), top=8)
         link(self.follow, relearn.changed)
         self.follow()
 
     def follow(self) -> None:
-        """Show what came of it."""
-        self.words.setText(self.relearn.words)
-        self.words.setVisible(bool(self.relearn.words))
+        """Show the result."""
+        self.result.setText(self.relearn.result)
+        self.result.setVisible(bool(self.relearn.result))
         for choice in (self.keep, self.back):
             choice.setVisible(self.relearn.deciding)

@@ -1,4 +1,4 @@
-"""A cut by seeds: points in groups, a preview of the parts, the cut, and its controls."""
+"""Cuts by seeds: points in groups, a preview of the parts, and the controls."""
 
 from __future__ import annotations
 
@@ -16,8 +16,9 @@ from qtpy.QtWidgets import QGroupBox, QToolButton
 from napari_agglo.errors import AggloError
 from napari_agglo.session._cut_methods import cut_methods
 from napari_agglo.widgets._colours import GROUP_NAMES, GROUPS
+from napari_agglo.widgets._dataset import Placement
 from napari_agglo.widgets._lut_array import Patch
-from napari_agglo.widgets._napari import camera
+from napari_agglo.widgets._napari import add_inactive, camera
 from napari_agglo.widgets._qt import button, column, combo_box, label, link, named, row, tell_error
 from napari_agglo.widgets._scene import Scene
 from napari_agglo.widgets.proofread._commands import Commands
@@ -27,13 +28,13 @@ if TYPE_CHECKING:
 
 
 SEEDS = "Seeds"
-_NEAR = 8  # pixels of the screen: so near to a seed means that seed
+_NEAR = 8  # pixels of the screen from a seed that still hit it
 _DIAMETER = 14  # pixels of the screen
 
 
 @dataclass(frozen=True)
 class Seed:
-    """A pixel, its dense superpixel when it was placed, and its group, counted from 0."""
+    """A pixel, its dense superpixel, and its group, counted from 0."""
 
     index: tuple[int, ...]
     superpixel: int
@@ -58,18 +59,18 @@ class Seeds:
 
     @property
     def groups(self) -> list[list[Seed]]:
-        """The seeds of each group that has some, in the order of the groups."""
+        """The seeds of each group in use, in the order of the groups."""
         used = sorted({seed.group for seed in self.placed})
         return [[seed for seed in self.placed if seed.group == group] for group in used]
 
     @property
     def layer(self) -> Points | None:
-        """The layer that shows them, if it is in the viewer."""
+        """The layer of the seeds, if it is in the viewer."""
         layer = self._layer
         return layer if layer is not None and layer in self.scene.viewer.layers else None
 
     def near(self, index: tuple[int, ...]) -> Seed | None:
-        """Return the seed at a pixel, or so near that one would mean it."""
+        """Return the seed at or near a pixel."""
         placement = self.scene.project.placement
         if placement is None or not self.placed:
             return None
@@ -91,14 +92,14 @@ class Seeds:
         self._show()
 
     def remove(self, seed: Seed) -> None:
-        """Take one away."""
+        """Remove a seed."""
         self.placed.remove(seed)
         self._show()
 
     def next_group(self) -> None:
-        """Go on to the next group: a new one, unless the current one has no seed yet; then round.
+        """Go to the next group, or to the first after an empty group.
 
-        So with two groups the key swaps between them, and a third begins when both are in use.
+        So the key cycles through the groups in use and one more.
         """
         used = sorted({seed.group for seed in self.placed})
         last = used[-1] if used else -1
@@ -106,29 +107,30 @@ class Seeds:
         self.changed.emit()
 
     def set_group(self, group: int) -> None:
-        """Place seeds of this group from now on."""
+        """Set the group of the next seeds."""
         self.group = group
         self.changed.emit()
 
     def clear(self) -> None:
-        """Take all away."""
+        """Remove all seeds."""
         self.placed.clear()
         self.group = 0
         self._show()
 
     def raise_(self) -> None:
-        """Put the points above all other layers: a seed that is hidden cannot be taken away."""
+        """Move the points above all other layers, as a hidden seed cannot be removed."""
         layer, layers = self.layer, self.scene.viewer.layers
         if layer is not None and layers[-1] is not layer:
             layers.move(layers.index(layer), len(layers))
 
     def _show(self) -> None:
-        layer = self.layer
-        if layer is None:
-            if self.placed:
-                self._add()
-        else:
-            layer.data = self._places()
+        placement, layer = self.scene.project.placement, self.layer
+        if layer is None and self.placed and placement is not None:
+            layer = self._add(placement)
+        if layer is not None:
+            layer.data = np.array([seed.index for seed in self.placed], float).reshape(
+                -1, layer.ndim
+            )
             if self.placed:
                 layer.face_color = [GROUPS[seed.group] for seed in self.placed]
                 layer.size = self._size()
@@ -138,7 +140,7 @@ class Seeds:
         self.changed.emit()
 
     def _size(self) -> float:
-        """Return the diameter in pixels of the volume that looks the same at every zoom."""
+        """Return the diameter in pixels of the volume, constant on the screen."""
         placement = self.scene.project.placement
         pixel = 1.0 if placement is None else min(abs(x) for x in placement.scale[-2:])
         return float(_DIAMETER / max(camera(self.scene.viewer).zoom * pixel, 1e-6))
@@ -148,29 +150,18 @@ class Seeds:
         if layer is not None:
             layer.size = self._size()
 
-    def _places(self) -> Any:
-        ndim = len(self.scene.project.placement.scale) if self.scene.project.placement else 2
-        return np.array([seed.index for seed in self.placed], float).reshape(-1, ndim)
-
-    def _add(self) -> None:
-        placement = self.scene.project.placement
-        viewer = self.scene.viewer
-        layer = Points(
-            self._places(),
-            face_color=[GROUPS[seed.group] for seed in self.placed],
+    def _add(self, placement: Placement) -> Points:
+        self._layer = layer = Points(
+            ndim=len(placement.scale),
             border_color="white",
             border_width=0.12,
-            size=self._size(),
             name=SEEDS,
             metadata={"napari_agglo": SEEDS},
-            **({} if placement is None else placement.keywords()),
+            **placement.keywords(),
         )
-        active = viewer.layers.selection.active
-        self._layer = layer
-        viewer.add_layer(layer)
+        add_inactive(self.scene.viewer, layer)
         layer.editable = False
-        if active is not None and active in viewer.layers:
-            viewer.layers.selection.active = active
+        return layer
 
 
 _PREVIEW = "preview"  # the topic of the worker
@@ -188,7 +179,7 @@ class Preview:
     def by_colour(
         self, parts: Sequence[NDArray[np.intp]]
     ) -> tuple[list[NDArray[np.intp]], list[Patch]]:
-        """Return parts, and what is divided, numbered like their groups, so coloured like them."""
+        """Return parts and divided superpixels, numbered and coloured like their groups."""
         coloured = [np.zeros(0, np.intp) for _ in range(max(self.colours) + 1)]
         for colour, part in zip(self.colours, parts, strict=True):
             coloured[colour] = part
@@ -208,7 +199,7 @@ class SeededCut:
         self.seeds = seeds
         self.commands = commands
         self.method = "min_cut"
-        self.words = ""  # what the cut would make, or why it cannot be made
+        self.message = ""  # the parts of the cut, or the reason why there is none
         self.possible = False
         self._request: Any = None
         seeds.changed.connect(self._on_seeds)
@@ -223,12 +214,12 @@ class SeededCut:
         return segments.pop() if len(segments) == 1 else 0
 
     def set_method(self, method: str) -> None:
-        """Cut in another way, between the same seeds."""
+        """Set the method of the cut, between the same seeds."""
         self.method = method
         self._follow()
 
     def commit(self) -> None:
-        """Cut."""
+        """Make the cut."""
         if len(self.seeds.groups) < 2:
             self._say("Place seeds of two groups: Ctrl + click, G for the next group.")
             return
@@ -242,7 +233,7 @@ class SeededCut:
         )
 
     def _within_one(self) -> bool:
-        """Whether a superpixel has seeds of two groups, and has to be divided."""
+        """Whether a superpixel has seeds of two groups, so that it must be divided."""
         groups: dict[int, int] = {}
         return any(
             groups.setdefault(seed.superpixel, seed.group) != seed.group
@@ -271,7 +262,7 @@ class SeededCut:
         self._follow()
 
     def _locate(self) -> None:
-        """Look again which superpixels the seeds are in: one may have been divided."""
+        """Update the superpixels of the seeds, which may be divided since."""
         graph = self.project.graph
         if graph is None:
             return
@@ -281,7 +272,7 @@ class SeededCut:
         ]
 
     def _follow(self) -> None:
-        """Show what the cut would make, as far as that is known."""
+        """Update the preview, or the next thing to do."""
         session, groups = self.project.session, self.seeds.groups
         if session is None or len(groups) < 2 or not self.segment:
             self.project.worker.forget(_PREVIEW)
@@ -295,7 +286,7 @@ class SeededCut:
         colours = sorted({seed.group for seed in self.seeds.placed})
         request = (self.segment, seeds, self.method, points, colours)
         if request == self._request:
-            self.changed.emit()  # another group is current, no more
+            self.changed.emit()  # only the current group has changed
             return
         self._request = request
         segment, method = self.project.id_of(self.segment), self.method
@@ -306,8 +297,8 @@ class SeededCut:
             divided = [(one.box, one.parts) for one in cut.divided]
             return Preview(list(cut.whole), colours, divided, cut.sizes)
 
-        if not self.words:
-            self.words = "Computing the preview…"
+        if not self.message:
+            self.message = "Computing the preview…"
         self.changed.emit()
         self.project.worker.latest(_PREVIEW, work, self._show, self._refused)
 
@@ -331,7 +322,7 @@ class SeededCut:
         if isinstance(error, AggloError):
             self._tell(False, str(error))
         else:
-            self._tell(False, "The preview failed.")
+            self._tell(False, "The preview failed; the error is shown in the window.")
             tell_error(error)
 
     def _next_step(self) -> str:
@@ -339,37 +330,37 @@ class SeededCut:
             return "Ctrl + click places a seed; G begins the next group; Enter cuts."
         return "Press G, then Ctrl + click where the other part is."
 
-    def _tell(self, possible: bool, words: str) -> None:
-        self.possible, self.words = possible, words
+    def _tell(self, possible: bool, message: str) -> None:
+        self.possible, self.message = possible, message
         self.changed.emit()
 
-    def _say(self, words: str) -> None:
-        self.project.worker.message.emit(words)
+    def _say(self, message: str) -> None:
+        self.project.worker.message.emit(message)
 
 
-_SEVERAL = "The seeds are in several segments; take those in the others away, or merge first."
+_SEVERAL = "The seeds are in several segments; remove those in the others, or merge first."
 
 
 class CutPanel(QGroupBox):
-    """Controls of a cut: groups of seeds, the method, the parts that would come of it."""
+    """Controls of a cut: the method, groups of seeds, and a text on the parts."""
 
     def __init__(self, proofreader: Proofreader) -> None:
         super().__init__("Cut by seeds")
         self.cut = proofreader.cut
         self.seeds = proofreader.seeds
         self.swatches = [self._swatch(k) for k in range(len(GROUPS))]
-        self.method = combo_box("cut method", "How to cut between the same seeds")
+        self.method = combo_box("cut method", "Method of the cut between the seeds")
         for method in cut_methods.values():
             self.method.addItem(method.label, method.name)
         self.method.activated.connect(lambda: self.cut.set_method(self.method.currentData()))
-        self.words = label("cut words", lines=3)
-        self.commit = button("Cut", "Make the cut that is shown (Enter)", self.cut.commit, "cut")
-        away = "Take all seeds away (Escape)"
+        self.message = label("cut message", lines=3)
+        self.commit = button("Cut", "Make the cut of the preview (Enter)", self.cut.commit, "cut")
+        away = "Remove all seeds (Escape)"
         self.clear = button("Clear seeds", away, self.seeds.clear, "clear seeds")
         groups = row(*self.swatches, spacing=2)
         groups.addStretch(1)
         buttons = row(self.commit, self.clear)
-        layout = column(self, self.method, groups, self.words, buttons, spacing=6)
+        layout = column(self, self.method, groups, self.message, buttons, spacing=6)
         layout.setContentsMargins(8, 8, 8, 8)
         link(self._follow, self.cut.changed, self.seeds.changed)
         self._follow()
@@ -377,6 +368,7 @@ class CutPanel(QGroupBox):
     def _swatch(self, group: int) -> QToolButton:
         place = f"Place seeds of group {group + 1}, {GROUP_NAMES[group]} (G: the next)"
         swatch = named(QToolButton(), f"group {group + 1}", place)
+        swatch.setAccessibleName(f"Group {group + 1}, {GROUP_NAMES[group]}")
         swatch.setCheckable(True)
         swatch.setFixedSize(26, 22)
         swatch.setStyleSheet(
@@ -393,6 +385,6 @@ class CutPanel(QGroupBox):
             swatch.setChecked(k == self.seeds.group)
             swatch.setText(str(counts[k]) if counts[k] else "")
         self.method.setCurrentIndex(self.method.findData(self.cut.method))
-        self.words.setText(self.cut.words)
+        self.message.setText(self.cut.message)
         self.commit.setEnabled(self.cut.possible)
         self.clear.setEnabled(bool(self.seeds))

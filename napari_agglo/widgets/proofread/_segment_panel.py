@@ -1,13 +1,13 @@
-"""The active segment: its id, size and marks, and what can be done to it."""
+"""Panels of the active segment, the scores and the history."""
 
-# In its own file: one panel of the dock, which a user can name.
+# In its own file: the panels of the segment and the history, apart from sessions and tabs.
 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 
 from qtpy.QtCore import Qt
-from qtpy.QtGui import QColor
+from qtpy.QtGui import QColor, QShortcut
 from qtpy.QtWidgets import (
     QCheckBox,
     QFormLayout,
@@ -28,33 +28,34 @@ from napari_agglo.widgets._qt import button, column, label, link, named, row, wh
 from napari_agglo.widgets._session_worker import sentence
 from napari_agglo.widgets.proofread._proofreader import Proofreader
 
-_SHOWN = 500  # of a long history: the last
+_SHOWN = 500  # last actions of a long history
 
 
 class HistoryList(QWidget):
-    """The actions that count, and those that can be redone; a click on one goes there."""
+    """The list of actions done and undone; a click or Enter goes to one."""
 
     def __init__(self, proofreader: Proofreader) -> None:
         super().__init__()
         self.proofreader = proofreader
         self.project = proofreader.project
-        commands, again = proofreader.commands, "Do again what was undone last (Ctrl + Shift + Z)"
-        last = "Take back what was done last (Ctrl + Z)"
-        self.undo = button("Undo", last, commands.undo, "undo")
+        commands = proofreader.commands
+        self.undo = button("Undo", "Undo the last action (Ctrl + Z)", commands.undo, "undo")
+        again = "Redo the last undone action (Ctrl + Shift + Z)"
         self.redo = button("Redo", again, commands.redo, "redo")
-        there = "Click an action to go back, or forward, to just after it"
-        self.list = named(QListWidget(), "history", there)
+        tooltip = "Click an action, or press Enter, to go back or forward to it"
+        self.list = named(QListWidget(), "history", tooltip)
         self.list.setMinimumHeight(220)
         self.list.setWordWrap(True)
-        self.list.itemClicked.connect(
-            lambda item: commands.go_to(item.data(Qt.ItemDataRole.UserRole))
-        )
+        self.list.itemClicked.connect(self._go_to)
+        for key in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
+            shortcut = QShortcut(key, self.list, context=Qt.ShortcutContext.WidgetShortcut)
+            shortcut.activated.connect(lambda: self._go_to(self.list.currentItem()))
         column(self, row(self.undo, self.redo), self.list, top=4)
         link(self._follow, self.project.edited, self.project.hierarchy_changed)
         self._follow()
 
     def showEvent(self, event: object) -> None:
-        """Catch up with what was done while nobody looked."""
+        """Update the list, which is not computed while hidden."""
         super().showEvent(event)  # type: ignore[arg-type]
         self._follow()
 
@@ -79,8 +80,12 @@ class HistoryList(QWidget):
         self.list.setCurrentRow(here)
         self.list.scrollToItem(self.list.item(here))
 
-    def _add(self, words: str, steps: int, undone: bool) -> None:
-        item = QListWidgetItem(words)
+    def _go_to(self, item: QListWidgetItem | None) -> None:
+        if item is not None:
+            self.proofreader.commands.go_to(item.data(Qt.ItemDataRole.UserRole))
+
+    def _add(self, text: str, steps: int, undone: bool) -> None:
+        item = QListWidgetItem(text)
         item.setData(Qt.ItemDataRole.UserRole, steps)
         if undone:
             item.setForeground(QColor(GREY))
@@ -95,18 +100,18 @@ Result = tuple[float, int, str, tuple[float, float] | None]
 
 
 class Scores(QWidget):
-    """Edits, reviewed segments, and errors against gold with their change; from a worker."""
+    """The numbers of edits and reviewed segments, and the errors against gold with their change."""
 
     def __init__(self, project: Project) -> None:
         super().__init__()
         self.project = project
-        self.words = label(
+        self.text = label(
             "scores",
-            "Edits that count; segments reviewed; false merge + false split = VI in bits, against "
-            "gold, and the change against the hierarchy without edits",
+            "Edits; reviewed segments; false merge + false split = VI against gold, in bits, and "
+            "its change since the hierarchy without edits",
         )
-        column(self, self.words)
-        self._start: dict[float, tuple[float, float]] = {}  # errors at first, by threshold
+        column(self, self.text)
+        self._start: dict[float, tuple[float, float]] = {}  # errors without edits, by threshold
         self._of: Session | None = None
         self._soon = qdebounced(self._compute, timeout=_SOON)
         link(self._later, project.edited, project.threshold_changed, project.hierarchy_changed)
@@ -120,7 +125,7 @@ class Scores(QWidget):
         project, session = self.project, self.project.session
         if session is None:
             project.worker.forget(self._topic)
-            self.words.setText("")
+            self.text.setText("")
             self._of = None
             return
         if session is not self._of:
@@ -144,10 +149,10 @@ class Scores(QWidget):
             change = _change(first, pair) if done and first is not None else ""
             lines.append(f"VI {sum(pair):.4f}{change}")
             lines.append(f"false merge {pair[0]:.4f} · false split {pair[1]:.4f}")
-        self.words.setText("<br>".join(lines))
+        self.text.setText("<br>".join(lines))
 
     def _unedited(self, threshold: float) -> tuple[float, float] | None:
-        """Return the errors without any edit, if the curve of the hierarchy is known."""
+        """Return the errors without edits, if the curve of the hierarchy is known."""
         curve = self.project.curve
         if curve is None or not len(curve):
             return None
@@ -162,7 +167,7 @@ def _change(before: tuple[float, float], now: tuple[float, float]) -> str:
 
 
 class Details(QWidget):
-    """The active segment: size, name, comment, marks, and buttons for its commands."""
+    """The size, name, comment and marks of the active segment, and buttons for commands."""
 
     def __init__(self, proofreader: Proofreader) -> None:
         super().__init__()
@@ -171,7 +176,7 @@ class Details(QWidget):
         self.title = label("active segment")
         self.name = self._field("name", self.commands.rename)
         self.comment = self._field("comment", self.commands.comment)
-        looked = "Say that this segment has been looked at (key U)"
+        looked = "Mark this segment as reviewed (key U)"
         self.reviewed = named(QCheckBox("reviewed"), "segment reviewed", looked)
         self.reviewed.clicked.connect(lambda on: self.commands.review(bool(on)))
         form = QFormLayout()
@@ -193,15 +198,18 @@ class Details(QWidget):
 
     def _grid(self) -> QGridLayout:
         commands = self.commands
-        self.up = button("Up", "Show what it next becomes part of (key .)", commands.up)
-        self.down = button("Down", "Show what it was made of (key ,)", commands.down)
+        self.up = button("Up", "Show the next larger segment of the hierarchy (key .)", commands.up)
+        self.down = button("Down", "Show the parts of its last merge (key ,)", commands.down)
         self.children_ = button(
             "Cut in two",
-            "Cut it into what it was made of: undo its last merge",
+            "Cut it into the two parts of its last merge",
             commands.cut_children,
         )
         self.lock = button(
-            "Lock", "Keep it whole and alone at every scale (key H)", commands.lock, "lock"
+            "Lock",
+            "Protect it from merges and cuts at every threshold (key H)",
+            commands.lock,
+            "lock",
         )
         self.merge = button(
             "Merge selected", "Merge all selected segments into it (key W)", commands.merge_selected
@@ -225,13 +233,13 @@ class Details(QWidget):
                 field.setText("")
             self.reviewed.setChecked(False)
             return
-        if not project.worker.settled:  # a thread has the session: look again when it is free
+        if not project.worker.settled:  # a thread uses the session: update when it is free
             project.worker.latest(self._topic, lambda: None, lambda _: self._follow())
             return
         segment = project.id_of(active)
         try:
             mark, locked = session.marks.of(segment), session.segments.is_locked(segment)
-        except AggloError:  # it has just gone; what takes its place is selected next
+        except AggloError:  # it no longer exists; another is selected next
             return
         table, sizes = project.table(), session.graph.sizes
         pixels = int(sizes[table[: len(sizes)] == active].sum())
@@ -246,8 +254,12 @@ class Details(QWidget):
         self.reviewed.setChecked(mark.reviewed)
 
     def _field(self, mark: str, keep: Callable[[str], object]) -> QLineEdit:
-        """Return a line to type a mark of the active segment in."""
-        field = named(QLineEdit(), f"segment {mark}", f"A {mark} for the segment; Enter keeps it")
+        """Return a text field for a mark of the active segment."""
+        field = named(
+            QLineEdit(),
+            f"segment {mark}",
+            f"{mark.capitalize()} of the segment; press Enter to save it",
+        )
         field.setPlaceholderText(f"no {mark}")
         field.editingFinished.connect(lambda: self._keep(field, mark, keep))
         return field
@@ -262,7 +274,7 @@ class Details(QWidget):
 
 
 def own_topic(widget: QWidget, name: str, project: Project) -> Hashable:
-    """Return a topic of the worker for one widget alone; it is forgotten with the widget."""
+    """Return a topic of the worker for one widget, dropped with the widget."""
     topic, worker = (name, id(widget)), project.worker
     when_gone(widget, lambda: worker.forget(topic))
     return topic

@@ -1,6 +1,6 @@
-"""The list of segments: sort, find, select, fly to, merge many."""
+"""The table of segments, to sort, find, select and merge them."""
 
-# In its own file: one panel of the dock, which a user can name.
+# In its own file: the table of segments with its model, apart from the other panels.
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from napari_agglo.widgets.proofread._proofreader import Proofreader
 
 @dataclass(frozen=True, eq=False)
 class Columns:
-    """The columns of the segment table, computed in a worker from arrays alone."""
+    """The columns of the segment table, computed in a worker from arrays."""
 
     names: NDArray[np.int64]  # dense names, ascending
     ids: NDArray[np.uint64]  # the user's
@@ -45,7 +45,7 @@ class Columns:
 
     @classmethod
     def empty(cls) -> Columns:
-        """Return those of no segments."""
+        """Return the columns of no segments."""
         none = np.zeros(0, np.int64)
         return cls(none, none.astype(np.uint64), none)
 
@@ -53,7 +53,7 @@ class Columns:
 def columns_of(
     graph: RegionGraph, table: NDArray[np.uint32], overlaps: Contingency | None
 ) -> Columns:
-    """Add up what the superpixels of each segment hold.
+    """Return the columns of the segments of a table over superpixels.
 
     Examples
     --------
@@ -76,7 +76,7 @@ def columns_of(
 
 
 def _errors(names_of: NDArray[np.uint32], overlaps: Contingency, n: int) -> NDArray[np.float64]:
-    """Return what each segment adds to H(gold | segments): P(s) H(U | S=s)."""
+    """Return the part of each segment in H(gold | segments): P(s) H(U | S=s)."""
     known = overlaps.rows < len(names_of)
     segment = names_of[overlaps.rows[known]].astype(np.int64)
     width = len(overlaps.column_ids)
@@ -96,7 +96,7 @@ def box_of(graph: RegionGraph, table: NDArray[np.uint32], name: int) -> NDArray[
 
 
 def middle_of(graph: RegionGraph, table: NDArray[np.uint32], name: int) -> tuple[int, ...]:
-    """Return a pixel to look at: near the middle of the superpixel nearest to the centroid."""
+    """Return the centroid of the superpixel nearest to the centroid of a segment."""
     members = np.flatnonzero(table[: graph.n_regions + 1] == name)
     sums = graph.regions[members][:, graph.layout.coordinates].astype(float)
     sizes = graph.sizes[members].astype(float)
@@ -108,22 +108,21 @@ def middle_of(graph: RegionGraph, table: NDArray[np.uint32], name: int) -> tuple
 
 ID, SIZE, NAME, REVIEWED, ERROR = range(5)
 _TITLES = ("id", "pixels", "name", "reviewed", "VI")
-_MEANS = (
+_TIPS = (
     "The id of the segment",
-    "How many pixels it has",
-    "Its name: double-click to change it",
-    "Whether it has been reviewed: click the box",
-    "What it adds to the false merges, in bits: large is bad",
+    "The number of pixels",
+    "The name; double-click or press F2 to change it",
+    "The mark as reviewed; click the box to change it",
+    "The part in the false merges, in bits",
 )
 _ROLE = Qt.ItemDataRole
 Marks = dict[int, tuple[str, bool]]  # by the user's id: name, reviewed
 
 
 class SegmentModel(QAbstractTableModel):
-    """Segments by row, sorted and filtered, over arrays: a hundred thousand rows are nothing.
+    """A model of segments by row over arrays, sorted and filtered.
 
-    `rename` and `review` are called with a dense name and the text, or the state, that the person
-    has entered.
+    `rename` and `review` are called with a dense name and the text or state entered by the user.
     """
 
     def __init__(
@@ -146,7 +145,7 @@ class SegmentModel(QAbstractTableModel):
         self.endResetModel()
 
     def set_filter(self, text: str) -> None:
-        """Show only what has this text in its id or its name."""
+        """Show only segments with this text in the id or the name."""
         self.beginResetModel()
         self._filter = text.strip().lower()
         self._arrange()
@@ -165,11 +164,11 @@ class SegmentModel(QAbstractTableModel):
         return int(rows[0]) if rows.size else -1
 
     def rowCount(self, parent: QModelIndex | None = None) -> int:
-        """Return how many segments are shown."""
+        """Return the number of rows."""
         return 0 if parent is not None and parent.isValid() else len(self._order)
 
     def columnCount(self, parent: QModelIndex | None = None) -> int:
-        """Return how many columns there are: the last only with gold."""
+        """Return the number of columns; the last needs gold."""
         return 4 if self._columns.errors is None else 5
 
     def headerData(
@@ -180,10 +179,10 @@ class SegmentModel(QAbstractTableModel):
             return None
         if role == _ROLE.DisplayRole:
             return _TITLES[section]
-        return _MEANS[section] if role == _ROLE.ToolTipRole else None
+        return _TIPS[section] if role == _ROLE.ToolTipRole else None
 
     def data(self, index: QModelIndex, role: int = _ROLE.DisplayRole) -> Any:
-        """Return what a cell says."""
+        """Return the data of a cell."""
         at, column = int(self._order[index.row()]), index.column()
         columns = self._columns
         if role == _ROLE.CheckStateRole and column == REVIEWED:
@@ -192,7 +191,7 @@ class SegmentModel(QAbstractTableModel):
         if role == _ROLE.TextAlignmentRole and column in (ID, SIZE, ERROR):
             return int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
         if role == _ROLE.ToolTipRole:
-            return _MEANS[column]
+            return _TIPS[column]
         if role not in (_ROLE.DisplayRole, _ROLE.EditRole):
             return None
         if column == ID:
@@ -206,7 +205,7 @@ class SegmentModel(QAbstractTableModel):
         return None
 
     def setData(self, index: QModelIndex, value: Any, role: int = _ROLE.EditRole) -> bool:
-        """Take what the person has entered: the edit follows, and the table with it."""
+        """Pass the entry of the user on as an edit, which updates the table."""
         name = self.name_at(index.row())
         if index.column() == NAME and role == _ROLE.EditRole:
             if str(value) != self._mark(int(self._order[index.row()]))[0]:
@@ -218,7 +217,7 @@ class SegmentModel(QAbstractTableModel):
         return False
 
     def flags(self, index: QModelIndex) -> Qt.ItemFlag:
-        """Return what can be done with a cell."""
+        """Return the flags of a cell."""
         flags = super().flags(index)
         if index.column() == NAME:
             flags |= Qt.ItemFlag.ItemIsEditable
@@ -266,12 +265,12 @@ class SegmentModel(QAbstractTableModel):
         return columns.ids
 
 
-_WIDTHS = (50, 58, 60, 66, 54)  # of the columns, in pixels; the name has the rest
+_WIDTHS = (50, 58, 60, 66, 54)  # pixels of the columns; the name takes the rest
 _SOON = 150  # milliseconds after the last change
 
 
 class SegmentList(QWidget):
-    """The table, with what can be done in it."""
+    """The table of segments, with a search field and a button to merge."""
 
     def __init__(self, proofreader: Proofreader) -> None:
         super().__init__()
@@ -282,7 +281,7 @@ class SegmentList(QWidget):
             lambda name, text: commands.rename(text, name),
             lambda name, state: commands.review(state, name),
         )
-        only = "Show only segments with this in their id or name"
+        only = "Show only segments with this text in the id or name"
         self.search = named(QLineEdit(), "find segment", only)
         self.search.setPlaceholderText("Find by id or name")
         self.search.setClearButtonEnabled(True)
@@ -304,20 +303,21 @@ class SegmentList(QWidget):
         self._later()
 
     def showEvent(self, event: Any) -> None:
-        """Compute what was put off while nobody looked."""
+        """Update the table, which is not computed while hidden."""
         super().showEvent(event)
         self._later()
 
     def _view(self) -> QTableView:
         view = QTableView()
-        tooltip = "Click a segment to fly to it; Ctrl or Shift + click selects several"
+        tooltip = "Select a segment to go to it; Ctrl or Shift + click selects several"
         style_table(view, "segments", tooltip)
         view.setModel(self.model)
         view.setSortingEnabled(True)
         view.sortByColumn(SIZE, Qt.SortOrder.DescendingOrder)
         view.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
         view.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
-        view.setEditTriggers(QAbstractItemView.EditTrigger.DoubleClicked)
+        triggers = QAbstractItemView.EditTrigger
+        view.setEditTriggers(triggers.DoubleClicked | triggers.EditKeyPressed)
         view.setMinimumHeight(220)
         view.horizontalHeader().setMinimumSectionSize(36)
         view.selectionModel().selectionChanged.connect(self._on_rows)
@@ -349,7 +349,7 @@ class SegmentList(QWidget):
         )
 
     def _in_thread(self, work: Callable[[], Any], done: Callable[[Any], object]) -> None:
-        """Compute from arrays alone, beside the session; requests meanwhile become one."""
+        """Compute from arrays in a thread; requests in the meantime are merged."""
         here = self._here
         self._computing = True
 
@@ -368,7 +368,7 @@ class SegmentList(QWidget):
         self._lay_out()
         self._on_selection()
         labels, _, gold = key
-        if known is None and gold is not None:  # which takes long, so the rest is shown first
+        if known is None and gold is not None:  # slow, so after the other columns
             self._in_thread(lambda: contingency(labels, gold), partial(self._keep, key))
 
     def _keep(self, key: Any, overlaps: Contingency) -> None:
@@ -376,7 +376,7 @@ class SegmentList(QWidget):
         self._later()
 
     def _lay_out(self) -> None:
-        """Give the name what the other columns leave."""
+        """Set the widths of the columns; the name takes the rest."""
         columns = self.view.horizontalHeader()
         for k in range(self.model.columnCount()):
             if k == NAME:
@@ -384,7 +384,7 @@ class SegmentList(QWidget):
             elif columns.sectionSize(k) != _WIDTHS[k]:
                 columns.resizeSection(k, _WIDTHS[k])
 
-    # The selection, both ways.
+    # The selection, in both directions.
 
     def _on_rows(self, *_: object) -> None:
         if self._following:
@@ -403,7 +403,7 @@ class SegmentList(QWidget):
         project.select(active, *(name for name in names if name != active))
 
     def _on_selection(self) -> None:
-        """Select in the table what is selected on the canvas."""
+        """Select the segments of the canvas in the table."""
         if not self.isVisible():
             return
         self._following = True
@@ -422,7 +422,7 @@ class SegmentList(QWidget):
             self._following = False
 
     def fly_to(self, name: int) -> None:
-        """Look at a segment."""
+        """Centre the view on a segment."""
         graph, table = self.project.graph, self.project.table()
         if graph is None or not (table == name).any():
             return

@@ -1,6 +1,6 @@
-"""Begin, open, copy and close a session, and say whether all is saved."""
+"""Controls to start, open, copy and close a session, and its saved state."""
 
-# In its own file: one panel of the dock, which a user can name.
+# In its own file: the session as a whole, apart from its segments.
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from napari_agglo.widgets.proofread._open_session import (
     PROOFREAD,
     create_session,
     free_path,
+    is_busy,
     open_session,
     save_as,
     sessions_folder,
@@ -28,14 +29,14 @@ from napari_agglo.widgets.proofread._proofreader import Proofreader
 
 
 class SessionBar(QWidget):
-    """The folder of the session, and commands on it as a whole."""
+    """The folder of the session, and commands on it."""
 
     def __init__(self, proofreader: Proofreader) -> None:
         super().__init__()
         self.proofreader = proofreader
         self.project = proofreader.project
-        self._own_path = False  # whether the person has chosen where
-        tooltip = "The folder of the new session; every edit is saved there at once"
+        self._own_path = False  # whether the user has chosen the folder
+        tooltip = "Folder of the new session; every edit is saved there at once"
         options = {"label": "Save in", "mode": "w", "filter": "*.agglo", "tooltip": tooltip}
         self.form = Form(Session.create, only=("path",), table={"path": Annotated[Path, options]})
         self.form.changed.connect(self._on_path)
@@ -43,11 +44,11 @@ class SessionBar(QWidget):
         self.path.setObjectName("session path")
         self.run = RunRow(
             self.project, PROOFREAD, "Start proofreading",
-            "Make a session of the hierarchy, with its threshold",
+            "Create a session of the hierarchy at this threshold",
             lambda: guarded(lambda: create_session(self._viewer, **self.form.values())),
         )  # fmt: skip
         self.open = button("Open…", "Open a session folder, NAME.agglo", self._open)
-        self.copy = button("Save as…", "Copy the session, and go on in the copy", self._copy)
+        self.copy = button("Save as…", "Copy the session, and continue in the copy", self._copy)
         self.close_ = button("Close", "Close the session; all of it is saved", self._close)
         self.saved = label("saved")
         self.saved.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
@@ -57,7 +58,7 @@ class SessionBar(QWidget):
         link(self._forget, self.project.hierarchy_changed)
 
     def update_state(self, status: Status) -> None:
-        """Follow the project."""
+        """Update the controls from the project."""
         session = self.project.session
         running = status is Status.RUNNING
         self.form.setVisible(session is None)
@@ -83,11 +84,11 @@ class SessionBar(QWidget):
         if session is None:
             return
         folder = session.path
-        self.saved.setToolTip(f"{folder}: every edit is on the disk when it is seen")
+        self.saved.setToolTip(f"{folder}: every edit is saved at once")
         if self._trouble:
             text = f"<b style='color: {NOT_SAVED}'>● NOT SAVED</b> {self._trouble}"
         elif session.read_only:
-            text = f"<b>○ read-only</b> {folder.name}: nothing can be changed"
+            text = f"<b>○ read-only</b> {folder.name}: edits are not possible"
         else:
             text = f"<b style='color: {SAVED}'>● saved</b> {folder.name}"
         self.saved.setText(text)
@@ -123,12 +124,8 @@ class SessionBar(QWidget):
             guarded(lambda: save_as(self._viewer, Path(chosen)))
 
     def _close(self) -> None:
-        if self.project.worker.busy:
-            self.project.worker.message.emit(
-                "Wait for the running task to finish, then close the session."
-            )
-            return
-        guarded(self.proofreader.close_session)
+        if not is_busy(self.project):
+            guarded(self.proofreader.close_session)
 
     @property
     def _viewer(self) -> object:

@@ -1,4 +1,4 @@
-"""The view of a session, kept beside it in ``view.json``, which may be lost without harm."""
+"""The view of a session in ``view.json`` beside it, which is optional."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ State = dict[str, Any]
 
 
 def state_of(viewer: Any, placement: Placement | None, owns: Any) -> State:
-    """Return where the viewer looks, what is hidden, and where its images came from."""
+    """Return the camera, the hidden layers, and the sources of images of a viewer."""
     lens = camera(viewer)
     state: State = {
         "camera": {
@@ -42,7 +42,7 @@ def state_of(viewer: Any, placement: Placement | None, owns: Any) -> State:
 
 
 def _source(layer: Any) -> State | None:
-    """Return where a layer can be opened from again."""
+    """Return the file or sample of a layer, to open it again."""
     source = layer.source
     if source.path is not None:
         return {"name": layer.name, "path": str(source.path), "plugin": source.reader_plugin}
@@ -52,13 +52,13 @@ def _source(layer: Any) -> State | None:
 
 
 def write_state(folder: Path, state: State) -> None:
-    """Write the state whole or not at all. Failures are ignored: the file is a convenience."""
+    """Write the state atomically; errors are ignored, as the file is optional."""
     with suppress(OSError):
         write_whole(folder / NAME, json.dumps(state, indent=1).encode())
 
 
 def read_state(folder: Path) -> State:
-    """Return what was written; nothing, if there is nothing or it is damaged."""
+    """Return the state in a folder; empty if there is none or it is damaged."""
     try:
         state = json.loads((folder / NAME).read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError):
@@ -67,7 +67,7 @@ def read_state(folder: Path) -> State:
 
 
 def placement_of(state: State, spacing: tuple[float, ...]) -> Placement:
-    """Return where the volume lies; by its spacing alone, if that is all that is known."""
+    """Return the placement of the volume, from its spacing if the state has none."""
     entry = state.get("placement")
     ndim = len(spacing)
     if isinstance(entry, dict):
@@ -79,7 +79,7 @@ def placement_of(state: State, spacing: tuple[float, ...]) -> Placement:
 
 
 def apply_state(viewer: Any, state: State) -> None:
-    """Look where it was looked, as far as that makes sense here."""
+    """Restore the camera and hidden layers, as far as they fit the viewer."""
     if state.get("ndisplay") in (2, 3) and viewer.dims.ndim >= state["ndisplay"]:
         viewer.dims.ndisplay = state["ndisplay"]
     point = _numbers(state.get("point"), viewer.dims.ndim)
@@ -104,7 +104,7 @@ def apply_state(viewer: Any, state: State) -> None:
 
 
 def open_images(viewer: Any, state: State) -> list[str]:
-    """Open the images that are not in the viewer; return the names of those that are not there."""
+    """Open the images missing in the viewer; return the names of those not found."""
     missing: list[str] = []
     images = state.get("images")
     for entry in images if isinstance(images, list) else []:

@@ -1,4 +1,4 @@
-"""The Proofread step as a widget."""
+"""Widget of the Proofread step: session, selection, cuts, tables and history."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ class ProofreadWidget(StepWidget):
 
     key = PROOFREAD
     title = "Proofread"
-    purpose = "merge and cut by hand, at any scale. Every edit is saved at once."
+    purpose = "merge and cut by hand, at any threshold. Every edit is saved at once."
     hints = {  # noqa: RUF012
-        Status.EMPTY: "Build a hierarchy first, in step 3, or open a session of yours.",
-        Status.READY: "Start proofreading: merge and cut what is wrong, at any threshold.",
-        Status.RUNNING: "The session is being made ready.",
+        Status.EMPTY: "Build a hierarchy in step 3 first, or open a session.",
+        Status.READY: "Start proofreading: merge and cut segments, at any threshold.",
+        Status.RUNNING: "The session is being opened.",
         Status.DONE: "Click a segment; Shift + click merges another with it; Ctrl + click places "
         "seeds for a cut. Ctrl + Z undoes. Right-click selects several.",
     }
@@ -39,16 +39,16 @@ class ProofreadWidget(StepWidget):
     def __init__(self, napari_viewer: Any) -> None:
         super().__init__(napari_viewer)
         self.proofreader = per_viewer(self.viewer, Proofreader)
-        self.strip = label("mode", "What clicks on the canvas do now")
+        self.strip = label("mode", "Current mode of the canvas")
         self.strip.setAlignment(Qt.AlignmentFlag.AlignCenter)
-        self.message = label("message", "What became of the last click or key")
+        self.message = label("message", "Result of the last click or key")
         self.bar = SessionBar(self.proofreader)
         self.scores = Scores(self.project)
         self.isolate = check_box(
             "Show the selected segments only", "Hide all other segments", "isolate",
             self.scene.isolate,
         )  # fmt: skip
-        alone = "Look at the selected segments alone, in 3-D"
+        alone = "Show only the selected segments, in 3-D"
         self.in_3d = check_box("in 3-D", alone, "selected in 3-D", self._on_3d)
         self.details = Details(self.proofreader)
         self.cut = CutPanel(self.proofreader)
@@ -62,7 +62,7 @@ class ProofreadWidget(StepWidget):
             ("Next", "The next probable error; learning from edits",
              _tab(self.queue, self.relearn, stretch=True)),
             ("Segments", "All segments: sort, find, select", _tab(self.segments)),
-            ("History", "What was done; click to go there", _tab(self.history)),
+            ("History", "All actions; click one to go there", _tab(self.history)),
         )  # fmt: skip
         shown = (self.scores, self.isolate, self.in_3d, self.tabs)
         self.session_parts = (self.strip, self.message, *shown)
@@ -87,7 +87,7 @@ class ProofreadWidget(StepWidget):
         return Status.EMPTY if project.built is None else Status.READY
 
     def update_state(self, status: Status) -> None:
-        """Show the parts that make sense now."""
+        """Show the controls of the current state."""
         session = self.project.session
         for part in self.session_parts:
             part.setVisible(session is not None)
@@ -95,23 +95,21 @@ class ProofreadWidget(StepWidget):
         self.message.setVisible(session is not None and bool(self.message.text()))
         self.bar.update_state(status)
         self._show_mode()
-        if session is None and self.isolate.isChecked():
-            self.isolate.setChecked(False)
 
     def _show_mode(self) -> None:
         mode = self.proofreader.mode
-        self.strip.setText(mode.words)
+        self.strip.setText(mode.text)
         self.strip.setStyleSheet(
             f"background: {mode.colour}; color: white; padding: 4px; border-radius: 3px; "
             "font-weight: bold;"
         )
 
-    def _show_message(self, words: str) -> None:
-        self.message.setText(words)
+    def _show_message(self, text: str) -> None:
+        self.message.setText(text)
         self.message.setVisible(self.project.session is not None)
 
     def _follow_view(self) -> None:
-        """Show how the segments are seen, whoever made it so."""
+        """Show the state of the view, which other parts change too."""
         with signals_blocked(self.in_3d), signals_blocked(self.isolate):
             self.in_3d.setChecked(self.viewer.dims.ndisplay == 3)
             self.isolate.setChecked(self.scene.isolated)

@@ -1,4 +1,4 @@
-"""Training of a project's policy: its options, its worker, its errors; it outlives the widgets."""
+"""Training of the policy of a project: options, worker and errors by epoch."""
 
 # In its own file: the work of a thread and its state, without Qt.
 
@@ -23,13 +23,13 @@ from napari_agglo.widgets._project import Project, Regions, Trained
 from napari_agglo.widgets._qt import per_viewer
 
 TRAIN = "train"  # the name of the job
-SCALE = 0.5  # threshold at which the error of an epoch is measured: that of a learned policy
-Result = tuple[LearnedPolicy, list[Regions]]  # the policy, and the volumes that it was trained on
+SCALE = 0.5  # threshold of the error of an epoch, that of a learned policy
+Result = tuple[LearnedPolicy, list[Regions]]  # the policy, and its training volumes
 
 
 @dataclass(frozen=True)
 class EpochError:
-    """Errors of an epoch's policy on its training volumes: bits at the threshold 0.5."""
+    """The errors of an epoch on the training volumes, in bits at the threshold 0.5."""
 
     epoch: int
     false_merge: float
@@ -42,9 +42,9 @@ def train_policy(
     report_error: Callable[[EpochError], object],
     progress: ProgressCallback,
 ) -> Result:
-    """Build the regions that are missing, and train; the error of each epoch is reported."""
+    """Build missing regions, and train; report the error of each epoch."""
     if not volumes:
-        raise AggloError("There are no gold labels to learn from; choose them in step 1, Data.")
+        raise AggloError("No gold labels are chosen to train on; choose them in step 1, Data.")
     whole = [
         volume if isinstance(volume, Regions) else Regions.of(volume, progress)
         for volume in volumes
@@ -57,7 +57,7 @@ def train_policy(
         progress(one)
 
     def hold_bar(_: Progress) -> None:
-        """Let a cancel through while the error is measured; the bar stays where it is."""
+        """Allow to cancel while the error is measured; the progress bar stays."""
         for one in latest:
             if isinstance(one, TrainingProgress):
                 progress(replace(one, stage="measuring the error"))
@@ -83,7 +83,7 @@ class Trainer:
         self.options: dict[str, Any] = {"epochs": int(setting("training", "epochs"))}  # of `train`
         self.errors: list[EpochError] = []  # of the training that runs or ran last
         self._reported: list[EpochError] = []  # the worker adds, the main thread copies
-        self._regions: list[Regions] = []  # of further volumes, which are not built twice
+        self._regions: list[Regions] = []  # of the last training, to use them again
 
     def start(self) -> None:
         """Train in a worker."""
@@ -106,7 +106,7 @@ class Trainer:
             self.changed.emit()
 
     def _volumes(self, project: Project) -> list[Regions | Dataset]:
-        """Return the chosen volume, if it has gold, and those that were kept, built or not."""
+        """Return the chosen volume, if it has gold, and the kept volumes, with known regions."""
         current = project.dataset
         datasets = [] if current is None or current.gold is None else [current]
         golds = [one.gold for one in datasets]
@@ -137,12 +137,12 @@ class Trainer:
         project.trained = Trained(policy, on, strokes)
 
     def _copy_errors(self) -> None:
-        """Copy the errors that the worker has reported since."""
+        """Copy the new errors from the worker."""
         if len(self._reported) > len(self.errors):
             self.errors = list(self._reported)
             self.changed.emit()
 
     def clear_errors(self) -> None:
-        """Forget the errors: another policy has come."""
+        """Remove the errors, for another policy."""
         self.errors = []
         self.changed.emit()

@@ -1,4 +1,4 @@
-"""Widget of the Train step: options, the policy as a file, and a summary of the training."""
+"""Widget of the Train step: options, files of policies, and a summary of the training."""
 
 from __future__ import annotations
 
@@ -19,7 +19,6 @@ from napari_agglo.policy import (
     policy_record,
     save_policy,
 )
-from napari_agglo.widgets._colours import theme_colours
 from napari_agglo.widgets._forms import Form, ask_form
 from napari_agglo.widgets._jobs import RunRow
 from napari_agglo.widgets._project import Project, Trained
@@ -43,26 +42,26 @@ _FILTER = "Agglo policy (*.npz)"
 
 
 class PolicyFiles(QWidget):
-    """Load and save a policy, go back to the mean, or choose another of the registry."""
+    """Buttons to load and save a policy, or to use the mean or another registered policy."""
 
     def __init__(self, project: Project, trainer: Trainer) -> None:
         super().__init__()
         self._project, self._trainer = project, trainer
-        before = "Use a policy that was trained before, on these cues"
+        before = "Load a trained policy with the same cues"
         self.load = button("Load…", before, self._load, "load")
-        file = "Write the policy to a file, to use it on other data"
+        file = "Write the policy to a file, for other data"
         self.save = button("Save…", file, self._save, "save")
-        without = "Merge by the mean of the boundary cue, without the trained policy"
+        without = "Merge by the mean of the boundary cue instead of the trained policy"
         self.mean = button(
             "Use the mean", without, lambda: self._take(MeanPolicy()), "use the mean"
         )
-        untrained = "Merge by a policy that needs no training"
+        untrained = "Merge by a policy without training"
         self.named = combo_box("policy", untrained, [*policies, FUNCTION])
         self.named.textActivated.connect(self._choose)
         column(self, row(self.load, self.save), row(self.mean, self.named))
 
     def follow(self) -> None:
-        """Enable the buttons that can be used now."""
+        """Enable the possible buttons."""
         policy = self._project.policy
         self.save.setEnabled(policy_record(policy) is not None)
         self.mean.setEnabled(policy.name != MeanPolicy.name)
@@ -83,20 +82,20 @@ class PolicyFiles(QWidget):
         path, _ = QFileDialog.getSaveFileName(self, "Save the policy", "policy.npz", _FILTER)
         if path:
             target = Path(path) if path.endswith(".npz") else Path(f"{path}.npz")
-            done = f"The policy is saved: {target}"
+            done = f"Saved {target}."
             self._run(
                 "Saving the policy", lambda: save_policy(policy, target), lambda _: show_info(done)
             )
 
     def _choose(self, name: str) -> None:
         if name == FUNCTION:
-            self.follow()  # until there is a function
+            self.follow()  # the policy stays until a function is chosen
             self.ask_function()
             return
-        self._run("Making the policy", lambda: as_policy(name), self._take)
+        self._run("Loading the policy", lambda: as_policy(name), self._take)
 
     def ask_function(self) -> QDialog:
-        """Ask for a function of Python to merge by."""
+        """Ask for a Python function to merge by."""
         tooltip = "A function from a region graph to the priority of each boundary"
         options = {"label": "Function", "tooltip": tooltip}
         form = Form(table={"name": Annotated[str, options]})
@@ -108,13 +107,13 @@ class PolicyFiles(QWidget):
 
 
 def _presets() -> list[tuple[str, str]]:
-    """Return the presets of features, each alone and with each block of the registry."""
+    """Return the presets of features, each alone and with each registered block."""
     blocks = ("", *(f"+{block}" for block in feature_blocks))
     return [(preset + block, preset + block) for block in blocks for preset in PRESETS]
 
 
 class TrainOptions(Form):
-    """The options of a trainer, to be changed."""
+    """A form of the options of a trainer."""
 
     def __init__(self, trainer: Trainer) -> None:
         super().__init__(
@@ -144,29 +143,29 @@ class TrainOptions(Form):
 
 
 class Summary(QWidget):
-    """A few lines, and three plots behind tabs."""
+    """A text on the policy, and three plots in tabs."""
 
     def __init__(self, trainer: Trainer) -> None:
         super().__init__()
         self._trainer = trainer
         self._drawn: list[EpochError] = []
         self._record: Any = None
-        self.words = label("training summary")
+        self.text = label("training summary")
         self.epochs = EpochPlot()
         self.reliability = ReliabilityPlot()
         self.importances = ImportancePlot()
         calibration = "Predicted against observed probability of a merge"
         self.tabs = tab_widget(
             "training plots",
-            ("VI by epoch", "Error at 0.5, on the volumes of the training", self.epochs),
+            ("VI by epoch", "Error at 0.5 on the training volumes", self.epochs),
             ("Calibration", calibration, self.reliability),
             ("Features", "The features with most influence on the policy", self.importances),
         )
         self.tabs.setFixedHeight(250)
-        column(self, self.words, self.tabs, spacing=6)
+        column(self, self.text, self.tabs, spacing=6)
 
     def follow(self, policy: Any, running: bool) -> None:
-        """Show the errors so far, or the summary of the policy."""
+        """Show the errors by epoch, and the summary of the policy."""
         errors = self._trainer.errors
         if errors[: len(self._drawn)] != self._drawn or len(errors) < len(self._drawn):
             self.epochs.clear()
@@ -179,14 +178,9 @@ class Summary(QWidget):
             self._record = record
             self.reliability.set_record(record)
             self.importances.set_record(record)
-        self.words.setText("" if record is None or running else describe(policy, errors))
-        self.words.setVisible(bool(self.words.text()))
+        self.text.setText("" if record is None or running else describe(policy, errors))
+        self.text.setVisible(bool(self.text.text()))
         self.tabs.setVisible(running or record is not None)
-
-    def set_theme(self, background: str, foreground: str) -> None:
-        """Follow napari's colours."""
-        for plot in (self.epochs, self.reliability, self.importances):
-            plot.set_theme(background, foreground)
 
 
 def describe(policy: LearnedPolicy, errors: list[EpochError]) -> str:
@@ -220,26 +214,26 @@ def describe(policy: LearnedPolicy, errors: list[EpochError]) -> str:
         last = errors[-1]
         vi = last.false_merge + last.false_split
         lines.append(
-            f"VI at 0.5 where it was trained, which flatters: {vi:.2f} bits "
+            f"VI at 0.5 on the training volumes (optimistic): {vi:.2f} bits "
             f"({last.false_merge:.2f} false merge, {last.false_split:.2f} false split)."
         )
     return " ".join(lines)
 
 
 class TrainWidget(StepWidget):
-    """Learn from gold labels which regions to merge."""
+    """Train a policy from gold labels."""
 
     key = TRAIN
     title = "Train"
-    purpose = "learn from the gold labels which regions to merge. Optional."
+    purpose = "train a policy of merges from gold labels. Optional."
     hints = {  # noqa: RUF012 - what to do next
-        Status.EMPTY: "Optional. To learn which regions to merge, choose gold labels in step 1, "
-        "Data, or load a policy. Without one, step 3 merges by the mean of the boundary cue.",
-        Status.READY: "Optional. Train learns from the gold labels which regions to merge; "
-        "without it, step 3 merges by the mean of the boundary cue.",
-        Status.RUNNING: "Training. The curve shows how wrong the policy is after each epoch.",
-        Status.STALE: "The policy was trained on other data than are chosen now. Use it all the "
-        "same in step 3, or train again.",
+        Status.EMPTY: "Optional. To train a policy, choose gold labels in step 1, Data. Without a "
+        "policy, step 3 merges by the mean of the boundary cue.",
+        Status.READY: "Optional. Train a policy from the gold labels; without one, step 3 merges "
+        "by the mean of the boundary cue.",
+        Status.RUNNING: "Training. The curve shows the error after each epoch.",
+        Status.STALE: "The policy was trained on other data than the chosen ones. Use it in step 3 "
+        "anyway, or train again.",
     }
 
     def __init__(self, napari_viewer: Any) -> None:
@@ -250,15 +244,15 @@ class TrainWidget(StepWidget):
             self.project,
             self.key,
             "Train",
-            "Learn from the gold labels of step 1, Data, and of the volumes kept there.",
+            "Train on the gold labels of step 1, Data, and of the volumes kept there.",
             self.trainer.start,
         )
         self.files = PolicyFiles(self.project, self.trainer)
         self.summary = Summary(self.trainer)
         self.add(self.options, self.run, self.summary, self.files)
-        link(self._on_status, self.trainer.changed, self.project.policy_changed)
-        link(self._paint, self.viewer.events.theme)
-        self._paint()
+        link(self._on_status, self.trainer.changed)
+        plots = self.summary
+        self.follow_theme(plots.epochs, plots.reliability, plots.importances)
         self.start()
 
     @staticmethod
@@ -272,14 +266,14 @@ class TrainWidget(StepWidget):
     def hint_for(self, status: Status) -> str:
         """Return the next thing to do."""
         if status is Status.DONE:
-            anew = ", to merge anew by this policy" if self.project.hierarchy_is_stale else ""
+            anew = ", to merge by this policy" if self.project.hierarchy_is_stale else ""
             return f"Done. Next: step 3, Hierarchy{anew}."
         if status is Status.STALE and self.project.is_painted(self.project.trained):
             return "The gold labels were painted since the policy was trained. Train again."
         return super().hint_for(status)
 
     def update_state(self, status: Status) -> None:
-        """Follow the project."""
+        """Update the controls from the project."""
         dataset = self.project.dataset
         has_gold = (dataset is not None and dataset.gold is not None) or self.project.training
         learned = policy_record(self.project.policy) is not None
@@ -290,6 +284,3 @@ class TrainWidget(StepWidget):
         self.options.setEnabled(status is not Status.RUNNING)
         self.files.follow()
         self.summary.follow(self.project.policy, status is Status.RUNNING)
-
-    def _paint(self) -> None:
-        self.summary.set_theme(*theme_colours(self.viewer))

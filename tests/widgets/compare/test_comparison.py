@@ -7,9 +7,10 @@ import pytest
 
 import napari_agglo as agglo
 from napari_agglo.errors import InvalidInput
+from napari_agglo.volumes import dense_labels
 from napari_agglo.widgets._qt import shortened
 from napari_agglo.widgets.compare._choices import Choice, Cut, Mode, PanelData, PanelSource, prepare
-from napari_agglo.widgets.compare._comparison import Comparison, Focus, Pieces, as_dense
+from napari_agglo.widgets.compare._comparison import Comparison, Focus, Pieces
 
 
 @pytest.fixture(scope="module")
@@ -116,7 +117,7 @@ def test_what_cannot_be_compared_is_said(graph, dataset):
 def test_pieces_lie_within_one_label_of_each(graph):
     rng = np.random.default_rng(1)
     shape = graph.superpixels.image.shape
-    one, two = (as_dense(rng.integers(0, 5, shape) * 10) for _ in range(2))
+    one, two = (dense_labels(rng.integers(0, 5, shape) * 10, "labels") for _ in range(2))
     bases = [one, graph.superpixels, two, one]
     pieces = Pieces.common(bases, graph)
     for base, of in zip(bases, pieces.of, strict=True):

@@ -31,9 +31,9 @@ IDS = np.ones((4, 5), int)
 )  # fmt: skip
 def test_labels_by_name(name, kind):
     layer = Labels(IDS, name=name)
-    assert _guess_roles.looks_gold(layer) == (kind == "gold")
-    assert _guess_roles.looks_superpixels(layer) == (kind == "superpixels")
-    assert not _guess_roles.looks_gold(Image(MAP, name=name))
+    assert _guess_roles.has_role(layer, "gold") == (kind == "gold")
+    assert _guess_roles.has_role(layer, "superpixels") == (kind == "superpixels")
+    assert not _guess_roles.has_role(Image(MAP, name=name), "gold")
 
 
 @pytest.mark.parametrize(
@@ -42,14 +42,14 @@ def test_labels_by_name(name, kind):
      ("edge", True), ("knowledge", False), ("raw", False), ("image", False)],
 )  # fmt: skip
 def test_cues_by_name(name, evidence):
-    assert _guess_roles.looks_evidence(Image(MAP, name=name)) == evidence
+    assert _guess_roles.has_role(Image(MAP, name=name), "cue") == evidence
 
 
 def test_what_is_written_on_a_layer_counts_more_than_its_name():
-    assert not _guess_roles.looks_evidence(Image(MAP, name="boundary", metadata=role("image")))
+    assert not _guess_roles.has_role(Image(MAP, name="boundary", metadata=role("image")), "cue")
     cue = Image(MAP, name="anything", metadata=role("cue", "mito"))
-    assert _guess_roles.looks_evidence(cue)
-    assert not _guess_roles.looks_boundary(cue)
+    assert _guess_roles.has_role(cue, "cue")
+    assert not _guess_roles.is_boundary(cue)
     assert _guess_roles.cue_name(cue) == "mito"
 
 

@@ -157,8 +157,8 @@ def test_a_curve_to_compare_with_is_not_picked(split, picks):
 def test_no_curve_no_plot(split):
     split.clear()
     assert split.empty
-    assert split.words.isVisible()
-    assert "gold" in split.words.text()
+    assert split.hint.isVisible()
+    assert "gold" in split.hint.text()
 
 
 def test_refuses_what_is_no_curve(split):

@@ -63,7 +63,7 @@ def test_every_plot_has_a_name_and_says_what_to_do(kind, shown):
     plot = shown(kind())
     for half in (plot.merges, plot.splits) if kind is BreakdownPlot else (plot,):
         assert half.empty
-        assert len(half.words.text()) > 30
+        assert len(half.hint.text()) > 30
         assert half.accessibleName()
         assert half.toolTip()
 
@@ -104,9 +104,9 @@ def test_export(kind, ending, shown, tmp_path):
 
 def test_export_refuses_other_files(shown, tmp_path):
     plot = shown(filled(EpochPlot))
-    with refuses("path", "choose one of both"):
+    with refuses("path", "choose one of them"):
         plot.export(tmp_path / "plot.gif")
-    with refuses("path", "make it first"):
+    with refuses("path", "create it first"):
         plot.export(tmp_path / "none" / "plot.png")
     assert list(tmp_path.iterdir()) == []
 

@@ -101,10 +101,10 @@ def test_ids_of_64_bits_are_whole(both, picks):
 def test_nothing_wrong_and_nothing_known_are_said(both):
     both.set_breakdown(breakdown(GOLD, GOLD))
     assert both.merges.empty
-    assert both.merges.words.text() == "No segment merges two gold objects."
-    assert both.splits.words.text() == "No gold object is split."
+    assert both.merges.hint.text() == "No segment merges two gold objects."
+    assert both.splits.hint.text() == "No gold object is split."
     both.set_breakdown(None)
-    assert "Give gold labels" in both.merges.words.text()
+    assert "Choose gold labels" in both.merges.hint.text()
     both.select("false merge", 7)  # of something that is no longer there
 
 
@@ -119,7 +119,7 @@ def test_wide_docks_have_both_side_by_side(both):
 def test_epochs_grow_and_go(shown):
     plot = shown(EpochPlot())
     assert plot.empty
-    assert "Train" in plot.words.text()
+    assert "Train" in plot.hint.text()
     plot.add(0, 0.5, 0.7)
     plot.add(1, 0.3, 0.2)
     plot.add(1, 0.25, 0.2)
@@ -152,7 +152,7 @@ def test_the_twelve_most_important_features(shown):
     assert plot.readout.text() == "feature/27: 0.27"
     plot.set_record({})
     assert plot.empty
-    assert "no record" in plot.words.text()
+    assert "no record" in plot.hint.text()
 
 
 def test_reliability(shown):

@@ -181,7 +181,7 @@ def test_seeds_of_two_groups_cut_what_is_seen(deep):
     a, b = deep.proofreader.seeds.placed
     assert (a.group, b.group) == (0, 1)
     assert {deep.name_at(a.index), deep.name_at(b.index)} == {name}
-    assert deep.step.cut.commit.isEnabled(), deep.step.cut.words.text()
+    assert deep.step.cut.commit.isEnabled(), deep.step.cut.message.text()
     deep.press("enter")
     assert deep.id_at(a.index) != deep.id_at(b.index)
 

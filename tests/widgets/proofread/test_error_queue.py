@@ -104,7 +104,7 @@ def test_filters(hands, dock, asked):
     dock.queue.filters["min_size"].value = 10_000_000
     rest(hands)
     assert asked.current is None
-    assert dock.queue.question.text() == "Nothing more to ask"
+    assert dock.queue.question.text() == "No more questions"
     assert not dock.queue.yes.isEnabled()
 
 
@@ -125,7 +125,7 @@ def test_learning_from_edits_can_be_kept_or_undone(hands, dock, project):
     dock.relearn.run.button.click()
     hands.settle()
     assert len(session.history) == done + 1
-    assert "VI" in dock.relearn.words.text()
+    assert "VI" in dock.relearn.result.text()
     assert dock.relearn.keep.isVisibleTo(dock)
     dock.relearn.back.click()
     hands.settle()

@@ -68,7 +68,7 @@ def test_clicks_activate_merge_and_lock(hands, notices):
     hands.click(a)
     hands.click(b, "shift")
     assert hands.id_at(a) != hands.id_at(b)
-    hands.answer("Merge all the same")
+    hands.answer("Merge anyway")
     assert hands.id_at(a) == hands.id_at(b)
     hands.press("undo")
     assert hands.id_at(a) != hands.id_at(b)
@@ -108,7 +108,7 @@ def test_merging_without_an_active_segment_says_what_to_do(hands):
     a, _ = pair(hands)
     hands.click(a, "shift")
     assert not hands.project.session.history
-    assert "Click a segment first" in hands.step.message.text()
+    assert "click one first" in hands.step.message.text()
 
 
 def test_selections_branches_and_other_layers(hands, crop):

@@ -206,7 +206,7 @@ def test_a_damaged_session_is_mended_if_one_says_so(hands, notices):
     open_session(hands.viewer, path)
     hands.settle()
     assert hands.project.session is None
-    hands.answer("Mend what can be mended")
+    hands.answer("Repair")
     assert any("mended" in told for told in notices)
 
 

@@ -135,14 +135,14 @@ def test_two_seeds_in_one_superpixel_divide_it_where_the_preview_says(hands, met
     hands.click(a, "ctrl")
     hands.press("G")
     hands.click(b, "ctrl")
-    assert "divided" in hands.step.cut.words.text()
+    assert "divided" in hands.step.cut.message.text()
     shown = preview(hands).copy()
     segment = np.asarray(hands.scene.segmentation.data) == name
     np.testing.assert_array_equal(shown > 0, segment)
     assert (shown[a], shown[b]) == (1, 2)
     assert len(np.unique(shown[segment])) == 2
     sizes = [f"{int((shown == part).sum()):,}" for part in (1, 2)]
-    assert f"2 parts of {' + '.join(sizes)} pixels" in hands.step.cut.words.text()
+    assert f"2 parts of {' + '.join(sizes)} pixels" in hands.step.cut.message.text()
     assert hands.project.graph.n_regions == hands.project.session.graph.n_regions == n
     assert not hands.project.session.history, "a preview changes nothing"
     hands.press("enter")
@@ -201,7 +201,7 @@ def test_a_cut_that_cannot_be_made_says_why(hands):
     )
     hands.settle()
     assert hands.id_at(a) != hands.id_at(b), "test invalid"
-    assert "several segments" in hands.step.cut.words.text()
+    assert "several segments" in hands.step.cut.message.text()
     assert not hands.step.cut.commit.isEnabled()
     assert preview(hands) is None
     hands.press("undo")
@@ -260,5 +260,5 @@ def test_buttons_and_refusals_of_a_cut(hands):
     hands.click(a, "ctrl")
     hands.press("G")
     hands.click(b, "ctrl")
-    assert "locked" in hands.step.cut.words.text()
+    assert "locked" in hands.step.cut.message.text()
     assert not hands.step.cut.commit.isEnabled()

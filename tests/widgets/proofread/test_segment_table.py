@@ -148,7 +148,7 @@ def test_rows_activate_and_take_names_and_reviews(hands):
     assert model.data(model.index(model.row_of(name), NAME)) == "axon"
     segments.search.setText("axo")
     assert model.rowCount() == 1
-    assert "1 of" in hands.step.scores.words.text()
+    assert "1 of" in hands.step.scores.text.text()
 
 
 @pytest.mark.slow
@@ -204,7 +204,7 @@ def test_live_errors_follow_the_edits(hands):
     QTest.qWait(150)
     hands.settle()
     expected = agglo.split_vi(hands.project.session.labels(), hands.project.gold)
-    said = hands.step.scores.words.text()
+    said = hands.step.scores.text.text()
     assert "3 edits" in said
     assert f"false merge {expected[0]:.4f}" in said
     assert f"false split {expected[1]:.4f}" in said

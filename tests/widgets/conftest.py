@@ -12,6 +12,7 @@ import pytest
 
 pytest.importorskip("napari", reason="needs napari and a Qt binding")
 
+from napari.components import ViewerModel
 from npe2 import PluginManifest
 from vispy.gloo import glir
 from windows import project_of, scene_of, settle, show
@@ -45,6 +46,21 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
+def layers_only(qapp: Any) -> Iterator[ViewerModel]:
+    """Return a viewer without a window: its layers, dims and events, in a fraction of the time."""
+    model = ViewerModel()
+    yield model
+    end(project_of(model))
+
+
+def end(project: Project) -> None:
+    """Stop the work of a project and close it."""
+    project.jobs.close()
+    settle(project)
+    project.close()
+
+
+@pytest.fixture
 def viewer(make_napari_viewer: Callable[..., Any]) -> Iterator[Any]:
     """Return a viewer in a shown window of 1280 x 800."""
     # napari looks for leaks with several full collections a test; what is there already, modules
@@ -53,10 +69,7 @@ def viewer(make_napari_viewer: Callable[..., Any]) -> Iterator[Any]:
     made = make_napari_viewer(show=True)
     made.window.resize(1280, 800)
     yield made
-    project = project_of(made)
-    project.jobs.close()
-    settle(project)
-    project.close()
+    end(project_of(made))
 
 
 @pytest.fixture

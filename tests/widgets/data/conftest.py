@@ -1,4 +1,7 @@
-"""The Data step in a window, and layers to choose from."""
+"""The Data step without a window but its own, and layers to choose from.
+
+The whole step in napari's window is in `test_story` and `test_interruptions`.
+"""
 
 from __future__ import annotations
 
@@ -9,12 +12,19 @@ from napari_agglo.widgets import DataWidget
 
 
 @pytest.fixture
+def viewer(layers_only):
+    """Return the layers of a viewer: the step knows no more of it."""
+    return layers_only
+
+
+@pytest.fixture
 def step(viewer, project):
-    """Return the Data step, docked."""
+    """Return the Data step on the screen."""
     widget = DataWidget(viewer)
-    viewer.window.add_dock_widget(widget, name="Data", area="right")
+    widget.show()
     draw()
-    return widget
+    yield widget
+    widget.close()
 
 
 @pytest.fixture

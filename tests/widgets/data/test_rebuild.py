@@ -10,7 +10,7 @@ from napari_agglo.widgets import DataWidget, HierarchyWidget
 
 def test_what_is_seen_stays_until_it_is_merged_anew(viewer, opened, project):
     hierarchy = HierarchyWidget(viewer)
-    viewer.window.add_dock_widget(hierarchy, name="Hierarchy")
+    hierarchy.show()
     hierarchy.run.button.click()
     settle(project)
     assert status(HierarchyWidget, project) == "done"

@@ -17,14 +17,21 @@ from napari_agglo.widgets import DataWidget, TrainWidget
 
 
 @pytest.fixture
+def viewer(layers_only):
+    """Return the layers of a viewer: the step knows no more of it."""
+    return layers_only
+
+
+@pytest.fixture
 def step(viewer, project):
     widget = TrainWidget(viewer)
-    viewer.window.add_dock_widget(widget, name="Train", area="right")
+    widget.show()
     widget.options["preset"].value = "minimal"
     widget.options["classifier"].value = "logistic"  # a tenth of the time
     widget.options["epochs"].value = 2
     draw()
-    return widget
+    yield widget
+    widget.close()
 
 
 @pytest.fixture
@@ -65,7 +72,7 @@ def test_one_click_trains_and_builds_what_is_missing(taught, project, dataset):
     assert [status(one, project) for one in (DataWidget, TrainWidget)] == ["done"] * 2
     assert project.regions is not None
     assert [one.epoch for one in taught.trainer.errors] == [0, 1, 2]
-    assert "examples right" in taught.summary.words.text()
+    assert "examples right" in taught.summary.text.text()
     assert "step 3" in taught.hint.text()
     assert taught.run.button.text() == "Train again"
 
@@ -237,12 +244,12 @@ def test_closed_and_opened_again_it_goes_on(viewer, taught, project):
     taught.options["epochs"].value = 3
     taught.run.button.click()
     again = TrainWidget(viewer)
-    viewer.window.add_dock_widget(again, name="Train 2")
+    again.show()
     assert again.run.button.text() == "Cancel"
     assert again.options["epochs"].value == 3
     settle(project, 240)
     assert isinstance(project.policy, LearnedPolicy)
-    assert again.summary.words.text() == taught.summary.words.text() != ""
+    assert again.summary.text.text() == taught.summary.text.text() != ""
 
 
 def test_the_data_go_while_it_runs(taught, project):

@@ -1,0 +1,56 @@
+"""The state of a comparison, without a window."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from windows import project_of, scene_of, show
+
+from napari_agglo.policy import MeanPolicy
+from napari_agglo.widgets._qt import per_viewer
+from napari_agglo.widgets.compare._choices import Choice, Cut, PanelSource
+from napari_agglo.widgets.compare._controller import CompareController
+from napari_agglo.widgets.compare._widget import PanelForm
+
+
+@pytest.fixture
+def project(layers_only, dataset):
+    project = project_of(layers_only)
+    show(project, dataset)
+    return project
+
+
+@pytest.fixture
+def controller(layers_only, project):
+    return per_viewer(layers_only, CompareController)
+
+
+def test_the_last_step_by_threshold_ends_at_the_last_threshold(controller, project):
+    sources = [PanelSource(Choice(name, "mean"), cut=Cut(project.tree)) for name in ("a", "b")]
+    controller.show(sources, project.graph)
+    last = controller.ticks.span[1]
+    controller.set(position=last - 1e-3)
+    assert controller.step(1, by_threshold=True)
+    assert controller.comparison.position == last
+    assert not controller.step(1, by_threshold=True)
+
+
+def test_strategies_are_trained_again_after_gold_was_painted(controller, project, monkeypatch):
+    monkeypatch.setattr(project.jobs, "start", lambda *arguments: None)
+    choices = [Choice("mean", "mean")]
+    controller.start(choices)
+    controller._policies["flat"] = MeanPolicy()  # as after a comparison
+    controller.start(choices)
+    assert "flat" in controller._policies
+    project.has_painted(project.gold)
+    controller.start(choices)
+    assert controller._policies == {}
+
+
+def test_policies_of_one_file_name_are_two_choices(layers_only, project):
+    form = PanelForm(layers_only, project, scene_of(layers_only))
+    paths = [Path("a/policy.npz"), Path("b/policy.npz")]
+    for k, path in enumerate(paths, 1):
+        form.add_policy(path, f"panel_{k}")
+    assert [choice.value for choice in form.chosen()[:2]] == paths

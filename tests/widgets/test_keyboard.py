@@ -67,10 +67,9 @@ def controls(root: QWidget) -> list[QWidget]:
 def name(widget: QWidget) -> str:
     """Return the name of a control for a screen reader: its own, its text, or its label."""
     text = widget.text() if isinstance(widget, QAbstractButton) else ""
-    if not any(letter.isalnum() for letter in text):
-        text = ""
-    labels = [one.text() for one in widget.window().findChildren(QLabel) if one.buddy() is widget]
-    return widget.accessibleName() or text or next(iter(labels), "")
+    own = widget.accessibleName() or (text if any(map(str.isalnum, text)) else "")
+    labels = [] if own else widget.parentWidget().findChildren(QLabel)
+    return own or next((one.text() for one in labels if one.buddy() is widget), "")
 
 
 def walk(root: QWidget, first: QWidget) -> list[QWidget]:
@@ -150,14 +149,15 @@ def test_all_controls_of_the_dock(viewer: Any, project: Any, dataset: Any, tmp_p
     agglo.Session.create(tmp_path / "one.agglo", project.graph, gold=dataset.gold).close()
     open_session(viewer, tmp_path / "one.agglo")
     settle(project)
-    project.select(1, 2)
+    segment = int(project.table()[1])
+    project.select(segment)
     dock.steps["proofread"].segments._compute()
     settle(project)
     check_tabs(dock, first, "proofread tabs")
 
     # An action of the history is chosen by the keyboard, too.
     history = dock.steps["proofread"].history
-    project.session.marks.rename(project.id_of(1), "one")
+    project.session.marks.rename(project.id_of(segment), "one")
     project.has_edited()
     draw()
     assert project.session.history.can_undo
@@ -172,8 +172,10 @@ def test_all_controls_of_the_dock(viewer: Any, project: Any, dataset: Any, tmp_p
     check(compare, compare.choices["panel_1"].native)
 
 
-def check_tabs(dock: Dock, first: QWidget, tabs: str) -> None:
-    widget = dock.findChild(QTabWidget, tabs)
-    for k in range(widget.count()):
-        widget.setCurrentIndex(k)
-        check(dock, first)
+def check_tabs(dock: Dock, first: QWidget, name: str) -> None:
+    """Check the dock with the first tab open, then the other tabs."""
+    check(dock, first)
+    tabs = dock.findChild(QTabWidget, name)
+    for k in range(1, tabs.count()):
+        tabs.setCurrentIndex(k)
+        check(tabs, tabs.tabBar())

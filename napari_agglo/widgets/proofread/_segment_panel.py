@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 
 from qtpy.QtCore import Qt
-from qtpy.QtGui import QColor, QShortcut
+from qtpy.QtGui import QColor, QKeyEvent
 from qtpy.QtWidgets import (
     QCheckBox,
     QFormLayout,
@@ -31,6 +31,18 @@ from napari_agglo.widgets.proofread._proofreader import Proofreader
 _SHOWN = 500  # last actions of a long history
 
 
+class ActionList(QListWidget):
+    """A list whose current item is clicked by Enter."""
+
+    def keyPressEvent(self, event: QKeyEvent | None) -> None:
+        """Click the current item on Enter."""
+        enter = event is not None and event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter)
+        if enter and self.currentItem() is not None:
+            self.itemClicked.emit(self.currentItem())
+        else:
+            super().keyPressEvent(event)
+
+
 class HistoryList(QWidget):
     """The list of actions done and undone; a click or Enter goes to one."""
 
@@ -43,13 +55,12 @@ class HistoryList(QWidget):
         again = "Redo the last undone action (Ctrl + Shift + Z)"
         self.redo = button("Redo", again, commands.redo, "redo")
         tooltip = "Click an action, or press Enter, to go back or forward to it"
-        self.list = named(QListWidget(), "history", tooltip)
+        self.list = named(ActionList(), "history", tooltip)
         self.list.setMinimumHeight(220)
         self.list.setWordWrap(True)
-        self.list.itemClicked.connect(self._go_to)
-        for key in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
-            shortcut = QShortcut(key, self.list, context=Qt.ShortcutContext.WidgetShortcut)
-            shortcut.activated.connect(lambda: self._go_to(self.list.currentItem()))
+        self.list.itemClicked.connect(
+            lambda item: commands.go_to(item.data(Qt.ItemDataRole.UserRole))
+        )
         column(self, row(self.undo, self.redo), self.list, top=4)
         link(self._follow, self.project.edited, self.project.hierarchy_changed)
         self._follow()
@@ -79,10 +90,6 @@ class HistoryList(QWidget):
         here = len(done) - first
         self.list.setCurrentRow(here)
         self.list.scrollToItem(self.list.item(here))
-
-    def _go_to(self, item: QListWidgetItem | None) -> None:
-        if item is not None:
-            self.proofreader.commands.go_to(item.data(Qt.ItemDataRole.UserRole))
 
     def _add(self, text: str, steps: int, undone: bool) -> None:
         item = QListWidgetItem(text)

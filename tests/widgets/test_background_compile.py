@@ -61,7 +61,7 @@ def test_the_dock_says_what_is_compiled_and_is_not_held_up(
     viewer: Any, project: Project, loads: list[str], children: list[Any]
 ) -> None:
     dock = put(viewer)
-    wait_for(lambda: "needed to learn, 0%" in dock.warming.text())
+    wait_for(lambda: "first use: learn, 0%" in dock.warming.text())
     assert dock.warming.isVisible()
     results: list[int] = []
     project.jobs.start("other", "Other", lambda progress: 7, results.append)

@@ -331,7 +331,7 @@ BAD = (
     (other_place, "different placements", "Give all layers the placement of “prob”"),
     (turned, "resample it first", ""),
     (floats, "must be labels", "Convert it to labels"),
-    (no_numbers, "a cue must hold numbers", ""),
+    (no_numbers, "a cue must be numbers", ""),
     (no_name, "A cue has no name", ""),
     (no_boundary, "No cue is called “boundary”", ""),
     (two_of_a_name, "Two cues are called “boundary”", ""),

@@ -60,9 +60,9 @@ def test_other_data_make_the_graph_stale_and_another_policy_the_hierarchy(datase
 
 def test_no_cue_is_said_in_words():
     bare = Dataset("bare", Placement.plain(2), image=np.zeros((4, 4)))
-    with refuses("cues", "choose one in step 1, Data, or make one"):
+    with refuses("cues", "choose one in step 1, Data, or compute one"):
         bare.graph()
-    with refuses("cues", "choose one in step 1, Data, or make one"):
+    with refuses("cues", "choose one in step 1, Data, or compute one"):
         bare.oversegmented()
 
 

@@ -284,7 +284,7 @@ def test_plots_of_a_session_have_a_curve_with_its_edits(edited, project, tmp_pat
     save(edited, "Plots…", monkeypatch, tmp_path / "plots", ending="svg")
     assert len(list((tmp_path / "plots").iterdir())) == 3
     assert list(curves.split._curves) == ["mean", "mean, edited"]
-    assert "A curve with the edits" in edited.summary.text()
+    assert "curve with the edits" in edited.summary.text()
     # What is seen lies on it.
     at = state_at(vi_curve(project.session.tree, project.gold), project.threshold)
     assert curves.errors() == pytest.approx((at["false_merge"], at["false_split"]))

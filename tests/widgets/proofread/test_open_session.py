@@ -66,7 +66,7 @@ def test_a_place_that_is_taken_is_refused(hands, notices, tmp_path):
     press(hands.step.bar.run.button)
     hands.settle()
     assert hands.project.session is None
-    assert any("there already" in told for told in notices)
+    assert any("exists already" in told for told in notices)
 
 
 @pytest.mark.slow
@@ -207,7 +207,7 @@ def test_a_damaged_session_is_mended_if_one_says_so(hands, notices):
     hands.settle()
     assert hands.project.session is None
     hands.answer("Repair")
-    assert any("mended" in told for told in notices)
+    assert any("repaired" in told for told in notices)
 
 
 @pytest.mark.slow

@@ -70,7 +70,7 @@ def test_errors_and_newer_requests_of_a_worker(hands, notices, monkeypatch):
 
     monkeypatch.setattr(session, "lock", broken)
     hands.press("H")
-    assert any("unexpected" in told for told in notices)
+    assert any("Unexpected" in told for told in notices)
     monkeypatch.undo()
     hands.press("H")
     assert session.segments.is_locked(hands.project.id_of(hands.project.active))

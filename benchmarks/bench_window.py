@@ -195,6 +195,8 @@ def run(table: Table, small: bool = False) -> None:
             for row in load(Path(results), "window")[0].rows:
                 table.add(row.task, row.seconds, row.rate, goals=row.goals)
         return
+    # Otherwise the dock would compile the kernels, at a priority that a busy machine never serves.
+    subprocess.run([sys.executable, "-m", "napari_agglo", "warm", "-q"], check=True)
     import napari
 
     from napari_agglo.widgets._dataset import Dataset, Placement

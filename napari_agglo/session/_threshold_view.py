@@ -273,18 +273,24 @@ class View:
         node = self.frontier.shown(superpixel)
         return node if tree.log.naming(node) == superpixel else None
 
-    def inner_nodes(self) -> NDArray[np.int64]:
-        """Return the merges within the visible segments, parents before children."""
+    def visible_nodes(self) -> NDArray[np.int64]:
+        """Return the nodes of all visible segments, ascending."""
         tree = self.state.tree
         regions = tree.regions(self._threshold)
         for node in self.frontier.moved():
             regions[tree.members(node)] = node
-        levels = []
-        at: NDArray[np.int64] = np.unique(regions[1:])
+        is_visible = np.zeros(tree.log.count, np.bool_)
+        is_visible[regions[1:]] = True
+        return np.flatnonzero(is_visible)
+
+    def inner_nodes(self) -> NDArray[np.int64]:
+        """Return the merges within the visible segments, parents before children."""
+        levels, log = [], self.state.tree.log
+        at = self.visible_nodes()
         while len(at):
-            inner = at[tree.log.rows["first"][at] >= 0]
+            inner = at[log.rows["first"][at] >= 0]
             levels.append(inner)
-            at = tree.log.children(inner).reshape(-1).astype(np.int64)
+            at = log.children(inner).reshape(-1).astype(np.int64)
         return np.concatenate(levels) if levels else at
 
     def entry_of(self, edit: int) -> Entry:

@@ -13,7 +13,7 @@ from napari_agglo._numba import kernel
 from napari_agglo.graph import RegionGraph
 from napari_agglo.session._actions import Cut, Ids
 from napari_agglo.session._hierarchy.superpixels import Superpixels
-from napari_agglo.session._segment_statistics import SegmentStatistics
+from napari_agglo.session._segment_statistics import segments_of
 from napari_agglo.session._suggestions.value import as_probabilities
 from napari_agglo.session._threshold_view import View
 
@@ -56,13 +56,19 @@ class Sides:
     boxes: tuple[NDArray[np.int32], NDArray[np.int32]] | None
 
 
-def boundary_sides(segments: SegmentStatistics, boundaries: Decisions, with_boxes: bool) -> Sides:
+def boundary_sides(
+    graph: RegionGraph, lut: NDArray[np.int64], boundaries: Decisions, with_boxes: bool
+) -> Sides:
     """Return the sizes, and with `with_boxes` the boxes, of the two segments of each boundary."""
     names = boundaries.first, boundaries.second
-    first, second = (_numbers(segments.ids, side) for side in names)
-    sizes = segments.sizes[first], segments.sizes[second]
-    boxes = (segments.boxes[first], segments.boxes[second]) if with_boxes else None
-    return Sides(sizes, boxes)
+    if with_boxes or lut.max(initial=0) > 8 * len(lut) + 1024:
+        segments = segments_of(graph, lut)
+        first, second = (_numbers(segments.ids, side) for side in names)
+        boxes = (segments.boxes[first], segments.boxes[second]) if with_boxes else None
+        return Sides((segments.sizes[first], segments.sizes[second]), boxes)
+    # Whole numbers far below 2**53: sums of them as floats are exact.
+    sizes = np.bincount(lut, graph.sizes).astype(np.int64)
+    return Sides((sizes[names[0]], sizes[names[1]]), None)
 
 
 def _numbers(ids: NDArray[np.uint64], names: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -148,12 +154,16 @@ def answered_boundaries(boundaries: Decisions, lut: ArrayLike, pairs: Pairs) -> 
     if not len(pairs):
         return np.zeros(len(boundaries), np.bool_)
     table = np.asarray(lut, np.int64)
-    answers = np.sort(table[np.asarray(pairs, np.int64)], axis=1)
-    sides = np.sort(np.stack([boundaries.first, boundaries.second], axis=1), axis=1)
-    ids, number = np.unique(np.concatenate([answers, sides]), return_inverse=True)
-    keys = number.reshape(-1, 2) @ np.array([len(ids), 1])
-    answered: NDArray[np.bool_] = np.isin(keys[len(answers) :], keys[: len(answers)])
-    return answered
+    ends = table[np.asarray(pairs, np.int64)]
+    answers = np.unique(_keys(ends[:, 0], ends[:, 1]))
+    keys = _keys(boundaries.first, boundaries.second)
+    at = np.minimum(np.searchsorted(answers, keys), len(answers) - 1)
+    return np.asarray(answers[at] == keys, np.bool_)
+
+
+def _keys(a: NDArray[np.int64], b: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return a number for each pair of segments, in either order; their names have 32 bits."""
+    return np.minimum(a, b) << 32 | np.maximum(a, b)
 
 
 def answered_merges(merges: Decisions, pairs: Pairs) -> NDArray[np.bool_]:
@@ -167,18 +177,18 @@ def answered_merges(merges: Decisions, pairs: Pairs) -> NDArray[np.bool_]:
     out = np.zeros(len(merges), np.bool_)
     if not len(pairs):
         return out
-    lost = {loser: k for k, loser in enumerate(merges.second.tolist())}
-    into = merges.first.tolist()
     never = len(merges)
+    lost = np.full(max(int(merges.second.max(initial=0)), int(np.max(pairs))) + 1, never)
+    lost[merges.second] = np.arange(never)
     for u, v in pairs:
         k = -1
         while u != v:
-            if lost.get(u, never) > lost.get(v, never):
+            if lost[u] > lost[v]:
                 u, v = v, u
-            k = lost.get(u, never)  # follow the region that is merged first
+            k = int(lost[u])  # follow the region that is merged first
             if k == never:
                 break
-            u = into[k]
+            u = int(merges.first[k])
         if 0 <= k < never:
             out[k] = True
     return out
@@ -198,10 +208,11 @@ def decisions(view: View) -> tuple[Decisions, Decisions]:
     two = [a.superpixels for a in state.answers if a.same is not True]
     one = [a.superpixels for a in state.answers if a.same is not False]
     locks = state.tree.constraints.lock_of
-    locked = np.unique(names[np.flatnonzero(locks)])
+    is_locked = np.zeros(int(names.max(initial=0)) + 1, np.bool_)
+    is_locked[names[np.flatnonzero(locks)]] = True
     separated = np.concatenate([np.array(two, np.int64).reshape(-1, 2), _cut_pairs(view)])
     answered = answered_boundaries(boundaries, names, separated)
-    answered |= np.isin(pairs, locked).any(axis=1)
+    answered |= is_locked[boundaries.first] | is_locked[boundaries.second]
     confirmed = answered_merges(merges, one) | (locks[first] > 0)
     return (
         replace(boundaries, answered=boundaries.answered | answered),
@@ -214,13 +225,15 @@ def _merges(view: View) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[n
 
     Merges are in an order in which they can be done.
     """
-    log = view.state.tree.log
-    inner = view.inner_nodes()[::-1]
-    ends = log.rows["low"][log.children(inner)].astype(np.int64)
-    ends.sort(axis=1)
-    rows = log.rows[inner]
-    priorities = np.where(rows["edit"] >= 0, np.nan, rows["priority"])
-    return ends[:, 0], ends[:, 1], priorities
+    tree = view.state.tree
+    most = tree.superpixels.n
+    nodes, ends, priorities = (
+        np.empty(most, np.int64),
+        np.empty((2, most), np.int64),
+        np.empty(most),
+    )
+    n = list_merges(view.visible_nodes(), tree.log.rows, nodes, ends, priorities)
+    return ends[0, :n], ends[1, :n], priorities[:n]
 
 
 def _cut_pairs(view: View) -> NDArray[np.int64]:
@@ -256,6 +269,48 @@ def _across(
         out = np.zeros((n, 2), np.int64)
     part_of[members] = 0
     return out[:n]
+
+
+@kernel
+def list_merges(roots: Any, rows: Any, nodes: Any, ends: Any, priorities: Any) -> Any:
+    """Write the merges of regions, each after those that it is made of; return how many there are.
+
+    `ends` are the smallest superpixels of both regions, the smaller first. An edit has no priority.
+    `nodes` is a buffer. No bounds checking.
+    """
+    n = 0
+    for k in range(roots.size):
+        nodes[n] = roots[k]
+        n += rows[roots[k]]["first"] >= 0
+    at = 0
+    while at < n:
+        first = np.int64(rows[nodes[at]]["first"])
+        second = np.int64(rows[nodes[at]]["second"])
+        at += 1
+        if rows[first]["first"] >= 0:
+            nodes[n] = first
+            n += 1
+        if rows[second]["first"] >= 0:
+            nodes[n] = second
+            n += 1
+    for k in range(n):
+        node = nodes[n - 1 - k]
+        a = np.int64(rows[rows[node]["first"]]["low"])
+        b = np.int64(rows[rows[node]["second"]]["low"])
+        ends[0, k] = min(a, b)
+        ends[1, k] = max(a, b)
+        priorities[k] = np.nan if rows[node]["edit"] >= 0 else rows[node]["priority"]
+    return n
+
+
+@kernel
+def list_between(edges: Any, sides: Any, out: Any) -> Any:
+    """List the edges between side 1 and side 2; return how many there are. No bounds checking."""
+    n = 0
+    for edge in range(edges.shape[0]):
+        out[n] = edge
+        n += sides[edges[edge, 0]] + sides[edges[edge, 1]] == 3
+    return n
 
 
 @kernel

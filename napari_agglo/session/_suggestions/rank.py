@@ -11,11 +11,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from napari_agglo.errors import InvalidInput, check_choice, check_whole
 from napari_agglo.graph import RegionGraph
-from napari_agglo.session._segment_statistics import segments_of
 from napari_agglo.session._suggestions.decisions import (
     Decisions,
     boundary_sides,
     follow_merges,
+    list_between,
     meeting_boxes,
     merge_sides,
 )
@@ -84,9 +84,8 @@ def contact_point(
     `sides` is 1 for the superpixels of one side, 2 for those of the other, 0 for the rest. Return
     None if the sides do not touch, or not in the box `within`.
     """
-    rows = np.flatnonzero(sides[graph.edges[:, 0]])
-    ends = sides[graph.edges[rows]]
-    rows = rows[ends.sum(axis=1) == 3]
+    rows = np.empty(graph.n_boundaries + 1, np.int64)  # the kernel writes before it counts
+    rows = rows[: list_between(graph.edges, sides, rows)]
     boxes = meeting_boxes(graph.boxes[graph.edges[rows, 0]], graph.boxes[graph.edges[rows, 1]])
     if within is not None:
         near = overlap(boxes, within)
@@ -173,9 +172,8 @@ def suggest(
     check_whole("min_size", min_size, 0)
     table = np.asarray(lut, np.int64)
     box = None if within is None else _checked_box(within, graph.layout.ndim)
-    segments = segments_of(graph, lut)
     total = int(graph.sizes.sum())
-    one = boundary_sides(segments, boundaries, box is not None)
+    one = boundary_sides(graph, table, boundaries, box is not None)
     two = merge_sides(graph, merges, box is not None)
     x, y = (np.concatenate(pair) for pair in zip(one.sizes, two.sizes, strict=True))
     error = np.concatenate([1 - boundaries.wrong, merges.wrong])

@@ -176,7 +176,7 @@ def scrubbing(table: Table, session: agglo.Session, what: str) -> None:
         times["suggestions"].append(timed(lambda: session.queue.next(10)))
         times["effort"].append(timed(session.queue.effort))
     for name, found in times.items():
-        add(table, f"{name} after an answer, {what}", found[1:], 500)
+        add(table, f"{name} after an answer, {what}", found[1:], 100)
 
 
 def opening(table: Table, session: agglo.Session, n: int, what: str) -> None:

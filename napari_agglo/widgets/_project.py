@@ -65,6 +65,7 @@ class Built:
     gold: Any = None  # labels to compare the tree with
     curve: pd.DataFrame | None = None  # the VI against gold at every threshold
     strokes: int | None = None  # of a brush in the gold, before the curve was computed
+    training: bool = False  # whether the policy was trained on these very regions
 
 
 class Project:
@@ -187,6 +188,8 @@ class Project:
     def set_curve(self, curve: pd.DataFrame | None, strokes: int | None = None) -> None:
         """Set the VI at every threshold; `strokes` is the count when its computation began."""
         if self._built is not None:
+            if curve is not None:
+                curve.attrs["training"] = self._built.training
             self._set_errors(replace(self._built, curve=curve, strokes=strokes))
 
     def _set_errors(self, built: Built) -> None:

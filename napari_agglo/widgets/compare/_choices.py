@@ -16,7 +16,7 @@ from napari_agglo.errors import InvalidInput
 from napari_agglo.evaluate import minimum, vi_curve
 from napari_agglo.graph import RegionGraph
 from napari_agglo.learning import train
-from napari_agglo.policy import MeanPolicy, Policy, as_policy, load_policy
+from napari_agglo.policy import MeanPolicy, Policy, as_policy, is_training_data, load_policy
 from napari_agglo.session import Session
 
 if TYPE_CHECKING:
@@ -147,6 +147,8 @@ def _prepare_one(choice: Choice, shared: PanelData, progress: ProgressCallback) 
         policy = _policy(choice, shared, progress)
         tree = merge_tree(shared.graph, policy, progress=progress)
     curve = None if shared.gold is None else vi_curve(tree, shared.gold, progress=progress)
+    if curve is not None and policy is not None:
+        curve.attrs["training"] = is_training_data(policy, shared.graph)
     return PanelSource(choice, cut=Cut(tree, curve), policy=policy)
 
 

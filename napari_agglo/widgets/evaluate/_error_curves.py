@@ -95,6 +95,7 @@ class Edited:
         self.ask_tree(compare)
 
 
+OWN_SUFFIX = ", training data"  # after the name of a policy that was trained on what is compared
 EDITED_SUFFIX = ", edited"  # after the name of a policy, for a session with edits
 _KEPT = 3  # curves of earlier policies, to compare with
 
@@ -121,8 +122,10 @@ class Curves:
 
     @property
     def name(self) -> str:
-        """The name of the curve of the visible hierarchy."""
-        return policy_name(None if self._project.built is None else self._project.built.policy)
+        """Name of the curve of the visible hierarchy."""
+        built = self._project.built
+        own = built is not None and built.training
+        return policy_name(None if built is None else built.policy) + (OWN_SUFFIX if own else "")
 
     def draw(self) -> None:
         """Draw all known curves."""

@@ -71,7 +71,7 @@ class Export(QPushButton):
                 "worst": {"label": "Worst errors", "min": 0, "max": 100},
                 "boundaries": {"label": "compare boundaries too"},
             },
-            without=("policy", "image", "threshold"),
+            without=("policy", "image", "threshold", "training"),
         )
         form.show_values({"path": Path.home() / "report.html"})
         ask_form(self._window(), "Save report", form, "Save", self.write_report)
@@ -137,12 +137,13 @@ class Export(QPushButton):
         record = policy_record(policy)
         records = {} if record is None else {name: record}
         settings = {"hierarchy": self._edited.description}
+        own = project.built is not None and project.built.training
 
         def work(progress: ProgressCallback) -> Path:
             examined = examine(
                 tree, np.asarray(gold), policy=name, image=image,
                 backdrop=None if backdrop is None else np.asarray(backdrop),
-                threshold=at, spacing=spacing, progress=progress, **options,
+                threshold=at, spacing=spacing, training=own, progress=progress, **options,
             )  # fmt: skip
             title = f"{image}: {name}"
             page = html_report([examined], title=title, records=records, settings=settings)

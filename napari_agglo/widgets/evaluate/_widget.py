@@ -78,6 +78,7 @@ def text_of(key: str, value: float) -> str:
     return f"{value:,.0f}" if key in _WHOLE else f"{value:.4f}"
 
 
+_OWN = " <b>On its own training data</b>: expect a larger error on other data."
 _BEFORE = ", before the edits"
 _WITHOUT = (
     " The curves show the hierarchy before the edits; <i>Save</i> writes curves, plots and report "
@@ -211,6 +212,8 @@ class EvaluateWidget(StepWidget):
             f"at {self.project.threshold:.4g}. Least by threshold{_BEFORE if edited else ''}: "
             f"{least:.3f}."
         )
+        if self.project.built is not None and self.project.built.training:
+            text += _OWN
         if edited:
             text += _WITH if self.curves.has_edited else _WITHOUT
         self.summary.setText(text)

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from html import escape
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,14 @@ from napari_agglo.agglomeration import merge_tree
 from napari_agglo.errors import AggloError, Cancelled, InvalidInput
 from napari_agglo.evaluate import vi_curve
 from napari_agglo.graph import RegionGraph
-from napari_agglo.policy import MeanPolicy, Policy
+from napari_agglo.policy import (
+    DataDifference,
+    MeanPolicy,
+    Policy,
+    adapt_cues,
+    data_differences,
+    is_training_data,
+)
 from napari_agglo.widgets._dataset import Dataset
 from napari_agglo.widgets._project import Built, Project, Regions, Trained
 from napari_agglo.widgets._ticks import Ticks, knee
@@ -29,6 +37,8 @@ class Plan:
     policy: Policy
     gold: Any
     strokes: int
+    any_data: bool = False  # whether to merge also if the policy was trained on other data
+    adapt: bool = False  # whether to give the cues the values of the training
 
     @classmethod
     def of(cls, project: Project) -> Plan:
@@ -53,17 +63,63 @@ def first_threshold(project: Project, built: Built) -> float:
     return Ticks(heights).threshold(knee(heights)) if least is None else least
 
 
-def build(plan: Plan, progress: ProgressCallback) -> tuple[Built, AggloError | None]:
-    """Build a hierarchy; return it and the error of its comparison with gold, if any."""
+@dataclass(frozen=True, eq=False)
+class OtherData:
+    """The regions of a run that was not made: the policy was trained on other data."""
+
+    plan: Plan
+    differences: tuple[DataDifference, ...]
+
+    @property
+    def adaptable(self) -> bool:
+        """Whether other values of the cues would help."""
+        return any(one.cue for one in self.differences)
+
+    @property
+    def text(self) -> str:
+        """The differences, a paragraph each."""
+        return "".join(f"<p>{escape(str(one))}.</p>" for one in self.differences)
+
+
+def adapted(
+    regions: Regions, policy: Policy, chosen: Dataset | None, progress: ProgressCallback | None
+) -> Regions:
+    """Return regions whose cues have the values that the policy was trained on.
+
+    Superpixels are computed anew unless the `chosen` dataset has its own. It is the origin of the
+    new one, which takes its place in the project.
+    """
+    given, cues = regions.dataset, dict(adapt_cues(policy, regions.graph))
+    computed = chosen is not None and chosen.superpixels is None
+    changed = replace(
+        given,
+        cues=cues,
+        ranges=dict.fromkeys(cues, (0.0, 1.0)),
+        superpixels=None if computed else given.superpixels,
+    )
+    new = Regions.of(changed, progress)
+    return Regions(replace(new.dataset, origin=chosen or given), new.graph)
+
+
+def build(plan: Plan, progress: ProgressCallback) -> tuple[Built, AggloError | None] | OtherData:
+    """Build a hierarchy; return it and the error of its comparison with gold, if any.
+
+    Where the policy was trained on other data, that is returned before anything is merged.
+    """
     regions = plan.regions
     if regions is None:
         if plan.dataset is None:
             raise AggloError("No data are chosen; choose them in step 1, Data.")
         regions = Regions.of(plan.dataset, part_of(progress, 0.0, 0.6))
     policy = fitting(plan.policy, regions.graph)
+    if not plan.any_data and (differences := data_differences(policy, regions.graph)):
+        return OtherData(replace(plan, regions=regions), differences)
+    if plan.adapt:
+        regions = adapted(regions, policy, plan.dataset, part_of(progress, 0.0, 0.6))
     tree = merge_tree(regions.graph, policy, progress=part_of(progress, 0.6, 0.85))
     tree.heritage  # noqa: B018 - computed here, not at the first tick of the slider
-    built = Built(tree, regions, policy, plan.gold)
+    own = is_training_data(policy, regions.graph)
+    built = Built(tree, regions, policy, plan.gold, training=own)
     if plan.gold is None:
         return built, None
     try:
@@ -72,6 +128,7 @@ def build(plan: Plan, progress: ProgressCallback) -> tuple[Built, AggloError | N
         raise
     except AggloError as error:
         return replace(built, gold=None), error
+    curve.attrs["training"] = own
     return replace(built, curve=curve, strokes=plan.strokes), None
 
 

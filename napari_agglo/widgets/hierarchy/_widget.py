@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import ExitStack
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -35,7 +36,7 @@ from napari_agglo.widgets._qt import (
 from napari_agglo.widgets._scene import Scene
 from napari_agglo.widgets._session_worker import LOOK
 from napari_agglo.widgets._steps import Status, StepWidget
-from napari_agglo.widgets.hierarchy._build_tree import Plan, build, show
+from napari_agglo.widgets.hierarchy._build_tree import OtherData, Plan, build, show
 from napari_agglo.widgets.hierarchy._threshold import Scale, ThresholdKeys
 
 JOB = "export"
@@ -282,14 +283,27 @@ class HierarchyWidget(StepWidget):
                 {"Close and build": self._build},
             )
 
-    def _build(self) -> None:
-        plan, project = Plan.of(self.project), self.project
-        self.project.jobs.start(
-            self.key,
-            "Building the hierarchy",
-            lambda progress: build(plan, progress),
-            lambda result: show(project, *result),
+    def _build(self, plan: Plan | None = None) -> None:
+        run, project = plan or Plan.of(self.project), self.project
+
+        def done(result: Any) -> None:
+            if isinstance(result, OtherData):
+                self._ask_about(result)
+            else:
+                show(project, *result)
+
+        project.jobs.start(
+            self.key, "Building the hierarchy", lambda progress: build(run, progress), done
         )
+
+    def _ask_about(self, other: OtherData) -> None:
+        """Ask before a policy is applied to data unlike those that it was trained on."""
+        choices: dict[str, Callable[[], object]] = {}
+        plan = replace(other.plan, any_data=True)
+        if other.adaptable:
+            choices["Adapt the cues"] = lambda: self._build(replace(plan, adapt=True))
+        choices["Build anyway"] = lambda: self._build(plan)
+        ask("The policy was trained on other data", other.text, choices)
 
     @staticmethod
     def idle_status(project: Project) -> Status:

@@ -121,6 +121,7 @@ class DrawnCurve:
     threshold: float | None = None
     errors: tuple[float, float] | None = None
     pickable: bool = True
+    training: bool = False  # measured on the data that the policy was trained on
 
     @property
     def place(self) -> tuple[float, float] | None:

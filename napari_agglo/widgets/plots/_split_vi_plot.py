@@ -128,6 +128,7 @@ class SplitVIPlot(Plot):
                 self.canvas.addItem(item)
             self._curves[name] = old
         old.curve, old.errors, old.pickable = curve, None, pickable
+        old.training = bool(table.attrs.get("training"))
         if not pickable:
             old.threshold = None
         self.draw()
@@ -182,7 +183,7 @@ class SplitVIPlot(Plot):
         self.show_all()
         (_, right), (_, top) = self.canvas.box.viewRange()
         for drawn in self._curves.values():
-            colour, _, dashes = self.colours.line(drawn.colour)
+            colour, _, dashes = self._style(drawn)
             x, y = drawn.curve.false_merge, drawn.curve.false_split
             kept, least = thin(x, y, right, top), drawn.curve.least
             drawn.line.setData(x[kept], y[kept], pen=pen(colour, 2, dashes), antialias=True)
@@ -258,10 +259,15 @@ class SplitVIPlot(Plot):
         symbol = "t2" if x > right else "t1" if y > top else "o"
         drawn.point.setData([min(x, right)], [min(y, top)], symbol=symbol)
 
+    def _style(self, drawn: DrawnCurve) -> tuple[str, str, str]:
+        """Return the colours and dashes of a curve; one of training data is dotted."""
+        colour, text, dashes = self.colours.line(drawn.colour)
+        return colour, text, ":" if drawn.training else dashes
+
     def _write_key(self) -> None:
         entries = []
         for name, drawn in self._curves.items():
-            colour, text, dashes = self.colours.line(drawn.colour)
+            colour, text, dashes = self._style(drawn)
             sign = {"-": "━", "--": "╍", ":": "┅", "-.": "┉"}[dashes]
             at = "" if drawn.threshold is None else f" ● {drawn.threshold:.3f}"
             entries.append(swatch(colour, sign, shown(name, 20) + at, text))

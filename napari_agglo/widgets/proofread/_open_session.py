@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from napari_agglo._progress import ProgressCallback, report
 from napari_agglo.errors import Cancelled, InvalidInput, SetOption
-from napari_agglo.policy import CallablePolicy
+from napari_agglo.policy import CallablePolicy, is_training_data
 from napari_agglo.session import Session, SessionDamaged, SessionLocked
 from napari_agglo.volumes import replacing
 from napari_agglo.widgets._background_compile import start_warm_up
@@ -67,11 +67,14 @@ def open_session(
             state = read_state(session.path)
             dataset = Dataset(folder.stem, placement_of(state, session.graph.spacing))
             regions = Regions(dataset, session.graph)
-            return (
-                session,
-                Built(session.history.unedited_tree, regions, session.policy, session.errors.gold),
-                state,
+            built = Built(
+                session.history.unedited_tree,
+                regions,
+                session.policy,
+                session.errors.gold,
+                training=is_training_data(session.policy, session.graph),
             )
+            return session, built, state
         except BaseException:
             session.close()
             raise

@@ -214,8 +214,8 @@ def describe(policy: LearnedPolicy, errors: list[EpochError]) -> str:
         last = errors[-1]
         vi = last.false_merge + last.false_split
         lines.append(
-            f"VI at 0.5 on the training volumes (optimistic): {vi:.2f} bits "
-            f"({last.false_merge:.2f} false merge, {last.false_split:.2f} false split)."
+            f"VI at 0.5 on its own training data: {vi:.2f} bits ({last.false_merge:.2f} false "
+            f"merge, {last.false_split:.2f} false split). Expect a larger error on other data."
         )
     return " ".join(lines)
 

@@ -35,6 +35,15 @@ def press(widget):
     QTest.mouseClick(widget, Qt.MouseButton.LeftButton)
 
 
+def answer(project, words):
+    """Answer the question that is open; return its text."""
+    (box,) = [one for one in QApplication.topLevelWidgets() if isinstance(one, QMessageBox)]
+    text = box.text()
+    press(next(button for button in box.buttons() if button.text() == words))
+    settle(project)
+    return text
+
+
 def key(viewer, letter, modifier=Qt.KeyboardModifier.NoModifier):
     """Press a key while the canvas has the focus."""
     canvas = next(
@@ -69,6 +78,35 @@ def test_without_gold_it_begins_at_the_knee(step, project, dataset):
     assert 1 < project.n_segments < project.graph.n_regions / 2
 
 
+def test_a_policy_of_other_data_is_asked_about_and_the_cues_adapted(step, project, dataset):
+    graph = dataset.graph()
+    policy = agglo.train(graph, dataset.gold, epochs=0, preset="minimal")
+    name = next(iter(dataset.cues))
+    inverted = {**dataset.cues, name: 1 - np.asarray(dataset.cues[name])}
+    project.set_dataset(replace(dataset, cues=inverted))
+    give_policy(project, policy)
+    press(step.run.button)
+    settle(project)
+    assert project.built is None, "nothing is merged before the answer"
+    assert "inverted" in answer(project, "Adapt the cues")
+    again = np.asarray(project.built.regions.dataset.cues[name])
+    np.testing.assert_allclose(again, dataset.cues[name], atol=0.5 / 255 + 1e-6)
+    assert project.dataset is project.built.regions.dataset
+    assert status(HierarchyWidget, project) == "done"
+
+
+def test_a_policy_of_other_data_is_used_if_one_insists(step, project, dataset):
+    graph = dataset.graph()
+    give_policy(project, agglo.train(graph, dataset.gold, epochs=0, preset="minimal"))
+    name = next(iter(dataset.cues))
+    project.set_dataset(replace(dataset, cues={**dataset.cues, name: dataset.cues[name] / 3}))
+    press(step.run.button)
+    settle(project)
+    answer(project, "Build anyway")
+    assert project.built is not None
+    assert not project.built.training
+
+
 def test_a_learned_policy_begins_at_one_half(step, project, dataset):
     graph = dataset.graph()
     project.set_dataset(dataset)
@@ -78,6 +116,8 @@ def test_a_learned_policy_begins_at_one_half(step, project, dataset):
     press(step.run.button)
     settle(project)
     assert project.threshold == 0.5
+    assert project.built.training, "it was trained on these"
+    assert project.curve.attrs["training"]
     assert project.graph is graph, "the graph was built a second time"
 
 
@@ -355,16 +395,12 @@ def test_an_open_session_is_closed_only_when_asked(built, project, tmp_path):
     session = agglo.Session.create(tmp_path / "a.agglo", project.graph)
     project.set_session(session, project.built)
 
-    def answer(words):
-        press(built.run.button)
-        (box,) = [one for one in QApplication.topLevelWidgets() if isinstance(one, QMessageBox)]
-        press(next(button for button in box.buttons() if button.text() == words))
-        settle(project)
-
-    answer("Cancel")
+    press(built.run.button)
+    answer(project, "Cancel")
     assert project.jobs.running() == []
     assert project.session is session
-    answer("Close and build")
+    press(built.run.button)
+    answer(project, "Close and build")
     assert project.session is None
     assert project.has_hierarchy
 

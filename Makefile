@@ -71,11 +71,12 @@ windows-steps: compile
 # has kernels of its own.
 KERNELS := _numba agglomeration compare evaluate features graph learning policy superpixels \
 	volumes/test_contingency.py volumes/test_relabel.py volumes/test_components.py
-SESSION_KERNELS := hierarchy*,replay.py,cuts*,plan_cuts_islands.py,session.py,live_vi.py,suggest.py
+SESSION_KERNELS := hierarchy* forest_cells.py replay.py cut_methods* plan_cuts_islands.py session.py \
+	incremental_vi.py suggestions.py threshold_view.py
 jitless:
 	@echo "Again with NUMBA_DISABLE_JIT=1:"
 	@NUMBA_DISABLE_JIT=1 "$(BIN)/python" -m pytest -q -m "not slow and not compiled" \
-		$(addprefix tests/,$(KERNELS)) tests/session/test_{$(SESSION_KERNELS)}
+		$(addprefix tests/,$(KERNELS)) $(addprefix tests/session/test_,$(SESSION_KERNELS))
 
 bench:  ## measure the speed beside other libraries, as one table; list the goals that were missed
 	@$(SETUP) bench

@@ -26,6 +26,7 @@ from napari_agglo.policy._policies import Policy, policy_record
 _SHIFT = 0.15  # mean distance, 0 to 1, by which values would have to move
 _STRENGTH = 1.5  # ratio of the contrast between boundaries and insides
 _SPREAD = 1.8  # ratio of the standard deviations of a cue without such a contrast
+_CLEAR = 0.05  # contrast of a cue that is inverted if the sign of its contrast has changed
 _CONTRAST = 0.02  # contrast below which a cue does not stand out on boundaries
 _SPACING = 1.3  # ratio of the sizes of a pixel
 _SIZE = 4.0  # ratio of the median sizes of superpixels
@@ -163,8 +164,9 @@ def _cue_difference(
     before, after = was["boundary"] - was["inside"], now["boundary"] - now["inside"]
     shift = _distance(was["histogram"], now["histogram"])
     flipped = _distance(was["histogram"], now["histogram"][::-1])
-    opposite = before * after < 0 and min(abs(before), abs(after)) > _CONTRAST
-    if (opposite and flipped < shift) or (shift > _SHIFT and flipped < 0.5 * shift):
+    contrast = min(abs(before), abs(after)) if before * after < 0 else 0.0  # of opposite signs
+    opposite = contrast > _CLEAR or (contrast > _CONTRAST and flipped < shift)
+    if opposite or (shift > _SHIFT and flipped < 0.5 * shift):
         text = (
             f"The cue {name!r} looks inverted: it is {now['boundary']:.2f} on boundaries and "
             f"{now['inside']:.2f} inside of superpixels, and in the training it was "

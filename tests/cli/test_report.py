@@ -144,7 +144,7 @@ def test_no_input_is_replaced(refused, files):
     assert Path("r/report.html").read_bytes() == before
 
 
-def test_other_files_of_the_folder_stay(run, files, plain_page):
+def test_other_files_of_the_folder_stay(run, files):
     os.mkdir("r")
     Path("r/notes.txt").write_text("mine")
     Path("r/report.html").write_text("old")

@@ -149,6 +149,8 @@ def data_differences(policy: Policy, graph: RegionGraph) -> tuple[DataDifference
     """
     known = (policy_record(policy) or {}).get("data")
     if not known or graph.cue_names != tuple(known["cues"]) or graph.layout.powers == 1:
+        return ()  # the policy refuses such a graph
+    if any(len(one["histogram"]) != graph.layout.bins for one in known["cues"].values()):
         return ()
     here = data_profile([graph])
     out = []

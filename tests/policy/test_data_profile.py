@@ -9,6 +9,9 @@ from refusals import refuses
 
 import napari_agglo as agglo
 
+# No kernels of its own: as plain Python, those that make the graphs would take minutes.
+pytestmark = pytest.mark.compiled
+
 
 @cache
 def sample(seed=0):

@@ -2,6 +2,7 @@
 
 import math
 
+import numba
 import numpy as np
 import pytest
 from oracles.repairs import hub_graph
@@ -37,10 +38,13 @@ def dense_forest(rows, seed, trees=30, depth=5):
 def test_a_replay_by_cells_equals_one_that_scores_all(preset, most, monkeypatch):
     monkeypatch.setattr(forest_cells, "_EDGES", most[0])
     monkeypatch.setattr(forest_cells, "_SLOTS", most[1])
-    for seed in range(4):
-        graph = hub_graph(300, seed)
+    plain = bool(numba.config.DISABLE_JIT)  # as plain Python a small one has to do
+    leaves, seeds, trees = (40, 1, 5) if plain else (300, 4, 30)
+    for seed in range(seeds):
+        graph = hub_graph(leaves, seed)
         features = feature_map(graph, preset)
-        policy = LearnedPolicy(features, dense_forest(feature_matrix(graph, features), seed))
+        forest = dense_forest(feature_matrix(graph, features), seed, trees)
+        policy = LearnedPolicy(features, forest)
         by_cells, anew = (Hierarchy(graph, policy) for _ in range(2))
         assert by_cells.asker._thresholds is not None
         anew.asker._thresholds = None

@@ -1,12 +1,15 @@
 """Priorities of a forest that are taken from its cells equal those scored anew, to the last bit."""
 
 import math
+from types import SimpleNamespace
 
 import numba
 import numpy as np
 import pytest
+from oracles.histories import check_against_oracle
 from oracles.repairs import hub_graph
 
+import napari_agglo as agglo
 from napari_agglo.features import feature_map, feature_matrix
 from napari_agglo.policy import Forest, LearnedPolicy
 from napari_agglo.session._actions import Merge
@@ -57,3 +60,17 @@ def test_a_replay_by_cells_equals_one_that_scores_all(preset, most, monkeypatch)
         assert anew.asked == by_cells.asked > graph.n_boundaries
         n = anew.log.count
         assert by_cells.log.rows[:n].tobytes() == anew.log.rows[:n].tobytes()
+
+
+def test_regions_without_a_cell_are_told_apart_when_their_order_changes(monkeypatch):
+    """A region outgrew its neighbour and stayed in its cell: the smaller one is another then."""
+    monkeypatch.setattr(forest_cells, "_EDGES", 5)
+    monkeypatch.setattr(forest_cells, "_SLOTS", 3)
+    superpixels = np.array([[9, 1, 5, 9], [10, 6, 2, 3], [11, 8, 1, 8], [8, 2, 5, 8]])
+    cue = [128, 128, 64, 64, 64, 255, 191, 128, 64, 128, 128, 64, 0, 128, 64, 128]
+    cues = np.array(cue, np.uint8).reshape(4, 4)
+    graph = agglo.region_graph(superpixels, cues, ranges={"boundary": (0, 255)})
+    # One step: cut through superpixel 8, the sixth, at scale 0; then compare all scales.
+    drawn = iter([1, "divide", 0.0, frozenset({6}), [6], 2, 1, 1, []])
+    course = SimpleNamespace(draw=lambda *_, **__: next(drawn))
+    check_against_oracle(course, graph, "forest", 16, most=16)

@@ -48,7 +48,7 @@ class Cells(NamedTuple):
     """
 
     counts: NDArray[np.int64]  # (3,): stamps so far, the next cells of a region and a boundary
-    slot_cell: NDArray[np.int32]  # of each slot; it may be another one's by now
+    slot_cell: NDArray[np.int32]  # of each slot, -1 until it grows; it may be another one's by now
     slot: NDArray[np.int32]  # (cells,): whose it is, -1 at first
     stamps: NDArray[np.int64]  # (cells, sides): another one when the region has left its cell
     slot_places: NDArray[np.int32]  # (cells, sides, features of one region)
@@ -90,7 +90,7 @@ def empty_cells(features: FeatureState, width: int, n_trees: int) -> Cells:
     n, m = min(_EDGES, n_edges), min(_SLOTS, n_slots)
     return Cells(
         counts=np.zeros(3, np.int64),
-        slot_cell=np.zeros(n_slots, np.int32),
+        slot_cell=np.full(n_slots, -1, np.int32),
         slot=np.full(m, -1, np.int32),
         stamps=np.zeros((m, 2), np.int64),
         slot_places=np.zeros((m, 2, features.node_block.shape[1] + 1), np.int32),
@@ -139,6 +139,26 @@ def _find_place(value: Any, column: Any, starts: Any, thresholds: Any) -> Any:
     return low
 
 
+@inlined
+def _stamp(slot: Any, side: Any, cells: Cells) -> Any:
+    """Return the stamp of a region on one side of a boundary; 0, nobody's, if it is not known.
+
+    A region that has never grown has one of its own, below 0. One that has lost its cell may have
+    grown since, unnoticed by then: its stamp is not known until it grows again.
+    """
+    cell = np.int64(cells.slot_cell[slot])
+    if cell < 0:
+        return -(2 * slot + side + 1)
+    return cells.stamps[cell, side] if cells.slot[cell] == slot else np.int64(0)
+
+
+@inlined
+def _way(slot: Any, cue: Any, cells: Cells) -> Any:
+    """Return the bound of the way that the histogram of a region with a stamp has gone."""
+    cell = np.int64(cells.slot_cell[slot])
+    return cells.moved[cell, cue] if cell >= 0 else 0.0
+
+
 @subroutine
 def _note_growth(slot: Any, features: FeatureState, table: Thresholds, cells: Cells) -> None:
     """Let a region that has grown have its cells, and note how far its histograms have gone."""
@@ -148,7 +168,7 @@ def _note_growth(slot: Any, features: FeatureState, table: Thresholds, cells: Ce
     n_cues = layout[N_CUES]
     size = float(regions[slot, 0])
     cell = np.int64(cells.slot_cell[slot])
-    is_new = cells.slot[cell] != slot
+    is_new = cell < 0 or cells.slot[cell] != slot
     if is_new:
         cell = _take_cell(slot, cells.slot_cell, cells.slot, cells.counts, 1)
     column = _first_cue(layout[NDIM]) + layout[POWERS]
@@ -190,13 +210,13 @@ def _stays(
     node_block, layout, scale = features.node_block, features.layout, features.scale
     thresholds = table.values
     places = cells.places
-    # If the cell of a region has become another's, its stamp is another one; and if the region had
-    # lost it by the time that `sides` was written, it gets another one as soon as it grows.
-    cell_u = cells.slot_cell[u]
-    cell_v = cells.slot_cell[v]
-    if cells.sides[cell, 0] != cells.stamps[cell_u, 0]:
+    # No two regions, and no two sides of one, have the same stamp: so neither has left its cell,
+    # and the smaller of them is the same as before.
+    stamp_u = _stamp(u, np.int64(0), cells)
+    stamp_v = _stamp(v, np.int64(1), cells)
+    if stamp_u == 0 or stamp_v == 0:
         return False
-    if cells.sides[cell, 1] != cells.stamps[cell_v, 1]:
+    if cells.sides[cell, 0] != stamp_u or cells.sides[cell, 1] != stamp_v:
         return False
     if layout[ORIENTATION] > 0:
         return False
@@ -210,7 +230,7 @@ def _stays(
             value = abs(node_block[u, cue * each + k] - node_block[v, cue * each + k])
             if not _is_at(value, np.int64(places[cell, column + k]), thresholds):
                 return False
-        drift = cells.moved[cell_u, cue] + cells.moved[cell_v, cue] - cells.then[cell, cue, 0]
+        drift = _way(u, cue, cells) + _way(v, cue, cells) - cells.then[cell, cue, 0]
         low = max(cells.then[cell, cue, 1] - drift, 0.0) ** 2 - _ABSOLUTE
         high = (cells.then[cell, cue, 2] + drift) ** 2 + _ABSOLUTE
         place = np.int64(places[cell, column + 4])
@@ -288,14 +308,12 @@ def score_in_cells(
                 total += cells.values[cell, tree]
             cells.priority[cell] = total / n_trees
         priorities[k] = cells.priority[cell]
-        cell_u = cells.slot_cell[u]
-        cell_v = cells.slot_cell[v]
-        cells.sides[cell, 0] = cells.stamps[cell_u, 0]
-        cells.sides[cell, 1] = cells.stamps[cell_v, 1]
+        cells.sides[cell, 0] = _stamp(u, np.int64(0), cells)
+        cells.sides[cell, 1] = _stamp(v, np.int64(1), cells)
         column = 3 * features.node_block.shape[1]
         for cue in range(layout[N_CUES]):
             divergence = float(row[0, column + 5 * cue + 4])
             slack = divergence * _RELATIVE + _ABSOLUTE
-            cells.then[cell, cue, 0] = cells.moved[cell_u, cue] + cells.moved[cell_v, cue]
+            cells.then[cell, cue, 0] = _way(u, cue, cells) + _way(v, cue, cells)
             cells.then[cell, cue, 1] = math.sqrt(max(divergence - slack, 0.0))
             cells.then[cell, cue, 2] = math.sqrt(divergence + slack)

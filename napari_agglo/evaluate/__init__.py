@@ -12,6 +12,7 @@ from napari_agglo.evaluate._benchmark import (
 from napari_agglo.evaluate._best import best_agglomeration, best_lut, best_point
 from napari_agglo.evaluate._boundary import average_precision, boundary_curve, boundary_scores
 from napari_agglo.evaluate._breakdown import Breakdown, breakdown, merged_breakdown
+from napari_agglo.evaluate._hold_out import hold_out, train_and_hold_out
 from napari_agglo.evaluate._metrics import (
     conditional_entropies,
     metrics,
@@ -63,4 +64,6 @@ __all__ = [
     "human_agreement",
     "cross_validate",
     "CrossValidation",
+    "hold_out",
+    "train_and_hold_out",
 ]

@@ -296,7 +296,9 @@ def cross_validate(
             argument="volumes",
             remedy="cut a volume in two, or add one",
         )
-    plans = _plans({"agglo": {}, "flat": {}, "mean": None} if policies is None else policies)
+    plans = training_plans(
+        {"agglo": {}, "flat": {}, "mean": None} if policies is None else policies
+    )
     n, learning = len(named), sum(isinstance(one, dict) for one in plans.values())
     steps, done = learning * n * n + (len(plans) - learning) * n, 0
 
@@ -321,7 +323,7 @@ def cross_validate(
         curve = vi_curve(tree, gold, ignore_labels=ignore_labels, progress=part(stage, 0.5, 1.0))
         done += 1
         curves[name, learned_from, on] = curve
-        rows.append({"policy": name, "train": learned_from, "test": on} | _row(curve))
+        rows.append({"policy": name, "train": learned_from, "test": on} | curve_errors(curve))
         rows[-1]["vi_best"] = best.loc[on, "vi"]
 
     for name, plan in plans.items():
@@ -346,7 +348,7 @@ def cross_validate(
     return CrossValidation(table, curves, best, trained)
 
 
-def _plans(policies: Mapping[str, Any]) -> dict[str, Any]:
+def training_plans(policies: Mapping[str, Any]) -> dict[str, Any]:
     """Return for each name the options of `train`, or a policy that learns nothing."""
     if not policies:
         raise InvalidInput(
@@ -383,7 +385,8 @@ def _check_options(name: str, options: Mapping[str, Any]) -> None:
         )
 
 
-def _row(curve: pd.DataFrame) -> dict[str, float]:
+def curve_errors(curve: pd.DataFrame) -> dict[str, float]:
+    """Return the errors of a curve at 0.5 and at its best."""
     half, least = state_at(curve, 0.5), minimum(curve)
     errors = ("vi", "false_merge", "false_split")
     return {

@@ -59,8 +59,8 @@ def extra_examples(extra: tuple[Any, Any] | None, features: FeatureMap, first: i
     return Examples(rows, labels.astype(np.int8), first + owners)
 
 
-def lessons_of(graph: Any, gold: Any, mask: Any) -> list[Lesson]:
-    """Return the volumes to learn from, compared with their gold standards."""
+def training_pairs(graph: Any, gold: Any) -> list[tuple[RegionGraph, list[Any]]]:
+    """Return each volume to learn from and the list of its gold standards."""
     if isinstance(graph, RegionGraph):
         if gold is None:
             raise InvalidInput(
@@ -85,15 +85,24 @@ def lessons_of(graph: Any, gold: Any, mask: Any) -> list[Lesson]:
                 if one_pair
                 else "make a graph with region_graph(superpixels, cues)",
             )
-        if mask is not None and len(volumes) > 1:
-            raise InvalidInput(
-                "`mask` is for one volume",
-                argument="mask",
-                remedy="set gold to 0 where it is not annotated",
-            )
+    return [
+        (one, list(truth) if isinstance(truth, (list, tuple)) else [truth])
+        for one, truth in volumes
+    ]
+
+
+def lessons_of(graph: Any, gold: Any, mask: Any) -> list[Lesson]:
+    """Return the volumes to learn from, compared with their gold standards."""
+    volumes = training_pairs(graph, gold)
+    if mask is not None and len(volumes) > 1:
+        raise InvalidInput(
+            "`mask` is for one volume",
+            argument="mask",
+            remedy="set gold to 0 where it is not annotated",
+        )
     out: list[Lesson] = []
     owners = 0
-    for one, truth in volumes:
+    for one, golds in volumes:
         first = volumes[0][0]
         if one.cue_names != first.cue_names or one.layout != first.layout:
             raise InvalidInput(
@@ -102,7 +111,6 @@ def lessons_of(graph: Any, gold: Any, mask: Any) -> list[Lesson]:
                 argument="graph",
                 remedy="build all graphs with the same cues and options",
             )
-        golds = list(truth) if isinstance(truth, (list, tuple)) else [truth]
         out.append(lesson(one, golds, mask, owners))
         owners += out[-1].n_owners
     return out

@@ -161,3 +161,29 @@ def test_errors_on_the_training_data_are_called_so(run, rooms):
     assert "training data" not in out, "the mean was not trained"
     tifffile.imwrite("m.tif", 1 - tifffile.imread("m.tif"))
     assert not json.loads(run("curve", *given, "--policy", "p.npz", "--json")[1])["training_data"]
+
+
+def test_the_error_on_held_out_gold_is_printed(run, refused, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    index = np.indices((16, 96))
+    tifffile.imwrite("s.tif", (index[0] // 4 * 48 + index[1] // 2 + 1).astype(np.uint16))
+    tifffile.imwrite("g.tif", (index[1] // 4 + 1).astype(np.uint8))
+    wall = np.isin(index[1] % 4, (0, 3))
+    tifffile.imwrite("b.tif", np.clip(0.5 * wall + 0.2 * rng.random((16, 96)), 0, 1).astype("f4"))
+    train = ["train", "--superpixels", "s.tif", "--cues", "boundary=b.tif", "--gold", "g.tif",
+             "--classifier", "logistic", "--preset", "minimal", "--epochs", "1",
+             "-o", "p.npz"]  # fmt: skip
+    status, out, err = run(*train, "--hold-out")
+    assert (status, err) == (0, "")
+    for words in ("on the half that was held out", "agglo", "flat", "mean", "at best", "estimate"):
+        assert words in out
+    estimate = json.loads(run(*train, "--folds", "2", "--json")[1])["estimate"]
+    assert estimate["policies"]["mean"].keys() == estimate["policies"]["agglo"].keys()
+    assert load_policy("p.npz").record["estimate"] == estimate
+    status, out, _ = run(*train, "--folds", "9")
+    assert status == 0
+    assert "No held-out error: A held-out part needs 8 gold segments" in out
+    assert "VI" not in run(*train)[1], "nothing is measured without being asked for"
+    assert "not allowed with" in refused(*train, "--folds", "2", "--hold-out")
+    assert "--folds must be a whole number" in refused(*train, "--folds", "-1")

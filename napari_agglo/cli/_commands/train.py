@@ -22,7 +22,7 @@ from napari_agglo.cli._arguments import (
 from napari_agglo.cli._each import partners
 from napari_agglo.cli._files import check_table_output, refuse_clash
 from napari_agglo.cli._source import FileSource
-from napari_agglo.cli._terminal import Console, count
+from napari_agglo.cli._terminal import Console, count, table
 from napari_agglo.errors import InvalidInput, SetOption, check_whole
 
 NAME = "train"
@@ -84,6 +84,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_value(parser, "--preset", "em|minimal|natural[+BLOCK]", text, default="em")
     add_choice(parser, "--classifier", "classifier to fit", "forest", "logistic")
     add_value(parser, "--seed", "N", "seed of the training", type=int, default=0)
+    text = (
+        "also learn from one half of the gold, and print the error on the other half beside those "
+        "of flat learning and of the mean; the policy that is written learns from all of the gold"
+    )
+    held_out = parser.add_mutually_exclusive_group()
+    held_out.add_argument(
+        "--hold-out", dest="folds", action="store_const", const=1, default=0, help=text
+    )
+    text = "the same with each of K parts held out in turn"
+    held_out.add_argument("--folds", dest="folds", metavar="K", type=int, help=text)
     add_output(parser, "POLICY.npz", "policy to write")
     add_json(parser)
     parser.add_argument(
@@ -97,7 +107,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace, console: Console) -> None:
     """Train and write the policy."""
     from napari_agglo._progress import part_of
-    from napari_agglo.learning import train
+    from napari_agglo.evaluate import train_and_hold_out
 
     output = arguments.output
     volumes = _volume_files(arguments, console)
@@ -110,6 +120,7 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
         )
     check_whole("seed", arguments.seed, 0, 2**32 - 1)
     check_whole("epochs", arguments.epochs, 0, 1000)
+    check_whole("folds", arguments.folds, 0, 100)
     check_table_output("-o", output)
     for files in volumes:
         refuse_clash(console, {"-o": output}, files)
@@ -122,8 +133,10 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
             source = FileSource(arguments, console, files, {})
             golds = source.golds()
             pairs.append((source.graph(part, cue_names(volumes[0]), _BINS), golds))
-        policy = train(
+        policy = train_and_hold_out(
             pairs,
+            folds=arguments.folds,
+            compare=("flat", "mean"),
             strategy=arguments.strategy,
             epochs=arguments.epochs,
             preset=arguments.preset,
@@ -135,17 +148,38 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
     record, seconds = policy.record, time.perf_counter() - began
     whose = "held-out" if record["held_out"] else "training"
     first = list(record["importances"])[:5]
+    estimate = record.get("estimate")
     console.result(
         f"{output}: {count(record['examples'], 'example')} ({record['to_merge']} to merge), "
         f"{100 * record['accuracy']:.1f} % of {whose} ones right, {seconds:.1f} s\n"
-        f"most important features: {', '.join(first)}",
+        f"most important features: {', '.join(first)}" + _estimate_text(estimate),
         {
             "output": output,
             "volumes": len(volumes),
             **{n: record[n] for n in ("examples", "to_merge", "accuracy", "held_out")},
             "importances": dict(record["importances"]),
+            **({} if estimate is None else {"estimate": estimate}),
             "seconds": seconds,
         },
+    )
+
+
+def _estimate_text(estimate: dict[str, Any] | None) -> str:
+    """Return the errors on held-out parts as a table, or the reason that there are none."""
+    if estimate is None:
+        return ""
+    if "refusal" in estimate:
+        return f"\n\nNo held-out error: {estimate['refusal']}"
+    folds = estimate["folds"]
+    where = "the half that was held out" if folds == 1 else f"the mean of {folds} parts held out"
+    columns = ("vi_at_half", "vi_min")
+    rows = [[name, *(row[c] for c in columns)] for name, row in estimate["policies"].items()]
+    best = next(iter(estimate["policies"].values()))["vi_best"]
+    return (
+        f"\n\nVI in bits on {where}, learned from the rest\n\n"
+        f"{table(['policy', 'at 0.5', 'at best'], [*rows, ['best possible', '', best]])}\n\n"
+        "The policy in the file has learned from all of the gold; these errors are an estimate of "
+        "its error on other data"
     )
 
 

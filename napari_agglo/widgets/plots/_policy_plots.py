@@ -177,12 +177,16 @@ class EpochPlot(Plot):
             axes={"bottom": WholeAxis("bottom")},
         )
         self._rows: dict[int, tuple[float, float]] = {}
+        self._whose = ""
         self._lines = [pg.PlotDataItem(symbol="o", symbolSize=7) for _ in range(3)]
         for line in self._lines:
             self.canvas.addItem(line, ignoreBounds=True)
 
-    def add(self, epoch: int, false_merge: float, false_split: float) -> None:
-        """Add an epoch, or replace it."""
+    def add(
+        self, epoch: int, false_merge: float, false_split: float, *, held_out: bool = False
+    ) -> None:
+        """Add an epoch, or replace it; its errors are those on held-out or on training data."""
+        self._whose = "held-out" if held_out else "training data"
         self._rows[int(epoch)] = (float(false_merge), float(false_split))
         self.draw()
 
@@ -215,7 +219,7 @@ class EpochPlot(Plot):
         now = f": {short(errors[-1].sum())}" if epochs else ""
         self.key.setText(
             key(
-                swatch(c.ink, "●", f"VI{now}", c.ink),
+                swatch(c.ink, "●", f"VI{now}, {self._whose}", c.ink),
                 swatch(c.merge, "●", "false merge", c.text[4]),
                 swatch(c.split, "●", "false split", c.text[0]),
             )

@@ -5,17 +5,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from psygnal import Signal
 
-from napari_agglo._progress import Progress, ProgressCallback, TrainingProgress
-from napari_agglo.agglomeration import merge_tree
+from napari_agglo._progress import ProgressCallback
 from napari_agglo.errors import AggloError
-from napari_agglo.evaluate import split_vi
-from napari_agglo.learning import train
+from napari_agglo.evaluate import train_and_hold_out
 from napari_agglo.policy import LearnedPolicy
 from napari_agglo.widgets._dataset import Dataset
 from napari_agglo.widgets._napari import setting
@@ -23,26 +21,26 @@ from napari_agglo.widgets._project import Project, Regions, Trained
 from napari_agglo.widgets._qt import per_viewer
 
 TRAIN = "train"  # the name of the job
-SCALE = 0.5  # threshold of the error of an epoch, that of a learned policy
 Result = tuple[LearnedPolicy, list[Regions]]  # the policy, and its training volumes
 
 
 @dataclass(frozen=True)
 class EpochError:
-    """The errors of an epoch on the training volumes, in bits at the threshold 0.5."""
+    """The errors of an epoch, in bits at the threshold 0.5; the mean over held-out parts."""
 
     epoch: int
     false_merge: float
     false_split: float
+    held_out: bool = False  # False: on the training volumes
 
 
 def train_policy(
     volumes: list[Regions | Dataset],
     options: Mapping[str, Any],
-    report_error: Callable[[EpochError], object],
+    report_errors: Callable[[list[EpochError]], object],
     progress: ProgressCallback,
 ) -> Result:
-    """Build missing regions, and train; report the error of each epoch."""
+    """Build missing regions, train and estimate the error; report the errors by epoch."""
     if not volumes:
         raise AggloError("No gold labels are chosen to train on; choose them in step 1, Data.")
     whole = [
@@ -50,27 +48,15 @@ def train_policy(
         for volume in volumes
     ]
     pairs = [(one.graph, np.asarray(one.dataset.gold)) for one in whole]
-    latest: list[Progress] = []
+    errors: dict[int, list[tuple[float, float]]] = {}
 
-    def note(one: Progress) -> None:
-        latest[:] = [one]
-        progress(one)
+    def each_epoch(part: int | None, epoch: int, false_merge: float, false_split: float) -> None:
+        errors.setdefault(epoch, []).append((false_merge, false_split))
+        means = {number: np.mean(rows, axis=0).tolist() for number, rows in errors.items()}
+        report_errors([EpochError(n, m, s, part is not None) for n, (m, s) in means.items()])
 
-    def hold_bar(_: Progress) -> None:
-        """Allow to cancel while the error is measured; the progress bar stays."""
-        for one in latest:
-            if isinstance(one, TrainingProgress):
-                progress(replace(one, stage="measuring the error"))
-
-    def each_epoch(epoch: int, policy: LearnedPolicy) -> None:
-        errors = []
-        for graph, gold in pairs:
-            tree = merge_tree(graph, policy, progress=hold_bar)
-            errors.append(split_vi(tree.segment(SCALE), gold))
-        merge, split = np.mean(errors, axis=0)
-        report_error(EpochError(epoch, float(merge), float(split)))
-
-    return train(pairs, **options, each_epoch=each_epoch, progress=note), whole
+    policy = train_and_hold_out(pairs, **options, each_epoch=each_epoch, progress=progress)
+    return policy, whole
 
 
 class Trainer:
@@ -80,16 +66,16 @@ class Trainer:
 
     def __init__(self, viewer: Any) -> None:
         self._project = per_viewer(viewer, Project)
-        self.options: dict[str, Any] = {"epochs": int(setting("training", "epochs"))}  # of `train`
+        self.options: dict[str, Any] = {"epochs": int(setting("training", "epochs")), "folds": 1}
         self.errors: list[EpochError] = []  # of the training that runs or ran last
-        self._reported: list[EpochError] = []  # the worker adds, the main thread copies
+        self._reported: list[list[EpochError]] = []  # the worker adds, the main thread copies
         self._regions: list[Regions] = []  # of the last training, to use them again
 
     def start(self) -> None:
         """Train in a worker."""
         project = self._project
         current, volumes, strokes = project.dataset, self._volumes(project), project.strokes
-        reported: list[EpochError] = []
+        reported: list[list[EpochError]] = []
         options = dict(self.options)
 
         def work(progress: Any) -> Result:
@@ -138,11 +124,11 @@ class Trainer:
 
     def _copy_errors(self) -> None:
         """Copy the new errors from the worker."""
-        if len(self._reported) > len(self.errors):
-            self.errors = list(self._reported)
+        if self._reported and self._reported[-1] != self.errors:
+            self.errors = self._reported[-1]
             self.changed.emit()
 
     def clear_errors(self) -> None:
         """Remove the errors, for another policy."""
-        self.errors = []
+        self._reported, self.errors = [], []
         self.changed.emit()

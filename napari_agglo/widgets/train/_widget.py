@@ -8,6 +8,7 @@ from typing import Annotated, Any
 from napari.utils.notifications import show_info
 from qtpy.QtWidgets import QDialog, QFileDialog, QWidget
 
+from napari_agglo.evaluate import train_and_hold_out
 from napari_agglo.features import PRESETS, feature_blocks
 from napari_agglo.learning import train
 from napari_agglo.policy import (
@@ -112,19 +113,29 @@ def _presets() -> list[tuple[str, str]]:
     return [(preset + block, preset + block) for block in blocks for preset in PRESETS]
 
 
+_HELD_OUT = [("one half", 1), ("each half", 2), ("each fifth", 5), ("nothing", 0)]
+_HELD_OUT_TIP = (
+    "A part of the gold labels to measure the error on: a policy learns from the rest, and is "
+    "tested on this part. The policy that is kept learns from all of the labels. The time grows by "
+    "a half with one half, is doubled with each half, and five times as long with each fifth."
+)
+
+
 class TrainOptions(Form):
     """A form of the options of a trainer."""
 
     def __init__(self, trainer: Trainer) -> None:
         super().__init__(
             train,
+            train_and_hold_out,
             table={
+                "folds": {"label": "Hold out", "choices": _HELD_OUT, "tooltip": _HELD_OUT_TIP},
                 "epochs": {"min": 1, "max": 50},
                 "start": {"label": "First policy"},
                 "preset": {"label": "Features", "name": "preset", "choices": _presets},
                 "seed": {"min": 0, "max": 2**31 - 1},
             },
-            first=("strategy", "epochs"),
+            first=("strategy", "epochs", "folds"),
         )
         self._trainer = trainer
         self.changed.connect(self._on_changed)
@@ -143,13 +154,15 @@ class TrainOptions(Form):
 
 
 class Summary(QWidget):
-    """A text on the policy, and three plots in tabs."""
+    """The error on held-out gold labels, a text on the policy, and three plots in tabs."""
 
     def __init__(self, trainer: Trainer) -> None:
         super().__init__()
         self._trainer = trainer
         self._drawn: list[EpochError] = []
         self._record: Any = None
+        self.error = label("held-out error", "An estimate of the error on other data")
+        self.error.setStyleSheet("font-size: 16px; font-weight: bold;")
         self.text = label("training summary")
         self.epochs = EpochPlot()
         self.reliability = ReliabilityPlot()
@@ -157,12 +170,12 @@ class Summary(QWidget):
         calibration = "Predicted against observed probability of a merge"
         self.tabs = tab_widget(
             "training plots",
-            ("VI by epoch", "Error at 0.5 on the training volumes", self.epochs),
+            ("VI by epoch", "Error at 0.5 after each epoch", self.epochs),
             ("Calibration", calibration, self.reliability),
             ("Features", "The features with most influence on the policy", self.importances),
         )
         self.tabs.setFixedHeight(250)
-        column(self, self.text, self.tabs, spacing=6)
+        column(self, self.error, self.text, self.tabs, spacing=6)
 
     def follow(self, policy: Any, running: bool) -> None:
         """Show the errors by epoch, and the summary of the policy."""
@@ -171,7 +184,7 @@ class Summary(QWidget):
             self.epochs.clear()
             self._drawn = []
         for one in errors[len(self._drawn) :]:
-            self.epochs.add(one.epoch, one.false_merge, one.false_split)
+            self.epochs.add(one.epoch, one.false_merge, one.false_split, held_out=one.held_out)
         self._drawn = list(errors)
         record = policy_record(policy)
         if record is not self._record:
@@ -179,8 +192,61 @@ class Summary(QWidget):
             self.reliability.set_record(record)
             self.importances.set_record(record)
         self.text.setText("" if record is None or running else describe(policy, errors))
-        self.text.setVisible(bool(self.text.text()))
+        self.error.setText("" if running else headline(record))
+        for line in (self.error, self.text):
+            line.setVisible(bool(line.text()))
         self.tabs.setVisible(running or record is not None)
+
+
+def own_estimate(record: Any) -> dict[str, float] | None:
+    """Return the errors of a policy on held-out parts, by its record; None if there are none."""
+    estimate = (record or {}).get("estimate", {}).get("policies", {})
+    errors: dict[str, float] | None = estimate.get((record or {}).get("strategy"))
+    return errors
+
+
+def headline(record: Any) -> str:
+    """Return the error on held-out gold labels, in few words.
+
+    Examples
+    --------
+    >>> errors = {"vi_at_half": 0.523}
+    >>> headline({"strategy": "agglo", "estimate": {"folds": 1, "policies": {"agglo": errors}}})
+    'VI 0.52 on the held-out half'
+    """
+    errors = own_estimate(record)
+    if errors is None:
+        return ""
+    folds = record["estimate"]["folds"]
+    where = "the held-out half" if folds == 1 else f"{folds} held-out parts"
+    return f"VI {errors['vi_at_half']:.2f} on {where}"
+
+
+def describe_estimate(record: Any) -> str:
+    """Return sentences on the error on held-out gold labels; or on the reason that there is none.
+
+    Examples
+    --------
+    >>> errors = {"vi_at_half": 0.5, "false_merge_at_half": 0.2, "false_split_at_half": 0.3,
+    ...           "vi_min": 0.4}
+    >>> estimate = {"folds": 2, "policies": {"agglo": errors, "mean": {"vi_min": 0.9}}}
+    >>> text = describe_estimate({"strategy": "agglo", "estimate": estimate})
+    >>> print(text.split(": ")[1])  # doctest: +ELLIPSIS
+    0.50 bits at 0.5 (0.20 false merge, 0.30 false split), 0.40 at the best threshold; the mean ...
+    """
+    estimate, errors = record.get("estimate", {}), own_estimate(record)
+    if errors is None:
+        refusal = estimate.get("refusal")
+        return f"No held-out error: {refusal[0].lower()}{refusal[1:]}." if refusal else ""
+    mean = estimate["policies"].get("mean")
+    beside = "" if mean is None else f"; the mean policy has {mean['vi_min']:.2f} at its best"
+    return (
+        f"Learned from a part of the gold and tested on another: {errors['vi_at_half']:.2f} bits "
+        f"at 0.5 ({errors['false_merge_at_half']:.2f} false merge, "
+        f"{errors['false_split_at_half']:.2f} false split), {errors['vi_min']:.2f} at the best "
+        f"threshold{beside}. The policy itself has learned from all of the gold, so this is an "
+        "estimate."
+    )
 
 
 def describe(policy: LearnedPolicy, errors: list[EpochError]) -> str:
@@ -210,7 +276,10 @@ def describe(policy: LearnedPolicy, errors: list[EpochError]) -> str:
     if "accuracy" in record:
         whose = "held-out" if record.get("held_out") else "training"
         lines.append(f"{100 * record['accuracy']:.1f} % of {whose} examples right.")
-    if errors:
+    estimate = describe_estimate(record)
+    if estimate:
+        lines.insert(0, estimate)
+    if errors and not errors[-1].held_out:
         last = errors[-1]
         vi = last.false_merge + last.false_split
         lines.append(

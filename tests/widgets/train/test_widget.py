@@ -29,6 +29,7 @@ def step(viewer, project):
     widget.options["preset"].value = "minimal"
     widget.options["classifier"].value = "logistic"  # a tenth of the time
     widget.options["epochs"].value = 2
+    widget.options["folds"].value = 0
     draw()
     yield widget
     widget.close()
@@ -85,6 +86,49 @@ def test_the_error_of_an_epoch_is_that_of_its_policy(taught, project):
     labels = agglo.agglomerate(project.regions.graph, project.policy).segment(0.5)
     expected = agglo.split_vi(labels, project.regions.dataset.gold)
     assert (last.false_merge, last.false_split) == pytest.approx(expected)
+
+
+def test_the_error_on_a_held_out_half_is_shown_large(taught, project):
+    taught.options["folds"].value = 1
+    taught.options["epochs"].value = 1
+    taught.run.button.click()
+    settle(project, 240)
+    graph, gold = project.regions.graph, project.regions.dataset.gold
+    options = {"classifier": "logistic", "preset": "minimal", "epochs": 1}
+    row = agglo.evaluate.hold_out(graph, gold, {"agglo": options}).table.iloc[0]
+    assert taught.summary.error.text() == f"VI {row['vi_at_half']:.2f} on the held-out half"
+    assert taught.summary.error.isVisibleTo(taught)
+    last = taught.trainer.errors[-1]
+    assert last.held_out
+    assert last.false_merge + last.false_split == pytest.approx(row["vi_at_half"])
+    text = taught.summary.text.text()
+    assert "estimate" in text
+    assert "training data" not in text, "nothing was measured there"
+    assert "held\N{NON-BREAKING HYPHEN}out" in taught.summary.epochs.key.text()
+    whole = agglo.train(graph, gold, **options)
+    np.testing.assert_array_equal(project.policy.score(graph), whole.score(graph))
+    taught.files.mean.click()
+    assert not taught.summary.error.isVisibleTo(taught)
+
+
+def test_too_few_gold_segments_are_said_and_the_training_error_is_called_so(
+    taught, project, dataset
+):
+    from napari_agglo.learning import assign
+
+    whole = dataset.oversegmented()
+    graph = agglo.region_graph(whole.superpixels, whole.cues)
+    ids, counts = np.unique(assign(graph, dataset.gold), return_counts=True)
+    few = ids[1:][np.argsort(-counts[1:])[:5]]
+    project.set_dataset(replace(whole, gold=np.where(np.isin(dataset.gold, few), dataset.gold, 0)))
+    taught.options["folds"].value = 1
+    taught.run.button.click()
+    settle(project, 240)
+    assert "refusal" in project.policy.record["estimate"]
+    text = taught.summary.text.text()
+    assert "No held-out error: a held-out part needs 8 gold segments" in text
+    assert "on its own training data" in text
+    assert not taught.summary.error.isVisibleTo(taught)
 
 
 def test_the_curve_grows_while_it_runs(taught, project):

@@ -49,20 +49,20 @@ def main(folder: Path) -> None:
             picture.save(folder / f"plugin_{name}_{theme}.png", optimize=True)
 
     shoot("data")
-    dock.open("train")
-    dock.steps["train"].run.button.click()
+    dock.guide.open("train")
+    dock.guide.steps["train"].run.button.click()
     wait(project)
     shoot("train")
-    dock.open("hierarchy")
-    dock.steps["hierarchy"].build()
+    dock.guide.open("hierarchy")
+    dock.guide.steps["hierarchy"].build()
     wait(project)
     shoot("hierarchy")
-    dock.open("evaluate")
-    tabs = dock.steps["evaluate"].findChild(QTabWidget, "evaluation")
+    dock.guide.open("evaluate")
+    tabs = dock.guide.steps["evaluate"].findChild(QTabWidget, "evaluation")
     tabs.setCurrentIndex(2)
     wait(project)
     shoot("evaluate")
-    dock.open("proofread")
+    dock.guide.open("proofread")
     with tempfile.TemporaryDirectory() as place:
         from napari_agglo import Session
 

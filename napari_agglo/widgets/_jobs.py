@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from napari.qt.threading import FunctionWorker
@@ -128,6 +129,23 @@ def in_thread(
     worker.returned.connect(done)
     worker.errored.connect(failed)
     worker.start()
+
+
+def when_imported(module: str, action: Callable[[], object]) -> None:
+    """Import a module in a thread, then call an action in the main thread; at once if it is there.
+
+    numba and the engine take half a second to import. If that fails, the action meets the error.
+    """
+    if module in sys.modules:
+        action()
+        return
+
+    def end(_: object) -> None:
+        _Switching.end()
+        action()
+
+    _Switching.begin()
+    in_thread(lambda: import_module(module), end, end)
 
 
 class Jobs:

@@ -30,17 +30,22 @@ def read_session(path: str) -> list[LayerData]:
     """Open a session in the current viewer for proofreading; without one, return its labels."""
     import napari
 
-    from napari_agglo.session import Session
-
     viewer = napari.current_viewer()
     if viewer is None or getattr(viewer, "window", None) is None:
+        from napari_agglo.session import Session
+
         with Session.open(path, read_only=True) as session:
             place = {"name": Path(path).stem, "scale": session.graph.spacing}
             return [(session.labels(), place, "labels")]
-    from napari_agglo.widgets.proofread._open_session import open_session
+    from napari_agglo.widgets._jobs import when_imported
+
+    def open_in_window() -> None:
+        from napari_agglo.widgets.proofread._open_session import open_session
+
+        open_session(viewer, Path(path))
 
     viewer.window.add_plugin_dock_widget("napari-agglo", "Agglo")
-    open_session(viewer, Path(path))
+    when_imported(f"{__package__}._guide", open_in_window)
     return [(None,)]  # napari's sign that there are no layers to add
 
 

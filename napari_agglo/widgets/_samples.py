@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from napari_agglo.samples import Sample, sample
+from napari_agglo.widgets._jobs import when_imported
 from napari_agglo.widgets._napari import role
 from napari_agglo.widgets._qt import per_viewer
 
@@ -15,27 +16,28 @@ SAMPLE = "sample"  # the name of the job
 _MAPS = ("magma", "bop blue", "bop orange", "bop purple")
 
 
+# Samples that were computed in a worker before their layers are opened; each is used once.
+_computed: dict[str, Sample] = {}
+
+
 def neuropil2d() -> list[LayerData]:
     """Return a section of tissue as in electron microscopy."""
-    return layers_of(sample("neuropil2d"))
+    return layers_of(_compute("neuropil2d"))
 
 
 def cells2d() -> list[LayerData]:
     """Return cells in fluorescence."""
-    return layers_of(sample("cells2d"))
+    return layers_of(_compute("cells2d"))
 
 
 def neuropil3d() -> list[LayerData]:
-    """Return a volume of tissue as in electron microscopy.
+    """Return a volume of tissue as in electron microscopy."""
+    return layers_of(_compute("neuropil3d"))
 
-    It takes some seconds to compute; a window stays responsive meanwhile.
-    """
-    import napari
 
-    viewer = napari.current_viewer()
-    if viewer is None or getattr(viewer, "window", None) is None:
-        return layers_of(sample("neuropil3d"))
-    return layers_of(_compute_in_worker(viewer, "neuropil3d"))
+def compute_ahead(kind: str) -> None:
+    """Compute a sample, in a worker, for the next layers of that kind."""
+    _computed[kind] = sample(kind)
 
 
 def layers_of(drawn: Sample) -> list[LayerData]:
@@ -64,18 +66,31 @@ def layers_of(drawn: Sample) -> list[LayerData]:
     return layers
 
 
-def _compute_in_worker(viewer: Any, kind: str) -> Sample:
-    """Compute a sample in a worker and return it; the window handles events meanwhile."""
-    from qtpy.QtCore import QEventLoop
+def _compute(kind: str) -> Sample:
+    """Return a sample; a window handles events while a worker computes it."""
+    import napari
 
-    from napari_agglo.widgets._project import Project
+    viewer = napari.current_viewer()
+    if kind not in _computed and getattr(viewer, "window", None) is not None:
+        _compute_in_worker(viewer, kind)
+    return _computed.pop(kind, None) or sample(kind)
 
-    results: list[Sample] = []
-    job = per_viewer(viewer, Project).jobs.start(
-        SAMPLE, "Computing the sample", lambda _: sample(kind), results.append
-    )
-    if job is not None:
-        loop = QEventLoop()
-        job.ended.connect(lambda: loop.quit())
-        loop.exec()
-    return results[0] if results else sample(kind)
+
+def _compute_in_worker(viewer: Any, kind: str) -> None:
+    from qtpy.QtCore import QEventLoop, QTimer
+
+    loop = QEventLoop()
+
+    def start() -> None:
+        from napari_agglo.widgets._project import Project
+
+        job = per_viewer(viewer, Project).jobs.start(
+            SAMPLE, "Computing the sample", lambda _: compute_ahead(kind), lambda _: None
+        )
+        if job is None:
+            QTimer.singleShot(0, loop.quit)
+        else:
+            job.ended.connect(lambda: loop.quit())
+
+    when_imported(f"{__package__}._project", start)
+    loop.exec()

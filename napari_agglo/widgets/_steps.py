@@ -1,6 +1,6 @@
 """The base of the widgets of all steps: project, status, hint, and a column of parts.
 
-A new step is a subclass of `StepWidget`, an entry in the manifest and one in `Dock`.
+A new step is a subclass of `StepWidget`, an entry in the manifest and one in `_guide`.
 """
 
 from __future__ import annotations

@@ -46,6 +46,8 @@ def put(viewer: Any) -> Dock:
     dock = Dock(viewer)
     viewer.window.add_dock_widget(dock, name="Agglo", area="right")
     draw()
+    assert dock.guide.isVisible()  # complete
+    draw()
     return dock
 
 
@@ -61,8 +63,8 @@ def test_the_dock_says_what_is_compiled_and_is_not_held_up(
     viewer: Any, project: Project, loads: list[str], children: list[Any]
 ) -> None:
     dock = put(viewer)
-    wait_for(lambda: "first use: learn, 0%" in dock.warming.text())
-    assert dock.warming.isVisible()
+    wait_for(lambda: "first use: learn, 0%" in dock.guide.warming.text())
+    assert dock.guide.warming.isVisible()
     results: list[int] = []
     project.jobs.start("other", "Other", lambda progress: 7, results.append)
     wait_for(lambda: results == [7])
@@ -70,7 +72,7 @@ def test_the_dock_says_what_is_compiled_and_is_not_held_up(
     children[0].kill()  # it ended, if badly: what is missing is compiled here
     settle(project)
     assert loads == ["all"]
-    assert not dock.warming.isVisible()
+    assert not dock.guide.warming.isVisible()
     viewer.window.remove_dock_widget(dock)
     put(viewer)
     assert len(children) == 1

@@ -13,6 +13,7 @@ from windows import draw, give_policy, settle, show
 import napari_agglo as agglo
 from napari_agglo.policy import RandomPolicy
 from napari_agglo.widgets import Dock
+from napari_agglo.widgets._steps import StepWidget
 from napari_agglo.widgets.proofread import open_session
 
 
@@ -30,13 +31,13 @@ def put(viewer: Any) -> Dock:
 
 
 def opened(dock: Dock) -> str:
-    (found,) = [step for step, header in dock.headers.items() if header.button.isChecked()]
+    (found,) = [step for step, header in dock.guide.headers.items() if header.button.isChecked()]
     return found
 
 
 def click(dock: Dock, step: str) -> None:
-    if not dock.headers[step].button.isChecked():  # a click on an open one closes it
-        QTest.mouseClick(dock.headers[step].button, Qt.MouseButton.LeftButton)
+    if not dock.guide.headers[step].button.isChecked():  # a click on an open one closes it
+        QTest.mouseClick(dock.guide.headers[step].button, Qt.MouseButton.LeftButton)
     draw()
 
 
@@ -58,36 +59,40 @@ def cut_off(dock: Dock) -> list[str]:
 
 
 def test_nothing_is_cut_off_before_there_is_anything(docked: Dock) -> None:
-    for step in docked.steps:
+    for step in docked.guide.steps:
         click(docked, step)
         assert opened(docked) is step
         assert cut_off(docked) == []
 
 
 def test_nothing_is_cut_off_without_gold(docked: Dock, dataset: Any) -> None:
-    show(docked.project, dataset.__class__(dataset.name, dataset.placement, dataset.cues,
+    show(docked.guide.project, dataset.__class__(dataset.name, dataset.placement, dataset.cues,
                                             superpixels=dataset.superpixels))  # fmt: skip
-    for step in docked.steps:
+    for step in docked.guide.steps:
         click(docked, step)
         assert cut_off(docked) == []
     click(docked, "evaluate")
-    assert docked.steps["evaluate"].hint.text().startswith("Choose gold labels in step 1, Data, ")
-    assert "step 3" not in docked.steps["evaluate"].hint.text()  # it is done
+    assert (
+        docked.guide.steps["evaluate"]
+        .hint.text()
+        .startswith("Choose gold labels in step 1, Data, ")
+    )
+    assert "step 3" not in docked.guide.steps["evaluate"].hint.text()  # it is done
 
 
 def test_selected_only_stays_while_steps_follow_the_project(docked: Dock, dataset: Any) -> None:
-    show(docked.project, dataset)
-    docked.project.select(1)
-    docked.steps["hierarchy"].view.isolate.click()
-    docked.project.status_changed.emit()
-    assert docked.steps["proofread"].scene.isolated
+    show(docked.guide.project, dataset)
+    docked.guide.project.select(1)
+    docked.guide.steps["hierarchy"].view.isolate.click()
+    docked.guide.project.status_changed.emit()
+    assert docked.guide.steps["proofread"].scene.isolated
 
 
 def test_the_hierarchy_says_by_what_it_merges(docked: Dock, dataset: Any) -> None:
-    docked.project.set_dataset(dataset)
-    hint = docked.steps["hierarchy"].hint
+    docked.guide.project.set_dataset(dataset)
+    hint = docked.guide.steps["hierarchy"].hint
     assert "Without a trained policy" in hint.text()
-    give_policy(docked.project, RandomPolicy(0))
+    give_policy(docked.guide.project, RandomPolicy(0))
     assert "by the policy of step 2" in hint.text()
 
 
@@ -99,8 +104,8 @@ def test_it_opens_where_the_work_is(viewer: Any, shown: Any, tmp_path: Any) -> N
     settle(shown)
     assert opened(first) == "proofread"
     QTest.qWait(100)
-    cut = first.steps["proofread"].cut
-    for button in (cut.commit, first.headers["proofread"].button):
+    cut = first.guide.steps["proofread"].cut
+    for button in (cut.commit, first.guide.headers["proofread"].button):
         assert button.visibleRegion().boundingRect() == button.rect(), "one must scroll to see it"
     click(first, "data")
     shown.threshold = 0.2
@@ -111,7 +116,28 @@ def test_it_opens_where_the_work_is(viewer: Any, shown: Any, tmp_path: Any) -> N
 
 
 def test_what_is_folded_points_aside(docked: Dock) -> None:
-    button = docked.steps["data"].more.toggleButton()
+    button = docked.guide.steps["data"].more.toggleButton()
     assert button.text() == "▸  More"
     QTest.mouseClick(button, Qt.MouseButton.LeftButton)
     assert button.text() == "▾  More"
+
+
+def test_it_is_shown_before_its_steps_which_come_one_by_one(viewer: Any, project: Any) -> None:
+    dock = Dock(viewer)
+    viewer.window.add_dock_widget(dock, name="Agglo", area="right")
+    numbers = []
+    while not numbers or numbers[-1] < 5:
+        QTest.qWait(1)
+        numbers.append(len(dock.findChildren(StepWidget)))
+    assert sorted(numbers) == numbers
+    assert len(set(numbers)) > 2, "all of them were built in one turn"
+    assert list(dock.guide.steps) == ["data", "train", "hierarchy", "evaluate", "proofread"]
+
+
+def test_the_dock_may_be_closed_before_it_is_complete(viewer: Any, project: Any) -> None:
+    dock = Dock(viewer)
+    viewer.window.add_dock_widget(dock, name="Agglo", area="right")
+    viewer.window.remove_dock_widget(dock)
+    dock.deleteLater()
+    QTest.qWait(50)
+    assert opened(put(viewer)) == "data"

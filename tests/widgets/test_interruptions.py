@@ -22,8 +22,8 @@ LONG = 240  # seconds: kernels may have to be compiled
 def put(viewer):
     dock = Dock(viewer)
     viewer.window.add_dock_widget(dock, name="Agglo", area="right")
-    settle(dock.project, LONG)  # warm
-    quick = dock.steps["train"].options
+    settle(dock.guide.project, LONG)  # warm
+    quick = dock.guide.steps["train"].options
     quick["preset"].value = "minimal"
     quick["classifier"].value = "logistic"
     quick["epochs"].value = 1
@@ -40,17 +40,17 @@ def dock(viewer, project, crop):
 
 def button(dock, step):
     """Return what runs a step, as it is seen."""
-    widget = dock.steps[step]
+    widget = dock.guide.steps[step]
     found = (widget.bar.run if step == "proofread" else widget.run).button
-    if not dock.headers[step].button.isChecked():
-        QTest.mouseClick(dock.headers[step].button, LEFT)
+    if not dock.guide.headers[step].button.isChecked():
+        QTest.mouseClick(dock.guide.headers[step].button, LEFT)
     assert found.isVisible()
     return found
 
 
 def start(dock, step):
     QTest.mouseClick(button(dock, step), LEFT)
-    assert status(dock.steps[step], dock.project) == "running"
+    assert status(dock.guide.steps[step], dock.guide.project) == "running"
 
 
 def wait_for(condition, seconds=LONG):
@@ -63,11 +63,11 @@ def wait_for(condition, seconds=LONG):
 
 def state(dock):
     """Return all that a cancelled job must leave alone."""
-    project = dock.project
+    project = dock.guide.project
     return (
         project.dataset, project.regions, project.policy, project.tree, project.curve,
         project.session, project.threshold, project.table().tolist(),
-        [status(step, project) for step in dock.steps.values()],
+        [status(step, project) for step in dock.guide.steps.values()],
     )  # fmt: skip
 
 
@@ -112,10 +112,10 @@ def test_layers_are_deleted_during_a_run(viewer, dock, project, notices):
     settle(project, LONG)
     assert project.tree is not None, "a worker holds arrays, not layers"
     assert [layer.name for layer in viewer.layers] == ["Segmentation"]
-    assert not dock.steps["data"].run.button.isEnabled()
+    assert not dock.guide.steps["data"].run.button.isEnabled()
     viewer.layers.clear()  # that of ours too
     project.threshold = 0.2
-    QTest.keyClick(dock.steps["hierarchy"].scale.slider.slider, Qt.Key.Key_Right)
+    QTest.keyClick(dock.guide.steps["hierarchy"].scale.slider.slider, Qt.Key.Key_Right)
     draw()
     assert [layer.name for layer in viewer.layers] == ["Segmentation"], "the slider brings it back"
     assert notices == []
@@ -169,7 +169,7 @@ def test_the_viewer_is_closed_while_a_worker_runs(make_napari_viewer, crop, step
     viewer = make_napari_viewer(show=True)
     add_sample(viewer, crop)
     dock = put(viewer)
-    project = dock.project
+    project = dock.guide.project
     start(dock, step)
     viewer.close()
     project.close()  # as when the window is destroyed, which a test only sees later
@@ -184,7 +184,7 @@ def test_the_viewer_is_closed_while_a_worker_runs(make_napari_viewer, crop, step
 @pytest.mark.slow
 def test_a_second_click_on_train_stops_it_and_a_third_trains(dock, project):
     before = state(dock)
-    dock.steps["train"].options["epochs"].value = 40
+    dock.guide.steps["train"].options["epochs"].value = 40
     run = button(dock, "train")
     QTest.mouseClick(run, LEFT)
     assert run.text() == "Cancel"
@@ -193,7 +193,7 @@ def test_a_second_click_on_train_stops_it_and_a_third_trains(dock, project):
     QTest.mouseClick(run, LEFT)  # to no effect
     settle(project, LONG)
     assert state(dock) == before
-    dock.steps["train"].options["epochs"].value = 1
+    dock.guide.steps["train"].options["epochs"].value = 1
     QTest.mouseClick(run, LEFT)
     settle(project, LONG)
     assert isinstance(project.policy, LearnedPolicy)
@@ -201,7 +201,7 @@ def test_a_second_click_on_train_stops_it_and_a_third_trains(dock, project):
 
 @pytest.mark.slow
 def test_a_cancelled_job_leaves_everything_as_it_was(viewer, dock, project, home, notices):
-    for step in dock.steps:
+    for step in dock.guide.steps:
         if step == "evaluate":
             start(dock, "hierarchy")
             settle(project, LONG)
@@ -209,13 +209,13 @@ def test_a_cancelled_job_leaves_everything_as_it_was(viewer, dock, project, home
         before, seen = state(dock), layers(viewer)
         run = button(dock, step)
         if (
-            status(dock.steps[step], project) != "running"
+            status(dock.guide.steps[step], project) != "running"
         ):  # Evaluate begins by itself when looked at
             QTest.mouseClick(run, LEFT)
         QTest.mouseClick(run, LEFT)
         settle(project, LONG)
         assert state(dock) == before, step
-        assert status(dock.steps[step], project) == "ready"
+        assert status(dock.guide.steps[step], project) == "ready"
         assert layers(viewer) == seen
     assert not list(home.glob("napari-agglo/*.agglo"))
     assert notices == []
@@ -239,7 +239,7 @@ def test_undo_pressed_fast_twenty_times_in_the_dock(viewer, dock, project, datas
         hands.press("undo", wait=False)
     hands.settle()
     np.testing.assert_array_equal(project.table(), first)
-    assert "nothing to undo" in dock.steps["proofread"].message.text()
+    assert "nothing to undo" in dock.guide.steps["proofread"].message.text()
     assert not any("undo" in one for one in notices), "a notice for each key"
     for _ in range(20):
         hands.press("redo", wait=False)

@@ -137,12 +137,12 @@ def test_all_controls_of_the_dock(viewer: Any, project: Any, dataset: Any, tmp_p
     dock = Dock(viewer)
     viewer.window.add_dock_widget(dock, name="Agglo", area="right")
     show(project, dataset)
-    dock.steps["data"].more.expand(animate=False)
+    dock.guide.steps["data"].more.expand(animate=False)
     first = dock.findChild(QAbstractButton, "help")
     for key in ("data", "train", "hierarchy"):
-        dock.open(key)
+        dock.guide.open(key)
         check(dock, first)
-    dock.open("evaluate")
+    dock.guide.open("evaluate")
     settle(project)
     check_tabs(dock, first, "evaluation")
 
@@ -151,12 +151,12 @@ def test_all_controls_of_the_dock(viewer: Any, project: Any, dataset: Any, tmp_p
     settle(project)
     segment = int(project.table()[1])
     project.select(segment)
-    dock.steps["proofread"].segments._compute()
+    dock.guide.steps["proofread"].segments._compute()
     settle(project)
     check_tabs(dock, first, "proofread tabs")
 
     # An action of the history is chosen by the keyboard, too.
-    history = dock.steps["proofread"].history
+    history = dock.guide.steps["proofread"].history
     project.session.marks.rename(project.id_of(segment), "one")
     project.has_edited()
     draw()

@@ -11,7 +11,7 @@ from windows import project_of, show, status
 import napari_agglo as agglo
 from napari_agglo.widgets import DataWidget, HierarchyWidget, TrainWidget
 from napari_agglo.widgets._dataset import Dataset, Placement
-from napari_agglo.widgets._dock import STEPS
+from napari_agglo.widgets._guide import STEPS
 from napari_agglo.widgets._project import Built, Project, Regions, Trained
 
 

@@ -38,11 +38,11 @@ class Person:
         draw()
 
     def open(self, step):
-        header = self.dock.headers[step].button
+        header = self.dock.guide.headers[step].button
         if not header.isChecked():
             QTest.mouseClick(header, LEFT)
         draw()
-        return self.dock.steps[step]
+        return self.dock.guide.steps[step]
 
     def press(self, button):
         assert button.isVisible()
@@ -50,7 +50,7 @@ class Person:
         QTest.mouseClick(button, LEFT)
 
     def says(self, step):
-        return self.dock.headers[step].badge.text()
+        return self.dock.guide.headers[step].badge.text()
 
 
 def wrong_split(hands, gold):
@@ -80,7 +80,7 @@ def test_from_open_sample_to_an_exported_segmentation(
 
         person = Person(viewer)
         note("opening the dock")
-        assert [person.says(step) for step in person.dock.steps] == [
+        assert [person.says(step) for step in person.dock.guide.steps] == [
             "ready",
             "ready",
             "ready",
@@ -189,8 +189,8 @@ def test_from_open_sample_to_an_exported_segmentation(
     np.testing.assert_array_equal(again.table(), mended)
     np.testing.assert_allclose(camera(other).center, centre)
     found = {type(one).__name__: one for one in other.window.dock_widgets.values()}
-    assert found["Dock"].headers["proofread"].button.isChecked()
-    scores = found["Dock"].steps["proofread"].scores
+    assert found["Dock"].guide.headers["proofread"].button.isChecked()
+    scores = found["Dock"].guide.steps["proofread"].scores
     while "VI" not in scores.text.text():
         QTest.qWait(20)
         settle(again, LONG)

@@ -33,7 +33,10 @@ class OverlayText:
     def write(self, overlay: Any, text: str) -> None:
         """Write a text, at once if napari has drawn its letters before."""
         self._overlay, self._text = overlay, text
-        self._go_on()
+        if self._cached:
+            self._go_on()
+        else:  # the first letters need a shader too: not in the same turn as a new session
+            self._timer.start()
 
     def stop(self) -> None:
         """Stop writing."""
@@ -46,7 +49,7 @@ class OverlayText:
         end, new = 0, set[str]()
         while end < len(self._text):
             new |= {self._text[end]} - self._cached
-            if len(new) > _AT_ONCE:
+            if len(new) > (_AT_ONCE if self._cached else 1):
                 break
             end += 1
         self._cached |= set(self._text[:end])

@@ -25,10 +25,12 @@ from napari_agglo.widgets._jobs import Job
 from napari_agglo.widgets._napari import setting
 from napari_agglo.widgets._project import Built, Project, Regions
 from napari_agglo.widgets._qt import ask, per_viewer, real_viewer, tell_error
+from napari_agglo.widgets._samples import compute_ahead
 from napari_agglo.widgets.proofread._proofreader import Proofreader
 from napari_agglo.widgets.proofread._view_state import (
     State,
     apply_state,
+    missing_samples,
     open_images,
     placement_of,
     read_state,
@@ -57,6 +59,7 @@ def open_session(
     project = per_viewer(viewer, Project)
     per_viewer(viewer, Proofreader)
     folder = Path(path)
+    names = {layer.name for layer in viewer.layers}
 
     def work(progress: ProgressCallback) -> Opened:
         session = Session.open(
@@ -65,6 +68,9 @@ def open_session(
         try:
             prepare(session, progress)
             state = read_state(session.path)
+            for kind in missing_samples(state, names):
+                report(progress, "computing the sample", 0, 1)
+                compute_ahead(kind)
             dataset = Dataset(folder.stem, placement_of(state, session.graph.spacing))
             regions = Regions(dataset, session.graph)
             built = Built(

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from napari_agglo.samples import SAMPLES
 from napari_agglo.volumes._atomic import write_whole
 from napari_agglo.widgets._dataset import Placement
 from napari_agglo.widgets._napari import camera
@@ -92,7 +93,7 @@ def apply_state(viewer: Any, state: State) -> None:
         zoom = _numbers([saved.get("zoom")], 1)
         if center is not None:
             lens.center = center
-        if angles is not None:
+        if angles is not None and angles != tuple(lens.angles):  # napari imports scipy.spatial
             lens.angles = angles
         if zoom is not None and zoom[0] > 0:
             lens.zoom = zoom[0]
@@ -103,18 +104,22 @@ def apply_state(viewer: Any, state: State) -> None:
                 layer.visible = False
 
 
+def missing_samples(state: State, names: set[str]) -> list[str]:
+    """Return the kinds of our samples that have images, none of them among `names`."""
+    samples = {_sample(entry) for entry in _images(state) if entry["name"] not in names}
+    return [kind for kind in SAMPLES if ("napari-agglo", kind) in samples]
+
+
 def open_images(viewer: Any, state: State) -> list[str]:
     """Open the images missing in the viewer; return the names of those not found."""
     missing: list[str] = []
-    images = state.get("images")
-    for entry in images if isinstance(images, list) else []:
-        name = entry.get("name") if isinstance(entry, dict) else None
-        if not isinstance(name, str) or name in viewer.layers:
+    for entry in _images(state):
+        name, sample = entry["name"], _sample(entry)
+        if name in viewer.layers:
             continue
         try:
-            sample = entry.get("sample")
-            if isinstance(sample, list) and len(sample) == 2:
-                viewer.open_sample(*(str(word) for word in sample))
+            if sample is not None:
+                viewer.open_sample(*sample)
             elif isinstance(entry.get("path"), str) and Path(entry["path"]).exists():
                 viewer.open(entry["path"], plugin=entry.get("plugin") or None)
             else:
@@ -122,6 +127,22 @@ def open_images(viewer: Any, state: State) -> list[str]:
         except Exception:  # a reader of another plugin may raise anything; the session is open
             missing.append(name)
     return missing
+
+
+def _images(state: State) -> list[State]:
+    images = state.get("images")
+    return [
+        entry
+        for entry in (images if isinstance(images, list) else [])
+        if isinstance(entry, dict) and isinstance(entry.get("name"), str)
+    ]
+
+
+def _sample(entry: State) -> tuple[str, str] | None:
+    sample = entry.get("sample")
+    if not isinstance(sample, list) or len(sample) != 2:
+        return None
+    return str(sample[0]), str(sample[1])
 
 
 def _numbers(entry: Any, n: int) -> tuple[float, ...] | None:

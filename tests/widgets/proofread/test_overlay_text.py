@@ -11,7 +11,9 @@ def test_new_letters_come_a_few_at_a_time(qtbot):
     overlay = SimpleNamespace(text="")
     writing = OverlayText()
     writing.write(overlay, "PROOFREADING")
-    assert overlay.text == "PR"
+    assert overlay.text == "", "the first letter waits for its own turn"
+    qtbot.waitUntil(lambda: overlay.text == "P", timeout=5000)
+    qtbot.waitUntil(lambda: overlay.text == "PROO", timeout=5000)
     qtbot.waitUntil(lambda: overlay.text == "PROOFREADING", timeout=5000)
     writing.write(overlay, "FRIDA")
     assert overlay.text == "FRIDA", "all of them are known"

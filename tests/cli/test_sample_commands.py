@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+import napari_agglo as agglo
+from napari_agglo.policy import is_training_data
 from napari_agglo.samples import SAMPLES, sample
 from napari_agglo.volumes import open_volume
 
@@ -56,14 +58,28 @@ def test_demo(run, tmp_path):
     output = tmp_path / "out"
     status, out, err = run("demo", "--headless", "--sample", "neuropil2d", "-o", output)
     assert (status, err) == (0, "")
-    written = {"superpixels.tif", "labels.tif", "tree.csv", "curve.csv", "picture.png"}
-    assert set(os.listdir(output)) == written | {"summary.json"}
-    states = json.loads((output / "summary.json").read_text())["states"]
-    best = states["best threshold"]
-    assert best["vi"] < states["superpixels"]["vi"]
-    assert best["vi"] <= states["threshold 0.5"]["vi"]
+    written = {"superpixels.tif", "labels.tif", "tree.csv", "curves.csv", "picture.png"}
+    assert set(os.listdir(output)) == written | {"summary.json", "policy.npz"}
+    summary = json.loads((output / "summary.json").read_text())
+    policies = summary["policies"]
+    assert list(policies) == ["mean", "flat", "agglo"]
+    assert summary["seed"] != summary["training_seed"], "no policy has seen what it is tested on"
+    for row in policies.values():
+        assert summary["vi_best_possible"] < row["best"]["vi"] <= row["at_half"]["vi"]
+    assert policies["agglo"]["best"]["vi"] < policies["mean"]["best"]["vi"]
     labels = open_volume(output / "labels.tif").load()
-    assert len(set(labels.ravel().tolist()) - {0}) == best["segments"]
+    assert len(set(labels.ravel().tolist()) - {0}) == policies["agglo"]["at_half"]["segments"]
+    # the policy in the folder is that of the table, and did not learn from this sample
+    drawn = sample("neuropil2d")
+    superpixels = open_volume(output / "superpixels.tif").load()
+    graph = agglo.region_graph(superpixels, drawn.cues, spacing=drawn.spacing)
+    policy = agglo.load_policy(output / "policy.npz")
+    assert not is_training_data(policy, graph)
+    tree = agglo.agglomerate(graph, policy)
+    assert agglo.metrics(tree.segment(0.5), drawn.gold)["vi"] == pytest.approx(
+        policies["agglo"]["at_half"]["vi"]
+    )
+    assert "has seen" in out
     assert str(output) in out
     assert (output / "picture.png").read_bytes().startswith(b"\x89PNG")
 

@@ -42,15 +42,19 @@ def test_the_demo_says_how_long_it_takes_the_first_time_and_later(monkeypatch):
     missing = ["merge", "evaluate", "learn"]
     monkeypatch.setattr("napari_agglo.session.stages_to_compile", lambda: missing)
     first = _warm_up.seconds_to_compile(["merge", "evaluate"])
+    both = _warm_up.seconds_to_compile(missing)
     monkeypatch.setattr("napari_agglo.session.cache_folder", lambda: Path("kept"))
-    assert f"{first + 5} s" in expectation()
-    assert "NUMBA_CACHE_DIR" not in expectation()
+    assert f"{first + 5} s" in expectation(True)
+    assert f"{both + 40} s" in expectation(False), "without a window it trains"
+    assert "NUMBA_CACHE_DIR" not in expectation(True)
     monkeypatch.setattr("napari_agglo.session.cache_folder", lambda: None)
-    assert f"{first + 5} s" in expectation()
-    assert "NUMBA_CACHE_DIR" in expectation()
-    missing[:] = ["learn", "edit"]  # which the demo does not need
-    assert "a few seconds" in expectation()
-    assert "first" not in expectation()
+    assert f"{first + 5} s" in expectation(True)
+    assert "NUMBA_CACHE_DIR" in expectation(True)
+    missing[:] = ["learn", "edit"]  # which the window does not need
+    assert "a few seconds" in expectation(True)
+    assert "first" not in expectation(True)
+    missing[:] = ["edit"]
+    assert expectation(False) == "This takes about 40 s."
 
 
 def test_an_unknown_stage_is_refused():

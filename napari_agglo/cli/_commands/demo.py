@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import math
 import os
 import subprocess
 import sys
@@ -16,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from napari_agglo.cli._arguments import add_json, add_output, add_value
 from napari_agglo.cli._files import output_folder
-from napari_agglo.cli._terminal import Console, best_threshold, json_text, table
+from napari_agglo.cli._terminal import Console, json_text, table
 from napari_agglo.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -24,18 +23,23 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
 
+    from napari_agglo.graph import RegionGraph
     from napari_agglo.samples import Sample
 
 NAME = "demo"
 SUMMARY = "open the embedded sample in napari, or run the pipeline on it without a display"
 DESCRIPTION = (
     "With a display: open napari with the embedded sample and the guided dock.\n"
-    "Without one, or with --headless: oversegment the sample, agglomerate by mean boundary,\n"
-    "evaluate at every threshold, and write superpixels.tif, labels.tif (at the best threshold),\n"
-    "tree.csv, curve.csv, picture.png and summary.json."
+    "Without one, or with --headless: train policies on a sample of another seed, compare them on\n"
+    "this one, which they have not seen, and write superpixels.tif, labels.tif (of agglo at 0.5),\n"
+    "policy.npz, tree.csv, curves.csv, picture.png and summary.json."
 )
 EXAMPLE = "napari-agglo demo -o demo-output"
 DEFAULT_OUTPUT = "demo-output"
+_TRAINING_SEED, _TEST_SEED = 1, 0
+_MIN_SIZE = {"neuropil3d": 1000, "neuropil2d": 50}  # of a superpixel: a training takes seconds
+_POLICIES = ("mean", "flat", "agglo")
+_SECONDS = 40  # without a display, with compiled kernels
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -54,24 +58,27 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
 
     console.options["kind"] = "--sample"
     known = arguments.sample in SAMPLES  # otherwise the pipeline reports it
+    window = known and not arguments.headless and has_display()
     if known and console.verbosity >= 0 and not arguments.json:
-        print(expectation(), flush=True)
-    if known and not arguments.headless and has_display():
+        print(expectation(window), flush=True)
+    if window:
         open_window(arguments.sample)
     else:
         run_headless(arguments, console)
 
 
-def expectation() -> str:
+def expectation(window: bool) -> str:
     """Return a sentence about the expected time, the first time and later."""
     from napari_agglo.session import NOT_KEPT, cache_folder, seconds_to_compile, stages_to_compile
 
-    first = seconds_to_compile({"merge", "evaluate"}.intersection(stages_to_compile()))
+    needed = {"merge", "evaluate"} if window else {"merge", "evaluate", "learn"}
+    first = seconds_to_compile(needed.intersection(stages_to_compile()))
+    later, rest = ("a few seconds", 5) if window else (f"about {_SECONDS} s", _SECONDS)
     if not first:
-        return "This takes a few seconds."
+        return f"This takes {later}."
     if cache_folder() is None:
-        return f"This takes about {first + 5} s. {NOT_KEPT}"
-    return f"The first time takes about {first + 5} s, to compile kernels; later a few seconds."
+        return f"This takes about {first + rest} s. {NOT_KEPT}"
+    return f"The first time takes about {first + rest} s, to compile kernels; later {later}."
 
 
 def has_display() -> bool:
@@ -106,52 +113,76 @@ class _Clock:
     def stage(self, name: str) -> Iterator[None]:
         start = time.perf_counter()
         yield
-        self.seconds[name] = time.perf_counter() - start
+        self.seconds[name] = self.seconds.get(name, 0.0) + time.perf_counter() - start
 
 
 def run_headless(arguments: argparse.Namespace, console: Console) -> None:
-    """Run the pipeline and write its results."""
+    """Train on one sample, compare policies on another, and write the results."""
     from napari_agglo.agglomeration import agglomerate
-    from napari_agglo.evaluate import minimum, vi_curve
-    from napari_agglo.graph import region_graph
-    from napari_agglo.samples import sample
-    from napari_agglo.superpixels import oversegment
-    from napari_agglo.volumes import write_labels
+    from napari_agglo.evaluate import best_point, vi_curve
+    from napari_agglo.learning import train
+    from napari_agglo.volumes import replacing, write_labels
 
     clock = _Clock()
     with output_folder(arguments.output) as folder:
         with console.progress() as progress:
-            with clock.stage("sample"):
-                drawn = sample(arguments.sample)
-            with clock.stage("superpixels"):
-                superpixels = oversegment(
-                    drawn.cues["boundary"], spacing=drawn.spacing, progress=progress
-                )
-            with clock.stage("graph"):
-                graph = region_graph(
-                    superpixels, drawn.cues, spacing=drawn.spacing, progress=progress
-                )
-            with clock.stage("agglomeration"):
-                tree = agglomerate(graph, "mean", progress=progress)
-            with clock.stage("evaluation"):
-                curve = vi_curve(tree, drawn.gold, progress=progress)
-        best = minimum(curve)
-        with clock.stage("labels"):
-            labels = tree.segment(best["threshold"])
+            training, _, training_graph = _volume(arguments.sample, _TRAINING_SEED, clock, progress)
+            drawn, superpixels, graph = _volume(arguments.sample, _TEST_SEED, clock, progress)
+            curves = {}
+            for name in _POLICIES:
+                policy: Any = name
+                if name != "mean":
+                    with clock.stage(f"training of {name}"):
+                        policy = train(
+                            training_graph, training.gold, strategy=name, progress=progress
+                        )
+                with clock.stage("agglomeration"):
+                    tree = agglomerate(graph, policy, progress=progress)
+                with clock.stage("evaluation"):
+                    curves[name] = vi_curve(tree, drawn.gold, progress=progress)
+        labels = tree.segment(0.5)
         with clock.stage("files"):
             write_labels(folder / "superpixels.tif", superpixels, spacing=drawn.spacing)
             write_labels(folder / "labels.tif", labels, spacing=drawn.spacing)
+            policy.save(folder / "policy.npz")
             tree.to_csv(folder / "tree.csv")
-            curve.to_csv(folder / "curve.csv", index=False)
-            draw(folder / "picture.png", drawn, superpixels, labels, curve)
-        summary = _summary(arguments.sample, drawn.image.shape, curve, best, clock.seconds)
+            with replacing(folder / "curves.csv") as path:
+                _joined(curves).to_csv(path, index=False)
+            draw(folder / "picture.png", drawn, superpixels, labels, curves)
+        best = best_point(graph, drawn.gold)["vi"]
+        summary = _summary(arguments.sample, drawn.image.shape, curves, best, clock.seconds)
         (folder / "summary.json").write_text(json_text(summary, indent=2) + "\n")
     files = ", ".join(sorted(file.name for file in Path(arguments.output).iterdir()))
     console.result(
-        f"{_text(summary, best_threshold(curve))}\n\n"
-        f"Results: {Path(arguments.output).absolute()}\n  {files}",
-        summary,
+        f"{_text(summary)}\n\nResults: {Path(arguments.output).absolute()}\n  {files}", summary
     )
+
+
+def _volume(
+    kind: str, seed: int, clock: _Clock, progress: Any
+) -> tuple[Sample, NDArray[Any], RegionGraph]:
+    """Return a sample, its superpixels and their graph."""
+    from napari_agglo.graph import region_graph
+    from napari_agglo.samples import sample
+    from napari_agglo.superpixels import oversegment
+
+    with clock.stage("samples"):
+        drawn = sample(kind, seed=seed)
+    min_size = _MIN_SIZE.get(kind)
+    with clock.stage("superpixels"):
+        superpixels = oversegment(
+            drawn.cues["boundary"], spacing=drawn.spacing, min_size=min_size, progress=progress
+        )
+    with clock.stage("graphs"):
+        graph = region_graph(superpixels, drawn.cues, spacing=drawn.spacing, progress=progress)
+    return drawn, superpixels, graph
+
+
+def _joined(curves: dict[str, pd.DataFrame]) -> pd.DataFrame:
+    """Return the curves of all policies as one table, with the policy as its first column."""
+    import pandas as pd
+
+    return pd.concat(curves, names=["policy"]).reset_index("policy")
 
 
 def draw(
@@ -159,7 +190,7 @@ def draw(
     sample: Sample,
     superpixels: NDArray[Any],
     labels: NDArray[Any],
-    curve: pd.DataFrame,
+    curves: dict[str, pd.DataFrame],
 ) -> None:
     """Write the picture of one plane and both curves as PNG; it uses no state of pyplot."""
     import numpy as np
@@ -167,6 +198,7 @@ def draw(
     from matplotlib.figure import Figure
 
     from napari_agglo.compare import matched
+    from napari_agglo.evaluate import state_at
     from napari_agglo.plots import grey, label_colours, plot_split_vi, plot_vi_by_threshold, tinted
     from napari_agglo.plots._pixels import RGB, borders, enlarged, factors, outlined
 
@@ -190,12 +222,11 @@ def draw(
     FigureCanvasAgg(figure)
     halves: Any = figure.subfigures(2, 1)  # an array of two, or one figure, says the stub
     pictures_row, curves_row = halves
-    best = int(curve["vi"].to_numpy().argmin())
+    segments_at = int(state_at(curves["agglo"], 0.5)["segments"])
     pictures = {
         "image": backdrop,
         f"{int(superpixels.max())} superpixels": outline(backdrop, over, (1.0, 0.7, 0.1)),
-        f"mean agglomeration at {best_threshold(curve)}: "
-        f"{int(curve['segments'].iloc[best])} segments": coloured(segments),
+        f"agglo at 0.5: {segments_at} segments": coloured(segments),
         "gold standard": coloured(gold),
     }
     for axes, (title, picture) in zip(pictures_row.subplots(1, 4), pictures.items(), strict=True):
@@ -203,13 +234,14 @@ def draw(
         axes.set_title(title, fontsize=11)
         axes.set_axis_off()
     pictures_row.supxlabel(
-        "A segment has the colour of the gold segment it covers best; split-off parts have another",
+        "Agglo has learned from another sample. A segment has the colour of the gold segment that "
+        "it covers best; split-off parts have another",
         fontsize=9,
         color="#555555",
     )
     by_threshold, split = curves_row.subplots(1, 2, width_ratios=[1.6, 1])
-    plot_vi_by_threshold({"mean": curve}, axes=by_threshold)
-    plot_split_vi({"mean": curve}, axes=split)
+    plot_vi_by_threshold(curves, axes=by_threshold)
+    plot_split_vi(curves, axes=split)
     figure.savefig(path, dpi=110, format="png")
 
 
@@ -223,32 +255,41 @@ def _middle(array: NDArray[Any], ndim: int) -> NDArray[Any]:
 def _summary(
     name: str,
     shape: tuple[int, ...],
-    curve: pd.DataFrame,
-    best: dict[str, float],
+    curves: dict[str, pd.DataFrame],
+    best: float,
     seconds: dict[str, float],
 ) -> dict[str, Any]:
-    from napari_agglo.evaluate import state_at
+    from napari_agglo.evaluate import minimum, state_at
 
-    states = {
-        "superpixels": state_at(curve, -math.inf),
-        "best threshold": best,
-        "threshold 0.5": state_at(curve, 0.5),
+    return {
+        "sample": name,
+        "shape": list(shape),
+        "seed": _TEST_SEED,
+        "training_seed": _TRAINING_SEED,
+        "policies": {
+            policy: {"at_half": state_at(curve, 0.5), "best": minimum(curve)}
+            for policy, curve in curves.items()
+        },
+        "vi_best_possible": best,
+        "seconds": seconds,
     }
-    states["superpixels"].pop("threshold")  # there is none
-    return {"sample": name, "shape": list(shape), "states": states, "seconds": seconds}
 
 
-def _text(summary: dict[str, Any], best: str) -> str:
-    columns = ["segments", "false_merge", "false_split", "vi"]
-    names = (("superpixels", ""), ("best", best), ("default", "0.5"))
-    rows = [
-        [name, typed, *(state[column] for column in columns)]
-        for (name, typed), state in zip(names, summary["states"].values(), strict=True)
+def _text(summary: dict[str, Any]) -> str:
+    rows: list[list[object]] = [
+        [
+            name,
+            *(row["at_half"][column] for column in ("vi", "false_merge", "false_split")),
+            row["best"]["vi"],
+        ]
+        for name, row in summary["policies"].items()
     ]
+    rows.append(["best possible", "", "", "", summary["vi_best_possible"]])
+    header = ["policy", "VI at 0.5", "false merge", "false split", "VI at best"]
     size = " x ".join(map(str, summary["shape"]))
     seconds = ", ".join(f"{stage} {s:.2f}" for stage, s in summary["seconds"].items())
     return (
-        f"{summary['sample']}, {size}, mean agglomeration; errors in bits\n\n"
-        f"{table(['', 'threshold', *columns], rows)}\n\n"
+        f"{summary['sample']}, {size}: errors in bits on a sample that no policy has seen. Flat "
+        f"and agglo have learned from another one.\n\n{table(header, rows)}\n\n"
         f"Seconds: {seconds}; together {sum(summary['seconds'].values()):.1f}"
     )

@@ -33,7 +33,7 @@ from napari_agglo.widgets._qt import (
 from napari_agglo.widgets._scene import Scene
 from napari_agglo.widgets._steps import close_with_window
 from napari_agglo.widgets.compare._choices import STRATEGIES, Choice, Mode
-from napari_agglo.widgets.compare._comparison import Comparison
+from napari_agglo.widgets.compare._comparison import Comparison, Panel
 from napari_agglo.widgets.compare._controller import COMPARE, CompareController
 from napari_agglo.widgets.compare._differences import Differences
 from napari_agglo.widgets.compare._playback import MovieExport, Playback
@@ -53,8 +53,17 @@ def numbers_table() -> QTableWidget:
     return table
 
 
+OWN = "* On its own training data, dotted below: expect a larger error on other data."
+
+
+def is_own(panel: Panel) -> bool:
+    """Return whether the error of a panel is measured on the training data of its policy."""
+    curve = None if panel.cut is None else panel.cut.curve
+    return curve is not None and bool(curve.attrs.get("training"))
+
+
 def show_panels(table: QTableWidget, comparison: Comparison) -> None:
-    """Show the numbers of all panels."""
+    """Show the numbers of all panels; an asterisk marks errors on training data."""
     table.setRowCount(len(comparison.panels))
     for at, panel in enumerate(comparison.panels):
         vi = panel.vi()
@@ -62,7 +71,7 @@ def show_panels(table: QTableWidget, comparison: Comparison) -> None:
             panel.name,
             "" if panel.cut is None else f"{panel.threshold:.4g}",
             f"{panel.n_segments:,}",
-            "" if vi is None else f"{vi:.3f}",
+            "" if vi is None else f"{vi:.3f}{' *' * is_own(panel)}",
         )
         write_row(table, at, texts)
     table.setFixedHeight(table.horizontalHeader().height() + 4 + ROW_HEIGHT * table.rowCount())
@@ -188,6 +197,8 @@ class CompareWidget(QWidget):
         self.playback.stepped.connect(self._on_step)
         self.playback.restarted.connect(self.controller.restart)
         self.numbers = numbers_table()
+        self.own = label("training data note")
+        self.own.setText(OWN)
         self.plot = SplitVIPlot()
         self.plot.threshold_picked.connect(lambda _, t: self.controller.set(position=t))
         self.differences = Differences(self.controller, self.scene)
@@ -249,6 +260,7 @@ class CompareWidget(QWidget):
             self.slider.set_range(ticks.last, ticks.step)
             self.slider.set_value(ticks.merges(comparison.position))
         show_panels(self.numbers, comparison)
+        self.own.setVisible(any(map(is_own, comparison.panels)))
         curves = {
             panel.name: (panel.cut.curve, panel.threshold)
             for panel in comparison.panels
@@ -264,8 +276,8 @@ class CompareWidget(QWidget):
         self.plot.setVisible(bool(curves))
 
     def _lay_out(self) -> None:
-        shown = (self.mode, self.slider, self.playback, self.numbers, self.plot, self.differences)
-        column(self.shown, *shown, self.movie, spacing=6, top=6)
+        shown = (self.mode, self.slider, self.playback, self.numbers, self.own, self.plot)
+        column(self.shown, *shown, self.differences, self.movie, spacing=6, top=6)
         content = QWidget()
         body = column(content, self.hint, self.choices, self.run, self.shown, spacing=6)
         body.setContentsMargins(8, 6, 8, 8)

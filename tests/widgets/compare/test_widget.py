@@ -44,6 +44,15 @@ def test_the_slider_the_player_and_the_modes(viewer, project, dock, compare, dat
     )
     assert dock.numbers.item(0, 2).text() == f"{project.tree.n_segments(expected):,}"
 
+    # Errors on training data are called so.
+    assert not dock.own.isVisibleTo(dock)
+    curve = dock.controller.comparison.panels[0].cut.curve
+    curve.attrs["training"] = True  # as of a policy that was trained here
+    dock.follow()
+    assert dock.own.isVisibleTo(dock)
+    assert "On its own training data" in dock.own.text()
+    assert [dock.numbers.item(k, 3).text().endswith("*") for k in range(2)] == [True, False]
+
     # Play and scrub at once.
     controller = dock.controller
     controller.restart()

@@ -10,7 +10,9 @@ exact sizes would access it at random and wait for memory.
 
 Strategy. Sizes only grow, so each small superpixel has one entry in a heap, under its size at that
 time; when it is popped and has grown, it is entered again under its true size. A superpixel is
-connected, so that all its voxels are reached from any of them.
+connected, so that all its voxels are reached from any of them. The next voxel to flood from is the
+least of three: the first of the wet voxels around, in an array sorted by insertion; the first of
+the voxels flooded at the current level, in a plain queue; and the first of higher ones, in a heap.
 """
 
 from __future__ import annotations
@@ -26,6 +28,7 @@ from napari_agglo.superpixels._watershed import Array, Grid, Tick, in_slices
 _RANK_BITS = 44  # order within a level: a flat index, or this half plus the order of entry
 _FOLLOWER = 1 << (_RANK_BITS - 1)
 _NEVER = 1 << 62
+_FEW = 128  # keys that are sorted faster by insertion than by a heap
 
 
 def dissolve_small(
@@ -53,12 +56,12 @@ def dissolve_small(
     left = np.array([ladder.size], np.int64)
     room = min(min_size, int(sizes.sum()))
     members = np.empty(room, np.int64)
-    heap = np.empty(2 * room, np.int64)
+    leaders, queue, heap = (np.empty(n * room, np.int64) for n in (1, 1, 2))
     in_slices(
         lambda budget: int(
             _dissolve(
                 state, levels, grid.offsets, sizes, anchors, min_size,
-                ladder, left, members, heap, budget // 16,  # heaps are slow
+                ladder, left, members, leaders, queue, heap, budget // 16,  # heaps are slow
             )
         ),
         int(sizes[small].sum()),
@@ -90,13 +93,13 @@ def _bits(size: int) -> int:
 @kernel
 def _dissolve(
     state: Any, levels: Any, offsets: Any, sizes: Any, anchors: Any, min_size: int,
-    ladder: Any, left: Any, members: Any, heap: Any, budget: int,
+    ladder: Any, left: Any, members: Any, leaders: Any, queue: Any, heap: Any, budget: int,
 ) -> int:  # fmt: skip
     """Dissolve until about `budget` voxels are visited; return the number of visits, 0 at the end.
 
     ``ladder[:left[0]]`` is the heap of small labels, ``bits * sizes.size + label``. No bounds
-    checking is performed: `state` must be walled in as `Grid` does it, `members` must have room
-    for the voxels of a small label and `heap` for twice as many.
+    checking is performed: `state` must be walled in as `Grid` does it, `members`, `leaders` and
+    `queue` must have room for the voxels of a small label and `heap` for twice as many.
     """
     visits = 0
     while visits < budget and left[0] > 0:
@@ -115,6 +118,7 @@ def _dissolve(
         state[members[0]] = -1 - np.int64(levels[members[0]])
         dry = 1
         head = 0
+        n_leaders = 0
         waiting = np.int64(0)
         while head < dry:
             voxel = members[head]
@@ -129,18 +133,38 @@ def _dissolve(
                     dry += 1
                 elif there > 0:
                     first = min(first, (np.int64(levels[neighbour]) << _RANK_BITS) + neighbour)
-            if first != _NEVER:
+            if n_leaders == _FEW and first != _NEVER:
                 waiting = heap_push(heap, None, waiting, first, None)
+            elif first != _NEVER:
+                at = n_leaders
+                while at > 0 and leaders[at - 1] > first:
+                    leaders[at] = leaders[at - 1]
+                    at -= 1
+                leaders[at] = first
+                n_leaders += 1
         visits += dry
-        if waiting == 0:  # an island, without neighbours: it stays
+        if n_leaders == 0:  # an island, without neighbours: it stays
             for i in range(dry):
                 state[members[i]] = label
             continue
         sizes[label] = 0
         entered = 0
+        # Invariant: the keys in `queue` are of the current level and ascend; it is empty before the
+        # level rises. So the least key of all is the first of `leaders`, `queue` or `heap`.
+        leader = 0
+        head = 0
+        tail = 0
         while entered < dry:
-            key = heap[0]
-            waiting = heap_pop(heap, None, waiting)
+            key = leaders[leader] if leader < n_leaders else np.int64(_NEVER)
+            least = queue[head] if head < tail else np.int64(_NEVER)
+            if waiting > 0 and heap[0] < min(key, least):
+                key = heap[0]
+                waiting = heap_pop(heap, None, waiting)
+            elif least < key:
+                key = least
+                head += 1
+            else:
+                leader += 1
             level: Any = key >> _RANK_BITS
             rank = key & ((1 << _RANK_BITS) - 1)
             voxel = rank if rank < _FOLLOWER else members[rank - _FOLLOWER]
@@ -152,8 +176,12 @@ def _dissolve(
                     state[neighbour] = owner
                     sizes[owner] += 1
                     members[entered] = neighbour
-                    height = max(level, np.int64(-1 - there))
-                    rank = (height << _RANK_BITS) + _FOLLOWER + entered
-                    waiting = heap_push(heap, None, waiting, rank, None)
+                    height = np.int64(-1 - there)
+                    if height > level:
+                        rank = (height << _RANK_BITS) + _FOLLOWER + entered
+                        waiting = heap_push(heap, None, waiting, rank, None)
+                    else:
+                        queue[tail] = (level << _RANK_BITS) + _FOLLOWER + entered
+                        tail += 1
                     entered += 1
     return visits

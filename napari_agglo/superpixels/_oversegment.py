@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import math
+import threading
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal
 
 import numpy as np
 
-from napari_agglo._progress import ProgressCallback, part_of, report
-from napari_agglo.errors import InvalidInput, SetOption, is_whole
+from napari_agglo._progress import ProgressCallback, report
+from napari_agglo.errors import Cancelled, InvalidInput, SetOption, is_whole
 from napari_agglo.superpixels._dissolve import dissolve_small
 from napari_agglo.superpixels._watershed import (
     Array,
@@ -254,6 +256,8 @@ def check_seeds(seeds: object, shape: tuple[int, ...], mask: Array | None) -> Ar
 
 
 _BYTES_PER_VOXEL = 14  # levels 2, state 4, queue 4, result 4; measured 12, as not all at once
+_THREADS = 2  # more than these wait for memory
+_POLL = 0.2  # seconds between two reports while a block is segmented
 _BLOCK = 1 << 19  # voxels of the planes in one block: they should stay in the cache
 
 
@@ -422,13 +426,34 @@ class _Task:
 
 
 def _segment_planes(task: _Task, progress: ProgressCallback | None) -> None:
-    """Segment as many planes at once as fit in the cache; planes are independent."""
+    """Segment as many planes at once as fit in the cache; planes are independent.
+
+    Two threads take the blocks in turn, each with labels from 1 on; these are shifted in order.
+    """
     planes = task.values.shape[0]
     step = max(1, _BLOCK // math.prod(task.values.shape[1:]))
-    first = 1
-    for start in range(0, planes, step):
-        end = min(start + step, planes)
-        part = part_of(progress, start / planes, end / planes, "segmenting planes")
-        tick = partial(report, part)
-        first += task.run(slice(start, start + step), first, tick)
+    blocks = [slice(start, min(start + step, planes)) for start in range(0, planes, step)]
+    done = threading.Event()  # because of an error, or since it was cancelled
+
+    def run(block: slice) -> int:
+        def tick(stage: str, at: int, total: int) -> None:
+            if done.is_set():
+                raise Cancelled("Cancelled.")
+
+        return task.run(block, 1, tick)
+
+    with ThreadPoolExecutor(_THREADS) as pool:
+        counts = [pool.submit(run, block) for block in blocks]
+        try:
+            first = 0
+            for block, count in zip(blocks, counts, strict=True):
+                report(progress, "segmenting planes", block.start, planes)
+                while wait([count], _POLL).not_done:
+                    report(progress, "segmenting planes", block.start, planes)
+                labels = task.out[block]
+                np.add(labels, np.uint32(first), out=labels, where=labels > 0)
+                first += count.result()
+        finally:
+            done.set()
+            pool.shutdown(cancel_futures=True)
     report(progress, "segmenting planes", planes, planes)

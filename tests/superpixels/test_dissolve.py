@@ -21,6 +21,16 @@ def test_smallest_first_equals_the_oracle(shape, top):
         np.testing.assert_array_equal(oversegment(levels, min_size=min_size, **options), expected)
 
 
+def test_large_superpixels_equal_the_oracle():
+    # some have more voxels around them than are sorted by insertion
+    levels = np.random.default_rng(0).integers(0, 1000, (9, 10, 11)).astype(np.uint16)
+    options = {"value_range": (0, 65535), "sigma": 0, "min_size": 400}
+    expected = oracles.oversegment(levels.astype(int), np.ones(levels.shape, bool), range(3), 400)
+    labels = oversegment(levels, **options)
+    np.testing.assert_array_equal(labels, expected)
+    assert np.bincount(labels.ravel())[1:].min() >= 400
+
+
 def test_fine_texture_keeps_many_superpixels():
     # a chequerboard of pits, all too small: dissolving them all at once would leave none
     image = np.ones((30, 30))

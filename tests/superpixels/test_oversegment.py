@@ -259,6 +259,7 @@ def test_lazy_and_multiscale_inputs(tmp_path):
 def test_progress_and_cancel(monkeypatch, per_plane):
     monkeypatch.setattr(_watershed, "BUDGET", 64)
     monkeypatch.setattr(_oversegment, "_BLOCK", 200)
+    monkeypatch.setattr(_oversegment, "_POLL", 60)  # the number of reports is the same each time
     image = np.random.default_rng(0).random((6, 10, 10))
     seen = []
     oversegment(image, per_plane=per_plane, min_size=5, progress=seen.append)

@@ -1,4 +1,4 @@
-"""What the import costs and needs, each in a process of its own."""
+"""Cost and needs of the import, each in a process of its own."""
 
 from __future__ import annotations
 
@@ -128,7 +128,8 @@ def test_a_changed_helper_is_not_hidden_by_the_cache_of_its_callers(tmp_path):
     package = tmp_path / "napari_agglo"
     (package / "_numba").mkdir(parents=True)
     (package / "__init__.py").touch()
-    shutil.copy(ROOT / "napari_agglo" / "_numba" / "__init__.py", package / "_numba")
+    for file in ("__init__.py", "compiler.py"):
+        shutil.copy(ROOT / "napari_agglo" / "_numba" / file, package / "_numba")
     helper = package / "helper.py"
     helper.write_text(
         "from napari_agglo._numba import inlined\n\n@inlined\ndef number():\n    return 1\n"
@@ -138,13 +139,13 @@ def test_a_changed_helper_is_not_hidden_by_the_cache_of_its_callers(tmp_path):
         "@kernel\ndef ask():\n    return number()\n"
     )
     code = (
-        "from napari_agglo.caller import ask; said = ask(); "
-        "print(said, sum(ask.stats.cache_hits.values()))"
+        "from napari_agglo.caller import ask; answer = ask(); "
+        "print(answer, sum(ask.stats.cache_hits.values()))"
     )
     environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
     environment.pop("NUMBA_CACHE_DIR", None)
 
-    def said():
+    def answer():
         done = subprocess.run(
             [sys.executable, "-c", code],
             env=environment,
@@ -155,7 +156,7 @@ def test_a_changed_helper_is_not_hidden_by_the_cache_of_its_callers(tmp_path):
         )
         return done.stdout.split()
 
-    assert said() == ["1", "0"]
-    assert said() == ["1", "1"], "test invalid: the cache is not used at all"
+    assert answer() == ["1", "0"]
+    assert answer() == ["1", "1"], "test invalid: the cache is not used at all"
     helper.write_text(helper.read_text().replace("return 1", "return 22"))
-    assert said() == ["22", "0"]
+    assert answer() == ["22", "0"]

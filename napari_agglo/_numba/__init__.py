@@ -16,6 +16,8 @@ from typing import Any, TypeVar, cast
 
 import numba
 
+from napari_agglo._numba.compiler import HelperCompiler, KernelCompiler
+
 F = TypeVar("F", bound=Callable[..., Any])
 # Kernels allocate nothing, so that numba need not count references (`_nrt`); they divide by zero as
 # numpy does; and wrappers that only Python or C would call are not compiled. That saves a third of
@@ -25,8 +27,13 @@ _OPTIONS: dict[str, Any] = {
     "_nrt": False,
     "error_model": "numpy",
     "no_cfunc_wrapper": True,
+    "pipeline_class": KernelCompiler,
 }
-_HELPER: dict[str, Any] = {**_OPTIONS, "no_cpython_wrapper": True}
+_HELPER: dict[str, Any] = {
+    **_OPTIONS,
+    "no_cpython_wrapper": True,
+    "pipeline_class": HelperCompiler,
+}
 # Matches imports at the top of a file only: kernels use no imports inside functions.
 _IMPORT = re.compile(rb"^from (napari_agglo[\w.]*) import (\([^)]*\)|.*)", re.MULTILINE)
 

@@ -1,10 +1,14 @@
 """The tree under live edits: look at a scale, edit there, take it back.
 
-How a cut at t is made: the merges of its segment are taken from the log as a record, and a `Replay`
-of just these superpixels runs from the superpixels up to t. All is believed until a merge crosses
-two parts; from there on, the policy is asked about the regions that the record does not have, and
-older edits happen anew. New merges are added to the log, those that did not happen are live no
-more. What is above t stays as the record of how it was, and is replayed when one looks there.
+How a cut at t is made: the tree is made true up to t (`look`), and the merges of the segment are
+taken from the log as a record. A `Replay` of just these superpixels runs from the superpixels up to
+t. Boundaries that leave the segment need no priority: the segment was one at t, and up to t the cut
+keeps its parts from everything outside. All is believed until a merge crosses two parts; from there
+on, older edits happen anew, then the events of the cut itself, one a part, and the policy is asked
+about regions that are not alive in both runs. New merges are added to the log, those that did not
+happen are live no more. What is above t stays as the record of how it was, and is replayed when one
+looks there. During the replay the parts are kept apart by their numbers (`SLOT.part`); only then is
+the cut entered in `Constraints`, whose bags keep them apart in later replays.
 """
 
 from __future__ import annotations
@@ -122,6 +126,8 @@ class Hierarchy:
         self.asked += replay.asked
         step = self._begin(scale)
         self._write(outcome, step)
+        # Priorities are of pairs of rows, that is of sets of pixels, and so outlive an edit, which
+        # adds rows. Undo drops rows, whose numbers are used again: it forgets the priorities.
         self._known = outcome.known
         step.fresh = outcome.fresh
         self.end_step(step)
@@ -158,6 +164,7 @@ class Hierarchy:
         """Let the log be true up to the scale of a step, and note where older runs go on."""
         scale = step.scale
         older = None
+        # An edit at the horizon itself: the seam there already has regions of earlier edits.
         if step.entered is not None and scale == self.horizon:
             older = self.seams[0][1]
         above = (seam for seam in self.seams if seam[0] > scale)
@@ -268,8 +275,8 @@ class Hierarchy:
         own = [Event(edit.scale, index, part, False) for part in edit.parts]
         slot_of = self.superpixels.slot_of
 
-        def events(low: float) -> list[Event]:
-            older = self.constraints.events_within(members, slot_of, low, edit.scale)
+        def events(begin: float) -> list[Event]:
+            older = self.constraints.events_within(members, slot_of, begin, edit.scale)
             return older + own
 
         try:

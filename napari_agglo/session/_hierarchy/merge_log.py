@@ -31,14 +31,14 @@ from napari_agglo.session._hierarchy.superpixels import Divided, read_only, resi
 
 ROW = np.dtype(
     [
-        ("parent", np.int32),  # the merge that it became part of, where that is true, or -1
+        ("parent", np.int32),  # the live merge that it is part of, or -1; stale if not live
         ("first", np.int32),  # the region that passes its name on; -1 for a superpixel
         ("second", np.int32),
         ("low", np.int32),  # smallest superpixel, the id of the region
         ("edit", np.int32),  # index of the edit that made it, -1 for the policy
         ("live", np.int32),  # 1 for a merge that is in force or on record, else 0; 0 for a leaf
         ("size", np.int64),  # pixels
-        ("birth", np.float64),  # scale from which it is seen, -inf for a superpixel
+        ("birth", np.float64),  # scale from which it is seen (by an edit at t: t), -inf: superpixel
         ("priority", np.float64),
         ("hash_a", np.int64),
         ("hash_b", np.int64),
@@ -59,7 +59,7 @@ class Fresh(NamedTuple):
     older: Fresh | None
 
     def all(self) -> NDArray[np.int32]:
-        """Return all rows; one that is there twice is not fresh."""
+        """Return all rows. One that is there twice is not fresh: to mark it twice is no change."""
         at: Fresh | None = self
         found = []
         while at is not None:
@@ -225,7 +225,10 @@ class MergeLog:
         return out
 
     def in_order(self, merges: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return merges of one run, each listed before those it is made of, as they happened."""
+        """Return merges in the order in which they happened, for exports.
+
+        They are of one run, and each is given before those that it is made of.
+        """
         rows = self.rows[merges]
         ends = np.sort(self.rows["low"][self.children(merges)], axis=1).T
         by_edit = rows["edit"] >= 0

@@ -1,7 +1,8 @@
 """The replay: a greedy run again, beside the record of an earlier one.
 
-The *record* is the live merges of the log above where the replay begins, in the order in which they
-happened. Beside them, boundaries of regions that the record does not have wait in the same heap.
+The *record* is the live merges of the log above where the replay begins, of all superpixels for a
+look and of one segment for a cut, in the order in which they happened. Beside them, boundaries of
+dirty regions wait in the same heap.
 Whichever has the smaller key comes next; edits, sorted, are a third source of merges: an *event* is
 a pair that one joins, or a part of a cut that it makes whole.
 
@@ -16,9 +17,9 @@ just one of the two runs has change from clean to dirty, or back.
 
 The kernel `advance` does all that needs neither policy nor edit, and returns to Python for these.
 Nothing is written to the log until the replay is over, so a cancelled one leaves no trace.
-
-This is in its own file, so that a run can be read without what an edit is.
 """
+
+# One importer: `hierarchy` says what is replayed for each kind of edit, this file how.
 
 from __future__ import annotations
 
@@ -87,7 +88,7 @@ class Known:
         return cls(np.zeros(0, np.int64), np.zeros(0))
 
     def find(self, pairs: NDArray[np.int64]) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
-        """Return which pairs are known, of some that are, and the priorities, of others any."""
+        """Return whether each pair is known, and its priority, which is arbitrary if it is not."""
         at = np.minimum(np.searchsorted(self.pairs, pairs), len(self.pairs) - 1)
         return self.pairs[at] == pairs, self.priorities[at]
 
@@ -150,7 +151,7 @@ class Replay:
         self.seams = list(seams)
         self.asked = 0
         self._target = np.inf
-        self._holds = False  # whether boundaries of pending slots are asked about later
+        self._holds = False  # whether boundaries of pending slots need no priority (yet)
         n, start, stop = len(members), superpixels.start, superpixels.stop
         most = int((stop[members] - start[members]).sum()) // 2 + 1  # edge 0 is spare
         rows = log.rows

@@ -69,7 +69,7 @@ EDGE = np.dtype(
         ("first", np.int32),  # places in `chain` of the boundaries that it is made of
         ("last", np.int32),
         ("summed", np.int32),  # the last of them whose statistics are added up, -1 at first
-        ("known", np.int32),  # whether the policy was asked
+        ("known", np.int32),  # whether `priority` is that of its present regions
         ("wanted", np.int32),
         ("unused", np.int32),
         ("priority", np.float64),
@@ -334,7 +334,7 @@ def advance(
                 if there and rows[row]["edit"] < 0:
                     bag = np.int64(slots[u]["bag"])
                     less = np.int64(slots[v]["bag"])
-                    none = np.int64(0)  # sizes and edits do not matter: it is about for ever
+                    none = np.int64(0)  # whatever the sizes, does any cut part them for ever?
                     there = np.inf > apart_until(
                         bag, less, none, none, np.inf, none - 1, scales, bags, entries, places, tops
                     )
@@ -418,8 +418,9 @@ def advance(
                 edges[kept[k]]["known"] = 0
         bag = np.int64(slots[into]["bag"])
         less = np.int64(slots[other]["bag"])
-        # Other keys change by the level of an edit, the id of the region, or a cut; and none waits
-        # yet if `into` was clean, as its mark, which is toggled by now, tells.
+        # Whether all boundaries of `into` need new keys: the level of an edit, the id of the region
+        # or a cut changed them; or none of them waits yet, as `into` was clean before this merge
+        # (its hash was marked when it was merged, so that a mark now tells of a clean region).
         entirely = not steady or holds or by_edit or slots[other]["low"] < slots[into]["low"]
         entirely = entirely or bags[less, N_CUTS] > 0 or tops[bag] >= level
         entirely = entirely or (row < 0 and _is_dirty(into, slots, dirty))

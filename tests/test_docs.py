@@ -60,6 +60,6 @@ def test_files_that_the_architecture_names_exist():
 
 def test_every_public_name_is_in_the_list():
     """Those of the library, and those of a session, which is most of what users call."""
-    said = set(re.findall(r"\w+", (ROOT / "docs" / "api.md").read_text(encoding="utf-8")))
-    assert set(agglo.__all__) <= said
-    assert {name for name in dir(agglo.Session) if not name.startswith("_")} <= said
+    words = set(re.findall(r"\w+", (ROOT / "docs" / "api.md").read_text(encoding="utf-8")))
+    assert set(agglo.__all__) <= words
+    assert {name for name in dir(agglo.Session) if not name.startswith("_")} <= words

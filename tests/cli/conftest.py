@@ -32,12 +32,12 @@ def refused(run):
     """Run the command line, which must end with status 2 and one line; return the line."""
 
     def call(*arguments):
-        status, _, said = run(*arguments)
-        assert status == 2, said
-        assert said.count("\n") == 1
-        assert said.startswith("napari-agglo: ")
-        assert "Traceback" not in said
-        return said
+        status, _, message = run(*arguments)
+        assert status == 2, message
+        assert message.count("\n") == 1
+        assert message.startswith("napari-agglo: ")
+        assert "Traceback" not in message
+        return message
 
     return call
 

@@ -67,9 +67,9 @@ def test_oversegment_a_folder_as_a_stack(run, files):
 
 
 def test_oversegment_refuses(refused, files):
-    said = refused("oversegment", "boundary8.tif", "-o", "s.tif")
-    assert "boundary8.tif is uint8" in said
-    assert "--range 0:255, or add --range 255:0 if dark is boundary" in said
+    message = refused("oversegment", "boundary8.tif", "-o", "s.tif")
+    assert "boundary8.tif is uint8" in message
+    assert "--range 0:255, or add --range 255:0 if dark is boundary" in message
     assert "must end in one of" in refused("oversegment", "boundary.tif", "-o", "s.jpg")
     assert "must be a folder" in refused("oversegment", "boundary.tif", "--each", "-o", "out")
     assert not os.path.exists("s.tif")
@@ -233,9 +233,9 @@ def test_a_plot_is_refused_before_the_work(refused, files):
 
 def test_evaluate_refuses_other_shapes(refused, files):
     tifffile.imwrite("small.tif", np.ones((2, 6), np.uint8))
-    said = refused("evaluate", "small.tif", "--gold", "gold.tif")
-    assert "(2, 6)" in said
-    assert "(4, 6)" in said
+    message = refused("evaluate", "small.tif", "--gold", "gold.tif")
+    assert "(2, 6)" in message
+    assert "(4, 6)" in message
 
 
 def test_curve(run, files):

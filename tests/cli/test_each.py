@@ -102,16 +102,16 @@ def test_only_its_own_file_is_replaced(run, folders):
 
 def test_one_name_twice(refused, folders):
     shutil.copy("boundary.tif", "b/one.tiff")
-    said = refused("oversegment", "--each", "b", "-o", "out")
-    assert "b/one.tif and b/one.tiff have one name" in said
+    message = refused("oversegment", "--each", "b", "-o", "out")
+    assert "b/one.tif and b/one.tiff have one name" in message
     assert not os.path.exists("out")
 
 
 def test_names_that_one_folder_lacks_are_listed_both_ways(refused, folders):
     os.rename("b/two.tif", "b/three.tif")
-    said = refused(*SEGMENT, "-o", "l")
-    assert "--superpixels s has no three" in said
-    assert "--cues boundary b has no two" in said
+    message = refused(*SEGMENT, "-o", "l")
+    assert "--superpixels s has no three" in message
+    assert "--cues boundary b has no two" in message
 
 
 def test_patterns(run, folders):
@@ -167,8 +167,8 @@ def test_what_is_no_set_of_images(tmp_path, monkeypatch, text, refusal):
 
 
 def test_the_tree_is_a_folder_too(refused, folders):
-    said = refused(*SEGMENT, "-o", "l", "--tree", "tree.csv")
-    assert "--tree tree.csv: this names a folder, but looks like a file" in said
+    message = refused(*SEGMENT, "-o", "l", "--tree", "tree.csv")
+    assert "--tree tree.csv: this names a folder, but looks like a file" in message
     assert "names a folder" in refused(*SEGMENT, "-o", "l.tif")
     assert "this is a file" in refused("oversegment", "--each", "b", "-o", _file("taken"))
 

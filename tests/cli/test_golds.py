@@ -42,9 +42,9 @@ def test_edits_of_small_overlaps_are_none(run, refused, files):
     arguments = ["evaluate", "superpixels.tif", "--gold", "gold.tif", "--json", "--min-overlap"]
     assert json.loads(run(*arguments, "6")[1])["edit_distance"] == 1
     assert json.loads(run(*arguments, "7")[1])["edit_distance"] == 0
-    said = refused(*arguments, "0")
-    assert "--min-overlap must be a whole number of 1 or more" in said
-    assert "add --min-overlap 1" in said
+    message = refused(*arguments, "0")
+    assert "--min-overlap must be a whole number of 1 or more" in message
+    assert "add --min-overlap 1" in message
 
 
 def test_the_breakdown_is_of_the_first_and_only_written_if_all_are_good(run, refused, two):

@@ -83,19 +83,19 @@ def failing(monkeypatch, error):
 
 def test_interrupt(run, files, monkeypatch):
     failing(monkeypatch, KeyboardInterrupt())
-    status, _, said = run(*EVALUATE)
+    status, _, message = run(*EVALUATE)
     assert status == 130
-    assert said == "napari-agglo: interrupted; nothing was left half written\n"
+    assert message == "napari-agglo: interrupted; nothing was left half written\n"
 
 
 def test_a_fault_of_ours_is_one_line_with_a_hint(run, files, monkeypatch):
     monkeypatch.delenv("NAPARI_AGGLO_DEBUG", raising=False)
     failing(monkeypatch, ZeroDivisionError("by\nzero"))
-    status, _, said = run(*EVALUATE)
+    status, _, message = run(*EVALUATE)
     assert status == 1
-    assert said.count("\n") == 1
-    assert "unexpected ZeroDivisionError: by zero" in said
-    assert "NAPARI_AGGLO_DEBUG=1" in said
+    assert message.count("\n") == 1
+    assert "unexpected ZeroDivisionError: by zero" in message
+    assert "NAPARI_AGGLO_DEBUG=1" in message
 
 
 def test_a_fault_of_ours_in_full(files, monkeypatch):

@@ -9,12 +9,12 @@ PIPELINE = ("--superpixels", "superpixels.tif", "--cues", "boundary=boundary.tif
 
 
 def test_twenty_frames(run, files):
-    status, said, _ = run(
+    status, message, _ = run(
         "movie", *PIPELINE, "--policy", "mean", "random", "--gold", "gold.tif", "--image",
         "boundary.tif", "--frames", 20, "--size", 64, "-o", "a.mp4",
     )  # fmt: skip
     assert status == 0
-    assert said == "a.mp4: 20 frames of mean, random, gold\n"
+    assert message == "a.mp4: 20 frames of mean, random, gold\n"
     assert len(read_video("a.mp4")[0]) == 20
     assert sorted(path.suffix for path in files.iterdir()).count(".mp4") == 1
 
@@ -26,7 +26,7 @@ def test_a_folder_and_a_part(run, files):
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (("-o", "a.avi"), "-o must end in .mp4 or .gif"),
         (("-o", "no/a.mp4"), "there is no folder"),
@@ -41,6 +41,6 @@ def test_a_folder_and_a_part(run, files):
         (("-o", "a.gif", "--gold", "none.tif"), "none.tif"),
     ],
 )
-def test_refused(refused, files, words, said):
-    assert said in refused("movie", *PIPELINE, *words)
+def test_refused(refused, files, words, message):
+    assert message in refused("movie", *PIPELINE, *words)
     assert not (files / "a.gif").exists()

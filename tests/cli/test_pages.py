@@ -1,4 +1,4 @@
-"""What the pages and the help promise to list is listed."""
+"""Completeness of the API page, of the menu of the pages and of the help."""
 
 from __future__ import annotations
 

@@ -130,9 +130,9 @@ def test_refusals_leave_nothing(refused, files, change, words):
     tifffile.imwrite("small.tif", np.ones((2, 6), np.uint8))
     tifffile.imwrite("empty.tif", np.zeros((4, 6), np.uint8))
     before = sorted(os.listdir("."))
-    said = refused(*WHOLE, *change)
-    assert words in said
-    assert "`" not in said
+    message = refused(*WHOLE, *change)
+    assert words in message
+    assert "`" not in message
     assert sorted(os.listdir(".")) == before
 
 

@@ -1,4 +1,4 @@
-"""No output takes the place of an input, and what can be refused is refused before the work."""
+"""No output replaces an input, and an output that cannot be written is refused before the work."""
 
 from __future__ import annotations
 
@@ -116,10 +116,10 @@ def test_labels_that_could_not_be_written(refused, files, idle, output, words):
 )
 def test_tables_that_could_not_be_written(refused, files, idle, table, words):
     os.mkdir("folder")
-    said = refused("segment", *PIPELINE, "-o", "l.tif", "--tree", table)
-    assert f"--tree {table}: {words}" in said
-    said = refused("curve", *PIPELINE, "--gold", "gold.tif", "-o", table)
-    assert f"-o {table}: {words}" in said
+    message = refused("segment", *PIPELINE, "-o", "l.tif", "--tree", table)
+    assert f"--tree {table}: {words}" in message
+    message = refused("curve", *PIPELINE, "--gold", "gold.tif", "-o", table)
+    assert f"-o {table}: {words}" in message
 
 
 def test_a_folder_that_may_not_be_written_to(refused, files, idle, monkeypatch):
@@ -151,7 +151,7 @@ def test_if_the_second_cannot_take_its_place_it_says_what_was_written(refused, f
         real(source, target)
 
     monkeypatch.setattr(os, "replace", replace)
-    said = refused("segment", *PIPELINE, "-o", "l.tif", "--tree", "t.csv")
-    assert "t.csv cannot be written" in said
-    assert "(l.tif has been written)" in said
+    message = refused("segment", *PIPELINE, "-o", "l.tif", "--tree", "t.csv")
+    assert "t.csv cannot be written" in message
+    assert "(l.tif has been written)" in message
     assert os.path.exists("l.tif")

@@ -39,8 +39,8 @@ def test_sample(run, tmp_path):
 
 
 def test_an_unknown_sample(refused, tmp_path):
-    said = refused("sample", "brain", "-o", tmp_path / "out")
-    assert "neuropil3d" in said
+    message = refused("sample", "brain", "-o", tmp_path / "out")
+    assert "neuropil3d" in message
     assert os.listdir(tmp_path) == []
 
 
@@ -90,14 +90,14 @@ def test_every_example_of_the_page_runs(run, tmp_path, monkeypatch):
     text = PAGE.read_text(encoding="utf-8").replace("\\\n", " ")
     examples = re.findall(r"^\$ napari-agglo (.*)$", text, re.MULTILINE)
     assert len(examples) >= 8, "test invalid: the examples were not found"
-    said = {}
+    message = {}
     for example in examples:
         if example.startswith("demo"):
             example += " --sample neuropil2d"  # what it says at a size for a test
-        status, said[example], err = run(*shlex.split(example))
+        status, message[example], err = run(*shlex.split(example))
         assert (status, err) == (0, ""), example
     # An example teaches: what it makes must be of use (397 superpixels when it was written).
-    coarse = next(out for example, out in said.items() if "coarse" in example)
+    coarse = next(out for example, out in message.items() if "coarse" in example)
     assert 200 < int(re.findall(r": (\d+) superpixels", coarse)[0]) < 800
 
 
@@ -109,5 +109,5 @@ def test_the_best_threshold_of_a_sample_can_be_typed_back(run, tmp_path, monkeyp
     _, out, _ = run("curve", *pipeline, "--gold", "n/gold.tif")
     best = next(line.split() for line in out.splitlines() if line.startswith("best"))
     assert len(best[1]) > 5, "test invalid: three digits would have done"
-    _, said, _ = run("segment", *pipeline, "--threshold", best[1], "-o", "l.tif")
-    assert f", {best[2]} segments" in said
+    _, message, _ = run("segment", *pipeline, "--threshold", best[1], "-o", "l.tif")
+    assert f", {best[2]} segments" in message

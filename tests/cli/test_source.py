@@ -60,8 +60,8 @@ def same_partition(a, b):
 
 
 def test_segment(run, edited):
-    status, said, _ = run("segment", "cells.agglo", "-o", "l.tif", "--tree", "t.csv")
-    assert (status, said) == (
+    status, message, _ = run("segment", "cells.agglo", "-o", "l.tif", "--tree", "t.csv")
+    assert (status, message) == (
         0,
         "l.tif: 5 superpixels, 3 segments with all edits at threshold 0.3\n",
     )
@@ -127,7 +127,7 @@ def test_beside_someone_who_works_on_it(run, edited):
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (["segment", "-o", "l.tif"], "required: --superpixels, --cues, or a session"),
         (["curve", "--superpixels", "superpixels.tif"], "required: --cues, --gold, or a session"),
@@ -153,9 +153,9 @@ def test_beside_someone_who_works_on_it(run, edited):
         ),
     ],
 )  # fmt: skip
-def test_refused(refused, edited, words, said):
+def test_refused(refused, edited, words, message):
     tifffile.imwrite("wide.tif", np.ones((4, 7), np.uint16))
-    assert said in refused(*words)
+    assert message in refused(*words)
 
 
 FUNCTION = "def score(graph):\n    return graph.boundary_mean('boundary')\n"

@@ -52,9 +52,9 @@ def test_train_then_segment_and_curve(run, refused, rooms):
     status, out, _ = run("curve", *given, "--gold", "g.tif", "--json")
     assert status == 0
     assert json.loads(out)["at_threshold"]["vi"] == pytest.approx(0, abs=1e-12)
-    said = refused("segment", "--superpixels", "s.tif", "--cues", "b.tif", "--policy", "p.npz",
+    message = refused("segment", "--superpixels", "s.tif", "--cues", "b.tif", "--policy", "p.npz",
                    "-o", "no.tif")  # fmt: skip
-    assert "was trained on the cues boundary, mito, and --cues gives boundary" in said
+    assert "was trained on the cues boundary, mito, and --cues gives boundary" in message
 
 
 @pytest.mark.parametrize(

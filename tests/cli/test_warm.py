@@ -1,4 +1,4 @@
-"""`napari-agglo warm`: everything is compiled, and it is said where that is kept."""
+"""`napari-agglo warm`: everything is compiled, and it is message where that is kept."""
 
 from __future__ import annotations
 

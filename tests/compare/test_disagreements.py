@@ -1,4 +1,4 @@
-"""Where two segmentations differ, against pairs counted one by one."""
+"""Differences of two segmentations, against pairs counted one by one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a superpixel is divided by seeds."""
+"""Division of a superpixel by seeds."""
 
 from __future__ import annotations
 

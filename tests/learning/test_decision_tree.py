@@ -120,8 +120,8 @@ def test_a_tree_is_as_good_as_that_of_scikit_learn_on_examples_it_has_not_seen()
         axis=0,
     )
 
-    def loss(said):
-        chance = np.clip(np.where(wrong[2000:] == 1, said, 1 - said), 0.01, 1)
+    def loss(message):
+        chance = np.clip(np.where(wrong[2000:] == 1, message, 1 - message), 0.01, 1)
         return -np.log(chance).mean()
 
     assert loss(ours) < 1.1 * loss(theirs) < 0.5

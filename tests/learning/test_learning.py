@@ -150,14 +150,14 @@ def test_lash_notes_the_sign_of_the_change_in_the_rand_index(seed, n_golds):
     before = tree.segment(merges=0)
     for k in range(tree.n_merges):
         after = tree.segment(merges=k + 1)
-        said = 0
+        message = 0
         for gold in golds:
             seen = gold > 0
             if seen.sum() > 1:
                 change = rand_score(gold[seen], after[seen]) - rand_score(gold[seen], before[seen])
-                said += np.sign(np.round(change, 12))
-        if said:
-            expected.append(-int(np.sign(said)))
+                message += np.sign(np.round(change, 12))
+        if message:
+            expected.append(-int(np.sign(message)))
         before = after
     assert noted.labels.tolist() == expected
 
@@ -265,15 +265,15 @@ def test_progress_and_cancel():
     graph = region_graph(superpixels, cue)
     seen = []
     train(graph, gold, epochs=2, preset="minimal", progress=seen.append)
-    assert {said.stage for said in seen} == {"agglomerate", "fit"}
-    assert [said.epoch for said in seen] == sorted(said.epoch for said in seen)
-    shares = [said.share for said in seen]
+    assert {message.stage for message in seen} == {"agglomerate", "fit"}
+    assert [message.epoch for message in seen] == sorted(message.epoch for message in seen)
+    shares = [message.share for message in seen]
     assert shares == sorted(shares)
     assert 0 <= shares[0] <= shares[-1] <= 1
     for stage in ("agglomerate", "fit"):
 
-        def stop(said, stage=stage):
-            if said.stage == stage and said.epoch == 1:
+        def stop(message, stage=stage):
+            if message.stage == stage and message.epoch == 1:
                 raise Cancelled
 
         with pytest.raises(Cancelled):

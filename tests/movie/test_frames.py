@@ -1,4 +1,4 @@
-"""What the frames show: states in step, colours that match and stay, flashes that fade."""
+"""Frames of a movie: states in step, colours that match and stay, flashes that fade."""
 
 from __future__ import annotations
 
@@ -151,8 +151,8 @@ def test_frames_say_vi_and_numbers(drawn):
     film = movie(trees, image=image, gold=gold, frames=5, size=48)
     k = film.steps.merges[2, 0]
     vi = sum(agglo.split_vi(trees["mean"].segment(merges=int(k)), gold))
-    said = film._details("mean", int(k), 0.25)
-    assert said == f"threshold 0.250   {40 - k} segments   VI {vi:.3f}"
+    message = film._details("mean", int(k), 0.25)
+    assert message == f"threshold 0.250   {40 - k} segments   VI {vi:.3f}"
     assert film._details("mean", 39, -np.inf).startswith("superpixels   1 segment   VI")
 
 

@@ -45,8 +45,8 @@ def from_scratch(graph, kind, seed, entries):
     edits = []
     for entry in live(entries):
         for plain in entry.get("steps", ()):
-            said = [plain["division"]] if "division" in plain else plain.get("divisions", [])
-            for through in said:
+            divisions = [plain["division"]] if "division" in plain else plain.get("divisions", [])
+            for through in divisions:
                 s = through["superpixel"]
                 start, stop = graph.boxes[s]
                 pieces = runs_to_pieces(through["runs"], (stop - start).tolist())

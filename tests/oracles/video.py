@@ -16,7 +16,7 @@ def read_video(path):
     done = subprocess.run(
         [imageio_ffmpeg.get_ffmpeg_exe(), *words], capture_output=True, check=True
     )
-    said = done.stderr.decode()
-    width, height = map(int, re.search(r"Video:.* (\d+)x(\d+)", said).groups())
-    fps = float(re.search(r"([\d.]+) fps", said)[1])
+    message = done.stderr.decode()
+    width, height = map(int, re.search(r"Video:.* (\d+)x(\d+)", message).groups())
+    fps = float(re.search(r"([\d.]+) fps", message)[1])
     return np.frombuffer(done.stdout, np.uint8).reshape(-1, height, width, 3), fps

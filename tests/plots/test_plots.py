@@ -1,4 +1,4 @@
-"""What is drawn where: the points of every plot are those of its table."""
+"""Points of every plot: those of its table."""
 
 from __future__ import annotations
 

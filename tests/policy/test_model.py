@@ -31,8 +31,8 @@ def test_a_forest_says_what_scikit_learn_says(seed, n, leaf, depth):
         7, criterion="entropy", min_samples_leaf=leaf, max_depth=depth, random_state=0
     ).fit(rows, labels)
     asked = np.round(rng.normal(size=(n, 5)), 1).astype(np.float32)
-    said = flattened(forest.estimators_).predict(asked)
-    assert said == pytest.approx(forest.predict_proba(asked)[:, 1], abs=1e-7)
+    predicted = flattened(forest.estimators_).predict(asked)
+    assert predicted == pytest.approx(forest.predict_proba(asked)[:, 1], abs=1e-7)
 
 
 def test_rows_on_a_threshold_go_left_as_in_scikit_learn():
@@ -65,8 +65,8 @@ def test_only_trees_that_did_not_learn_from_the_owner_are_asked():
     owners = rng.integers(0, 6, 100)
     in_bag = (rng.random((5, 6)) < 0.5).astype(np.uint8)
     in_bag[:, 5] = 1  # everybody knows owner 5
-    said = flattened(trees).predict_out_of_bag(rows, owners, in_bag)
-    for row, owner, value in zip(rows, owners, said, strict=True):
+    predicted = flattened(trees).predict_out_of_bag(rows, owners, in_bag)
+    for row, owner, value in zip(rows, owners, predicted, strict=True):
         asked = [t for t, tree in enumerate(trees) if not in_bag[t, owner]]
         expected = np.mean([trees[t].predict_proba(row[None])[0, 1] for t in asked] or [0.5])
         assert value == pytest.approx(expected, abs=1e-7)

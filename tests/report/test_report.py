@@ -217,8 +217,8 @@ def test_one_policy_has_no_rival(two):
 def test_a_policy_without_a_record_is_left_out_of_the_records(two):
     for records in ({}, {"good": {}}, {"another": RECORD}):
         assert Page(two[0], {}, None, records).policies() == ""
-    said = Page(two[0], {}, None, {"good": {"strategy": "flat"}}).policies()
-    assert "Reliability of good" in said  # and the plot says that there is no record of it
+    message = Page(two[0], {}, None, {"good": {"strategy": "flat"}}).policies()
+    assert "Reliability of good" in message  # and the plot says that there is no record of it
 
 
 def test_a_record_from_a_file_cannot_break_the_page(two):

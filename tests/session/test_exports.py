@@ -79,8 +79,8 @@ def write(kind, path, graph, lut, *, overwrite=False, progress=None, marks=None,
 def rows_of(tree, priorities=None, edits=None):
     """Return the merges of a tree as an export sees them."""
     edits = np.zeros(tree.n_merges, np.int64) if edits is None else np.array(edits)
-    said = tree.priorities if priorities is None else np.array(priorities)
-    return MergeRows(tree, said, edits, tree.heritage)
+    message = tree.priorities if priorities is None else np.array(priorities)
+    return MergeRows(tree, message, edits, tree.heritage)
 
 
 # ------------------------------------------------------------------------------------- labels
@@ -217,8 +217,8 @@ def test_graphml_is_the_graph_of_the_segments(tmp_path):
     ).to_networkx()
     assert set(read.nodes) == set(merged.nodes) == {1, 3, 5, 7}
     assert {frozenset(e) for e in read.edges} == {frozenset(e) for e in merged.edges}
-    for u, v, said in merged.edges(data=True):
-        for key, value in said.items():
+    for u, v, message in merged.edges(data=True):
+        for key, value in message.items():
             assert read.edges[u, v][key] == pytest.approx(value), (u, v, key)
     assert read.edges[1, 5]["priority"] == 0.25
     assert read.edges[3, 5]["priority"] == 0.75
@@ -251,10 +251,10 @@ def test_graphml_is_what_networkx_would_have_written(tmp_path):
     numbers = {str(graph.ids[k]): str(k) for k in range(1, 8)}
     theirs = nx.relabel_nodes(theirs, numbers)
     assert set(ours.nodes) == set(theirs.nodes)
-    for node, said in theirs.nodes(data=True):
-        assert {key: ours.nodes[node][key] for key in said} == said
-    assert {frozenset(e): said for *e, said in ours.edges(data=True)} == {
-        frozenset(e): said for *e, said in theirs.edges(data=True)
+    for node, message in theirs.nodes(data=True):
+        assert {key: ours.nodes[node][key] for key in message} == message
+    assert {frozenset(e): message for *e, message in ours.edges(data=True)} == {
+        frozenset(e): message for *e, message in theirs.edges(data=True)
     }
 
 
@@ -352,8 +352,8 @@ def test_readers_find_the_same_partition(data):
     assert set(read.nodes) == set(range(1, n + 1))
     # Also where a segment is in several pieces: connected components are how readers see it.
     assert {frozenset(part) for part in nx.connected_components(read)} == partition(lut)
-    for segment, said in read.nodes(data=True):
-        x, y, z = said["position"]
+    for segment, message in read.nodes(data=True):
+        x, y, z = message["position"]
         assert (labels[y, x], z) == (segment, 0)
 
 
@@ -361,8 +361,8 @@ def test_positions_in_three_dimensions_are_x_y_z(tmp_path):
     graph = blocks()
     lut = np.array([0, *[1, 2] * 20])[: graph.n_regions + 1]
     read = read_as_webknossos_does(write("agglomerate", tmp_path / "mapping", graph, lut))
-    for segment, said in read.nodes(data=True):
-        assert graph.superpixels.image[said["position"][::-1]] == segment
+    for segment, message in read.nodes(data=True):
+        assert graph.superpixels.image[message["position"][::-1]] == segment
 
 
 def test_a_representative_is_the_nearest_to_the_centroid():
@@ -377,9 +377,9 @@ def test_a_representative_is_the_nearest_to_the_centroid():
 def test_layout_is_that_of_the_specification(tmp_path):
     graph = blocks((4, 9, 9))
     path = write("agglomerate", tmp_path / "agglomerate_view_50", graph, (np.arange(11) + 1) // 2)
-    said = json.loads((path / "zarr.json").read_text())
-    assert (said["zarr_format"], said["node_type"]) == (3, "group")
-    assert said["attributes"]["voxelytics"] == {
+    message = json.loads((path / "zarr.json").read_text())
+    assert (message["zarr_format"], message["node_type"]) == (3, "group")
+    assert message["attributes"]["voxelytics"] == {
         "artifact_schema_version": 4,
         "artifact_class": "AgglomerateViewArtifact",
     }

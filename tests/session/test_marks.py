@@ -27,10 +27,10 @@ def state(marks):
 
 
 @given(st.lists(changes, max_size=8))
-def test_taking_back_in_reverse_order_leaves_nothing(said):
+def test_taking_back_in_reverse_order_leaves_nothing(message):
     marks = Marks()
     states, undo = [], []
-    for change in said:
+    for change in message:
         states.append(state(marks))
         undo.append(marks.apply(change))
     for before, back in zip(reversed(states), reversed(undo), strict=True):

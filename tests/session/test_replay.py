@@ -1,4 +1,4 @@
-"""What a repair costs: the policy is asked of dirty regions alone; a cancel costs nothing."""
+"""Cost of a repair: the policy scores dirty regions alone; a cancel costs nothing."""
 
 from __future__ import annotations
 

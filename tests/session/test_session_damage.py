@@ -42,7 +42,7 @@ def copy(edited, tmp_path):
 def check_open(path, states, expected=None):
     """Open a damaged session; return how many entries were kept, None if it was refused."""
     n = max(states)
-    with warnings.catch_warnings(record=True) as said:
+    with warnings.catch_warnings(record=True) as message:
         warnings.simplefilter("always")
         try:
             session = Session.open(path, read_only=True)
@@ -51,7 +51,7 @@ def check_open(path, states, expected=None):
     with session:
         kept = session.history.report.kept
         assert session.history.report.lost == n - kept
-        assert bool(said) == (kept < n), "a loss is told, and nothing else is"
+        assert bool(message) == (kept < n), "a loss is told, and nothing else is"
         if expected is not None:
             assert kept == expected
         if kept:

@@ -46,15 +46,15 @@ class Proofreading(RuleBasedStateMachine):
     def act(self, work, *, expected=None, undoable=True):
         """Do something: it is refused and leaves no trace, or does just what was expected."""
         session = self.session
-        said = (self.path / "journal.jsonl").read_bytes()
+        message = (self.path / "journal.jsonl").read_bytes()
         was, old = observed(session), partition(session)
         try:
             change = work()
         except InvalidInput:
-            assert (self.path / "journal.jsonl").read_bytes() == said
+            assert (self.path / "journal.jsonl").read_bytes() == message
             assert observed(session) == was
             return None
-        assert (self.path / "journal.jsonl").read_bytes() != said
+        assert (self.path / "journal.jsonl").read_bytes() != message
         shown = session.lut().tolist()
         session._view.forget()
         assert session.lut().tolist() == shown, "what was not looked up anew is out of date"
@@ -119,12 +119,12 @@ class Proofreading(RuleBasedStateMachine):
         seeds = [[s] for s in members[:2]]
         if len(members) > 3 and data.draw(st.booleans()):
             seeds[0].append(members[2])
-        said = (self.path / "journal.jsonl").read_bytes()
+        message = (self.path / "journal.jsonl").read_bytes()
         try:
             parts = session.preview(segment, seeds, method).parts
         except InvalidInput:
             parts = None
-        assert (self.path / "journal.jsonl").read_bytes() == said
+        assert (self.path / "journal.jsonl").read_bytes() == message
         self.cut(segment, lambda: session.cut(segment, seeds, method))
         if parts is not None:
             ids = session.graph.ids.tolist()
@@ -193,13 +193,13 @@ class Proofreading(RuleBasedStateMachine):
 
     @rule(
         data=st.data(),
-        said=st.sampled_from([("rename", "axon ü"), ("rename", ""), ("comment", "ends\nhere")])
+        message=st.sampled_from([("rename", "axon ü"), ("rename", ""), ("comment", "ends\nhere")])
         | st.tuples(st.just("review"), st.booleans()),
     )
-    def mark(self, data, said):
+    def mark(self, data, message):
         session = self.session
         segment = self.some(data)
-        what, value = said
+        what, value = message
         others = {k: mark for k, mark in session.marks.all().items() if k != segment}
         self.act(
             lambda: getattr(session.marks, what)(segment, value), expected=lambda _: frozenset()

@@ -44,8 +44,8 @@ class NoLocks(Disk):
 
 
 def leave_lock(path, **changes):
-    said = {"pid": 2**22 + 1, "host": socket.gethostname(), "since": "2031-01-01T00:00:00+00:00"}
-    (path / "lock").write_text(json.dumps({**said, **changes}))
+    message = {"pid": 2**22 + 1, "host": socket.gethostname(), "since": "2031-01-01T00:00:00+00:00"}
+    (path / "lock").write_text(json.dumps({**message, **changes}))
 
 
 def test_a_second_writer_is_refused_and_told_who_is_the_first(path):

@@ -40,10 +40,10 @@ def grid(rng, n=18, cell=3, noise=0.25):
     belongs = np.zeros(n * n + 1, int)
     belongs[superpixels] = gold
     differ = belongs[graph.edges[:, 0]] != belongs[graph.edges[:, 1]]
-    said = np.clip(0.2 + 0.6 * differ + rng.normal(0, noise, len(differ)), 0, 1)
+    message = np.clip(0.2 + 0.6 * differ + rng.normal(0, noise, len(differ)), 0, 1)
     boundaries = graph.boundaries.copy()
     samples = 2 * boundaries[:, graph.layout.faces].sum(axis=1)
-    boundaries[:, graph.layout.boundary_sums(0).start] = (255 * said).round() * samples
+    boundaries[:, graph.layout.boundary_sums(0).start] = (255 * message).round() * samples
     return dataclasses.replace(graph, boundaries=boundaries), gold
 
 
@@ -261,8 +261,8 @@ def test_what_was_answered_is_not_asked_again():
     assert suggest(*drawn_case(answered), 1)[0].kind == "false_merge"
     graph, lut, apart, made = drawn_case()
     first = suggest(graph, lut, apart, made, 1)[0]
-    said = answered_boundaries(apart, lut, [first.superpixels])
-    assert said.tolist() == answered
+    message = answered_boundaries(apart, lut, [first.superpixels])
+    assert message.tolist() == answered
 
 
 def test_what_has_no_probability_was_a_person_s_decision():

@@ -59,7 +59,7 @@ def test_a_move_is_of_the_segment_that_was_there(make):
     assert row(session) == [1] * 9, "the merge is seen above"
     session.marks.rename(1, "axon")
     session.cut_children(1)
-    assert [said.split(" at ")[0] for said in session.history.asleep()] == ["2. merged 3 into 1"]
+    assert [line.split(" at ")[0] for line in session.history.asleep()] == ["2. merged 3 into 1"]
     named = session.marks.named("axon")
     assert len(named) == 1
     assert row(session).count(int(named[0])) == 5, "the largest part keeps the id"

@@ -1,4 +1,4 @@
-"""What cannot be used is refused, in words that say what to do."""
+"""Refusals of input that cannot be used, in words that say what to do."""
 
 from __future__ import annotations
 

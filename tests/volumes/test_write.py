@@ -1,4 +1,4 @@
-"""What is written is read back; what fails leaves everything as it was."""
+"""Files that are written are read back; a write that fails leaves everything as it was."""
 
 from __future__ import annotations
 

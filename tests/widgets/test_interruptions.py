@@ -1,4 +1,4 @@
-"""What people do to a window while it works: it is never left in a half state."""
+"""Interruptions of a window at work: it is never left in a half state."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is saved has the user's ids and can be opened again."""
+"""Saved labels have the ids of the user and can be opened again."""
 
 from __future__ import annotations
 

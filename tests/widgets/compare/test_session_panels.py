@@ -83,5 +83,5 @@ def test_the_session_is_free_again_afterwards(project, dock, choose, session):
     choose(dock, "before edits", "with edits")
     settle(project)
     assert not project.worker.busy
-    said = session.undo()
-    assert "undone" in str(said)
+    message = session.undo()
+    assert "undone" in str(message)

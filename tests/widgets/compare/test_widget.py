@@ -177,7 +177,7 @@ def test_buttons_and_a_refusal(dock, viewer, compare, notices):
     # Fewer than two are refused in words.
     compare("mean")
     assert dock.controller.comparison is None
-    assert any("at least two" in str(said) for said in notices)
+    assert any("at least two" in str(message) for message in notices)
 
 
 @pytest.mark.slow

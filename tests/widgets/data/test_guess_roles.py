@@ -1,4 +1,4 @@
-"""What a layer is for, by its name or by what is written on it."""
+"""Role of a layer, by its name or by its metadata."""
 
 from __future__ import annotations
 
@@ -57,8 +57,8 @@ def test_the_picture_is_what_is_no_cue():
     boundary, raw = Image(MAP, name="boundary"), Image(MAP, name="raw")
     assert _guess_roles.guess_image([raw, boundary]) is raw
     assert _guess_roles.guess_image([boundary]) is None
-    said = Image(MAP, name="x", metadata=role("image"))
-    assert _guess_roles.guess_image([said, raw]) is said
+    message = Image(MAP, name="x", metadata=role("image"))
+    assert _guess_roles.guess_image([message, raw]) is message
 
 
 def test_channels():

@@ -27,13 +27,13 @@ def tick(step, layer_name, on=True):
     draw()
 
 
-def said(step):
+def message(step):
     return step.trouble.message.text() if step.trouble.isVisibleTo(step) else ""
 
 
 def test_nothing_there(step, project):
     assert status(DataWidget, project) == "empty"
-    assert "File > Open Sample > Agglo" in said(step)
+    assert "File > Open Sample > Agglo" in message(step)
     assert not step.run.button.isEnabled()
 
 
@@ -49,7 +49,7 @@ def test_a_sample_needs_no_choice(opened, project, crop):
     assert dataset.spacing == pytest.approx(crop.spacing)
     assert opened.roles["image"].current_choice == "neuropil2d image"
     assert opened.roles["gold"].current_choice == "neuropil2d gold"
-    assert said(opened) == ""
+    assert message(opened) == ""
 
     # All controls have a tooltip.
     from qtpy.QtWidgets import QCheckBox, QComboBox, QPushButton, QSpinBox
@@ -102,13 +102,13 @@ def test_cancel_leaves_all_as_it_was(opened, project):
 
 def test_without_a_cue_one_click_makes_it(viewer, step, project, crop):
     viewer.add_image(crop.image, name="raw", scale=crop.spacing)
-    assert "Make a boundary cue" in said(step)
+    assert "Make a boundary cue" in message(step)
     step.make.button.click()
     settle(project, 240)
     made = viewer.layers["raw boundary"]
     assert project.dataset.cues["boundary"] is made.data
     np.testing.assert_allclose(made.scale, crop.spacing)
-    assert said(step) == ""
+    assert message(step) == ""
     step.run.button.click()
     settle(project, 240)
     assert status(DataWidget, project) == "done"
@@ -143,13 +143,13 @@ def test_cues_are_ticked_named_and_ranged(opened, project):
     assert project.dataset.ranges == {"boundary": (1, 0)}
     table.item(row_of(opened, "neuropil2d boundary"), RANGE).setText("high")
     assert project.dataset is None
-    assert "such as 0:255" in said(opened)
+    assert "such as 0:255" in message(opened)
     table.item(row_of(opened, "neuropil2d boundary"), RANGE).setText("")
     assert project.dataset.ranges == {}
     table.item(row_of(opened, "neuropil2d boundary"), USED).setText("mito")
-    assert "Two cues are called “mito”" in said(opened)
+    assert "Two cues are called “mito”" in message(opened)
     table.item(row_of(opened, "neuropil2d boundary"), USED).setText("edge")
-    assert "No cue is called “boundary”" in said(opened)
+    assert "No cue is called “boundary”" in message(opened)
 
 
 def test_channels_are_cues_of_their_own(viewer, step, project, crop):
@@ -181,9 +181,9 @@ def test_gold_that_does_not_fit(viewer, opened, project, crop, options, words):
     layer = viewer.add_labels(**given)
     opened.roles["gold"].value = layer
     assert project.dataset is None
-    assert "“mine”" in said(opened)
+    assert "“mine”" in message(opened)
     for word in words:
-        assert word in said(opened)
+        assert word in message(opened)
     assert not opened.run.button.isEnabled()
     opened.roles["gold"].value = None
     assert project.dataset is not None
@@ -192,7 +192,7 @@ def test_gold_that_does_not_fit(viewer, opened, project, crop, options, words):
 
 def test_layers_at_another_place_are_moved_by_a_click(viewer, opened, project, crop):
     viewer.layers["neuropil2d gold"].translate = (3, 4)
-    assert "different placements" in said(opened)
+    assert "different placements" in message(opened)
     assert opened.trouble.button.text() == "Give all layers the placement of “neuropil2d boundary”"
     opened.trouble.button.click()
     np.testing.assert_allclose(viewer.layers["neuropil2d gold"].translate, 0)
@@ -225,17 +225,17 @@ def test_regions_built_are_not_stale_because_they_are_shown(viewer, step, projec
 
 def test_where_to_tick_is_said_only_where_there_is_something(viewer, step):
     colours = viewer.add_image(np.zeros((20, 24, 3), np.uint8), name="photo", rgb=True)
-    assert "tick" not in said(step)
-    assert "Make a boundary cue" in said(step)
+    assert "tick" not in message(step)
+    assert "Make a boundary cue" in message(step)
     viewer.layers.remove(colours)
     viewer.add_image(np.zeros((20, 24), np.uint8), name="grey")
-    assert "tick the layer" in said(step)
+    assert "tick the layer" in message(step)
 
 
 def test_gold_that_came_as_floats_is_converted_by_a_click(viewer, opened, project, crop):
     layer = viewer.add_image(crop.gold.astype(float), name="floats", scale=crop.spacing)
     opened.roles["gold"].value = layer
-    assert "must be labels" in said(opened)
+    assert "must be labels" in message(opened)
     opened.trouble.button.click()
     settle(project, 240)
     np.testing.assert_array_equal(project.dataset.gold, crop.gold)
@@ -418,7 +418,7 @@ def test_a_range_is_declared_by_a_click(viewer, step, project, crop):
     assert step.trouble.button.text() == "Set the range of “boundary” to 0:255"
     step.trouble.button.click()
     assert project.dataset.ranges == {"boundary": (0, 255)}
-    assert said(step) == ""
+    assert message(step) == ""
     step.run.button.click()
     settle(project, 240)
     assert status(DataWidget, project) == "done"
@@ -431,7 +431,7 @@ def test_nan_is_taken_for_boundary_by_a_click(viewer, step, project, crop):
     step.run.button.click()
     settle(project, 240)
     assert step.trouble.button.text() == "Treat NaN as boundary"
-    assert "choose another cue" in said(step)
+    assert "choose another cue" in message(step)
     step.trouble.button.click()
     assert project.dataset.nan == "boundary"
     assert step.options["nan"].value == "boundary"
@@ -451,7 +451,7 @@ def test_a_plane_is_taken_by_a_click(viewer, opened, project, crop):
 def test_remedies_of_the_library_have_buttons(opened, project, crop):
     error = InvalidInput("`gold` is a mask", argument="gold", remedy=LabelComponents())
     opened.selection.refuse(error)
-    assert said(opened) == "`gold` is a mask."
+    assert message(opened) == "`gold` is a mask."
     opened.trouble.button.click()
     settle(project, 240)
     assert opened.roles["gold"].current_choice == "neuropil2d gold labels"
@@ -460,5 +460,5 @@ def test_remedies_of_the_library_have_buttons(opened, project, crop):
     opened.trouble.button.click()
     assert opened.superpixels.options["min_size"].value == 7
     opened.selection.refuse(InvalidInput("Not there", remedy="look elsewhere"))
-    assert said(opened) == "Not there; look elsewhere."
+    assert message(opened) == "Not there; look elsewhere."
     assert not opened.trouble.button.isVisible()

@@ -1,4 +1,4 @@
-"""Where an error is: drawn, and by hand."""
+"""Places of errors: drawn, and by hand."""
 
 from __future__ import annotations
 

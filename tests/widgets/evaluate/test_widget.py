@@ -184,7 +184,7 @@ def test_a_dot_of_what_is_gone_is_said(compared, project, notices):
     if (project.tree.segment(1.0) == gone).any():
         gone = int(found.segments.index[-2])
     compared.breakdown.picked.emit("false merge", gone)
-    assert any("no longer" in said for said in notices)
+    assert any("no longer" in message for message in notices)
     compared.breakdown.picked.emit("false merge", 10**9)
 
 
@@ -347,7 +347,7 @@ def test_save_plots_numbers_and_report(compared, project, tmp_path, monkeypatch,
     assert len((tmp_path / "c.csv").read_text().splitlines()) == len(project.curve) + 1
     assert (tmp_path / "r.html").read_text().startswith("<!doctype html>")
     compared.export.write_plots(str(tmp_path / "none"), "png")
-    assert any("folder that exists" in said for said in notices)
+    assert any("folder that exists" in message for message in notices)
 
 
 @pytest.mark.slow

@@ -138,7 +138,7 @@ def test_gold_of_another_shape_is_told_and_the_hierarchy_shown(step, project, da
     assert project.has_hierarchy
     assert project.curve is None
     assert project.gold is None
-    assert any("gold" in said for said in notices)
+    assert any("gold" in message for message in notices)
 
 
 @pytest.mark.slow

@@ -1,4 +1,4 @@
-"""What all plots share: colours of the theme, room, words, files."""
+"""Style of all plots: colours of the theme, room, words, files."""
 
 from __future__ import annotations
 

@@ -59,9 +59,9 @@ def test_only_what_is_wrong_has_a_dot(both):
 
 def test_hover_names_id_size_bits_and_partners(both):
     Mouse(both.merges).move(*spot(both.merges, 7))
-    said = both.merges.readout.text()
-    assert said.startswith("Segment 7: 32 voxels, 0.857 bits")
-    assert "merges gold 1 (50 %), 2 (25 %), 3 (25 %)" in said
+    message = both.merges.readout.text()
+    assert message.startswith("Segment 7: 32 voxels, 0.857 bits")
+    assert "merges gold 1 (50 %), 2 (25 %), 3 (25 %)" in message
     assert both.merges.canvas.rect().contains(both.merges.readout.geometry())
     Mouse(both.splits).move(*spot(both.splits, 4))
     assert "split into 8 (50 %), 9 (50 %)" in both.splits.readout.text()

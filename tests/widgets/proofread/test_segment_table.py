@@ -35,7 +35,7 @@ def model_of(columns, marks=None):
     return made
 
 
-def said(model, column):
+def texts(model, column):
     return [model.data(model.index(row, column)) for row in range(model.rowCount())]
 
 
@@ -47,14 +47,14 @@ def test_the_table_sorts_and_filters_as_python_does(sizes, seed):
     marks = {int(one): (f"n{one % 7}", bool(one % 2)) for one in ids[::3]}
     model = model_of(columns, marks)
     model.sort(SIZE, DOWN)
-    assert [int(x.replace(",", "")) for x in said(model, SIZE)] == sorted(sizes[:n], reverse=True)
+    assert [int(x.replace(",", "")) for x in texts(model, SIZE)] == sorted(sizes[:n], reverse=True)
     model.sort(ID, UP)
-    assert [int(x) for x in said(model, ID)] == sorted(ids.tolist())
+    assert [int(x) for x in texts(model, ID)] == sorted(ids.tolist())
     model.sort(NAME, UP)
-    names = said(model, NAME)
+    names = texts(model, NAME)
     assert names == sorted(names)
     model.set_filter("3")
-    shown = {int(x) for x in said(model, ID)}
+    shown = {int(x) for x in texts(model, ID)}
     assert shown == {int(k) for k in ids if "3" in str(k) or "3" in marks.get(int(k), ("",))[0]}
     for name in columns.names.tolist():
         row = model.row_of(name)
@@ -204,10 +204,10 @@ def test_live_errors_follow_the_edits(hands):
     QTest.qWait(150)
     hands.settle()
     expected = agglo.split_vi(hands.project.session.labels(), hands.project.gold)
-    said = hands.step.scores.text.text()
-    assert "3 edits" in said
-    assert f"false merge {expected[0]:.4f}" in said
-    assert f"false split {expected[1]:.4f}" in said
+    shown = hands.step.scores.text.text()
+    assert "3 edits" in shown
+    assert f"false merge {expected[0]:.4f}" in shown
+    assert f"false split {expected[1]:.4f}" in shown
 
 
 def test_marks_of_the_active_segment(hands):

@@ -5,8 +5,7 @@ code of it, and the kernel that calls it does both again with a copy. Here a hel
 translated to LLVM; the kernel is optimised as a whole. A fifth of the compile time is saved.
 """
 
-# One importer: `napari_agglo/_numba/__init__.py` defines decorators and is kept free of numba's
-# internals, of which this file uses a few.
+# In its own file, as the only one that uses numba's internals.
 
 from __future__ import annotations
 
@@ -16,7 +15,7 @@ from typing import Any, ClassVar
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.core.compiler_machinery import PassManager
-from numba.core.typing import Context
+from numba.core.typing.context import Context
 
 # Kernels have no closures, context managers, literal unrolling, array expressions or functions that
 # numba inlines before typing, for which these passes search.
@@ -34,7 +33,7 @@ _SKIPPED = {
 }
 
 
-class KernelTypes(Context):  # type: ignore[misc]
+class KernelTypes(Context):
     """Typing context that remembers the signatures of operators.
 
     Numba tries the operators of strings, lists, sets and arrays before those of numbers, at each
@@ -72,7 +71,7 @@ class _NoEnvironment:
         """Leave the pointer unset."""
 
 
-class HelperLibrary(JITCodeLibrary):  # type: ignore[misc]
+class HelperLibrary(JITCodeLibrary):
     """LLVM code of one helper with the helpers that it calls, to be linked into kernels."""
 
     @property
@@ -98,24 +97,29 @@ def _types(context: Context) -> KernelTypes:
     return KernelTypes(context)
 
 
-class KernelCompiler(CompilerBase):  # type: ignore[misc]
-    """Compiler of kernels, with the passes that they need."""
+def _pipelines(state: Any) -> list[PassManager]:
+    """Return the one pipeline of kernels: numba's, without the passes that they do not need."""
+    state.typingctx = _types(state.typingctx)
+    numbas = DefaultPassBuilder.define_nopython_pipeline(state)
+    pipeline = PassManager("kernel")
+    pipeline.passes.extend(each for each in numbas.passes if each[0].__name__ not in _SKIPPED)
+    pipeline.finalize()
+    return [pipeline]
+
+
+class KernelCompiler(CompilerBase):
+    """Compiler of kernels."""
 
     def define_pipelines(self) -> list[PassManager]:
-        """Return the one pipeline: numba's, without the passes that kernels do not need."""
-        self.state.typingctx = _types(self.state.typingctx)
-        numbas = DefaultPassBuilder.define_nopython_pipeline(self.state)
-        pipeline = PassManager("kernel")
-        pipeline.passes.extend(each for each in numbas.passes if each[0].__name__ not in _SKIPPED)
-        pipeline.finalize()
-        return [pipeline]
+        """Return the pipeline of kernels."""
+        return _pipelines(self.state)
 
 
-class HelperCompiler(CompilerBase):  # type: ignore[misc]
+class HelperCompiler(CompilerBase):
     """Compiler of helpers, whose code only kernels use."""
 
     def define_pipelines(self) -> list[PassManager]:
         """Return the pipeline of kernels, which writes into a library without machine code."""
         name = self.state.func_id.func_qualname
         self.state.library = HelperLibrary(self.state.targetctx.codegen(), name)
-        return KernelCompiler.define_pipelines(self)
+        return _pipelines(self.state)

@@ -2,9 +2,8 @@
 
 The *record* is the live merges of the log above where the replay begins, of all superpixels for a
 look and of one segment for a cut, in the order in which they happened. Beside them, boundaries of
-dirty regions wait in the same heap.
-Whichever has the smaller key comes next; edits, sorted, are a third source of merges: an *event* is
-a pair that one joins, or a part of a cut that it makes whole.
+dirty regions wait in the same heap. Whichever has the smaller key comes next; edits, sorted, are a
+third source of merges: an *event* is a pair that one joins, or a part of a cut that it makes whole.
 
 A region is *clean* if it is alive in both runs now, the recorded one and this one, else *dirty*. A
 recorded merge of two regions that are there is believed: it is done, and the policy is not asked.
@@ -19,7 +18,7 @@ The kernel `advance` does all that needs neither policy nor edit, and returns to
 Nothing is written to the log until the replay is over, so a cancelled one leaves no trace.
 """
 
-# One importer: `hierarchy` says what is replayed for each kind of edit, this file how.
+# In its own file, apart from `hierarchy`, which says what is replayed for each kind of edit.
 
 from __future__ import annotations
 

@@ -6,9 +6,11 @@ import json
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from benchmarks import __main__ as command
+from benchmarks.experiment_little_gold import PATCH, paint
 from benchmarks.results import BLOCK, OURS, Goal, Table, below, faster, load, machine, save
 
 DOCS = Path(__file__).parents[1] / "docs"
@@ -86,3 +88,16 @@ def test_the_marked_tables_of_the_documentation_are_those_of_the_parts():
     marked = [block[2] for text in pages for block in BLOCK.finditer(text)]
     assert sorted(marked) == sorted([*command.PARTS, "machine"])
     assert len(marked) == sum(len(re.findall("<!-- (bench:|/bench)", text)) for text in pages) / 2
+
+
+@pytest.mark.parametrize("share", [0.01, 0.05, 0.25, 1.0])
+def test_gold_is_painted_in_compact_patches(share):
+    gold = np.random.default_rng(0).integers(0, 5, (60, 80))
+    painted = paint(gold, share, (2.0, 1.0), np.random.default_rng(1))
+    kept = painted > 0
+    np.testing.assert_array_equal(painted[kept], gold[kept])
+    assert kept.sum() == round(share * np.count_nonzero(gold))
+    if share <= PATCH:  # one patch: a box with hardly a pixel left out
+        places = np.argwhere(kept)
+        box = tuple(map(slice, places.min(axis=0), places.max(axis=0) + 1))
+        assert kept.sum() > 0.7 * np.count_nonzero(gold[box])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from contextlib import suppress
-from inspect import GEN_RUNNING, getgeneratorstate
+from inspect import GEN_CLOSED, GEN_RUNNING, getgeneratorstate
 from typing import TYPE_CHECKING, Any
 
 from qtpy.QtCore import QEvent, QSize, QTimer
@@ -45,6 +45,11 @@ class Dock(QWidget):
             pass
         assert self._guide is not None
         return self._guide
+
+    @property
+    def complete(self) -> bool:
+        """Whether all steps are built."""
+        return getgeneratorstate(self._parts) == GEN_CLOSED
 
     def sizeHint(self) -> QSize:
         """Return a width that has room for the controls and leaves room for the canvas."""

@@ -348,6 +348,12 @@ class Project:
                 self._table = self._built.tree.lut(self._threshold)
         return self._table
 
+    def show_meanwhile(self) -> None:
+        """Show the segments that the session has now, on its way to the threshold."""
+        assert self.session is not None
+        self._table, self._table_key = self.session.lut(dense=True), None
+        self.threshold_changed.emit(self._threshold)
+
     @property
     def n_segments(self) -> int:
         """The number of visible segments."""

@@ -9,18 +9,21 @@ A session allows one call at a time. This module alone calls it from a thread:
   crash faster. An error there is not shown, as no data are lost.
 
 The worker moves the session to the threshold of the project; where that needs a repair of the
-hierarchy above edits, it runs in a job that can be cancelled.
+hierarchy above edits, it runs in a job that can be cancelled, and that shows the segments of lower
+thresholds on the way if it takes longer than `PATIENCE`.
 """
 
 from __future__ import annotations
 
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Hashable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from psygnal import Signal
 
 from napari_agglo._progress import ProgressCallback
@@ -32,6 +35,8 @@ from napari_agglo.widgets._qt import single_shot, tell_error
 if TYPE_CHECKING:
     from napari_agglo.widgets._project import Project
 
+PATIENCE = 1.0  # seconds of a repair after which the segments so far are shown
+_STAGES = 8  # of a repair, in equal steps of the threshold
 LOOK = "look"  # the job that repairs the hierarchy above edits
 EDIT = "edit"  # the job of a long edit
 _MOST = 100  # waiting edits: more come from a key held down
@@ -80,6 +85,7 @@ class SessionWorker:
         self._topics: dict[Hashable, tuple[Callable[[], Any], Done, Failed]] = {}
         self._running: object = None  # the token of the thread that uses the session
         self._answered: Hashable = None  # the topic of that thread, unless it was dropped
+        self._stages: list[float] = []  # of the repair that runs, up to the threshold asked for
         self._in_trouble = False  # whether the last edit is not on the disk
         self._idle_done = threading.Event()  # cleared while a thread does the idle work
         self._idle_done.set()
@@ -293,7 +299,26 @@ class SessionWorker:
         if session.ready:
             return True
 
+        reached: list[float] = []
+        if before is not None and self._stages[-1:] != [wanted]:
+            finite = np.isfinite([before, wanted]).all()
+            between = np.linspace(before, wanted, _STAGES + 1)[1:-1].tolist() if finite else []
+            self._stages = [*between, wanted]
+        stages = [stage for stage in self._stages[:-1] if before is not None and stage > before]
+
+        def work(progress: ProgressCallback) -> None:
+            began = time.monotonic()
+            for stage in stages:
+                session.look(progress, threshold=stage)
+                if time.monotonic() - began > PATIENCE:
+                    reached.append(stage)
+                    return
+            session.look(progress)
+
         def looked() -> None:
+            if reached and session.threshold == self.project.threshold:
+                session.threshold = reached[0]
+                self.project.show_meanwhile()
             cancelled = not session.ready and session.threshold == self.project.threshold
             if cancelled and before is not None:
                 self.project.threshold = before
@@ -301,8 +326,7 @@ class SessionWorker:
             if self.settled:
                 self.project.has_edited(None)
 
-        run = Run(LOOK, "Repairing the hierarchy", session.look, lambda _: None)
-        self._in_job(run, session, looked)
+        self._in_job(Run(LOOK, "Repairing the hierarchy", work, lambda _: None), session, looked)
         return False
 
     # Idle work.

@@ -17,18 +17,28 @@ from napari_agglo._numba import kernel
 from napari_agglo._numba.callbacks import callback_address, raise_error
 from napari_agglo._registry import Registry
 from napari_agglo.errors import InvalidInput, SetOption
-from napari_agglo.features._kernels import BLOCKS, FeatureState, assemble, fill_edge, fill_node
+from napari_agglo.features._kernels import (
+    ANGLES,
+    BLOCKS,
+    SHAPES,
+    FeatureState,
+    assemble,
+    fill_edge,
+    fill_node,
+)
 from napari_agglo.graph import RegionGraph, graph_of_pairs, pair_width
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
-# Options of each preset: whole histograms, quantiles, orientation of the regions.
-PRESETS: dict[str, tuple[bool, tuple[float, ...], bool]] = {
-    "em": (True, (0.1, 0.5, 0.9), False),
-    "minimal": (False, (0.5,), False),
-    "natural": (True, (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9), True),
+# Options of each preset: whole histograms, quantiles, orientation of the regions, shapes. Policy
+# files have the name of a preset, so that its options cannot change.
+PRESETS: dict[str, tuple[bool, tuple[float, ...], bool, bool]] = {
+    "shape": (False, (0.1, 0.5, 0.9), False, True),
+    "em": (True, (0.1, 0.5, 0.9), False, False),
+    "minimal": (False, (0.5,), False, False),
+    "natural": (True, (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9), True, False),
 }
 _MOMENTS = ("mean", "variance", "moment_3", "moment_4")
 
@@ -37,7 +47,7 @@ _MOMENTS = ("mean", "variance", "moment_3", "moment_4")
 class FeatureBlock:
     """Further features of a boundary, computed by a Python function.
 
-    A preset includes the block by its name in the registry: ``preset="em+NAME"``. The merge loop
+    A preset includes the block by its name in the registry: ``preset="shape+NAME"``. The merge loop
     calls the function for one boundary at a time, which is slow.
 
     Parameters
@@ -76,8 +86,12 @@ class FeatureMap:
     regions (of equal ones, the one of the smaller id), so that their order does not matter. Each of
     the first three parts has, for each cue, the mean, three central moments, quantiles and, if the
     preset has it, the histogram; `pair` has, for each cue, the differences of the moments of the
-    two regions and the Jensen-Shannon divergence of their histograms, and then sizes, contact area,
-    its share of the surface of each region and, if the preset has them, their angles.
+    two regions and the Jensen-Shannon divergence of their histograms, and then sizes, contact area
+    and its share of the surface of each region. If the preset has shapes, there follow the contact
+    area over the area of a cube of the size of each region; the size of the union, and of each
+    region, over that of the ellipsoid of the same moments; the share of the surface of each region
+    on the border of the volume; and, for each cue, the mean on the boundary minus that of each
+    region. If it has orientation, the angles of the regions are last.
 
     Examples
     --------
@@ -95,13 +109,13 @@ class FeatureMap:
             raise InvalidInput(
                 f"`preset` must be one of {', '.join(PRESETS)}; got {self.preset!r}",
                 argument="preset",
-                remedy=SetOption("preset", "em"),
+                remedy=SetOption("preset", "shape"),
             )
         self.blocks  # noqa: B018 - refuses a block that is not in the registry
 
     @property
     def blocks(self) -> tuple[FeatureBlock, ...]:
-        """The further blocks, ``em+FIRST+SECOND``."""
+        """The further blocks, ``shape+FIRST+SECOND``."""
         return tuple(feature_blocks[name] for name in self.preset.split("+")[1:])
 
     @property
@@ -118,6 +132,11 @@ class FeatureMap:
     def orientation(self) -> bool:
         """Whether angles of the regions are features."""
         return PRESETS[self.preset.split("+")[0]][2]
+
+    @property
+    def shape(self) -> bool:
+        """Whether the shape of the union and the contrast of the boundary are features."""
+        return PRESETS[self.preset.split("+")[0]][3]
 
     @property
     def block_width(self) -> int:
@@ -140,6 +159,12 @@ class FeatureMap:
             out.append(f"{cue}/difference/jensen_shannon")
         out += ["shape/node_min/log_size", "shape/node_max/log_size", "shape/edge/log_area"]
         out += ["shape/node_min/contact_share", "shape/node_max/contact_share"]
+        if self.shape:
+            out += ["shape/node_min/relative_contact", "shape/node_max/relative_contact"]
+            out += [f"shape/{part}/ellipsoid_share" for part in ("union", "node_min", "node_max")]
+            out += ["shape/node_min/border_share", "shape/node_max/border_share"]
+            for cue in self.cues:
+                out += [f"{cue}/contrast/node_min", f"{cue}/contrast/node_max"]
         if self.orientation:
             out += ["shape/angle", "shape/node_min/angle_to_other", "shape/node_max/angle_to_other"]
         out += [f"{block.name}/{column}" for block in self.blocks for column in block.columns]
@@ -149,10 +174,11 @@ class FeatureMap:
     def width(self) -> int:
         """Number of features."""
         more = sum(len(block.columns) for block in self.blocks)
-        return 3 * self.block_width + 5 * len(self.cues) + 5 + 3 * self.orientation + more
+        shape = (7 + 2 * len(self.cues)) * self.shape
+        return 3 * self.block_width + 5 * len(self.cues) + 5 + shape + 3 * self.orientation + more
 
 
-def feature_map(graph: RegionGraph, preset: str = "em") -> FeatureMap:
+def feature_map(graph: RegionGraph, preset: str = "shape") -> FeatureMap:
     """Return the feature map of a preset for the cues of `graph`."""
     if graph.layout.powers == 1:
         raise InvalidInput(
@@ -186,7 +212,8 @@ def empty_features(
     """Return empty arrays for the features of these rows, which have the layout of `graph`."""
     layout, n, width = graph.layout, len(regions), features.block_width
     numbers = [layout.ndim, layout.n_cues, layout.powers, layout.bins]
-    numbers += [features.histogram, len(features.quantiles), features.orientation, 0]
+    options = ANGLES * features.orientation + SHAPES * features.shape
+    numbers += [features.histogram, len(features.quantiles), options, 0]
     places = np.array(numbers, np.int64)
     more = np.zeros(sum(len(block.columns) for block in features.blocks), np.float32)
     pair = np.zeros((1, pair_width(layout) if len(more) else 0), np.int64)
@@ -242,7 +269,7 @@ def feature_matrix(graph: RegionGraph, features: FeatureMap) -> NDArray[np.float
     return out
 
 
-def feature_table(graph: RegionGraph, preset: str = "em") -> pd.DataFrame:
+def feature_table(graph: RegionGraph, preset: str = "shape") -> pd.DataFrame:
     """Return the features of each boundary as a table: the user's ids, then a column each.
 
     Examples

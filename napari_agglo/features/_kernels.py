@@ -20,6 +20,8 @@ from napari_agglo.graph import copy_pair
 # Places in `FeatureState.layout`. The last three are the options of the preset.
 NDIM, N_CUES, POWERS, BINS, HISTOGRAM, N_QUANTILES, ORIENTATION = range(7)
 BLOCKS = 7  # address of the function that computes the columns of further blocks
+# Bits of the option ORIENTATION: features that compare the shapes of two regions.
+ANGLES, SHAPES = 1, 2
 
 
 class FeatureState(NamedTuple):
@@ -129,7 +131,7 @@ def fill_node(node: Any, features: FeatureState) -> None:
                 total += h * math.log2(h)
         entropy[node, cue] = math.log2(count) - total / count if count > 0 else 0.0
         column += layout[POWERS] + bins
-    if layout[ORIENTATION] > 0 and count > 0:
+    if layout[ORIENTATION] & ANGLES > 0 and count > 0:
         _principal_axis(node, regions, ndim, features.scale, features.axis)
 
 
@@ -183,6 +185,85 @@ def _angle(cosine: Any, known: Any) -> Any:
     return math.acos(min(abs(cosine), 1.0)) / (0.5 * math.pi) if known else 1.0
 
 
+@subroutine
+def _ellipsoid_share(u: Any, v: Any, features: FeatureState) -> Any:
+    """Return the size of the union of two nodes over that of the ellipsoid of its second moments.
+
+    1 for an ellipsoid, less for what is bent or branched; of one node where `u` is `v`. Spacing
+    does not matter.
+    """
+    regions = features.regions
+    ndim = features.layout[NDIM]
+    both = 0 if u == v else 1
+    n = float(regions[u, 0] + both * regions[v, 0])
+    matrix = features.scale[2 : 2 + ndim]
+    column = 1 + 4 * ndim
+    for a in range(ndim):
+        at = 1 + 3 * ndim + a
+        mean_a = (regions[u, at] + both * regions[v, at]) / n
+        for b in range(a, ndim):
+            at = 1 + 3 * ndim + b
+            mean_b = (regions[u, at] + both * regions[v, at]) / n
+            moment = (regions[u, column] + both * regions[v, column]) / n - mean_a * mean_b
+            # A pixel is a cube, not a point: so a line or a plane of pixels has a volume too.
+            matrix[a, b] = moment + (1.0 / 12.0 if a == b else 0.0)
+            matrix[b, a] = matrix[a, b]
+            column += 1
+    # Determinant by elimination. The matrix is positive definite: no pivot is below 1/12.
+    determinant = 1.0
+    for a in range(ndim):
+        determinant *= matrix[a, a]
+        for b in range(a + 1, ndim):
+            factor = matrix[b, a] / matrix[a, a]
+            for c in range(a, ndim):
+                matrix[b, c] -= factor * matrix[a, c]
+    half = 0.5 * ndim
+    ball = math.pi**half / math.gamma(half + 1.0)
+    return n / (ball * (ndim + 2.0) ** half * math.sqrt(determinant))
+
+
+@subroutine
+def _compare_shapes(
+    edge: Any,
+    u: Any,
+    v: Any,
+    area: Any,
+    surface_u: Any,
+    surface_v: Any,
+    out: Any,
+    at: Any,
+    column: Any,
+    features: FeatureState,
+) -> None:
+    """Write contact, shape of the union, and contrast of the boundary to ``out[at, column:]``."""
+    regions = features.regions
+    scale = features.scale
+    layout = features.layout
+    ndim = layout[NDIM]
+    pixel = 1.0
+    border_u = 0.0
+    border_v = 0.0
+    for a in range(ndim):
+        pixel *= scale[0, a]
+        border_u += regions[u, 1 + a] * scale[1, a]
+        border_v += regions[v, 1 + a] * scale[1, a]
+    power = (ndim - 1.0) / ndim
+    out[at, column] = area / (regions[u, 0] * pixel) ** power
+    out[at, column + 1] = area / (regions[v, 0] * pixel) ** power
+    out[at, column + 2] = _ellipsoid_share(u, v, features)
+    out[at, column + 3] = _ellipsoid_share(u, u, features)
+    out[at, column + 4] = _ellipsoid_share(v, v, features)
+    out[at, column + 5] = border_u / (border_u + surface_u) if border_u > 0 else 0.0
+    out[at, column + 6] = border_v / (border_v + surface_v) if border_v > 0 else 0.0
+    column += 7
+    each = features.node_block.shape[1] // layout[N_CUES]
+    for cue in range(layout[N_CUES]):
+        mean = features.edge_block[edge, cue * each]
+        out[at, column] = mean - features.node_block[u, cue * each]
+        out[at, column + 1] = mean - features.node_block[v, cue * each]
+        column += 2
+
+
 @inlined
 def assemble(
     edge: Any, u: Any, v: Any, id_u: Any, id_v: Any, out: Any, at: Any, features: FeatureState
@@ -191,7 +272,7 @@ def assemble(
 
     Strategy: the order of the columns is that of `FeatureMap.names`. Copy the blocks of the two
     regions and of the boundary; compare the moments and histograms of the regions, cue by cue; then
-    write sizes and areas, and angles if the preset has them.
+    write sizes and areas, and shapes and angles if the preset has them.
     """
     regions = features.regions
     boundaries = features.boundaries
@@ -250,7 +331,11 @@ def assemble(
     out[at, column + 2] = math.log2(area) if area > 0 else 0.0
     out[at, column + 3] = area / surface_u if surface_u > 0 else 0.0
     out[at, column + 4] = area / surface_v if surface_v > 0 else 0.0
-    if layout[ORIENTATION] == 0:
+    column += 5
+    if layout[ORIENTATION] & SHAPES > 0:
+        _compare_shapes(edge, u, v, area, surface_u, surface_v, out, at, column, features)
+        column += 7 + 2 * n_cues
+    if layout[ORIENTATION] & ANGLES == 0:
         return
     dot = 0.0
     to_u = 0.0
@@ -269,6 +354,6 @@ def assemble(
         length_v += axis[v, a] ** 2
     distance = math.sqrt(distance)
     apart = distance > 0
-    out[at, column + 5] = _angle(dot, length_u > 0 and length_v > 0)
-    out[at, column + 6] = _angle(to_u / distance if apart else 0.0, apart and length_u > 0)
-    out[at, column + 7] = _angle(to_v / distance if apart else 0.0, apart and length_v > 0)
+    out[at, column] = _angle(dot, length_u > 0 and length_v > 0)
+    out[at, column + 1] = _angle(to_u / distance if apart else 0.0, apart and length_u > 0)
+    out[at, column + 2] = _angle(to_v / distance if apart else 0.0, apart and length_v > 0)

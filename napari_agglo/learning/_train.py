@@ -155,7 +155,7 @@ def train(
     strategy: str = "agglo",
     epochs: int = 5,
     start: str = "flat",
-    preset: str = "em",
+    preset: str = "shape",
     classifier: str = "forest",
     settings: ForestSettings | None = None,
     near_misses: bool = True,
@@ -185,10 +185,11 @@ def train(
         Epochs of agglomeration.
     start : {"flat", "mean", "random"}
         The policy of the first epoch.
-    preset : {"em", "minimal", "natural"}
-        The features. *em*: moments, quantiles and histograms of every cue, shape and contact.
-        *minimal*: few of them, for quick tests. *natural*: as em, with more quantiles and the
-        angles of regions, for natural images.
+    preset : {"shape", "em", "minimal", "natural"}
+        The features. *shape*: moments and quantiles of every cue, its contrast at the boundary,
+        contact, and the shape of the union. *em*: moments, quantiles and histograms of every cue,
+        sizes and contact, the features of the paper. *minimal*: few of them, for quick tests.
+        *natural*: as em, with more quantiles and the angles of regions, for natural images.
     classifier : {"forest", "logistic"}
         The classifier. *forest*: a random forest. *logistic*: logistic regression, small and quick,
         without combinations of features.

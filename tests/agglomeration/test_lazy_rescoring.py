@@ -53,7 +53,7 @@ def problems(draw):
     shape = draw(st.sampled_from([(40,), (9, 9), (4, 5, 6)]))
     labels = rng.integers(1, draw(st.integers(2, 40)), shape)
     graph = region_graph(labels, rng.integers(0, 4, shape) / 3)
-    features = feature_map(graph, draw(st.sampled_from(["minimal", "em"])))
+    features = feature_map(graph, draw(st.sampled_from(["minimal", "em", "shape"])))
     values = draw(st.sampled_from([[0.0], [0.0, 1.0], [0.0, 0.1, 0.25, 0.7], rng.random(50)]))
     forest = random_forest(rng, features.width, draw(st.integers(1, 30)), values)
     ids = graph.ids[1:].tolist()

@@ -8,6 +8,7 @@ from hypothesis import given, reject
 from hypothesis import strategies as st
 from refusals import refuses
 from scipy.spatial.distance import jensenshannon
+from scipy.special import gamma
 
 from napari_agglo import region_graph
 from napari_agglo.errors import SetOption
@@ -83,9 +84,35 @@ def test_every_feature_equals_numpy_on_the_pixels(seed, ndim, preset):
                 for axis, *_ in faces_between(labels, k, o)
             )
             expected.append(area / surface)
+        if shown[3]:
+            expected += shapes(labels, cues, u, v, spacing, faces)
         if shown[2]:
             expected += angles(labels, u, v, spacing)
         assert row == pytest.approx(np.array(expected), abs=2e-6), (u, v)
+
+
+def shapes(labels, cues, u, v, spacing, faces):
+    """Contact, ellipsoids, shares of the surface on the border, and contrasts."""
+    ndim, areas = labels.ndim, [np.delete(spacing, axis).prod() for axis in range(labels.ndim)]
+    contact = sum(areas[axis] for axis, *_ in faces)
+    out = [contact / ((labels == k).sum() * spacing.prod()) ** ((ndim - 1) / ndim) for k in (u, v)]
+    for group in ((u, v), (u,), (v,)):
+        points = np.argwhere(np.isin(labels, group))
+        moments = np.cov(points.T, bias=True).reshape(ndim, ndim) + np.eye(ndim) / 12
+        # the half axes of an ellipsoid are sqrt(ndim + 2) standard deviations
+        half_axes = np.sqrt((ndim + 2) * np.linalg.eigvalsh(moments))
+        ball = np.pi ** (ndim / 2) / gamma(ndim / 2 + 1)
+        out.append(len(points) / (ball * half_axes.prod()))
+    for k in (u, v):
+        inside = np.pad(labels == k, 1)
+        surface = sum(areas[a] * np.abs(np.diff(inside.astype(int), axis=a)).sum()
+                      for a in range(ndim))  # fmt: skip
+        border = sum(areas[a] * (np.take(labels == k, (0, -1), axis=a)).sum() for a in range(ndim))
+        out.append(border / surface)
+    for cue in cues.values():
+        mean = np.mean([cue[p] for _, *both in faces for p in both])
+        out += [(mean - cue[labels == k].mean()) / 255 for k in (u, v)]
+    return out
 
 
 def angles(labels, u, v, spacing):
@@ -113,8 +140,8 @@ def angles(labels, u, v, spacing):
     ]
 
 
-@given(st.integers(0, 2**32 - 1))
-def test_swapping_the_ids_of_two_regions_gives_the_same_vector(seed):
+@given(st.integers(0, 2**32 - 1), st.sampled_from(["natural", "shape"]))
+def test_swapping_the_ids_of_two_regions_gives_the_same_vector(seed, preset):
     rng = np.random.default_rng(seed)
     labels = np.where(rng.random((5, 5)) < 0.6, 1, 2)
     labels[0, 0], labels[0, 1] = 1, 2
@@ -125,7 +152,7 @@ def test_swapping_the_ids_of_two_regions_gives_the_same_vector(seed):
         return
     cue = rng.random((5, 5))
     matrices = [
-        feature_matrix(graph, feature_map(graph, "natural"))
+        feature_matrix(graph, feature_map(graph, preset))
         for graph in (region_graph(labels, cue), region_graph(3 - labels, cue))
     ]
     assert np.array_equal(*matrices)
@@ -143,7 +170,7 @@ def test_the_named_columns_of_a_table():
 
 
 def test_refusals():
-    with refuses("preset", SetOption("preset", "em")):
+    with refuses("preset", SetOption("preset", "shape")):
         FeatureMap("large", ("boundary",), 25)
     light = region_graph(np.array([1, 2]), np.zeros(2), statistics="mean")
     with refuses("graph", SetOption("statistics", "all")):

@@ -286,7 +286,7 @@ def test_progress_and_cancel():
         ({"strategy": "deep"}, ("strategy", SetOption("strategy", "flat"))),
         ({"start": "gold"}, ("start", SetOption("start", "flat"))),
         ({"classifier": "svm"}, ("classifier", SetOption("classifier", "forest"))),
-        ({"preset": "big"}, ("preset", SetOption("preset", "em"))),
+        ({"preset": "big"}, ("preset", SetOption("preset", "shape"))),
         ({"epochs": -1}, ("epochs", SetOption("epochs", 0))),
         ({"seed": 1.5}, ("seed", SetOption("seed", 0))),
         ({"gold": None}, ("gold", SetOption("gold"))),

@@ -137,7 +137,7 @@ def as_scores(graph, kind, seed):
             return by_sizes(seed, sizes[:, 0], sizes[:, 1], _faces(g))
 
         return CallablePolicy(scores), scores
-    features = feature_map(graph, "natural" if seed % 2 else "em")
+    features = feature_map(graph, ("em", "natural", "shape")[seed % 3])
     # One tree says eighths, as the scales of edits are; three say what lies between them.
     policy = LearnedPolicy(features, random_forest(seed, features.width, 1 + seed % 3))
     return policy, policy.score

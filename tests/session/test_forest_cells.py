@@ -36,7 +36,7 @@ def dense_forest(rows, seed, trees=30, depth=5):
     return Forest(roots, nodes, rng.random(len(at)))
 
 
-@pytest.mark.parametrize("preset", ["em", "natural"])
+@pytest.mark.parametrize("preset", ["em", "natural", "shape"])
 @pytest.mark.parametrize("most", [(1 << 15, 1 << 13), (40, 7)])
 def test_a_replay_by_cells_equals_one_that_scores_all(preset, most, monkeypatch):
     monkeypatch.setattr(forest_cells, "_EDGES", most[0])

@@ -59,7 +59,7 @@ def bench_training(table: Table, name: str, bound: float) -> None:
 
 def run_training(table: Table, small: bool = False) -> None:
     """Train on bins with few early trees, as by default, and with exact trees."""
-    exact = ForestSettings(exact=True, early_trees=100)
+    exact = ForestSettings(trees=100, pooled_epochs=1, early_trees=100, exact=True)
     chosen = {"default": ForestSettings(), "exact, 100 trees each epoch": exact}
     agglo.train(*sample_2d(64), epochs=1)  # compiles
     parts = {"neuropil2d": sample_2d(96 if small else None)}

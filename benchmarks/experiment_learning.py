@@ -113,7 +113,11 @@ def main() -> None:
     parser.add_argument("--near-misses", action=argparse.BooleanOptionalAction, default=True)
     parser.add_argument("--exact", action="store_true", help="exact trees, 100 in each epoch")
     given = parser.parse_args()
-    settings = ForestSettings(exact=True, early_trees=100) if given.exact else ForestSettings()
+    settings = (
+        ForestSettings(trees=100, pooled_epochs=1, early_trees=100, exact=True)
+        if given.exact
+        else ForestSettings()
+    )
     options = {"near_misses": given.near_misses, "settings": settings}
     given.output.mkdir(parents=True, exist_ok=True)
     for name in given.only.split(",") if given.only else lessons():

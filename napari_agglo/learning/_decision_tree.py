@@ -77,6 +77,10 @@ class Tree:
     values: NDArray[np.float64]
     gains: NDArray[np.float64]
 
+    def forest(self) -> Forest:
+        """Return a forest of this tree."""
+        return Forest(np.zeros(1, np.uint32), self.nodes, self.values)
+
 
 def grow_tree(
     binned: Binned,
@@ -128,12 +132,16 @@ def grow_tree(
     return Tree(nodes.copy(), values.copy(), gains / gains.sum() if gains.any() else gains)
 
 
-def join_trees(trees: list[Tree]) -> Forest:
-    """Return trees as one forest."""
-    roots = np.cumsum([0, *(len(tree.nodes) for tree in trees)])[:-1].astype(np.uint32)
-    moved = [tree.nodes + np.array([0, 0, root, root], np.uint32)
-             for tree, root in zip(trees, roots, strict=True)]  # fmt: skip
-    return Forest(roots, np.concatenate(moved), np.concatenate([tree.values for tree in trees]))
+def join_forests(forests: list[Forest]) -> Forest:
+    """Return the trees of several forests as one."""
+    first = np.cumsum([0, *(len(forest.nodes) for forest in forests)])[:-1].astype(np.uint32)
+    parts = list(zip(forests, first, strict=True))
+    return Forest(
+        np.concatenate([forest.roots + root for forest, root in parts]),
+        np.concatenate([forest.nodes + np.array([0, 0, root, root], np.uint32)
+                        for forest, root in parts]),
+        np.concatenate([forest.values for forest in forests]),
+    )  # fmt: skip
 
 
 @kernel

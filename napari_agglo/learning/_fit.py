@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from napari_agglo._progress import ProgressCallback, report
 from napari_agglo.errors import InvalidInput
 from napari_agglo.features import FeatureMap
-from napari_agglo.learning._decision_tree import Binned, grow_tree, join_trees
+from napari_agglo.learning._decision_tree import Binned, grow_tree, join_forests
 from napari_agglo.policy import Forest, Logistic, Model, flatten_trees
 
 
@@ -76,14 +76,17 @@ _INTERVAL = 0.1
 
 @dataclass(frozen=True)
 class ForestSettings:
-    """Parameters of trees; the defaults were chosen by cross-validation on training volumes.
+    """Parameters of trees; the defaults were chosen by ``python -m benchmarks.judge``.
 
     Parameters
     ----------
     trees : int
-        Number of trees.
+        Number of trees of the policy.
+    pooled_epochs : int
+        Number of epochs, the last ones, that the trees are from in equal parts. An epoch alone
+        differs from the next one by chance, as seeds do.
     early_trees : int
-        Number of trees of the policies that only collect examples: all but that of the last epoch.
+        Least number of trees that collect the examples of the next epoch.
     leaf : int
         Least number of examples in a leaf.
     depth : int, optional
@@ -95,7 +98,8 @@ class ForestSettings:
         By default a feature has at most 256 bins, which takes a fifth of the time.
     """
 
-    trees: int = 100
+    trees: int = 200
+    pooled_epochs: int = 5
     early_trees: int = 50
     leaf: int = 2
     depth: int | None = None
@@ -172,7 +176,26 @@ def _fit_forest(
     if settings.exact:
         importances = np.mean([tree.feature_importances_ for tree in done], axis=0)
         return Fitted(flatten_trees([tree.tree_ for tree in done]), in_bag, importances)
-    return Fitted(join_trees(done), in_bag, np.mean([tree.gains for tree in done], axis=0))
+    return Fitted(
+        join_forests([tree.forest() for tree in done]),
+        in_bag,
+        np.mean([tree.gains for tree in done], axis=0),
+    )
+
+
+def pool_fits(fits: list[Fitted], share: int) -> Fitted:
+    """Return a forest of `share` trees of each fit and all of the last; or the last logistic."""
+    last = fits[-1]
+    forests = [one.model for one in fits if isinstance(one.model, Forest)]
+    if len(forests) < 2:
+        return last
+    sizes = [*(min(share, len(forest.roots)) for forest in forests[:-1]), len(forests[-1].roots)]
+    in_bag = [one.in_bag[:n] for one, n in zip(fits, sizes, strict=True)]
+    return Fitted(
+        join_forests([forest.first(n) for forest, n in zip(forests, sizes, strict=True)]),
+        np.concatenate(in_bag) if all(part.size for part in in_bag) else in_bag[-1][:0, :0],
+        np.average([one.importances for one in fits], axis=0, weights=sizes),
+    )
 
 
 def _growth(

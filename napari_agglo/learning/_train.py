@@ -22,6 +22,7 @@ from napari_agglo.learning._fit import (
     fit_quality,
     held_out_scores,
     joined,
+    pool_fits,
 )
 from napari_agglo.learning._training_volume import Lesson, boundary_labels, lesson
 from napari_agglo.policy import (
@@ -209,8 +210,8 @@ def train(
     seed : int
         Same input and seed, same policy, bit for bit.
     each_epoch : callable, optional
-        Called with the number of each epoch (0 is flat) and the policy after it, e.g. to plot the
-        error. All but the last have fewer trees; see `ForestSettings`.
+        Called with the number of each epoch (0 is flat) and the policy of the epochs so far, e.g.
+        to plot the error. All but the last have fewer trees; see `ForestSettings`.
     progress : callable, optional
         Called several times a second with a `TrainingProgress`; raise `Cancelled` in it to stop.
 
@@ -232,7 +233,7 @@ def train(
     >>> graph = agglo.region_graph(superpixels, sample.cues)
     >>> policy = agglo.train(graph, sample.gold, epochs=1, preset="minimal")
     >>> policy
-    LearnedPolicy(agglo, forest of 100 trees, minimal features of boundary, cytoplasm, mitochondria)
+    LearnedPolicy(agglo, forest of 200 trees, minimal features of boundary, cytoplasm, mitochondria)
     """
     check_choice("strategy", strategy, STRATEGIES)
     check_choice("start", start, _STARTS)
@@ -309,11 +310,14 @@ class _Training:
         self.each_epoch = each_epoch
         self.progress = progress
         self.history: list[dict[str, int]] = []
+        self.fits: list[Fitted] = []  # of the epochs whose trees the policy has
+        self.n_pooled = max(1, min(settings.pooled_epochs, epochs))
+        self.share = settings.trees // self.n_pooled  # trees of each of them; the last has the rest
         self.n_owners = sum(one.n_owners for one in lessons) + len(extra)
         self._began = time.perf_counter()
 
     def run(self, strategy: str, start: str) -> tuple[Fitted, Examples]:
-        """Return the last fit and its examples."""
+        """Return the fits of the last epochs, pooled, and the examples of the last."""
         width = self.features.width
         kept: list[Examples] = []
         policy: Policy = as_policy(start, self.seed) if start != "flat" else MeanPolicy()
@@ -330,7 +334,7 @@ class _Training:
                 last = [self._collect("loose", policy, in_bag, epoch)]
             examples, fitted = self._learn([*kept, *last] if strategy != "lash" else last, epoch)
             policy, in_bag = LearnedPolicy(self.features, fitted.model), fitted.in_bag
-        return fitted, examples
+        return pool_fits(self.fits, self.share), examples
 
     def _learn(self, parts: list[Examples], epoch: int) -> tuple[Examples, Fitted]:
         width = self.features.width
@@ -343,8 +347,11 @@ class _Training:
             }
         )
         fitted = self._fit(examples, epoch)
+        # The fit of the initial boundaries is no part of the pool: it knows no large regions.
+        self.fits = [*self.fits, fitted][-self.n_pooled :] if epoch > 1 else [fitted]
         if self.each_epoch is not None:
-            self.each_epoch(epoch, LearnedPolicy(self.features, fitted.model))
+            model = pool_fits(self.fits, self.share).model
+            self.each_epoch(epoch, LearnedPolicy(self.features, model))
         return examples, fitted
 
     def _collect(self, kind: str, policy: Policy, in_bag: Any, epoch: int) -> Examples:
@@ -366,13 +373,16 @@ class _Training:
         def tell(state: Any) -> None:
             self._tell("fit", epoch, state.done, state.total, len(examples))
 
-        settings = self.settings
-        if epoch < self.epochs:  # a policy that only collects examples
-            settings = replace(settings, trees=min(settings.trees, settings.early_trees))
+        most = self.settings.trees
+        if epoch < self.epochs:
+            pooled = self.share if epoch > self.epochs - self.n_pooled else 0
+            trees = max(pooled, min(most, self.settings.early_trees))
+        else:
+            trees = most - self.share * (self.n_pooled - 1)
         return fit(
             examples,
             self.classifier,
-            settings,
+            replace(self.settings, trees=trees),
             self.n_owners,
             self.seed + 1000 * epoch,
             tell,

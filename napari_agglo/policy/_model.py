@@ -50,6 +50,11 @@ class Forest:
         self._predict(features, owners, in_bag, out)
         return out
 
+    def first(self, n: int) -> Forest:
+        """Return a forest of the first `n` trees."""
+        stop = self.roots[n] if n < len(self.roots) else len(self.nodes)
+        return Forest(self.roots[:n], self.nodes[:stop], self.values[:stop])
+
     def _predict(
         self,
         features: NDArray[np.float32],

@@ -14,7 +14,14 @@ from sklearn.metrics import rand_score
 from napari_agglo import Cancelled, InvalidInput, agglomerate, region_graph
 from napari_agglo.errors import SetOption
 from napari_agglo.features import feature_map, feature_matrix
-from napari_agglo.learning import _collect, _training_volume, assign, boundary_labels, train
+from napari_agglo.learning import (
+    ForestSettings,
+    _collect,
+    _training_volume,
+    assign,
+    boundary_labels,
+    train,
+)
 from napari_agglo.learning._fit import Examples
 from napari_agglo.learning._training_volume import lesson
 from napari_agglo.policy import MeanPolicy, RandomPolicy, load_policy
@@ -199,6 +206,30 @@ def test_training_is_repeatable_and_separates_the_halves(strategy, start):
         labels = agglomerate(graph, one).segment(0.5)
         assert len(np.unique(labels)) == 2
         assert len(np.unique(np.stack([labels, gold]).reshape(2, -1), axis=1).T) == 2
+
+
+def test_a_policy_has_trees_of_its_last_epochs_in_equal_parts():
+    superpixels, cue, gold = checkerboard((12, 24), side=2)
+    gold = gold + 2 * (np.indices(gold.shape)[0] // 3)  # enough segments for bags of segments
+    graph = region_graph(superpixels, cue)
+    rows = feature_matrix(graph, feature_map(graph))
+
+    def learned(pooled, trees):
+        single = {}
+        settings = ForestSettings(trees=trees, early_trees=6, pooled_epochs=pooled)
+        policy = train(
+            graph, gold, epochs=3, settings=settings,
+            each_epoch=lambda epoch, policy: single.update({epoch: policy.model}),
+        )  # fmt: skip
+        return policy, single
+
+    policy, _ = learned(2, 8)
+    _, single = learned(1, 8)
+    assert len(policy.model.roots) == 8
+    second, third = (single[epoch].first(4).predict(rows) for epoch in (2, 3))
+    assert not np.array_equal(second, third), "test invalid"
+    assert policy.model.predict(rows) == pytest.approx((second + third) / 2)
+    assert policy.record["held_out"]
 
 
 @pytest.mark.parametrize("ndim", [2, 3, 4])

@@ -255,11 +255,11 @@ def describe(policy: LearnedPolicy, errors: list[EpochError]) -> str:
     Examples
     --------
     >>> from types import SimpleNamespace
-    >>> features = SimpleNamespace(preset="em", cues=("boundary",))
+    >>> features = SimpleNamespace(preset="shape", cues=("boundary",))
     >>> record = {"strategy": "flat", "classifier": "forest", "examples": 1200, "accuracy": 0.93,
     ...           "held_out": True}
     >>> print(describe(SimpleNamespace(features=features, record=record), []))
-    flat, forest, em features of boundary. 1,200 examples. 93.0 % of held-out examples right.
+    flat, forest, shape features of boundary. 1,200 examples. 93.0 % of held-out examples right.
     """
     record = policy.record
     epochs = record.get("epochs")

@@ -77,8 +77,15 @@ class OtherData:
 
     @property
     def text(self) -> str:
-        """The differences, a paragraph each."""
-        return "".join(f"<p>{escape(str(one))}.</p>" for one in self.differences)
+        """The differences, a paragraph each; a button takes the place of the remedy for cues."""
+        texts = [one.text.rpartition("; ")[0] if one.cue else one.text for one in self.differences]
+        lines = ["<b>The policy was trained on other data.</b>", *(f"{escape(t)}." for t in texts)]
+        if self.adaptable:
+            lines.append(
+                "<i>Adapt the cues</i> gives them the values of the training: it inverts a cue, or "
+                "maps its values to the histogram of the training."
+            )
+        return "".join(f"<p>{line}</p>" for line in lines)
 
 
 def adapted(

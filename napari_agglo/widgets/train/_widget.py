@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from napari.utils.notifications import show_info
+from qtpy.QtGui import QResizeEvent
 from qtpy.QtWidgets import QDialog, QFileDialog, QWidget
 
 from napari_agglo.evaluate import train_and_hold_out
@@ -195,7 +196,18 @@ class Summary(QWidget):
         self.error.setText("" if running else headline(record))
         for line in (self.error, self.text):
             line.setVisible(bool(line.text()))
+        self._reserve_lines()
         self.tabs.setVisible(running or record is not None)
+
+    def resizeEvent(self, event: QResizeEvent | None) -> None:
+        """Reserve the lines of the texts at the new width."""
+        super().resizeEvent(event)
+        self._reserve_lines()
+
+    def _reserve_lines(self) -> None:
+        # The column of steps does not grow with text that wraps, and would cut off the plots.
+        for line in (self.error, self.text):
+            line.setMinimumHeight(line.heightForWidth(self.width()) if line.text() else 0)
 
 
 def own_estimate(record: Any) -> dict[str, float] | None:
@@ -231,21 +243,22 @@ def describe_estimate(record: Any) -> str:
     ...           "vi_min": 0.4}
     >>> estimate = {"folds": 2, "policies": {"agglo": errors, "mean": {"vi_min": 0.9}}}
     >>> text = describe_estimate({"strategy": "agglo", "estimate": estimate})
-    >>> print(text.split(": ")[1])  # doctest: +ELLIPSIS
-    0.50 bits at 0.5 (0.20 false merge, 0.30 false split), 0.40 at the best threshold; the mean ...
+    >>> print(text.split("; ")[0])
+    Learned from the other parts: 0.20 bits false merge and 0.30 false split at 0.5
+    >>> print(text.split("; ")[1].split(". ")[0])
+    VI 0.40 at the best threshold, where the mean policy has 0.90
     """
     estimate, errors = record.get("estimate", {}), own_estimate(record)
     if errors is None:
         refusal = estimate.get("refusal")
         return f"No held-out error: {refusal[0].lower()}{refusal[1:]}." if refusal else ""
     mean = estimate["policies"].get("mean")
-    beside = "" if mean is None else f"; the mean policy has {mean['vi_min']:.2f} at its best"
+    beside = "" if mean is None else f", where the mean policy has {mean['vi_min']:.2f}"
+    whose = "the other half" if estimate["folds"] == 1 else "the other parts"
     return (
-        f"Learned from a part of the gold and tested on another: {errors['vi_at_half']:.2f} bits "
-        f"at 0.5 ({errors['false_merge_at_half']:.2f} false merge, "
-        f"{errors['false_split_at_half']:.2f} false split), {errors['vi_min']:.2f} at the best "
-        f"threshold{beside}. The policy itself has learned from all of the gold, so this is an "
-        "estimate."
+        f"Learned from {whose}: {errors['false_merge_at_half']:.2f} bits false merge and "
+        f"{errors['false_split_at_half']:.2f} false split at 0.5; VI {errors['vi_min']:.2f} at the "
+        f"best threshold{beside}. An estimate: the policy itself learned from all of the gold."
     )
 
 

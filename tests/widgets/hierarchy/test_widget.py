@@ -88,7 +88,9 @@ def test_a_policy_of_other_data_is_asked_about_and_the_cues_adapted(step, projec
     press(step.run.button)
     settle(project)
     assert project.built is None, "nothing is merged before the answer"
-    assert "inverted" in answer(project, "Adapt the cues")
+    text = answer(project, "Adapt the cues")
+    assert "inverted" in text
+    assert "--adapt" not in text, "options of the command line are not for a window"
     again = np.asarray(project.built.regions.dataset.cues[name])
     np.testing.assert_allclose(again, dataset.cues[name], atol=0.5 / 255 + 1e-6)
     assert project.dataset is project.built.regions.dataset

@@ -256,14 +256,36 @@ def train(
         each_epoch,
         progress,
     )
+    return _learn(training, strategy, start)
+
+
+def learn_lessons(
+    lessons: list[Lesson],
+    features: FeatureMap,
+    *,
+    epochs: int,
+    settings: ForestSettings,
+    seed: int,
+    progress: ProgressCallback | None = None,
+) -> LearnedPolicy:
+    """Learn a policy by agglo from volumes that are compared with their gold standards already."""
+    none = extra_examples(None, features, 0)
+    training = _Training(
+        lessons, features, none, "forest", settings, True, seed, epochs, None, progress
+    )
+    return _learn(training, "agglo", "flat")
+
+
+def _learn(training: _Training, strategy: str, start: str) -> LearnedPolicy:
     fitted, examples = training.run(strategy, start)
+    lessons, features, classifier = training.lessons, training.features, training.classifier
     record = {
         "strategy": strategy,
         "epochs": training.epochs,
         "start": start,
-        "near_misses": bool(near_misses),
+        "near_misses": bool(training.near_misses),
         "classifier": classifier,
-        "seed": int(seed),
+        "seed": training.seed,
         "settings": asdict(training.settings) if classifier == "forest" else {},
         "volumes": [
             {

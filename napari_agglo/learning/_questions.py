@@ -1,0 +1,369 @@
+"""Questions in place of a gold standard: a policy learned from answers to "the same object?".
+
+Strategy: the present policy, at first the mean, makes a hierarchy. Boundaries between its regions,
+at several scales, are the candidates; the most doubtful one of a drawn scale is asked. An answer
+says that each of the two regions is one object, and whether both are the same. So answers grow
+*components*: sets of superpixels of one object, and pairs of components of different objects. They
+are the gold standard of a training in which all other pairs are unknown, and constraints of the
+next hierarchy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from napari_agglo._progress import ProgressCallback
+from napari_agglo.agglomeration import merge_tree
+from napari_agglo.errors import InvalidInput, check_choice, check_whole
+from napari_agglo.features import feature_map
+from napari_agglo.graph import RegionGraph, contracted
+from napari_agglo.learning._fit import ForestSettings
+from napari_agglo.learning._train import learn_lessons
+from napari_agglo.learning._training_volume import Lesson, gold_table
+from napari_agglo.policy import LearnedPolicy, MeanPolicy, Policy
+
+_COARSEST = 16  # regions of the coarsest scale that is asked about, at least
+_CERTAIN = 0.3  # priority of a learned policy, above which a region may be of several objects
+_FINE = 8  # superpixels to a region, above which the mean may have joined several objects
+_MISTRUST = 0.5  # weight of a region around one that could not be told, one of two
+_EARLY_EPOCHS = 1  # of the policies between questions
+
+
+@dataclass(frozen=True, eq=False)
+class Question:
+    """A pair of regions that touch, to be told one object or two.
+
+    Attributes
+    ----------
+    first, second : ndarray of uint64
+        The superpixels of each region (the user's ids).
+    wrong : float
+        Probability of the present policy that merging them is wrong; 0.5 before the first training.
+    """
+
+    first: NDArray[np.uint64]
+    second: NDArray[np.uint64]
+    wrong: float
+
+
+@dataclass(frozen=True, eq=False)
+class _Answer:
+    first: NDArray[np.int64]  # dense ids
+    second: NDArray[np.int64]
+    same: bool | None
+
+
+@dataclass(frozen=True, eq=False)
+class _Known:
+    """Components of superpixels by answers, 0 for superpixels without, and different pairs."""
+
+    component: NDArray[np.int64]
+    different: set[tuple[int, int]]
+
+    @classmethod
+    def of(cls, answers: list[_Answer], n_regions: int) -> _Known:
+        parents = np.arange(n_regions + 1)
+
+        def root(node: int) -> int:
+            while parents[node] != node:
+                parents[node] = parents[parents[node]]
+                node = int(parents[node])
+            return node
+
+        clear = [answer for answer in answers if answer.same is not None]
+        for answer in clear:
+            sides = [answer.first, answer.second]
+            for members in [np.concatenate(sides)] if answer.same else sides:
+                first = root(int(members[0]))
+                for one in members[1:]:
+                    parents[root(int(one))] = first
+        component = np.zeros(n_regions + 1, np.int64)
+        for answer in clear:
+            for members in (answer.first, answer.second):
+                component[members] = root(int(members[0]))
+        numbers = np.unique(component, return_inverse=True)[1].reshape(-1)
+        if component.min() > 0:  # 0 stays "no component"
+            numbers += 1
+        different = set()
+        for answer in clear:
+            a, b = (int(numbers[members[0]]) for members in (answer.first, answer.second))
+            if not answer.same and a != b:
+                different.add((min(a, b), max(a, b)))
+        return cls(numbers.astype(np.int64), different)
+
+    def assigned(self) -> NDArray[np.int64]:
+        """Return rows of gold segments by superpixel, for the votes of `boundary_labels`.
+
+        The first row has the components, which vote -1 within each and +1 between any two; in the
+        second all are one segment, which votes -1 on every pair; and each further row has one pair
+        of different components. The sums are negative within components, positive between
+        different ones, and 0, unknown, otherwise.
+        """
+        component = self.component
+        rows = [component, (component > 0).astype(np.int64)]
+        for a, b in sorted(self.different):
+            rows.append(np.where(component == a, 1, np.where(component == b, 2, 0)))
+        return np.stack(rows)
+
+    def lut(self) -> NDArray[np.uint32]:
+        """Return the smallest superpixel of the component of each superpixel."""
+        lut = np.arange(self.component.size, dtype=np.uint32)
+        inside = np.flatnonzero(self.component)
+        _, first, back = np.unique(self.component[inside], return_index=True, return_inverse=True)
+        lut[inside] = inside[first[back.reshape(-1)]]
+        return lut
+
+
+class Questions:
+    """Teach a policy by answers to questions about pairs of regions.
+
+    Parameters
+    ----------
+    graph : RegionGraph
+        The regions to ask about.
+    every : int
+        Answers between two trainings.
+    order : {"doubt", "random"}
+        *doubt*: ask first where the policy is least certain. *random*: any boundary, for
+        comparison.
+    preset : str
+        Features, as for `train`.
+    settings : ForestSettings, optional
+        Parameters of the forest.
+    seed : int
+        Same graph, answers and seed, same questions and policy.
+
+    Attributes
+    ----------
+    policy : Policy
+        The present policy: the mean, until answers of both kinds have been given.
+
+    Examples
+    --------
+    >>> import napari_agglo as agglo
+    >>> from napari_agglo.learning import Questions, answer_by_gold
+    >>> sample = agglo.sample("cells2d")
+    >>> superpixels = agglo.oversegment(sample.cues["boundary"])
+    >>> graph = agglo.region_graph(superpixels, sample.cues["boundary"])
+    >>> questions = Questions(graph, every=10, preset="minimal")
+    >>> person = answer_by_gold(graph, sample.gold)
+    >>> for _ in range(20):
+    ...     questions.answer(person(questions.next()))
+    >>> questions.n_answers
+    20
+    >>> questions.train().record["answers"]
+    20
+    """
+
+    def __init__(
+        self,
+        graph: RegionGraph,
+        *,
+        every: int = 5,
+        order: str = "doubt",
+        preset: str = "em",
+        settings: ForestSettings | None = None,
+        seed: int = 0,
+    ) -> None:
+        check_whole("every", every, 1, 1000)
+        check_choice("order", order, ("doubt", "random"))
+        check_whole("seed", seed, 0, 2**32 - 1)
+        MeanPolicy().check(graph)
+        self.graph = graph
+        self.policy: Policy = MeanPolicy()
+        self._features = feature_map(graph, preset)
+        self._every, self._order = int(every), order
+        self._settings = settings or ForestSettings()
+        self._seed = int(seed)
+        self._answers: list[_Answer] = []
+        self._question: tuple[Question, _Answer] | None = None
+        self._scales: list[_Scale] = []
+        self._trained_at = -1  # number of answers at the last training
+
+    @property
+    def n_answers(self) -> int:
+        """Number of answers, those of None included."""
+        return len(self._answers)
+
+    def next(self) -> Question:
+        """Return the question to answer; the same one until it is answered."""
+        if self._question is None:
+            if not self._scales or self.n_answers - self._trained_at >= self._every:
+                self._learn()
+            self._question = self._choose()
+        return self._question[0]
+
+    def answer(self, same: bool | None) -> None:
+        """Answer the question: True for one object, False for two, None for "cannot be told"."""
+        if same not in (True, False, None):
+            raise InvalidInput(
+                f"`same` must be True, False or None, got {same!r}",
+                argument="same",
+                remedy="pass None if it cannot be told",
+            )
+        self.next()
+        assert self._question is not None
+        pair = self._question[1]
+        self._answers.append(_Answer(pair.first, pair.second, same))
+        self._question = None
+
+    def undo(self) -> None:
+        """Take the last answer back, and ask the question again."""
+        if not self._answers:
+            raise InvalidInput(
+                "There is no answer to take back", argument="answers", remedy="answer a question"
+            )
+        last = self._answers.pop()
+        self._question = self._as_question(last, 0.5), last
+        if self._trained_at > self.n_answers:
+            self._scales = []
+
+    def train(
+        self, *, epochs: int = 5, seed: int | None = None, progress: ProgressCallback | None = None
+    ) -> LearnedPolicy:
+        """Learn from all answers, with all trees and epochs."""
+        known = _Known.of(self._answers, self.graph.n_regions)
+        policy = learn_lessons(
+            [Lesson(self.graph, (), known.assigned(), 0)],
+            self._features,
+            epochs=epochs,
+            settings=self._settings,
+            seed=self._seed if seed is None else seed,
+            progress=progress,
+        )
+        policy.record["answers"] = self.n_answers
+        return policy
+
+    def _learn(self) -> None:
+        """Train on the answers so far, and make the scales of the next questions."""
+        self._trained_at = self.n_answers
+        known = _Known.of(self._answers, self.graph.n_regions)
+        try:
+            self.policy = self.train(epochs=_EARLY_EPOCHS)
+        except InvalidInput:  # examples of one kind only
+            self.policy = MeanPolicy()
+        self._scales = list(self._make_scales(known))
+
+    def _make_scales(self, known: _Known) -> Iterator[_Scale]:
+        """Yield coarser and coarser partitions by the policy, each of half as many regions."""
+        first = known.lut()
+        base = contracted(self.graph, first)
+        row = np.searchsorted(base.ids, self.graph.ids[first])  # dense id in `base`
+        of_component = np.zeros(known.component.max() + 1, np.int64)
+        of_component[known.component] = row
+        apart = [
+            (int(base.ids[of_component[a]]), int(base.ids[of_component[b]]))
+            for a, b in known.different
+        ]
+        tree = merge_tree(base, self.policy, cannot_link=apart or None)
+        learned = isinstance(self.policy, LearnedPolicy)
+        most = tree.n_merges_at(_CERTAIN) if learned else base.n_regions * (1 - 1 / _FINE)
+        left = base.n_regions
+        while left == base.n_regions or (left >= _COARSEST and base.n_regions - left <= most):
+            lut = tree.lut(merges=base.n_regions - left)
+            coarse = contracted(base, lut)
+            yield _Scale.of(coarse, lut[row], known, self.policy)
+            left //= 2
+
+    def _choose(self) -> tuple[Question, _Answer]:
+        rng = np.random.default_rng([self._seed, self.n_answers])
+        asked = np.zeros(self.graph.n_regions + 1, np.bool_)
+        for answer in self._answers[self._trained_at :]:
+            asked[answer.first] = asked[answer.second] = True
+        unclear = [m for one in self._answers if one.same is None for m in (one.first, one.second)]
+        usable = [scale for scale in self._scales if len(scale.rows)]
+        for scale in (usable[k] for k in rng.permutation(len(usable))):
+            pair = scale.choose(asked, unclear, self._order, rng)
+            if pair is not None:
+                return self._as_question(pair[0], pair[1]), pair[0]
+        if self._trained_at < self.n_answers:
+            self._learn()
+            return self._choose()
+        raise InvalidInput(
+            "No question is left", argument="graph", remedy="train with the answers so far"
+        )
+
+    def _as_question(self, pair: _Answer, wrong: float) -> Question:
+        ids = self.graph.ids
+        return Question(ids[pair.first], ids[pair.second], wrong)
+
+
+@dataclass(frozen=True, eq=False)
+class _Scale:
+    """A partition of the superpixels, and its boundaries that are not known."""
+
+    region: NDArray[np.int64]  # dense region of each superpixel
+    edges: NDArray[np.int64]
+    sizes: NDArray[np.int64]  # pixels of each region
+    wrong: NDArray[np.float64]  # probability of each boundary; 0.5 without a learned policy
+    rows: NDArray[np.int64]  # boundaries to ask about
+
+    @classmethod
+    def of(cls, coarse: RegionGraph, lut: NDArray[Any], known: _Known, policy: Policy) -> _Scale:
+        region = np.searchsorted(np.unique(lut), lut)  # dense, as in `coarse`
+        learned = isinstance(policy, LearnedPolicy)
+        scores = policy.score(coarse)
+        wrong = scores if learned else np.full(len(scores), 0.5)
+        place = np.zeros(known.component.max() + 1, np.int64)
+        place[known.component] = region
+        apart = {tuple(sorted(place[list(pair)])) for pair in known.different}
+        rows = [k for k, edge in enumerate(coarse.edges.tolist()) if tuple(edge) not in apart]
+        return cls(region, coarse.edges, coarse.sizes, wrong, np.array(rows, np.int64))
+
+    def choose(
+        self,
+        asked: NDArray[np.bool_],
+        unclear: list[NDArray[np.int64]],
+        order: str,
+        rng: np.random.Generator,
+    ) -> tuple[_Answer, float] | None:
+        """Return the best boundary between regions that were not asked about since the training."""
+        touched = np.zeros(len(self.sizes), np.bool_)
+        touched[self.region[asked]] = True
+        free = self.rows[~touched[self.edges[self.rows]].any(axis=1)]
+        if not len(free):
+            return None
+        if order == "random":
+            row = int(rng.choice(free))
+        else:
+            doubt = 4 * self.wrong[free] * (1 - self.wrong[free])
+            small = self.sizes[self.edges[free]].min(axis=1)
+            trust = np.ones(len(self.sizes))
+            for members in unclear:
+                inside = self.region[members]
+                if (inside == inside[0]).all():
+                    trust[inside[0]] *= _MISTRUST
+            doubt *= trust[self.edges[free]].prod(axis=1)
+            row = int(free[np.argmax(doubt * np.sqrt(small) * rng.uniform(0.5, 1, len(free)))])
+        first, second = (np.flatnonzero(self.region == one) for one in self.edges[row])
+        return _Answer(first, second, None), float(self.wrong[row])
+
+
+_PURE = 0.8  # share of a region within one gold segment, from which a person calls it one object
+
+
+def answer_by_gold(graph: RegionGraph, gold: Any) -> Callable[[Question], bool | None]:
+    """Return a simulated person: a function that answers questions by a gold standard.
+
+    A region is an object if four fifths of its annotated pixels lie in one gold segment; if either
+    is not, the answer is None.
+    """
+    table = gold_table(graph, gold)
+    shared = np.zeros((graph.n_regions + 1, len(table.column_ids)), np.int64)
+    shared[table.rows, table.columns] = table.counts
+
+    def object_of(ids: NDArray[np.uint64]) -> int | None:
+        pixels = shared[np.searchsorted(graph.ids, ids)].sum(axis=0)
+        best = int(pixels.argmax())
+        return best if pixels[best] >= _PURE * max(pixels.sum(), 1) else None
+
+    def answer(question: Question) -> bool | None:
+        first, second = object_of(question.first), object_of(question.second)
+        return None if first is None or second is None else first == second
+
+    return answer

@@ -11,7 +11,7 @@ from qtpy.QtWidgets import QApplication
 
 from napari_agglo._progress import Progress
 from napari_agglo.errors import Cancelled, InvalidInput
-from napari_agglo.widgets._jobs import Jobs, RunRow
+from napari_agglo.widgets._jobs import Jobs, RunRow, when_imported
 from napari_agglo.widgets._project import Project
 
 
@@ -182,3 +182,26 @@ def test_python_in_a_worker_gives_way_only_while_it_runs(jobs):
     jobs.cancel("b")
     wait(lambda: not jobs.running())
     assert sys.getswitchinterval() == pytest.approx(before)
+
+
+@pytest.mark.parametrize("source", ["", "raise RuntimeError"])
+def test_a_module_is_imported_in_a_thread(source, qapp, tmp_path, monkeypatch):
+    name = f"imported_late_{len(source)}"
+    (tmp_path / f"{name}.py").write_text(
+        f"import threading\nthread = threading.get_ident()\n{source}"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    calls = []
+    when_imported(name, lambda: calls.append(threading.get_ident()))
+    assert calls == [], "the window waited for the import"
+    wait(lambda: calls, 20)
+    assert calls == [threading.get_ident()], "the action runs in the main thread"
+    assert (name in sys.modules) == (not source), "an import that fails is left to the action"
+    if not source:
+        assert sys.modules.pop(name).thread != threading.get_ident()
+
+
+def test_an_imported_module_is_not_waited_for(qapp):
+    calls = []
+    when_imported(__name__, lambda: calls.append(1))
+    assert calls == [1]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import sys
+import threading
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from windows import camera, draw, project_of, scene_of, settle, show, text_overl
 
 import napari_agglo as agglo
 from napari_agglo.session import NotSaved
+from napari_agglo.widgets import _samples
 from napari_agglo.widgets._dataset import Placement
 from napari_agglo.widgets.proofread import (
     ProofreadWidget,
@@ -153,6 +155,31 @@ def test_a_damaged_view_is_ignored(hands, damage):
     assert hands.project.session is not None
     layer = hands.scene.segmentation
     np.testing.assert_allclose(layer.scale, hands.project.graph.spacing)
+
+
+@pytest.mark.slow
+def test_samples_are_computed_in_the_worker(hands, monkeypatch, crop):
+    threads = []
+
+    def compute(kind):
+        threads.append(threading.get_ident())
+        return crop
+
+    monkeypatch.setattr(_samples, "sample", compute)
+    path = hands.project.session.path
+    press(hands.step.bar.close_)
+    state = json.loads((path / NAME).read_text())
+    pairs = [("image", "neuropil2d"), ("gold", "neuropil2d"), ("another", "no such sample")]
+    state["images"] = [
+        {"name": f"{crop.name} {name}", "sample": ["napari-agglo", kind]} for name, kind in pairs
+    ]
+    (path / NAME).write_text(json.dumps(state))
+    open_session(hands.viewer, path)
+    hands.settle()
+    assert f"{crop.name} gold" in hands.viewer.layers
+    assert hands.project.session is not None
+    assert len(threads) == 1, "computed once for all layers"
+    assert threads != [threading.get_ident()], "computed in the main thread"
 
 
 @pytest.mark.slow

@@ -57,7 +57,9 @@ def test_a_replay_by_cells_equals_one_that_scores_all(preset, most, monkeypatch)
         for tree in (by_cells, anew):
             tree.do(edit)
             tree.look(math.inf)
-        assert anew.asked == by_cells.asked > graph.n_boundaries
+        assert anew.asked == by_cells.asked
+        least = 0 if plain else graph.n_boundaries
+        assert anew.asked > least, "test invalid: hardly anything was scored"
         n = anew.log.count
         assert by_cells.log.rows[:n].tobytes() == anew.log.rows[:n].tobytes()
 

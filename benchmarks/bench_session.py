@@ -246,8 +246,8 @@ def _opened_anew(path: Path) -> list[float]:
     return [float(word) for word in printed.split()]
 
 
-_LOOK = """
-import resource, sys
+_LOOK = r"""
+import re, sys
 import numpy as np
 import napari_agglo as agglo
 
@@ -259,7 +259,8 @@ for _ in range(4):
     session.threshold += 0.4
     session.look()
 session.close()
-print(1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+# Not `ru_maxrss`, which a process inherits from the one that has started it.
+print(1024 * int(re.search(r"VmHWM:\s+(\d+)", open("/proc/self/status").read())[1]))
 """
 
 

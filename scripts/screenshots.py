@@ -53,6 +53,12 @@ def main(folder: Path) -> None:
     dock.guide.steps["train"].run.button.click()
     wait(project)
     shoot("train")
+    teach = dock.guide.steps["train"].teach
+    teach.run.button.click()
+    wait(project)
+    shoot("teach")
+    teach.stop.click()
+    viewer.reset_view()
     dock.guide.open("hierarchy")
     dock.guide.steps["hierarchy"].build()
     wait(project)

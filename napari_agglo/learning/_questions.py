@@ -11,13 +11,14 @@ next hierarchy.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from napari_agglo._progress import ProgressCallback
+from napari_agglo._progress import ProgressCallback, part_of
 from napari_agglo.agglomeration import merge_tree
 from napari_agglo.errors import InvalidInput, check_choice, check_whole
 from napari_agglo.features import feature_map
@@ -119,6 +120,15 @@ class _Known:
         return lut
 
 
+@dataclass(frozen=True, eq=False)
+class _Learned:
+    """A policy, the answers that it learned from, and the scales of the next questions."""
+
+    answers: list[_Answer]
+    policy: Policy
+    scales: list[_Scale]
+
+
 class Questions:
     """Teach a policy by answers to questions about pairs of regions.
 
@@ -135,13 +145,10 @@ class Questions:
         Features, as for `train`.
     settings : ForestSettings, optional
         Parameters of the forest.
+    start : Policy, optional
+        The policy of the first questions; the mean of the cue "boundary" by default.
     seed : int
         Same graph, answers and seed, same questions and policy.
-
-    Attributes
-    ----------
-    policy : Policy
-        The present policy: the mean, until answers of both kinds have been given.
 
     Examples
     --------
@@ -168,34 +175,79 @@ class Questions:
         order: str = "doubt",
         preset: str = "em",
         settings: ForestSettings | None = None,
+        start: Policy | None = None,
         seed: int = 0,
     ) -> None:
         check_whole("every", every, 1, 1000)
         check_choice("order", order, ("doubt", "random"))
         check_whole("seed", seed, 0, 2**32 - 1)
-        MeanPolicy().check(graph)
+        self._start = start or MeanPolicy()
+        self._start.check(graph)
         self.graph = graph
-        self.policy: Policy = MeanPolicy()
         self._features = feature_map(graph, preset)
         self._every, self._order = int(every), order
         self._settings = settings or ForestSettings()
         self._seed = int(seed)
         self._answers: list[_Answer] = []
         self._question: tuple[Question, _Answer] | None = None
-        self._scales: list[_Scale] = []
-        self._trained_at = -1  # number of answers at the last training
+        self._learned: _Learned | None = None  # replaced as a whole, maybe by another thread
+
+    @property
+    def policy(self) -> Policy:
+        """The present policy: that of the start, until answers of both kinds have been given."""
+        return self._start if self._learned is None else self._learned.policy
 
     @property
     def n_answers(self) -> int:
         """Number of answers, those of None included."""
         return len(self._answers)
 
-    def next(self) -> Question:
-        """Return the question to answer; the same one until it is answered."""
+    @property
+    def counts(self) -> tuple[int, int, int]:
+        """Numbers of the answers True, False and None."""
+        same = [answer.same for answer in self._answers]
+        return same.count(True), same.count(False), same.count(None)
+
+    @property
+    def n_new(self) -> int:
+        """Number of answers that the present policy has not learned from."""
+        learned = [] if self._learned is None else self._learned.answers
+        common = 0
+        while common < min(len(learned), self.n_answers) and (
+            learned[common] is self._answers[common]
+        ):
+            common += 1
+        return self.n_answers - common
+
+    @property
+    def is_due(self) -> bool:
+        """Whether to learn: at first, after `every` answers, and if one was taken back."""
+        learned = self._learned
+        if learned is None or self.n_new >= self._every:
+            return True
+        return self.n_answers - self.n_new < len(learned.answers)
+
+    def next(self, *, learn: bool = True) -> Question:
+        """Return the question to answer; the same one until it is answered.
+
+        Parameters
+        ----------
+        learn : bool
+            Whether to learn before, if it is due. False, for a program that calls `learn` in
+            another thread: ask by the present policy, which is refused if no question is left.
+        """
         if self._question is None:
-            if not self._scales or self.n_answers - self._trained_at >= self._every:
-                self._learn()
-            self._question = self._choose()
+            if learn and self.is_due:
+                self.learn()
+            pair = self._choose()
+            if pair is None and learn and self.n_new:
+                self.learn()
+                pair = self._choose()
+            if pair is None:
+                raise InvalidInput(
+                    "No question is left", argument="graph", remedy="train with the answers so far"
+                )
+            self._question = pair
         return self._question[0]
 
     def answer(self, same: bool | None) -> None:
@@ -220,36 +272,60 @@ class Questions:
             )
         last = self._answers.pop()
         self._question = self._as_question(last, 0.5), last
-        if self._trained_at > self.n_answers:
-            self._scales = []
 
     def train(
         self, *, epochs: int = 5, seed: int | None = None, progress: ProgressCallback | None = None
     ) -> LearnedPolicy:
-        """Learn from all answers, with all trees and epochs."""
-        known = _Known.of(self._answers, self.graph.n_regions)
+        """Return a policy that learned from all answers, with all trees and epochs."""
+        answers = list(self._answers)
+        known = _Known.of(answers, self.graph.n_regions)
+        try:
+            return self._fit(answers, known, epochs, self._seed if seed is None else seed, progress)
+        except InvalidInput as error:
+            yes, no, _ = self.counts
+            raise InvalidInput(
+                f"The answers so far, {yes} yes and {no} no, are too few to train a policy",
+                argument="answers",
+                remedy="go on until there are answers of both kinds",
+            ) from error
+
+    def learn(self, progress: ProgressCallback | None = None) -> None:
+        """Learn from the answers so far, in one epoch, for the next questions.
+
+        Another thread may ask and answer meanwhile. If `progress` raises `Cancelled`, nothing is
+        changed.
+        """
+        answers = list(self._answers)
+        known = _Known.of(answers, self.graph.n_regions)
+        policy = self._start
+        with suppress(InvalidInput):  # examples of one kind only
+            part = part_of(progress, 0.0, 0.7)
+            policy = self._fit(answers, known, _EARLY_EPOCHS, self._seed, part)
+        scales = self._make_scales(known, policy, part_of(progress, 0.7, 1.0))
+        self._learned = _Learned(answers, policy, list(scales))
+
+    def _fit(
+        self,
+        answers: list[_Answer],
+        known: _Known,
+        epochs: int,
+        seed: int,
+        progress: ProgressCallback | None,
+    ) -> LearnedPolicy:
         policy = learn_lessons(
             [Lesson(self.graph, (), known.assigned(), 0)],
             self._features,
             epochs=epochs,
             settings=self._settings,
-            seed=self._seed if seed is None else seed,
+            seed=seed,
             progress=progress,
         )
-        policy.record["answers"] = self.n_answers
+        policy.record["answers"] = len(answers)
         return policy
 
-    def _learn(self) -> None:
-        """Train on the answers so far, and make the scales of the next questions."""
-        self._trained_at = self.n_answers
-        known = _Known.of(self._answers, self.graph.n_regions)
-        try:
-            self.policy = self.train(epochs=_EARLY_EPOCHS)
-        except InvalidInput:  # examples of one kind only
-            self.policy = MeanPolicy()
-        self._scales = list(self._make_scales(known))
-
-    def _make_scales(self, known: _Known) -> Iterator[_Scale]:
+    def _make_scales(
+        self, known: _Known, policy: Policy, progress: ProgressCallback | None
+    ) -> Iterator[_Scale]:
         """Yield coarser and coarser partitions by the policy, each of half as many regions."""
         first = known.lut()
         base = contracted(self.graph, first)
@@ -260,33 +336,32 @@ class Questions:
             (int(base.ids[of_component[a]]), int(base.ids[of_component[b]]))
             for a, b in known.different
         ]
-        tree = merge_tree(base, self.policy, cannot_link=apart or None)
-        learned = isinstance(self.policy, LearnedPolicy)
+        tree = merge_tree(base, policy, cannot_link=apart or None, progress=progress)
+        learned = isinstance(policy, LearnedPolicy)
         most = tree.n_merges_at(_CERTAIN) if learned else base.n_regions * (1 - 1 / _FINE)
         left = base.n_regions
         while left == base.n_regions or (left >= _COARSEST and base.n_regions - left <= most):
             lut = tree.lut(merges=base.n_regions - left)
             coarse = contracted(base, lut)
-            yield _Scale.of(coarse, lut[row], known, self.policy)
+            yield _Scale.of(coarse, lut[row], known, policy)
             left //= 2
 
-    def _choose(self) -> tuple[Question, _Answer]:
+    def _choose(self) -> tuple[Question, _Answer] | None:
+        """Return the best boundary of a drawn scale; None if all are answered."""
+        learned = self._learned
+        if learned is None:
+            return None
         rng = np.random.default_rng([self._seed, self.n_answers])
         asked = np.zeros(self.graph.n_regions + 1, np.bool_)
-        for answer in self._answers[self._trained_at :]:
+        for answer in self._answers[len(learned.answers) :]:
             asked[answer.first] = asked[answer.second] = True
         unclear = [m for one in self._answers if one.same is None for m in (one.first, one.second)]
-        usable = [scale for scale in self._scales if len(scale.rows)]
+        usable = [scale for scale in learned.scales if len(scale.rows)]
         for scale in (usable[k] for k in rng.permutation(len(usable))):
             pair = scale.choose(asked, unclear, self._order, rng)
             if pair is not None:
                 return self._as_question(pair[0], pair[1]), pair[0]
-        if self._trained_at < self.n_answers:
-            self._learn()
-            return self._choose()
-        raise InvalidInput(
-            "No question is left", argument="graph", remedy="train with the answers so far"
-        )
+        return None
 
     def _as_question(self, pair: _Answer, wrong: float) -> Question:
         ids = self.graph.ids

@@ -6,7 +6,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from napari_agglo.widgets._qt import guarded
+from qtpy.QtWidgets import QPushButton
+
+from napari_agglo.widgets._qt import button, guarded
 
 
 @dataclass(frozen=True)
@@ -47,7 +49,7 @@ GESTURES = (
     Gesture("U", "mark the active segment as reviewed, or not", {"review": "U"}),
     Gesture(
         "Y, N and S",
-        "answer yes, no or skip to the next probable error",
+        "answer yes, no or skip to the next probable error, or to “Same object?”",
         {"yes": "Y", "no": "N", "skip": "S"},
     ),
     Gesture(
@@ -59,6 +61,11 @@ GESTURES = (
 KEY_OF = {command: key for gesture in GESTURES for command, key in gesture.keys.items()}
 
 Actions = Mapping[str, Callable[[], object]]  # by command
+
+
+def answer_button(answer: str, tooltip: str, action: Callable[[], object]) -> QPushButton:
+    """Return a button of an answer, yes, no or skip, with its key."""
+    return button(f"{answer.capitalize()} ({KEY_OF[answer]})", tooltip, action, answer)
 
 
 class KeyBindings:

@@ -28,7 +28,7 @@ from napari_agglo.widgets._colours import (
 from napari_agglo.widgets._dataset import Placement
 from napari_agglo.widgets._lut_array import LutArray, Patch, Patched, Table
 from napari_agglo.widgets._napari import add_inactive, camera, view_size
-from napari_agglo.widgets._project import Project
+from napari_agglo.widgets._project import Project, Regions
 from napari_agglo.widgets._qt import per_viewer
 
 if TYPE_CHECKING:
@@ -90,6 +90,7 @@ SEGMENTATION = "Segmentation"
 OUTLINE = "Selected"
 PREVIEW = "Cut preview"
 SUPERPIXELS = "Superpixel outlines"
+PAIR = "Same object?"
 
 
 # Voxels that a slow machine can map and upload in a tick of the slider in 3-D.
@@ -130,6 +131,7 @@ def coarse_step(shape: tuple[int, ...]) -> int:
 
 
 _SHARE = 0.45  # of the canvas, for the box; the rest shows its surroundings
+_AROUND = 40  # visible pixels on either side of the position of a question
 
 
 def fly_to(viewer: Any, placement: Placement, index: Any, box: Any = None) -> None:
@@ -164,6 +166,8 @@ class Scene:
         self._marks = Table(np.zeros(1, np.uint8))
         self._parts = Table(np.zeros(1, np.uint8))
         self._lines = Table(np.zeros(1, np.uint32))
+        self._pair = Table(np.zeros(1, np.uint8))
+        self._pair_regions: Regions | None = None
         self._levels: list[Any] = []
         self._layers: dict[str, Labels] = {}
         self.suspended = False  # while a comparison uses the canvas, no segment is outlined
@@ -295,10 +299,40 @@ class Scene:
         layer.visible = True
         self._refresh(layer)
 
+    def show_pair(self, regions: Regions, *sides: NDArray[Any]) -> None:
+        """Show two sets of dense superpixels in two colours, of any regions, without hierarchy."""
+        layer = self.layer(PAIR)
+        if layer is not None and self._pair_regions is not regions:
+            self.hide_pair()
+            layer = None
+        table = np.zeros(regions.graph.n_regions + 1, np.uint8)
+        for k, side in enumerate(sides, 1):
+            table[side] = k
+        self._pair.values = table
+        if layer is None:
+            self._pair_regions = regions
+            colours = direct_colours(CUT_PREVIEW)
+            layer = self._add(PAIR, self._pair, regions=regions, colormap=colours)
+            layer.opacity = CUT_PREVIEW_OPACITY
+        layer.visible = True
+        self._refresh(layer)
+
+    def hide_pair(self) -> None:
+        """Remove the layer of two sets of superpixels."""
+        layer = self.layer(PAIR)
+        if layer is not None:
+            self.viewer.layers.remove(layer)
+
     def fly_to(self, index: Any, box: Any = None) -> None:
         """Centre the view on a pixel, and zoom to `box` (first, past the last) with a margin."""
         if self.project.placement is not None:
             fly_to(self.viewer, self.project.placement, index, box)
+
+    def fly_to_question(self, index: Any, placement: Placement | None) -> None:
+        """Centre the view on the position of a question, with its surroundings."""
+        at = np.asarray(index)
+        if placement is not None:
+            fly_to(self.viewer, placement, at, (at - _AROUND, at + _AROUND))
 
     # Updates.
 
@@ -398,9 +432,19 @@ class Scene:
             return pd.DataFrame()
         return pd.DataFrame({"index": np.arange(len(graph.ids)), "id": graph.ids})
 
-    def _add(self, role: str, table: Table, thickness: int = 0, **options: Any) -> Labels:
-        arrays = [LutArray(level, table, thickness=thickness) for level in self._levels]
-        placement = self.project.placement
+    def _add(
+        self,
+        role: str,
+        table: Table,
+        thickness: int = 0,
+        regions: Regions | None = None,  # by default those of the hierarchy
+        **options: Any,
+    ) -> Labels:
+        levels, placement = self._levels, self.project.placement
+        if regions is not None:
+            levels = coarser(regions.graph.superpixels.image)
+            placement = regions.dataset.placement
+        arrays = [LutArray(level, table, thickness=thickness) for level in levels]
         layer = Labels(
             arrays if len(arrays) > 1 else arrays[0],
             multiscale=len(arrays) > 1,
@@ -422,12 +466,14 @@ class Scene:
             layer.refresh(thumbnail=False, highlight=False, extent=False)
 
     def _present(self) -> list[Labels]:
-        return [layer for role in self._layers if (layer := self.layer(role)) is not None]
+        """Return the layers of the hierarchy in the viewer; the pair has regions of its own."""
+        present = ((role, self.layer(role)) for role in self._layers)
+        return [layer for role, layer in present if layer is not None and role != PAIR]
 
     def _remove_all(self) -> None:
         for layer in self._present():
             self.viewer.layers.remove(layer)
-        self._layers.clear()
+        self._layers = {role: one for role, one in self._layers.items() if role == PAIR}
 
     def _close(self) -> None:
         self._idle.cancel()

@@ -7,6 +7,7 @@ import pytest
 from refusals import refuses
 
 import napari_agglo as agglo
+from napari_agglo.errors import Cancelled
 from napari_agglo.learning import (
     ForestSettings,
     Question,
@@ -131,6 +132,46 @@ def test_answers_teach(volume, taught):
     assert errors[0] < errors[1]
 
 
+def test_questions_go_on_while_a_policy_learns(volume):
+    """Answers that come while it learns are kept, and learned from the next time."""
+    graph, gold = volume
+    questions = Questions(graph, every=3, preset="minimal", settings=SETTINGS)
+    person = answer_by_gold(graph, gold)
+    with refuses("graph", "train with the answers so far"):
+        questions.next(learn=False)
+    questions.learn()
+    assert not questions.is_due
+
+    def answer():
+        questions.answer(person(questions.next(learn=False)))
+
+    for _ in range(4):
+        answer()
+    assert (questions.n_new, questions.is_due) == (4, True)
+    reports = []
+
+    def answer_meanwhile(progress):
+        reports.append(progress)
+        if len(reports) == 1:
+            answer()
+
+    questions.learn(answer_meanwhile)
+    assert (questions.n_answers, questions.n_new, questions.is_due) == (5, 1, False)
+    assert sum(questions.counts) == 5
+    questions.undo()
+    assert not questions.is_due, "the policy has not learned from that answer"
+    questions.undo()
+    assert questions.is_due, "it learned from an answer that was taken back"
+
+    def cancel(progress):
+        raise Cancelled
+
+    before = questions.policy
+    with pytest.raises(Cancelled):
+        questions.learn(cancel)
+    assert questions.policy is before
+
+
 def test_the_same_seed_asks_the_same(volume, taught):
     again = teach(*volume, n=12)[1]
     for (one, _), (other, _) in zip(taught[1], again, strict=False):
@@ -170,7 +211,7 @@ def test_undo_and_refusals(volume):
     questions.undo()
     assert questions.n_answers == 0
     np.testing.assert_array_equal(questions.next().first, first.first)
-    with refuses("gold", "annotate at least two segments"):
+    with refuses("answers", "answers of both kinds"):
         questions.train()
     with refuses("order", ""):
         Questions(volume[0], order="best")

@@ -18,14 +18,13 @@ from superqt.utils import qdebounced
 from napari_agglo.errors import InvalidInput
 from napari_agglo.session import Change, Session
 from napari_agglo.widgets._forms import Form
-from napari_agglo.widgets._keys import KeyBindings
+from napari_agglo.widgets._keys import KeyBindings, answer_button
 from napari_agglo.widgets._qt import button, column, label, link, row
 from napari_agglo.widgets._scene import Scene
 from napari_agglo.widgets._session_worker import Edit
 
 _SUGGEST = "suggest"  # the topic of the worker
 _LATER = 30  # milliseconds from an edit to the next search: one for several edits
-_AROUND = 40  # visible pixels on either side of the position
 
 
 @dataclass(frozen=True)
@@ -159,8 +158,7 @@ class ErrorQueue:
             scene.preview(None)
             return
         self.project.select(*self.project.names_of(one.segments))
-        at = np.asarray(one.position)
-        scene.fly_to(at, (at - _AROUND, at + _AROUND))
+        scene.fly_to_question(one.position, self.project.placement)
         scene.preview(parts)
 
     def _view(self) -> Any:
@@ -201,9 +199,9 @@ class QueuePanel(QWidget):
         self.question = label("question", bold=True)
         self.reason = label("reason", lines=4)
         self.line = label("queue progress", lines=2)
-        self.yes = button("Yes (Y)", "Correct the error: merge or cut", queue.yes, "yes")
-        self.no = button("No (N)", "There is no error; do not ask again", queue.no, "no")
-        self.skip = button("Skip (S)", "Do not ask again, without an answer", queue.skip, "skip")
+        self.yes = answer_button("yes", "Correct the error: merge or cut", queue.yes)
+        self.no = answer_button("no", "There is no error; do not ask again", queue.no)
+        self.skip = answer_button("skip", "Do not ask again, without an answer", queue.skip)
         self.answers = (self.yes, self.no, self.skip)
         self.filters = Form(
             Filters,

@@ -36,6 +36,7 @@ from napari_agglo.widgets._qt import (
 )
 from napari_agglo.widgets._steps import Status, StepWidget
 from napari_agglo.widgets.plots import EpochPlot, ImportancePlot, ReliabilityPlot
+from napari_agglo.widgets.train._question_mode import Teacher, TeachPanel
 from napari_agglo.widgets.train._trainer import TRAIN, EpochError, Trainer
 
 FILES = "policy file"  # the name of the job
@@ -284,6 +285,8 @@ def describe(policy: LearnedPolicy, errors: list[EpochError]) -> str:
         f"{how}, {record.get('classifier', 'classifier')}, {policy.features.preset} features of "
         f"{cues}."
     ]
+    if "answers" in record:
+        lines.append(f"Taught by {record['answers']:,} answers.")
     if "examples" in record:
         lines.append(f"{record['examples']:,} examples.")
     if "accuracy" in record:
@@ -303,14 +306,14 @@ def describe(policy: LearnedPolicy, errors: list[EpochError]) -> str:
 
 
 class TrainWidget(StepWidget):
-    """Train a policy from gold labels."""
+    """Train a policy from gold labels, or from answers."""
 
     key = TRAIN
     title = "Train"
-    purpose = "train a policy of merges from gold labels. Optional."
+    purpose = "train a policy of merges from gold labels or from answers. Optional."
     hints = {  # noqa: RUF012 - what to do next
-        Status.EMPTY: "Optional. To train a policy, choose gold labels in step 1, Data. Without a "
-        "policy, step 3 merges by the mean of the boundary cue.",
+        Status.EMPTY: "Optional. To train a policy, choose gold labels in step 1, Data, or teach "
+        "it by answering. Without a policy, step 3 merges by the mean of the boundary cue.",
         Status.READY: "Optional. Train a policy from the gold labels; without one, step 3 merges "
         "by the mean of the boundary cue.",
         Status.RUNNING: "Training. The curve shows the error after each epoch.",
@@ -329,9 +332,13 @@ class TrainWidget(StepWidget):
             "Train on the gold labels of step 1, Data, and of the volumes kept there.",
             self.trainer.start,
         )
+        self.teach = TeachPanel(
+            per_viewer(self.viewer, Teacher),
+            lambda: {name: self.options[name].value for name in ("preset", "seed")},
+        )
         self.files = PolicyFiles(self.project, self.trainer)
         self.summary = Summary(self.trainer)
-        self.add(self.options, self.run, self.summary, self.files)
+        self.add(self.options, self.run, self.teach, self.summary, self.files)
         link(self._on_status, self.trainer.changed)
         plots = self.summary
         self.follow_theme(plots.epochs, plots.reliability, plots.importances)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from importlib.metadata import EntryPoint
+from importlib.metadata import EntryPoint, EntryPoints
 
 import pytest
 from refusals import refuses
@@ -18,9 +18,7 @@ GROUP = "napari_agglo.tests"
 def entries(monkeypatch):
     """Entry points that the tests declare."""
     declared: list[EntryPoint] = []
-    monkeypatch.setattr(
-        _registry, "entry_points", lambda group: [e for e in declared if e.group == group]
-    )
+    monkeypatch.setattr(_registry, "declared_entry_points", lambda: EntryPoints(declared))
     return declared
 
 

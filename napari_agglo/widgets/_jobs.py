@@ -19,7 +19,9 @@ from qtpy.QtCore import Qt, QTimer
 from qtpy.QtWidgets import QProgressBar, QWidget
 
 from napari_agglo._progress import Progress, ProgressCallback, TrainingProgress
+from napari_agglo._registry import declared_entry_points
 from napari_agglo.errors import AggloError, Cancelled
+from napari_agglo.widgets._napari import setting
 from napari_agglo.widgets._qt import button, column, label, link, row, tell_error
 
 if TYPE_CHECKING:
@@ -134,7 +136,8 @@ def in_thread(
 def when_imported(module: str, action: Callable[[], object]) -> None:
     """Import a module in a thread, then call an action in the main thread; at once if it is there.
 
-    numba and the engine take half a second to import. If that fails, the action meets the error.
+    numba and the engine take half a second to import, settings and entry points another two tenths
+    to read. If that fails, the action meets the error.
     """
     if module in sys.modules:
         action()
@@ -144,8 +147,13 @@ def when_imported(module: str, action: Callable[[], object]) -> None:
         _Switching.end()
         action()
 
+    def load() -> None:
+        import_module(module)
+        setting("training", "epochs")  # napari reads the manifests of all plugins for the first one
+        declared_entry_points()
+
     _Switching.begin()
-    in_thread(lambda: import_module(module), end, end)
+    in_thread(load, end, end)
 
 
 class Jobs:

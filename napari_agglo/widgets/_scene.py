@@ -347,7 +347,11 @@ class Scene:
                 self._remove_all()
             self._set_levels(levels)
             for layer in self._present():
-                layer.scale, layer.translate = placed.scale, placed.translate
+                # Setting either draws the layer again.
+                if tuple(layer.scale) != tuple(placed.scale):
+                    layer.scale = placed.scale
+                if tuple(layer.translate) != tuple(placed.translate):
+                    layer.translate = placed.translate
                 self._refresh(layer)
             self.preview(None)
             layer = self.show()

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import tempfile
 import time
+from pathlib import Path
 
 import numpy as np
 
@@ -78,6 +80,25 @@ def run_training(table: Table, small: bool = False) -> None:
             ratio = f"{times[words] / times['default']:.1f} x the default"
             table.add(f"train, agglo, 5 epochs, {name}, {words}", times[words], examples,
                       "" if words == "default" else ratio)  # fmt: skip
+    bench_relearning(table, parts["neuropil2d"])
+
+
+def bench_relearning(table: Table, training: lessons.Lesson, merges: int = 10) -> None:
+    """Learn from merges in a session: the wait until its new segments are there."""
+    graph, _ = training
+    with tempfile.TemporaryDirectory() as folder:
+        session = agglo.Session.create(Path(folder) / "a.agglo", graph, agglo.train(*training))
+        session.threshold = 0.5
+        for _ in range(merges):
+            segment = session.segments.ids()[0]
+            session.merge(segment, session.segments.neighbours(segment)[0])
+        start, wall = time.process_time(), time.perf_counter()
+        session.relearn([training])
+        took = time.perf_counter() - wall
+        cpu = f"{time.process_time() - start:.1f} s of CPU"
+        table.add(f"relearn from {merges} merges, neuropil2d (wall)", took, cpu,
+                  goals=below(took, 3, "s"))  # fmt: skip
+        session.close()
 
 
 def sample_2d(side: int | None) -> lessons.Lesson:

@@ -8,6 +8,8 @@ is the exact one.
 
 from __future__ import annotations
 
+import os
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
@@ -52,7 +54,10 @@ class Binned:
         n, width = rows.shape
         codes = np.empty((width, n), np.uint8)
         thresholds = np.full((width, _MOST_BINS), np.inf, np.float32)
-        for feature, column in enumerate(np.ascontiguousarray(rows.T)):
+        columns = np.ascontiguousarray(rows.T)
+
+        def divide(feature: int) -> None:
+            column = columns[feature]
             values, counts = np.unique(column, return_counts=True)
             bins = np.arange(len(values))
             if len(values) > _MOST_BINS:
@@ -66,6 +71,9 @@ class Binned:
             between = below + (above - below) / 2
             thresholds[feature, : len(last)] = np.where(between < above, between, below)
             _find_bins(column, thresholds[feature], codes[feature])
+
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            list(pool.map(divide, range(width)))
         return cls(codes, thresholds)
 
 

@@ -67,7 +67,12 @@ def encode_policy(policy: Policy) -> bytes:
         for name, dtype in _ARRAYS[kind].items()
     }
     buffer = io.BytesIO()
-    np.savez_compressed(buffer, header=np.frombuffer(text, np.uint8), **arrays)
+    with zipfile.ZipFile(buffer, "w") as archive:  # as numpy writes it, which compresses slowly
+        for name, array in {"header": np.frombuffer(text, np.uint8), **arrays}.items():
+            part = io.BytesIO()
+            np.lib.format.write_array(part, array, allow_pickle=False)
+            entry = zipfile.ZipInfo(f"{name}.npy")  # of no date: the same bytes for the same policy
+            archive.writestr(entry, part.getvalue(), zipfile.ZIP_DEFLATED, compresslevel=1)
     return buffer.getvalue()
 
 

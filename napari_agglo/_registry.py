@@ -13,7 +13,7 @@ from functools import cache
 from importlib import import_module
 from importlib.metadata import EntryPoint, EntryPoints, entry_points
 from pkgutil import iter_modules
-from typing import Generic, TypeVar
+from typing import Generic, TypeVar, cast
 
 from napari_agglo.errors import InvalidInput
 
@@ -23,7 +23,8 @@ T = TypeVar("T")
 @cache
 def declared_entry_points() -> EntryPoints:
     """Return the entry points of all installed packages, read once, as it takes 0.1 s."""
-    return entry_points()
+    # Before Python 3.12 it is of another class, with the same `select`.
+    return cast(EntryPoints, entry_points())
 
 
 class Registry(Generic[T]):

@@ -2,8 +2,8 @@
 
 The pipeline, in the order of its folders::
 
-    volumes -> superpixels -> graph -> features -> policy -> agglomeration -> learning -> tree
-            -> evaluate -> compare -> session
+    volumes -> superpixels -> graph -> features -> policy -> agglomeration -> learning
+            -> partition -> evaluate -> compare -> session
 
 Nothing here needs napari or Qt. Names are loaded on first use, so that the import is quick.
 
@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from napari_agglo.graph import RegionGraph, region_graph
     from napari_agglo.learning import train
     from napari_agglo.movie import write_movie
+    from napari_agglo.partition import adaptive_cut, multicut
     from napari_agglo.policy import (
         CallablePolicy,
         DataDifference,
@@ -72,6 +73,7 @@ _EXPORTS = {
     " adapt_cues data_differences load_policy",
     "learning": "train",
     "agglomeration": "MergeTree agglomerate",
+    "partition": "adaptive_cut multicut",
     "evaluate": "best_agglomeration boundary_scores breakdown cross_validate merge_curve metrics"
     " split_vi vi_curve",
     "compare": "disagreements matched",
@@ -100,6 +102,7 @@ __all__ = [
     "Volume",
     "__version__",
     "adapt_cues",
+    "adaptive_cut",
     "agglomerate",
     "best_agglomeration",
     "boundary_cue",
@@ -112,6 +115,7 @@ __all__ = [
     "matched",
     "merge_curve",
     "metrics",
+    "multicut",
     "open_volume",
     "oversegment",
     "region_graph",

@@ -21,6 +21,7 @@ STREAM = {  # a stage imports only from those with a smaller number, and from it
     "policy": 4,
     "agglomeration": 5,
     "learning": 6,
+    "partition": 7,
     "evaluate": 8,
     "compare": 9,
     "plots": 9,

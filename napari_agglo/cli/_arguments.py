@@ -295,6 +295,14 @@ def _add_policy_options(parser: argparse.ArgumentParser) -> None:
     text = "invert or stretch cues whose values differ from those of the training of the policy"
     parser.add_argument("--adapt", action="store_true", help=f"{text}; a warning names them")
     add_value(parser, "--seed", "N", "seed of the random policy", type=int, default=0)
+    text = (
+        "choice of the segments: `threshold`; `adaptive`, a threshold for each branch; `multicut` "
+        "of the boundaries between superpixels (with bioimage-cpp); the last two at 0.5 "
+        "(default: threshold)"
+    )
+    add_value(parser, "--method", "NAME", text)
+    text = "cut more boundaries in a multicut, if above 0.5, or fewer (default: 0.5)"
+    add_value(parser, "--beta", "B", text, type=float)
 
 
 def policy_names(given: Sequence[str]) -> dict[str, str]:

@@ -36,7 +36,9 @@ BEFORE, WITH = "before edits", "with edits"
 OWN = " *"  # after the name of an image that a policy was trained on
 OWN_NOTE = "* on its own training data: expect a larger error on other data"
 # Options that do not go with a session, which has its own cues.
-_NOT_OF_SESSIONS = ("cues", "range", "nan", "spacing", "dams", "seed", "adapt")
+_NOT_OF_SESSIONS = (
+    "cues", "range", "nan", "spacing", "dams", "seed", "adapt", "method", "beta",
+)  # fmt: skip
 
 
 class FileSource:
@@ -113,15 +115,23 @@ class FileSource:
 
     def trees(self, progress: ProgressCallback | None) -> dict[str, MergeTree]:
         """Agglomerate by each policy, on as few graphs as they need."""
-        from napari_agglo.agglomeration import merge_tree
+        from napari_agglo.partition import build_tree
         from napari_agglo.policy import as_policy, is_training_data, policy_record
 
+        method, beta = self._arguments.method or "threshold", self._arguments.beta
+        if beta is not None and method != "multicut":
+            raise InvalidInput(
+                f"--beta is an option of the multicut, and the method is {method}",
+                argument="beta",
+                remedy=SetOption("method", "multicut"),
+            )
+        options = {} if beta is None else {"beta": beta}
         trees = {}
         for name, text in self._policies.items():
             policy, cues, bins = read_policy(text, self._cues)
             policy = as_policy(policy, self._arguments.seed)
             graph = self._adapted(self.graph(progress, cues, bins), policy, progress)
-            trees[name] = merge_tree(graph, policy, progress=progress)
+            trees[name] = build_tree(graph, policy, method, progress=progress, **options)
             if is_training_data(policy, graph):
                 self.trained_here.add(name)
             if (record := policy_record(policy)) is not None:

@@ -66,6 +66,7 @@ class Built:
     curve: pd.DataFrame | None = None  # the VI against gold at every threshold
     strokes: int | None = None  # of a brush in the gold, before the curve was computed
     training: bool = False  # whether the policy was trained on these very regions
+    method: str = "threshold"  # the choice of the segments, see napari_agglo.partition
 
 
 class Project:

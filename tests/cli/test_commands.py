@@ -110,6 +110,21 @@ def test_ranges(run, files, cue, declared):
     assert (read("l.tif") == read("expected.tif")).all()
 
 
+@pytest.mark.parametrize("method", ["adaptive", "multicut"])
+def test_segment_by_another_method_than_a_threshold(run, files, method):
+    if method == "multicut":
+        pytest.importorskip("bioimage_cpp", reason="the solver of the multicut is not installed")
+    status, _, err = run("segment", *PIPELINE, "--method", method, "-o", "l.tif")
+    assert (status, err) == (0, "")
+    assert len(np.unique(read("l.tif"))) > 1
+
+
+def test_options_of_methods_that_do_not_fit_are_refused(refused, files):
+    message = refused("segment", *PIPELINE, "--method", "none", "-o", "l.tif")
+    assert "'threshold', 'adaptive', 'multicut'" in message
+    assert "--method multicut" in refused("segment", *PIPELINE, "--beta", "0.4", "-o", "l.tif")
+
+
 def test_segment_at_random_is_repeatable(run, files):
     for name in ("a.csv", "b.csv"):
         run(

@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from napari_agglo._progress import Progress, ProgressCallback
-from napari_agglo.agglomeration import MergeTree, merge_tree
+from napari_agglo.agglomeration import MergeTree
 from napari_agglo.compare import refined
 from napari_agglo.errors import InvalidInput
 from napari_agglo.evaluate import minimum, vi_curve
 from napari_agglo.graph import RegionGraph
 from napari_agglo.learning import train
+from napari_agglo.partition import build_tree
 from napari_agglo.policy import MeanPolicy, Policy, as_policy, is_training_data, load_policy
 from napari_agglo.session import Session
 
@@ -91,6 +92,7 @@ class Choice:
     name: str
     kind: str
     value: Any = None
+    method: str = "threshold"  # the choice of the segments, of a policy
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,7 +147,7 @@ def _prepare_one(choice: Choice, shared: PanelData, progress: ProgressCallback) 
         tree = _session_tree(choice, shared, progress)
     else:
         policy = _policy(choice, shared, progress)
-        tree = merge_tree(shared.graph, policy, progress=progress)
+        tree = build_tree(shared.graph, policy, choice.method, progress=progress)
     curve = None if shared.gold is None else vi_curve(tree, shared.gold, progress=progress)
     if curve is not None and policy is not None:
         curve.attrs["training"] = is_training_data(policy, shared.graph)

@@ -10,6 +10,7 @@ from qtpy.QtCore import QSize, Qt, QTimer
 from qtpy.QtWidgets import QDockWidget, QFileDialog, QMainWindow, QTableWidget, QWidget
 
 from napari_agglo.errors import InvalidInput
+from napari_agglo.partition import METHODS
 from napari_agglo.policy import MeanPolicy, policies
 from napari_agglo.widgets._colours import theme_colours
 from napari_agglo.widgets._forms import Form
@@ -132,6 +133,11 @@ class PanelForm(Form):
             choices += [Choice(name, "strategy", name) for name in STRATEGIES]
         if project.policy.name != MeanPolicy.name:
             choices.append(Choice("current policy", "current", project.policy))
+        for method in METHODS:
+            if method != "threshold":
+                choices.append(Choice(f"{method} of the policy", "current", project.policy, method))
+                if gold is not None:
+                    choices.append(Choice(f"{method} of flat", "strategy", "flat", method))
         if project.session is not None:
             choices.append(Choice("before edits", "unedited", project.session))
             choices.append(Choice("with edits", "edited", project.session))

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from napari_agglo._progress import ProgressCallback, part_of
-from napari_agglo.agglomeration import merge_tree
 from napari_agglo.errors import AggloError, Cancelled, InvalidInput
 from napari_agglo.evaluate import vi_curve
 from napari_agglo.graph import RegionGraph
+from napari_agglo.partition import build_tree
 from napari_agglo.policy import (
     DataDifference,
     MeanPolicy,
@@ -39,25 +39,27 @@ class Plan:
     strokes: int
     any_data: bool = False  # whether to merge also if the policy was trained on other data
     adapt: bool = False  # whether to give the cues the values of the training
+    method: str = "threshold"  # the choice of the segments
 
     @classmethod
-    def of(cls, project: Project) -> Plan:
+    def of(cls, project: Project, method: str = "threshold") -> Plan:
         """Return the plan of a project, without regions of a dataset no longer chosen."""
         dataset, regions = project.dataset, project.regions
         if dataset is None:
             return cls(None, regions or project.shown_regions, project.policy, project.gold,
-                       project.strokes)  # fmt: skip
+                       project.strokes, method=method)  # fmt: skip
         current = regions if regions is not None and regions.dataset is dataset else None
-        return cls(dataset, current, project.policy, dataset.gold, project.strokes)
+        return cls(dataset, current, project.policy, dataset.gold, project.strokes, method=method)
 
 
 def first_threshold(project: Project, built: Built) -> float:
     """Return the threshold to show first.
 
-    It is 0.5 for a learned policy, which gives probabilities. For any other it is the threshold of
-    the least VI, or without gold that where merges begin to be costly.
+    It is 0.5 for a learned policy, which gives probabilities, and for segments that are not chosen
+    by a threshold. For any other it is the threshold of the least VI, or without gold that where
+    merges begin to be costly.
     """
-    if built.policy.probabilistic:
+    if built.policy.probabilistic or built.method != "threshold":
         return 0.5
     least, heights = project.least_vi, built.tree.heights
     return Ticks(heights).threshold(knee(heights)) if least is None else least
@@ -123,10 +125,11 @@ def build(plan: Plan, progress: ProgressCallback) -> tuple[Built, AggloError | N
         return OtherData(replace(plan, regions=regions), differences)
     if plan.adapt:
         regions = adapted(regions, policy, plan.dataset, part_of(progress, 0.0, 0.6))
-    tree = merge_tree(regions.graph, policy, progress=part_of(progress, 0.6, 0.85))
+    part = part_of(progress, 0.6, 0.85)
+    tree = build_tree(regions.graph, policy, plan.method, progress=part)
     tree.heritage  # noqa: B018 - computed here, not at the first tick of the slider
     own = is_training_data(policy, regions.graph)
-    built = Built(tree, regions, policy, plan.gold, training=own)
+    built = Built(tree, regions, policy, plan.gold, training=own, method=plan.method)
     if plan.gold is None:
         return built, None
     try:

@@ -15,6 +15,7 @@ from qtpy.QtWidgets import QFileDialog, QGridLayout, QLabel, QMenu, QSlider, QWi
 from superqt.utils import signals_blocked
 
 from napari_agglo._progress import ProgressCallback, report
+from napari_agglo.partition import METHODS, build_tree
 from napari_agglo.policy import MeanPolicy
 from napari_agglo.session import export_kinds
 from napari_agglo.session._exports import Exporter
@@ -238,6 +239,10 @@ class View(QWidget):
         self._viewer.dims.ndisplay = 3 if on else 2
 
 
+def _methods() -> list[tuple[str, str]]:
+    return [(name, name) for name in METHODS]
+
+
 class HierarchyWidget(StepWidget):
     """Merge superpixels to a hierarchy, and choose its threshold."""
 
@@ -262,11 +267,17 @@ class HierarchyWidget(StepWidget):
             "Merge all regions, the most similar first; missing superpixels are computed first",
             self.build,
         )
+        self.options = Form(
+            build_tree,
+            only=["method"],
+            table={"method": {"label": "Segments by", "choices": _methods}},
+            first=(),
+        )
         self.scale = Scale(self.project)
         self.repair = RepairLine(self.project)
         self.view = View(self.viewer, self.project, self.scene)
         self.export = Export(self.project)
-        self.add(self.run, self.scale, self.repair, self.view, self.export)
+        self.add(self.run, self.options, self.scale, self.repair, self.view, self.export)
         per_viewer(self.viewer, ThresholdKeys)
         self.follow_theme(self.scale.slider.marks)
         self.start()
@@ -284,7 +295,8 @@ class HierarchyWidget(StepWidget):
             )
 
     def _build(self, plan: Plan | None = None) -> None:
-        run, project = plan or Plan.of(self.project), self.project
+        project = self.project
+        run = plan or Plan.of(project, self.options["method"].value)
 
         def done(result: Any) -> None:
             if isinstance(result, OtherData):

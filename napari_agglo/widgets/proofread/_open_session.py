@@ -15,6 +15,7 @@ from napari.utils.notifications import show_info, show_warning
 from numpy.typing import NDArray
 
 from napari_agglo._progress import ProgressCallback, report
+from napari_agglo.agglomeration import MergeTree
 from napari_agglo.errors import Cancelled, InvalidInput, SetOption
 from napari_agglo.policy import CallablePolicy, is_training_data
 from napari_agglo.session import Session, SessionDamaged, SessionLocked
@@ -236,12 +237,16 @@ def create_session(viewer: Any, path: Path) -> Job | None:
     if built is None:
         raise InvalidInput("There is no hierarchy; build one in step 3, Hierarchy, first.")
     target = checked_path(path)
-    threshold, partition = project.threshold, built.regions.dataset.partition
+    threshold = project.threshold
+    partition: NDArray[Any] | None = built.regions.dataset.partition
+    tree: MergeTree | None = built.tree
+    if built.method != "threshold":  # the tree is not that of the policy alone
+        tree, partition = None, built.tree.lut(threshold)
 
     def work(progress: ProgressCallback) -> Opened:
         target.parent.mkdir(parents=True, exist_ok=True)
         session = Session.create(
-            target, built.regions.graph, built.policy, tree=built.tree, gold=built.gold,
+            target, built.regions.graph, built.policy, tree=tree, gold=built.gold,
             progress=progress,
         )  # fmt: skip
         try:

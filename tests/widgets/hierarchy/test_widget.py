@@ -15,6 +15,7 @@ import napari_agglo as agglo
 from napari_agglo.evaluate import minimum
 from napari_agglo.session import export_kinds
 from napari_agglo.widgets import DataWidget, HierarchyWidget
+from napari_agglo.widgets.proofread import create_session
 
 
 @pytest.fixture
@@ -434,3 +435,22 @@ def test_two_viewers_keep_apart(built, project, make_napari_viewer, dataset):
     show(project_of(other), dataset, threshold=0.1)
     built.scale.threshold.setValue(0.4)
     assert widget.scale.threshold.value() == pytest.approx(0.1)
+
+
+def test_segments_by_an_adaptive_cut_begin_at_one_half_and_can_be_proofread(
+    step, viewer, project, dataset, tmp_path
+):
+    project.set_dataset(replace(dataset, superpixels=None))
+    step.options["method"].value = "adaptive"
+    press(step.run.button)
+    settle(project)
+    assert project.built.method == "adaptive"
+    assert project.threshold == 0.5
+    greedy = agglo.agglomerate(project.graph, project.policy)
+    expected = agglo.adaptive_cut(greedy).lut(0.5)
+    np.testing.assert_array_equal(project.table(), expected)
+    create_session(viewer, tmp_path / "a.agglo")
+    settle(project)
+    pairs = np.unique(np.stack([project.table(), expected]), axis=1)
+    assert len(pairs[0]) == len(np.unique(expected)), "the same segments"
+    assert len(np.unique(project.table())) == len(np.unique(expected))

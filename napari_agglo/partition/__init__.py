@@ -1,0 +1,11 @@
+"""Other ways than one threshold to choose a partition, on the same graph and policy.
+
+Each way returns a merge tree whose partition at 0.5 is its result, so that what takes a tree
+(labels, errors, comparison, movies) takes it too.
+"""
+
+from napari_agglo.partition._adaptive_cut import adaptive_cut
+from napari_agglo.partition._methods import METHODS, build_tree
+from napari_agglo.partition._multicut import multicut
+
+__all__ = ["METHODS", "adaptive_cut", "build_tree", "multicut"]

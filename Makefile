@@ -69,7 +69,7 @@ windows-steps: compile
 
 # Bounds are checked and lines are seen only when the kernels run as plain Python: the tests of what
 # has kernels of its own.
-KERNELS := _numba agglomeration compare evaluate features graph learning policy superpixels \
+KERNELS := _numba agglomeration compare evaluate features graph learning pixels policy superpixels \
 	volumes/test_contingency.py volumes/test_relabel.py volumes/test_components.py
 SESSION_KERNELS := hierarchy* forest_cells.py replay.py cut_methods* plan_cuts_islands.py session.py \
 	incremental_vi.py suggestions.py threshold_view.py

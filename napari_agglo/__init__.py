@@ -5,6 +5,8 @@ The pipeline, in the order of its folders::
     volumes -> superpixels -> graph -> features -> policy -> agglomeration -> learning
             -> partition -> evaluate -> compare -> session
 
+Beside it, ``pixels`` makes cues from an image and a few strokes.
+
 Nothing here needs napari or Qt. Names are loaded on first use, so that the import is quick.
 
 Examples
@@ -46,6 +48,12 @@ if TYPE_CHECKING:
     from napari_agglo.learning import train
     from napari_agglo.movie import write_movie
     from napari_agglo.partition import adaptive_cut, multicut
+    from napari_agglo.pixels import (
+        PixelClass,
+        PixelClassifier,
+        load_pixel_classifier,
+        train_pixels,
+    )
     from napari_agglo.policy import (
         CallablePolicy,
         DataDifference,
@@ -72,6 +80,7 @@ _EXPORTS = {
     "policy": "CallablePolicy DataDifference LearnedPolicy MeanPolicy Policy RandomPolicy"
     " adapt_cues data_differences load_policy",
     "learning": "train",
+    "pixels": "PixelClass PixelClassifier load_pixel_classifier train_pixels",
     "agglomeration": "MergeTree agglomerate",
     "partition": "adaptive_cut multicut",
     "evaluate": "best_agglomeration boundary_scores breakdown cross_validate merge_curve metrics"
@@ -92,6 +101,8 @@ __all__ = [
     "LearnedPolicy",
     "MeanPolicy",
     "MergeTree",
+    "PixelClass",
+    "PixelClassifier",
     "Policy",
     "Progress",
     "RandomPolicy",
@@ -111,6 +122,7 @@ __all__ = [
     "cross_validate",
     "data_differences",
     "disagreements",
+    "load_pixel_classifier",
     "load_policy",
     "matched",
     "merge_curve",
@@ -122,6 +134,7 @@ __all__ = [
     "sample",
     "split_vi",
     "train",
+    "train_pixels",
     "vi_curve",
     "write_labels",
     "write_movie",

@@ -22,6 +22,7 @@ STREAM = {  # a stage imports only from those with a smaller number, and from it
     "agglomeration": 5,
     "learning": 6,
     "partition": 7,
+    "pixels": 7,
     "evaluate": 8,
     "compare": 9,
     "plots": 9,

@@ -11,6 +11,8 @@ import io
 import json
 import math
 import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -61,9 +63,14 @@ def encode_policy(policy: Policy) -> bytes:
         "features": list(policy.features.names),
         "record": policy.record,
     }
+    return encode_model(header, policy.model, kind)
+
+
+def encode_model(header: dict[str, Any], model: Model, kind: str = "forest") -> bytes:
+    """Return the bytes of a file with a JSON header and the arrays of a model."""
     text = json.dumps(header).encode()
     arrays: dict[str, Any] = {
-        name: np.ascontiguousarray(getattr(policy.model, name), dtype)
+        name: np.ascontiguousarray(getattr(model, name), dtype)
         for name, dtype in _ARRAYS[kind].items()
     }
     buffer = io.BytesIO()
@@ -89,40 +96,65 @@ def load_policy(path: str | PathLike[str]) -> LearnedPolicy:
     LearnedPolicy
         One whose scores are, bit for bit, those of the policy that was saved.
     """
-    source = Path(path)
-    if not source.is_file():
-        raise InvalidInput(
-            f"There is no policy file {source}",
-            argument="path",
-            remedy="train a policy, or correct the path",
-        )
-    try:
-        with zipfile.ZipFile(source) as archive:
-            header = _header(_member(archive, "header", "|u1"))
-            names = _ARRAYS[header["model"]]
-            arrays = {name: _member(archive, name, dtype) for name, dtype in names.items()}
+    with model_file(path, "policy") as archive:
+        header = _header(archive)
+        arrays = read_arrays(archive, header["model"])
         features = FeatureMap(header["preset"], tuple(header["cues"]), header["bins"])
-        _require(
+        require(
             list(features.names) == header["features"],
             "its features are not those of this version",
         )
         model = _model(header["model"], arrays, features.width)
-    except InvalidInput as error:
-        raise InvalidInput(
-            f"{source} cannot be used as a policy: {error.problem}",
-            argument="path",
-            remedy=error.remedy or "train the policy again or use another copy",
-        ) from error
-    except Exception as error:  # zip and npy readers raise a dozen kinds of error on damage
-        raise InvalidInput(
-            f"{source} is not a policy file, or is damaged ({type(error).__name__}: {error})",
-            argument="path",
-            remedy="train the policy again or use another copy",
-        ) from error
     return LearnedPolicy(features, model, header["record"])
 
 
-def _require(condition: bool, otherwise: str, remedy: str | None = None) -> None:
+@contextmanager
+def model_file(path: str | PathLike[str], noun: str) -> Iterator[zipfile.ZipFile]:
+    """Open the file of a model, such as a policy; raise all errors as `InvalidInput`."""
+    source = Path(path)
+    if not source.is_file():
+        raise InvalidInput(
+            f"There is no {noun} file {source}",
+            argument="path",
+            remedy=f"train a {noun}, or correct the path",
+        )
+    try:
+        with zipfile.ZipFile(source) as archive:
+            yield archive
+    except InvalidInput as error:
+        raise InvalidInput(
+            f"{source} cannot be used as a {noun}: {error.problem}",
+            argument="path",
+            remedy=error.remedy or f"train the {noun} again or use another copy",
+        ) from error
+    except Exception as error:  # zip and npy readers raise a dozen kinds of error on damage
+        raise InvalidInput(
+            f"{source} is not a {noun} file, or is damaged ({type(error).__name__}: {error})",
+            argument="path",
+            remedy=f"train the {noun} again or use another copy",
+        ) from error
+
+
+def read_header(archive: zipfile.ZipFile, form: str, schema: int) -> dict[str, Any]:
+    """Return the JSON of a file; refuse another format or schema."""
+    header: dict[str, Any] = json.loads(_member(archive, "header", "|u1").tobytes().decode())
+    require(isinstance(header, dict) and header.get("format") == form, "it has another format")
+    require(
+        header.get("schema") == schema,
+        f"its schema is {header.get('schema')}, and this version reads {schema}",
+        "update napari-agglo or train it again",
+    )
+    require(isinstance(header.get("record"), dict), "its record is missing")
+    return header
+
+
+def read_arrays(archive: zipfile.ZipFile, kind: str) -> dict[str, NDArray[Any]]:
+    """Return the arrays of a forest or a logistic, of the right types."""
+    return {name: _member(archive, name, dtype) for name, dtype in _ARRAYS[kind].items()}
+
+
+def require(condition: bool, otherwise: str, remedy: str | None = None) -> None:
+    """Refuse a file, for the reason `otherwise`, unless a condition is met."""
     if not condition:
         raise InvalidInput(otherwise, argument="path", remedy=remedy)
 
@@ -130,15 +162,15 @@ def _require(condition: bool, otherwise: str, remedy: str | None = None) -> None
 def _member(archive: zipfile.ZipFile, name: str, dtype: str) -> NDArray[Any]:
     """Read one array, after a check of its declared type and size against the file."""
     info = archive.getinfo(f"{name}.npy")
-    _require(info.file_size <= _LARGEST, f"its array {name!r} claims {info.file_size} bytes")
+    require(info.file_size <= _LARGEST, f"its array {name!r} claims {info.file_size} bytes")
     with archive.open(info) as file:
         shape, fortran, stored = npy_header(file)
-        _require(
+        require(
             stored == np.dtype(dtype) and not fortran,
             f"its array {name!r} is of type {stored}, not {np.dtype(dtype)}",
         )
         size = math.prod(shape) * stored.itemsize  # integers of Python: no overflow
-        _require(
+        require(
             size == info.file_size - file.tell(),
             f"its array {name!r} declares {size} bytes and has {info.file_size - file.tell()}",
         )
@@ -147,50 +179,48 @@ def _member(archive: zipfile.ZipFile, name: str, dtype: str) -> NDArray[Any]:
     return np.frombuffer(data, dtype).reshape(shape)
 
 
-def _header(raw: NDArray[np.uint8]) -> dict[str, Any]:
-    header: dict[str, Any] = json.loads(raw.tobytes().decode())
-    _require(isinstance(header, dict) and header.get("format") == _FORMAT, "it has another format")
-    _require(
-        header.get("schema") == SCHEMA,
-        f"its schema is {header.get('schema')}, and this version reads {SCHEMA}",
-        "update napari-agglo or train the policy again",
-    )
+def _header(archive: zipfile.ZipFile) -> dict[str, Any]:
+    header = read_header(archive, _FORMAT, SCHEMA)
     cues, bins = header.get("cues"), header.get("bins")
-    _require(header.get("model") in _ARRAYS, f"its model {header.get('model')!r} is not known")
-    _require(
+    require(header.get("model") in _ARRAYS, f"its model {header.get('model')!r} is not known")
+    require(
         isinstance(cues, list) and bool(cues) and all(isinstance(cue, str) for cue in cues),
         "its cues are not names",
     )
-    _require(isinstance(bins, int) and 1 <= bins <= 256, f"it has {bins!r} bins")
-    _require(isinstance(header.get("record"), dict), "its record is missing")
+    require(isinstance(bins, int) and 1 <= bins <= 256, f"it has {bins!r} bins")
     return header
 
 
 def _model(kind: str, arrays: dict[str, NDArray[Any]], width: int) -> Model:
     if kind == "logistic":
         weights = arrays["weights"].astype(np.float64)
-        _require(weights.shape == (width + 1,), f"it has weights of shape {weights.shape}")
-        _require(bool(np.isfinite(weights).all()), "some of its weights are not finite")
+        require(weights.shape == (width + 1,), f"it has weights of shape {weights.shape}")
+        require(bool(np.isfinite(weights).all()), "some of its weights are not finite")
         return Logistic(weights)
+    return check_forest(arrays, width)
+
+
+def check_forest(arrays: dict[str, NDArray[Any]], width: int) -> Forest:
+    """Return a forest on `width` features; refuse arrays that a kernel could not walk."""
     roots, nodes, values = arrays["roots"], arrays["nodes"], arrays["values"]
     n = len(nodes)
-    _require(roots.ndim == 1 and len(roots) > 0, f"its roots have shape {roots.shape}")
-    _require(nodes.ndim == 2 and nodes.shape[1] == 4, f"its nodes have shape {nodes.shape}")
-    _require(values.shape == (n,), f"its values have shape {values.shape}, not {(n,)}")
-    _require(bool((roots < n).all()), "a root is not a node")
-    _require(bool((nodes[:, 0] < width).all()), "a node uses a feature that does not exist")
+    require(roots.ndim == 1 and len(roots) > 0, f"its roots have shape {roots.shape}")
+    require(nodes.ndim == 2 and nodes.shape[1] == 4, f"its nodes have shape {nodes.shape}")
+    require(values.shape == (n,), f"its values have shape {values.shape}, not {(n,)}")
+    require(bool((roots < n).all()), "a root is not a node")
+    require(bool((nodes[:, 0] < width).all()), "a node uses a feature that does not exist")
     own = np.arange(n)
     left, right = nodes[:, 2].astype(np.int64), nodes[:, 3].astype(np.int64)
     leaf = (left == own) & (right == own)
     # A child has a higher number than its parent, so that no walk can loop for ever.
     down = (left > own) & (right > own) & (left < n) & (right < n)
-    _require(bool((leaf | down).all()), "a node's children are not below it")
+    require(bool((leaf | down).all()), "a node's children are not below it")
     above = np.bincount(np.concatenate([left[~leaf], right[~leaf], roots]), minlength=n)
-    _require(bool((above == 1).all()), "a node is not in exactly one place of one tree")
+    require(bool((above == 1).all()), "a node is not in exactly one place of one tree")
     thresholds = nodes.view(np.float32)[:, 1]
-    _require(bool((np.isfinite(thresholds) | leaf).all()), "a threshold is not finite")
+    require(bool((np.isfinite(thresholds) | leaf).all()), "a threshold is not finite")
     inside = bool(((values >= 0) & (values <= 1)).all())
-    _require(inside, "a value is not a probability")
+    require(inside, "a value is not a probability")
     return Forest(
         roots.astype(np.uint32), np.ascontiguousarray(nodes, np.uint32), values.astype(np.float64)
     )

@@ -1,0 +1,125 @@
+"""Live training: strokes in, a classifier and the probabilities of the part in view out.
+
+In its own file because an interface keeps its state between strokes. The features of pixels that
+have been labelled once are kept, and so are those of the part in view: a further stroke costs the
+features of its own pixels, a new forest, and the forest's answer for the part in view.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from napari_agglo.pixels._filters import Array, FilterBank
+from napari_agglo.pixels._pixel_classifier import PixelClass, PixelClassifier
+from napari_agglo.pixels._pixel_image import Box, PixelImage, lines_of
+from napari_agglo.pixels._predict import BAND, class_probabilities, threads
+from napari_agglo.pixels._train_pixels import check_counts, features_at, fit_pixels
+from napari_agglo.volumes import check_same_shape
+
+_MOST_EXAMPLES = (
+    3000  # pixels of a class in a live training: more would not be felt, but waited for
+)
+
+
+class LiveTraining:
+    """State of the training of one image by strokes.
+
+    Parameters
+    ----------
+    image : array or Volume
+        A picture or a volume.
+    spacing, channel_axis
+        As in `train_pixels`.
+    bank : FilterBank, optional
+        The features; by default those of `train_pixels`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from napari_agglo.pixels import LiveTraining, check_classes
+    >>> image = np.random.default_rng(0).random((20, 30))
+    >>> strokes = np.zeros(image.shape, np.uint8)
+    >>> strokes[5, :9], strokes[9, :9] = 1, 2
+    >>> live = LiveTraining(image)
+    >>> classifier = live.train(strokes, check_classes(["dark", "bright"]))
+    >>> live.predict(classifier, (0, 0), (20, 30)).shape
+    (2, 20, 30)
+    """
+
+    def __init__(
+        self,
+        image: object,
+        *,
+        spacing: Sequence[float] | None = None,
+        channel_axis: int | None = None,
+        bank: FilterBank | None = None,
+    ) -> None:
+        self.source = PixelImage.of(image, spacing, channel_axis)
+        self.bank = bank or FilterBank(
+            axes=2 if self.source.is_thick else 3, channels=self.source.channels
+        )
+        self._known = np.zeros(0, np.int64)  # flat indices of pixels, in order
+        self._rows = np.zeros((0, self.bank.width), np.float32)  # their features
+        self._view: tuple[Box, list[Array]] | None = None
+
+    def train(
+        self, labels: NDArray[Any], classes: tuple[PixelClass, ...], *, seed: int = 0
+    ) -> PixelClassifier:
+        """Return a classifier of all strokes so far; raise `InvalidInput` if there are too few."""
+        check_same_shape(labels, self.source.shape, "labels", "the image")
+        check_counts([labels], classes)
+        flat = np.flatnonzero(labels.reshape(-1))
+        kinds = labels.reshape(-1)[flat].astype(np.int64) - 1
+        rng = np.random.default_rng(seed)
+        parts = []
+        for kind in range(len(classes)):
+            places = np.flatnonzero(kinds == kind)
+            if len(places) > _MOST_EXAMPLES:
+                places = rng.choice(places, _MOST_EXAMPLES, replace=False)
+            parts.append(places)
+        chosen = np.sort(np.concatenate(parts))
+        rows = self._features(flat[chosen])
+        return fit_pixels(
+            rows, kinds[chosen], classes, self.bank, seed=seed,
+            record={"source": "labels", "volumes": 1,
+                    "spacing": list(self.source.spacing[3 - self.source.ndim :])},
+        )  # fmt: skip
+
+    def predict(
+        self, classifier: PixelClassifier, start: Sequence[int], stop: Sequence[int]
+    ) -> Array:
+        """Return (class, ...), the probabilities of a part of the image from `start` to `stop`."""
+        lead = 3 - self.source.ndim
+        box = Box((*(0,) * lead, *start), (*(1,) * lead, *stop))
+        n = len(classifier.classes)
+        with threads() as pool:
+            if self._view is None or self._view[0] != box:
+                self._view = None  # so that two views are never in memory at once
+                reach = self.bank.reach(self.source.spacing)
+                block = self.source.read(box, reach)
+                filtered = self.bank.apply(block, self.source.spacing, pool)
+                bands = lines_of(box, BAND)
+                tasks = [pool.submit(filtered.features, *band) for band in bands]
+                self._view = box, [task.result() for task in tasks]
+            answers = [
+                pool.submit(class_probabilities, rows, classifier.forest, n)
+                for rows in self._view[1]
+            ]
+            out = np.concatenate([answer.result() for answer in answers], axis=1)
+        return out.reshape(n, *box.shape[lead:])
+
+    def _features(self, flat: NDArray[np.int64]) -> Array:
+        """Return the features of pixels by their flat indices, in order; compute new ones."""
+        new = np.setdiff1d(flat, self._known, assume_unique=True)
+        if len(new):
+            with threads() as pool:
+                rows = features_at(self.source, self.bank, new, pool)
+            known = np.concatenate([self._known, new])
+            order = np.argsort(known)
+            self._known = known[order]
+            self._rows = np.concatenate([self._rows, rows])[order]
+        return self._rows[np.searchsorted(self._known, flat)]

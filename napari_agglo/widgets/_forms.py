@@ -318,6 +318,7 @@ class Form(QWidget):
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
         self.container = self._container(shown)
         body = column(self, self.container.native, spacing=2)
+        self.container.native.setVisible(bool(shown))  # an empty one has a height, too
         self.more: QCollapsible | None = None
         if folded:
             self.rest = self._container(folded)

@@ -68,34 +68,28 @@ class _Known:
 
     @classmethod
     def of(cls, answers: list[_Answer], n_regions: int) -> _Known:
-        parents = np.arange(n_regions + 1)
-
-        def root(node: int) -> int:
-            while parents[node] != node:
-                parents[node] = parents[parents[node]]
-                node = int(parents[node])
-            return node
+        from scipy.sparse import coo_array
+        from scipy.sparse.csgraph import connected_components
 
         clear = [answer for answer in answers if answer.same is not None]
+        links = [np.zeros((2, 0), np.int64)]
         for answer in clear:
             sides = [answer.first, answer.second]
             for members in [np.concatenate(sides)] if answer.same else sides:
-                first = root(int(members[0]))
-                for one in members[1:]:
-                    parents[root(int(one))] = first
-        component = np.zeros(n_regions + 1, np.int64)
-        for answer in clear:
-            for members in (answer.first, answer.second):
-                component[members] = root(int(members[0]))
-        numbers = np.unique(component, return_inverse=True)[1].reshape(-1)
-        if component.min() > 0:  # 0 stays "no component"
-            numbers += 1
+                links.append(np.stack([np.full_like(members, members[0]), members]))
+        first, second = np.concatenate(links, axis=1)
+        size = n_regions + 1
+        matrix = coo_array((np.ones(first.size, np.int8), (first, second)), shape=(size, size))
+        numbers = np.zeros(size, np.int64)
+        inside = np.unique(second)
+        sets = connected_components(matrix, directed=False)[1]
+        numbers[inside] = np.unique(sets[inside], return_inverse=True)[1].reshape(-1) + 1
         different = set()
         for answer in clear:
             a, b = (int(numbers[members[0]]) for members in (answer.first, answer.second))
             if not answer.same and a != b:
                 different.add((min(a, b), max(a, b)))
-        return cls(numbers.astype(np.int64), different)
+        return cls(numbers, different)
 
     def assigned(self) -> NDArray[np.int64]:
         """Return rows of gold segments by superpixel, for the votes of `boundary_labels`.
@@ -173,7 +167,7 @@ class Questions:
         *,
         every: int = 5,
         order: str = "doubt",
-        preset: str = "em",
+        preset: str = "shape",
         settings: ForestSettings | None = None,
         start: Policy | None = None,
         seed: int = 0,

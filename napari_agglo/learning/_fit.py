@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from napari_agglo._progress import ProgressCallback, report
-from napari_agglo.errors import InvalidInput
+from napari_agglo.errors import InvalidInput, SetOption
 from napari_agglo.features import FeatureMap
 from napari_agglo.learning._decision_tree import Binned, grow_tree, join_forests
 from napari_agglo.policy import Forest, Logistic, Model, flatten_trees
@@ -98,6 +98,10 @@ class ForestSettings:
     exact : bool
         Whether scikit-learn grows the trees, with a threshold between any two values of a feature.
         By default a feature has at most 256 bins, which takes a fifth of the time.
+    neutral : float
+        Probability by trees of *agglo* that the policy calls 0.5, its natural threshold: it gives
+        ``0.5 / neutral`` of theirs. Near misses are boundaries to keep, more of them than an
+        agglomeration meets, so that the trees themselves keep too many.
     """
 
     trees: int = 200
@@ -107,6 +111,15 @@ class ForestSettings:
     depth: int | None = None
     columns: float | str = "sqrt"
     exact: bool = False
+    neutral: float = 0.62
+
+    def __post_init__(self) -> None:
+        if not 0.5 <= self.neutral <= 1:
+            raise InvalidInput(
+                f"`neutral` must be 0.5 to 1, got {self.neutral!r}",
+                argument="neutral",
+                remedy=SetOption("neutral", 0.62),
+            )
 
 
 @dataclass(frozen=True, eq=False)
@@ -198,6 +211,13 @@ def pool_fits(fits: list[Fitted], share: int) -> Fitted:
         np.concatenate(in_bag) if all(part.size for part in in_bag) else in_bag[-1][:0, :0],
         np.average([one.importances for one in fits], axis=0, weights=sizes),
     )
+
+
+def with_neutral(model: Model, neutral: float) -> Model:
+    """Return a forest that gives 0.5 where this one gives `neutral`, and the same order."""
+    if not isinstance(model, Forest):
+        return model
+    return Forest(model.roots, model.nodes, model.values * (0.5 / neutral))
 
 
 def _growth(

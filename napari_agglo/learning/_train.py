@@ -23,6 +23,7 @@ from napari_agglo.learning._fit import (
     held_out_scores,
     joined,
     pool_fits,
+    with_neutral,
 )
 from napari_agglo.learning._training_volume import Lesson, boundary_labels, lesson
 from napari_agglo.policy import (
@@ -302,7 +303,7 @@ def _learn(training: _Training, strategy: str, start: str) -> LearnedPolicy:
         "history": training.history,
         **fit_quality(fitted, examples, features, held_out_scores(fitted, examples)),
     }
-    return LearnedPolicy(features, fitted.model, record)
+    return LearnedPolicy(features, with_neutral(fitted.model, training.neutral), record)
 
 
 class _Training:
@@ -336,11 +337,14 @@ class _Training:
         self.n_pooled = max(1, min(settings.pooled_epochs, epochs))
         self.share = settings.trees // self.n_pooled  # trees of each of them; the last has the rest
         self.n_owners = sum(one.n_owners for one in lessons) + len(extra)
+        self.neutral = 0.5  # probability that the policy calls 0.5
         self._began = time.perf_counter()
 
     def run(self, strategy: str, start: str) -> tuple[Fitted, Examples]:
         """Return the fits of the last epochs, pooled, and the examples of the last."""
         width = self.features.width
+        if strategy == "agglo" and self.epochs and self.near_misses:
+            self.neutral = self.settings.neutral
         kept: list[Examples] = []
         policy: Policy = as_policy(start, self.seed) if start != "flat" else MeanPolicy()
         in_bag = np.zeros((0, 0), np.uint8)
@@ -373,6 +377,7 @@ class _Training:
         self.fits = [*self.fits, fitted][-self.n_pooled :] if epoch > 1 else [fitted]
         if self.each_epoch is not None:
             model = pool_fits(self.fits, self.share).model
+            model = with_neutral(model, self.neutral if epoch else 0.5)
             self.each_epoch(epoch, LearnedPolicy(self.features, model))
         return examples, fitted
 

@@ -232,6 +232,29 @@ def test_a_policy_has_trees_of_its_last_epochs_in_equal_parts():
     assert policy.record["held_out"]
 
 
+def test_neutral_moves_the_threshold_and_leaves_the_order_of_merges(tmp_path):
+    superpixels, cue, gold = checkerboard((12, 24))
+    graph = region_graph(superpixels, cue)
+
+    def learned(strategy, neutral):
+        settings = ForestSettings(trees=20, neutral=neutral)
+        options = {"strategy": strategy, "settings": settings, "preset": "minimal", "epochs": 2}
+        return train(graph, gold, **options)
+
+    plain, moved = learned("agglo", 0.5), learned("agglo", 1.0)  # a factor without rounding
+    trees = [
+        agglomerate(graph, one) for one in (plain, load_policy(moved.save(tmp_path / "p.npz")))
+    ]
+    assert trees[1].winners.tolist() == trees[0].winners.tolist()
+    assert (trees[1].priorities == trees[0].priorities / 2).all()
+    assert trees[0].priorities.max() > 0, "test invalid"
+    assert moved.record["calibration"] == plain.record["calibration"], "that of the trees"
+    flat = [learned("flat", neutral).model.values for neutral in (0.5, 1.0)]
+    assert np.array_equal(*flat), "only agglo has near misses"
+    with refuses("neutral", SetOption):
+        ForestSettings(neutral=0.4)
+
+
 @pytest.mark.parametrize("ndim", [2, 3, 4])
 @pytest.mark.parametrize("classifier", ["forest", "logistic"])
 def test_any_dimension_and_a_saved_policy_gives_the_same_tree(ndim, classifier, tmp_path):

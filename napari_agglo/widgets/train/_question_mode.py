@@ -284,7 +284,10 @@ class TeachPanel(QWidget):
         self.line.setVisible(bool(self.line.text()))
         go_on = "Go on answering…" if answered else "Teach by answering…"
         self.run.set_text("Learn now" if teacher.on else go_on)
-        self.run.set_ready(teacher.on or not reason, reason)
+        if teacher.on:
+            self.run.set_ready(answered, "Answer a question first.")
+        else:
+            self.run.set_ready(not reason, reason)
 
     def _progress(self, learns: bool) -> str:
         """Return the numbers of answers, and whether the policy has learned from them."""

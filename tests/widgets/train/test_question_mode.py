@@ -124,6 +124,7 @@ def test_keys_answer_what_the_canvas_shows(viewer, project, volume, dataset):
 
 def test_too_few_answers_are_said_and_kept(step):
     teacher, project = begin(step), step.project
+    assert not step.teach.run.button.isEnabled(), "nothing to learn from"
     step.teach.skip.click()
     step.teach.stop.click()
     settle(project)

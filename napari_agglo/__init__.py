@@ -48,12 +48,7 @@ if TYPE_CHECKING:
     from napari_agglo.learning import train
     from napari_agglo.movie import write_movie
     from napari_agglo.partition import adaptive_cut, multicut
-    from napari_agglo.pixels import (
-        PixelClass,
-        PixelClassifier,
-        load_pixel_classifier,
-        train_pixels,
-    )
+    from napari_agglo.pixels import PixelClassifier, load_pixel_classifier, train_pixels
     from napari_agglo.policy import (
         CallablePolicy,
         DataDifference,
@@ -80,7 +75,7 @@ _EXPORTS = {
     "policy": "CallablePolicy DataDifference LearnedPolicy MeanPolicy Policy RandomPolicy"
     " adapt_cues data_differences load_policy",
     "learning": "train",
-    "pixels": "PixelClass PixelClassifier load_pixel_classifier train_pixels",
+    "pixels": "PixelClassifier load_pixel_classifier train_pixels",
     "agglomeration": "MergeTree agglomerate",
     "partition": "adaptive_cut multicut",
     "evaluate": "best_agglomeration boundary_scores breakdown cross_validate merge_curve metrics"
@@ -101,7 +96,6 @@ __all__ = [
     "LearnedPolicy",
     "MeanPolicy",
     "MergeTree",
-    "PixelClass",
     "PixelClassifier",
     "Policy",
     "Progress",

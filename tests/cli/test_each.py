@@ -3,19 +3,17 @@ from __future__ import annotations
 import csv
 import json
 import os
+import re
 import shutil
 from pathlib import Path
 
+import h5py
 import numpy as np
 import pytest
 import tifffile
-from refusals import refuses
 
-from napari_agglo.cli import _each
-from napari_agglo.cli._each import partners
-from napari_agglo.cli._terminal import Console
+from napari_agglo.errors import InvalidInput
 from napari_agglo.volumes import open_volume
-from napari_agglo.volumes._image_files import PICTURES
 
 
 @pytest.fixture
@@ -124,46 +122,55 @@ def test_patterns(run, folders):
     )
     assert (status, err) == (0, "")
     assert sorted(os.listdir("l")) == ["one.tif", "two.tif"]
-    assert partners(Console(), {"image": "test/*_ucm.tif"}) == {
-        "one": {"image": "test/one_ucm.tif"}, "two": {"image": "test/two_ucm.tif"},
-    }  # fmt: skip
 
 
-def test_patterns_with_a_key_or_over_folders(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    for name in ("a", "b"):
+def test_patterns_with_a_key_or_over_folders(run, files):
+    for name, labels in (("a", "superpixels"), ("b", "gold")):
         os.makedirs(f"data/{name}")
-        for file in ("map.tif", "x.h5"):
-            Path(f"data/{name}/{file}").touch()
-    found = partners(Console(), {"image": "data/*/map.tif", "gold": "data/*/x.h5:gold"})
-    assert found["b"] == {"image": "data/b/map.tif", "gold": "data/b/x.h5:gold"}
+        shutil.copy(f"{labels}.tif", f"data/{name}/map.tif")
+        with h5py.File(f"data/{name}/x.h5", "w") as file:
+            file["other"] = np.ones((4, 6), np.uint8)
+            file["gold"] = tifffile.imread("gold.tif")
+    arguments = ["--each", "data/*/map.tif", "--gold", "data/*/x.h5:gold", "--json"]
+    status, out, err = run("evaluate", *arguments)
+    assert (status, err) == (0, "")
+    errors = {name: row["vi"] for name, row in json.loads(out)["images"].items()}
+    assert errors == {"a": pytest.approx(12 / 21), "b": 0}
 
 
-def test_all_that_is_read_is_taken(tmp_path):
-    assert set(PICTURES) <= set(_each.SUFFIXES)
-    for number, suffix in enumerate(_each.SUFFIXES):
-        (tmp_path / f"{number}{suffix.upper()}").touch()
-    (tmp_path / "notes.txt").touch()
-    (tmp_path / ".hidden.tif").touch()
-    (tmp_path / "image.ome.tif").touch()
-    names = {*map(str, range(len(_each.SUFFIXES))), "image"}
-    assert set(partners(Console(), {"boundary": str(tmp_path)})) == names
+def test_all_that_is_read_is_taken(run, refused, files):
+    os.mkdir("none")
+    suffixes = re.search(r"\((.*?)\)", refused("oversegment", "--each", "none", "-o", "out"))[1]
+    suffixes = suffixes.split(", ")
+    with pytest.raises(InvalidInput) as caught:
+        open_volume("none")
+    planes = re.search(r"\((.*?)\)", caught.value.problem)[1].split(", ")
+    assert ".png" in planes, "test invalid"
+    assert set(planes) <= set(suffixes)
+    os.mkdir("in")
+    for number, suffix in enumerate(suffixes):
+        Path(f"in/{number}{suffix.upper()}").touch()
+    for name in ("notes.txt", ".hidden.tif", "image.ome.tif"):
+        Path("in", name).touch()
+    names = [*sorted(map(str, range(len(suffixes)))), "image"]
+    last = run("oversegment", "--each", "in", "-o", "out")[2].splitlines()[-1]
+    assert last == f"napari-agglo: 0 of {len(names)} done; failed: {', '.join(names)}"
 
 
 @pytest.mark.parametrize(
-    ("text", "refusal"),
+    ("text", "remedy"),
     [
-        ("no", ("gold", "give one such as")),
-        ("*/*.tif", ("gold", "put it for the image's name")),
-        ("empty", ("gold", "name a folder with some")),
-        ("x*.tif", ("gold", "name a folder with some")),
+        ("no", "give one such as"),
+        ("*/*.tif", "put it for the image's name"),
+        ("empty", "name a folder with some"),
+        ("x*.tif", "name a folder with some"),
     ],
 )
-def test_what_is_no_set_of_images(tmp_path, monkeypatch, text, refusal):
-    monkeypatch.chdir(tmp_path)
+def test_what_is_no_set_of_images(refused, folders, text, remedy):
     os.mkdir("empty")
-    with refuses(*refusal):
-        partners(Console(), {"gold": text})
+    message = refused("evaluate", "--each", "s", "--gold", text)
+    assert message.startswith(f"napari-agglo: --gold {text}: ")
+    assert remedy in message
 
 
 def test_the_tree_is_a_folder_too(refused, folders):

@@ -1,53 +1,92 @@
+"""Folders that a command fills appear whole, and names of outputs are checked."""
+
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 import pytest
-from refusals import refuses
 
-from napari_agglo.cli._files import check_label_output, output_folder
-
-
-def test_a_folder_appears_whole(tmp_path):
-    with output_folder(tmp_path / "out") as folder:
-        (folder / "a").write_text("1")
-        assert not (tmp_path / "out").exists()
-    assert os.listdir(tmp_path) == ["out"]
-    assert (tmp_path / "out" / "a").read_text() == "1"
+SAMPLE = ["sample", "cells2d", "-o", "out"]
+CUES = ("boundary", "brightness", "nucleus", "texture")
+FILES = [*(f"cue_{name}.tif" for name in CUES), "gold.tif", "image.tif"]
 
 
-@pytest.mark.parametrize("error", [KeyboardInterrupt, ValueError])
-def test_an_interrupted_run_leaves_nothing(tmp_path, error):
-    def interrupted():
-        with output_folder(tmp_path / "out") as folder:
-            (folder / "a").write_text("half")
-            raise error
+@pytest.fixture
+def last_step(monkeypatch, tmp_path):
+    """Work in an empty folder; return a function that puts a step after the last file."""
+    from napari_agglo import volumes
 
-    with pytest.raises(error):
-        interrupted()
-    assert os.listdir(tmp_path) == []
+    monkeypatch.chdir(tmp_path)
+    real = volumes.write_labels
+
+    def put(step):
+        def write_labels(path, *arguments, **options):
+            real(path, *arguments, **options)
+            step(Path(path).parent)
+
+        monkeypatch.setattr(volumes, "write_labels", write_labels)
+
+    return put
 
 
-def test_only_files_of_the_same_name_are_replaced(tmp_path):
-    (tmp_path / "out" / "z.zarr").mkdir(parents=True)
-    (tmp_path / "out" / "mine").write_text("keep")
-    with output_folder(tmp_path / "out") as folder:
+def test_a_folder_appears_whole(run, last_step):
+    def check(folder):
+        assert set(FILES) <= set(os.listdir(folder))
+        assert not os.path.exists("out")
+
+    last_step(check)
+    assert run(*SAMPLE)[0] == 0
+    assert os.listdir() == ["out"]
+    assert sorted(os.listdir("out")) == FILES
+
+
+@pytest.mark.parametrize(("error", "status"), [(KeyboardInterrupt, 130), (ValueError, 1)])
+def test_an_interrupted_run_leaves_nothing(run, last_step, error, status):
+    def fail(folder):
+        raise error
+
+    last_step(fail)
+    assert run(*SAMPLE)[0] == status
+    assert os.listdir() == []
+    os.mkdir("out")
+    for name in ("gold.tif", "mine"):
+        Path("out", name).write_text("old")
+    assert run(*SAMPLE)[0] == status
+    assert os.listdir() == ["out"]
+    assert {p.name: p.read_text() for p in Path("out").iterdir()} == {
+        "gold.tif": "old", "mine": "old",
+    }  # fmt: skip
+
+
+def test_only_files_of_the_same_name_are_replaced(run, last_step):
+    def add_store(folder):
         (folder / "z.zarr").mkdir()
         (folder / "z.zarr" / "0").write_text("new")
-    assert sorted(os.listdir(tmp_path / "out")) == ["mine", "z.zarr"]
-    assert (tmp_path / "out" / "z.zarr" / "0").read_text() == "new"
+
+    last_step(add_store)
+    os.makedirs("out/z.zarr")
+    for name in ("mine", "gold.tif", "z.zarr/1"):
+        Path("out", name).write_text("old")
+    assert run(*SAMPLE)[0] == 0
+    assert sorted(os.listdir("out")) == [*FILES, "mine", "z.zarr"]
+    assert os.listdir("out/z.zarr") == ["0"]
+    assert Path("out/z.zarr/0").read_text() == "new"
+    assert Path("out/gold.tif").read_bytes() != b"old"
+    assert Path("out/mine").read_text() == "old"
 
 
-def test_a_file_is_no_folder(tmp_path):
-    (tmp_path / "out").write_text("mine")
-    with refuses("-o", "name a folder"), output_folder(tmp_path / "out"):
-        pass
+def test_a_file_is_no_folder(refused, last_step):
+    Path("out").write_text("mine")
+    message = refused(*SAMPLE)
+    assert message.startswith("napari-agglo: -o out: ")
+    assert "name a folder" in message
+    assert Path("out").read_text() == "mine"
 
 
-def test_names_that_labels_can_have(tmp_path):
+def test_names_that_labels_can_have(run, refused, files):
     for name in ("a.tif", "a.TIFF", "a.ome.zarr", "a.h5:seg", "a.npz"):
-        check_label_output(str(tmp_path / name))
-    with refuses("-o", "add .tif"):
-        check_label_output(str(tmp_path / "a.jpg"))
-    with refuses("-o", "make it first"):
-        check_label_output(str(tmp_path / "no" / "a.tif"))
+        assert run("oversegment", "boundary.tif", "-o", name)[0] == 0
+        assert os.path.exists(name.partition(":")[0])
+    assert "add .tif" in refused("oversegment", "boundary.tif", "-o", "a.jpg")
+    assert "make it first" in refused("oversegment", "boundary.tif", "-o", "no/a.tif")

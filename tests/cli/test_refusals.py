@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import json
 import math
+import re
 
 import h5py
 import numpy as np
 import pytest
 import tifffile
-from hypothesis import given
-from hypothesis import strategies as st
 
-from napari_agglo.cli._terminal import json_text, typed_threshold
+from napari_agglo import evaluate
 from napari_agglo.volumes import open_volume, write_labels
 
 PYTHON = ("np.", "scipy", "astype", "Volume(", "ranges=", "value_range", "nan=", "seed=", "`", "[.")
@@ -185,16 +184,23 @@ def test_the_best_threshold_can_be_typed_back(run, files):
     assert f"{best[2]} segments" in message
 
 
-@given(st.lists(st.floats(0, 1), min_size=2, max_size=2, unique=True))
-def test_a_typed_threshold_lies_in_its_state(pair):
-    low, high = sorted(pair)
-    assert low <= float(typed_threshold(low, high)) < high
-    assert low <= float(typed_threshold(low, math.inf)) <= 1
-    if high > 0:
-        assert 0 <= float(typed_threshold(-math.inf, high)) < high
+def test_superpixels_that_are_best_have_a_threshold_unless_merges_begin_at_0(run, files):
+    arguments = ["curve", "--superpixels", "superpixels.tif", "--gold", "superpixels.tif"]
+    save("none.tif", np.zeros((4, 6), np.float32))
+    for cue, typed in (("boundary.tif", "0.0"), ("none.tif", "none")):
+        _, out, _ = run(*arguments, "--cues", cue)
+        assert next(line.split()[1] for line in out.splitlines() if line[:4] == "best") == typed
+    state = json.loads(run(*arguments, "--cues", "none.tif", "--json")[1])
+    assert state["superpixels"]["threshold"] is None
+    assert state["curve"][0]["threshold"] is None
 
 
-def test_json_knows_no_infinity():
-    assert json.loads(json_text({"a": [-math.inf, {"b": math.nan}], "c": 1})) == {
-        "a": [None, {"b": None}], "c": 1,
-    }  # fmt: skip
+def test_json_knows_no_infinity(run, files, monkeypatch):
+    more = {"a": [-math.inf, {"b": math.nan}], "c": 1}
+    real = evaluate.minimum
+    monkeypatch.setattr(evaluate, "minimum", lambda curve: real(curve) | more)
+    arguments = ["--superpixels", "superpixels.tif", "--cues", "boundary.tif"]
+    _, out, _ = run("curve", *arguments, "--gold", "gold.tif", "--json")
+    best = json.loads(out)["best"]
+    assert (best["a"], best["c"]) == ([None, {"b": None}], 1)
+    assert not {"Infinity", "NaN"} & set(re.findall(r"\w+", out))

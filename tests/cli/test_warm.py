@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from pathlib import Path
 
 import pytest
 
 from napari_agglo import InvalidInput
-from napari_agglo.cli._commands.demo import expectation
 from napari_agglo.errors import Cancelled
-from napari_agglo.session import _warm_up, cache_folder, warm_up
+from napari_agglo.session import _warm_up, cache_folder, seconds_to_compile, warm_up
 
 
 @pytest.mark.compiled
@@ -38,11 +38,31 @@ def test_where_nothing_can_be_kept_it_says_so(run, monkeypatch):
     assert "NUMBA_CACHE_DIR" in out
 
 
-def test_the_demo_says_how_long_it_takes_the_first_time_and_later(monkeypatch):
+@pytest.fixture
+def expectation(run, monkeypatch, tmp_path):
+    """Return the sentence that the demo begins with, in a window or without one; no demo runs."""
+
+    def refuse(*arguments, **options):
+        raise InvalidInput("not now")
+
+    monkeypatch.setenv("DISPLAY", ":0")
+    monkeypatch.setattr("napari_agglo.samples.sample", refuse)
+    done = subprocess.CompletedProcess([], 0)
+    monkeypatch.setattr(subprocess, "run", lambda *arguments, **options: done)
+
+    def say(window):
+        status, out, _ = run("demo", "-o", tmp_path / "o", *([] if window else ["--headless"]))
+        assert status == (0 if window else 2)
+        return out.splitlines()[0]
+
+    return say
+
+
+def test_the_demo_says_how_long_it_takes_the_first_time_and_later(monkeypatch, expectation):
     missing = ["merge", "evaluate", "learn"]
     monkeypatch.setattr("napari_agglo.session.stages_to_compile", lambda: missing)
-    first = _warm_up.seconds_to_compile(["merge", "evaluate"])
-    both = _warm_up.seconds_to_compile(missing)
+    first = seconds_to_compile(["merge", "evaluate"])
+    both = seconds_to_compile(missing)
     monkeypatch.setattr("napari_agglo.session.cache_folder", lambda: Path("kept"))
     assert f"{first + 5} s" in expectation(True)
     assert f"{both + 40} s" in expectation(False), "without a window it trains"

@@ -16,6 +16,7 @@ from napari_agglo.evaluate import (
     best_together,
     merge_curve,
     metrics,
+    shortest_threshold,
     state_at,
     vi_curve,
 )
@@ -143,3 +144,10 @@ def test_the_best_threshold_of_several_curves_is_that_of_their_sum(seed):
 def test_another_shape_is_refused():
     with refuses("gold", "use the same crop of both"):
         vi_curve(line_tree(), np.ones((1, 5), int))
+
+
+@given(st.lists(st.floats(0, 1), min_size=2, max_size=2, unique=True))
+def test_the_shortest_threshold_lies_in_its_state(pair):
+    low, high = sorted(pair)
+    assert low <= shortest_threshold(low, high) < high
+    assert low <= shortest_threshold(low, math.inf) <= 1

@@ -18,7 +18,6 @@ from refusals import refuses
 
 from napari_agglo.errors import Install, InvalidInput
 from napari_agglo.volumes import check_labels, open_volume, write_labels
-from napari_agglo.volumes._open import split_source
 
 STACK = np.arange(2 * 3 * 4, dtype=np.uint16).reshape(2, 3, 4)
 
@@ -132,9 +131,9 @@ def test_a_truncated_tiff_is_never_its_first_planes(tmp_path, capfd, caplog, kin
     assert caplog.records == []
 
 
-def test_what_tifffile_tells_others_is_still_told(caplog):
-    import napari_agglo.volumes._tiff  # noqa: F401
-
+def test_what_tifffile_tells_others_is_still_told(tmp_path, caplog):
+    tifffile.imwrite(tmp_path / "a.tif", STACK[0])
+    open_volume(tmp_path / "a.tif").load()
     logging.getLogger("tifffile").error("for someone else")
     assert [record.message for record in caplog.records] == ["for someone else"]
 
@@ -529,14 +528,19 @@ def test_indexed_as_numpy_does(tmp_path, suffix):
 # Paths --------------------------------------------------------------------------------------
 
 
-def test_drive_letters_are_no_keys(monkeypatch):
-    there = {r"C:\x.h5", "D:/y.h5"}
-    monkeypatch.setattr(os.path, "exists", lambda path: os.fspath(path) in there)
-    assert split_source(r"C:\x.h5") == (Path(r"C:\x.h5"), None)
-    assert split_source(r"C:\x.h5:stack") == (Path(r"C:\x.h5"), "stack")
-    assert split_source("D:/y.h5:a:b") == (Path("D:/y.h5"), "a:b")
-    with refuses("source", "check the path"):
-        split_source(r"C:\z.h5:stack")
+def test_drive_letters_are_no_keys(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    os.mkdir("D:")
+    with h5py.File(r"C:\x.h5", "w") as file:
+        file["stack"] = STACK
+    with h5py.File("D:/y.h5", "w") as file:
+        file["a:b"] = STACK
+        file["a"] = STACK[0]
+    for source in (r"C:\x.h5", r"C:\x.h5:stack", "D:/y.h5:a:b"):
+        np.testing.assert_array_equal(open_volume(source).load(), STACK)
+    with refuses("source", "check the path") as caught:
+        open_volume(r"C:\z.h5:stack")
+    assert r"C:\z.h5 " in caught.value.problem
 
 
 def test_a_colon_in_the_name_of_a_file(tmp_path):

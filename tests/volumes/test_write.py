@@ -23,7 +23,6 @@ from refusals import refuses
 
 from napari_agglo.errors import ConvertTo, InvalidInput, SetOption
 from napari_agglo.volumes import Volume, open_volume, replacing, write_labels
-from napari_agglo.volumes._atomic import filling
 
 SUFFIXES = [".tif", ".tiff", ".ome.zarr", ".zarr", ".h5", ".hdf5", ".h5:a/b", ".npz", ".npy"]
 SQUARE = np.array([[1, 2, 3], [4, 5, 300]], np.uint32)
@@ -411,28 +410,6 @@ def test_every_system_call_may_fail(tmp_path, suffix):
         write_labels(path, SQUARE)
     assert k > 4, "test invalid: nothing failed"
     assert (content == SQUARE + 1).all()
-
-
-def test_a_folder_is_filled_whole(tmp_path):
-    folder = tmp_path / "out"
-    folder.mkdir()
-    (folder / "kept.txt").write_text("kept")
-    (folder / "a.txt").write_text("old")
-
-    def interrupted():
-        with filling(folder) as temporary:
-            (temporary / "a.txt").write_text("half")
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        interrupted()
-    assert (folder / "a.txt").read_text() == "old"
-    with filling(folder) as temporary:
-        (temporary / "a.txt").write_text("new")
-        (temporary / "b").mkdir()
-    assert (folder / "a.txt").read_text() == "new"
-    assert sorted(os.listdir(folder)) == ["a.txt", "b", "kept.txt"]
-    assert os.listdir(tmp_path) == ["out"]
 
 
 def test_interrupt_while_writing(tmp_path, monkeypatch):

@@ -1,20 +1,23 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from napari_agglo.agglomeration import MergeTree
 from napari_agglo.errors import Cancelled
 from napari_agglo.evaluate import (
     _covering_by_merge,
     _vi_by_merge,
+    best_covering,
     conditional_entropies,
     contingency,
+    merge_curve,
     table_metrics,
 )
-from napari_agglo.evaluate._covering_by_merge import covering_path
-from napari_agglo.evaluate._vi_by_merge import error_path
+from napari_agglo.volumes import dense_labels
 
 
 def random_merges(rng, n, how_many):
@@ -34,21 +37,23 @@ def chain_merges(rng, n):
     return np.ones(n - 1, np.int64), rng.permutation(np.arange(2, n + 1))
 
 
+def tree_of(superpixels, winners, losers):
+    """Return the tree of merges of superpixels 1..n, in this order."""
+    return MergeTree(dense_labels(superpixels), winners, losers, np.arange(winners.size) / 2)
+
+
 def path(superpixels, gold, winners, losers):
-    table = contingency(superpixels, gold)
-    found = error_path(table, winners, losers)
-    covering, best = covering_path(table, winners, losers, found)
-    return found, covering, best
+    """Return the errors after each merge, and the best covering by any segments of the tree."""
+    tree = tree_of(superpixels, winners, losers)
+    return merge_curve(tree, gold), best_covering(tree, gold)
 
 
 def test_two_halves_joined():
-    found, covering, best = path(
-        np.array([1, 1, 2, 2]), np.array([1, 1, 1, 1]), np.array([1]), np.array([2])
-    )
-    assert found.false_merge.tolist() == [0.0, 0.0]
-    assert found.false_split.tolist() == [1.0, 0.0]
-    assert found.rand.tolist() == [pytest.approx(1 / 3), 1.0]
-    assert covering.tolist() == [0.5, 1.0]
+    found, best = path(np.array([1, 1, 2, 2]), np.array([1, 1, 1, 1]), np.array([1]), np.array([2]))
+    assert found["false_merge"].tolist() == [0.0, 0.0]
+    assert found["false_split"].tolist() == [1.0, 0.0]
+    assert found["rand"].tolist() == [pytest.approx(1 / 3), 1.0]
+    assert found["covering"].tolist() == [0.5, 1.0]
     assert best == 1
 
 
@@ -63,19 +68,17 @@ def test_equals_recomputation_at_every_merge(seed, n, n_gold, chain, extra):
     rng = np.random.default_rng(seed)
     superpixels = np.concatenate([np.arange(n + 1), rng.integers(0, n + 1, extra)])
     gold = rng.integers(0, n_gold + 1, superpixels.size)
+    gold[rng.integers(gold.size)] = 1  # without an annotation there is nothing to compare
     winners, losers = chain_merges(rng, n) if chain else random_merges(rng, n, n)
-    found, covering, best = path(superpixels, gold, winners, losers)
+    found, best = path(superpixels, gold, winners, losers)
     labels = superpixels.copy()
     reached = dict.fromkeys(np.unique(gold[gold > 0]), 0.0)
     for k in range(winners.size + 1):
         if k:
             labels[labels == losers[k - 1]] = winners[k - 1]
         expected = table_metrics(contingency(labels, gold))
-        assert (found.false_merge[k], found.false_split[k]) == pytest.approx(
-            (expected["false_merge"], expected["false_split"]), abs=1e-12
-        )
-        assert found.rand[k] == pytest.approx(expected["rand"], abs=1e-12)
-        assert covering[k] == pytest.approx(expected["covering"], abs=1e-12)
+        for name in ("false_merge", "false_split", "rand", "covering"):
+            assert found[name][k] == pytest.approx(expected[name], abs=1e-12), name
         for u in reached:
             overlap = [
                 ((gold == u) & (labels == s)).sum()
@@ -84,9 +87,8 @@ def test_equals_recomputation_at_every_merge(seed, n, n_gold, chain, extra):
             ]
             reached[u] = max(reached[u], *overlap)
     weights = [(gold == u).sum() for u in reached]
-    if weights:
-        assert best == pytest.approx(np.average(list(reached.values()), weights=weights))
-        assert best >= covering.max() - 1e-12
+    assert best == pytest.approx(np.average(list(reached.values()), weights=weights))
+    assert best >= found["covering"].max() - 1e-12
 
 
 @given(st.integers(0, 2**32))
@@ -94,9 +96,9 @@ def test_a_merge_never_adds_splits_nor_heals_merges(seed):
     rng = np.random.default_rng(seed)
     superpixels = np.concatenate([np.arange(31), rng.integers(0, 31, 100)])
     gold = rng.integers(0, 6, superpixels.size)
-    found, _, _ = path(superpixels, gold, *random_merges(rng, 30, 30))
-    assert (np.diff(found.false_split) <= 1e-12).all()
-    assert (np.diff(found.false_merge) >= -1e-12).all()
+    found, _ = path(superpixels, gold, *random_merges(rng, 30, 30))
+    assert (np.diff(found["false_split"]) <= 1e-12).all()
+    assert (np.diff(found["false_merge"]) >= -1e-12).all()
 
 
 def test_overlaps_that_move_often_and_a_full_table():
@@ -110,11 +112,11 @@ def test_overlaps_that_move_often_and_a_full_table():
         for a in range(1, n + 1, 2 * step)
     ]  # fmt: skip
     winners, losers = np.array(pairs).T
-    found, covering, best = path(superpixels, gold, winners.copy(), losers.copy())
-    assert found.false_merge[0] == 1.0
-    assert found.false_merge[-1] == pytest.approx(10.0, abs=1e-12)
-    assert not found.false_split.any()
-    assert covering[-1] == pytest.approx(1 / (2 * n))
+    found, best = path(superpixels, gold, winners.copy(), losers.copy())
+    assert found["false_merge"].iloc[0] == 1.0
+    assert found["false_merge"].iloc[-1] == pytest.approx(10.0, abs=1e-12)
+    assert not found["false_split"].any()
+    assert found["covering"].iloc[-1] == pytest.approx(1 / (2 * n))
     assert best == 0.5
 
 
@@ -125,47 +127,45 @@ def test_thousands_of_merges_end_as_exact_as_they_began():
     superpixels = np.concatenate([np.arange(1, n + 1), rng.integers(1, n + 1, 60_000)])
     gold = superpixels // 40 + rng.integers(0, 2, superpixels.size)
     winners, losers = random_merges(rng, n, n)
-    found, covering, _ = path(superpixels, gold, winners, losers)
+    found, _ = path(superpixels, gold, winners, losers)
     labels = np.arange(n + 1)
     for k in range(winners.size):
         labels[labels == losers[k]] = winners[k]
         if k % 250 == 0 or k > n - 10:
             expected = table_metrics(contingency(labels[superpixels], gold))
-            state = found.false_merge[k + 1], found.false_split[k + 1], found.rand[k + 1]
-            names = ["false_merge", "false_split", "rand"]
+            names = ["false_merge", "false_split", "rand", "covering"]
+            state = found.loc[k + 1, names].tolist()
             assert state == pytest.approx(expected[names].tolist(), abs=1e-12)
-            assert covering[k + 1] == pytest.approx(expected["covering"], abs=1e-12)
 
 
 def test_slices_make_no_difference_and_are_reported(monkeypatch):
     rng = np.random.default_rng(3)
     superpixels = np.concatenate([np.arange(61), rng.integers(1, 61, 400)])
     gold = rng.integers(0, 9, superpixels.size)
+    tree = tree_of(superpixels, *random_merges(rng, 60, 60))
     table = contingency(superpixels, gold)
-    merges = random_merges(rng, 60, 60)
-    whole = error_path(table, *merges)
-    covering, _ = covering_path(table, *merges, whole)
+    whole, best = merge_curve(tree, gold), best_covering(tree, gold)
+    start = whole["false_merge"].iloc[0], whole["false_split"].iloc[0]
+    assert start == conditional_entropies(table)
     monkeypatch.setattr(_vi_by_merge, "_SLICE", 7)
     monkeypatch.setattr(_covering_by_merge, "_SLICE", 7)
     seen = []
-    sliced = error_path(table, *merges, progress=seen.append)
-    for name in ("false_merge", "false_split", "rand", "kept", "gone", "met"):
-        assert (getattr(whole, name) == getattr(sliced, name)).all()
-    assert (whole.false_merge[0], whole.false_split[0]) == conditional_entropies(table)
-    done = [progress.done for progress in seen]
-    assert len(done) > 59 // 7 + table.counts.size // 7
-    assert done == sorted(done)
-    assert seen[0].fraction == 0
-    assert seen[-1].fraction == 1
-    seen.clear()
-    assert (covering == covering_path(table, *merges, sliced, progress=seen.append)[0]).all()
-    assert len(seen) > 3
-    assert seen[-1].fraction == 1
+    pd.testing.assert_frame_equal(merge_curve(tree, gold, progress=seen.append), whole)
+    assert best_covering(tree, gold) == best
+    stages = {}
+    for progress in seen:
+        stages.setdefault(progress.stage, []).append(progress.fraction)
+    assert len(stages["errors"]) > 59 // 7 + table.counts.size // 7
+    assert len(stages["covering"]) > 3
+    for stage in ("errors", "covering"):
+        fractions = stages[stage]
+        assert fractions == sorted(fractions)
+        assert (fractions[0], fractions[-1]) == (0, 1)
 
-    def cancel(progress):
-        raise Cancelled
+        def cancel(progress, stage=stage):
+            if progress.stage == stage:
+                raise Cancelled
 
-    with pytest.raises(Cancelled):
-        error_path(table, *merges, progress=cancel)
-    with pytest.raises(Cancelled):
-        covering_path(table, *merges, whole, progress=cancel)
+        for compute in (merge_curve, best_covering):
+            with pytest.raises(Cancelled):
+                compute(tree, gold, progress=cancel)

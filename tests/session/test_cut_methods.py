@@ -14,11 +14,10 @@ from oracles.agglomerate import graph_of_edges, merge_naively
 from refusals import refuses
 
 from napari_agglo import InvalidInput, agglomerate
+from napari_agglo.session import CutProblem, cut_method
 from napari_agglo.session._cut_methods import (
-    CutProblem,
     by_tree,
     connected_pieces,
-    cut_method,
     cut_methods,
     detached,
     min_cut,

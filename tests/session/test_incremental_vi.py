@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from napari_agglo import split_vi
+from napari_agglo import Session, region_graph, split_vi
 from napari_agglo.session._incremental_vi import IncrementalVI
 from napari_agglo.volumes import contingency
 
@@ -127,3 +127,33 @@ def test_nothing_annotated_is_no_error():
     live = IncrementalVI(contingency(np.array([1, 2]), np.array([0, 0])), [0, 1, 2])
     live.move([2], 1)
     assert both(live) == (0.0, 0.0)
+
+
+def test_errors_after_an_edit_look_at_what_moved_alone(tmp_path, monkeypatch):
+    superpixels = np.array([[5, 5, 6, 6, 7, 7, 900, 900]] * 3)
+    boundary = np.array([[0.0, 0.1, 0.1, 0.3, 0.7, 0.1, 0.9, 0.8]] * 3)
+    gold = np.array([[1, 1, 1, 1, 1, 2, 2, 2]] * 3)
+    update = IncrementalVI.update
+
+    def watched(self, lut, among=None):
+        assert among is not None, "the whole table was compared"
+        update(self, lut, among)
+
+    graph = region_graph(superpixels, boundary)
+    with Session.create(tmp_path / "cells.agglo", graph, gold=gold) as session:
+        session.threshold = 0.3
+        assert session.errors.vi > 0
+        session.threshold = 0.0
+        before = session.errors.now()
+        monkeypatch.setattr(IncrementalVI, "update", watched)
+        session.merge(5, 7, force=True)
+        assert session.errors.now() != before
+        session.cut(900, points=[[(0, 6)], [(2, 7)]])
+        expected = split_vi(session.labels(), gold)
+        assert (session.errors.false_merge, session.errors.false_split) == pytest.approx(expected)
+        session.undo()
+        session.undo()
+        assert session.errors.vi == pytest.approx(before.vi)
+        session.threshold = 0.3
+        with pytest.raises(AssertionError, match="whole table"):
+            session.errors.now()

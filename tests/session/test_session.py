@@ -12,6 +12,7 @@ import sys
 import time
 from pathlib import Path
 
+import networkx as nx
 import numpy as np
 import pytest
 from oracles.disks import Disk, tree_of
@@ -24,10 +25,9 @@ from napari_agglo import InvalidInput, Session
 from napari_agglo.errors import SetOption
 from napari_agglo.evaluate import split_vi
 from napari_agglo.features import feature_map
+from napari_agglo.graph import contracted
 from napari_agglo.policy import LearnedPolicy
 from napari_agglo.session import NotSaved, Refused, SessionDamaged, SessionLocked
-from napari_agglo.session._boundary_scores import boundary_scores
-from napari_agglo.session._incremental_vi import IncrementalVI
 
 # By the mean, 5 and 6 are one at 0.3, 7 joins them at 0.5, and 900 later.
 SUPERPIXELS = np.array([[5, 5, 6, 6, 7, 7, 900, 900]] * 3)
@@ -320,31 +320,6 @@ def test_errors_follow_edits(session):
     check()
 
 
-def test_errors_after_an_edit_look_at_what_moved_alone(session, monkeypatch):
-    assert session.errors.vi > 0
-    session.threshold = 0.0
-    before = session.errors.now()
-
-    update = IncrementalVI.update
-
-    def watched(self, lut, among=None):
-        assert among is not None, "the whole table was compared"
-        update(self, lut, among)
-
-    monkeypatch.setattr(IncrementalVI, "update", watched)
-    session.merge(5, 7, force=True)
-    assert session.errors.now() != before
-    session.cut(900, points=[[(0, 6)], [(2, 7)]])
-    expected = split_vi(session.labels(), GOLD)
-    assert (session.errors.false_merge, session.errors.false_split) == pytest.approx(expected)
-    session.undo()
-    session.undo()
-    assert session.errors.vi == pytest.approx(before.vi)
-    session.threshold = 0.3
-    with pytest.raises(AssertionError, match="whole table"):
-        session.errors.now()
-
-
 def test_without_gold_there_are_no_errors(tmp_path):
     with (
         Session.create(tmp_path / "a.agglo", graph()) as made,
@@ -392,14 +367,18 @@ def test_asking_about_what_changed_is_as_asking_about_everything(tmp_path, learn
         asked = []
 
         def check():
-            view, before = session._view, session._view.boundary_scores._version
-            moved = view.moved_since(before)
-            asked.append(len(view.names()) if moved is None else len(moved))
-            pairs, scores = view.boundary_scores.now(view)
-            every, state = np.arange(1, len(view.names())), session._state
-            expected = boundary_scores(state.graph, state.policy, view.names(), every, 0.3)
-            assert pairs.tolist() == expected[0].tolist()
-            assert scores.tolist() == expected[1].tolist()
+            """Compare the priorities in an export with the scores of the graph contracted anew."""
+            moved = session._view.moved_since(session._view.boundary_scores._version)
+            asked.append(session.graph.n_regions if moved is None else len(moved))
+            path = session.export(tmp_path / "now.graphml", "graphml", overwrite=True)
+            written = nx.read_graphml(path, node_type=int)
+            _, first, which = np.unique(session.lut(), return_index=True, return_inverse=True)
+            coarse = contracted(session.graph, first[which].astype(np.uint32))
+            scores = session.policy.score(coarse).tolist()
+            pairs = session.lut()[np.unique(first)][coarse.edges].tolist()
+            assert {
+                frozenset(pair): row["priority"] for *pair, row in written.edges(data=True)
+            } == {frozenset(pair): score for pair, score in zip(pairs, scores, strict=True)}
 
         check()
         for k in range(25):

@@ -18,7 +18,8 @@ from napari_agglo import InvalidInput
 from napari_agglo.errors import SetOption
 from napari_agglo.features import FeatureMap
 from napari_agglo.policy import LearnedPolicy, MeanPolicy, RandomPolicy, flatten_trees
-from napari_agglo.session._store import NotSaved, Store, create
+from napari_agglo.session import NotSaved
+from napari_agglo.session._store import Store, create
 from napari_agglo.volumes import write_labels
 
 

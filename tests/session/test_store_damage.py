@@ -18,7 +18,8 @@ from refusals import refuses
 
 import napari_agglo as agglo
 from napari_agglo import InvalidInput
-from napari_agglo.session._store import SessionDamaged, Store
+from napari_agglo.session import SessionDamaged
+from napari_agglo.session._store import Store
 from napari_agglo.session._store.manifest import _manifest_sum, digest_array
 
 ENTRIES = [{"a": 1}, {"b": 2}]

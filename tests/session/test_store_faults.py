@@ -14,7 +14,8 @@ from oracles.disks import Died, Disk, entries_of, small_graph, tree_of
 from refusals import refuses
 
 from napari_agglo import AggloError, InvalidInput
-from napari_agglo.session._store import NotSaved, Store
+from napari_agglo.session import NotSaved
+from napari_agglo.session._store import Store
 
 ERRORS = [errno.ENOSPC, errno.EIO, errno.EACCES]
 DONE = [{"number": k} for k in range(3)]

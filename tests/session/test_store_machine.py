@@ -22,7 +22,8 @@ from hypothesis.stateful import (
 )
 from oracles.disks import Died, Disk, entries_of, small_graph
 
-from napari_agglo.session._store import NotSaved, SessionDamage, Store
+from napari_agglo.session import NotSaved
+from napari_agglo.session._store import SessionDamage, Store
 from napari_agglo.session._store.journal import read_tail
 
 ENTRY = st.dictionaries(

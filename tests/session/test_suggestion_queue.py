@@ -11,7 +11,6 @@ from refusals import refuses
 import napari_agglo as agglo
 from napari_agglo import Session
 from napari_agglo.session import Refused
-from napari_agglo.session._suggestions.decisions import decisions
 
 
 @pytest.fixture
@@ -28,23 +27,6 @@ def session(tmp_path):
 def holder(session, superpixel):
     """Return the segment that holds a superpixel now."""
     return next(int(s) for s in session.segments.ids() if superpixel in session.segments.members(s))
-
-
-def test_merges_come_after_those_they_are_made_of_and_edits_have_no_priority(session):
-    session.threshold = 0.3
-    first, second = session.segments.ids()[:2].tolist()
-    session.merge(first, second)
-    for threshold in (0.1, 0.3, 0.45, 1.0):
-        session.threshold = threshold
-        _, made = decisions(session._view)
-        log, nodes = session._state.tree.log, session._view.inner_nodes()[::-1]
-        children = np.sort(log.rows["low"][log.children(nodes)], axis=1)
-        assert np.array_equal(np.stack([made.first, made.second], axis=1), children)
-        assert np.array_equal(made.answered, log.rows["edit"][nodes] >= 0)
-        parts = {k: {k} for k in range(1, 7)}
-        for a, b in zip(made.first.tolist(), made.second.tolist(), strict=True):
-            assert min(parts[a]) == a
-            parts[a] |= parts.pop(b)
 
 
 @pytest.mark.parametrize("kind", ["false_split", "false_merge"])

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from refusals import refuses
 
-from napari_agglo import agglomerate, region_graph, split_vi
+from napari_agglo import Session, agglomerate, region_graph, split_vi
 from napari_agglo.errors import SetOption
 from napari_agglo.policy import LearnedPolicy, MeanPolicy, RandomPolicy
 from napari_agglo.session._incremental_vi import IncrementalVI
@@ -26,6 +26,7 @@ from napari_agglo.session._suggestions import (
     expected_gain,
     suggest,
 )
+from napari_agglo.session._suggestions.decisions import decisions as decisions_of
 from napari_agglo.session._suggestions.value import confusion
 from napari_agglo.volumes import contingency
 
@@ -367,6 +368,26 @@ def test_effort_is_right_on_average_if_probabilities_are():
     chain = np.arange(1, 2001)
     left = effort(Decisions.of([], [], []), Decisions.of(np.ones(2000), chain + 1, p))
     assert left.cuts == pytest.approx(merges_wrong.sum(), rel=0.05)
+
+
+def test_merges_come_after_those_they_are_made_of_and_edits_have_no_priority(tmp_path):
+    cue = np.repeat([[0.1, 0.2, 0.5, 0.6, 0.3, 0.8]], 2, axis=0).repeat(2, axis=1)
+    labels = np.arange(1, 7)[None].repeat(2, axis=0).repeat(2, axis=1)
+    with Session.create(tmp_path / "a.agglo", region_graph(labels, cue)) as session:
+        session.threshold = 0.3
+        first, second = session.segments.ids()[:2].tolist()
+        session.merge(first, second)
+        for threshold in (0.1, 0.3, 0.45, 1.0):
+            session.threshold = threshold
+            _, made = decisions_of(session._view)
+            log, nodes = session._state.tree.log, session._view.inner_nodes()[::-1]
+            children = np.sort(log.rows["low"][log.children(nodes)], axis=1)
+            assert np.array_equal(np.stack([made.first, made.second], axis=1), children)
+            assert np.array_equal(made.answered, log.rows["edit"][nodes] >= 0)
+            parts = {k: {k} for k in range(1, 7)}
+            for a, b in zip(made.first.tolist(), made.second.tolist(), strict=True):
+                assert min(parts[a]) == a
+                parts[a] |= parts.pop(b)
 
 
 # ------------------------------------------------------------------------------------ refusals

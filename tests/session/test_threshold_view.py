@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from oracles.repairs import POLICIES, as_scores, graphs, partition
+from refusals import refuses
 
-from napari_agglo import InvalidInput, region_graph
+from napari_agglo import InvalidInput, Session, region_graph
 from napari_agglo.policy import MeanPolicy
 from napari_agglo.session._actions import Lock, Override, as_ids, from_json, to_json
 from napari_agglo.session._hierarchy.hierarchy import Hierarchy
@@ -89,3 +90,22 @@ def test_where_a_branch_ends_it_is_refused():
 @pytest.mark.parametrize("override", [Override("up", 0.5, 3), Override("down", 0.25, 8)])
 def test_overrides_are_plain_data(override):
     assert from_json(to_json(override)) == override
+
+
+def test_a_segment_without_a_parent_is_refused_after_a_few_looks(tmp_path, monkeypatch):
+    graph = region_graph(np.array([[1, 2, 0, 3]]), np.array([[0.1, 0.2, 0.5, 0.9]], np.float32))
+    looks = []
+    look = Hierarchy.look
+
+    def counted(self, *arguments):
+        looks.append(arguments)
+        look(self, *arguments)
+
+    with Session.create(tmp_path / "a.agglo", graph) as session:
+        session.threshold = 0.5
+        session.merge(3, 1, force=True)
+        session.undo()  # above the threshold nothing is known
+        monkeypatch.setattr(Hierarchy, "look", counted)
+        with refuses("segment", "merge it by hand"):
+            session.up(1)
+    assert 1 < len(looks) < 20

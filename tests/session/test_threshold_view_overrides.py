@@ -10,7 +10,6 @@ from refusals import refuses
 
 import napari_agglo as agglo
 from napari_agglo import Session
-from napari_agglo.session._hierarchy.hierarchy import Hierarchy
 
 
 @pytest.fixture
@@ -117,24 +116,6 @@ def test_the_end_of_a_branch_is_said_with_the_id(make, way):
     with refuses("segment", "merge it by hand" if way == "up" else "place points in it") as caught:
         getattr(session, way)(1)
     assert caught.value.problem.startswith("Segment 1 ")
-
-
-def test_a_segment_without_a_parent_is_refused_after_a_few_looks(make, monkeypatch):
-    session = make([1, 2, 0, 3], [0.1, 0.2, 0.5, 0.9])
-    session.threshold = 0.5
-    session.merge(3, 1, force=True)
-    session.undo()  # above the threshold nothing is known
-    looks = []
-    look = Hierarchy.look
-
-    def counted(self, *arguments):
-        looks.append(arguments)
-        look(self, *arguments)
-
-    monkeypatch.setattr(Hierarchy, "look", counted)
-    with refuses("segment", "merge it by hand"):
-        session.up(1)
-    assert 1 < len(looks) < 20
 
 
 def test_a_folder_that_was_moved_while_open_can_be_closed_and_opened(make):

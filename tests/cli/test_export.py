@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import subprocess
+import sys
 
 import numpy as np
 import pandas as pd
@@ -11,9 +14,7 @@ import tifffile
 import zarr
 
 import napari_agglo as agglo
-from napari_agglo.cli._commands.export import parse_options
-from napari_agglo.errors import InvalidInput
-from napari_agglo.session import export_kinds, exporter
+from napari_agglo.session import export_kinds
 
 
 @pytest.fixture(scope="module")
@@ -86,14 +87,41 @@ def test_refusals(run, session, words, message):
     assert message in error
 
 
-def test_options_are_read_by_their_type():
-    @exporter("x", label="x")
-    def kind(view, path, *, n: int = 1, size: float | None = None, flag: bool = False, name: str):
-        pass
+KIND = """
+from napari_agglo.session import exporter
 
-    texts = ["n=3", "size=0.5", "flag=true", "name=a=b"]
-    assert parse_options(kind, texts) == {"n": 3, "size": 0.5, "flag": True, "name": "a=b"}
-    for text, argument in [("n=x", "n"), ("flag=1", "flag"), ("size=", "size"), ("m=1", "options")]:
-        with pytest.raises(InvalidInput) as caught:
-            parse_options(kind, [text])
-        assert caught.value.argument == argument
+@exporter("typed", label="Options", suffixes=(".txt",))
+def typed(view, path, *, n: int = 1, size: float | None = None, flag: bool = False, name: str):
+    path.write_text(repr((n, size, flag, name)))
+"""
+PROGRAM = """
+import sys
+from napari_agglo.cli import main
+for options in sys.argv[1:]:
+    words = [word for option in options.split() for word in ("--option", option)]
+    words += ["--option", "name=a=b", "-q", "-o", "typed.txt"]
+    main(["export", "cells.agglo", "typed", *words])
+    print(open("typed.txt").read())
+"""
+
+
+def test_options_are_read_by_their_type(session, tmp_path):
+    """An export kind of another package, which an entry point declares."""
+    (tmp_path / "agglo_typed.py").write_text(KIND)
+    info = tmp_path / "agglo_typed-1.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: agglo-typed\nVersion: 1\n")
+    entry = "[napari_agglo.exports]\ntyped = agglo_typed:typed\n"
+    (info / "entry_points.txt").write_text(entry)
+    paths = [str(tmp_path), *filter(None, [os.environ.get("PYTHONPATH")])]
+    refused = ["n=x", "flag=1", "size=", "m=1"]
+    ended = subprocess.run(
+        [sys.executable, "-c", PROGRAM, "n=3 size=0.5 flag=true", *refused],
+        capture_output=True, text=True, check=True,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
+    )  # fmt: skip
+    assert set(ended.stdout.splitlines()) == {"(3, 0.5, True, 'a=b')"}
+    lines = ended.stderr.splitlines()
+    assert len(lines) == len(refused)
+    for line, option in zip(lines, refused, strict=True):
+        assert line.startswith(f"napari-agglo: --option {option}: ")

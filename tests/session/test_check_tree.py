@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tempfile
+
 import numpy as np
 import pytest
 from examples import examples
@@ -12,10 +14,16 @@ from refusals import refuses
 import napari_agglo as agglo
 from napari_agglo import InvalidInput, MeanPolicy, Session
 from napari_agglo.policy import RandomPolicy
-from napari_agglo.session._check_tree import _SAMPLE, _sampled, check_tree
 
+OTHER = ("tree", "pass the tree of this graph and policy, or")
 LABELS = np.repeat(np.repeat(np.arange(1, 26).reshape(5, 5), 4, 0), 4, 1)
 CUE = np.random.default_rng(0).random(LABELS.shape).astype("f4")
+
+
+def create(tree, graph, policy="mean"):
+    """Create a session with a tree, somewhere."""
+    with tempfile.TemporaryDirectory() as folder:
+        Session.create(f"{folder}/a.agglo", graph, policy, tree=tree).close()
 
 
 @pytest.fixture(scope="module")
@@ -36,10 +44,10 @@ def test_each_policy_takes_its_own_tree_alone(graph, learned):
     for k, policy in enumerate(policies):
         for j, tree in enumerate(trees):
             if j == k:
-                check_tree(tree, graph, policy)
+                create(tree, graph, policy)
             else:
-                with refuses("tree", "pass the tree of this graph and policy, or"):
-                    check_tree(tree, graph, policy)
+                with refuses(*OTHER):
+                    create(tree, graph, policy)
 
 
 @examples(40)
@@ -52,38 +60,54 @@ def test_the_tree_of_a_graph_is_always_taken(seed, n, in_two):
     graph = agglo.region_graph(labels, rng.random(labels.shape))
     for policy in (MeanPolicy(), RandomPolicy(seed)):
         tree = agglo.agglomerate(graph, policy)
-        check_tree(tree, graph, policy)
+        create(tree, graph, policy)
         if tree.n_merges:
             k = int(rng.integers(tree.n_merges))
             tree.priorities[k] += 0.01
-            with refuses("tree", "pass the tree of this graph and policy, or"):
-                check_tree(tree, graph, policy)
+            with refuses(*OTHER):
+                create(tree, graph, policy)
 
 
-def test_of_a_large_tree_a_sample_is_looked_at():
+@pytest.mark.compiled  # some hundred sessions are created
+def test_of_a_large_tree_a_hundred_merges_are_looked_at():
+    rng = np.random.default_rng(1)
+    labels = np.arange(1, 145).reshape(12, 12).repeat(2, 0).repeat(2, 1)
+    graph = agglo.region_graph(labels, rng.random(labels.shape))
+    tree = agglo.agglomerate(graph)
+    create(tree, graph)
+    checked = []
+    for k in range(tree.n_merges):
+        tree.priorities[k] += 0.01
+        try:
+            create(tree, graph)
+        except InvalidInput as error:
+            if error.argument == "tree":
+                checked.append(k)
+        tree.priorities[k] -= 0.01
+    assert len(checked) == 100
+    assert checked[0] == 0
+    assert checked[-1] > 0.9 * tree.n_merges
+
+
+def test_a_large_tree_of_another_image_is_refused():
     rng = np.random.default_rng(1)
     labels = np.arange(1, 2501).reshape(50, 50).repeat(2, 0).repeat(2, 1)
     graph = agglo.region_graph(labels, rng.random(labels.shape))
-    tree = agglo.agglomerate(graph)
-    sample = _sampled(tree)
-    assert len(sample) == len(set(sample.tolist())) == _SAMPLE
-    assert sample[0] == 0
-    assert sample[-1] > 0.9 * tree.n_merges
-    check_tree(tree, graph, MeanPolicy())
+    create(agglo.agglomerate(graph), graph)
     other = agglo.agglomerate(agglo.region_graph(labels, rng.random(labels.shape)))
-    with refuses("tree", "pass the tree of this graph and policy, or"):
-        check_tree(other, graph, MeanPolicy())
+    with refuses(*OTHER):
+        create(other, graph)
 
 
 def test_a_session_refuses_and_makes_nothing(tmp_path, graph, learned):
-    def create(tree, policy="mean"):
+    def create_here(tree, policy="mean"):
         Session.create(tmp_path / "a.agglo", graph, policy, tree=tree)
 
     other = agglo.agglomerate(agglo.region_graph(LABELS, 1 - CUE))
     shifted = agglo.agglomerate(agglo.region_graph(LABELS.T.copy(), CUE))
     fewer = agglo.agglomerate(agglo.region_graph(LABELS[:8], CUE[:8]))
     for tree, refusal in [
-        (other, ("tree", "pass the tree of this graph and policy, or")),
+        (other, OTHER),
         (shifted, ("tree", "agglomerate this graph")),
         (fewer, ("tree", "agglomerate this graph")),
         (
@@ -97,11 +121,11 @@ def test_a_session_refuses_and_makes_nothing(tmp_path, graph, learned):
         (3, ("tree", "pass agglomerate(graph, policy), or leave")),
     ]:
         with refuses(*refusal):
-            create(tree)
+            create_here(tree)
     poor = agglo.region_graph(LABELS, CUE, statistics="mean")
     with pytest.raises(InvalidInput):
         Session.create(tmp_path / "a.agglo", poor, learned[0], tree=agglo.agglomerate(poor))
     with refuses("graph", "make one with region_graph(superpixels"):
         Session.create(tmp_path / "a.agglo", LABELS, tree=other)
     assert list(tmp_path.iterdir()) == []
-    create(agglo.agglomerate(graph, learned[0]), learned[0])
+    create_here(agglo.agglomerate(graph, learned[0]), learned[0])

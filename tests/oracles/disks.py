@@ -34,10 +34,12 @@ class Disk:
         How many calls fail, one after the other.
     torn
         Whether a failing write has written half of its bytes.
+    only
+        The kind of call that counts and fails, such as "rename"; by default every kind.
     """
 
-    def __init__(self, at=None, error=None, *, times=1, torn=True):
-        self.at, self.error, self.torn = at, error, torn
+    def __init__(self, at=None, error=None, *, times=1, torn=True, only=None):
+        self.at, self.error, self.torn, self.only = at, error, torn, only
         self.times = math.inf if error is None else times
         self.calls = 0
         self.failed = 0
@@ -45,8 +47,9 @@ class Disk:
         self.open = set()
 
     def __call__(self, what: str, function: Callable, *arguments):
-        number, self.calls = self.calls, self.calls + 1
-        if self.at is not None and self.at <= number < self.at + self.times:
+        counts = self.only in (None, what)
+        number, self.calls = self.calls, self.calls + counts
+        if counts and self.at is not None and self.at <= number < self.at + self.times:
             if what == "write" and self.torn and not self.failed:
                 function(arguments[0], arguments[1][: len(arguments[1]) // 2])
             if what == "close" and self.error is not None:

@@ -11,13 +11,11 @@ import numpy as np
 import pytest
 from refusals import refuses
 from skimage.measure import label
+from skimage.segmentation import find_boundaries
 from sklearn.metrics import roc_auc_score
 
 from napari_agglo.errors import InvalidInput, SetOption
 from napari_agglo.samples import SAMPLES, Sample, sample
-from napari_agglo.samples._fields import edges, generator
-from napari_agglo.samples._neuropil import neuropil, neuropil_cues
-from napari_agglo.samples._sample import cells_sample, neuropil_sample
 
 SHAPES = {"neuropil3d": (96, 160, 160), "neuropil2d": (384, 384), "cells2d": (320, 320)}
 CUES = {
@@ -87,14 +85,13 @@ def test_gold_annotates_most_pixels(whole: Sample) -> None:
 
 
 def test_boundary_cue_is_good_but_not_perfect(whole: Sample) -> None:
-    between = edges(whole.gold.astype(np.int32))
+    between = find_boundaries(whole.gold, connectivity=1, mode="thick")
     assert 0.8 < separability(whole.cues["boundary"], between) < 0.985
 
 
-def test_same_seed_same_bits_and_another_seed_another_sample() -> None:
-    for make, shape in ((neuropil_sample, (20, 48, 56)), (cells_sample, (96, 80))):
-        first, again, other = (make("x", shape, seed) for seed in (3, 3, 4))
-        assert digest(first) == digest(again)
+def test_another_seed_gives_another_sample() -> None:
+    for kind in ("neuropil2d", "cells2d"):
+        first, other = (sample(kind, seed=seed) for seed in (3, 4))
         assert digest(first) != digest(other)
         assert not np.array_equal(first.gold, other.gold)
 
@@ -124,24 +121,9 @@ def test_importing_the_samples_loads_nothing_heavy() -> None:
     assert out.stdout.strip() == "[]"
 
 
-def test_the_classifier_errs_where_such_classifiers_do() -> None:
-    tissue, _ = neuropil((384, 384), generator(2, 5))
-    cues = neuropil_cues(tissue.image)
-    membrane, mitochondria = tissue.classes == 1, tissue.classes == 2
-    plain = tissue.classes == 0
-    # False boundary belongs to mitochondria more than to cytoplasm ...
-    false = cues["boundary"] > 0.5
-    assert false[mitochondria].mean() > 2 * false[plain].mean()
-    # ... some membrane is missed ...
-    assert 0.02 < (cues["boundary"][membrane] < 0.2).mean() < 0.4
-    # ... the values saturate, and the third cue tells the two apart, which is there to be learnt.
-    assert ((cues["boundary"] < 0.05) | (cues["boundary"] > 0.95)).mean() > 0.5
-    assert 0.85 < separability(cues["mitochondria"], mitochondria) < 0.99
-
-
-def test_cues_of_neuropil_sum_to_one() -> None:
-    cues = neuropil_sample("x", (12, 40, 40), 0).cues
-    np.testing.assert_allclose(sum(cues.values()), 1, atol=1e-5)
+def test_cues_of_neuropil_sum_to_one(whole: Sample) -> None:
+    if whole.name != "cells2d":
+        np.testing.assert_allclose(sum(whole.cues.values()), 1, atol=1e-5)
 
 
 @pytest.mark.parametrize("kind", ["neuropil", "", "NEUROPIL3D", None])
@@ -164,14 +146,6 @@ def test_numpy_integers_are_seeds() -> None:
     assert digest(sample("cells2d", seed=np.int64(2))) == digest(sample("cells2d", seed=2))
 
 
-def test_a_sample_is_frozen() -> None:
-    one = cells_sample("x", (64, 64), 0)
+def test_a_sample_is_frozen(whole: Sample) -> None:
     with pytest.raises(dataclasses.FrozenInstanceError):
-        one.name = "y"
-
-
-@pytest.mark.parametrize("shape", [(2, 64, 64), (8, 9, 70), (5, 5), (2, 200)])
-def test_odd_shapes_work(shape: tuple[int, ...]) -> None:
-    one = neuropil_sample("x", shape, 0)
-    assert one.gold.shape == one.cues["boundary"].shape == shape
-    assert one.gold.max() >= 1
+        whole.name = "y"

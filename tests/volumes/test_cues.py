@@ -14,7 +14,7 @@ from hypothesis.extra import numpy as npst
 from refusals import refuses
 
 from napari_agglo.errors import InvalidInput, SetOption
-from napari_agglo.volumes import Volume, check_cues
+from napari_agglo.volumes import Volume, _volume, check_cues
 from napari_agglo.volumes import _cues as quantise_module
 
 
@@ -102,8 +102,6 @@ class Slabs:
 
 
 def test_lazy_arrays_come_slab_by_slab(monkeypatch):
-    from napari_agglo.volumes import _volume
-
     values = np.random.default_rng(0).random((10, 3, 4)).astype(np.float32)
     lazy = Slabs(values, (2, 3, 4))
     pieces = list(_volume.slabs(lazy, slab_bytes=5 * 3 * 4 * 4))
@@ -113,6 +111,19 @@ def test_lazy_arrays_come_slab_by_slab(monkeypatch):
         check_cues(Slabs(values, None), values.shape).values,
         check_cues(values, values.shape).values,
     )
+
+
+class Shape:
+    """A lazy array of 2**33 voxels: only the arithmetic is looked at."""
+
+    shape, dtype, chunks = (2**20, 2**13), np.dtype(np.uint8), None
+
+    def __getitem__(self, index):
+        return np.zeros((1, 1), np.uint8)
+
+
+def test_offsets_of_slabs_are_64_bit():
+    assert next(iter(_volume.slabs(Shape(), slab_bytes=2**40)))[1] == 2**33
 
 
 def test_layout_does_not_matter():
@@ -184,8 +195,6 @@ def test_more_voxels_than_32_bits_can_count():
 
 
 def test_progress_within_an_array_in_memory(monkeypatch):
-    from napari_agglo.volumes import _volume
-
     values = np.random.default_rng(0).random((1, 5, 4))
     plain = check_cues(values, values.shape).values
     monkeypatch.setattr(_volume, "PIECE", 3)

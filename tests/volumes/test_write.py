@@ -369,20 +369,12 @@ def test_a_fault_leaves_the_old_file_whole_and_no_other(
         np.testing.assert_array_equal(open_volume(source).load(), SQUARE)
 
 
-def test_the_second_rename_of_a_folder_fails(tmp_path, monkeypatch):
+def test_the_second_rename_of_a_folder_fails(tmp_path):
     path = write_labels(tmp_path / "a.zarr", SQUARE)
-    calls = []
-
-    def second_fails(what, function, *arguments):
-        calls.extend([what] if what == "rename" else [])
-        if what == "rename" and len(calls) == 2:
-            raise OSError(errno.EACCES, "Permission denied")
-        return function(*arguments)
-
-    monkeypatch.setattr("napari_agglo.volumes._atomic.call", second_fails)
-    with refuses("path", "check the permissions, or choose another"):
+    disk = Disk(1, errno.EACCES, only="rename")
+    with disk.in_use(), refuses("path", "check the permissions, or choose another"):
         write_labels(path, SQUARE + np.uint32(1))
-    assert len(calls) == 3, "the old folder went back"
+    assert disk.calls == 3, "the old folder went back"
     assert os.listdir(tmp_path) == ["a.zarr"]
     np.testing.assert_array_equal(open_volume(path).load(), SQUARE)
 

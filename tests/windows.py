@@ -11,14 +11,16 @@ from typing import Any
 from napari.layers import Layer
 
 import napari_agglo as agglo
-from napari_agglo.widgets._napari import camera, grid, text_overlay, view_size
+from napari_agglo.widgets import _samples
+from napari_agglo.widgets._forms import Form
+from napari_agglo.widgets._guide import STEPS
+from napari_agglo.widgets._napari import camera, grid, role_of, text_overlay, view_size
 from napari_agglo.widgets._project import Built, Project, Regions, Trained
 from napari_agglo.widgets._qt import per_viewer
-from napari_agglo.widgets._samples import layers_of
 from napari_agglo.widgets._scene import Scene
 from napari_agglo.widgets.data._selection import Selection
 
-__all__ = ["camera", "grid", "text_overlay", "view_size"]
+__all__ = ["STEPS", "camera", "grid", "role_of", "text_overlay", "view_size"]
 
 
 def project_of(viewer: Any) -> Project:
@@ -43,9 +45,21 @@ def status(step: Any, project: Any) -> str:
 
 def add_sample(viewer: Any, sample: agglo.Sample) -> None:
     """Add the layers of a sample."""
-    for one in layers_of(sample):
+    for one in _samples.layers_of(sample):
         viewer.add_layer(Layer.create(*one))
     draw()
+
+
+def replace_samples(monkeypatch: Any, compute: Any) -> None:
+    """Let the samples of napari's menu be the results of a function of their kind."""
+    monkeypatch.setattr(_samples, "sample", compute)
+
+
+def form_in(dialog: Any) -> Form:
+    """Return the form of a dialog."""
+    form = dialog.findChild(Form)
+    assert form is not None
+    return form
 
 
 def give_regions(project: Any, dataset: Any, graph: Any = None) -> None:

@@ -9,7 +9,7 @@ import time
 import pytest
 from qtpy.QtWidgets import QApplication
 
-from napari_agglo._progress import Progress
+from napari_agglo import Progress
 from napari_agglo.errors import Cancelled, InvalidInput
 from napari_agglo.widgets._jobs import Jobs, RunRow, when_imported
 from napari_agglo.widgets._project import Project

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 from npe2 import PluginManifest
+from windows import STEPS
 
 import napari_agglo
 from napari_agglo.samples import SAMPLES
 from napari_agglo.widgets import _napari
-from napari_agglo.widgets._guide import STEPS
 
 FILE = Path(napari_agglo.__file__).parent / "napari.yaml"
 

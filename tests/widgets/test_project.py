@@ -5,14 +5,18 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+import pytest
 from refusals import refuses
-from windows import project_of, show, status
+from windows import STEPS, build, give_policy, give_regions, project_of, show, status
 
 import napari_agglo as agglo
 from napari_agglo.widgets import DataWidget, HierarchyWidget, TrainWidget
-from napari_agglo.widgets._dataset import Dataset, Placement
-from napari_agglo.widgets._guide import STEPS
-from napari_agglo.widgets._project import Built, Project, Regions, Trained
+
+
+@pytest.fixture
+def project(layers_only):
+    """Return a project without a window."""
+    return project_of(layers_only)
 
 
 def states(project):
@@ -25,18 +29,17 @@ def test_one_project_for_each_viewer(make_napari_viewer):
     assert project_of(one) is not project_of(two)
 
 
-def test_from_nothing_to_a_session(dataset, tmp_path):
-    project = Project()
+def test_from_nothing_to_a_session(project, dataset, tmp_path):
     assert states(project) == ["empty"] * 5
     bare = replace(dataset, superpixels=None)
     project.set_dataset(bare)
     assert states(project) == ["ready", "ready", "ready", "empty", "empty"]
     dataset = bare.oversegmented()
     graph = dataset.graph()
-    project.regions = Regions(dataset, graph)
+    give_regions(project, dataset, graph)
     assert states(project)[0] == "done"
     tree = agglo.agglomerate(graph, "mean")
-    project.built = Built(tree, project.regions, project.policy, dataset.gold)
+    project.built = build(project, tree)
     assert states(project) == ["done", "ready", "done", "ready", "ready"]
     project.set_curve(agglo.vi_curve(tree, dataset.gold))
     assert states(project)[3] == "done"
@@ -47,27 +50,25 @@ def test_from_nothing_to_a_session(dataset, tmp_path):
     assert session.read_only
 
 
-def test_other_data_make_the_graph_stale_and_another_policy_the_hierarchy(dataset):
-    project = Project()
+def test_other_data_make_the_graph_stale_and_another_policy_the_hierarchy(project, dataset):
     show(project, dataset)
     policy = agglo.train(project.graph, dataset.gold, epochs=0, preset="minimal")
-    project.trained = Trained(policy, project.regions)
+    give_policy(project, policy)
     assert status(TrainWidget, project) == "done"
     assert status(HierarchyWidget, project) == "stale"
     project.set_dataset(replace(dataset, options={"per_plane": True}))
     assert status(DataWidget, project) == "stale"
 
 
-def test_no_cue_is_said_in_words():
-    bare = Dataset("bare", Placement.plain(2), image=np.zeros((4, 4)))
+def test_no_cue_is_said_in_words(dataset):
+    bare = replace(dataset, cues={}, gold=None, superpixels=None)
     with refuses("cues", "choose one in step 1, Data, or compute one"):
         bare.graph()
     with refuses("cues", "choose one in step 1, Data, or compute one"):
         bare.oversegmented()
 
 
-def test_the_table_is_that_of_the_tree_and_of_the_session(dataset, tmp_path):
-    project = Project()
+def test_the_table_is_that_of_the_tree_and_of_the_session(project, dataset, tmp_path):
     show(project, dataset, 0.3)
     np.testing.assert_array_equal(project.table(), project.tree.lut(0.3))
     before = project.n_segments
@@ -83,10 +84,12 @@ def test_the_table_is_that_of_the_tree_and_of_the_session(dataset, tmp_path):
     project.close()
 
 
-def test_placements_match_where_pixels_lie_on_top_of_each_other():
-    one = Placement((1.0, 0.5), (0.0, 3.0))
-    assert one.matches(Placement((1.0, 0.5), (0.0, 3.0)))
-    assert not one.matches(Placement((1.0, 0.5), (0.0, 2.0)))
-    assert not one.matches(Placement((1.0, 0.6), (0.0, 3.0)))
-    assert not one.matches(Placement.plain(3))
+def test_placements_match_where_pixels_lie_on_top_of_each_other(dataset, dataset3d):
+    one, same = (
+        replace(dataset.placement, scale=(1.0, 0.5), translate=(0.0, 3.0)) for _ in range(2)
+    )
+    assert one.matches(same)
+    assert not one.matches(replace(one, translate=(0.0, 2.0)))
+    assert not one.matches(replace(one, scale=(1.0, 0.6)))
+    assert not one.matches(dataset3d.placement)
     assert one.to_world((2, 4)) == (2.0, 5.0)

@@ -2,17 +2,35 @@
 
 from __future__ import annotations
 
+import re
+
 import h5py
 import numpy as np
 import pytest
-from napari.layers import Layer
+from napari.layers import Image, Labels
+from npe2 import PluginManager, read
 from windows import settle
 
 import napari_agglo as agglo
 from napari_agglo.volumes import write_labels
-from napari_agglo.widgets import _readers
 
 LABELS = np.repeat(np.repeat(np.arange(1, 13, dtype=np.uint32).reshape(3, 4), 6, 0), 5, 1)
+
+
+def opened(viewer, path):
+    """Open a path with the plugin; return the one layer that it becomes."""
+    (layer,) = viewer.open(str(path), plugin="napari-agglo")
+    return layer
+
+
+def is_ours(path):
+    """Return whether a reader of the plugin takes a path."""
+    PluginManager.instance().discover()
+    try:
+        read([str(path)], stack=False, plugin_name="napari-agglo")
+    except ValueError as error:
+        return not re.search("No readers|refused the file|not a compatible reader", str(error))
+    return True
 
 
 @pytest.fixture
@@ -23,10 +41,9 @@ def folder(tmp_path, dataset):
     return tmp_path / "cells.agglo"
 
 
-def test_a_session_without_a_viewer_is_its_labels(folder):
-    read = _readers.session_reader(str(folder))
-    (one,) = read(str(folder))
-    layer = Layer.create(*one)
+def test_a_session_without_a_viewer_is_its_labels(layers_only, folder):
+    assert is_ours(folder)
+    layer = opened(layers_only, folder)
     with agglo.Session.open(folder, read_only=True) as session:
         np.testing.assert_array_equal(layer.data, session.labels())
         np.testing.assert_allclose(layer.scale, session.graph.spacing)
@@ -47,8 +64,7 @@ def test_other_folders_are_not_ours(tmp_path, name):
     (tmp_path / name).mkdir()
     if not name.endswith(".agglo"):
         (tmp_path / name / "manifest.json").write_text("{}")
-    assert _readers.session_reader(str(tmp_path / name)) is None
-    assert _readers.session_reader([str(tmp_path / name)]) is None
+    assert not is_ours(tmp_path / name)
 
 
 def stack(path, array, key="stack"):
@@ -57,43 +73,46 @@ def stack(path, array, key="stack"):
     return str(path)
 
 
-def test_labels_and_images_are_told_apart(tmp_path):
+def test_labels_and_images_are_told_apart(layers_only, tmp_path):
     noise = np.random.default_rng(0).integers(0, 255, (4, 20, 20), dtype=np.uint8)
     cases = {
         "labels": LABELS, "superpixels": np.stack([LABELS] * 3).astype(np.int64),
         "mask": LABELS > 6,
     }  # fmt: skip
     for name, array in cases.items():
-        path = stack(tmp_path / f"{name}.h5", array)
-        (one,) = _readers.stack_reader(path)(path)
-        assert one[2] == "labels"
-        layer = Layer.create(*one)
+        layer = opened(layers_only, stack(tmp_path / f"{name}.h5", array))
+        assert isinstance(layer, Labels)
         assert layer.name == name
         np.testing.assert_array_equal(layer.data, array)
     for name, array in {"raw": noise, "map": noise / 255, "dark": noise // 128 * noise}.items():
-        path = stack(tmp_path / f"{name}.h5", array)
-        (one,) = _readers.stack_reader(path)(path)
-        assert one[2] == "image"
-        np.testing.assert_array_equal(Layer.create(*one).data, array)
+        layer = opened(layers_only, stack(tmp_path / f"{name}.h5", array))
+        assert isinstance(layer, Image)
+        np.testing.assert_array_equal(layer.data, array)
 
 
-def test_the_spacing_that_we_wrote_is_that_of_the_layer(tmp_path):
-    path = str(write_labels(tmp_path / "a.h5", LABELS, spacing=(3, 2)))
-    (one,) = _readers.stack_reader(path)(path)
-    np.testing.assert_allclose(Layer.create(*one).scale, (3, 2))
+def test_the_spacing_that_we_wrote_is_that_of_the_layer(layers_only, tmp_path):
+    path = write_labels(tmp_path / "a.h5", LABELS, spacing=(3, 2))
+    np.testing.assert_allclose(opened(layers_only, path).scale, (3, 2))
 
 
-def test_large_stacks_are_read_as_one_looks(tmp_path, monkeypatch, viewer):
-    monkeypatch.setattr(_readers, "_IN_MEMORY", 10)
-    path = stack(tmp_path / "a.h5", np.stack([LABELS] * 3))
-    (one,) = _readers.stack_reader(path)(path)
-    assert not isinstance(one[0], np.ndarray)
-    layer = viewer.add_layer(Layer.create(*one))
-    assert layer.get_value((1, 8, 8)) == LABELS[8, 8]
+def test_large_stacks_are_read_as_one_looks(tmp_path, viewer):
+    """A stack of more than 1 GB, of which one plane is in the file."""
+    plane = np.kron(LABELS, np.ones((60, 60), np.uint32))
+    assert np.asarray(opened(viewer, stack(tmp_path / "small.h5", plane)).data).shape == plane.shape
+    assert isinstance(viewer.layers[0].data, np.ndarray), "test invalid"
+    with h5py.File(tmp_path / "a.h5", "w") as file:
+        shape = (2**30 // plane.nbytes + 1, *plane.shape)
+        data = file.create_dataset("stack", shape, plane.dtype, chunks=(1, *plane.shape))
+        middle = shape[0] // 2
+        data[middle] = plane
+    layer = opened(viewer, tmp_path / "a.h5")
+    assert not isinstance(layer.data, np.ndarray)
+    viewer.dims.set_current_step(0, middle)
+    assert layer.get_value((middle, 480, 480)) == plane[480, 480]
 
 
 def test_other_files_are_not_ours(tmp_path):
-    assert _readers.stack_reader(stack(tmp_path / "a.h5", LABELS, "volume/raw")) is None
+    assert not is_ours(stack(tmp_path / "a.h5", LABELS, "volume/raw"))
     with h5py.File(tmp_path / "words.h5", "w") as file:
         file["stack"] = "words"
     with h5py.File(tmp_path / "group.h5", "w") as file:
@@ -102,4 +121,4 @@ def test_other_files_are_not_ours(tmp_path):
         file["stack"] = h5py.ExternalLink("a.h5", "volume/raw")
     (tmp_path / "text.h5").write_text("no HDF5")
     for name in ("words", "group", "link", "text", "missing"):
-        assert _readers.stack_reader(str(tmp_path / f"{name}.h5")) is None
+        assert not is_ours(tmp_path / f"{name}.h5")

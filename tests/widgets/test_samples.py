@@ -6,18 +6,17 @@ import time
 
 import numpy as np
 import pytest
-from napari.layers import Layer
 from qtpy.QtCore import QTimer
+from windows import replace_samples, role_of
 
 import napari_agglo as agglo
-from napari_agglo.widgets import _samples
-from napari_agglo.widgets._napari import role_of
 
 
 @pytest.mark.parametrize("kind", ["neuropil2d", "cells2d"])
-def test_layers(kind):
+def test_layers(layers_only, kind):
     drawn = agglo.sample(kind)
-    layers = [Layer.create(*one) for one in getattr(_samples, kind)()]
+    layers_only.open_sample("napari-agglo", kind)
+    layers = list(layers_only.layers)
     assert [role_of(layer) for layer in layers] == [
         ("image", ""), *(("cue", name) for name in drawn.cues), ("gold", "")
     ]  # fmt: skip
@@ -39,16 +38,17 @@ def test_a_volume_is_made_while_the_window_stays_alive(viewer, project, monkeypa
     timer = QTimer()
     timer.timeout.connect(lambda: events.append(project.jobs.running()))
     timer.start(20)
-    monkeypatch.setattr(_samples, "sample", slow)
+    replace_samples(monkeypatch, slow)
     viewer.open_sample("napari-agglo", "neuropil3d")
     timer.stop()
     assert ["sample"] in events
     assert [role_of(layer)[0] for layer in viewer.layers] == ["image", "cue", "cue", "cue", "gold"]
 
 
-def test_without_a_viewer_it_comes_at_once(monkeypatch, block):
-    monkeypatch.setattr(_samples, "sample", lambda kind: block)
-    assert len(_samples.neuropil3d()) == 5
+def test_without_a_viewer_it_comes_at_once(layers_only, monkeypatch, block):
+    replace_samples(monkeypatch, lambda kind: block)
+    layers_only.open_sample("napari-agglo", "neuropil3d")
+    assert len(layers_only.layers) == 5
 
 
 def test_from_the_menu(viewer):

@@ -13,11 +13,11 @@ from qtpy.QtTest import QTest
 from qtpy.QtWidgets import QFileDialog
 from widgets.plots.mouse import Mouse
 from widgets.proofread.conftest import Hands
-from windows import Watch, camera, draw, project_of, scene_of, settle, status
+from windows import Watch, camera, draw, project_of, replace_samples, scene_of, settle, status
 
 import napari_agglo as agglo
 from napari_agglo.policy import LearnedPolicy
-from napari_agglo.widgets import ProofreadWidget, _samples
+from napari_agglo.widgets import ProofreadWidget
 
 LEFT = Qt.MouseButton.LeftButton
 LONG = 240  # seconds: kernels may have to be compiled
@@ -69,7 +69,7 @@ def wrong_split(hands, gold):
 def test_from_open_sample_to_an_exported_segmentation(
     viewer, project, crop, home, monkeypatch, make_napari_viewer, record_property
 ):
-    monkeypatch.setattr(_samples, "sample", lambda kind: crop)
+    replace_samples(monkeypatch, lambda kind: crop)
     viewer.open_sample("napari-agglo", "neuropil2d")
     with Watch() as watch:
 

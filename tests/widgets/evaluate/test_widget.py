@@ -7,18 +7,16 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+from napari.utils.theme import get_theme
 from qtpy.QtCore import Qt
 from qtpy.QtTest import QTest
 from qtpy.QtWidgets import QDialog, QFileDialog, QPushButton
 from widgets.plots.mouse import Mouse
-from windows import build, camera, give_policy, project_of, scene_of, settle, show, status
+from windows import build, camera, form_in, give_policy, project_of, scene_of, settle, show, status
 
 import napari_agglo as agglo
 from napari_agglo.evaluate import breakdown, metrics, minimum, state_at, vi_curve
 from napari_agglo.widgets import EvaluateWidget
-from napari_agglo.widgets._colours import theme_colours
-from napari_agglo.widgets._forms import Form
-from napari_agglo.widgets.evaluate._live_errors import NUMBERS
 
 
 @pytest.fixture
@@ -224,7 +222,7 @@ def edited(compared, project, tmp_path):
 def fill_in(step, **values):
     """Fill in the form that is open, and save."""
     dialog = step.window().findChild(QDialog, "agglo form")
-    form = dialog.findChild(Form)
+    form = form_in(dialog)
     for name, value in values.items():
         form[name].value = value
     dialog.findChild(QPushButton, "Save").click()
@@ -329,10 +327,11 @@ def test_another_policy_is_drawn_beside_the_first(compared, project, dataset):
 @pytest.mark.slow
 def test_a_theme_is_followed(compared, viewer):
     viewer.theme = "light"
-    light = theme_colours(viewer)[0]
+    light = get_theme("light").background.as_hex()
     assert compared.curves.split.colours.paper == light
     viewer.theme = "dark"
-    assert compared.breakdown.merges.colours.paper == theme_colours(viewer)[0] != light
+    dark = get_theme("dark").background.as_hex()
+    assert compared.breakdown.merges.colours.paper == dark != light
 
 
 def test_save_plots_numbers_and_report(compared, project, tmp_path, monkeypatch, notices):
@@ -375,7 +374,7 @@ def test_the_viewer_may_close_while_it_compares(make_napari_viewer, dataset):
     other.close()
     QTest.qWait(300)
     settle(project)
-    assert project.jobs[NUMBERS] is None
+    assert project.jobs["numbers"] is None
 
 
 @pytest.mark.slow

@@ -14,11 +14,10 @@ import pytest
 from qtpy.QtCore import Qt
 from qtpy.QtTest import QTest
 from qtpy.QtWidgets import QFileDialog
-from windows import camera, draw, project_of, scene_of, settle, show, text_overlay
+from windows import camera, draw, project_of, replace_samples, scene_of, settle, show, text_overlay
 
 import napari_agglo as agglo
 from napari_agglo.session import NotSaved
-from napari_agglo.widgets import _samples
 from napari_agglo.widgets._dataset import Placement
 from napari_agglo.widgets.proofread import (
     ProofreadWidget,
@@ -165,7 +164,7 @@ def test_samples_are_computed_in_the_worker(hands, monkeypatch, crop):
         threads.append(threading.get_ident())
         return crop
 
-    monkeypatch.setattr(_samples, "sample", compute)
+    replace_samples(monkeypatch, compute)
     path = hands.project.session.path
     press(hands.step.bar.close_)
     state = json.loads((path / NAME).read_text())

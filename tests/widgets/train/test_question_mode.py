@@ -15,9 +15,9 @@ import napari_agglo as agglo
 from napari_agglo.learning import answer_by_gold
 from napari_agglo.policy import LearnedPolicy, MeanPolicy
 from napari_agglo.widgets import TrainWidget
-from napari_agglo.widgets._scene import PAIR
 
 pytestmark = pytest.mark.compiled
+PAIR = "Same object?"  # the layer of the two regions
 
 
 @pytest.fixture
@@ -71,7 +71,7 @@ def test_keys_answer_what_the_canvas_shows(viewer, project, volume, dataset):
     assert not any(part.isVisible() for part in (step.teach.yes, step.teach.stop))
     teacher = begin(step)
     first = teacher.current
-    layer = scene_of(viewer).layer(PAIR)
+    layer = viewer.layers[PAIR]
     drawn = np.asarray(layer.data)
     for k, side in enumerate((first.first, first.second), 1):
         np.testing.assert_array_equal(drawn == k, np.isin(volume.superpixels, side))
@@ -110,7 +110,7 @@ def test_keys_answer_what_the_canvas_shows(viewer, project, volume, dataset):
     assert isinstance(project.policy, MeanPolicy), "until the end"
     step.teach.stop.click()
     assert status(TrainWidget, project) == "running"
-    assert scene_of(viewer).layer(PAIR) is None
+    assert PAIR not in viewer.layers
     settle(project)
     assert isinstance(project.policy, LearnedPolicy)
     assert project.policy.record["answers"] == 20
@@ -154,12 +154,12 @@ def test_a_cancelled_training_keeps_the_answers(step):
     assert teacher.questions.n_new == 0
 
 
-def test_other_data_end_the_questions_and_the_answers_stay(step, volume):
+def test_other_data_end_the_questions_and_the_answers_stay(layers_only, step, volume):
     teacher, project = begin(step), step.project
     teacher.yes()
     project.set_dataset(replace(volume, superpixels=None))
     assert not teacher.on
-    assert step.scene.layer(PAIR) is None
+    assert PAIR not in layers_only.layers
     assert "1 answer is kept" in step.teach.line.text()
     assert not step.teach.run.button.isEnabled()
     again = replace(volume)
@@ -182,11 +182,11 @@ def test_states_without_questions_are_said(layers_only, dataset):
     step.close()
 
 
-def test_a_session_and_the_questions_exclude_each_other(step, tmp_path):
+def test_a_session_and_the_questions_exclude_each_other(layers_only, step, tmp_path):
     teacher, project = begin(step), step.project
     project.built = build(project)
     assert teacher.on, "a hierarchy of the same regions does no harm"
-    assert step.scene.layer(PAIR) is not None
+    assert PAIR in layers_only.layers
     session = agglo.Session.create(tmp_path / "one.agglo", project.regions.graph, project.policy)
     project.set_session(session, project.built)
     assert not teacher.on

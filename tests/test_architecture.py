@@ -222,3 +222,116 @@ def test_the_files_that_the_page_names_exist():
     assert len(named) > 40, "test invalid"
     missing = [p for p in named if not any((d / p).exists() for d in (PACKAGE, PACKAGE.parent))]
     assert missing == []
+
+
+# Tests go through public doors. These files do not, for the reason above them.
+TESTS = Path(__file__).parent
+PRIVATE = re.compile(r"napari_agglo(\.\w+)*\._(?!_)\w+(\.\w+)*")
+PRIVATE_IMPORTS = {
+    "Kernels and their data structures have no other door.": """
+        _numba/test_cache.py _numba/test_hash_tables.py _numba/test_heaps.py
+        _numba/test_kernel_sources.py _numba/test_sums.py _numba/test_union_find.py
+        agglomeration/test_mean.py learning/test_decision_tree.py pixels/test_filters.py
+        superpixels/test_boundary_cue.py superpixels/test_watershed.py volumes/test_relabel.py
+    """,
+    "A slice, slab or table is made small, so that few pixels fill several.": """
+        agglomeration/test_agglomerate.py agglomeration/test_lazy_rescoring.py
+        evaluate/test_vi_by_merge.py graph/test_region_graph.py learning/test_learning.py
+        pixels/test_pixel_classifier.py superpixels/test_oversegment.py volumes/test_contingency.py
+        volumes/test_cues.py widgets/test_scene.py widgets/test_writers.py
+    """,
+    "A limit of size, time or memory is reached by replacing it.": """
+        cli/conftest.py cli/test_source.py
+        widgets/proofread/test_checkpoint.py widgets/proofread/test_session_worker.py
+    """,
+    "The hierarchy under edits, and its parts, against slow oracles.": """
+        oracles/agglomerate.py oracles/edits.py oracles/histories.py oracles/proofreader.py
+        oracles/repairs.py oracles/requirements.py oracles/sessions.py
+        session/test_forest_cells.py session/test_hierarchy.py session/test_hierarchy_names.py
+        session/test_incremental_vi.py session/test_replay.py session/test_state.py
+        session/test_threshold_view.py session/test_transfer_edits.py
+    """,
+    "Steps of an algorithm against slow oracles, whose inputs no session or training would reach "
+    "in the time of a test.": """
+        evaluate/test_hold_out.py learning/test_questions.py pixels/test_train_pixels.py
+        session/test_cut_methods.py
+        session/test_cut_methods_refusals.py session/test_examples.py session/test_refit.py
+        session/test_suggestions.py
+    """,
+    "The store below the session: entries of any kind, faults of the disk, a killed process.": """
+        oracles/appender.py oracles/disks.py session/test_journal.py session/test_journal_crash.py
+        session/test_marks.py session/test_store.py session/test_store_damage.py
+        session/test_store_faults.py session/test_store_machine.py
+    """,
+    "Arrays and tables of files before they are written: segments, ids and times of any kind.": """
+        session/test_exports.py
+    """,
+    "Pictures and sections of a page before they are joined: a whole page takes a second.": """
+        movie/test_frames.py report/test_cutouts.py report/test_report.py
+    """,
+    "Parts of which samples are drawn, on shapes and classes that no sample has.": """
+        samples/test_fields.py samples/test_regions.py
+    """,
+    "Imports, compilation and the registries of other packages, whose state is of the process.": """
+        cli/test_main.py cli/test_warm.py conftest.py test_registry.py test_typed_json.py
+        widgets/test_background_compile.py
+    """,
+    "The doors of the tests to a window: the project, its layers, its forms.": """
+        widgets/conftest.py widgets/proofread/conftest.py windows.py
+    """,
+    "Models, arrays and controls of a window, without the window.": """
+        widgets/compare/test_comparison.py widgets/compare/test_controller.py
+        widgets/compare/test_playback.py widgets/data/test_guess_roles.py
+        widgets/evaluate/test_locate.py widgets/hierarchy/test_threshold.py
+        widgets/plots/test_curve_plots.py widgets/proofread/test_open_session.py
+        widgets/proofread/test_overlay_text.py widgets/proofread/test_segment_table.py
+        widgets/test_dataset.py widgets/test_forms.py widgets/test_jobs.py
+        widgets/test_keyboard.py widgets/test_lut_array.py widgets/test_manifest.py
+        widgets/test_patched_array.py
+    """,
+}
+
+
+def private_names(text: str) -> list[str]:
+    """Return the private names that a source imports, or names in a string, as a patch does."""
+    if "napari_agglo" not in text:
+        return []
+    names = set()
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.ImportFrom):
+            names |= {f"{node.module}.{alias.name}" for alias in node.names}
+        elif isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            names.add(node.value)
+    return sorted(name for name in names if PRIVATE.fullmatch(name))
+
+
+def test_tests_that_import_private_modules_have_a_reason():
+    listed = [name for names in PRIVATE_IMPORTS.values() for name in names.split()]
+    assert len(set(listed)) == len(listed), "one reason is enough"
+    sources = {path.relative_to(TESTS).as_posix(): path for path in TESTS.rglob("*.py")}
+    found = {
+        name: names
+        for name, path in sources.items()
+        if not name.startswith("example_package/")
+        and (names := private_names(path.read_text(encoding="utf-8")))
+    }
+    new = {name: names for name, names in found.items() if name not in listed}
+    assert new == {}, "go through a public door, or say above why there is none"
+    assert set(listed) - found.keys() == set(), "these do so no longer: take them off the list"
+
+
+@pytest.mark.parametrize(
+    ("source", "names"),
+    [
+        ("from napari_agglo.graph import _build_graph, divide", ["graph._build_graph"]),
+        ("from napari_agglo.graph._build_graph import f", ["graph._build_graph.f"]),
+        ("import napari_agglo._numba.heaps", ["_numba.heaps"]),
+        ("patch('napari_agglo.widgets._jobs.tell_error', f)", ["widgets._jobs.tell_error"]),
+        ("from napari_agglo import Session, __version__", []),
+        ("from napari_agglo.session import Session\nsession._view", []),
+    ],
+)
+def test_private_names_are_found(source, names):
+    assert private_names(source) == [f"napari_agglo.{name}" for name in names]

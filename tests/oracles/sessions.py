@@ -105,7 +105,7 @@ def observed(session):
         session.history.asleep(),
         session._state.overrides,
         session._state.answers,
-        {k: session._state.marks[k] for k in session._state.marks},
+        session.marks.all(),
         [item.words for item in session.history if not item.undone],
     )
 

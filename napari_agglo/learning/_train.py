@@ -285,6 +285,7 @@ def _learn(training: _Training, strategy: str, start: str) -> LearnedPolicy:
         "epochs": training.epochs,
         "start": start,
         "near_misses": bool(training.near_misses),
+        "neutral": training.neutral,
         "classifier": classifier,
         "seed": training.seed,
         "settings": asdict(training.settings) if classifier == "forest" else {},

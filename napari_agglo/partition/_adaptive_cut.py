@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from napari_agglo._numba import kernel
 from napari_agglo.agglomeration import MergeTree
 from napari_agglo.errors import InvalidInput
+from napari_agglo.policy import Policy, stretched
 
 HALF = 0.5  # the threshold at which the trees of this folder have their result
 _ABOVE = np.nextafter(HALF, 1.0)
@@ -46,7 +47,7 @@ def choose_merges(children: Any, apart: Any, n_leaves: Any, merged: Any, best: A
         merged[node] = 1.0 if is_done else 0.0
 
 
-def adaptive_cut(tree: MergeTree) -> MergeTree:
+def adaptive_cut(tree: MergeTree, policy: Policy | None = None) -> MergeTree:
     """Return the tree with the merges of the most probable consistent set first.
 
     Priorities are read as probabilities that the two regions stay apart, as those of a learned
@@ -58,6 +59,8 @@ def adaptive_cut(tree: MergeTree) -> MergeTree:
     ----------
     tree : MergeTree
         A tree with priorities from 0 to 1.
+    policy : Policy, optional
+        The policy of the tree, if it is learned: one of *agglo* never gives 1.
 
     Returns
     -------
@@ -88,7 +91,8 @@ def adaptive_cut(tree: MergeTree) -> MergeTree:
     children = np.zeros((n + 1 + tree.n_merges, 2), np.int64)
     children[n + 1 :] = tree.children
     apart = np.full(len(children), HALF)
-    apart[n + 1 :] = np.clip(tree.priorities, _LEAST, 1 - _LEAST)
+    priorities = tree.priorities if policy is None else stretched(policy, tree.priorities)
+    apart[n + 1 :] = np.clip(priorities, _LEAST, 1 - _LEAST)
     merged, best = np.zeros(len(children)), np.zeros(len(children))
     choose_merges(children, apart, n, merged, best)
     return chosen_first(tree, merged[n + 1 :] > 0)

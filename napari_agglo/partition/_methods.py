@@ -23,7 +23,7 @@ METHODS: Registry[Method] = Registry("napari_agglo.partitions", "method")
 def _adaptive(
     graph: RegionGraph, policy: Policy, *, progress: ProgressCallback | None = None
 ) -> MergeTree:
-    return adaptive_cut(merge_tree(graph, policy, progress=progress))
+    return adaptive_cut(merge_tree(graph, policy, progress=progress), policy)
 
 
 METHODS.register("threshold", merge_tree)

@@ -16,7 +16,7 @@ from napari_agglo.agglomeration import MergeTree, merge_greedily
 from napari_agglo.errors import InvalidInput, check_choice, is_number
 from napari_agglo.graph import RegionGraph, as_graph, contracted
 from napari_agglo.partition._adaptive_cut import HALF, check_probabilities
-from napari_agglo.policy import as_policy, checked_scores
+from napari_agglo.policy import as_policy, checked_scores, stretched
 
 SOLVERS = ("kernighan-lin", "greedy")
 _LEAST = 1e-6
@@ -78,6 +78,7 @@ def multicut(
     report(progress, "multicut", 0, 3)
     scores = checked_scores(policy, graph)
     check_probabilities(scores, "policy")
+    scores = stretched(policy, scores)
     report(progress, "multicut", 1, 3)
     apart = np.clip(scores, _LEAST, 1 - _LEAST)
     costs = np.log((1 - apart) / apart) + np.log((1 - beta) / beta)

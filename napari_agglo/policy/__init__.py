@@ -30,6 +30,7 @@ from napari_agglo.policy._policies import (
     policies,
     policy_features,
     policy_record,
+    stretched,
 )
 from napari_agglo.policy._score import (
     Scoring,
@@ -78,6 +79,7 @@ __all__ = [
     "save_policy",
     "score_chunk",
     "scoring",
+    "stretched",
     "tree_values",
     "walk_row",
     "walk_rows",

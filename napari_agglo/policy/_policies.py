@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from napari_agglo._numba.hash_tables import uniform
 from napari_agglo._registry import Registry
@@ -168,6 +168,25 @@ class LearnedPolicy:
         from napari_agglo.policy._file import save_policy
 
         return save_policy(self, path)
+
+
+def stretched(policy: Policy, scores: ArrayLike) -> NDArray[np.float64]:
+    """Return the scores of a learned policy, stretched so that 1 is the highest possible one.
+
+    The trees of *agglo* call too many merges wrong, and the policy gives 0.5 where they give
+    `neutral` (`ForestSettings`), in proportion, so that it never gives 1. Here 0 and 0.5 stay, and
+    what is above 0.5 is stretched up to 1: probabilities for what weighs them, as a suggestion.
+
+    Examples
+    --------
+    >>> policy = LearnedPolicy(None, None, {"neutral": 0.625})  # never above 0.8
+    >>> stretched(policy, [0.2, 0.5, 0.65, 0.8])
+    array([0.2 , 0.5 , 0.75, 1.  ])
+    """
+    values = np.asarray(scores, np.float64)
+    highest = 0.5 / (policy_record(policy) or {}).get("neutral", 0.5)
+    above = 0.5 + (values - 0.5) * (0.5 / (highest - 0.5))
+    return np.clip(np.where(values > 0.5, above, values), 0.0, 1.0)
 
 
 @policies.add("mean")

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from napari_agglo.errors import InvalidInput
 from napari_agglo.graph import RegionGraph
-from napari_agglo.policy import Policy, as_policy, is_informative
+from napari_agglo.policy import Policy, as_policy, is_informative, stretched
 from napari_agglo.session._cut_methods.cut_registry import CutProblem, cut_method
 from napari_agglo.session._cut_methods.segment_graph import (
     Group,
@@ -165,6 +165,8 @@ def boundary_costs(
         return Costs(weights[segment.rows].astype(np.float64), None, area)
     policy = as_policy(weights)
     wrong = policy.score(local) if is_informative(policy) else np.full(local.n_boundaries, 0.5)
+    if policy.probabilistic:
+        wrong = stretched(policy, wrong)
     surprise = -np.log(np.clip(wrong, _LEAST, 1 - _LEAST))
     return Costs(area * surprise**power, wrong, area)
 

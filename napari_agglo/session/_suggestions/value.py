@@ -24,7 +24,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from napari_agglo._numba import kernel
 from napari_agglo._numba.union_find import join_sets
-from napari_agglo.policy import Policy, is_informative
+from napari_agglo.policy import Policy, is_informative, stretched
 
 if TYPE_CHECKING:
     from napari_agglo.session._suggestions.decisions import Decisions
@@ -122,10 +122,10 @@ def as_probabilities(
 ) -> tuple[NDArray[np.float64], ...]:
     """Return the probability that each merge is wrong, from its priority by the policy.
 
-    The priority of a learned policy is that probability. The mean of a cue is not: it is mapped by
-    a logistic curve that is 0.5 at the threshold `scale` and 0.95 at the median distance of the
-    priorities from it. That ranks well, but the numbers, and efforts computed from them, are a
-    guess. For a random policy all are 0.5.
+    The priority of a learned policy is that probability, see `stretched`. The mean of a cue is not:
+    it is mapped by a logistic curve that is 0.5 at the threshold `scale` and 0.95 at the median
+    distance of the priorities from it. That ranks well, but the numbers, and efforts computed from
+    them, are a guess. For a random policy all are 0.5.
 
     Pass all priorities of one segmentation in one call. NaN stays NaN.
 
@@ -138,7 +138,7 @@ def as_probabilities(
     """
     values = [np.asarray(one, np.float64) for one in priorities]
     if policy.probabilistic:
-        return tuple(np.clip(one, 0.0, 1.0) for one in values)
+        return tuple(stretched(policy, one) for one in values)
     if not is_informative(policy):
         return tuple(np.where(np.isnan(one), np.nan, 0.5) for one in values)
     away = np.abs(np.concatenate([one.reshape(-1) for one in values]) - scale)

@@ -254,9 +254,8 @@ PRIVATE_IMPORTS = {
     "Steps of an algorithm against slow oracles, whose inputs no session or training would reach "
     "in the time of a test.": """
         evaluate/test_hold_out.py learning/test_questions.py pixels/test_train_pixels.py
-        session/test_cut_methods.py
-        session/test_cut_methods_refusals.py session/test_examples.py session/test_refit.py
-        session/test_suggestions.py
+        session/test_cut_methods.py session/test_cut_methods_refusals.py session/test_examples.py
+        session/test_refit.py session/test_suggestions.py
     """,
     "The store below the session: entries of any kind, faults of the disk, a killed process.": """
         oracles/appender.py oracles/disks.py session/test_journal.py session/test_journal_crash.py
@@ -272,8 +271,8 @@ PRIVATE_IMPORTS = {
     "Parts of which samples are drawn, on shapes and classes that no sample has.": """
         samples/test_fields.py samples/test_regions.py
     """,
-    "Imports, compilation and the registries of other packages, whose state is of the process.": """
-        cli/test_main.py cli/test_warm.py conftest.py test_registry.py test_typed_json.py
+    "Registries and typed JSON of all stages; compilation, whose state is of the process.": """
+        cli/test_warm.py conftest.py test_registry.py test_typed_json.py
         widgets/test_background_compile.py
     """,
     "The doors of the tests to a window: the project, its layers, its forms.": """

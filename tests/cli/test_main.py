@@ -121,10 +121,11 @@ def test_what_the_user_can_mend(refused, files, monkeypatch, error, words):
 def test_an_interrupt_while_the_commands_are_imported(capsys, monkeypatch):
     class Interrupt:
         def find_spec(self, name, path=None, target=None):
-            if name == "napari_agglo.cli._main":
+            if name.startswith("napari_agglo.cli."):
                 raise KeyboardInterrupt
 
-    monkeypatch.delitem(sys.modules, "napari_agglo.cli._main", raising=False)
+    for name in [name for name in sys.modules if name.startswith("napari_agglo.cli.")]:
+        monkeypatch.delitem(sys.modules, name)
     monkeypatch.setattr(sys, "meta_path", [Interrupt(), *sys.meta_path])
     assert main(["--version"]) == 130
     assert "interrupted" in capsys.readouterr().err

@@ -46,6 +46,7 @@ def expectation(run, monkeypatch, tmp_path):
         raise InvalidInput("not now")
 
     monkeypatch.setenv("DISPLAY", ":0")
+    monkeypatch.setattr("napari_agglo.cli._commands.demo.find_spec", lambda name: name)
     monkeypatch.setattr("napari_agglo.samples.sample", refuse)
     done = subprocess.CompletedProcess([], 0)
     monkeypatch.setattr(subprocess, "run", lambda *arguments, **options: done)

@@ -6,6 +6,7 @@ or from another package by an entry point of the group ``napari_agglo.features``
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -223,6 +224,8 @@ def empty_features(
 
     if len(more):
         places[BLOCKS] = callback_address(compute, places)
+    half = 0.5 * layout.ndim
+    volume = np.pi**half / math.gamma(half + 1.0) * (layout.ndim + 2.0) ** half
     return FeatureState(
         regions=regions,
         boxes=boxes,
@@ -230,12 +233,18 @@ def empty_features(
         layout=places,
         quantiles=np.array(features.quantiles),
         scale=np.concatenate(
-            [[graph.spacing], [graph.face_areas()], np.zeros((2 * layout.ndim, layout.ndim))]
+            [
+                [graph.spacing],
+                [graph.face_areas()],
+                np.zeros((2 * layout.ndim, layout.ndim)),
+                np.full((1, layout.ndim), volume),
+            ]
         ),
         node_block=np.zeros((n, width), np.float32),
         edge_block=np.zeros((len(boundaries), width), np.float32),
         entropy=np.zeros((n, layout.n_cues)),
         axis=np.zeros((n, layout.ndim)),
+        shapes=np.zeros((n, 3)),
         pair=pair,
         more=more,
     )

@@ -18,18 +18,20 @@ from napari_agglo._numba.callbacks import call_python
 from napari_agglo.graph import copy_pair
 
 # Places in `FeatureState.layout`. The last three are the options of the preset.
-NDIM, N_CUES, POWERS, BINS, HISTOGRAM, N_QUANTILES, ORIENTATION = range(7)
+NDIM, N_CUES, POWERS, BINS, HISTOGRAM, N_QUANTILES, COMPARISONS = range(7)
 BLOCKS = 7  # address of the function that computes the columns of further blocks
-# Bits of the option ORIENTATION: features that compare the shapes of two regions.
+# Bits of the option COMPARISONS: features that compare the shapes of two regions.
 ANGLES, SHAPES = 1, 2
+# Columns of `FeatureState.shapes`.
+CUBE_FACE, ELLIPSOID_SHARE, BORDER_SHARE = range(3)
 
 
 class FeatureState(NamedTuple):
     """Rows of statistics and the features computed from them.
 
-    Invariant: between two merges, the blocks, entropies and axes of all regions and boundaries are
-    those of their present rows. A function that changes a row calls `fill_node` or `fill_edge` for
-    it. A policy that reads no features has empty blocks, and nothing is filled.
+    Invariant: between two merges, the blocks, entropies, axes and shapes of all regions and
+    boundaries are those of their present rows. A function that changes a row calls `fill_node` or
+    `fill_edge` for it. A policy that reads no features has empty blocks, and nothing is filled.
     """
 
     regions: NDArray[np.int64]  # (nodes, columns of the layout of the graph)
@@ -37,11 +39,14 @@ class FeatureState(NamedTuple):
     boundaries: NDArray[np.int64]  # (edges, columns): faces by axis, then sums of the cues
     layout: NDArray[np.int64]  # (8,): see above
     quantiles: NDArray[np.float64]
-    scale: NDArray[np.float64]  # spacing, area of a face across each axis, two matrices as buffer
+    # Spacing, area of a face across each axis, two matrices as buffer; and the volume of the
+    # ellipsoid of a matrix of second moments over the root of its determinant.
+    scale: NDArray[np.float64]
     node_block: NDArray[np.float32]  # (nodes, block width)
     edge_block: NDArray[np.float32]  # (edges, block width)
     entropy: NDArray[np.float64]  # (nodes, cues): of the histogram, in bits
     axis: NDArray[np.float64]  # (nodes, ndim): principal axis, a unit vector
+    shapes: NDArray[np.float64]  # (nodes, 3): see above
     pair: NDArray[np.int64]  # buffer (1, ...): the row of a pair, for further blocks
     more: NDArray[np.float32]  # buffer: their columns; empty if there are no further blocks
 
@@ -114,7 +119,7 @@ def fill_edge(edge: Any, features: FeatureState) -> None:
 
 @subroutine
 def fill_node(node: Any, features: FeatureState) -> None:
-    """Compute the block, the entropies and, if the preset has angles, the axis of a region."""
+    """Compute the block and the entropies of a region, and its axis or shape if it is compared."""
     regions = features.regions
     layout = features.layout
     entropy = features.entropy
@@ -131,8 +136,10 @@ def fill_node(node: Any, features: FeatureState) -> None:
                 total += h * math.log2(h)
         entropy[node, cue] = math.log2(count) - total / count if count > 0 else 0.0
         column += layout[POWERS] + bins
-    if layout[ORIENTATION] & ANGLES > 0 and count > 0:
+    if layout[COMPARISONS] & ANGLES > 0 and count > 0:
         _principal_axis(node, regions, ndim, features.scale, features.axis)
+    if layout[COMPARISONS] & SHAPES > 0 and count > 0:
+        _fill_shape(node, features)
 
 
 @subroutine
@@ -186,25 +193,23 @@ def _angle(cosine: Any, known: Any) -> Any:
 
 
 @subroutine
-def _ellipsoid_share(u: Any, v: Any, features: FeatureState) -> Any:
+def _ellipsoid_share(u: Any, v: Any, regions: Any, ndim: Any, scale: Any) -> Any:
     """Return the size of the union of two nodes over that of the ellipsoid of its second moments.
 
     1 for an ellipsoid, less for what is bent or branched; of one node where `u` is `v`. Spacing
     does not matter.
     """
-    regions = features.regions
-    ndim = features.layout[NDIM]
     both = 0 if u == v else 1
     n = float(regions[u, 0] + both * regions[v, 0])
-    matrix = features.scale[2 : 2 + ndim]
-    column = 1 + 4 * ndim
+    matrix = scale[2 : 2 + ndim]
+    means = scale[2 + ndim]
     for a in range(ndim):
         at = 1 + 3 * ndim + a
-        mean_a = (regions[u, at] + both * regions[v, at]) / n
+        means[a] = (regions[u, at] + both * regions[v, at]) / n
+    column = 1 + 4 * ndim
+    for a in range(ndim):
         for b in range(a, ndim):
-            at = 1 + 3 * ndim + b
-            mean_b = (regions[u, at] + both * regions[v, at]) / n
-            moment = (regions[u, column] + both * regions[v, column]) / n - mean_a * mean_b
+            moment = (regions[u, column] + both * regions[v, column]) / n - means[a] * means[b]
             # A pixel is a cube, not a point: so a line or a plane of pixels has a volume too.
             matrix[a, b] = moment + (1.0 / 12.0 if a == b else 0.0)
             matrix[b, a] = matrix[a, b]
@@ -217,51 +222,86 @@ def _ellipsoid_share(u: Any, v: Any, features: FeatureState) -> Any:
             factor = matrix[b, a] / matrix[a, a]
             for c in range(a, ndim):
                 matrix[b, c] -= factor * matrix[a, c]
-    half = 0.5 * ndim
-    ball = math.pi**half / math.gamma(half + 1.0)
-    return n / (ball * (ndim + 2.0) ** half * math.sqrt(determinant))
+    return n / (scale[2 + 2 * ndim, 0] * math.sqrt(determinant))
+
+
+@inlined
+def _surface(node: Any, features: FeatureState) -> Any:
+    """Return the area of the surface of a region, without that on the border of the volume."""
+    regions = features.regions
+    ndim = features.layout[NDIM]
+    surface = 0.0
+    for a in range(ndim):
+        faces = regions[node, 1 + ndim + a] + regions[node, 1 + 2 * ndim + a]
+        surface += faces * features.scale[1, a]
+    return surface
 
 
 @subroutine
-def _compare_shapes(
-    edge: Any,
-    u: Any,
-    v: Any,
-    area: Any,
-    surface_u: Any,
-    surface_v: Any,
-    out: Any,
-    at: Any,
-    column: Any,
-    features: FeatureState,
-) -> None:
-    """Write contact, shape of the union, and contrast of the boundary to ``out[at, column:]``."""
+def _fill_shape(node: Any, features: FeatureState) -> None:
+    """Compute the columns of `shapes` of a region: a cube of its size, ellipsoid, and border."""
     regions = features.regions
     scale = features.scale
-    layout = features.layout
-    ndim = layout[NDIM]
+    ndim = features.layout[NDIM]
     pixel = 1.0
-    border_u = 0.0
-    border_v = 0.0
+    border = 0.0
     for a in range(ndim):
         pixel *= scale[0, a]
-        border_u += regions[u, 1 + a] * scale[1, a]
-        border_v += regions[v, 1 + a] * scale[1, a]
-    power = (ndim - 1.0) / ndim
-    out[at, column] = area / (regions[u, 0] * pixel) ** power
-    out[at, column + 1] = area / (regions[v, 0] * pixel) ** power
-    out[at, column + 2] = _ellipsoid_share(u, v, features)
-    out[at, column + 3] = _ellipsoid_share(u, u, features)
-    out[at, column + 4] = _ellipsoid_share(v, v, features)
-    out[at, column + 5] = border_u / (border_u + surface_u) if border_u > 0 else 0.0
-    out[at, column + 6] = border_v / (border_v + surface_v) if border_v > 0 else 0.0
-    column += 7
+        border += regions[node, 1 + a] * scale[1, a]
+    shapes = features.shapes
+    shapes[node, CUBE_FACE] = (regions[node, 0] * pixel) ** ((ndim - 1.0) / ndim)
+    shapes[node, ELLIPSOID_SHARE] = _ellipsoid_share(node, node, regions, ndim, scale)
+    share = border / (border + _surface(node, features)) if border > 0 else 0.0
+    shapes[node, BORDER_SHARE] = share
+
+
+@inlined
+def compare_moments(
+    u: Any, v: Any, cue: Any, out: Any, at: Any, column: Any, features: FeatureState
+) -> None:
+    """Write the differences of the moments of a cue in two regions to ``out[at, column:]``."""
+    node_block = features.node_block
+    first = cue * (node_block.shape[1] // features.layout[N_CUES])
+    for k in range(4):
+        out[at, column + k] = abs(node_block[u, first + k] - node_block[v, first + k])
+
+
+@subroutine
+def compare_contact(
+    edge: Any, u: Any, v: Any, out: Any, at: Any, column: Any, features: FeatureState
+) -> Any:
+    """Write the shares of the contact of two regions to ``out[at, column:]``; return its area.
+
+    If the preset has shapes, these follow, with that of the union, and the contrast of the boundary
+    of the two.
+    """
+    boundaries = features.boundaries
+    layout = features.layout
+    shapes = features.shapes
+    area = 0.0
+    for a in range(layout[NDIM]):
+        area += boundaries[edge, a] * features.scale[1, a]
+    surface_u = _surface(u, features)
+    surface_v = _surface(v, features)
+    out[at, column] = area / surface_u if surface_u > 0 else 0.0
+    out[at, column + 1] = area / surface_v if surface_v > 0 else 0.0
+    if layout[COMPARISONS] & SHAPES == 0:
+        return area
+    out[at, column + 2] = area / shapes[u, CUBE_FACE]
+    out[at, column + 3] = area / shapes[v, CUBE_FACE]
+    out[at, column + 4] = _ellipsoid_share(u, v, features.regions, layout[NDIM], features.scale)
+    out[at, column + 5] = shapes[u, ELLIPSOID_SHARE]
+    out[at, column + 6] = shapes[v, ELLIPSOID_SHARE]
+    out[at, column + 7] = shapes[u, BORDER_SHARE]
+    out[at, column + 8] = shapes[v, BORDER_SHARE]
+    column += 9
     each = features.node_block.shape[1] // layout[N_CUES]
     for cue in range(layout[N_CUES]):
         mean = features.edge_block[edge, cue * each]
         out[at, column] = mean - features.node_block[u, cue * each]
         out[at, column + 1] = mean - features.node_block[v, cue * each]
         column += 2
+    return area
 
 
 @inlined
@@ -301,14 +341,11 @@ def assemble(
         out[at, width + k] = node_block[v, k]
         out[at, 2 * width + k] = edge_block[edge, k]
     column = 3 * width
-    each = width // n_cues
     histogram = _first_cue(ndim) + layout[POWERS]
     size_u = float(regions[u, 0])
     size_v = float(regions[v, 0])
     for cue in range(n_cues):
-        for k in range(4):
-            difference = node_block[u, cue * each + k] - node_block[v, cue * each + k]
-            out[at, column + k] = abs(difference)
+        compare_moments(u, v, cue, out, at, column, features)
         mixed = 0.0
         for k in range(bins):
             share = regions[u, histogram + k] / size_u + regions[v, histogram + k] / size_v
@@ -319,24 +356,13 @@ def assemble(
         out[at, column + 4] = max(divergence, 0.0)
         column += 5
         histogram += layout[POWERS] + bins
-    area = 0.0
-    surface_u = 0.0
-    surface_v = 0.0
-    for a in range(ndim):
-        area += boundaries[edge, a] * scale[1, a]
-        surface_u += (regions[u, 1 + ndim + a] + regions[u, 1 + 2 * ndim + a]) * scale[1, a]
-        surface_v += (regions[v, 1 + ndim + a] + regions[v, 1 + 2 * ndim + a]) * scale[1, a]
+    area = compare_contact(edge, u, v, out, at, column + 3, features)
     out[at, column] = math.log2(size_u)
     out[at, column + 1] = math.log2(size_v)
     out[at, column + 2] = math.log2(area) if area > 0 else 0.0
-    out[at, column + 3] = area / surface_u if surface_u > 0 else 0.0
-    out[at, column + 4] = area / surface_v if surface_v > 0 else 0.0
-    column += 5
-    if layout[ORIENTATION] & SHAPES > 0:
-        _compare_shapes(edge, u, v, area, surface_u, surface_v, out, at, column, features)
-        column += 7 + 2 * n_cues
-    if layout[ORIENTATION] & ANGLES == 0:
+    if layout[COMPARISONS] & ANGLES == 0:
         return
+    column += 5 + (layout[COMPARISONS] & SHAPES > 0) * (7 + 2 * n_cues)
     dot = 0.0
     to_u = 0.0
     to_v = 0.0

@@ -1,15 +1,17 @@
 """Priorities of a forest for boundaries that change little: what stays in its cell is not scored.
 
 A forest says the same as long as no feature passes a threshold of any tree. Each boundary has its
-*cell*, the thresholds between which its features are, and the value of each tree there. When a
-feature has passed some thresholds, the trees that have these are walked again, and no others.
+*cell*, the thresholds between which its features are, and its leaf in each tree. When a feature has
+passed some thresholds, the trees in which one of these is on the way to the leaf are walked again,
+and no others.
 
 A large region changes little by a merge, but it has thousands of boundaries, and computing all
 their features to find that none has passed a threshold took most of the time of a look. So it is
 told without computing them where that is possible: features of one region are looked at once for
-all its boundaries (`stamps`); differences of moments and shares of the surface are computed, they
-are cheap; and the divergence of two histograms is bounded: its square root is a metric, so that it
-changes by no more than the way that the histograms have gone (`moved`).
+all its boundaries (`stamps`); differences of moments, shares of the surface and shapes are cheap,
+and computed by the functions that `assemble` calls; and the divergence of two histograms is
+bounded: its square root is a metric, so that it changes by no more than the way that the histograms
+have gone (`moved`).
 """
 
 from __future__ import annotations
@@ -22,21 +24,38 @@ from numpy.typing import NDArray
 
 from napari_agglo._numba import inlined, kernel, subroutine
 from napari_agglo.features import NDIM, FeatureMap, FeatureState, assemble
-from napari_agglo.features._kernels import BINS, N_CUES, ORIENTATION, POWERS, _first_cue
+from napari_agglo.features._kernels import (
+    ANGLES,
+    BINS,
+    COMPARISONS,
+    N_CUES,
+    POWERS,
+    _first_cue,
+    compare_contact,
+    compare_moments,
+)
 from napari_agglo.policy import FOREST, Scoring, Trees, tree_values
 
 # Boundaries and regions whose cells are kept, the last ones.
 _EDGES, _SLOTS = 1 << 15, 1 << 13
+# Thresholds passed, by tree, above which looking for those on the way costs more than walking.
+_PASSED = 16
 # Rounding of a divergence, and of the float32 that is kept of it, is far below these.
 _ABSOLUTE, _RELATIVE = 1e-12, 1e-6
 
 
 class Thresholds(NamedTuple):
-    """The thresholds of a forest: those of a feature ascend, between -inf and inf."""
+    """The thresholds of a forest: those of a feature ascend, between -inf and inf.
+
+    Leaves are numbered so that those below a node follow each other.
+    """
 
     starts: NDArray[np.int64]  # of each feature
     values: NDArray[np.float32]
     trees: NDArray[np.int32]  # that each is of
+    spans: NDArray[np.int32]  # (thresholds, 2): the leaves below its node, first and one past last
+    forest: Trees  # with the number of a leaf as its value
+    leaf_values: NDArray[np.float64]
 
 
 class Cells(NamedTuple):
@@ -58,7 +77,8 @@ class Cells(NamedTuple):
     edge: NDArray[np.int32]  # (cells,): whose it is, -1 at first
     priority: NDArray[np.float64]
     places: NDArray[np.int32]  # (cells, features)
-    values: NDArray[np.float64]  # (cells, trees)
+    limits: NDArray[np.float32]  # (cells, features of a pair, 2): thresholds around these
+    leaves: NDArray[np.int32]  # (cells, trees)
     sides: NDArray[np.int64]  # (cells, sides): the stamps of its regions then
     then: NDArray[np.float64]  # (cells, cues, 3): `moved` then, and bounds of a root of divergence
     row: NDArray[np.float32]  # buffer (1, features)
@@ -77,10 +97,45 @@ def forest_thresholds(scoring: Scoring, features: FeatureMap | None) -> Threshol
     ends = np.tile(np.array([-np.inf, np.inf], np.float32), width)
     values = np.concatenate([ends, thresholds])
     trees = np.concatenate([np.zeros(2 * width, np.int32), trees_of.astype(np.int32)])
+    forest = scoring.trees
+    inner = np.isfinite(forest.thresholds[:, 0])
+    below = _leaf_spans(forest, inner)
+    spans = np.concatenate([np.zeros((2 * width, 2), np.int32), below[inner]])
+    is_leaf = ~inner & (below[:, 0] < below[:, 1])
+    leaf_values = np.zeros(is_leaf.sum())
+    leaf_values[below[is_leaf, 0]] = forest.values[is_leaf]
     order = np.lexsort((values, feature))
     starts = np.zeros(width + 1, np.int64)
     starts[1:] = np.cumsum(np.bincount(feature, minlength=width))
-    return Thresholds(starts, values[order], trees[order])
+    numbers: Any = below[:, 0].copy()
+    numbered = forest._replace(values=numbers)
+    return Thresholds(starts, values[order], trees[order], spans[order], numbered, leaf_values)
+
+
+def _leaf_spans(forest: Trees, inner: NDArray[np.bool_]) -> NDArray[np.int32]:
+    """Return the first leaf below each node, and one past the last; its own number for a leaf.
+
+    Nodes that fill a line up, and are in no tree, have no leaf.
+    """
+    at = np.arange(len(inner))
+    left = (forest.nodes[:, 1] & np.uint32((1 << int(forest.bits)) - 1)).astype(np.int64)
+    left += forest.roots[np.searchsorted(forest.roots, at, "right") - 1]
+    levels = [forest.roots.astype(np.int64)]
+    while len(levels[-1]):
+        above = levels[-1][inner[levels[-1]]]
+        levels.append(np.concatenate([left[above], left[above] + 1]))
+    counts = np.zeros(len(inner), np.int64)
+    for level in levels[::-1]:
+        above = level[inner[level]]
+        counts[level] = 1
+        counts[above] = counts[left[above]] + counts[left[above] + 1]
+    first = np.zeros(len(inner), np.int64)
+    first[forest.roots] = np.cumsum(counts[forest.roots]) - counts[forest.roots]
+    for level in levels:
+        above = level[inner[level]]
+        first[left[above]] = first[above]
+        first[left[above] + 1] = first[above] + counts[left[above]]
+    return np.stack([first, first + counts], axis=1).astype(np.int32)
 
 
 def empty_cells(features: FeatureState, width: int, n_trees: int) -> Cells:
@@ -100,7 +155,8 @@ def empty_cells(features: FeatureState, width: int, n_trees: int) -> Cells:
         edge=np.full(n, -1, np.int32),
         priority=np.zeros(n),
         places=np.zeros((n, width), np.int32),
-        values=np.zeros((n, n_trees)),
+        limits=np.zeros((n, width - 3 * features.node_block.shape[1], 2), np.float32),
+        leaves=np.zeros((n, n_trees), np.int32),
         sides=np.zeros((n, 2), np.int64),
         then=np.zeros((n, n_cues, 3)),
         row=np.zeros((1, width), np.float32),
@@ -163,7 +219,7 @@ def _way(slot: Any, cue: Any, cells: Cells) -> Any:
 def _note_growth(slot: Any, features: FeatureState, table: Thresholds, cells: Cells) -> None:
     """Let a region that has grown have its cells, and note how far its histograms have gone."""
     regions, layout, node_block = features.regions, features.layout, features.node_block
-    starts, thresholds, _ = table
+    starts, thresholds = table.starts, table.values
     places = cells.slot_places
     n_cues = layout[N_CUES]
     size = float(regions[slot, 0])
@@ -198,18 +254,15 @@ def _note_growth(slot: Any, features: FeatureState, table: Thresholds, cells: Ce
             cells.stamps[cell, side] = cells.counts[0]
 
 
-@subroutine
-def _stays(
-    edge: Any, u: Any, v: Any, cell: Any, features: FeatureState, table: Thresholds, cells: Cells
-) -> Any:
+@inlined
+def _stays(edge: Any, u: Any, v: Any, cell: Any, features: FeatureState, cells: Cells) -> Any:
     """Tell whether a boundary of a smaller and a larger region is certainly in its cell still.
 
-    The expressions are those of `assemble`.
+    Of a preset with angles, that is not known.
     """
-    regions, boundaries = features.regions, features.boundaries
-    node_block, layout, scale = features.node_block, features.layout, features.scale
-    thresholds = table.values
-    places = cells.places
+    layout = features.layout
+    limits = cells.limits
+    row = cells.row
     # No two regions, and no two sides of one, have the same stamp: so neither has left its cell,
     # and the smaller of them is the same as before.
     stamp_u = _stamp(u, np.int64(0), cells)
@@ -218,43 +271,35 @@ def _stays(
         return False
     if cells.sides[cell, 0] != stamp_u or cells.sides[cell, 1] != stamp_v:
         return False
-    if layout[ORIENTATION] > 0:
+    if layout[COMPARISONS] & ANGLES > 0:
         return False
-    ndim = layout[NDIM]
-    n_cues = layout[N_CUES]
-    width = node_block.shape[1]
-    each = width // n_cues
-    column = 3 * width
-    for cue in range(n_cues):
-        for k in range(4):
-            value = abs(node_block[u, cue * each + k] - node_block[v, cue * each + k])
-            if not _is_at(value, np.int64(places[cell, column + k]), thresholds):
+    # The first column of `limits` is that of the first feature of a pair.
+    first = 3 * features.node_block.shape[1]
+    column = first
+    for cue in range(layout[N_CUES]):
+        compare_moments(u, v, cue, row, np.int64(0), column, features)
+        for k in range(column, column + 4):
+            if not limits[cell, k - first, 0] < row[0, k] <= limits[cell, k - first, 1]:
                 return False
         drift = _way(u, cue, cells) + _way(v, cue, cells) - cells.then[cell, cue, 0]
-        low = max(cells.then[cell, cue, 1] - drift, 0.0) ** 2 - _ABSOLUTE
-        high = (cells.then[cell, cue, 2] + drift) ** 2 + _ABSOLUTE
-        place = np.int64(places[cell, column + 4])
-        if not (thresholds[place - 1] < np.float32(low) and np.float32(high) <= thresholds[place]):
+        low = np.float32(max(cells.then[cell, cue, 1] - drift, 0.0) ** 2 - _ABSOLUTE)
+        high = np.float32((cells.then[cell, cue, 2] + drift) ** 2 + _ABSOLUTE)
+        k = column + 4 - first
+        if not (limits[cell, k, 0] < low and high <= limits[cell, k, 1]):
             return False
         column += 5
-    area = 0.0
-    surface_u = 0.0
-    surface_v = 0.0
-    for a in range(ndim):
-        area += boundaries[edge, a] * scale[1, a]
-        surface_u += (regions[u, 1 + ndim + a] + regions[u, 1 + 2 * ndim + a]) * scale[1, a]
-        surface_v += (regions[v, 1 + ndim + a] + regions[v, 1 + 2 * ndim + a]) * scale[1, a]
-    share_u = np.float32(area / surface_u if surface_u > 0 else 0.0)
-    share_v = np.float32(area / surface_v if surface_v > 0 else 0.0)
-    return _is_at(share_u, np.int64(places[cell, column + 3]), thresholds) and _is_at(
-        share_v, np.int64(places[cell, column + 4]), thresholds
-    )
+    column += 3  # the sizes, which the stamps stand for, and the area of the boundary
+    compare_contact(edge, u, v, row, np.int64(0), column, features)
+    for k in range(column, row.shape[1]):
+        if not limits[cell, k - first, 0] < row[0, k] <= limits[cell, k - first, 1]:
+            return False
+    return True
 
 
 @kernel
 def score_in_cells(
-    batch: Any, grown: Any, changed: Any, ends: Any, ids: Any, forest: Trees,
-    features: FeatureState, table: Thresholds, cells: Cells, priorities: Any,
+    batch: Any, grown: Any, changed: Any, ends: Any, ids: Any, features: FeatureState,
+    table: Thresholds, cells: Cells, priorities: Any,
 ) -> None:  # fmt: skip
     """Write the priorities of a forest for edges in `batch`, to the last bit.
 
@@ -262,9 +307,11 @@ def score_in_cells(
     No bounds checking.
     """
     regions, layout = features.regions, features.layout
-    starts, thresholds, trees = table
+    starts, thresholds, trees, spans, forest, leaf_values = table
     row = cells.row
+    leaves = cells.leaves
     n_trees = np.int64(forest.roots.size)
+    first = 3 * features.node_block.shape[1]
     for k in range(changed.size):
         cells.sides[cells.edge_cell[changed[k]], 0] = 0  # which is nobody's stamp
     for k in range(grown.size):
@@ -277,7 +324,7 @@ def score_in_cells(
             u, v = v, u
         cell = np.int64(cells.edge_cell[edge])
         is_own = cells.edge[cell] == edge
-        if is_own and _stays(edge, u, v, cell, features, table, cells):
+        if is_own and _stays(edge, u, v, cell, features, cells):
             priorities[k] = cells.priority[cell]
             continue
         assemble(edge, u, v, np.int64(ids[u]), np.int64(ids[v]), row, np.int64(0), features)
@@ -285,6 +332,7 @@ def score_in_cells(
             cell = _take_cell(edge, cells.edge_cell, cells.edge, cells.counts, 2)
         entire = not is_own
         n_passed = 0
+        n_walked = 0
         for column in range(row.shape[1]):
             value = row[0, column]
             old = np.int64(cells.places[cell, column])
@@ -292,27 +340,32 @@ def score_in_cells(
                 continue
             place = _find_place(value, column, starts, thresholds)
             cells.places[cell, column] = place
+            if column >= first:
+                cells.limits[cell, column - first, 0] = thresholds[place - 1]
+                cells.limits[cell, column - first, 1] = thresholds[place]
             n_passed += abs(place - old)
             # What is not a number has no place among the thresholds: all trees are walked.
             is_number = min(place, old) > starts[column]
-            entire = entire or not is_number or n_passed > n_trees >> 1
-            if not entire:
-                for passed in range(min(old, place), max(old, place)):
-                    own = np.int64(trees[passed])
-                    tree_values(np.uint32(0), own, own + 1, row, forest, cells.values, cell)
+            entire = entire or not is_number or n_passed > _PASSED * n_trees
+            if entire:
+                continue
+            for passed in range(min(old, place), max(old, place)):
+                own = np.int64(trees[passed])
+                if spans[passed, 0] <= leaves[cell, own] < spans[passed, 1]:
+                    tree_values(np.uint32(0), own, own + 1, row, forest, leaves, cell)
+                    n_walked += 1
         if entire:
-            tree_values(np.uint32(0), np.int64(0), n_trees, row, forest, cells.values, cell)
-        if entire or n_passed > 0:
+            tree_values(np.uint32(0), np.int64(0), n_trees, row, forest, leaves, cell)
+        if entire or n_walked > 0:
             total = 0.0
             for tree in range(n_trees):
-                total += cells.values[cell, tree]
+                total += leaf_values[leaves[cell, tree]]
             cells.priority[cell] = total / n_trees
         priorities[k] = cells.priority[cell]
         cells.sides[cell, 0] = _stamp(u, np.int64(0), cells)
         cells.sides[cell, 1] = _stamp(v, np.int64(1), cells)
-        column = 3 * features.node_block.shape[1]
         for cue in range(layout[N_CUES]):
-            divergence = float(row[0, column + 5 * cue + 4])
+            divergence = float(row[0, first + 5 * cue + 4])
             slack = divergence * _RELATIVE + _ABSOLUTE
             cells.then[cell, cue, 0] = _way(u, cue, cells) + _way(v, cue, cells)
             cells.then[cell, cue, 1] = math.sqrt(max(divergence - slack, 0.0))

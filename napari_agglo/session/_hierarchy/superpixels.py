@@ -258,8 +258,8 @@ class Asker:
         if self._thresholds is not None:
             priorities = np.empty(len(batch))
             score_in_cells(
-                batch, changed[0, :n_slots], changed[1, :n_edges], ends, self._ids,
-                self._scoring.trees, rows, self._thresholds, self._cells, priorities,
+                batch, changed[0, :n_slots], changed[1, :n_edges], ends, self._ids, rows,
+                self._thresholds, self._cells, priorities,
             )  # fmt: skip
             return priorities
         queue, asked = self._queue, batch.astype(np.int64)

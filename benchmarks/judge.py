@@ -41,6 +41,7 @@ KEPT = Path("bench-output") / "judge"
 # The folders whose code decides a result.
 CODE = ("agglomeration", "features", "graph", "learning", "policy", "samples", "superpixels")
 THRESHOLDS = np.arange(201) / 200
+_SMOOTH = 21  # thresholds to a mean, when one is chosen
 _NEAR = 0.08  # bit above the best VI: the goal of three quarters of the runs at 0.5
 LARGE = 1000  # superpixels from which agglo must not be worse than flat, and flat than mean
 
@@ -330,26 +331,30 @@ def thresholds(runs: pd.DataFrame) -> str:
     """Return how much another fixed threshold would give, chosen without the set that judges it.
 
     For each source: the threshold of the least mean distance from the best VI in the directions of
-    all others, and the distance and the share of runs within 0.08 bit there and at 0.5.
+    all others, smoothed over 0.1, and the distance and the share of runs within 0.08 bit there and
+    at 0.5.
     """
     runs = runs.reset_index(drop=True)
     gaps = np.stack(runs["curve"].to_list()) - runs["best"].to_numpy()[:, None]
     by_direction = pd.DataFrame(gaps).groupby([runs["source"], runs["side"]]).mean()
-    half = int(np.argmin(abs(THRESHOLDS - 0.5)))
+
+    def least(directions: pd.DataFrame) -> int:
+        mean = np.pad(directions.mean().to_numpy(), _SMOOTH // 2, "edge")
+        return int(np.argmin(np.convolve(mean, np.ones(_SMOOTH), "valid")))
+
+    def row(source: str, at: int, there: Any, half: Any) -> dict[str, Any]:
+        return {"source": source, "threshold": THRESHOLDS[at], "above best": there.mean(),
+                "at 0.5": half.mean(), "within": (there <= _NEAR).mean(),
+                "at 0.5 within": (half <= _NEAR).mean()}  # fmt: skip
+
+    half = gaps[:, int(np.argmin(abs(THRESHOLDS - 0.5)))]
     rows, chosen = [], np.zeros(len(runs))
     for source in runs["source"].unique():
-        others = by_direction[by_direction.index.get_level_values(0) != source].mean().to_numpy()
-        at = int(np.argmin(others))
+        at = least(by_direction[by_direction.index.get_level_values(0) != source])
         mine = (runs["source"] == source).to_numpy()
         chosen[mine] = gaps[mine, at]
-        rows.append({"source": source, "threshold": THRESHOLDS[at],
-                     "above best": gaps[mine, at].mean(), "at 0.5": gaps[mine, half].mean(),
-                     "within": (gaps[mine, at] <= _NEAR).mean(),
-                     "at 0.5 within": (gaps[mine, half] <= _NEAR).mean()})  # fmt: skip
-    rows.append({"source": "all", "threshold": THRESHOLDS[int(np.argmin(by_direction.mean()))],
-                 "above best": chosen.mean(), "at 0.5": gaps[:, half].mean(),
-                 "within": (chosen <= _NEAR).mean(),
-                 "at 0.5 within": (gaps[:, half] <= _NEAR).mean()})  # fmt: skip
+        rows.append(row(source, at, chosen[mine], half[mine]))
+    rows.append(row("all", least(by_direction), chosen, half))
     return pd.DataFrame(rows).to_string(index=False, float_format="%.3f")
 
 

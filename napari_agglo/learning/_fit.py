@@ -111,14 +111,14 @@ class ForestSettings:
     depth: int | None = None
     columns: float | str = "sqrt"
     exact: bool = False
-    neutral: float = 0.62
+    neutral: float = 0.6
 
     def __post_init__(self) -> None:
         if not 0.5 <= self.neutral <= 1:
             raise InvalidInput(
                 f"`neutral` must be 0.5 to 1, got {self.neutral!r}",
                 argument="neutral",
-                remedy=SetOption("neutral", 0.62),
+                remedy=SetOption("neutral", 0.6),
             )
 
 

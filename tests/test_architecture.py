@@ -238,7 +238,7 @@ PRIVATE_IMPORTS = {
         agglomeration/test_agglomerate.py agglomeration/test_lazy_rescoring.py
         evaluate/test_vi_by_merge.py graph/test_region_graph.py learning/test_learning.py
         pixels/test_pixel_classifier.py superpixels/test_oversegment.py volumes/test_contingency.py
-        volumes/test_cues.py widgets/test_scene.py widgets/test_writers.py
+        volumes/test_cues.py
     """,
     "A limit of size, time or memory is reached by replacing it.": """
         cli/conftest.py cli/test_source.py

@@ -6,18 +6,20 @@ This is the one place that knows where the dock keeps its state and where napari
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from typing import Any
 
+import numpy as np
 from napari.layers import Layer
 
 import napari_agglo as agglo
-from napari_agglo.widgets import _samples
+from napari_agglo.widgets import _samples, _scene
+from napari_agglo.widgets._dataset import Dataset, Placement
 from napari_agglo.widgets._forms import Form
 from napari_agglo.widgets._guide import STEPS
 from napari_agglo.widgets._napari import camera, grid, role_of, text_overlay, view_size
 from napari_agglo.widgets._project import Built, Project, Regions, Trained
 from napari_agglo.widgets._qt import per_viewer
-from napari_agglo.widgets._scene import Scene
 from napari_agglo.widgets.data._selection import Selection
 
 __all__ = ["STEPS", "camera", "grid", "role_of", "text_overlay", "view_size"]
@@ -28,9 +30,9 @@ def project_of(viewer: Any) -> Project:
     return per_viewer(viewer, Project)
 
 
-def scene_of(viewer: Any) -> Scene:
+def scene_of(viewer: Any) -> _scene.Scene:
     """Return the layers that the steps show in a window."""
-    return per_viewer(viewer, Scene)
+    return per_viewer(viewer, _scene.Scene)
 
 
 def selection_of(viewer: Any) -> Selection:
@@ -53,6 +55,20 @@ def add_sample(viewer: Any, sample: agglo.Sample) -> None:
 def replace_samples(monkeypatch: Any, compute: Any) -> None:
     """Let the samples of napari's menu be the results of a function of their kind."""
     monkeypatch.setattr(_samples, "sample", compute)
+
+
+def dataset_of(superpixels: Any, boundary: Any = None, scale: Any = None) -> Dataset:
+    """Return a dataset of given superpixels; its cue is empty by default."""
+    cue = np.zeros(superpixels.shape, np.float32) if boundary is None else boundary
+    place = Placement.plain(superpixels.ndim)
+    place = place if scale is None else replace(place, scale=scale)
+    return Dataset("given", place, cues={"boundary": cue}, superpixels=superpixels)
+
+
+def limit_voxels(monkeypatch: Any, most: int, coarse: int) -> None:
+    """Let a volume of more than `most` voxels have a coarse level, of `coarse` voxels or fewer."""
+    monkeypatch.setattr(_scene, "_SMALL", most)
+    monkeypatch.setattr(_scene, "COARSE_VOXELS", coarse)
 
 
 def form_in(dialog: Any) -> Form:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from napari.components import ViewerModel
-from windows import camera, draw, project_of, scene_of, settle, show
+from windows import camera, dataset_of, draw, limit_voxels, project_of, scene_of, settle, show
 
 import napari_agglo as agglo
-from napari_agglo.widgets._dataset import Dataset, Placement
-from napari_agglo.widgets._scene import OUTLINE, PREVIEW, SEGMENTATION, SUPERPIXELS
+
+# The names of the layers.
+SEGMENTATION, OUTLINE = "Segmentation", "Selected"
+PREVIEW, SUPERPIXELS = "Cut preview", "Superpixel outlines"
 
 
 def on_screen(layer):
@@ -72,12 +74,6 @@ def test_the_segmentation_follows_thresholds_and_selections(viewer, shown):
     )
     scene.isolate(False)
     np.testing.assert_array_equal(on_screen(scene.segmentation), labels)
-
-
-def dataset_of(superpixels):
-    """Return a dataset of given superpixels and an empty cue."""
-    cues = {"boundary": np.zeros(superpixels.shape, np.float32)}
-    return Dataset("given", Placement.plain(superpixels.ndim), cues, superpixels=superpixels)
 
 
 def test_tables_and_view_fit_another_hierarchy(qapp):
@@ -175,8 +171,7 @@ def test_outlines_are_not_drawn_in_3d_and_come_back(viewer, project, dataset3d):
 
 
 def test_a_large_volume_has_a_coarse_level(viewer, project, monkeypatch, dataset3d):
-    monkeypatch.setattr("napari_agglo.widgets._scene.COARSE_VOXELS", 20_000)
-    monkeypatch.setattr("napari_agglo.widgets._scene._SMALL", 20_000)
+    limit_voxels(monkeypatch, 20_000, coarse=20_000)
     show(project, dataset3d)
     layer = scene_of(viewer).segmentation
     assert layer.multiscale

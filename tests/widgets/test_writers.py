@@ -5,23 +5,18 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from qtpy.QtWidgets import QFileDialog
-from windows import scene_of, show
+from windows import dataset_of, limit_voxels, scene_of, show
 
 import napari_agglo as agglo
 from napari_agglo.errors import AggloError
 from napari_agglo.volumes import open_volume
-from napari_agglo.widgets import _scene
-from napari_agglo.widgets._dataset import Dataset, Placement
-from napari_agglo.widgets._writers import write_session
 
 
 @pytest.fixture
 def sparse(project, crop):
     """Return the project with superpixels whose ids are large and far apart."""
     superpixels = agglo.oversegment(crop.cues["boundary"]).astype(np.int64) * 1000
-    placement = Placement((2.0, 1.0), (0.0, 0.0))
-    cues = {"boundary": crop.cues["boundary"]}
-    show(project, Dataset("sparse", placement, cues=cues, superpixels=superpixels))
+    show(project, dataset_of(superpixels, crop.cues["boundary"], (2.0, 1.0)))
     return project
 
 
@@ -82,12 +77,10 @@ def test_all_layers_in_a_folder_have_own_ids(viewer, sparse, tmp_path):
 
 
 def test_a_large_volume_is_saved_in_full(viewer, project, crop, tmp_path, monkeypatch):
-    monkeypatch.setattr(_scene, "COARSE_VOXELS", 1000)
-    monkeypatch.setattr(_scene, "_SMALL", 2000)
+    limit_voxels(monkeypatch, 2000, coarse=1000)
     boundary = np.stack([crop.cues["boundary"]] * 5)  # 3 or 4 would be colours to tifffile
     superpixels = agglo.oversegment(boundary).astype(np.uint64) + 2**40
-    cues = {"boundary": boundary}
-    show(project, Dataset("large", Placement.plain(3), cues=cues, superpixels=superpixels))
+    show(project, dataset_of(superpixels, boundary))
     layer = scene_of(viewer).segmentation
     assert layer.multiscale, "test invalid"
     for plugin in ("napari", "napari-agglo"):
@@ -146,7 +139,7 @@ def test_refused(viewer, sparse, tmp_path):
     (tmp_path / "there.agglo").mkdir()
     shown = scene_of(viewer).segmentation
     with pytest.raises(AggloError, match="exists already"):
-        write_session(str(tmp_path / "there.agglo"), *shown.as_layer_data_tuple()[:2])
+        shown.save(str(tmp_path / "there.agglo"), plugin="napari-agglo")
     other = viewer.add_labels(np.ones((3, 4), int))
     with pytest.raises(AggloError, match="choose the layer Segmentation"):
         other.save(str(tmp_path / "new.agglo"), plugin="napari-agglo")

@@ -26,7 +26,7 @@ from napari_agglo.graph import RegionGraph, contracted
 from napari_agglo.learning._fit import ForestSettings
 from napari_agglo.learning._train import learn_lessons
 from napari_agglo.learning._training_volume import Lesson, gold_table
-from napari_agglo.policy import LearnedPolicy, MeanPolicy, Policy
+from napari_agglo.policy import LearnedPolicy, MeanPolicy, Policy, stretched
 
 _COARSEST = 16  # regions of the coarsest scale that is asked about, at least
 _CERTAIN = 0.3  # priority of a learned policy, above which a region may be of several objects
@@ -377,7 +377,7 @@ class _Scale:
         region = np.searchsorted(np.unique(lut), lut)  # dense, as in `coarse`
         learned = isinstance(policy, LearnedPolicy)
         scores = policy.score(coarse)
-        wrong = scores if learned else np.full(len(scores), 0.5)
+        wrong = stretched(policy, scores) if learned else np.full(len(scores), 0.5)
         place = np.zeros(known.component.max() + 1, np.int64)
         place[known.component] = region
         apart = {tuple(sorted(place[list(pair)])) for pair in known.different}

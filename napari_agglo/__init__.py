@@ -62,15 +62,15 @@ if TYPE_CHECKING:
     )
     from napari_agglo.samples import Sample, sample
     from napari_agglo.session import Session
-    from napari_agglo.superpixels import boundary_cue, oversegment
-    from napari_agglo.volumes import Volume, open_volume, write_labels
+    from napari_agglo.superpixels import boundary_cue, boundary_from_labels, oversegment
+    from napari_agglo.volumes import Volume, affinities, open_volume, write_labels
 
 # the public names, by the folder that defines them
 _EXPORTS = {
     "_progress": "Progress TrainingProgress",
     "samples": "Sample sample",
-    "volumes": "Volume open_volume write_labels",
-    "superpixels": "boundary_cue oversegment",
+    "volumes": "Volume affinities open_volume write_labels",
+    "superpixels": "boundary_cue boundary_from_labels oversegment",
     "graph": "RegionGraph region_graph",
     "policy": "CallablePolicy DataDifference LearnedPolicy MeanPolicy Policy RandomPolicy"
     " adapt_cues data_differences load_policy",
@@ -108,9 +108,11 @@ __all__ = [
     "__version__",
     "adapt_cues",
     "adaptive_cut",
+    "affinities",
     "agglomerate",
     "best_agglomeration",
     "boundary_cue",
+    "boundary_from_labels",
     "boundary_scores",
     "breakdown",
     "cross_validate",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import math
 import os
 import re
@@ -85,8 +86,15 @@ def gold_files(files: Sequence[str] | None) -> dict[str, str]:
     return {f"gold[{k}]" if k else "gold": file for k, file in enumerate(files or [])}
 
 
-def graph_files(superpixels: str, cues: Sequence[tuple[str, str]]) -> dict[str, str]:
+AFFINITY = "affinity"  # the cue of --affinities, and the beginning of the names of its parts
+
+
+def graph_files(
+    superpixels: str, cues: Sequence[tuple[str, str]] | None, affinities: str | None = None
+) -> dict[str, str]:
     """Return superpixels and cues by their names in the library, each name once.
+
+    A file of several channels, such as the predictions of ilastik, is a cue for each of them.
 
     Examples
     --------
@@ -94,7 +102,10 @@ def graph_files(superpixels: str, cues: Sequence[tuple[str, str]]) -> dict[str, 
     {'superpixels': 's.tif', "cues['boundary']": 'b.tif'}
     """
     files = {"superpixels": superpixels}
-    for name, path in cues:
+    if affinities is not None:
+        files["affinities"] = affinities
+    each = [channel for name, path in cues or [] for channel in _channels(name, path)]
+    for name, path in each:
         if (taken := files.setdefault(f"cues[{name!r}]", path)) != path:
             raise InvalidInput(
                 f"--cues has two images called {name!r} ({taken} and {path})",
@@ -102,6 +113,21 @@ def graph_files(superpixels: str, cues: Sequence[tuple[str, str]]) -> dict[str, 
                 remedy="name them, e.g. boundary=A mitochondria=B",
             )
     return files
+
+
+def _channels(name: str, path: str) -> list[tuple[str, str]]:
+    """Return a name and a file for each channel of a file; the boundary takes their own names."""
+    from napari_agglo.volumes import open_channels
+
+    try:
+        channels = list(open_channels(path))
+    except InvalidInput:  # a folder or a pattern of --each; other errors come when it is read
+        return [(name, path)]
+    if len(channels) == 1:
+        return [(name, path)]
+    keyed = "," if ":" in path and not os.path.exists(path) else ":"
+    start = "" if name == "boundary" else f"{name}_"
+    return [(f"{start}{one}", f"{path}{keyed}c={k}") for k, one in enumerate(channels)]
 
 
 def cue_names(files: Mapping[str, str]) -> list[str]:
@@ -112,7 +138,8 @@ def cue_names(files: Mapping[str, str]) -> list[str]:
     >>> cue_names({"superpixels": "s.tif", "cues['mito']": "m.tif"})
     ['mito']
     """
-    return [name[6:-2] for name in files if name.startswith("cues[")]
+    first = [AFFINITY] if "affinities" in files else []
+    return first + [name[6:-2] for name in files if name.startswith("cues[")]
 
 
 def spacing(text: str) -> tuple[float, ...]:
@@ -235,6 +262,41 @@ def add_threshold(parser: argparse.ArgumentParser, what: str, otherwise: str | N
     )
 
 
+def add_affinities(
+    parser: argparse.ArgumentParser, action: type[argparse.Action] | str = "store"
+) -> None:
+    """Add ``--affinities`` and ``--offsets``."""
+    parser.add_argument(
+        "--affinities", action=action, metavar="FILE",
+        help="affinities, channels first and high in one object, of floats from 0 to 1 or bytes: "
+        f"the cue {AFFINITY}",
+    )  # fmt: skip
+    text = (
+        "the offsets of the affinities as JSON, such as [[-1,0,0],[0,-1,0],[0,0,-1]] (default: "
+        "those in the file, or the nearest voxels)"
+    )
+    add_value(parser, "--offsets", "JSON", text, type=offsets)
+
+
+def offsets(text: str) -> list[list[int]]:
+    """Read ``[[-1,0,0],[0,-1,0]]``: a list of lists of whole numbers.
+
+    Examples
+    --------
+    >>> offsets("[[-1, 0], [0, -1]]")
+    [[-1, 0], [0, -1]]
+    """
+    try:
+        value = json.loads(text)
+    except ValueError:
+        value = None
+    if not (isinstance(value, list) and all(isinstance(one, list) for one in value)):
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not a list of offsets such as [[-1,0,0],[0,-1,0],[0,0,-1]]"
+        )
+    return value
+
+
 def add_graph(
     parser: argparse.ArgumentParser,
     *,
@@ -248,13 +310,14 @@ def add_graph(
     )  # fmt: skip
     parser.add_argument(
         "--cues",
-        required=required,
         nargs="+",
         action=action or "extend",
         type=named_file,
         metavar="NAME=FILE",
-        help="evidence images of the same shape; one without a name is the boundary",
+        help="evidence images of the same shape; one without a name is the boundary, and one of "
+        "several channels a cue for each",
     )
+    add_affinities(parser, action or "store")
     parser.add_argument(
         "--range",
         nargs="+",
@@ -263,7 +326,8 @@ def add_graph(
         default=[],
         metavar="NAME=LOW:HIGH",
         help="the values of a cue that mean 0 and 1, needed for cues that are not floats from 0 to "
-        "1; boundary=255:0 inverts; without NAME for all cues",
+        "1; boundary=255:0 inverts, affinity=0:1 is for affinities that are high on boundaries; "
+        "without NAME for all cues",
     )
     add_nan(parser)
     add_spacing(parser)

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import argparse
 import math
+import os
+import re
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from napari_agglo.cli._arguments import (
+    AFFINITY,
     add_value,
     check_policy,
     cue_names,
@@ -31,13 +35,15 @@ if TYPE_CHECKING:
     from napari_agglo.graph import RegionGraph
     from napari_agglo.policy import Policy
     from napari_agglo.session import Session
+    from napari_agglo.volumes import Affinities
 
 BEFORE, WITH = "before edits", "with edits"
 OWN = " *"  # after the name of an image that a policy was trained on
 OWN_NOTE = "* on its own training data: expect a larger error on other data"
 # Options that do not go with a session, which has its own cues.
 _NOT_OF_SESSIONS = (
-    "cues", "range", "nan", "spacing", "dams", "seed", "adapt", "method", "beta",
+    "cues", "affinities", "offsets", "range", "nan", "spacing", "dams", "seed", "adapt", "method",
+    "beta",
 )  # fmt: skip
 
 
@@ -69,6 +75,7 @@ class FileSource:
         self._console = console
         self._policies = policies
         self._cues = cue_names(files)
+        self._affinities = files.get("affinities")
         needed = {n: f for n, f in files.items() if n.partition("[")[0] in _ON_ONE_GRID}
         inputs = open_inputs(console, needed, arguments.spacing)
         self.volumes = inputs.volumes
@@ -91,13 +98,22 @@ class FileSource:
         cues = self._cues if cues is None else cues
         if (*cues, bins) in self._graphs:
             return self._graphs[*cues, bins]
-        evidence = {name: self.volumes[f"cues[{name!r}]"] for name in cues}
-        self._refuse_swapped(evidence)
+        ranges = cue_ranges(self._arguments.range, cues) or {}
+        evidence: dict[str, Any] = {}
+        for name in cues:
+            if name == AFFINITY and self._affinities is not None:
+                evidence[name] = read_affinities(
+                    self._console, self._affinities, self._arguments, progress
+                )
+                ranges.pop(name, None)
+            else:
+                evidence[name] = self.volumes[f"cues[{name!r}]"]
+                self._refuse_swapped(name)
         graph = region_graph(
             self.volumes["superpixels"],
             evidence,
             spacing=self._arguments.spacing,
-            ranges=cue_ranges(self._arguments.range, cues),
+            ranges=ranges or None,
             statistics="mean" if bins is None else "all",
             bins=bins or 25,
             dams=self._arguments.dams,
@@ -128,7 +144,7 @@ class FileSource:
         options = {} if beta is None else {"beta": beta}
         trees = {}
         for name, text in self._policies.items():
-            policy, cues, bins = read_policy(text, self._cues)
+            policy, cues, bins = read_policy(text, self._cues, self._affinities is not None)
             policy = as_policy(policy, self._arguments.seed)
             graph = self._adapted(self.graph(progress, cues, bins), policy, progress)
             trees[name] = build_tree(graph, policy, method, progress=progress, **options)
@@ -166,16 +182,37 @@ class FileSource:
         """Return the gold standards as arrays of the shape of the superpixels."""
         return load_golds(self.volumes, self.volumes["superpixels"], "superpixels")
 
-    def _refuse_swapped(self, cues: Mapping[str, Any]) -> None:
-        labels = self.volumes["superpixels"]
-        for name, cue in cues.items():
-            if labels.dtype.kind == "f" and cue.dtype.kind in "iu":
-                raise InvalidInput(
-                    f"`superpixels` holds {labels.dtype} and `cues[{name!r}]` {cue.dtype}: "
-                    "--superpixels, which are integers, and --cues seem to be swapped",
-                    argument="superpixels",
-                    remedy="exchange them",
-                )
+    def _refuse_swapped(self, name: str) -> None:
+        labels, cue = self.volumes["superpixels"], self.volumes[f"cues[{name!r}]"]
+        if labels.dtype.kind == "f" and cue.dtype.kind in "iu":
+            raise InvalidInput(
+                f"`superpixels` holds {labels.dtype} and `cues[{name!r}]` {cue.dtype}: "
+                "--superpixels, which are integers, and --cues seem to be swapped",
+                argument="superpixels",
+                remedy="exchange them",
+            )
+
+
+def read_affinities(
+    console: Console,
+    file: str,
+    arguments: argparse.Namespace,
+    progress: ProgressCallback | None = None,
+    limits: tuple[float, float] | None = None,
+) -> Affinities:
+    """Read the affinities of a file; their range is `limits`, or the one named in ``--range``."""
+    from napari_agglo.volumes import affinities, open_volume
+
+    console.files["affinities"] = file
+    keyed = ":" in file and not os.path.exists(file)
+    volume = open_volume(f"{file}{',' if keyed else ':'}c=*")
+    if arguments.spacing is not None:
+        volume = replace(volume, spacing=None)
+    if limits is None and isinstance(arguments.range, list):
+        limits = next((r for name, r in reversed(arguments.range) if name == AFFINITY), None)
+    return affinities(
+        volume, arguments.offsets, value_range=limits, nan=arguments.nan, progress=progress
+    )
 
 
 _ON_ONE_GRID = ("superpixels", "cues", "gold")
@@ -269,14 +306,14 @@ def input_files(arguments: argparse.Namespace, *needed: str) -> dict[str, str]:
     `needed` are options that are required, besides superpixels and cues, where there is no session.
     """
     if arguments.session is None:
-        required = ("--superpixels", "--cues", *needed)
+        required = ("--superpixels", *(() if arguments.affinities else ("--cues",)), *needed)
         missing = [name for name in required if not getattr(arguments, name[2:])]
         if missing:
             arguments.parser.error(
                 f"the following arguments are required: {', '.join(missing)}, or a session, "
                 "NAME.agglo, in their place"
             )
-        files = graph_files(arguments.superpixels, arguments.cues)
+        files = graph_files(arguments.superpixels, arguments.cues, arguments.affinities)
     else:
         _check_session(arguments)
         files = {"session": arguments.session}
@@ -291,7 +328,7 @@ def _check_session(arguments: argparse.Namespace) -> None:
     """Refuse a path that is no session, and options that do not go with one."""
     text, each = arguments.session, getattr(arguments, "each", False)
     if not is_session(text):
-        if arguments.superpixels or arguments.cues:
+        if arguments.superpixels or arguments.cues or arguments.affinities:
             quoted = "; a pattern must be in quotes" if each else ""
             arguments.parser.error(f"unrecognized arguments: {text}{quoted}")
         raise InvalidInput(
@@ -341,22 +378,24 @@ def check_policies(arguments: argparse.Namespace, files: Mapping[str, str]) -> d
     given = arguments.policy or ["mean"]
     policies = policy_names([given] if isinstance(given, str) else given)
     for policy in policies.values():
-        if check_policy(policy) == "mean" and "boundary" not in cues:
+        if check_policy(policy) == "mean" and not {"boundary", AFFINITY} & set(cues):
             raise InvalidInput(
                 f"--policy mean needs a cue called boundary, not only {', '.join(cues)}",
                 argument="cues",
                 remedy=SetOption("cues", key="boundary"),
             )
-        read_policy(policy, cues)
+        read_policy(policy, cues, "affinities" in files)
     cue_ranges(arguments.range, cues)
     check_whole("seed", arguments.seed, 0, 2**32 - 1)
     return policies
 
 
-def read_policy(text: str, cues: list[str]) -> tuple[Policy | str, list[str], int | None]:
+def read_policy(
+    text: str, cues: list[str], affinities: bool = False
+) -> tuple[Policy | str, list[str], int | None]:
     """Return a policy, the cues in its order, and the bins that its graph must have.
 
-    No bins: the mean of each boundary is enough.
+    No bins: the mean of each boundary is enough. Cues that are parts of affinities count as one.
     """
     from napari_agglo.policy import load_policy
 
@@ -366,6 +405,12 @@ def read_policy(text: str, cues: list[str]) -> tuple[Policy | str, list[str], in
         return find_policy(text), cues, 25
     policy = load_policy(text)
     wanted = list(policy.features.cues)
+    if affinities:
+        parts = re.compile(rf"{AFFINITY}_(long|[zyx\d-]+)")
+        whole = (
+            AFFINITY if name not in cues and parts.fullmatch(name) else name for name in wanted
+        )
+        wanted = list(dict.fromkeys(whole))
     if set(wanted) != set(cues):
         raise InvalidInput(
             f"--policy {text} was trained on the cues {', '.join(wanted)}, and --cues gives "

@@ -215,6 +215,8 @@ def empty_features(
     numbers = [layout.ndim, layout.n_cues, layout.powers, layout.bins]
     options = ANGLES * features.orientation + SHAPES * features.shape
     numbers += [features.histogram, len(features.quantiles), options, 0]
+    sampled = layout.source_table()[:, 2:] >= 0
+    numbers += (sampled @ (1 << np.arange(layout.ndim))).tolist()
     places = np.array(numbers, np.int64)
     more = np.zeros(sum(len(block.columns) for block in features.blocks), np.float32)
     pair = np.zeros((1, pair_width(layout) if len(more) else 0), np.int64)

@@ -20,6 +20,7 @@ from napari_agglo.graph import copy_pair
 # Places in `FeatureState.layout`. The last three are the options of the preset.
 NDIM, N_CUES, POWERS, BINS, HISTOGRAM, N_QUANTILES, COMPARISONS = range(7)
 BLOCKS = 7  # address of the function that computes the columns of further blocks
+AXES = 8  # from here on, for each cue, bits of the axes whose faces have a value of it
 # Bits of the option COMPARISONS: features that compare the shapes of two regions.
 ANGLES, SHAPES = 1, 2
 # Columns of `FeatureState.shapes`.
@@ -37,7 +38,7 @@ class FeatureState(NamedTuple):
     regions: NDArray[np.int64]  # (nodes, columns of the layout of the graph)
     boxes: NDArray[np.int32]  # (nodes, 2, ndim)
     boundaries: NDArray[np.int64]  # (edges, columns): faces by axis, then sums of the cues
-    layout: NDArray[np.int64]  # (8,): see above
+    layout: NDArray[np.int64]  # (8 + cues,): see above
     quantiles: NDArray[np.float64]
     # Spacing, area of a face across each axis, two matrices as buffer; and the volume of the
     # ellipsoid of a matrix of second moments over the root of its determinant.
@@ -53,12 +54,21 @@ class FeatureState(NamedTuple):
 
 @subroutine
 def _fill_block(
-    rows: Any, row: Any, column: Any, count: Any, layout: Any, quantiles: Any, out: Any
+    rows: Any, row: Any, column: Any, size: Any, layout: Any, quantiles: Any, out: Any
 ) -> None:
-    """Write moments, quantiles and histogram of each cue from ``rows[row]`` to ``out[row]``."""
+    """Write moments, quantiles and histogram of each cue from ``rows[row]`` to ``out[row]``.
+
+    `size` is the number of pixels of a region, and -1 for a boundary, whose samples are twice its
+    faces across those axes for which the cue has values.
+    """
     at = 0
     bins = layout[BINS]
-    for _ in range(layout[N_CUES]):
+    for cue in range(layout[N_CUES]):
+        count = np.int64(size)
+        if size < 0:
+            count = np.int64(0)
+            for a in range(layout[NDIM]):
+                count += 2 * rows[row, a] * (layout[AXES + cue] >> a & 1)
         n = float(count)
         mean = square = cube = fourth = 0.0
         if count > 0:
@@ -107,14 +117,10 @@ def _first_cue(ndim: Any) -> Any:
 @inlined
 def fill_edge(edge: Any, features: FeatureState) -> None:
     """Compute the block of a boundary from its row."""
-    boundaries = features.boundaries
     layout = features.layout
-    ndim = layout[NDIM]
-    faces = np.int64(0)
-    for a in range(ndim):
-        faces += boundaries[edge, a]
-    # A face adds the pixels on both of its sides to the sums.
-    _fill_block(boundaries, edge, ndim, 2 * faces, layout, features.quantiles, features.edge_block)
+    _fill_block(
+        features.boundaries, edge, layout[NDIM], -1, layout, features.quantiles, features.edge_block
+    )
 
 
 @subroutine

@@ -48,7 +48,8 @@ def region_graph(
         Labels, in any number of dimensions; ids may be sparse and 64-bit.
     cues : dict of str to array, or array
         Per-pixel evidence by name, each of the shape of `superpixels`; a single array is the cue
-        "boundary". Floats are expected in [0, 1]; other types and values need `ranges`.
+        "boundary". Floats are expected in [0, 1]; other types and values need `ranges`. The result
+        of `affinities` is evidence per face, and gives several cues.
     spacing : sequence of float, optional
         Size of a pixel along each axis; 1 by default, or that of a `Volume`.
     ranges : pair of float, or dict of str to pair, optional
@@ -64,8 +65,9 @@ def region_graph(
     nan : {"refuse", "boundary"}
         Treatment of NaN: refuse it, or count it as boundary, 1.
     keep_cues : bool
-        Keep the cues in the graph, one byte per pixel and cue; the label image has four bytes per
-        pixel. A superpixel can be divided only in a graph with its cues.
+        Keep the cues in the graph, one byte per pixel and cue, or direction of an oriented cue;
+        the label image has four bytes per pixel. A superpixel can be divided only in a graph with
+        its cues.
     progress : callable, optional
         Called with a `Progress` several times a second; raise `Cancelled` in it to stop.
 
@@ -97,7 +99,7 @@ def region_graph(
         named, dense.image.shape, ranges, nan=nan, shape_of="superpixels", progress=progress
     )
     kept = (int(bins), 4) if statistics == "all" else (0, 1)
-    layout = Layout(dense.image.ndim, len(checked.names), *kept)
+    layout = Layout(dense.image.ndim, len(checked.names), *kept, checked.sources)
     edges, regions, boundaries, boxes = scan(
         dense.image, checked.values, layout, len(dense.ids), dams, progress
     )
@@ -150,12 +152,13 @@ def scan(
     recent = np.zeros(2 * _RECENT, np.int64)
     at = np.zeros(width + 1, np.int64)
     bin_of = (np.arange(256) * layout.bins // 256).astype(np.uint8)
+    sources = layout.source_table()
     row = 0
     while row < n_rows:
         report(progress, "graph", row, n_rows)
         stop = min(row + step, n_rows)
         row = scan_rows(
-            labels, values, shape, strides, where, row, stop, dams, bin_of,
+            labels, values, sources, shape, strides, where, row, stop, dams, bin_of,
             layout.powers, layout.bins,
             regions.reshape(-1), layout.region_width, boxes,
             boundaries.reshape(-1), layout.boundary_width, pairs, n_pairs, table, recent, at,

@@ -309,7 +309,7 @@ def divided(graph: RegionGraph, superpixel: int, pieces: NDArray[Any]) -> Region
 
 
 def kept_cues(graph: RegionGraph) -> NDArray[np.uint8]:
-    """Return the cues of a graph, shape (number of cues, *image); refuse a graph without them."""
+    """Return the planes of the cues, each of the shape of the image; refuse a graph without."""
     if graph.cues is None:
         raise InvalidInput(
             "`graph` has not kept its cues, which the division of a superpixel needs",

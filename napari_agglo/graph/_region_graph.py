@@ -130,8 +130,12 @@ class Layout:
     - `products`: sums of products of two pixel indices, upper triangle row by row.
 
     A boundary's row is ``faces | cues`` with `faces` per axis; a face adds the values of both its
-    pixels, so a boundary has twice as many samples as faces. A cue is its sums of powers 1..4,
-    then its histogram; or its sum alone where `powers` is 1 and `bins` 0.
+    pixels, so a boundary has twice as many samples as faces. A face adds its value of an oriented
+    cue twice, and nothing if the cue has none for its axis. A cue is its sums of powers 1..4, then
+    its histogram; or its sum alone where `powers` is 1 and `bins` 0.
+
+    `sources` are the planes of each cue, as in `napari_agglo.volumes.Cues`: empty if no cue is
+    oriented.
 
     Examples
     --------
@@ -144,6 +148,22 @@ class Layout:
     n_cues: int
     bins: int
     powers: int = 4
+    sources: tuple[tuple[int, ...], ...] = ()
+
+    def source_table(self) -> NDArray[np.int64]:
+        """Return the planes that each cue reads: is oriented, of pixels, of faces across axes."""
+        each = self.sources or tuple((cue,) for cue in range(self.n_cues))
+        rows = [(len(row) > 1, row[0], *(row[1:] or row * self.ndim)) for row in each]
+        return np.array(rows, np.int64).reshape(self.n_cues, 2 + self.ndim)
+
+    @property
+    def n_planes(self) -> int:
+        """Number of planes of the cues."""
+        return max((max(row) for row in self.sources), default=self.n_cues - 1) + 1
+
+    def sampled(self, cue: int) -> NDArray[np.bool_]:
+        """Return whether a cue has values on faces across each axis."""
+        return self.source_table()[cue, 2:] >= 0
 
     @property
     def border(self) -> slice:
@@ -232,9 +252,9 @@ class RegionGraph:
         Bounding boxes: first index, and one past the last, along each axis.
     dams : bool
         True if regions on the two sides of a line of 0, one pixel thick, are adjacent.
-    cues : ndarray of uint8, shape (number of cues, number of pixels), optional
-        The cues, 0..255, in C order and read-only; None if the graph did not keep them. Only the
-        division of a superpixel needs them.
+    cues : ndarray of uint8, shape (number of planes, number of pixels), optional
+        The planes of the cues, one each unless a cue is oriented, 0..255, in C order and read-only;
+        None if the graph did not keep them. Only the division of a superpixel needs them.
     face_parts : int
         Number of parts that a face is counted in; 1 but for a graph of weights, whose means are as
         fine as these parts (`from_edges`).
@@ -375,10 +395,12 @@ class RegionGraph:
         return self.cue_names.index(name)
 
     def boundary_mean(self, cue: str = "boundary") -> NDArray[np.float64]:
-        """Return the mean of a cue over each boundary, 0..1; 0.5 for one without a face."""
+        """Return the mean of a cue over each boundary, 0..1; 0.5 for one without a value."""
+        index = self.cue_index(cue)
+        faces = self.boundaries[:, self.layout.faces]
         return self._mean(
-            self.boundaries[:, self.layout.boundary_sums(self.cue_index(cue)).start],
-            2 * self.boundaries[:, self.layout.faces].sum(axis=1),
+            self.boundaries[:, self.layout.boundary_sums(index).start],
+            2 * faces @ self.layout.sampled(index),
         )
 
     def region_mean(self, cue: str = "boundary") -> NDArray[np.float64]:

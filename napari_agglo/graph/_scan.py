@@ -56,22 +56,27 @@ def _boundary_between(
 
 @inlined
 def _add_cues(
-    values: Any, start: Any, n: Any, step: Any, bin_of: Any, powers: Any, bins: Any,
-    rows: Any, column: Any,
+    values: Any, sources: Any, direction: Any, start: Any, n: Any, sides: Any, far: Any, near: Any,
+    bin_of: Any, powers: Any, bins: Any, rows: Any, column: Any,
 ) -> None:  # fmt: skip
-    """Add `n` pixels from `start`, and those a `step` further unless it is 0, to the cues of a row.
+    """Add `n` pixels from `start`, or the values of as many faces, to the cues of a row.
+
+    `direction` is 0 for pixels of a region, which have one side, and 1 + axis for faces, which have
+    two. A plain cue reads the second side `far` pixels further. An oriented cue reads the same face
+    on both sides, but at a dam, where the lower face is `near` pixels before the upper one.
 
     Rows are addressed in one flat array, in which the cues of this row begin at `column`: a view of
     a row would cost a reference count per run. With one power there is no histogram either.
     """
-    for cue in range(values.shape[0]):
+    for cue in range(sources.shape[0]):
         s1 = np.int64(0)
         s2 = np.int64(0)
         s3 = np.int64(0)
         s4 = np.int64(0)
-        for side in range(1 + (step > 0)):
-            first = start + side * step
-            value = values[cue, first : first + n]
+        plane = sources[cue, 1 + direction]
+        for side in range(sides if plane >= 0 else 0):
+            first = start - (1 - side) * near if sources[cue, 0] else start + side * far
+            value = values[plane, first : first + n]
             if powers == 1:
                 for i in range(n):
                     s1 += value[i]
@@ -94,7 +99,7 @@ def _add_cues(
 
 @inlined
 def _add_row(
-    labels: Any, base: Any, where: Any, shape: Any, values: Any, bin_of: Any,
+    labels: Any, base: Any, where: Any, shape: Any, values: Any, sources: Any, bin_of: Any,
     powers: Any, bins: Any,
     regions: Any, region_width: Any, boxes: Any,
 ) -> None:  # fmt: skip
@@ -143,22 +148,26 @@ def _add_row(
             column += 1
         regions[coordinates + last] += total
         regions[column] += squares
-        _add_cues(values, base + start, n, np.int64(0), bin_of, powers, bins, regions, column + 1)
+        _add_cues(
+            values, sources, 0, base + start, n, 1, np.int64(0), np.int64(0), bin_of, powers, bins,
+            regions, column + 1,
+        )  # fmt: skip
         start = stop
 
 
 @inlined
 def _add_open_face(
     labels: Any, i: Any, axis: Any, step: Any, at: Any, shape: Any, dams: Any, values: Any,
-    bin_of: Any, powers: Any, bins: Any, regions: Any, region_width: Any, boundaries: Any,
-    boundary_width: Any,
+    sources: Any, bin_of: Any, powers: Any, bins: Any, regions: Any, region_width: Any,
+    boundaries: Any, boundary_width: Any,
     pairs: Any, n_pairs: Any, table: Any, recent: Any, n_labels: Any,
 ) -> None:  # fmt: skip
     """Add the face between pixel `i` and the next along `axis`, one of which has label 0.
 
     It is an open face of the region on the other side. If dams count, and the 0 is a dam, one pixel
     thick, to another region, it is a face of their boundary too; the value of the dam then counts
-    for both sides. Of the two faces of a dam the lower one is added to the boundary.
+    for both sides, or those of its two faces for an oriented cue. Of the two faces of a dam the
+    lower one is added to the boundary.
     """
     ndim = shape.size
     u = labels[i]
@@ -172,25 +181,25 @@ def _add_open_face(
         return
     row = boundary_width * _boundary_between(u, above, n_labels, recent, table, pairs, n_pairs)
     boundaries[row + axis] += 1
-    for _ in range(2):
-        _add_cues(
-            values, i + step, np.int64(1), np.int64(0), bin_of, powers, bins, boundaries, row + ndim
-        )
+    _add_cues(
+        values, sources, 1 + axis, i + step, np.int64(1), 2, np.int64(0), step, bin_of, powers,
+        bins, boundaries, row + ndim,
+    )  # fmt: skip
 
 
 @kernel
 def scan_rows(
-    labels: Any, values: Any, shape: Any, strides: Any, where: Any, first_row: Any, last_row: Any,
-    dams: Any, bin_of: Any, powers: Any, bins: Any, regions: Any, region_width: Any, boxes: Any,
-    boundaries: Any, boundary_width: Any, pairs: Any, n_pairs: Any, table: Any, recent: Any,
-    at: Any,
+    labels: Any, values: Any, sources: Any, shape: Any, strides: Any, where: Any, first_row: Any,
+    last_row: Any, dams: Any, bin_of: Any, powers: Any, bins: Any, regions: Any, region_width: Any,
+    boxes: Any, boundaries: Any, boundary_width: Any, pairs: Any, n_pairs: Any, table: Any,
+    recent: Any, at: Any,
 ) -> Any:  # fmt: skip
     """Add rows `first_row` to `last_row` - 1; return the first row not done, if any, or `last_row`.
 
-    No bounds checking is performed: `labels` (flat) has 0..``len(boxes) - 1``, `values` is (cues,
-    pixels) of uint8, `regions` and `boundaries` are flat, `table` and `recent` have a power of two
-    of slots, key and value each. `where` is a buffer for coordinates, `at` for a row. The kernel
-    adds to the arrays from `regions` on.
+    No bounds checking is performed: `labels` (flat) has 0..``len(boxes) - 1``, `values` is (planes,
+    pixels) of uint8, `sources` is `Layout.source_table`, `regions` and `boundaries` are flat,
+    `table` and `recent` have a power of two of slots, key and value each. `where` is a buffer for
+    coordinates, `at` for a row. The kernel adds to the arrays from `regions` on.
     """
     ndim = shape.size
     last = ndim - 1
@@ -206,8 +215,9 @@ def scan_rows(
             rest //= shape[axis]
         base = line * width
         _add_row(
-            labels, base, where, shape, values, bin_of, powers, bins, regions, region_width, boxes
-        )
+            labels, base, where, shape, values, sources, bin_of, powers, bins, regions,
+            region_width, boxes,
+        )  # fmt: skip
         for axis in range(ndim):
             if axis < last and where[axis] + 1 >= shape[axis]:
                 continue
@@ -233,22 +243,16 @@ def scan_rows(
                     row = boundary_width * edge
                     boundaries[row + axis] += stop - start
                     _add_cues(
-                        values,
-                        base + start,
-                        stop - start,
-                        step,
-                        bin_of,
-                        powers,
-                        bins,
-                        boundaries,
-                        row + ndim,
-                    )
+                        values, sources, 1 + axis, base + start, stop - start, 2, step, np.int64(0),
+                        bin_of, powers, bins, boundaries, row + ndim,
+                    )  # fmt: skip
                 else:
                     for k in range(start, stop):
                         _add_open_face(
                             labels, base + k, axis, step, k if axis == last else where[axis],
-                            shape, dams, values, bin_of, powers, bins, regions, region_width,
-                            boundaries, boundary_width, pairs, n_pairs, table, recent, n_labels,
+                            shape, dams, values, sources, bin_of, powers, bins, regions,
+                            region_width, boundaries, boundary_width, pairs, n_pairs, table, recent,
+                            n_labels,
                         )  # fmt: skip
     return last_row
 

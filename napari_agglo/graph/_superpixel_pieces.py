@@ -76,7 +76,7 @@ def superpixel_pieces(
     >>> superpixel_pieces(graph, 1, [[(0, 0)], [(0, 6)]]).labels
     array([[1, 1, 1, 1, 2, 2, 2]])
     """
-    values = kept_cues(graph)[graph.cue_index(cue)]
+    values = kept_cues(graph)[graph.layout.source_table()[graph.cue_index(cue), 1]]
     box = superpixel_box(graph, superpixel)
     inside = graph.superpixels.image[box] == superpixel
     marks = _marks(graph, superpixel, inside, seeds)

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from napari_agglo.errors import InvalidInput, SetOption
 from napari_agglo.graph import RegionGraph
 from napari_agglo.policy._policies import Policy, policy_record
+from napari_agglo.volumes import OrientedCue, cues_of_rows
 
 # Limits beyond which a difference is reported. The differences between the halves, or the volumes,
 # of every data set that the defaults were chosen on are all below them, in both directions.
@@ -38,7 +39,7 @@ class DataDifference:
 
     Attributes
     ----------
-    kind : {"inverted", "strength", "values", "spacing", "superpixels"}
+    kind : {"inverted", "strength", "values", "oriented", "spacing", "superpixels"}
         The difference. The first three are removed by `adapt_cues`.
     cue : str
         The cue that differs; empty if the difference is not in a cue.
@@ -74,7 +75,7 @@ def data_profile(graphs: Sequence[RegionGraph]) -> dict[str, Any]:
         for graph in graphs:
             layout = graph.layout
             histogram += graph.regions[:, layout.region_histogram(k)].sum(axis=0)
-            faces = graph.boundaries[:, layout.faces].sum()
+            faces = graph.boundaries[:, layout.faces].sum(axis=0) @ layout.sampled(k)
             sums += (
                 graph.boundaries[:, layout.boundary_sums(k).start].sum(),
                 graph.regions[:, layout.region_sums(k).start].sum(),
@@ -86,6 +87,8 @@ def data_profile(graphs: Sequence[RegionGraph]) -> dict[str, Any]:
             "boundary": round(float(means[0]), 4),
             "inside": round(float(means[1]), 4),
         }
+        if first.layout.sources and len(first.layout.sources[k]) > 1:
+            cues[name]["oriented"] = True
     sizes = np.concatenate([graph.regions[1:, 0] for graph in graphs])
     return {
         "spacing": [float(s) for s in first.spacing],
@@ -155,7 +158,15 @@ def data_differences(policy: Policy, graph: RegionGraph) -> tuple[DataDifference
     here = data_profile([graph])
     out = []
     for name, was in known["cues"].items():
-        out += _cue_difference(name, was, here["cues"][name])
+        now = here["cues"][name]
+        if was.get("oriented", False) != now.get("oriented", False):
+            kinds = ("a value for each face", "a value for each pixel")
+            first, second = kinds if was.get("oriented") else kinds[::-1]
+            text = f"The cue {name!r} had {first} in the training, and has {second} here; use a "
+            text += "graph of the same kind of cue"
+            out.append(DataDifference("oriented", "", text))
+            continue
+        out += _cue_difference(name, was, now)
     return (*out, *_scale_differences(known, here))
 
 
@@ -240,7 +251,7 @@ def _deviation(histogram: Sequence[float]) -> float:
     return math.sqrt(max(float(shares @ values**2 - (shares @ values) ** 2), 0.0))
 
 
-def adapt_cues(policy: Policy, graph: RegionGraph) -> dict[str, NDArray[np.float32]]:
+def adapt_cues(policy: Policy, graph: RegionGraph) -> dict[str, Any]:
     """Return the cues of a graph, with values distributed as in the training of a policy.
 
     A cue without a difference stays as it is. An inverted cue is inverted again; a cue of another
@@ -255,7 +266,7 @@ def adapt_cues(policy: Policy, graph: RegionGraph) -> dict[str, NDArray[np.float
 
     Returns
     -------
-    dict of str to ndarray of float32
+    dict of str to ndarray of float32, or OrientedCue
         The cues, 0 to 1, for `region_graph`.
 
     Examples
@@ -285,15 +296,21 @@ def adapt_cues(policy: Policy, graph: RegionGraph) -> dict[str, NDArray[np.float
             remedy=SetOption("keep_cues", True),
         )
     kinds = {one.cue: one.kind for one in data_differences(policy, graph)}
-    out = {}
-    for k, name in enumerate(graph.cue_names):
-        values = graph.cues[k].reshape(graph.superpixels.image.shape)
+    rows = graph.cues.reshape(-1, *graph.superpixels.image.shape)
+    out = cues_of_rows(graph.cue_names, rows, graph.layout.sources)
+    for name, cue in out.items():
+        values = cue.pixels if isinstance(cue, OrientedCue) else cue
         table = np.arange(256) / 255
         if kinds.get(name) == "inverted":
             table = table[::-1]
         elif name in kinds:
             table = _matching(values, known["cues"][name]["histogram"])
-        out[name] = table.astype(np.float32)[values]
+        if isinstance(cue, OrientedCue):
+            whole = np.round(255 * table).astype(np.uint8)
+            faces = tuple(None if plane is None else whole[plane] for plane in cue.faces)
+            out[name] = OrientedCue(whole[values], faces)
+        else:
+            out[name] = table.astype(np.float32)[values]
     return out
 
 

@@ -192,23 +192,41 @@ def stretched(policy: Policy, scores: ArrayLike) -> NDArray[np.float64]:
 @policies.add("mean")
 @dataclass(frozen=True)
 class MeanPolicy:
-    """Merge first where the mean of a cue over the boundary is lowest."""
+    """Merge first where the mean of a cue over the boundary is lowest.
+
+    Of a graph without the cue "boundary", the default, the first oriented cue is taken.
+    """
 
     cue: str = "boundary"
     name: ClassVar[str] = "mean"
     probabilistic: ClassVar[bool] = False
 
+    def cue_in(self, graph: RegionGraph) -> str:
+        """Return the cue in a graph; refuse one that has no value on some faces."""
+        name, layout = self.cue, graph.layout
+        if name == MeanPolicy.cue and name not in graph.cue_names:
+            oriented = (k for k, row in enumerate(layout.sources) if len(row) > 1)
+            name = next((graph.cue_names[k] for k in oriented), name)
+        if not layout.sampled(graph.cue_index(name)).all():
+            raise InvalidInput(
+                f"The cue {name!r} has no value on faces across some axes, so that a boundary may "
+                "have no mean",
+                argument="cue",
+                remedy="merge by the cue of the nearest voxels along all axes",
+            )
+        return name
+
     def check(self, graph: RegionGraph) -> None:
         """Refuse a graph without the cue."""
-        graph.cue_index(self.cue)
+        self.cue_in(graph)
 
     def score(self, graph: RegionGraph) -> NDArray[np.float64]:
         """Return the mean of the cue over each boundary."""
-        return graph.boundary_mean(self.cue)
+        return graph.boundary_mean(self.cue_in(graph))
 
     def kernel(self, graph: RegionGraph) -> Scoring:
         """Return the column of the cue's sum."""
-        return scoring(MEAN, graph.layout.boundary_sums(graph.cue_index(self.cue)).start)
+        return scoring(MEAN, graph.layout.boundary_sums(graph.cue_index(self.cue_in(graph))).start)
 
     def to_json(self) -> dict[str, Any]:
         """Return the cue."""

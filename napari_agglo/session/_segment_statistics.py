@@ -37,8 +37,8 @@ class SegmentStatistics:
         faces, sums = rows[:, layout.faces], rows[:, columns]
         if len(keys):  # reduceat needs a group
             faces, sums = np.add.reduceat(faces, starts), np.add.reduceat(sums, starts)
-        samples = 2 * 255.0 * faces.sum(axis=1)[:, None]
-        means = np.full(sums.shape, 0.5)  # of a boundary without a face
+        samples = 2 * 255.0 * (faces @ (layout.source_table()[:, 2:] >= 0).T)
+        means = np.full(sums.shape, 0.5)  # of a boundary without a value
         np.divide(sums, samples, out=means, where=samples > 0)
         return Boundaries(np.stack(np.divmod(keys, n), axis=1), faces, means)
 

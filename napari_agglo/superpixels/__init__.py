@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from napari_agglo.superpixels._boundary_cue import KINDS as CUE_KINDS
 from napari_agglo.superpixels._boundary_cue import CueKind, boundary_cue
+from napari_agglo.superpixels._labels_cue import boundary_from_labels
 from napari_agglo.superpixels._oversegment import oversegment
 
-__all__ = ["oversegment", "boundary_cue", "CueKind", "CUE_KINDS"]
+__all__ = ["oversegment", "boundary_cue", "boundary_from_labels", "CueKind", "CUE_KINDS"]

@@ -25,6 +25,7 @@ from napari_agglo.superpixels._watershed import (
     number,
 )
 from napari_agglo.volumes import (
+    Affinities,
     ValueFaults,
     ValueGate,
     check_labels,
@@ -282,8 +283,9 @@ def oversegment(
 
     Parameters
     ----------
-    boundary : array or Volume, 1-D or more
-        High on boundaries. Floats in [0, 1], or any real type with `value_range`.
+    boundary : array or Volume, 1-D or more, or Affinities
+        High on boundaries. Floats in [0, 1], or any real type with `value_range`. The map of
+        affinities is 1 minus the mean of those of the faces of each voxel.
     spacing : sequence of float, optional
         Distance between voxels along each axis (plane, row, column); 1 by default, or that of the
         Volume.
@@ -335,7 +337,8 @@ def oversegment(
     >>> oversegment(stack, value_range=(9, 0), sigma=0, per_plane=True, min_size=1).tolist()
     [[[1, 1, 2]], [[3, 3, 3]]]
     """
-    data = unwrap(boundary, "boundary")
+    mapped = boundary.boundary_map() if isinstance(boundary, Affinities) else boundary
+    data = unwrap(mapped, "boundary")
     shape = tuple(int(length) for length in data.shape)
     if not shape:
         raise InvalidInput(
@@ -345,14 +348,19 @@ def oversegment(
         )
     check_nan(nan)
     refuse_colours(data, "boundary")
-    if len(shape) == 4 and shape[0] == 3 and min(shape[2:]) > 16 and not per_plane:
+    if (
+        len(shape) == 4
+        and 3 <= shape[0] <= 32
+        and min(shape[2:]) > max(shape[0], 16)
+        and not per_plane
+    ):
         raise InvalidInput(
-            f"`boundary` (shape {shape}) looks like affinities, one volume per axis, not like one "
-            "boundary map",
+            f"`boundary` (shape {shape}) looks like affinities, a volume for each offset, not like "
+            "one boundary map",
             argument="boundary",
             remedy=(
-                "convert them to a boundary map, 1 minus their mean over axis 0",
-                SetOption("per_plane", True, when="if these are 3 separate volumes"),
+                "pass affinities(array), or --affinities on the command line",
+                SetOption("per_plane", True, when=f"if these are {shape[0]} separate volumes"),
             ),
         )
     gate = ValueGate.of(data.dtype, value_range, "boundary", "value_range")

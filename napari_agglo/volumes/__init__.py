@@ -12,27 +12,27 @@ from napari_agglo.volumes._checks import (
     refuse_colours,
 )
 from napari_agglo.volumes._contingency import Contingency, contingency
-from napari_agglo.volumes._cues import (
-    Cues,
-    ValueFaults,
-    ValueGate,
-    check_cues,
-    check_nan,
-    check_range,
-)
+from napari_agglo.volumes._cues import Cues, check_cues, cues_of_rows
 from napari_agglo.volumes._labels import DenseLabels, dense_labels, split_components
-from napari_agglo.volumes._open import open_volume
+from napari_agglo.volumes._open import open_channels, open_volume
+from napari_agglo.volumes._oriented import Affinities, OrientedCue, affinities
+from napari_agglo.volumes._values import ValueFaults, ValueGate, check_nan, check_range
 from napari_agglo.volumes._volume import Volume, in_memory, is_lazy, require_memory, unwrap
 from napari_agglo.volumes._write_labels import write_labels
 
 __all__ = [
     "Volume",
     "open_volume",
+    "open_channels",
     "write_labels",
     "DenseLabels",
     "dense_labels",
+    "Affinities",
+    "affinities",
+    "OrientedCue",
     "Cues",
     "check_cues",
+    "cues_of_rows",
     "check_labels",
     "check_mask",
     "check_same_shape",

@@ -15,7 +15,6 @@ import numpy as np
 from napari_agglo._progress import ProgressCallback, report
 from napari_agglo.errors import ConvertTo, InvalidInput, LabelComponents, PickIndex, SetOption
 from napari_agglo.volumes._volume import (
-    Volume,
     in_memory,
     is_lazy,
     native,
@@ -68,7 +67,8 @@ def check_same_spacing(inputs: Mapping[str, object]) -> tuple[float, ...] | None
     Parameters
     ----------
     inputs
-        Name to input; an input that is not a `Volume`, or has no spacing, is left out.
+        Name to input; an input other than a `Volume` or affinities, or without a spacing, is left
+        out.
 
     Examples
     --------
@@ -80,16 +80,15 @@ def check_same_spacing(inputs: Mapping[str, object]) -> tuple[float, ...] | None
     """
     first: tuple[str, tuple[float, ...]] | None = None
     for name, volume in inputs.items():
-        if not isinstance(volume, Volume) or volume.spacing is None:
+        spacing = getattr(volume, "spacing", None)
+        if not isinstance(spacing, tuple):
             continue
         if first is None:
-            first = name, volume.spacing
-        elif len(first[1]) != len(volume.spacing) or not np.allclose(
-            first[1], volume.spacing, rtol=1e-4, atol=0
-        ):
+            first = name, spacing
+        elif len(first[1]) != len(spacing) or not np.allclose(first[1], spacing, rtol=1e-4, atol=0):
             raise InvalidInput(
-                f"`{first[0]}` has spacing {first[1]} and `{name}` has {volume.spacing}, but they "
-                "must be on one grid",
+                f"`{first[0]}` has spacing {first[1]} and `{name}` has {spacing}, but they must be "
+                "on one grid",
                 argument=name,
                 remedy=("resample one", SetOption("spacing", when="for all")),
             )

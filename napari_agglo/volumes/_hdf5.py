@@ -36,8 +36,9 @@ def open_hdf5(path: Path, key: str | None) -> Volume:
                 argument="source",
                 remedy="name another dataset",
             )
-        axes, resolution = _axistags(dataset.attrs.get("axistags"))
-        spacing = dataset.attrs.get("element_size_um", resolution)
+        attributes = dict(dataset.attrs)
+        axes, resolution = _axistags(attributes.get("axistags"))
+        spacing = attributes.get("element_size_um", resolution)
         if spacing is not None and len(np.atleast_1d(spacing)) == len(shape) - 1 and "c" in axes:
             spacing = list(np.atleast_1d(spacing))
             spacing.insert(axes.index("c"), 1.0)
@@ -48,8 +49,8 @@ def open_hdf5(path: Path, key: str | None) -> Volume:
 
     data = OnDisk(shape, dtype, read, chunks)
     name = f"{path.name}:{dataset_key}"
-    picked, kept = arrange(data, axes, spacing, picks, name)
-    return Volume(picked, kept, name)
+    picked, kept = arrange(data, axes, spacing, picks, name, attributes)
+    return Volume(picked, kept, name, attributes)
 
 
 def _keys(file: Any) -> list[str]:

@@ -71,6 +71,24 @@ def pick(data: Any, fixed: dict[int, int]) -> Any:
     return OnDisk(shape, data.dtype, lambda index: data[full_index(index)], chunks)
 
 
+def put_first(data: Any, axis: int) -> Any:
+    """Return `data` with one axis before the others; nothing is read."""
+    if isinstance(data, np.ndarray):
+        return np.moveaxis(data, axis, 0)
+
+    def order(parts: Any) -> tuple[Any, ...]:
+        return (parts[axis], *parts[:axis], *parts[axis + 1 :])
+
+    def read(index: Index) -> Any:
+        part = data[(*index[1 : axis + 1], index[0], *index[axis + 1 :])]
+        if not isinstance(index[0], slice):
+            return part
+        before = sum(isinstance(one, slice) for one in index[1 : axis + 1])
+        return np.moveaxis(part, before, 0)
+
+    return OnDisk(order(data.shape), data.dtype, read, data.chunks and order(data.chunks))
+
+
 def _normalise_index(index: Any, shape: tuple[int, ...]) -> tuple[Index, tuple[slice, ...]]:
     """Return one non-negative index or ascending slice per axis, and the flips of the result.
 

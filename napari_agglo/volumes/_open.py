@@ -6,11 +6,12 @@ import math
 import os
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from napari_agglo.errors import InvalidInput
-from napari_agglo.volumes._on_disk import pick, reading
+from napari_agglo.volumes._on_disk import pick, put_first, reading
 from napari_agglo.volumes._volume import Volume
 
 # factors of the units that files name
@@ -21,6 +22,9 @@ _MICROMETRES = {
     "mm": 1e3, "millimeter": 1e3, "millimetre": 1e3, "cm": 1e4, "centimeter": 1e4, "inch": 25400.0,
     "m": 1e6, "meter": 1e6, "metre": 1e6,
 }  # fmt: skip
+
+
+ALL = -1  # in place of an index: all channels
 
 
 def to_micrometres(value: Any, unit: Any) -> float:
@@ -48,15 +52,15 @@ def split_picks(key: str | None) -> tuple[str | None, dict[str, int]]:
 
     >>> split_picks("exported_data,c=1")
     ('exported_data', {'c': 1})
-    >>> split_picks("t=0,c=2")
-    (None, {'t': 0, 'c': 2})
+    >>> split_picks("t=0,c=*")
+    (None, {'t': 0, 'c': -1})
     """
     picks: dict[str, int] = {}
     paths: list[str] = []
     for part in (key or "").split(","):
-        match = re.fullmatch(r"([A-Za-z]|\d+)=(\d+)", part.strip())
+        match = re.fullmatch(r"([A-Za-z]|\d+)=(\d+|\*)", part.strip())
         if match:
-            picks[match[1].lower()] = int(match[2])
+            picks[match[1].lower()] = ALL if match[2] == "*" else int(match[2])
         elif part:
             paths.append(part)
     return ",".join(paths) or None, picks
@@ -94,16 +98,27 @@ def choose_key(path: Path, keys: Sequence[str], key: str | None, noun: str, defa
 
 
 def arrange(
-    data: Any, axes: str, spacing: Sequence[Any] | None, picks: dict[str, int], name: str
+    data: Any,
+    axes: str,
+    spacing: Sequence[Any] | None,
+    picks: dict[str, int],
+    name: str,
+    attributes: dict[str, Any] | None = None,
 ) -> tuple[Any, tuple[float, ...] | None]:
     """Pick channels, drop time and channel axes of length 1, and keep the spacing in step.
 
     `axes` has a letter for each axis, or is empty where the file does not name them. An image with
-    several channels is refused unless one is picked: a cue is one channel.
+    several channels is refused unless one is picked: a cue is one channel. ``c=*`` puts the axis of
+    channels first, if there is one, and notes its length in the attributes.
     """
     ndim = len(data.shape)
     letters = axes.lower() if len(axes) == ndim else "?" * ndim
     fixed: dict[int, int] = {}
+    first: int | None = None
+    if picks.get("c") == ALL:
+        picks = {n: index for n, index in picks.items() if n != "c"}
+        several = (a for a, n in enumerate(data.shape) if letters[a] in "cs" and n > 1)
+        first = next(several, None)
     for axis_name, index in picks.items():
         axis = int(axis_name) if axis_name.isdigit() else letters.find(axis_name)
         if not 0 <= axis < ndim:
@@ -113,15 +128,15 @@ def arrange(
                 argument="source",
                 remedy=f"its axes are {known}",
             )
-        if index >= data.shape[axis]:
+        if not 0 <= index < data.shape[axis]:
             raise InvalidInput(
-                f"{name} has no {axis_name}={index}",
+                f"{name} has no {axis_name}={'*' if index == ALL else index}",
                 argument="source",
                 remedy=f"that axis runs from 0 to {data.shape[axis] - 1}",
             )
         fixed[axis] = index
     for axis, letter in enumerate(letters):
-        if axis in fixed or letter not in "cst":
+        if axis in fixed or axis == first or letter not in "cst":
             continue
         if data.shape[axis] == 1:
             fixed[axis] = 0
@@ -137,7 +152,15 @@ def arrange(
     kept = usable_spacing(spacing, ndim)
     if kept is not None:
         kept = tuple(value for axis, value in enumerate(kept) if axis not in fixed)
-    return pick(data, fixed), kept
+    picked = pick(data, fixed)
+    if first is None:
+        return picked, kept
+    if attributes is not None:
+        attributes["channels"] = data.shape[first]
+    at = first - sum(axis < first for axis in fixed)
+    if kept is not None:
+        kept = (kept[at], *kept[:at], *kept[at + 1 :])
+    return put_first(picked, at), kept
 
 
 _SUFFIXES = ".tif, .tiff, .h5, .hdf5, .zarr, .npy, .npz, .png, or a folder of images"
@@ -152,7 +175,7 @@ def open_volume(source: str | os.PathLike[str]) -> Volume:
         PATH or PATH:KEY. TIFF, HDF5 (KEY is the dataset), Zarr and OME-Zarr (KEY is the array),
         npy, npz (KEY is the member), PNG, a folder of PNG or TIFF planes, or a pattern such as
         ``"slices/*.png"``. KEY may also pick an index along a named or numbered axis: ``:c=1``,
-        or ``:exported_data,c=1``.
+        or ``:exported_data,c=1``; ``:c=*`` keeps all channels, and puts them first.
 
     Returns
     -------
@@ -181,6 +204,45 @@ def open_volume(source: str | os.PathLike[str]) -> Volume:
             remedy="save it as numbers",
         )
     return volume
+
+
+def open_channels(source: str | os.PathLike[str]) -> dict[str, Volume]:
+    """Open each channel of a file, such as the predictions of ilastik, as a Volume by its name.
+
+    The names are those in the attribute ``channel_names``, or ``channel_0`` and so on. A file
+    without several channels gives one Volume, of an empty name.
+
+    Examples
+    --------
+    >>> import tempfile, numpy as np, tifffile
+    >>> from pathlib import Path
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "p.tif"
+    ...     tifffile.imwrite(path, np.zeros((2, 5, 6), np.float32), metadata={"axes": "CYX"})
+    ...     list(open_channels(path))
+    ['channel_0', 'channel_1']
+    """
+    keyed = split_source(source)[1] is not None
+    volume = open_volume(f"{os.fspath(source)}{',' if keyed else ':'}c=*")
+    n_channels = volume.attributes.get("channels", 0)
+    if not n_channels:
+        return {"": open_volume(source)}
+    given = [re.sub(r"\W+", "_", str(name)).strip("_") for name in _channel_names(volume)]
+    numbered = [f"channel_{k}" for k in range(n_channels)]
+    names = given if all(given) and len(set(given)) == n_channels else numbered
+    spacing = None if volume.spacing is None else volume.spacing[1:]
+    return {
+        name: replace(volume, data=pick(volume.data, {0: k}), spacing=spacing, name=name)
+        for k, name in enumerate(names)
+    }
+
+
+def _channel_names(volume: Volume) -> list[str]:
+    names = volume.attributes.get("channel_names", ())
+    if isinstance(names, str | bytes):  # a list as JSON, or names with commas between
+        text = names.decode() if isinstance(names, bytes) else names
+        names = text.strip("[] ").replace('"', "").split(",")
+    return [name.decode() if isinstance(name, bytes) else str(name) for name in names]
 
 
 def split_source(source: str | os.PathLike[str]) -> tuple[Path, str | None]:

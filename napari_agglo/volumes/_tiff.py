@@ -24,8 +24,9 @@ def open_tiff(path: Path, key: str | None) -> Volume:
     """Open the first series of a TIFF file; of a pyramid, its full resolution."""
     picks = only_picks(path, key, "holds one image")
     data, axes, spacing, levels = open_series(path)
-    data, kept = arrange(data, axes, spacing, picks, str(path))
-    return Volume(data, kept, path.name + (" (level 0)" if levels > 1 else ""))
+    attributes: dict[str, Any] = {}
+    data, kept = arrange(data, axes, spacing, picks, str(path), attributes)
+    return Volume(data, kept, path.name + (" (level 0)" if levels > 1 else ""), attributes)
 
 
 def open_series(path: Path) -> tuple[Any, str, list[float] | None, int]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -58,6 +58,8 @@ class Volume:
     name
         Name of the volume in messages. An image pyramid is opened at its full resolution; its name
         then ends in ``" (level 0)"``.
+    attributes
+        Attributes of a Zarr array or an HDF5 dataset.
 
     Examples
     --------
@@ -70,6 +72,7 @@ class Volume:
     data: Any
     spacing: tuple[float, ...] | None = None
     name: str = "volume"
+    attributes: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def shape(self) -> tuple[int, ...]:

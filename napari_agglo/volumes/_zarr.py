@@ -77,8 +77,9 @@ def open_zarr(path: Path, key: str | None) -> Volume:
         _refuse_code(array, location)
         axes, spacing = _axes_of_array(location, array)
     name = path.name + (f":{inner}" if inner else "")
-    data, kept = arrange(_lazy(array, location), axes, spacing, picks, name)
-    return Volume(data, kept, name + level)
+    attributes = dict(array.attrs.asdict())
+    data, kept = arrange(_lazy(array, location), axes, spacing, picks, name, attributes)
+    return Volume(data, kept, name + level, attributes)
 
 
 def _lazy(array: Any, location: Path) -> OnDisk:

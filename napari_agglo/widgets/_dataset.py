@@ -14,7 +14,14 @@ from napari_agglo._progress import ProgressCallback, report
 from napari_agglo.errors import InvalidInput, SetOption
 from napari_agglo.graph import RegionGraph, region_graph
 from napari_agglo.superpixels import oversegment
-from napari_agglo.volumes import check_same_shape, dense_labels, split_components, unwrap
+from napari_agglo.volumes import (
+    Affinities,
+    affinities,
+    check_same_shape,
+    dense_labels,
+    split_components,
+    unwrap,
+)
 from napari_agglo.volumes._volume import slabs
 
 
@@ -45,6 +52,33 @@ def divide_superpixels(
     return whole.image, segments
 
 
+@dataclass(frozen=True, eq=False)
+class AffinityArray:
+    """Affinities that are not read yet: an array, channels first, and the offsets of the first."""
+
+    array: Any
+    offsets: tuple[tuple[int, ...], ...]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Number of pixels along each axis."""
+        return tuple(int(n) for n in self.array.shape[1:])
+
+    def plane(self, index: tuple[int, ...]) -> AffinityArray:
+        """Return the affinities within one plane."""
+        n = len(index)
+        inside = [k for k, offset in enumerate(self.offsets) if not any(offset[:n])]
+        array = np.stack([np.asarray(self.array[(k, *index)]) for k in inside])
+        return AffinityArray(array, tuple(self.offsets[k][n:] for k in inside))
+
+    def read(
+        self, value_range: Any, nan: Any, progress: ProgressCallback | None = None
+    ) -> Affinities:
+        """Read the channels that have an offset."""
+        part = self.array[: len(self.offsets)]
+        return affinities(part, self.offsets, value_range=value_range, nan=nan, progress=progress)
+
+
 Ranges = dict[str, tuple[float, float]]
 _SLACK = 0.01  # rounding beyond 0 and 1, as in `region_graph`
 
@@ -69,7 +103,7 @@ def value_ranges(
     """
     ranges = dict(typed)
     for name, cue in cues.items():
-        if name in ranges:
+        if name in ranges or isinstance(cue, Affinities):
             continue
         data = unwrap(cue, name)
         dtype = np.dtype(data.dtype)
@@ -204,12 +238,13 @@ class Dataset:
     def oversegmented(self, progress: ProgressCallback | None = None) -> Dataset:
         """Return the dataset with superpixels, computed from its first cue if it has none."""
         if self.superpixels is None:
-            name, cue = self._boundary()
+            self._boundary()
             ready = self._ranged(progress)
+            name, cue = ready._boundary()
             superpixels = oversegment(
                 cue,
                 spacing=self.spacing,
-                value_range=ready.ranges[name],
+                value_range=ready.ranges.get(name),
                 progress=progress,
                 **self.options,
             )
@@ -221,7 +256,12 @@ class Dataset:
         return replace(self, superpixels=pieces, partition=segments, origin=self.origin or self)
 
     def _ranged(self, progress: ProgressCallback | None) -> Dataset:
-        return replace(self, ranges=value_ranges(self.cues, self.ranges, self.nan, progress))
+        """Return the dataset with the ranges of all cues, and with affinities read."""
+        cues, typed = dict(self.cues), dict(self.ranges)
+        for name, cue in self.cues.items():
+            if isinstance(cue, AffinityArray):
+                cues[name] = cue.read(typed.pop(name, None), self.nan, progress)
+        return replace(self, cues=cues, ranges=value_ranges(cues, typed, self.nan, progress))
 
     def graph(self, progress: ProgressCallback | None = None) -> RegionGraph:
         """Return the region graph, computing superpixels if there are none."""

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 import tifffile
 
-from napari_agglo.superpixels import boundary_cue
+from napari_agglo.superpixels import boundary_cue, boundary_from_labels
 from napari_agglo.volumes import open_volume
 
 LINE = np.full((20, 24), 200, np.uint8)
@@ -40,6 +40,21 @@ def test_colours(run, here):
     assert run("cue", "picture.png", "-o", "b.tif")[0] == 0
     expected = boundary_cue(iio.imread("picture.png"), "colour")
     np.testing.assert_array_equal(open_volume("b.tif").load(), expected)
+
+
+def test_the_borders_of_labels(run, refused, here):
+    first, second = np.repeat([[1, 2]], [8, 16], axis=1), np.repeat([[1, 2]], [9, 15], axis=1)
+    tifffile.imwrite("a.tif", first.astype(np.uint8))
+    tifffile.imwrite("b.tif", second.astype(np.uint8))
+    options = ["--width", "2", "--spacing", "1,2"]
+    assert run("cue", "--labels", "a.tif", "b.tif", "-o", "m.tif", *options)[0] == 0
+    volume = open_volume("m.tif")
+    assert volume.spacing == (1, 2)
+    expected = boundary_from_labels([first, second], width=2, spacing=(1, 2))
+    np.testing.assert_array_equal(volume.load(), expected)
+    assert "not both" in refused("cue", "line.tif", "--labels", "a.tif", "-o", "m.tif")
+    assert "a.tif" in refused("cue", "--labels", "line.tif", "a.tif", "-o", "m.tif")
+    assert "--width" in refused("cue", "--labels", "a.tif", "--width", "-1", "-o", "m.tif")
 
 
 def test_each(run, here):

@@ -15,7 +15,7 @@ from refusals import refuses
 
 from napari_agglo.errors import InvalidInput, SetOption
 from napari_agglo.volumes import Volume, _volume, check_cues
-from napari_agglo.volumes import _cues as quantise_module
+from napari_agglo.volumes import _values as quantise_module
 
 
 def exact(value, low, high):

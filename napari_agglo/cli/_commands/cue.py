@@ -1,4 +1,4 @@
-"""`napari-agglo cue`: a boundary map from an image alone."""
+"""`napari-agglo cue`: a boundary map from an image alone, or from label images."""
 
 from __future__ import annotations
 
@@ -8,21 +8,34 @@ from pathlib import Path
 
 from napari_agglo.cli._arguments import add_json, add_output, add_spacing, add_value
 from napari_agglo.cli._each import Result, add_each, one_or_each
-from napari_agglo.cli._files import check_table_output, open_image, refusal, write_tiff
+from napari_agglo.cli._files import (
+    check_table_output,
+    open_image,
+    open_inputs,
+    refusal,
+    write_tiff,
+)
 from napari_agglo.cli._terminal import Console
 
 NAME = "cue"
-SUMMARY = "make a boundary map from an image alone"
+SUMMARY = "make a boundary map from an image alone, or from labels of other tools"
 DESCRIPTION = (
     "Find lines or edges in an image, in grey or in colours: floats from 0 to 1, high on\n"
-    "boundaries. A map that was learned for the tissue is better where there is one."
+    "boundaries. A map that was learned for the tissue is better where there is one.\n"
+    "With --labels the map is that of the borders of segmentations, averaged."
 )
 EXAMPLE = "napari-agglo cue image.tif -o boundary.tif"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser.add_argument("image", metavar="IMAGE", help="any image, in grey or in colours")
+    text = "any image, in grey or in colours; not with --labels"
+    parser.add_argument("image", nargs="?", metavar="IMAGE", help=text)
+    text = "label images of one shape, whose borders make the map"
+    parser.add_argument("--labels", nargs="+", metavar="FILE", help=text)
+    text = "distance over which the map of --labels falls off, in the unit of the spacing"
+    text += " (default: the smallest spacing; 0: borders alone)"
+    add_value(parser, "--width", "W", text, type=float)
     add_output(parser, "BOUNDARY", "boundary map to write, a .tif")
     text = (
         "appearance of a boundary: dark_ridges (membranes in electron microscopy), bright_ridges "
@@ -40,32 +53,47 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace, console: Console) -> None:
     """Make one map, or one of each of many images."""
     output = arguments.output
+    if (arguments.image is None) == (arguments.labels is None):
+        arguments.parser.error("one of IMAGE and --labels is required, not both")
     if not arguments.each:
         if Path(output).suffix.lower() not in (".tif", ".tiff"):
             raise refusal("-o", output, "the name must end in .tif", "write a TIFF")
         check_table_output("-o", output)
 
     def work(files: Mapping[str, str], paths: dict[str, str]) -> Result:
-        return _make_cue(arguments, console, files["image"], Path(paths["-o"]))
+        return _make_cue(arguments, console, files, Path(paths["-o"]))
 
-    one_or_each(arguments, console, {"image": arguments.image}, {"-o": (output, ".tif")}, work)
+    files = {"image": arguments.image} if arguments.labels is None else {}
+    labels = arguments.labels or []
+    files |= {f"labels[{k}]" if len(labels) > 1 else "labels": f for k, f in enumerate(labels)}
+    one_or_each(arguments, console, files, {"-o": (output, ".tif")}, work)
 
 
-def _make_cue(arguments: argparse.Namespace, console: Console, file: str, output: Path) -> Result:
-    from napari_agglo.superpixels import boundary_cue
+def _make_cue(
+    arguments: argparse.Namespace, console: Console, files: Mapping[str, str], output: Path
+) -> Result:
+    from napari_agglo.superpixels import boundary_cue, boundary_from_labels
     from napari_agglo.volumes import replacing
 
-    image, colours = open_image(console, file)
-    spacing = arguments.spacing or image.spacing
     with console.progress() as progress:
-        cue = boundary_cue(
-            image.data,
-            arguments.kind,
-            scale=arguments.scale,
-            spacing=spacing,
-            channel_axis=-1 if colours else None,
-            progress=progress,
-        )
+        if "image" in files:
+            image, colours = open_image(console, files["image"])
+            spacing = arguments.spacing or image.spacing
+            cue = boundary_cue(
+                image.data,
+                arguments.kind,
+                scale=arguments.scale,
+                spacing=spacing,
+                channel_axis=-1 if colours else None,
+                progress=progress,
+            )
+        else:
+            inputs = open_inputs(console, files, arguments.spacing)
+            spacing = inputs.spacing
+            labels = list(inputs.volumes.values())
+            cue = boundary_from_labels(
+                labels, width=arguments.width, spacing=spacing, progress=progress
+            )
     output.parent.mkdir(exist_ok=True)
     with replacing(output) as temporary:
         write_tiff(temporary, cue, spacing)

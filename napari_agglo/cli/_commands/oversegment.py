@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from napari_agglo.cli._arguments import (
+    add_affinities,
     add_json,
     add_nan,
     add_output,
@@ -15,7 +17,11 @@ from napari_agglo.cli._arguments import (
 )
 from napari_agglo.cli._each import Result, add_each, one_or_each
 from napari_agglo.cli._files import check_axes, check_label_output, open_inputs, place
+from napari_agglo.cli._source import read_affinities
 from napari_agglo.cli._terminal import Console, count
+
+if TYPE_CHECKING:
+    from napari_agglo.volumes import Affinities, Volume
 
 NAME = "oversegment"
 SUMMARY = "cut an image into superpixels along a boundary map"
@@ -25,7 +31,9 @@ EXAMPLE = "napari-agglo oversegment cue_boundary.tif -o superpixels.tif"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser.add_argument("boundary", metavar="BOUNDARY", help="boundary map, high on boundaries")
+    text = "boundary map, high on boundaries; not with --affinities"
+    parser.add_argument("boundary", nargs="?", metavar="BOUNDARY", help=text)
+    add_affinities(parser)
     add_output(parser, "SUPERPIXELS", "label image to write")
     parser.add_argument(
         "--per-plane", action="store_true", help="each plane by itself, for anisotropic stacks"
@@ -50,8 +58,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace, console: Console) -> None:
     """Oversegment one image, or each of many."""
-    files = {name: getattr(arguments, name) for name in ("boundary", "mask", "seeds")}
+    names = ("boundary", "affinities", "mask", "seeds")
+    files = {name: getattr(arguments, name) for name in names}
     files = {name: file for name, file in files.items() if file is not None}
+    if ("boundary" in files) == ("affinities" in files):
+        arguments.parser.error("one of BOUNDARY and --affinities is required, not both")
     if not arguments.each:
         check_label_output(arguments.output)
 
@@ -67,22 +78,30 @@ def _oversegment(
     from napari_agglo.superpixels import oversegment
     from napari_agglo.volumes import write_labels
 
-    inputs = open_inputs(console, files, arguments.spacing)
-    check_axes(output, inputs.volumes["boundary"].ndim)
+    maps = {name: file for name, file in files.items() if name != "affinities"}
+    inputs = open_inputs(console, maps, arguments.spacing)
     with console.progress() as progress:
+        boundary: Affinities | Volume
+        limits = arguments.range
+        if "affinities" in files:
+            file = files["affinities"]
+            boundary, limits = read_affinities(console, file, arguments, progress, limits), None
+        else:
+            boundary = inputs.volumes["boundary"]
+        check_axes(output, len(boundary.shape))
         superpixels = oversegment(
-            inputs.volumes["boundary"],
+            boundary,
             spacing=arguments.spacing,
             per_plane=arguments.per_plane,
             sigma=arguments.sigma,
             min_size=arguments.min_size,
             mask=inputs.volumes.get("mask"),
             seeds=inputs.volumes.get("seeds"),
-            value_range=arguments.range,
+            value_range=limits,
             nan=arguments.nan,
             progress=progress,
         )
     place(output)[0].parent.mkdir(exist_ok=True)
-    write_labels(output, superpixels, spacing=inputs.spacing)
+    write_labels(output, superpixels, spacing=inputs.spacing or boundary.spacing)
     n = int(superpixels.max(initial=0))
     return f"{output}: {count(n, 'superpixel')}", {"output": output, "superpixels": n}

@@ -46,6 +46,7 @@ class Volume:
 
     superpixels: str | None = None
     cues: list[tuple[str, str]] = field(default_factory=list)
+    affinities: str | None = None
     gold: list[str] = field(default_factory=list)
 
 
@@ -63,8 +64,8 @@ class _VolumeAction(argparse.Action):
         begins = self.dest == "superpixels" and volumes and volumes[-1].superpixels is not None
         if not volumes or begins:
             volumes.append(Volume())
-        if self.dest == "superpixels":
-            volumes[-1].superpixels = values
+        if self.dest in ("superpixels", "affinities"):
+            setattr(volumes[-1], self.dest, values)
         else:
             getattr(volumes[-1], self.dest).extend(values)
         namespace.volumes = volumes
@@ -202,11 +203,14 @@ def _volume_files(arguments: argparse.Namespace, console: Console) -> list[dict[
 
 
 def _check_volume(volume: Volume, number: int) -> dict[str, str]:
-    missing = [f"--{name}" for name in ("superpixels", "cues", "gold") if not getattr(volume, name)]
+    evidence = volume.cues or volume.affinities
+    parts = {"superpixels": volume.superpixels, "cues": evidence, "gold": volume.gold}
+    missing = [f"--{name}" for name, part in parts.items() if not part]
     if missing or volume.superpixels is None:
         raise InvalidInput(
             f"volume {number} has no {' and no '.join(missing)}",
             argument="superpixels",
             remedy="give --superpixels, --cues and --gold for each volume",
         )
-    return graph_files(volume.superpixels, volume.cues) | gold_files(volume.gold)
+    files = graph_files(volume.superpixels, volume.cues, volume.affinities)
+    return files | gold_files(volume.gold)

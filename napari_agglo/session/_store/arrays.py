@@ -52,6 +52,7 @@ def described(graph: RegionGraph) -> GraphNote:
         powers=graph.layout.powers,
         dams=graph.dams,
         face_parts=graph.face_parts,
+        planes=tuple(tuple(at + 1 for at in row) for row in graph.layout.sources),
     )
 
 
@@ -59,7 +60,7 @@ def packed(graph: RegionGraph) -> dict[str, NDArray[Any]]:
     """Return the arrays of a graph by name; the cues in the shape of the image, if it has them."""
     arrays: dict[str, NDArray[Any]] = {name: getattr(graph, name) for name in STATISTICS}
     if graph.cues is not None:
-        arrays["cues"] = graph.cues.reshape(len(graph.cue_names), *graph.superpixels.image.shape)
+        arrays["cues"] = graph.cues.reshape(graph.layout.n_planes, *graph.superpixels.image.shape)
     return arrays
 
 
@@ -72,11 +73,13 @@ def statistics_checksum(graph: GraphNote, notes: Mapping[str, ArrayNote]) -> str
 
 def unpacked(superpixels: DenseLabels, graph: GraphNote, arrays: Arrays) -> RegionGraph:
     """Return the graph that `packed` and `described` were made from; refuse damaged arrays."""
-    layout = Layout(len(graph.spacing), len(graph.cue_names), graph.bins, graph.powers)
+    layout = Layout(
+        len(graph.spacing), len(graph.cue_names), graph.bins, graph.powers, graph.sources
+    )
     _check(superpixels, layout, arrays)
     cues = arrays.get("cues")
     if cues is not None:
-        cues = cues.reshape(layout.n_cues, -1)
+        cues = cues.reshape(layout.n_planes, -1)
         cues.flags.writeable = False
     return RegionGraph(
         superpixels=superpixels,
@@ -113,7 +116,7 @@ def _check(superpixels: DenseLabels, layout: Layout, arrays: Arrays) -> None:
         "regions": (n + 1, layout.region_width),
         "boundaries": (m, layout.boundary_width),
         "boxes": (n + 1, 2, layout.ndim),
-        "cues": (layout.n_cues, *shape),
+        "cues": (layout.n_planes, *shape),
     }
     _require(len(shape) == layout.ndim, "superpixels", f"have {len(shape)} axes")
     for name, expected in shapes.items():

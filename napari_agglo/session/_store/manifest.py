@@ -108,13 +108,21 @@ class GraphNote:
     powers: int
     dams: bool
     face_parts: int = 1
+    planes: tuple[tuple[int, ...], ...] = ()  # of each cue, from 1, if any is oriented; 0: none
 
     def to_json(self) -> dict[str, Any]:
-        """Return plain JSON; without `face_parts` of 1, which older manifests do not have."""
+        """Return plain JSON; without the defaults, which older manifests do not have."""
         plain = asdict(self)
         if self.face_parts == 1:
             del plain["face_parts"]
+        if not self.planes:
+            del plain["planes"]
         return plain
+
+    @property
+    def sources(self) -> tuple[tuple[int, ...], ...]:
+        """The planes of each cue as in a `Layout`, from 0."""
+        return tuple(tuple(at - 1 for at in row) for row in self.planes)
 
 
 @dataclass(frozen=True)
@@ -220,6 +228,9 @@ def _check_graph(graph: GraphNote) -> None:
     _require(len(graph.cue_ranges) == len(names), "graph.cue_ranges")
     _require(graph.bins <= 256 and graph.powers in (1, 4), "graph.bins or graph.powers")
     _require(1 <= graph.face_parts <= 2**31, "graph.face_parts")
+    rows, ndim = graph.planes, len(graph.spacing)
+    whole = all(len(row) in (1, 1 + ndim) and row[0] >= 1 and max(row) < 2**31 for row in rows)
+    _require(len(rows) in (0, len(names)) and whole, "graph.planes")
 
 
 def _check_shape(shape: tuple[int, ...], at: str) -> None:

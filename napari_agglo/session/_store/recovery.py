@@ -37,7 +37,7 @@ from napari_agglo.session._store.manifest import (
 )
 from napari_agglo.session._store.policies import do_without_lost
 from napari_agglo.session._store.store_errors import Report, SessionDamaged, saving
-from napari_agglo.volumes import DenseLabels
+from napari_agglo.volumes import DenseLabels, cues_of_rows
 from napari_agglo.volumes import _atomic as files
 
 
@@ -146,7 +146,7 @@ class _Recovery:
         return packed(
             region_graph(
                 labels.ids[labels.image],
-                dict(zip(graph.cue_names, cues, strict=True)),
+                cues_of_rows(graph.cue_names, cues, graph.sources),
                 spacing=graph.spacing,
                 ranges=(0, 255),
                 statistics="all" if graph.powers == 4 else "mean",

@@ -85,9 +85,9 @@ def _placed(role: str, layer: Any) -> Placed:
     return Placed(role, str(layer.name), layer, shape_of(layer), placement_of(layer))
 
 
-def _order(row: CueRow) -> tuple[bool, str]:
+def _order(row: CueRow) -> tuple[bool, bool, str]:
     """Return the sort key of a cue: policies need the same order in all volumes."""
-    return row.name != BOUNDARY, row.name
+    return row.name != BOUNDARY, not row.is_affinities, row.name
 
 
 def _no_cue(chosen: Selection) -> InvalidInput:
@@ -122,7 +122,7 @@ def _check_names(rows: list[CueRow]) -> None:
     for name in names:
         if name.strip() and names.count(name) > 1:
             problem = f"Two cues are called “{name}”"
-    if not problem and BOUNDARY not in names:
+    if not problem and BOUNDARY not in names and not any(row.is_affinities for row in rows):
         problem = "No cue is called “boundary”: name the one that is high on boundaries so"
     if problem:
         raise InvalidInput(problem, argument="cues", remedy="double-click a name to change it")

@@ -13,7 +13,8 @@ from qtpy.QtWidgets import QAbstractItemView, QHeaderView, QTableWidget, QTableW
 from napari_agglo.errors import InvalidInput
 from napari_agglo.widgets._dataset import Placement
 from napari_agglo.widgets._qt import ROW_HEIGHT, style_table
-from napari_agglo.widgets.data._layers import channel_of, data_of, placement_of, shape_of
+from napari_agglo.widgets.data._guess_roles import is_high_inside
+from napari_agglo.widgets.data._layers import ALL, channel_of, data_of, placement_of, shape_of
 
 if TYPE_CHECKING:
     from napari_agglo.widgets.data._selection import Selection
@@ -27,7 +28,7 @@ class CueRow:
     """A possible cue: an Image layer, or one of its channels, with a name and a range."""
 
     layer: Any
-    channel: tuple[int, int] | None  # axis and index, of a layer with channels
+    channel: tuple[int, int] | None  # axis and index, or `ALL`, of a layer with channels
     name: str  # in the graph and the policy
     used: bool = False
     range_text: str = ""  # ``LOW:HIGH`` as typed; empty for the range of its type or values
@@ -42,7 +43,35 @@ class CueRow:
     @property
     def source(self) -> str:
         """The name of the layer, with the channel."""
-        return str(self.layer.name) + (f" [{self.channel[1]}]" if self.channel else "")
+        if self.channel is None or self.is_affinities:
+            return str(self.layer.name)
+        return f"{self.layer.name} [{self.channel[1]}]"
+
+    @property
+    def is_affinities(self) -> bool:
+        """Whether the row has all channels of a layer, as affinities."""
+        return self.channel is not None and self.channel[1] == ALL
+
+    @property
+    def note(self) -> str:
+        """A sentence on values that are high inside of objects by the name of the layer."""
+        if not self.used or not is_high_inside(self.layer):
+            return ""
+        if self.is_affinities:
+            n, n_used = shape_of(self.layer)[0], len(self.data.offsets)
+            part = f"the first {n_used} of {n} channels" if n_used < n else f"{n} channels"
+            text = f"“{self.source}” are affinities by their name and shape: {part}, high in one "
+            return f"{text}object (range {self.range_text or AUTOMATIC})."
+        low, _, high = self.range_text.partition(":")
+        if self.limits is None or float(low) < float(high):
+            return (
+                f"“{self.source}” may be high inside of objects, by its name, and is not inverted: "
+                "if it is, type a descending range."
+            )
+        return (
+            f"“{self.source}” is high inside of objects, by its name, and so it is inverted (range "
+            f"{self.range_text})."
+        )
 
     @property
     def shape(self) -> tuple[int, ...]:

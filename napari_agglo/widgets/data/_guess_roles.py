@@ -13,10 +13,14 @@ from napari_agglo.widgets.data._layers import shape_of
 
 BOUNDARY = "boundary"  # the name of the cue of superpixels and the mean policy
 _START, _END = r"(?:^|[^a-z])", r"(?:[^a-z]|$)"
+_AFFINITIES = rf"affinit|{_START}affs{_END}"
 _NAMES = {  # of layers, by role
     "gold": rf"gold|truth|annot|manual|{_START}gt{_END}|{_START}gts{_END}",
     "superpixels": rf"super-?(?:pixel|voxel)|watershed|fragment|overseg|{_START}ws{_END}",
-    "cue": rf"boundar|membrane|prob|{_START}edges?{_END}|affinit|{_START}ucm{_END}",
+    "cue": rf"boundar|membrane|prob|{_START}edges?{_END}|{_START}ucm{_END}|{_AFFINITIES}",
+    "affinities": _AFFINITIES,
+    "inside": r"interior|inside|foreground|cell.?prob",  # high in objects
+    "border": rf"boundar|membrane|{_START}edges?{_END}",
 }
 
 
@@ -31,6 +35,26 @@ def is_boundary(layer: Any) -> bool:
     """Return whether a cue is probably the boundary cue."""
     kind, name = role_of(layer)
     return name == BOUNDARY if kind == "cue" else _is_named(layer, "cue")
+
+
+def is_affinities(layer: Any) -> bool:
+    """Return whether a layer has affinities, one volume for each of its channels, by its name."""
+    return role_of(layer)[0] == "" and _is_named(layer, "affinities")
+
+
+def is_high_inside(layer: Any) -> bool:
+    """Return whether the values of a layer are high inside of objects, by its name.
+
+    Examples
+    --------
+    >>> from napari.layers import Image
+    >>> import numpy as np
+    >>> names = ("affinities", "prob_interior", "foreground probability", "membrane probability")
+    >>> [is_high_inside(Image(np.zeros((2, 2)), name=name)) for name in names]
+    [True, True, True, False]
+    """
+    inside = _is_named(layer, "inside") and not _is_named(layer, "border")
+    return is_affinities(layer) or (role_of(layer)[0] == "" and inside)
 
 
 def cue_name(layer: Any) -> str:

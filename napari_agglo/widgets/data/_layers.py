@@ -13,12 +13,14 @@ from scipy import ndimage
 from napari_agglo._progress import ProgressCallback
 from napari_agglo.errors import InvalidInput
 from napari_agglo.volumes import in_memory
-from napari_agglo.widgets._dataset import Dataset, Placement
+from napari_agglo.widgets._dataset import AffinityArray, Dataset, Placement
 from napari_agglo.widgets._napari import add_inactive, role, role_of
 from napari_agglo.widgets._project import Project
 from napari_agglo.widgets._scene import Scene
 
 PREVIEW = "preview"  # the name of the job, and of the role of its layer
+ALL = -1  # in place of the index of a channel: all of them, as affinities
+_OFFSETS = ("neighborhood", "offsets")  # in the metadata of a layer
 _MOST_CHANNELS = 32  # a longer axis is space or time
 
 
@@ -61,8 +63,15 @@ def channel_axis(layer: Any, shape: tuple[int, ...]) -> int | None:
 
 
 def channel_of(layer: Any, axis: int, index: int) -> Any:
-    """Return one channel of a layer, not read yet."""
+    """Return one channel of a layer, not read yet; with `ALL` as affinities."""
     data = data_of(layer)
+    if index == ALL:
+        ndim = len(data.shape) - 1
+        offsets = next((layer.metadata[n] for n in _OFFSETS if n in layer.metadata), None)
+        if offsets is None:  # by convention the nearest voxels come first
+            return AffinityArray(data, tuple(tuple(-int(a == k) for a in range(ndim))
+                                             for k in range(ndim)))  # fmt: skip
+        return AffinityArray(data, tuple(tuple(int(n) for n in offset) for offset in offsets))
     if not isinstance(data, np.ndarray) and not hasattr(data, "dask"):
         import dask.array as da  # a dependency of napari
 
@@ -183,7 +192,8 @@ def preview_plane(viewer: Any, project: Project) -> None:
 
     def work(progress: Any) -> Any:
         name, cue = next(iter(flat.cues.items()))
-        one_plane = replace(flat, cues={name: np.asarray(cue[plane])})
+        cut = cue.plane(plane[:-1]) if isinstance(cue, AffinityArray) else np.asarray(cue[plane])
+        one_plane = replace(flat, cues={name: cut})
         labels = one_plane.oversegmented(progress).superpixels
         return labels.reshape((1,) * (len(placement.scale) - 2) + labels.shape)
 

@@ -14,7 +14,7 @@ from psygnal import Signal
 
 from napari_agglo.errors import InvalidInput
 from napari_agglo.superpixels import oversegment
-from napari_agglo.widgets._dataset import Dataset
+from napari_agglo.widgets._dataset import AffinityArray, Dataset
 from napari_agglo.widgets._forms import defaults
 from napari_agglo.widgets._project import Project
 from napari_agglo.widgets._qt import per_viewer
@@ -26,14 +26,18 @@ from napari_agglo.widgets.data._guess_roles import (
     cue_name,
     guess_image,
     has_role,
+    is_affinities,
     is_boundary,
+    is_high_inside,
     latest,
 )
 from napari_agglo.widgets.data._layers import (
+    ALL,
     add_plane,
     channel_axis,
     convert_to_labels,
     data_of,
+    dtype_of,
     is_ours,
     is_rgb,
     placement_of,
@@ -41,6 +45,7 @@ from napari_agglo.widgets.data._layers import (
 )
 
 ROLES = ("image", "gold", "superpixels", "start")
+AFFINITY = "affinity"  # the name of affinities as a cue
 _THICK = 2.5  # times the size of a pixel: thicker planes are oversegmented one by one
 
 
@@ -213,9 +218,13 @@ class Selection:
                 continue
             axis = None if shape is None else channel_axis(layer, shape)
             parts = [None] if axis is None else [(axis, k) for k in range(shape_of(layer)[axis])]
+            if _has_offsets(layer, shape):
+                parts = [(0, ALL)]
             for channel in parts:
                 name = cue_name(layer) + ("" if channel is None else f"_{channel[1]}")
-                row = CueRow(layer, channel, name)
+                row = CueRow(layer, channel, AFFINITY if channel == (0, ALL) else name)
+                if is_high_inside(layer):  # boundaries are low: the range descends
+                    row.range_text = {"u1": "255:0"}.get(dtype_of(layer).str[1:], "1:0")
                 rows.append(before.get(row.key, row))
         self.rows = rows
         self._sort()
@@ -232,7 +241,7 @@ class Selection:
     def _name_boundary(self) -> None:
         """Name one of the used cues the boundary, unless the user did."""
         used = [row for row in self.rows if row.used]
-        if used and not any(row.name == BOUNDARY for row in used):
+        if used and not any(row.name == BOUNDARY or row.is_affinities for row in used):
             free = [row for row in used if not row.named]
             likely = [row for row in free if is_boundary(row.layer)] or free
             if likely:
@@ -240,7 +249,9 @@ class Selection:
         self._sort()
 
     def _sort(self) -> None:
-        self.rows.sort(key=lambda row: (not row.used, row.name != BOUNDARY))
+        self.rows.sort(
+            key=lambda row: (not row.used, row.name != BOUNDARY and not row.is_affinities)
+        )
 
     def _is_thick(self) -> bool:
         layer = next((row.layer for row in self.rows if row.used), self.image)
@@ -265,6 +276,14 @@ class Selection:
         self.changed.emit()
 
 
+def _has_offsets(layer: Any, shape: tuple[int, ...] | None) -> bool:
+    """Return whether a layer is affinities by its name, and its shape of channels first."""
+    own = shape_of(layer)
+    space = len(own) - 1
+    fits = own[1:] == shape if shape is not None else own[0] == space
+    return is_affinities(layer) and space >= 2 and fits and own[0] >= space
+
+
 def _key_of(dataset: Any) -> Any:
     """Return the identity of a dataset, with identities of its arrays."""
     arrays = (dataset.image, dataset.superpixels, dataset.gold, dataset.start)
@@ -277,6 +296,8 @@ def _key_of(dataset: Any) -> Any:
 
 def _identity(data: Any) -> Any:
     """Return the identity of the memory of an array: slices of channels are new objects."""
+    if isinstance(data, AffinityArray):
+        return _identity(data.array), data.offsets
     if hasattr(data, "dask"):
         return data.name
     if hasattr(data, "__array_interface__"):

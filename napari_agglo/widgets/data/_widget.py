@@ -10,8 +10,9 @@ from napari.utils.notifications import show_info, show_warning
 from qtpy.QtWidgets import QFrame, QGroupBox, QListWidget, QWidget
 
 from napari_agglo.errors import InvalidInput
-from napari_agglo.superpixels import boundary_cue, oversegment
+from napari_agglo.superpixels import boundary_cue, boundary_from_labels, oversegment
 from napari_agglo.widgets._colours import PROBLEM
+from napari_agglo.widgets._dataset import Placement
 from napari_agglo.widgets._forms import Form, fold
 from napari_agglo.widgets._jobs import RunRow
 from napari_agglo.widgets._napari import role
@@ -189,9 +190,30 @@ class MakeCue(RunRow):
             table={"scale": {"label": "Cue scale", "min": 0.5, "max": 100.0, "step": 0.5}},
         )
         self.row.addWidget(self.form)
+        text = (
+            "Make the boundary cue from the borders of the Labels layers that are selected in the "
+            "list of layers, such as segmentations by other tools; of several, the mean."
+        )
+        self.labels = button("From labels", text, self._make_from_labels, "cue from labels")
+        self.row.addWidget(self.labels)
+
+    def _make_from_labels(self) -> None:
+        chosen = [one for one in self._viewer.layers.selection if isinstance(one, Labels)]
+        ordered = [layer for layer in self._viewer.layers if layer in chosen]
+        if not ordered:
+            show_warning("Select the Labels layers in the list of layers first.")
+            return
+        arrays, placement = [data_of(layer) for layer in ordered], placement_of(ordered[0])
+
+        def work(progress: Any) -> Any:
+            spacing = tuple(abs(one) for one in placement.scale)
+            return boundary_from_labels(arrays, spacing=spacing, progress=progress)
+
+        self._start_job(work, str(ordered[0].name), placement)
 
     def follow(self) -> None:
-        """Enable the button if there is an image."""
+        """Enable the buttons if there is an image, and labels."""
+        self.labels.setVisible(any(isinstance(one, Labels) for one in self._selection.layers()))
         has_image = self._selection.image is not None
         self.set_ready(has_image, "Choose the image first.")
         self.form.setEnabled(has_image)
@@ -213,6 +235,10 @@ class MakeCue(RunRow):
                 **options,
             )
 
+        self._start_job(work, name, placement)
+
+    def _start_job(self, work: Any, name: str, placement: Placement) -> None:
+        """Compute a map in the background, and use it as the boundary cue."""
         viewer, selection = self._viewer, self._selection
 
         def done(cue: Any) -> None:
@@ -227,7 +253,7 @@ class MakeCue(RunRow):
             )
             selection.use_as_boundary(layer)
 
-        self._selection.project.jobs.start(CUE, "Making a boundary cue", work, done)
+        selection.project.jobs.start(CUE, "Making a boundary cue", work, done)
 
 
 class SuperpixelPart(QWidget):
@@ -334,6 +360,7 @@ class DataWidget(StepWidget):
         self.selection = selection
         self.roles = RoleForm(selection, "image", "gold")
         self.cues = CueTable(selection)
+        self.notes = label("cue notes")  # on the sign of maps, from the names of layers
         self.make = MakeCue(self.viewer, selection)
         self.superpixels = SuperpixelPart(self.viewer, selection)
         self.trouble = ProblemBox(selection)
@@ -358,7 +385,8 @@ class DataWidget(StepWidget):
         self.more.setObjectName("more data")
         if selection.start is not None or self.project.training:
             self.more.expand(animate=False)
-        self.add(self.trouble, self.roles, self.cues, self.make, self.superpixels, self.run)
+        self.add(self.trouble, self.roles, self.cues, self.notes, self.make, self.superpixels)
+        self.add(self.run)
         self.add(self.counts, self.more)
         link(self._follow, selection.changed)
         self.start()
@@ -400,6 +428,9 @@ class DataWidget(StepWidget):
                      self.start_from, self.options, self.training):  # fmt: skip
             part.follow()
         self.cues.setVisible(bool(self.selection.rows))
+        notes = " ".join(note for row in self.selection.rows if (note := row.note))
+        self.notes.setText(notes)
+        self.notes.setVisible(bool(notes))
 
     def _build(self) -> None:
         dataset = self.project.dataset

@@ -1,0 +1,104 @@
+"""Affinities, maps of the opposite sign and borders of labels in the Data step."""
+
+from __future__ import annotations
+
+import numpy as np
+from windows import draw, settle
+
+import napari_agglo as agglo
+
+GOLD = np.ones((6, 20, 24), np.uint16)
+GOLD[:, :, 12:] = 2
+ARRAY = np.random.default_rng(0).integers(200, 256, (3, *GOLD.shape)).astype(np.uint8)
+ARRAY[2, :, :, 12] = 20
+INSIDE = (np.roll(GOLD, 1, axis=2) == GOLD).astype(np.float32)  # low on the boundary
+
+
+def texts(step, column):
+    return [step.cues.item(k, column).text() for k in range(step.cues.rowCount())]
+
+
+def test_the_sign_by_name(viewer, step):
+    inside = ["affinity map", "Membrane affinity", "pred_affs", "prob_interior", "cellprob",
+              "foreground probability"]  # fmt: skip
+    others = ["staffs", "boundary probability", "membrane inside out", "raw"]
+    for name in (*inside, *others):
+        viewer.add_image(INSIDE, name=name)
+    draw()
+    ranges = dict(zip(texts(step, 1), texts(step, 2), strict=True))
+    assert ranges == {**dict.fromkeys(inside, "1:0"), **dict.fromkeys(others, "auto")}
+
+
+def test_affinities_are_one_cue_and_make_regions(viewer, step, project):
+    viewer.add_image(np.zeros(GOLD.shape), name="raw")
+    viewer.add_image(ARRAY, name="affinities")
+    draw()
+    assert texts(step, 0) == ["affinity", "raw"]
+    assert texts(step, 2)[0] == "255:0"
+    assert "affinities by their name and shape: 3 channels" in step.notes.text()
+    assert list(project.dataset.cues) == ["affinity"]
+    assert project.dataset.shape == GOLD.shape
+    before = project.dataset
+    viewer.layers["raw"].name = "picture"
+    assert project.dataset.cues["affinity"].array is before.cues["affinity"].array
+
+    step.superpixels.preview.button.click()  # the plane in view, by the affinities within it
+    settle(project)
+    assert any("(preview)" in layer.name for layer in viewer.layers)
+
+    step.run.button.click()
+    settle(project)
+    graph = project.regions.graph
+    assert graph.cue_names == ("affinity", "affinity_z", "affinity_y", "affinity_x")
+    expected = agglo.affinities(ARRAY)
+    known = agglo.region_graph(agglo.oversegment(expected), {"affinity": expected})
+    assert np.array_equal(graph.boundaries, known.boundaries)
+    tree = agglo.agglomerate(graph)
+    assert agglo.split_vi(tree.segment(0.4), GOLD) == (0, 0)
+
+
+def test_affinities_without_a_picture_and_more_channels_than_axes(viewer, step, project):
+    viewer.add_image(ARRAY / 255, name="affs")
+    draw()
+    assert texts(step, 2) == ["1:0"]
+    viewer.add_image(np.zeros(GOLD.shape), name="raw")
+    more = viewer.add_image(np.concatenate([ARRAY, ARRAY[:2]]), name="long affinities")
+    draw()
+    step.selection.set_cue(step.selection.rows[0], used=False)
+    row = next(row for row in step.selection.rows if row.layer is more)
+    step.selection.set_cue(row, used=True)
+    assert "the first 3 of 5 channels" in step.notes.text()
+    more.metadata["offsets"] = [*np.diag([-1, -1, -1]).tolist(), [0, 3, 0], [0, 0, -3]]
+    assert len(row.data.offsets) == 5
+
+
+def test_a_map_that_is_high_inside_is_inverted_and_the_user_may_object(viewer, step, project):
+    viewer.add_image(np.zeros(GOLD.shape), name="raw")
+    viewer.add_image(INSIDE, name="prob_interior")
+    draw()
+    assert texts(step, 2)[0] == "1:0"
+    assert "“prob_interior” is high inside of objects" in step.notes.text()
+    assert project.dataset.ranges == {"boundary": (1.0, 0.0)}
+    step.cues.item(0, 2).setText("")
+    draw()
+    assert "is not inverted" in step.notes.text()
+    assert project.dataset.ranges == {}
+
+
+def test_the_borders_of_selected_labels_are_the_boundary(viewer, step, project):
+    viewer.add_image(np.zeros(GOLD.shape), name="raw")
+    first = viewer.add_labels(GOLD, name="cellpose", scale=(2, 1, 1))
+    second = viewer.add_labels(np.roll(GOLD, 1, axis=2), name="sam", scale=(2, 1, 1))
+    viewer.layers["raw"].scale = (2, 1, 1)
+    viewer.layers.selection = {first, second}
+    draw()
+    step.make.labels.click()
+    settle(project)
+    found = project.dataset.cues["boundary"]
+    expected = agglo.boundary_from_labels([first.data, second.data], spacing=(2, 1, 1))
+    assert np.array_equal(found, expected)
+    viewer.layers.selection = {viewer.layers["raw"]}
+    before = list(viewer.layers)
+    step.make.labels.click()  # only a message: no Labels layer is selected
+    settle(project)
+    assert list(viewer.layers) == before

@@ -1,27 +1,52 @@
 """Policy scores of the boundaries between visible segments, kept up to date.
 
 After an edit only the boundaries of the changed segments are scored again, since the two sides of
-the others are the same. In its own file because it is a cache with a result of its own.
+the others are the same; and statistics of segments that have not changed are kept. In its own file
+because it is a cache with a result of its own.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from napari_agglo.graph import RegionGraph, contracted
 from napari_agglo.policy import Policy, is_informative
-from napari_agglo.session._cut_methods.segment_graph import SegmentGraph, induced
 from napari_agglo.volumes import DenseLabels
 
 if TYPE_CHECKING:
     from napari_agglo.session._threshold_view import View
 
 Scores = tuple[NDArray[np.int64], NDArray[np.float64]]
-_MOST = 0.1  # share of superpixels that moved, above which all boundaries are scored again
+
+
+@dataclass(frozen=True, eq=False)
+class _Segments:
+    """Statistics of segments, a row each; rows that are free have the name 0."""
+
+    graph: RegionGraph  # of which the segments are
+    names: NDArray[np.int64]
+    regions: NDArray[np.int64]
+    boxes: NDArray[np.int32]
+
+    @classmethod
+    def of(cls, graph: RegionGraph, coarse: RegionGraph, own: NDArray[np.int64]) -> _Segments:
+        return cls(graph, own[1:], coarse.regions[1:], coarse.boxes[1:])
+
+    def with_rows(self, graph: RegionGraph, free: NDArray[np.int64], new: _Segments) -> _Segments:
+        """Return the segments with new ones; the arrays are reused, since most edits are merges."""
+        self.names[free] = 0
+        n = min(len(free), len(new.names))
+        arrays = []
+        for name in ("names", "regions", "boxes"):
+            rows, more = getattr(self, name), getattr(new, name)
+            rows[free[:n]] = more[:n]
+            arrays.append(np.concatenate([rows, more[n:]]) if n < len(more) else rows)
+        return _Segments(graph, *arrays)
 
 
 class BoundaryScores:
@@ -31,48 +56,93 @@ class BoundaryScores:
         self._version = -1
         self._names = np.zeros(1, np.uint32)
         self._scores: Scores = np.zeros((0, 2), np.int64), np.zeros(0)
+        self._segments: _Segments | None = None
 
     def now(self, view: View) -> Scores:
         """Return the pairs, in the order of their smallest superpixels, and their scores."""
-        names, graph, policy = view.names(), view.state.graph, view.state.policy
+        names, graph = view.names(), view.state.graph
         if self._version == view.version:
             return self._scores
         moved = None if self._version < 0 else view.moved_since(self._version)
-        if moved is None or len(moved) > _MOST * len(names):
-            every = np.arange(1, len(names))
-            self._scores = boundary_scores(graph, policy, names, every, view.threshold)
+        if moved is None or self._segments is None:
+            coarse, own = _coarse(graph, np.arange(1, len(names)), names.astype(np.int64))
+            self._segments = _Segments.of(graph, coarse, own)
+            self._scores = own[coarse.edges], _scores(coarse, view.state.policy, view.threshold)
         elif len(moved):
-            self._score_again(graph, policy, names, moved, view.threshold)
+            self._score_again(view, moved, self._segments)
         self._version, self._names = view.version, names.copy()
         return self._scores
 
-    def _score_again(
-        self,
-        graph: RegionGraph,
-        policy: Policy,
-        names: NDArray[np.uint32],
-        moved: NDArray[np.int64],
-        threshold: float,
-    ) -> None:
+    def _score_again(self, view: View, moved: NDArray[np.int64], kept: _Segments) -> None:
+        """Score the boundaries of changed segments.
+
+        Strategy: contract a graph whose nodes are the earlier segments that are whole, and the
+        superpixels of all others; those of changed segments, and those that touch them.
+        """
+        names, graph = view.names(), view.state.graph
         n = max(len(names), len(self._names))
         is_changed = np.zeros(n, np.bool_)
         is_changed[names[moved[moved < len(names)]]] = True
         is_changed[self._names[moved[moved < len(self._names)]]] = True
+        before = np.zeros(len(names), np.int64)
+        before[: len(self._names)] = self._names[: len(names)]
         changed = is_changed[names]
-        touching = _either(changed, graph.edges)
-        is_near = np.zeros(n, np.bool_)
-        is_near[names[graph.edges[touching]]] = True
-        is_near |= is_changed
-        near = np.flatnonzero(is_near[names[1:]]) + 1
-        pairs, scores = boundary_scores(graph, policy, names, near, threshold)
-        new = _either(is_changed, pairs)
+        members = np.flatnonzero(changed)
+        is_whole = ~is_changed
+        if graph is kept.graph:  # no superpixel was divided, nor is whole again
+            home = np.zeros(n, np.int64)
+            home[before[members]] = names[members]
+            is_whole[before[members]] = True
+            is_whole[before[members[home[before[members]] != names[members]]]] = False
+        is_whole[0] = False  # of pieces that were not there before
+        # A node is named by its smallest superpixel.
+        node_of = np.where(is_whole[before], _smallest(before, n)[before], np.arange(len(names)))
+        rows = np.flatnonzero(_either(changed, graph.edges))
+        ends = node_of[graph.edges[rows]]
+        across = ends[:, 0] != ends[:, 1]
+        rows, ends = rows[across], ends[across]
+        is_node = np.zeros(len(names), np.bool_)
+        is_node[node_of[members]] = is_node[ends] = True
+        nodes = np.flatnonzero(is_node)
+        number = np.cumsum(is_node)
+        row_of = np.zeros(n, np.int64)
+        row_of[kept.names] = np.arange(len(kept.names))
+        segments = before[nodes]
+        whole = is_whole[segments]
+
+        def node_rows(of_superpixels: NDArray[Any], of_segments: NDArray[Any]) -> NDArray[Any]:
+            out: NDArray[Any] = of_superpixels[np.concatenate([[0], nodes])]
+            out[1:][whole] = of_segments[row_of[segments[whole]]]
+            return out
+
+        mixed = dataclasses.replace(
+            graph,
+            edges=number[ends],
+            regions=node_rows(graph.regions, kept.regions),
+            boundaries=graph.boundaries[rows],
+            boxes=node_rows(graph.boxes, kept.boxes),
+        )
+        owners = np.concatenate([[0], names[nodes]]).astype(np.int64)
+        coarse, own = _coarse(mixed, nodes, owners)
         old = ~_either(is_changed, self._scores[0])
-        pairs = np.concatenate([self._scores[0][old], pairs[new]])
-        scores = np.concatenate([self._scores[1][old], scores[new]])
-        low = np.zeros(n, np.int64)
-        low[names[::-1]] = np.arange(len(names))[::-1]  # the smallest is written last
-        order = np.lexsort((low[pairs[:, 1]], low[pairs[:, 0]]))
+        pairs = np.concatenate([self._scores[0][old], own[coarse.edges]])
+        again = _scores(coarse, view.state.policy, view.threshold)
+        scores = np.concatenate([self._scores[1][old], again])
+        # Both the old pairs and the new ones are in order, so that a stable sort is quick.
+        low = _smallest(names, n)
+        order = np.argsort(low[pairs[:, 0]] << 32 | low[pairs[:, 1]], kind="stable")
         self._scores = pairs[order], scores[order]
+        new = is_changed[own]
+        free = np.flatnonzero(is_changed[kept.names])
+        more = _Segments(graph, own[new], coarse.regions[new], coarse.boxes[new])
+        self._segments = kept.with_rows(graph, free, more)
+
+
+def _smallest(names: NDArray[Any], n: int) -> NDArray[np.int64]:
+    """Return the smallest superpixel of each segment, of names below `n`."""
+    low = np.zeros(n, np.int64)
+    low[names[::-1]] = np.arange(len(names))[::-1]  # the smallest is written last
+    return low
 
 
 def _either(chosen: NDArray[np.bool_], pairs: NDArray[np.int64]) -> NDArray[np.bool_]:
@@ -80,37 +150,26 @@ def _either(chosen: NDArray[np.bool_], pairs: NDArray[np.int64]) -> NDArray[np.b
     return chosen[pairs[:, 0]] | chosen[pairs[:, 1]]
 
 
-def boundary_scores(
-    graph: RegionGraph,
-    policy: Policy,
-    names: NDArray[np.uint32],
-    superpixels: NDArray[np.int64],
-    threshold: float,
-) -> Scores:
-    """Return the pairs of segments that touch, and the score of each boundary.
+def _coarse(
+    graph: RegionGraph, superpixels: NDArray[Any], owners: NDArray[np.int64]
+) -> tuple[RegionGraph, NDArray[np.int64]]:
+    """Return the graph of the segments of nodes, and the name of each, from 0 on.
 
-    `superpixels` are those of whole segments. By a random policy every score is the threshold.
+    `superpixels`, ascending, stand for nodes from 1 on; `owners` are segments of nodes from 0 on.
     """
-    some = without_image(graph)
-    if len(superpixels) < graph.n_regions:
-        number = np.full(graph.n_regions + 1, -1)
-        number[superpixels] = np.arange(len(superpixels))
-        rows = np.flatnonzero(np.minimum(number[graph.edges[:, 0]], number[graph.edges[:, 1]]) >= 0)
-        some = induced(graph, SegmentGraph(superpixels, rows, number[graph.edges[rows]]))
-    own = np.concatenate([[0], names[superpixels]])
-    _, first, which = np.unique(own, return_index=True, return_inverse=True)
+    # A label image of one pixel for each node is quick to relabel.
+    numbers = np.arange(1, len(owners), dtype=np.uint32)
+    ids = graph.ids[np.concatenate([[0], superpixels])]
+    labels = DenseLabels(numbers, ids, graph.superpixels.dtype)
+    _, first, which = np.unique(owners, return_index=True, return_inverse=True)
     # Number segments by their smallest superpixel, as agglomeration does, to break ties as it does.
     lut = first[which].astype(np.uint32)
-    coarse = contracted(some, lut)
+    fine = dataclasses.replace(graph, superpixels=labels, cues=None)
+    return contracted(fine, lut), owners[np.sort(first)]
+
+
+def _scores(coarse: RegionGraph, policy: Policy, threshold: float) -> NDArray[np.float64]:
+    """Return the score of each boundary; by a random policy every score is the threshold."""
     if is_informative(policy):
-        scores = policy.score(coarse)
-    else:
-        scores = np.full(coarse.n_boundaries, threshold)
-    return own[np.unique(lut)][coarse.edges].astype(np.int64), scores
-
-
-def without_image(graph: RegionGraph) -> RegionGraph:
-    """Return a graph whose label image has one pixel for each superpixel, quick to relabel."""
-    numbers = np.arange(1, graph.n_regions + 1, dtype=np.uint32)
-    labels = DenseLabels(numbers, graph.ids, graph.superpixels.dtype)
-    return dataclasses.replace(graph, superpixels=labels, cues=None)
+        return policy.score(coarse)
+    return np.full(coarse.n_boundaries, threshold)

@@ -364,12 +364,13 @@ def test_asking_about_what_changed_is_as_asking_about_everything(tmp_path, learn
     policy = LearnedPolicy(features, random_forest(1, features.width)) if learned else "mean"
     with Session.create(tmp_path / "many.agglo", graph, policy) as session:
         session.threshold = 0.3
-        asked = []
+        asked, divided = [], set()
 
         def check():
             """Compare the priorities in an export with the scores of the graph contracted anew."""
             moved = session._view.moved_since(session._view.boundary_scores._version)
             asked.append(session.graph.n_regions if moved is None else len(moved))
+            divided.add(session.graph.n_regions)
             path = session.export(tmp_path / "now.graphml", "graphml", overwrite=True)
             written = nx.read_graphml(path, node_type=int)
             _, first, which = np.unique(session.lut(), return_index=True, return_inverse=True)
@@ -398,6 +399,7 @@ def test_asking_about_what_changed_is_as_asking_about_everything(tmp_path, learn
                 pass
             check()
         assert sum(0 < n < 0.1 * len(labels) ** 2 for n in asked) > 0, "test invalid"
+        assert len(divided) > 1, "test invalid: no superpixel was divided"
 
 
 def test_suggestions_are_answered_once(session):

@@ -308,8 +308,10 @@ def list_between(edges: Any, sides: Any, out: Any) -> Any:
     """List the edges between side 1 and side 2; return how many there are. No bounds checking."""
     n = 0
     for edge in range(edges.shape[0]):
-        out[n] = edge
-        n += sides[edges[edge, 0]] + sides[edges[edge, 1]] == 3
+        side = sides[edges[edge, 0]]  # 0 for most of them
+        if side > 0 and side + sides[edges[edge, 1]] == 3:
+            out[n] = edge
+            n += 1
     return n
 
 

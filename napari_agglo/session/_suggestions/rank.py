@@ -84,7 +84,7 @@ def contact_point(
     `sides` is 1 for the superpixels of one side, 2 for those of the other, 0 for the rest. Return
     None if the sides do not touch, or not in the box `within`.
     """
-    rows = np.empty(graph.n_boundaries + 1, np.int64)  # the kernel writes before it counts
+    rows = np.empty(graph.n_boundaries, np.int64)
     rows = rows[: list_between(graph.edges, sides, rows)]
     boxes = meeting_boxes(graph.boxes[graph.edges[rows, 0]], graph.boxes[graph.edges[rows, 1]])
     if within is not None:

@@ -1,4 +1,4 @@
-"""Readers of session folders and gala stacks, which decline all other paths."""
+"""Readers of session folders, gala stacks and predictions of ilastik; all other paths are left."""
 
 from __future__ import annotations
 
@@ -8,8 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from napari_agglo.widgets._napari import role
+
 if TYPE_CHECKING:
     from napari.types import LayerData
+
+    from napari_agglo.volumes import Volume
 
 Reader = Callable[[Any], "list[LayerData]"]
 _STACK = "stack"  # the dataset of gala, and of labels that the plugin writes
@@ -50,7 +54,10 @@ def read_session(path: str) -> list[LayerData]:
 
 
 def stack_reader(path: str | list[str]) -> Reader | None:
-    """Return the reader of an HDF5 file with a dataset "stack"; None for any other path."""
+    """Return the reader of an HDF5 file with a dataset "stack", or with predictions of ilastik.
+
+    None for any other path.
+    """
     import h5py
 
     if not isinstance(path, str) or not Path(path).is_file() or not h5py.is_hdf5(path):
@@ -60,9 +67,26 @@ def stack_reader(path: str | list[str]) -> Reader | None:
             ours = isinstance(file.get(_STACK, getlink=True), h5py.HardLink)
             dataset = file.get(_STACK) if ours else None
             numbers = isinstance(dataset, h5py.Dataset) and dataset.dtype.kind in "biuf"
-    except OSError:
+            members = [file[key] for key in file if isinstance(file[key], h5py.Dataset)]
+            tagged = len(file) == len(members) == 1 and "axistags" in members[0].attrs
+    except (OSError, KeyError):
         return None
+    if tagged and not numbers:
+        return read_predictions
     return read_stack if numbers else None
+
+
+def read_predictions(path: str) -> list[LayerData]:
+    """Return the channels of a file of ilastik as images with the role of cues."""
+    from napari_agglo.volumes import open_channels
+
+    layers: list[LayerData] = []
+    for name, volume in open_channels(path).items():
+        options: dict[str, Any] = {"name": f"{Path(path).stem} {name}".rstrip()}
+        if name:
+            options |= {"metadata": role("cue", name), "visible": not layers}
+        layers.append((_data_of(volume), options | _placed(volume), "image"))
+    return layers
 
 
 def read_stack(path: str) -> list[LayerData]:
@@ -70,16 +94,25 @@ def read_stack(path: str) -> list[LayerData]:
     from napari_agglo.volumes import open_volume
 
     volume = open_volume(f"{path}:{_STACK}")
-    size = int(np.prod(volume.shape, dtype=np.int64)) * volume.dtype.itemsize
-    data = volume.load() if size <= _IN_MEMORY else volume.data
+    data = _data_of(volume)
     middle = (*[n // 2 for n in volume.shape[:-2]], ...)
     labelled = looks_labelled(np.asarray(volume.data[middle]))
-    options: dict[str, Any] = {"name": Path(path).stem}
-    if volume.spacing is not None:
-        options |= {"scale": volume.spacing, "units": ("um",) * volume.ndim}
+    options: dict[str, Any] = {"name": Path(path).stem} | _placed(volume)
     if labelled and data.dtype == bool:
         data = np.asarray(data).astype(np.uint8)
     return [(data, options, "labels" if labelled else "image")]
+
+
+def _data_of(volume: Volume) -> Any:
+    """Return the pixels, read if they are few."""
+    size = int(np.prod(volume.shape, dtype=np.int64)) * volume.dtype.itemsize
+    return volume.load() if size <= _IN_MEMORY else volume.data
+
+
+def _placed(volume: Volume) -> dict[str, Any]:
+    if volume.spacing is None:
+        return {}
+    return {"scale": volume.spacing, "units": ("um",) * volume.ndim}
 
 
 def looks_labelled(plane: np.ndarray[Any, Any]) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 
 import h5py
@@ -9,10 +10,11 @@ import numpy as np
 import pytest
 from napari.layers import Image, Labels
 from npe2 import PluginManager, read
-from windows import settle
+from windows import project_of, settle
 
 import napari_agglo as agglo
 from napari_agglo.volumes import write_labels
+from napari_agglo.widgets import DataWidget
 
 LABELS = np.repeat(np.repeat(np.arange(1, 13, dtype=np.uint32).reshape(3, 4), 6, 0), 5, 1)
 
@@ -122,3 +124,19 @@ def test_other_files_are_not_ours(tmp_path):
     (tmp_path / "text.h5").write_text("no HDF5")
     for name in ("words", "group", "link", "text", "missing"):
         assert not is_ours(tmp_path / f"{name}.h5")
+
+
+def test_predictions_of_ilastik_are_cues(layers_only, tmp_path):
+    predictions = np.random.default_rng(0).random((6, 8, 3)).astype(np.float32)
+    axes = [{"key": key, "typeFlags": 2, "resolution": 0} for key in "yxc"]
+    with h5py.File(tmp_path / "p.h5", "w") as file:
+        data = file.create_dataset("exported_data", data=predictions)
+        data.attrs["axistags"] = json.dumps({"axes": axes})
+        data.attrs["channel_names"] = ["boundary", "nucleus", "rest"]
+    layers = layers_only.open(str(tmp_path / "p.h5"), plugin="napari-agglo")
+    assert [layer.name for layer in layers] == ["p boundary", "p nucleus", "p rest"]
+    for k, layer in enumerate(layers):
+        np.testing.assert_array_equal(layer.data, predictions[..., k])
+    step = DataWidget(layers_only)
+    assert list(project_of(layers_only).dataset.cues) == ["boundary", "nucleus", "rest"]
+    step.close()

@@ -214,7 +214,7 @@ def pool_fits(fits: list[Fitted], share: int) -> Fitted:
 
 
 def with_neutral(model: Model, neutral: float) -> Model:
-    """Return a forest that gives 0.5 where this one gives `neutral`, and the same order."""
+    """Return a forest of the same order, but for rounding, that gives 0.5 instead of `neutral`."""
     if not isinstance(model, Forest):
         return model
     return Forest(model.roots, model.nodes, model.values * (0.5 / neutral))

@@ -221,7 +221,7 @@ def _scale_differences(known: Mapping[str, Any], here: Mapping[str, Any]) -> lis
         pixel = math.prod(ratios)
         text = (
             f"Pixels are of size {_sizes(now)}, and in the training they were of {_sizes(was)}; "
-            "resample the image to that, or check the spacing"
+            "check the spacing, or train on data like these"
         )
         out.append(DataDifference("spacing", "", text))
     sizes = known["superpixel_size"], here["superpixel_size"]

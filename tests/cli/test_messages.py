@@ -117,11 +117,11 @@ WORDING = [
         lambda: oversegment(np.zeros((3, 9, 20, 20))),
         {"b.npy": np.zeros((3, 9, 20, 20))},
         OVERSEGMENT,
-        "`boundary` (shape (3, 9, 20, 20)) looks like affinities, one volume per axis, not like "
-        "one boundary map; convert them to a boundary map, 1 minus their mean over axis 0, or "
+        "`boundary` (shape (3, 9, 20, 20)) looks like affinities, a volume for each offset, not "
+        "like one boundary map; pass affinities(array), or --affinities on the command line, or "
         "pass per_plane=True if these are 3 separate volumes.",
-        "b.npy (shape (3, 9, 20, 20)) looks like affinities, one volume per axis, not like one "
-        "boundary map; convert them to a boundary map, 1 minus their mean over axis 0, or add "
+        "b.npy (shape (3, 9, 20, 20)) looks like affinities, a volume for each offset, not like "
+        "one boundary map; pass affinities(array), or --affinities on the command line, or add "
         "--per-plane if these are 3 separate volumes.",
     ),
     (

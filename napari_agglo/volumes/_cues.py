@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from napari_agglo._progress import ProgressCallback, report
-from napari_agglo.errors import InvalidInput
+from napari_agglo.errors import InvalidInput, PickIndex, alternatives
 from napari_agglo.volumes._checks import check_same_shape, check_same_spacing
 from napari_agglo.volumes._oriented import Affinities, OrientedCue
 from napari_agglo.volumes._values import (
@@ -111,7 +111,16 @@ def check_cues(
     shape = tuple(int(n) for n in shape)
     arrays = {name: unwrap(cue, f"cues[{name!r}]") for name, cue in plain.items()}
     for name, cue in named.items():
-        check_same_shape(shape, arrays.get(name, cue), shape_of, f"cues[{name!r}]")
+        try:
+            check_same_shape(shape, arrays.get(name, cue), shape_of, f"cues[{name!r}]")
+        except InvalidInput as error:
+            ways = alternatives(error.remedy)
+            channels = PickIndex((0,), len(shape) + 1) in ways
+            if not channels or arrays[name].shape[0] < len(shape):
+                raise
+            way = "pass affinities(array), or --affinities, if these are the channels of affinities"
+            remedy = (*ways, way)
+            raise InvalidInput(error.problem, argument=error.argument, remedy=remedy) from None
     check_same_spacing({f"cues[{name!r}]": cue for name, cue in given.items()})
     gates = {
         name: ValueGate.of(array.dtype, by_name.get(name), f"cues[{name!r}]", "ranges")

@@ -132,6 +132,8 @@ def test_bad_input_is_refused_with_a_way_out():
     with refuses("cues"):
         cues = {"a": agglo.affinities(array), "a_x": np.zeros((4, 6, 5))}
         check_cues(cues, (4, 6, 5))
+    with refuses("cues['a']", "pass affinities(array)"):
+        check_cues({"a": array / 255}, (4, 6, 5))
     with refuses("superpixels"):
         check_cues({"a": agglo.affinities(array)}, (9, 6, 5))
     with refuses("ranges"):

@@ -194,8 +194,12 @@ class MakeCue(RunRow):
             "Make the boundary cue from the borders of the Labels layers that are selected in the "
             "list of layers, such as segmentations by other tools; of several, the mean."
         )
-        self.labels = button("From labels", text, self._make_from_labels, "cue from labels")
-        self.row.addWidget(self.labels)
+        self.labels = button(
+            "Make it from selected labels", text, self._make_from_labels, "cue from labels"
+        )
+        layout = self.layout()
+        assert layout is not None
+        layout.addWidget(self.labels)
 
     def _make_from_labels(self) -> None:
         chosen = [one for one in self._viewer.layers.selection if isinstance(one, Labels)]

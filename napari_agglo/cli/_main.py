@@ -21,6 +21,7 @@ from napari_agglo.cli._commands import (
     export,
     movie,
     oversegment,
+    pixels,
     report,
     sample,
     segment,
@@ -32,11 +33,11 @@ from napari_agglo.cli._terminal import Console
 from napari_agglo.errors import DataWarning, InvalidInput
 
 COMMANDS = (
-    demo, sample, cue, oversegment, train, segment, evaluate, curve, report, movie, session, export,
-    warm, completion,
+    demo, sample, cue, pixels, oversegment, train, segment, evaluate, curve, report, movie,
+    session, export, warm, completion,
 )  # fmt: skip
 # Arguments of the library that have another name on the command line.
-_RENAMED = {"ranges": "range", "value_range": "range", "path": "output"}
+_RENAMED = {"ranges": "range", "value_range": "range", "path": "output", "images": "image"}
 
 
 class Parser(argparse.ArgumentParser):
@@ -129,7 +130,7 @@ def make_parser() -> Parser:
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
         module.add_arguments(command)
-        if module is not session:  # its own commands have these options
+        if module not in (pixels, session):  # its own commands have these options
             add_verbosity(command)
         command.set_defaults(run=module.run, parser=command)
     return parser

@@ -71,9 +71,9 @@ class LiveTraining:
     ) -> PixelClassifier:
         """Return a classifier of all strokes so far; raise `InvalidInput` if there are too few."""
         check_same_shape(labels, self.source.shape, "labels", "the image")
-        check_counts([labels], classes)
         flat = np.flatnonzero(labels.reshape(-1))
         kinds = labels.reshape(-1)[flat].astype(np.int64) - 1
+        check_counts([kinds + 1], classes)
         rng = np.random.default_rng(seed)
         parts = []
         for kind in range(len(classes)):

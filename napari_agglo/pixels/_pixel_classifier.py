@@ -89,7 +89,7 @@ def check_classes(
         raise InvalidInput(
             f"`classes` {problem}: {', '.join(names[:8])}",
             argument="classes",
-            remedy=SetOption("classes", NAMES[:2]),
+            remedy="name two or more, each once, for example boundary and cytoplasm",
         )
     return tuple(
         PixelClass(name, colour or COLOURS[k % len(COLOURS)])

@@ -13,8 +13,8 @@ from napari_agglo.cli import main
 
 ROOT = Path(__file__).parents[2]
 COMMANDS = [
-    "demo", "sample", "cue", "oversegment", "train", "segment", "evaluate", "curve", "report",
-    "movie", "session", "export", "warm", "completion",
+    "demo", "sample", "cue", "pixels", "oversegment", "train", "segment", "evaluate", "curve",
+    "report", "movie", "session", "export", "warm", "completion",
 ]  # fmt: skip
 
 

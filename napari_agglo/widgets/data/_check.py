@@ -91,7 +91,7 @@ def _order(row: CueRow) -> tuple[bool, bool, str]:
 
 
 def _no_cue(chosen: Selection) -> InvalidInput:
-    make = "make one from the image with the button “Make a boundary cue”"
+    make = "make one from the image with “Make a boundary cue” or “Paint classes…”"
     tick = "tick the layer that is high on boundaries"
     if chosen.image is None and not chosen.rows:
         return InvalidInput(

@@ -21,6 +21,7 @@ from napari_agglo.widgets._scene import Scene
 PREVIEW = "preview"  # the name of the job, and of the role of its layer
 ALL = -1  # in place of the index of a channel: all of them, as affinities
 _OFFSETS = ("neighborhood", "offsets")  # in the metadata of a layer
+STROKES, PROBABILITY = "strokes", "probability"  # roles of layers of the pixel classifier
 _MOST_CHANNELS = 32  # a longer axis is space or time
 
 
@@ -31,7 +32,7 @@ def is_rgb(layer: Any) -> bool:
 
 def is_ours(layer: Any, scene: Scene) -> bool:
     """Return whether a layer shows results of the plugin, and so is no input."""
-    return scene.owns(layer) or role_of(layer)[0] == PREVIEW
+    return scene.owns(layer) or role_of(layer)[0] in (PREVIEW, STROKES, PROBABILITY)
 
 
 def data_of(layer: Any) -> Any:

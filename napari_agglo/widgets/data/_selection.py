@@ -6,7 +6,7 @@ The widgets of the Data step show a selection and change it.
 from __future__ import annotations
 
 import weakref
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from napari.layers import Image, Labels
@@ -122,6 +122,17 @@ class Selection:
             if row.layer is layer:
                 row.used, row.name, row.chosen = True, BOUNDARY, True
             elif row.name == BOUNDARY and row.used:
+                row.used, row.chosen = False, True
+        self._sort()
+        self._update()
+
+    def use_as_cues(self, layers: Mapping[str, Any]) -> None:
+        """Use layers as cues of these names, instead of the former ones of these names."""
+        for row in self.rows:
+            if any(row.layer is layer for layer in layers.values()):
+                name = next(name for name, layer in layers.items() if layer is row.layer)
+                row.used, row.name, row.chosen, row.named = True, name, True, True
+            elif row.name in layers and row.used:
                 row.used, row.chosen = False, True
         self._sort()
         self._update()

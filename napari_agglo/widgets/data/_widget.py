@@ -40,6 +40,7 @@ from napari_agglo.widgets.data._layers import (
     preview_plane,
     remove_preview,
 )
+from napari_agglo.widgets.data._paint_classes import PaintPanel
 from napari_agglo.widgets.data._selection import Selection
 
 _ROLES: dict[str, tuple[Any, str, str]] = {
@@ -366,6 +367,7 @@ class DataWidget(StepWidget):
         self.cues = CueTable(selection)
         self.notes = label("cue notes")  # on the sign of maps, from the names of layers
         self.make = MakeCue(self.viewer, selection)
+        self.paint = PaintPanel(self.viewer)
         self.superpixels = SuperpixelPart(self.viewer, selection)
         self.trouble = ProblemBox(selection)
         self.run = RunRow(
@@ -389,8 +391,8 @@ class DataWidget(StepWidget):
         self.more.setObjectName("more data")
         if selection.start is not None or self.project.training:
             self.more.expand(animate=False)
-        self.add(self.trouble, self.roles, self.cues, self.notes, self.make, self.superpixels)
-        self.add(self.run)
+        self.add(self.trouble, self.roles, self.cues, self.notes, self.make, self.paint)
+        self.add(self.superpixels, self.run)
         self.add(self.counts, self.more)
         link(self._follow, selection.changed)
         self.start()
@@ -428,7 +430,7 @@ class DataWidget(StepWidget):
         self.training.follow()
 
     def _follow(self) -> None:
-        for part in (self.trouble, self.roles, self.cues, self.make, self.superpixels,
+        for part in (self.trouble, self.roles, self.cues, self.make, self.paint, self.superpixels,
                      self.start_from, self.options, self.training):  # fmt: skip
             part.follow()
         self.cues.setVisible(bool(self.selection.rows))

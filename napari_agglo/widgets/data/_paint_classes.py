@@ -1,0 +1,507 @@
+"""Paint classes: strokes on a Labels layer, live probabilities of the plane in view, and cues."""
+
+# In its own file: a mode of the canvas with a state of its own, apart from the choice of layers.
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from napari.layers import Image, Labels
+from napari.utils import Colormap
+from napari.utils.notifications import show_info
+from psygnal import Signal
+from qtpy.QtCore import Qt
+from qtpy.QtGui import QColor, QIcon, QPixmap
+from qtpy.QtWidgets import QColorDialog, QFileDialog, QListWidget, QListWidgetItem, QWidget
+
+from napari_agglo._progress import ProgressCallback
+from napari_agglo.errors import InvalidInput
+from napari_agglo.pixels import (
+    LiveTraining,
+    PixelClass,
+    PixelClassifier,
+    check_classes,
+    load_pixel_classifier,
+)
+from napari_agglo.widgets._colours import direct_colours
+from napari_agglo.widgets._jobs import RunRow
+from napari_agglo.widgets._napari import add_inactive, role, role_of
+from napari_agglo.widgets._qt import (
+    button,
+    check_box,
+    column,
+    guarded,
+    label,
+    link,
+    named,
+    per_viewer,
+    row,
+    single_shot,
+    tell_error,
+)
+from napari_agglo.widgets._remedies import window_sentence
+from napari_agglo.widgets._scene import Scene
+from napari_agglo.widgets.data._layers import (
+    PROBABILITY,
+    STROKES,
+    data_of,
+    is_rgb,
+    placement_of,
+    shape_of,
+)
+from napari_agglo.widgets.data._selection import Selection
+
+PIXELS, LIVE = "pixels", "live pixels"  # the names of the jobs
+_WAIT = 60  # milliseconds after a movement of the brush, before the plane is classified
+_LARGE = 1 << 20  # pixels of a plane: of a larger one only the part in view is classified
+_BRUSH = 4  # pixels
+_OPACITY = 0.7
+_FILTER = "Pixel classifiers (*.npz)"
+
+
+class Painter:
+    """Strokes, classes and the classifier of one image; one object per viewer."""
+
+    changed = Signal()
+
+    def __init__(self, viewer: Any) -> None:
+        self.scene = per_viewer(viewer, Scene)
+        self.selection = per_viewer(viewer, Selection)
+        self.project = self.scene.project
+        self.classes: list[PixelClass] = list(check_classes(None, 2))
+        self.strokes: Labels | None = None
+        self.classifier: PixelClassifier | None = None
+        self.message = ""
+        self.is_live = True
+        self._image: Any = None  # the layer that is painted on
+        self._training: LiveTraining | None = None
+        self._one_at_a_time = threading.Lock()  # the training keeps features between strokes
+        self._is_due = False  # there are strokes that the running job has not read
+        self._timer = single_shot(self._classify_view, _WAIT)
+        viewer.layers.events.removed.connect(self._on_removed)
+        viewer.dims.events.current_step.connect(self._on_dims)
+        viewer.dims.events.order.connect(self._on_dims)
+        self.project.closing.connect(self._close)
+
+    # Strokes.
+
+    def start(self) -> None:
+        """Add a layer for strokes on the chosen image, or go on with the one that it has."""
+        layer = self.selection.image
+        if layer is None:
+            return
+        viewer = self.scene.viewer
+        if self._image is not layer:
+            # Refuses an image that has other axes than planes, rows and columns.
+            self._training = LiveTraining(
+                data_of(layer),
+                spacing=tuple(abs(one) for one in placement_of(layer).scale),
+                channel_axis=-1 if is_rgb(layer) else None,
+            )
+            self._image, self.classifier = layer, None
+            self._remove_preview()
+        former = [one for one in viewer.layers
+                  if role_of(one)[0] == STROKES and shape_of(one) == shape_of(layer)]  # fmt: skip
+        if former:
+            self.strokes = former[-1]
+        else:
+            self.strokes = Labels(
+                np.zeros(shape_of(layer), np.uint8),
+                name=f"{layer.name} strokes",
+                metadata=role(STROKES),
+                **placement_of(layer).keywords(),
+            )
+            viewer.add_layer(self.strokes)
+        # A stroke moves many labels: the one when it ends, the other also when it is undone.
+        for event in (self.strokes.events.paint, self.strokes.events.labels_update):
+            event.disconnect(self._on_stroke)
+            event.connect(self._on_stroke)
+        self.strokes.events.selected_label.connect(self._on_label)
+        self.strokes.brush_size = _BRUSH
+        self.choose(0)
+        self._colour_strokes()
+        self._timer.start()
+
+    def choose(self, number: int) -> None:
+        """Paint with a class from now on."""
+        if self.strokes is not None:
+            self.scene.viewer.layers.selection.active = self.strokes
+            self.strokes.selected_label = number + 1
+            self.strokes.mode = "paint"
+        self.changed.emit()
+
+    @property
+    def chosen(self) -> int:
+        """The class of the brush, from 0."""
+        label = 1 if self.strokes is None else int(self.strokes.selected_label)
+        return min(max(label, 1), len(self.classes)) - 1
+
+    def counts(self) -> list[int]:
+        """Return the number of labelled pixels of each class."""
+        if self.strokes is None:
+            return [0] * len(self.classes)
+        values = np.asarray(self.strokes.data).reshape(-1)
+        painted = values[np.flatnonzero(values)]
+        return np.bincount(painted, minlength=len(self.classes) + 1)[1:].tolist()
+
+    # Classes.
+
+    def add_class(self) -> None:
+        """Add a class, and paint with it."""
+        used = {one.name for one in self.classes}
+        proposed = check_classes(None, len(self.classes) + 5)
+        name = next(one.name for one in proposed if one.name not in used)
+        colour = proposed[len(self.classes)].colour
+        self._set_classes([*self.classes, PixelClass(name, colour)])
+        self.choose(len(self.classes) - 1)
+
+    def remove_class(self) -> None:
+        """Remove the last class, which must have no strokes."""
+        number = len(self.classes) - 1
+        if any(self.counts()[number:]):
+            raise InvalidInput(
+                f"The class “{self.classes[-1].name}” has strokes, which would be lost",
+                remedy="erase them first",
+            )
+        self._set_classes(self.classes[:-1])
+        self.choose(self.chosen)
+
+    def change_class(self, number: int, name: str | None = None, colour: str | None = None) -> None:
+        """Rename a class or give it another colour."""
+        old = self.classes[number]
+        word = old.name if name is None else "_".join(name.split())
+        new = PixelClass(word, colour or old.colour)
+        self._set_classes([new if k == number else one for k, one in enumerate(self.classes)])
+
+    def _set_classes(self, classes: list[PixelClass]) -> None:
+        try:
+            self.classes = list(check_classes(classes))
+        finally:
+            self.changed.emit()
+        self._remove_preview()
+        self._colour_strokes()
+        self._timer.start()
+
+    def _colour_strokes(self) -> None:
+        if self.strokes is not None:
+            colours = {k + 1: one.colour for k, one in enumerate(self.classes)}
+            self.strokes.colormap = direct_colours(colours, "white")
+
+    # The plane in view.
+
+    def set_live(self, on: bool) -> None:
+        """Classify the plane in view after each stroke, or stop that."""
+        self.is_live = on
+        if on:
+            self._timer.start()
+        else:
+            self._remove_preview()
+
+    def _on_stroke(self, _: object = None) -> None:
+        self._timer.start()
+
+    def _on_label(self, _: object = None) -> None:
+        self.changed.emit()
+
+    def _on_dims(self, _: object = None) -> None:
+        if self.strokes is not None and self.is_live and self.classifier is not None:
+            self._timer.start()
+
+    def _classify_view(self) -> None:
+        """Learn from all strokes and classify the part in view, in a worker."""
+        training, strokes, classes = self._training, self.strokes, tuple(self.classes)
+        self.changed.emit()
+        if training is None or strokes is None or not self.is_live:
+            return
+        part = self._part_in_view()
+        if part is None:
+            return
+        labels = strokes.data
+
+        def work(progress: ProgressCallback) -> Any:
+            with self._one_at_a_time:
+                classifier = training.train(labels, classes)
+                return classifier, training.predict(classifier, *part)
+
+        def done(result: Any) -> None:
+            if training is self._training and self.is_live and classes == tuple(self.classes):
+                self.classifier, self.message = result[0], ""
+                self._show_view(part, result[1])
+
+        job = self.project.jobs.start(LIVE, "Learning from strokes", work, done, self._failed)
+        if job is None:
+            self._is_due = True  # once the running one has ended
+        else:
+            self._is_due = False
+            job.ended.connect(self._on_live_ended)
+
+    def _on_live_ended(self) -> None:
+        if self._is_due:
+            self._timer.start()
+        self.changed.emit()
+
+    def _failed(self, error: Exception) -> None:
+        if isinstance(error, InvalidInput):  # too few strokes as yet, or an image with NaN
+            self.message = window_sentence(error)
+            self.changed.emit()
+        else:
+            tell_error(error)
+
+    def _part_in_view(self) -> tuple[list[int], list[int]] | None:
+        """Return first and last index + 1, along each axis, of the part of the plane in view."""
+        viewer, strokes = self.scene.viewer, self.strokes
+        assert strokes is not None
+        if viewer.dims.ndisplay != 2:
+            self.message = "The view is in 3-D; live probabilities are of planes in 2-D."
+            self.changed.emit()
+            return None
+        shape = strokes.data.shape
+        shown = [axis - (viewer.dims.ndim - len(shape)) for axis in viewer.dims.displayed]
+        place = strokes.world_to_data(viewer.dims.point)
+        start = [0 if a in shown else int(np.clip(round(place[a]), 0, n - 1))
+                 for a, n in enumerate(shape)]  # fmt: skip
+        stop = [n if a in shown else start[a] + 1 for a, n in enumerate(shape)]
+        if np.prod([n for a, n in enumerate(shape) if a in shown]) > _LARGE:
+            for axis in shown:
+                low, high = (int(one) for one in strokes.corner_pixels[:, axis])
+                start[axis] = min(max(0, low), shape[axis] - 1)
+                stop[axis] = min(shape[axis], max(high, start[axis]) + 1)
+        return start, stop
+
+    def _show_view(self, part: tuple[list[int], list[int]], probabilities: Any) -> None:
+        index = tuple(slice(a, b) for a, b in zip(*part, strict=True))
+        layers = self.preview()
+        for one, probability in zip(self.classes, probabilities, strict=True):
+            if one.name not in layers:
+                layers[one.name] = self._add_layer(one, np.zeros(self.strokes.data.shape,
+                                                                 np.float32))  # fmt: skip
+            layers[one.name].data[index] = probability
+            layers[one.name].refresh()
+
+    def preview(self) -> dict[str, Any]:
+        """Return the layers of live probabilities by class."""
+        marked = [(role_of(layer), layer) for layer in self.scene.viewer.layers]
+        return {name: layer for (kind, name), layer in marked if kind == PROBABILITY}
+
+    def _add_layer(self, one: PixelClass, data: Any) -> Any:
+        layer = Image(
+            data,
+            name=f"{one.name} (live)",
+            colormap=Colormap(["#000000", one.colour], name=f"agglo {one.colour}"),
+            contrast_limits=(0.0, 1.0),
+            blending="additive",
+            opacity=_OPACITY,
+            visible=self.classes.index(one) == 0,
+            metadata=role(PROBABILITY, one.name),
+            **placement_of(self._image).keywords(),
+        )
+        add_inactive(self.scene.viewer, layer)
+        self._raise_strokes()
+        return layer
+
+    def _raise_strokes(self) -> None:
+        layers = self.scene.viewer.layers
+        if self.strokes in layers:
+            layers.move(layers.index(self.strokes), len(layers))
+
+    def _remove_preview(self) -> None:
+        for layer in self.preview().values():
+            self.scene.viewer.layers.remove(layer)
+
+    # The whole image.
+
+    def make_cues(self) -> None:
+        """Classify the whole image block by block in a worker, then use all classes as cues."""
+        training, strokes, image = self._training, self.strokes, self._image
+        loaded = self.classifier
+        if training is None or image is None or (strokes is None and loaded is None):
+            return
+        has_strokes = strokes is not None and any(self.counts())
+        labels = strokes.data if has_strokes and strokes is not None else None
+        classes, source = tuple(self.classes), training.source
+
+        def work(progress: ProgressCallback) -> Any:
+            with self._one_at_a_time:
+                classifier = loaded if labels is None else training.train(labels, classes)
+            assert classifier is not None
+            return classifier, classifier.predict(
+                source.picture.data, spacing=source.spacing[3 - source.ndim :],
+                channel_axis=source.picture.channel_axis, progress=progress,
+            )  # fmt: skip
+
+        def done(result: Any) -> None:
+            self.classifier, self.message = result[0], ""
+            self._remove_preview()
+            self._use(image, *result)
+            self.changed.emit()
+
+        self.project.jobs.start(PIXELS, "Classifying pixels", work, done, self._failed)
+
+    def _use(self, image: Any, classifier: PixelClassifier, cues: dict[str, Any]) -> None:
+        viewer, chosen = self.scene.viewer, {}
+        for k, one in enumerate(classifier.classes):
+            name = f"{image.name} {one.name}"
+            former = [
+                x for x in viewer.layers if x.name == name and role_of(x) == ("cue", one.name)
+            ]
+            if former:
+                former[-1].data = cues[one.name]
+                chosen[one.name] = former[-1]
+                continue
+            layer = Image(
+                cues[one.name],
+                name=name,
+                colormap=Colormap(["#000000", one.colour], name=f"agglo {one.colour}"),
+                contrast_limits=(0.0, 1.0),
+                blending="additive",
+                opacity=_OPACITY,
+                visible=k == 0,
+                metadata=role("cue", one.name),
+                **placement_of(image).keywords(),
+            )
+            add_inactive(viewer, layer)
+            chosen[one.name] = layer
+        self._raise_strokes()
+        self.selection.use_as_cues(chosen)
+
+    # Files.
+
+    def save(self, path: Path) -> None:
+        """Write the classifier to a file."""
+        if self.classifier is not None:
+            self.classifier.save(path)
+
+    def load(self, path: Path) -> None:
+        """Use a classifier of a file, and its classes, for the chosen image."""
+        classifier = load_pixel_classifier(path)
+        self.start()
+        self.classes, self.classifier = list(classifier.classes), classifier
+        self._remove_preview()
+        self._colour_strokes()
+        self.changed.emit()
+
+    def _close(self) -> None:
+        self._timer.stop()
+
+    def _on_removed(self, event: Any) -> None:
+        if event.value is self.strokes:
+            self.strokes = None
+            self._timer.stop()
+            self.changed.emit()
+        if event.value is self._image:
+            self._image = self._training = None
+            self.changed.emit()
+
+
+class PaintPanel(QWidget):
+    """The classes, the live switch, and the button that makes cues of the classes."""
+
+    def __init__(self, viewer: Any) -> None:
+        super().__init__()
+        self.painter = painter = per_viewer(viewer, Painter)
+        tip = "Add a layer for strokes on the image, and paint a few pixels of each class"
+        self.begin = button("Paint classes…", tip, lambda: guarded(painter.start), "paint classes")
+        self.list = named(QListWidget(), "pixel classes", "Choose the class to paint with; "
+                          "double-click to rename it")  # fmt: skip
+        self.list.setFixedHeight(92)
+        self.list.currentRowChanged.connect(self._on_row)
+        self.list.itemChanged.connect(self._on_renamed)
+        more = "Add a class, such as mitochondria"
+        self.add = button("Add", more, lambda: guarded(painter.add_class), "add class")
+        less = "Remove the last class, if it has no strokes"
+        self.remove = button("Remove", less, lambda: guarded(painter.remove_class), "remove class")
+        self.colour = button(
+            "Colour…", "Change the colour of the class", self._pick, "class colour"
+        )
+        follow = "Classify the plane in view after each stroke"
+        self.live = check_box("Live", follow, "live", painter.set_live)
+        self.live.setChecked(painter.is_live)
+        self.line = label("strokes")
+        self.run = RunRow(
+            painter.project,
+            PIXELS,
+            "Make cues of the classes",
+            "Classify the whole image, block by block, and use the probability of each class as a "
+            "cue; the class “boundary” makes the superpixels.",
+            painter.make_cues,
+        )
+        kept = "Write the classifier to a file, for other images and the command line"
+        self.save = button("Save…", kept, self._save, "save classifier")
+        again = "Use a classifier that was saved, and its classes"
+        self.load = button("Open…", again, self._load, "open classifier")
+        self.parts = (self.list, self.add, self.remove, self.colour, self.live, self.run, self.save)
+        column(
+            self, self.list, row(self.add, self.remove, self.colour, self.live), self.line,
+            self.run, row(self.begin, self.save, self.load),
+        )  # fmt: skip
+        link(self.follow, painter.changed)
+        self.follow()
+
+    def follow(self) -> None:
+        """Show the classes, the number of their pixels, and what is missing."""
+        painter = self.painter
+        on = painter.strokes is not None
+        for part in self.parts:
+            part.setVisible(on)
+        has_image = painter.selection.image is not None
+        self.begin.setVisible(not on)
+        self.begin.setEnabled(has_image)
+        self.load.setEnabled(has_image)
+        self.line.setVisible(on)
+        if not on:
+            return
+        counts = painter.counts()
+        self.list.blockSignals(True)
+        while self.list.count() > len(painter.classes):
+            self.list.takeItem(self.list.count() - 1)
+        for k, one in enumerate(painter.classes):
+            item = self.list.item(k)
+            if item is None:
+                item = QListWidgetItem()
+                item.setFlags(item.flags() | Qt.ItemFlag.ItemIsEditable)
+                self.list.addItem(item)
+            square = QPixmap(14, 14)
+            square.fill(QColor(one.colour))
+            item.setIcon(QIcon(square))
+            item.setText(one.name)
+            item.setToolTip(f"{counts[k]:,} pixels; double-click to rename")
+        self.list.setCurrentRow(painter.chosen)
+        self.list.blockSignals(False)
+        self.remove.setEnabled(len(painter.classes) > 2)
+        self.save.setEnabled(painter.classifier is not None)
+        painted = ", ".join(
+            f"{n:,} {one.name}" for one, n in zip(painter.classes, counts, strict=False)
+        )
+        loaded = painter.classifier is not None and not any(counts)
+        text = "The opened classifier is used as it is." if loaded else f"Pixels: {painted}."
+        self.line.setText(f"{text} {painter.message}".strip())
+        ready = loaded or sum(n > 0 for n in counts) == len(counts)
+        self.run.set_ready(ready, "Paint at least one stroke of each class.")
+
+    def _on_row(self, number: int) -> None:
+        if 0 <= number != self.painter.chosen:
+            self.painter.choose(number)
+
+    def _on_renamed(self, item: QListWidgetItem) -> None:
+        guarded(lambda: self.painter.change_class(self.list.row(item), name=item.text()))
+
+    def _pick(self) -> None:
+        number = self.painter.chosen
+        colour = QColorDialog.getColor(QColor(self.painter.classes[number].colour), self)
+        if colour.isValid():
+            self.painter.change_class(number, colour=colour.name())
+
+    def _save(self) -> None:
+        path, _ = QFileDialog.getSaveFileName(self, "Save the classifier", "pixels.npz", _FILTER)
+        if path:
+            target = Path(path).with_suffix(".npz")
+            guarded(lambda: self.painter.save(target))
+            show_info(f"The classifier is in {target}.")
+
+    def _load(self) -> None:
+        path, _ = QFileDialog.getOpenFileName(self, "Open a classifier", "", _FILTER)
+        if path:
+            guarded(lambda: self.painter.load(Path(path)))

@@ -1,0 +1,149 @@
+"""Strokes on the canvas: classes, live probabilities of the plane in view, and cues."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from oracles.strokes import cells, strokes
+from qtpy.QtTest import QTest
+from qtpy.QtWidgets import QFileDialog
+from windows import draw, selection_of, settle
+
+import napari_agglo as agglo
+
+pytestmark = pytest.mark.compiled
+
+
+@pytest.fixture
+def painter(step):
+    return step.paint.painter
+
+
+def rest(project):
+    """Wait for a movement of the brush to end, and for all that follows from it."""
+    for _ in range(2):
+        QTest.qWait(80)
+        settle(project)
+
+
+def paint(painter, project, labels):
+    """Put labels on the canvas, as the brush does."""
+    index = np.nonzero(labels)
+    painter.strokes.data_setitem(index, labels[index])
+    rest(project)
+
+
+@pytest.mark.parametrize("shape", [(40, 48), (16, 32, 30)])
+def test_from_strokes_to_regions(viewer, step, painter, project, shape):
+    image, _, wall = cells(shape)
+    viewer.add_image(image, name="raw")
+    draw()
+    assert not painter.preview()
+    step.paint.begin.click()
+    assert viewer.layers.selection.active is painter.strokes
+    assert (painter.strokes.mode, painter.strokes.selected_label) == ("paint", 1)
+    rest(project)
+    assert "paint a few strokes" in step.paint.line.text().lower()
+    assert not step.paint.run.button.isEnabled()
+    assert selection_of(viewer).image.name == "raw"
+
+    labels = strokes(wall)
+    paint(painter, project, np.where(labels == 1, 1, 0))
+    assert "cytoplasm" in step.paint.line.text()
+    paint(painter, project, labels)
+    live = painter.preview()
+    assert list(live) == ["boundary", "cytoplasm"]
+    want = agglo.train_pixels(image, labels).predict(image)["boundary"]
+    plane = tuple(int(n) for n in viewer.dims.current_step[:-2])
+    np.testing.assert_array_equal(live["boundary"].data[plane], want[plane])
+    if len(shape) == 3:
+        assert not live["boundary"].data[plane[0] + 1].any(), "only the plane in view"
+        viewer.dims.set_current_step(0, plane[0] + 1)
+        rest(project)
+        np.testing.assert_array_equal(live["boundary"].data[plane[0] + 1], want[plane[0] + 1])
+    assert project.dataset is None, "live layers are no cues yet"
+
+    step.paint.run.button.click()
+    rest(project)
+    assert not painter.preview()
+    assert list(project.dataset.cues) == ["boundary", "cytoplasm"]
+    np.testing.assert_array_equal(project.dataset.cues["boundary"], want)
+    step.run.button.click()
+    rest(project)
+    assert project.regions.graph.n_regions > 4
+    before = viewer.layers["raw boundary"]
+    step.paint.run.button.click()  # again: the same layers have new data
+    rest(project)
+    assert viewer.layers["raw boundary"] is before
+    assert len([one for one in viewer.layers if "boundary" in one.name]) == 1
+
+
+def test_classes_are_named_coloured_added_and_removed(viewer, step, painter, project):
+    image, _, wall = cells((40, 48))
+    viewer.add_image(image, name="raw")
+    step.paint.begin.click()
+    step.paint.add.click()
+    assert [one.name for one in painter.classes] == ["boundary", "cytoplasm", "mitochondria"]
+    assert painter.strokes.selected_label == 3
+    step.paint.list.item(2).setText("red cells")
+    assert painter.classes[2].name == "red_cells"
+    step.paint.list.item(2).setText("boundary")  # taken
+    draw()
+    assert painter.classes[2].name == "red_cells"
+    assert step.paint.list.item(2).text() == "red_cells"
+    painter.change_class(2, colour="#102030")
+    assert painter.strokes.colormap.color_dict[3][:3] == pytest.approx(
+        (16 / 255, 32 / 255, 48 / 255)
+    )
+    labels = strokes(wall)
+    labels[0, :4] = 3
+    paint(painter, project, labels)
+    assert list(painter.preview()) == ["boundary", "cytoplasm", "red_cells"]
+    step.paint.remove.click()
+    assert len(painter.classes) == 3, "its strokes would be lost"
+    labels[0, :4] = 0
+    painter.strokes.data_setitem((np.zeros(4, int), np.arange(4)), 0)
+    step.paint.remove.click()
+    rest(project)
+    assert list(painter.preview()) == ["boundary", "cytoplasm"]
+    step.paint.list.setCurrentRow(1)
+    assert painter.strokes.selected_label == 2
+    step.paint.live.setChecked(False)
+    assert not painter.preview()
+    paint(painter, project, strokes(wall))
+    assert not painter.preview()
+
+
+def test_a_classifier_in_a_file(viewer, step, painter, project, tmp_path, monkeypatch):
+    image, _, wall = cells((40, 48))
+    classifier = agglo.train_pixels(image, strokes(wall), classes=["boundary", "cell"], trees=5)
+    path = classifier.save(tmp_path / "c.npz")
+    viewer.add_image(image, name="raw")
+    monkeypatch.setattr(QFileDialog, "getOpenFileName", lambda *_: (str(path), ""))
+    step.paint.load.click()
+    step.paint.run.button.click()
+    rest(project)
+    assert list(project.dataset.cues) == ["boundary", "cell"]
+    np.testing.assert_array_equal(project.dataset.cues["cell"], classifier.predict(image)["cell"])
+    saved = tmp_path / "d.npz"
+    monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: (str(saved), ""))
+    step.paint.save.click()
+    assert agglo.load_pixel_classifier(saved).names == ("boundary", "cell")
+
+
+def test_nothing_is_lost_when_an_image_cannot_be_used(viewer, step, painter, project):
+    image, _, wall = cells((40, 48))
+    broken = image.astype(np.float32)
+    broken[0, 0] = np.nan
+    viewer.add_image(broken, name="raw")
+    step.paint.begin.click()
+    paint(painter, project, strokes(wall))
+    assert "replace them by numbers" in step.paint.line.text()
+    assert painter.strokes.data.any()
+    step.paint.run.button.click()
+    rest(project)
+    assert project.dataset is None
+    assert painter.strokes.data.any()
+    viewer.layers.remove(painter.strokes)
+    assert painter.strokes is None
+    assert step.paint.begin.isVisibleTo(step)

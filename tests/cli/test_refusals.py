@@ -93,7 +93,7 @@ def test_colours(run, refused, files):
 def test_channels_that_are_not_named(run, refused, files):
     np.save("channels.npy", np.stack([BOUNDARY] * 2))
     message = refused(*segment(cue="channels.npy"))
-    assert "pick an index, e.g. channels.npy:0=0." in message
+    assert "pick an index, e.g. channels.npy:0=0" in message
     assert run(*segment(cue="channels.npy:0=1"))[0] == 0
 
 

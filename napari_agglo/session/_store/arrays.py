@@ -9,15 +9,18 @@ from __future__ import annotations
 import io
 import json
 import math
+import os
 import re
 import zipfile
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import zarr
+from numcodecs import blosc
 from numpy.typing import NDArray
 from zarr.codecs import BloscCodec, Crc32cCodec
 from zarr.storage import MemoryStore
@@ -211,10 +214,13 @@ def read_array(folder: Path, name: str, note: ArrayNote) -> NDArray[Any]:
     """Read an array whose description and checksum are those of the manifest."""
     path = folder / name
     try:
-        _check_description(json.loads((path / "zarr.json").read_bytes()), note)
+        plain = json.loads((path / "zarr.json").read_bytes())
+        _check_description(plain, note)
         stored = zarr.open_array(str(path), mode="r")
         require_memory(stored, name)
-        array = np.array(stored[...], np.dtype(note.dtype), copy=None)
+        array = _read_rows(path, plain, note)
+        if array is None:
+            array = np.array(stored[...], np.dtype(note.dtype), copy=None)
     except InvalidInput as error:
         raise SessionDamaged(
             f"{path} cannot be used: {error.problem}", argument="path", remedy=error.remedy
@@ -231,6 +237,33 @@ def read_array(folder: Path, name: str, note: ArrayNote) -> NDArray[Any]:
             argument="path",
             remedy=RECOVER,
         )
+    return array
+
+
+def _read_rows(path: Path, plain: Any, note: ArrayNote) -> NDArray[Any] | None:
+    """Unpack chunks of whole rows, as written here, to their place; return None for others.
+
+    Zarr reads them in a third of the speed, by way of two copies. The checksum of a chunk is
+    not read: the caller checks that of the array.
+    """
+    shape, codecs = note.shape, [codec["name"] for codec in plain["codecs"]]
+    rows, *rest = plain["chunk_grid"]["configuration"]["chunk_shape"] or [0]
+    if codecs != ["bytes", "blosc", "crc32c"] or tuple(rest) != shape[1:] or 0 in (rows, *shape):
+        return None
+    array = np.empty(shape, np.dtype(note.dtype))
+
+    def read(first: int) -> None:
+        key = "/".join(["c", str(first // rows), *["0"] * len(rest)])
+        packed = memoryview((path / key).read_bytes())[:-4]  # without its checksum
+        part = array[first : first + rows]
+        # The last chunk is as long as the others.
+        whole = part if len(part) == rows else np.empty((rows, *rest), array.dtype)
+        blosc.decompress(packed, whole)
+        if whole is not part:
+            part[...] = whole[: len(part)]
+
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        list(pool.map(read, range(0, shape[0], rows)))
     return array
 
 

@@ -16,7 +16,7 @@ OUT ?= demo-output
 BIN := $(VENV)/bin
 SETUP := VENV="$(VENV)" PYTHON="$(PYTHON)" bash scripts/setup.sh
 
-.PHONY: help demo test test-full check compile pytest windows-proofread windows-compare windows-steps jitless bench docs clean setup
+.PHONY: help demo test test-full check compile pytest sessions windows-proofread windows-compare windows-steps jitless bench docs clean setup
 
 help:  ## list these targets
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' Makefile | while IFS=$$'\t' read -r name text; do \
@@ -29,7 +29,7 @@ demo:  ## open napari with the embedded sample; without a display, write labels 
 
 # There are two cores nearly everywhere; a third part runs while the others wait for a window or a
 # program of their own. What needs no compiled kernels runs beside the compiling.
-PARTS := check compile jitless pytest windows-proofread windows-steps windows-compare
+PARTS := check compile jitless sessions pytest windows-proofread windows-steps windows-compare
 test:  ## everything that must pass: style, types, tests, doctests, windows, kernels without JIT
 	@$(SETUP) test
 	@echo "Running $(words $(PARTS)) parts, three at a time; what each says comes when it has ended (minutes)."
@@ -52,7 +52,10 @@ compile:
 	@"$(BIN)/python" tests/kernels.py
 
 pytest: compile
-	@"$(BIN)/python" -m pytest -q --ignore=tests/widgets --ignore=napari_agglo/widgets
+	@"$(BIN)/python" -m pytest -q --ignore=tests/widgets --ignore=napari_agglo/widgets --ignore=tests/session
+
+sessions: compile
+	@"$(BIN)/python" -m pytest -q tests/session
 
 # napari in real windows, on a virtual display where there is none; in parts, to run side by side.
 PROOFREAD := proofread test_interruptions.py test_scene.py

@@ -94,6 +94,7 @@ def test_import_and_pipeline_without_napari_qt_and_magicgui():
     assert_runs(NO_GUI + PIPELINE)
 
 
+@pytest.mark.slow
 @pytest.mark.compiled
 def test_no_place_for_the_kernel_cache():
     # One kernel is enough, and all modules with kernels: compiling the whole pipeline takes long.
@@ -122,6 +123,7 @@ def test_every_public_name_is_there():
         _ = agglo.nonsense
 
 
+@pytest.mark.slow
 @pytest.mark.compiled
 def test_a_changed_helper_is_not_hidden_by_the_cache_of_its_callers(tmp_path):
     """Numba looks only at the file of a kernel; its helpers stand in other files."""

@@ -346,6 +346,7 @@ def test_dark_axes_get_light_words():
     assert DARK.text[0] != LIGHT.text[0]
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:Glyph .* missing from font")
 def test_any_name_can_be_drawn():
     one = pd.DataFrame({"precision": [1.0], "recall": [1.0], "f": [1.0]})

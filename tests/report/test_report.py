@@ -174,6 +174,7 @@ HOSTILE = ["<script>alert(1)</script>", "\"><img src=x onerror=alert(1)>", "$\\f
            "'&amp;]]>--><b>\x00\x07", "日本語" + "x" * 400]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_any_name_is_only_a_name(two):
     from dataclasses import replace
 

@@ -68,6 +68,7 @@ def test_the_tree_of_a_graph_is_always_taken(seed, n, in_two):
                 create(tree, graph, policy)
 
 
+@pytest.mark.slow
 @pytest.mark.compiled  # some hundred sessions are created
 def test_of_a_large_tree_a_hundred_merges_are_looked_at():
     rng = np.random.default_rng(1)

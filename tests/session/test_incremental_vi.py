@@ -61,6 +61,7 @@ def test_a_whole_table_agrees_with_the_image(image, data):
         assert both(live) == pytest.approx(of_image(lut[superpixels], gold), abs=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.compiled
 def test_a_hundred_thousand_moves_are_as_exact_as_none():
     rng = np.random.default_rng(5)

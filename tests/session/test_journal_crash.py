@@ -60,6 +60,7 @@ def kill_again_and_again(path, times, seed):
     return acknowledged, torn
 
 
+@pytest.mark.slow
 def test_kill_nine(tmp_path):
     acknowledged, _ = kill_again_and_again(tmp_path / "killed.agglo", 15, seed=0)
     assert acknowledged > 15, "test invalid: hardly anything was appended"

@@ -101,6 +101,7 @@ def test_redone_counts(learned):
     Session.open(session.path).close()
 
 
+@pytest.mark.slow
 def test_each_system_call_may_fail(learned):
     session, _, file = learned
     session.close()

@@ -593,6 +593,7 @@ def kill_again_and_again(path, times, seed):
     return entries
 
 
+@pytest.mark.slow
 @pytest.mark.compiled
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork and SIGKILL")
 def test_kill_nine(tmp_path):

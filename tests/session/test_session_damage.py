@@ -104,6 +104,7 @@ def test_the_journal_cut_off_at_every_byte_of_the_last_twenty_entries(edited, co
     print(f"\n{cut_off(edited, copy, step=1)} places where a session's journal was cut off")
 
 
+@pytest.mark.slow
 def test_flipped_bits(edited, copy):
     flip_bits(edited, copy, 60, seed=0)
 

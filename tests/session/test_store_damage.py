@@ -81,6 +81,7 @@ def flip(path, count, seed):
     return refused
 
 
+@pytest.mark.slow
 def test_flipped_bits_are_refused_or_harmless(path):
     assert flip(path, 150, seed=0) > 75
 

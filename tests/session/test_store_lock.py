@@ -62,6 +62,7 @@ def test_a_second_writer_is_refused_and_told_who_is_the_first(path):
     Session.open(path).close()
 
 
+@pytest.mark.slow
 def test_another_process_and_its_death(path):
     program = (
         "import sys, time\nfrom napari_agglo import Session\n"

@@ -48,6 +48,7 @@ def test_the_queue_beats_random_order(lessons, policy):
     assert (gains > 0).sum() >= 8
 
 
+@pytest.mark.slow
 def test_truthful_answers_lower_the_error_and_end(tmp_path, lessons, policy):
     """Asked until nothing is left, in any order, the error is far below that of the policy."""
     graph, gold = lessons[1]

@@ -303,6 +303,7 @@ def test_the_advice_fits_and_names_no_temporary(tmp_path, number, words):
     assert words in str(caught.value)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs RLIMIT_FSIZE")
 def test_a_full_disk_ends_in_words_not_in_a_crash(tmp_path):
     """No file may grow beyond 64 kB in the other process, which is as good as a full disk."""

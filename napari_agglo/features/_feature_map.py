@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,8 @@ from napari_agglo.errors import InvalidInput, SetOption
 from napari_agglo.features._kernels import (
     ANGLES,
     BLOCKS,
+    LINKS,
+    N_LINKS,
     SHAPES,
     FeatureState,
     assemble,
@@ -33,13 +35,23 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-# Options of each preset: whole histograms, quantiles, orientation of the regions, shapes. Policy
-# files have the name of a preset, so that its options cannot change.
-PRESETS: dict[str, tuple[bool, tuple[float, ...], bool, bool]] = {
-    "shape": (False, (0.1, 0.5, 0.9), False, True),
-    "em": (True, (0.1, 0.5, 0.9), False, False),
-    "minimal": (False, (0.5,), False, False),
-    "natural": (True, (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9), True, False),
+class Preset(NamedTuple):
+    """Options of a preset: the features that it has besides moments, divergences and sizes."""
+
+    histogram: bool
+    quantiles: tuple[float, ...]
+    orientation: bool = False
+    shape: bool = False
+    links: bool = False
+
+
+# Policy files have the name of a preset, so that its options cannot change.
+PRESETS: dict[str, Preset] = {
+    "shape": Preset(False, (0.1, 0.5, 0.9), shape=True),
+    "stack": Preset(False, (0.1, 0.5, 0.9), shape=True, links=True),
+    "em": Preset(True, (0.1, 0.5, 0.9)),
+    "minimal": Preset(False, (0.5,)),
+    "natural": Preset(True, (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9), orientation=True),
 }
 _MOMENTS = ("mean", "variance", "moment_3", "moment_4")
 
@@ -92,7 +104,12 @@ class FeatureMap:
     area over the area of a cube of the size of each region; the size of the union, and of each
     region, over that of the ellipsoid of the same moments; the share of the surface of each region
     on the border of the volume; and, for each cue, the mean on the boundary minus that of each
-    region. If it has orientation, the angles of the regions are last.
+    region. If it has links, there follow those between planes, axis 0: the share of the contact
+    area that is between planes; that area over the mean section of each region, and over that of
+    their union; the distance of the two centroids within the planes, of the whole regions and of
+    their straight continuations to the plane where they meet, over the width of a section; and the
+    distance of their mean planes over the mean of the planes that they extend over. If it has
+    orientation, the angles of the regions are last.
 
     Examples
     --------
@@ -120,29 +137,15 @@ class FeatureMap:
         return tuple(feature_blocks[name] for name in self.preset.split("+")[1:])
 
     @property
-    def histogram(self) -> bool:
-        """Whether whole histograms are features."""
-        return PRESETS[self.preset.split("+")[0]][0]
-
-    @property
-    def quantiles(self) -> tuple[float, ...]:
-        """The quantiles that are features."""
-        return PRESETS[self.preset.split("+")[0]][1]
-
-    @property
-    def orientation(self) -> bool:
-        """Whether angles of the regions are features."""
-        return PRESETS[self.preset.split("+")[0]][2]
-
-    @property
-    def shape(self) -> bool:
-        """Whether the shape of the union and the contrast of the boundary are features."""
-        return PRESETS[self.preset.split("+")[0]][3]
+    def options(self) -> Preset:
+        """Options of the preset."""
+        return PRESETS[self.preset.split("+")[0]]
 
     @property
     def block_width(self) -> int:
         """Features of one region or one boundary."""
-        each = len(_MOMENTS) + len(self.quantiles) + (self.bins if self.histogram else 0)
+        each = len(_MOMENTS) + len(self.options.quantiles)
+        each += self.bins if self.options.histogram else 0
         return each * len(self.cues)
 
     @property
@@ -152,21 +155,25 @@ class FeatureMap:
         for part in ("node_min", "node_max", "edge"):
             for cue in self.cues:
                 out += [f"{cue}/{part}/{moment}" for moment in _MOMENTS]
-                out += [f"{cue}/{part}/quantile_{q:g}" for q in self.quantiles]
-                if self.histogram:
+                out += [f"{cue}/{part}/quantile_{q:g}" for q in self.options.quantiles]
+                if self.options.histogram:
                     out += [f"{cue}/{part}/bin_{k}" for k in range(self.bins)]
         for cue in self.cues:
             out += [f"{cue}/difference/{moment}" for moment in _MOMENTS]
             out.append(f"{cue}/difference/jensen_shannon")
         out += ["shape/node_min/log_size", "shape/node_max/log_size", "shape/edge/log_area"]
         out += ["shape/node_min/contact_share", "shape/node_max/contact_share"]
-        if self.shape:
+        if self.options.shape:
             out += ["shape/node_min/relative_contact", "shape/node_max/relative_contact"]
             out += [f"shape/{part}/ellipsoid_share" for part in ("union", "node_min", "node_max")]
             out += ["shape/node_min/border_share", "shape/node_max/border_share"]
             for cue in self.cues:
                 out += [f"{cue}/contrast/node_min", f"{cue}/contrast/node_max"]
-        if self.orientation:
+        if self.options.links:
+            out += ["link/between_share", "link/node_min/overlap", "link/node_max/overlap"]
+            out += ["link/overlap_of_union", "link/displacement", "link/continued_displacement"]
+            out.append("link/plane_distance")
+        if self.options.orientation:
             out += ["shape/angle", "shape/node_min/angle_to_other", "shape/node_max/angle_to_other"]
         out += [f"{block.name}/{column}" for block in self.blocks for column in block.columns]
         return tuple(out)
@@ -175,8 +182,9 @@ class FeatureMap:
     def width(self) -> int:
         """Number of features."""
         more = sum(len(block.columns) for block in self.blocks)
-        shape = (7 + 2 * len(self.cues)) * self.shape
-        return 3 * self.block_width + 5 * len(self.cues) + 5 + shape + 3 * self.orientation + more
+        more += (7 + 2 * len(self.cues)) * self.options.shape
+        more += N_LINKS * self.options.links + 3 * self.options.orientation
+        return 3 * self.block_width + 5 * len(self.cues) + 5 + more
 
 
 def feature_map(graph: RegionGraph, preset: str = "shape") -> FeatureMap:
@@ -187,7 +195,15 @@ def feature_map(graph: RegionGraph, preset: str = "shape") -> FeatureMap:
             argument="graph",
             remedy=SetOption("statistics", "all"),
         )
-    return FeatureMap(preset, graph.cue_names, graph.layout.bins)
+    features = FeatureMap(preset, graph.cue_names, graph.layout.bins)
+    if features.options.links and graph.layout.ndim < 3:
+        raise InvalidInput(
+            f"The features {preset!r} link regions from plane to plane, and `graph` has no planes: "
+            f"{graph.layout.ndim} axes",
+            argument="preset",
+            remedy=SetOption("preset", "shape"),
+        )
+    return features
 
 
 def feature_state(
@@ -213,8 +229,9 @@ def empty_features(
     """Return empty arrays for the features of these rows, which have the layout of `graph`."""
     layout, n, width = graph.layout, len(regions), features.block_width
     numbers = [layout.ndim, layout.n_cues, layout.powers, layout.bins]
-    options = ANGLES * features.orientation + SHAPES * features.shape
-    numbers += [features.histogram, len(features.quantiles), options, 0]
+    preset = features.options
+    options = ANGLES * preset.orientation + SHAPES * preset.shape + LINKS * preset.links
+    numbers += [preset.histogram, len(preset.quantiles), options, 0]
     sampled = layout.source_table()[:, 2:] >= 0
     numbers += (sampled @ (1 << np.arange(layout.ndim))).tolist()
     places = np.array(numbers, np.int64)
@@ -233,7 +250,7 @@ def empty_features(
         boxes=boxes,
         boundaries=boundaries,
         layout=places,
-        quantiles=np.array(features.quantiles),
+        quantiles=np.array(preset.quantiles),
         scale=np.concatenate(
             [
                 [graph.spacing],

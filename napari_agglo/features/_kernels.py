@@ -22,7 +22,8 @@ NDIM, N_CUES, POWERS, BINS, HISTOGRAM, N_QUANTILES, COMPARISONS = range(7)
 BLOCKS = 7  # address of the function that computes the columns of further blocks
 AXES = 8  # from here on, for each cue, bits of the axes whose faces have a value of it
 # Bits of the option COMPARISONS: features that compare the shapes of two regions.
-ANGLES, SHAPES = 1, 2
+ANGLES, SHAPES, LINKS = 1, 2, 4
+N_LINKS = 7  # columns of `compare_planes`
 # Columns of `FeatureState.shapes`.
 CUBE_FACE, ELLIPSOID_SHARE, BORDER_SHARE = range(3)
 
@@ -279,11 +280,10 @@ def compare_contact(
     """Write the shares of the contact of two regions to ``out[at, column:]``; return its area.
 
     If the preset has shapes, these follow, with that of the union, and the contrast of the boundary
-    of the two.
+    of the two; then the links between planes, if it has these.
     """
     boundaries = features.boundaries
     layout = features.layout
-    shapes = features.shapes
     area = 0.0
     for a in range(layout[NDIM]):
         area += boundaries[edge, a] * features.scale[1, a]
@@ -291,23 +291,106 @@ def compare_contact(
     surface_v = _surface(v, features)
     out[at, column] = area / surface_u if surface_u > 0 else 0.0
     out[at, column + 1] = area / surface_v if surface_v > 0 else 0.0
-    if layout[COMPARISONS] & SHAPES == 0:
-        return area
-    out[at, column + 2] = area / shapes[u, CUBE_FACE]
-    out[at, column + 3] = area / shapes[v, CUBE_FACE]
-    out[at, column + 4] = _ellipsoid_share(u, v, features.regions, layout[NDIM], features.scale)
-    out[at, column + 5] = shapes[u, ELLIPSOID_SHARE]
-    out[at, column + 6] = shapes[v, ELLIPSOID_SHARE]
-    out[at, column + 7] = shapes[u, BORDER_SHARE]
-    out[at, column + 8] = shapes[v, BORDER_SHARE]
-    column += 9
+    column += 2
+    if layout[COMPARISONS] & SHAPES > 0:
+        column = _compare_shapes(edge, u, v, area, out, at, column, features)
+    if layout[COMPARISONS] & LINKS > 0:
+        compare_planes(edge, u, v, out, at, column, features)
+    return area
+
+
+@inlined
+def _compare_shapes(
+    edge: Any, u: Any, v: Any, area: Any, out: Any, at: Any, column: Any, features: FeatureState
+) -> Any:
+    """Write the shapes of two regions and their contrast; return the column after them."""
+    layout = features.layout
+    shapes = features.shapes
+    out[at, column] = area / shapes[u, CUBE_FACE]
+    out[at, column + 1] = area / shapes[v, CUBE_FACE]
+    out[at, column + 2] = _ellipsoid_share(u, v, features.regions, layout[NDIM], features.scale)
+    out[at, column + 3] = shapes[u, ELLIPSOID_SHARE]
+    out[at, column + 4] = shapes[v, ELLIPSOID_SHARE]
+    out[at, column + 5] = shapes[u, BORDER_SHARE]
+    out[at, column + 6] = shapes[v, BORDER_SHARE]
+    column += 7
     each = features.node_block.shape[1] // layout[N_CUES]
     for cue in range(layout[N_CUES]):
         mean = features.edge_block[edge, cue * each]
         out[at, column] = mean - features.node_block[u, cue * each]
         out[at, column + 1] = mean - features.node_block[v, cue * each]
         column += 2
-    return area
+    return column
+
+
+@inlined
+def _planes(node: Any, regions: Any, ndim: Any) -> Any:
+    """Return the mean plane of a region, the variance, and the number of planes it extends over.
+
+    n planes of equal size have a variance of (n**2 - 1) / 12.
+    """
+    n = float(regions[node, 0])
+    mean = regions[node, 1 + 3 * ndim] / n
+    variance = max(regions[node, 1 + 4 * ndim] / n - mean * mean, 0.0)
+    return mean, variance, math.sqrt(12.0 * variance + 1.0)
+
+
+@subroutine
+def compare_planes(
+    edge: Any, u: Any, v: Any, out: Any, at: Any, column: Any, features: FeatureState
+) -> None:
+    """Write the links of two regions across planes, axis 0, to ``out[at, column:]``.
+
+    Strategy: a region is taken for a column of `extent` planes around its mean plane, each of its
+    mean section, whose centre moves along a straight line from plane to plane. All follows from the
+    count, the sums of coordinates and of their products, and the faces between planes.
+    """
+    regions = features.regions
+    scale = features.scale
+    ndim = features.layout[NDIM]
+    plane_u, variance_u, extent_u = _planes(u, regions, ndim)
+    plane_v, variance_v, extent_v = _planes(v, regions, ndim)
+    size_u = float(regions[u, 0])
+    size_v = float(regions[v, 0])
+    pixel = 1.0
+    total = 0.0
+    for a in range(ndim):
+        total += features.boundaries[edge, a] * scale[1, a]
+        if a > 0:
+            pixel *= scale[0, a]
+    overlap = features.boundaries[edge, 0] * scale[1, 0]
+    section_u = pixel * size_u / extent_u
+    section_v = pixel * size_v / extent_v
+    # The plane where the two meet: half-way between the end of the one and the start of the other.
+    apart = plane_v - plane_u
+    side = 0.0
+    if apart != 0:
+        side = 1.0 if apart > 0 else -1.0
+    meet = 0.5 * (plane_u + plane_v + 0.5 * side * (extent_u - extent_v))
+    straight = 0.0
+    continued = 0.0
+    for a in range(1, ndim):
+        mean_u = regions[u, 1 + 3 * ndim + a] / size_u
+        mean_v = regions[v, 1 + 3 * ndim + a] / size_v
+        step = (mean_v - mean_u) * scale[0, a]
+        straight += step * step
+        if variance_u > 0:
+            slope = (regions[u, 1 + 4 * ndim + a] / size_u - mean_u * plane_u) / variance_u
+            mean_u += slope * (meet - plane_u)
+        if variance_v > 0:
+            slope = (regions[v, 1 + 4 * ndim + a] / size_v - mean_v * plane_v) / variance_v
+            mean_v += slope * (meet - plane_v)
+        step = (mean_v - mean_u) * scale[0, a]
+        continued += step * step
+    length = (0.5 * (section_u + section_v)) ** (1.0 / max(ndim - 1, 1))
+    out[at, column] = overlap / total if total > 0 else 0.0
+    out[at, column + 1] = overlap / section_u
+    out[at, column + 2] = overlap / section_v
+    union = section_u + section_v - overlap
+    out[at, column + 3] = overlap / union if union > overlap else 1.0
+    out[at, column + 4] = math.sqrt(straight) / length
+    out[at, column + 5] = math.sqrt(continued) / length
+    out[at, column + 6] = 2.0 * abs(apart) / (extent_u + extent_v)
 
 
 @inlined
@@ -369,6 +452,7 @@ def assemble(
     if layout[COMPARISONS] & ANGLES == 0:
         return
     column += 5 + (layout[COMPARISONS] & SHAPES > 0) * (7 + 2 * n_cues)
+    column += (layout[COMPARISONS] & LINKS > 0) * N_LINKS
     dot = 0.0
     to_u = 0.0
     to_v = 0.0

@@ -187,10 +187,11 @@ def train(
         Epochs of agglomeration.
     start : {"flat", "mean", "random"}
         The policy of the first epoch.
-    preset : {"shape", "em", "minimal", "natural"}
+    preset : {"shape", "stack", "em", "minimal", "natural"}
         The features. *shape*: moments and quantiles of every cue, its contrast at the boundary,
-        contact, and the shape of the union. *em*: moments, quantiles and histograms of every cue,
-        sizes and contact, the features of the paper. *minimal*: few of them, for quick tests.
+        contact, and the shape of the union. *stack*: these, and links between planes, for stacks
+        whose superpixels were made plane by plane. *em*: moments, quantiles and histograms of every
+        cue, sizes and contact, the features of the paper. *minimal*: few of them, for quick tests.
         *natural*: as em, with more quantiles and the angles of regions, for natural images.
     classifier : {"forest", "logistic"}
         The classifier. *forest*: a random forest. *logistic*: logistic regression, small and quick,

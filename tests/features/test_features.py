@@ -47,6 +47,7 @@ def block(values, bins, quantiles, histogram):
 @given(st.integers(0, 2**32 - 1), st.integers(1, 4), st.sampled_from(sorted(PRESETS)))
 def test_every_feature_equals_numpy_on_the_pixels(seed, ndim, preset):
     rng = np.random.default_rng(seed)
+    ndim = max(ndim, 3) if preset == "stack" else ndim
     shape = (5, 4, 3, 2)[:ndim]
     labels = rng.integers(1, 4, shape)
     cues = {name: rng.integers(0, 256, shape).astype(np.uint8) for name in ("boundary", "mito")}
@@ -86,6 +87,8 @@ def test_every_feature_equals_numpy_on_the_pixels(seed, ndim, preset):
             expected.append(area / surface)
         if shown[3]:
             expected += shapes(labels, cues, u, v, spacing, faces)
+        if shown.links:
+            expected += links(labels, u, v, spacing, faces)
         if shown[2]:
             expected += angles(labels, u, v, spacing)
         assert row == pytest.approx(np.array(expected), abs=2e-6), (u, v)
@@ -115,6 +118,40 @@ def shapes(labels, cues, u, v, spacing, faces):
     return out
 
 
+def links(labels, u, v, spacing, faces):
+    """Overlaps of two regions across planes, displacements of centroids, distance of planes."""
+    areas = [np.delete(spacing, axis).prod() for axis in range(labels.ndim)]
+    overlap = areas[0] * sum(axis == 0 for axis, *_ in faces)
+    points = [np.argwhere(labels == k).astype(float) for k in (u, v)]
+    planes = [p[:, 0] for p in points]
+    extents = [np.sqrt(12 * z.var() + 1) for z in planes]
+    sections = [areas[0] * len(z) / n for z, n in zip(planes, extents, strict=True)]
+    side = np.sign(planes[1].mean() - planes[0].mean())
+    ends = [planes[0].mean() + side * extents[0] / 2, planes[1].mean() - side * extents[1] / 2]
+    meet = np.mean(ends)
+
+    def centre_at(p, plane):
+        """Return the point on the line of least squares through the centres of the planes."""
+        if np.ptp(p[:, 0]) == 0:
+            return p[:, 1:].mean(axis=0)
+        return np.array([np.polyval(np.polyfit(p[:, 0], p[:, a], 1), plane)
+                         for a in range(1, labels.ndim)])  # fmt: skip
+
+    length = np.mean(sections) ** (1 / (labels.ndim - 1))
+    centroids = [p.mean(axis=0)[1:] for p in points]
+    continued = [centre_at(p, meet) for p in points]
+    union = sum(sections) - overlap
+    return [
+        overlap / sum(areas[axis] for axis, *_ in faces),
+        overlap / sections[0],
+        overlap / sections[1],
+        overlap / union if union > overlap else 1.0,
+        np.linalg.norm((centroids[1] - centroids[0]) * spacing[1:]) / length,
+        np.linalg.norm((continued[1] - continued[0]) * spacing[1:]) / length,
+        abs(planes[1].mean() - planes[0].mean()) / np.mean(extents),
+    ]
+
+
 def angles(labels, u, v, spacing):
     """Angles between the regions' long axes, and of each to the line of centroids; 0..1."""
     places = [np.argwhere(labels == k) * spacing for k in (u, v)]
@@ -138,6 +175,32 @@ def angles(labels, u, v, spacing):
         angle(axes[0], line, known[0] and apart),
         angle(axes[1], line, known[1] and apart),
     ]
+
+
+def test_links_of_a_process_that_continues_and_of_one_beside_it():
+    labels = np.zeros((4, 6, 12), int)
+    for plane in range(4):  # a square of 4 x 4 that moves by one column a plane, in two pieces
+        labels[plane, 1:5, 1 + plane : 5 + plane] = 1 + (plane >= 2)
+        labels[plane, 1:5, 5 + plane : 8 + plane] = 3
+    graph = region_graph(labels, np.zeros(labels.shape), spacing=(5, 1, 1))
+    table = feature_table(graph, "stack").set_index(["u", "v"]).filter(like="link/")
+    table.columns = [name.removeprefix("link/") for name in table.columns]
+    after, beside = table.loc[1, 2], table.loc[1, 3]
+    # planes 1 and 2 share 4 x 3 faces, of 16 pixels a plane; the line of centres goes on
+    assert after["between_share"] == 1
+    assert after["node_min/overlap"] == pytest.approx(12 / 16)
+    assert after["overlap_of_union"] == pytest.approx(12 / 20)
+    assert after["displacement"] == pytest.approx(2 / 4)
+    assert after["continued_displacement"] == pytest.approx(0, abs=1e-6)
+    assert after["plane_distance"] == pytest.approx(1)
+    assert beside["between_share"] < 0.5
+    assert beside["continued_displacement"] > 0.9
+
+
+def test_links_need_planes():
+    graph = region_graph(np.array([[1, 2]]), np.zeros((1, 2)))
+    with refuses("preset", SetOption("preset", "shape")):
+        feature_map(graph, "stack")
 
 
 @given(st.integers(0, 2**32 - 1), st.sampled_from(["natural", "shape"]))

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from napari_agglo import region_graph
 from napari_agglo._numba.hash_tables import uniform
-from napari_agglo.features import feature_map
+from napari_agglo.features import FeatureMap
 from napari_agglo.policy import CallablePolicy, Forest, LearnedPolicy, MeanPolicy, RandomPolicy
 
 
@@ -137,7 +137,8 @@ def as_scores(graph, kind, seed):
             return by_sizes(seed, sizes[:, 0], sizes[:, 1], _faces(g))
 
         return CallablePolicy(scores), scores
-    features = feature_map(graph, ("em", "natural", "shape")[seed % 3])
+    preset = ("em", "natural", "shape", "stack")[seed % 4]
+    features = FeatureMap(preset, graph.cue_names, graph.layout.bins)
     # One tree says eighths, as the scales of edits are; three say what lies between them.
     policy = LearnedPolicy(features, random_forest(seed, features.width, 1 + seed % 3))
     return policy, policy.score

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from napari_agglo import region_graph
-from napari_agglo.features import PRESETS, feature_map, feature_matrix
+from napari_agglo.features import PRESETS, FeatureMap, feature_map, feature_matrix
 from napari_agglo.graph import contracted, divided
 from napari_agglo.session._relearn import pair_row
 
@@ -43,7 +43,7 @@ def test_it_is_bit_for_bit_the_row_of_the_contracted_graph(seed, preset, dams):
         pieces.flat[np.flatnonzero(pieces)[0]] = 2
         if pieces.max() == 2 and (pieces == 1).any():
             graph = divided(graph, 1, pieces[box])
-    features = feature_map(graph, preset)
+    features = FeatureMap(preset, graph.cue_names, graph.layout.bins)
     side = rng.integers(0, 3, graph.n_regions)
     side[rng.permutation(graph.n_regions)[:2]] = [1, 2]
     a, b = (np.flatnonzero(side == k) + 1 for k in (1, 2))

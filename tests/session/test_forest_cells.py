@@ -10,7 +10,7 @@ from oracles.histories import check_against_oracle
 from oracles.repairs import hub_graph
 
 import napari_agglo as agglo
-from napari_agglo.features import feature_map, feature_matrix
+from napari_agglo.features import FeatureMap, feature_matrix
 from napari_agglo.policy import Forest, LearnedPolicy
 from napari_agglo.session._actions import Merge
 from napari_agglo.session._hierarchy import forest_cells
@@ -36,7 +36,7 @@ def dense_forest(rows, seed, trees=30, depth=5):
     return Forest(roots, nodes, rng.random(len(at)))
 
 
-@pytest.mark.parametrize("preset", ["em", "natural", "shape"])
+@pytest.mark.parametrize("preset", ["em", "natural", "shape", "stack"])
 @pytest.mark.parametrize("most", [(1 << 15, 1 << 13), (40, 7)])
 def test_a_replay_by_cells_equals_one_that_scores_all(preset, most, monkeypatch):
     monkeypatch.setattr(forest_cells, "_EDGES", most[0])
@@ -45,7 +45,7 @@ def test_a_replay_by_cells_equals_one_that_scores_all(preset, most, monkeypatch)
     leaves, seeds, trees = (40, 1, 5) if plain else (300, 4, 30)
     for seed in range(seeds):
         graph = hub_graph(leaves, seed)
-        features = feature_map(graph, preset)
+        features = FeatureMap(preset, graph.cue_names, graph.layout.bins)
         forest = dense_forest(feature_matrix(graph, features), seed, trees)
         policy = LearnedPolicy(features, forest)
         by_cells, anew = (Hierarchy(graph, policy) for _ in range(2))

@@ -5,7 +5,7 @@ The pipeline, in the order of its folders::
     volumes -> superpixels -> graph -> features -> policy -> agglomeration -> learning
             -> partition -> evaluate -> compare -> session
 
-Beside it, ``pixels`` makes cues from an image and a few strokes.
+Beside it, ``pixels`` makes cues from an image and a few strokes, and ``shapes`` surfaces in 3-D.
 
 Nothing here needs napari or Qt. Names are loaded on first use, so that the import is quick.
 
@@ -62,6 +62,7 @@ if TYPE_CHECKING:
     )
     from napari_agglo.samples import Sample, sample
     from napari_agglo.session import Session
+    from napari_agglo.shapes import Mesh, mesh
     from napari_agglo.superpixels import boundary_cue, boundary_from_labels, oversegment
     from napari_agglo.volumes import Volume, affinities, open_volume, write_labels
 
@@ -72,6 +73,7 @@ _EXPORTS = {
     "volumes": "Volume affinities open_volume write_labels",
     "superpixels": "boundary_cue boundary_from_labels oversegment",
     "graph": "RegionGraph region_graph",
+    "shapes": "Mesh mesh",
     "policy": "CallablePolicy DataDifference LearnedPolicy MeanPolicy Policy RandomPolicy"
     " adapt_cues data_differences load_policy",
     "learning": "train",
@@ -96,6 +98,7 @@ __all__ = [
     "LearnedPolicy",
     "MeanPolicy",
     "MergeTree",
+    "Mesh",
     "PixelClassifier",
     "Policy",
     "Progress",
@@ -122,6 +125,7 @@ __all__ = [
     "load_policy",
     "matched",
     "merge_curve",
+    "mesh",
     "metrics",
     "multicut",
     "open_volume",

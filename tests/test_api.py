@@ -15,7 +15,8 @@ from pathlib import Path
 WRITTEN = Path(__file__).with_name("api.txt")
 FOLDERS = (
     "", "volumes", "superpixels", "graph", "features", "policy", "agglomeration", "learning",
-    "pixels", "evaluate", "compare", "plots", "movie", "report", "samples", "session", "errors",
+    "pixels", "shapes", "evaluate", "compare", "plots", "movie", "report", "samples", "session",
+    "errors",
 )  # fmt: skip
 
 

@@ -18,6 +18,7 @@ STREAM = {  # a stage imports only from those with a smaller number, and from it
     "superpixels": 1,
     "graph": 2,
     "features": 3,
+    "shapes": 3,
     "policy": 4,
     "agglomeration": 5,
     "learning": 6,

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from napari_agglo._progress import ProgressCallback
 from napari_agglo.errors import is_number, is_whole
 from napari_agglo.graph import RegionGraph
 from napari_agglo.policy import Policy
@@ -34,6 +35,8 @@ from napari_agglo.session._hierarchy.superpixels import Superpixels
 from napari_agglo.session._marks import MarkChange
 from napari_agglo.session._relearn.examples import edit_examples
 from napari_agglo.session._threshold_view import BranchEnds, View
+from napari_agglo.shapes import Mesh, mesh_of_regions
+from napari_agglo.shapes._mesh import MOST_VOXELS, SMOOTHING
 
 if TYPE_CHECKING:
     from napari_agglo.session._history import Transactions
@@ -281,6 +284,42 @@ class Segments:
         """Return whether a segment is locked."""
         with self._lock:
             return is_locked(self._view, find(self._view, segment))
+
+    def mesh(
+        self,
+        segment: int | Sequence[int],
+        *,
+        max_voxels: int = MOST_VOXELS,
+        smooth: int = SMOOTHING,
+        progress: ProgressCallback | None = None,
+    ) -> Mesh:
+        """Return the surface of a segment of a volume, or of several as one.
+
+        Only the bounding box of the segment is read.
+
+        Parameters
+        ----------
+        segment : int or sequence of int
+            The segment, or segments.
+        max_voxels : int
+            Number of voxels above which the box is made coarser.
+        smooth : int
+            Number of smoothing steps; 0 leaves the stairs of the voxels.
+        progress : callable, optional
+            Called with the progress so far; raise `Cancelled` in it to stop.
+
+        Returns
+        -------
+        Mesh
+            Vertices in units of the spacing, and triangles; see `napari_agglo.shapes.Mesh`.
+        """
+        several = list(segment) if isinstance(segment, Iterable) else [segment]
+        with self._lock:
+            members = [find(self._view, one).members for one in several]
+            return mesh_of_regions(
+                self._graph, np.concatenate([np.zeros(0, np.int32), *members]),
+                max_voxels=max_voxels, smooth=smooth, progress=progress,
+            )  # fmt: skip
 
     @property
     def _graph(self) -> RegionGraph:

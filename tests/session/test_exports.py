@@ -452,6 +452,10 @@ EXPORTS = {
     "tree.csv": lambda path, **more: write("tree", path, None, LUT, merges=TREE, **more),
     "g.graphml": lambda path, **more: write("graphml", path, drawn(), LUT, **more),
     "mapping": lambda path, **more: write("agglomerate", path, blocks(), np.arange(6), **more),
+    "mesh.ply": lambda path, **more: write("mesh", path, blocks(), np.arange(6), **more),
+    "precomputed_mesh": lambda path, **more: write(
+        "precomputed_mesh", path, blocks(), np.arange(6), **more
+    ),
 }
 
 

@@ -94,6 +94,8 @@ class Exporter:
         The function that writes the file; see `exporter`.
     options : tuple of ExportOption
         Options of this kind.
+    in_3d : bool
+        Whether it needs a volume, with three axes: menus leave it out for others.
     """
 
     name: str
@@ -101,6 +103,7 @@ class Exporter:
     suffixes: tuple[str, ...]
     write: Callable[..., object]
     options: tuple[ExportOption, ...]
+    in_3d: bool = False
 
 
 exports: Registry[Exporter] = Registry("napari_agglo.exports", "export kind", Exporter)
@@ -108,7 +111,7 @@ _SHARED = ("overwrite", "progress")  # parameters of a function that are no opti
 
 
 def exporter(
-    name: str, *, label: str, suffixes: tuple[str, ...] = ()
+    name: str, *, label: str, suffixes: tuple[str, ...] = (), in_3d: bool = False
 ) -> Callable[[Callable[..., object]], Exporter]:
     """Return a decorator that makes a function an export kind.
 
@@ -126,6 +129,8 @@ def exporter(
         Text for menus.
     suffixes : tuple of str
         Suffixes of file names, the usual one first.
+    in_3d : bool
+        Whether it needs a volume, with three axes.
 
     Examples
     --------
@@ -138,7 +143,7 @@ def exporter(
     """
 
     def decorate(write: Callable[..., object]) -> Exporter:
-        return Exporter(name, label, suffixes, write, _options(write))
+        return Exporter(name, label, suffixes, write, _options(write), in_3d)
 
     return decorate
 

@@ -108,7 +108,9 @@ class Export(QWidget):
     def list_kinds(self) -> None:
         """Fill the menu with every kind of export, including those of other packages."""
         self.menu.clear()
-        for kind in export_kinds():
+        graph = self._project.graph
+        is_3d = graph is not None and graph.superpixels.image.ndim == 3
+        for kind in [one for one in export_kinds() if is_3d or not one.in_3d]:
             action = self.menu.addAction(f"{kind.label}…")
             action.setObjectName(f"export {kind.name}")
             action.triggered.connect(lambda _=False, kind=kind: self._on_kind(kind))

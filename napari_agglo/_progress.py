@@ -107,3 +107,11 @@ class TrainingProgress(Progress):
     def whole(self) -> float:
         """Share of the whole training that is done, 0 to 1."""
         return self.share
+
+
+@dataclass(frozen=True)
+class BlockProgress(Progress):
+    """State of a block-wise run: `done` of `total` blocks of a `stage`."""
+
+    voxels_per_second: float  # of this stage; 0 where its tasks are not blocks
+    seconds_left: float | None  # of this stage: an estimate, once there is one

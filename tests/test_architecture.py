@@ -30,6 +30,7 @@ STREAM = {  # a stage imports only from those with a smaller number, and from it
     "movie": 10,
     "report": 10,
     "session": 11,
+    "blocks": 12,  # a driver of the stages, which the other drivers may use
 }
 DRIVERS = {"widgets", "cli"}
 COMMON = {path.stem for path in PACKAGE.glob("*.py")} - {"__init__", "__main__"} | {"_numba"}

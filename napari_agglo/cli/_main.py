@@ -13,6 +13,7 @@ from typing import Any, NoReturn
 from napari_agglo._version import __version__
 from napari_agglo.cli._arguments import add_verbosity
 from napari_agglo.cli._commands import (
+    blocks,
     completion,
     cue,
     curve,
@@ -34,7 +35,7 @@ from napari_agglo.errors import DataWarning, InvalidInput
 
 COMMANDS = (
     demo, sample, cue, pixels, oversegment, train, segment, evaluate, curve, report, movie,
-    session, export, warm, completion,
+    session, export, blocks, warm, completion,
 )  # fmt: skip
 # Arguments of the library that have another name on the command line.
 _RENAMED = {"ranges": "range", "value_range": "range", "path": "output", "images": "image"}
@@ -130,7 +131,7 @@ def make_parser() -> Parser:
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
         module.add_arguments(command)
-        if module not in (pixels, session):  # its own commands have these options
+        if module not in (blocks, pixels, session):  # its own commands have these options
             add_verbosity(command)
         command.set_defaults(run=module.run, parser=command)
     return parser

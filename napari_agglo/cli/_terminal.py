@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from napari_agglo._progress import Progress, ProgressCallback, TrainingProgress
+from napari_agglo._progress import BlockProgress, Progress, ProgressCallback, TrainingProgress
 from napari_agglo.cli._messages import describe, option_of
 
 if TYPE_CHECKING:
@@ -110,6 +110,12 @@ def _rewrite_line() -> ProgressCallback:
 
 def _progress_text(progress: Progress) -> str:
     text = f"{progress.stage} {100 * progress.whole:3.0f} %"
+    if isinstance(progress, BlockProgress):
+        text = f"{progress.stage} {progress.done}/{progress.total}"
+        if progress.voxels_per_second:
+            text += f", {progress.voxels_per_second / 1e6:.1f} Mvoxel/s"
+        if progress.seconds_left is not None:
+            text += f", about {progress.seconds_left:.0f} s left"
     if isinstance(progress, TrainingProgress) and progress.seconds_left is not None:
         text += f", about {progress.seconds_left:.0f} s left"
     return text

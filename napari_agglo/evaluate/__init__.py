@@ -28,6 +28,7 @@ from napari_agglo.evaluate._vi_curve import (
     minimum,
     shortest_threshold,
     state_at,
+    table_curve,
     tangent_point,
     vi_curve,
 )
@@ -45,6 +46,7 @@ __all__ = [
     "breakdown",
     "merged_breakdown",
     "vi_curve",
+    "table_curve",
     "merge_curve",
     "best_covering",
     "state_at",

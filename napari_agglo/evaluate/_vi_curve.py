@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import ROUND_CEILING, Decimal
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -16,7 +16,7 @@ from napari_agglo.errors import InvalidInput
 from napari_agglo.evaluate._covering_by_merge import covering_path
 from napari_agglo.evaluate._metrics import check_weight, dense_golds
 from napari_agglo.evaluate._vi_by_merge import ErrorPath, error_path
-from napari_agglo.volumes import contingency
+from napari_agglo.volumes import Contingency, contingency
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -282,9 +282,39 @@ def vi_curve(
     >>> curve["vi"].round(3).tolist(), curve["covering"].round(3).tolist()
     ([0.667, 0.0, 0.918], [0.667, 1.0, 0.556])
     """
+    return _curve(tree, _measures(tree, gold, ignore_labels, progress))
+
+
+def table_curve(
+    tree: MergeTree, table: Contingency, *, progress: ProgressCallback | None = None
+) -> pd.DataFrame:
+    """Return the curve of `vi_curve` from the overlaps of the superpixels, without any image.
+
+    Parameters
+    ----------
+    tree : MergeTree
+    table : Contingency
+        Of the superpixels, whose rows are the dense ids of `tree`, and the gold standard.
+    progress : callable, optional
+        Called with a `Progress` now and then; it may raise `Cancelled`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import napari_agglo as agglo
+    >>> from napari_agglo.volumes import Contingency, contingency
+    >>> graph = agglo.region_graph(np.array([1, 2, 3]), np.zeros(3))
+    >>> tree = agglo.agglomerate(graph)
+    >>> table = contingency(graph.superpixels, np.array([1, 1, 2]))
+    >>> table_curve(tree, table)["vi"].round(3).tolist()
+    [0.667, 0.918]
+    """
+    return _curve(tree, _means([_path(tree, table, progress)]))
+
+
+def _curve(tree: MergeTree, measures: dict[str, NDArray[np.float64]]) -> pd.DataFrame:
     import pandas as pd  # takes half a second, so only where a table is made
 
-    measures = _measures(tree, gold, ignore_labels, progress)
     # A plateau of equal heights is one state: the one after its last merge.
     last = np.flatnonzero(np.diff(tree.heights, append=math.inf)) + 1
     state = np.concatenate([[0], last])
@@ -376,7 +406,13 @@ def _measures(
     progress: ProgressCallback | None,
 ) -> dict[str, NDArray[np.float64]]:
     """Return every measure after 0, 1, ... merges, as the mean over the gold standards."""
-    paths, coverings, _ = zip(*_paths(tree, gold, ignore_labels, progress), strict=True)
+    return _means(list(_paths(tree, gold, ignore_labels, progress)))
+
+
+def _means(
+    each: Sequence[tuple[ErrorPath, NDArray[np.float64], float]],
+) -> dict[str, NDArray[np.float64]]:
+    paths, coverings, _ = zip(*each, strict=True)
     false_merge = np.mean([path.false_merge for path in paths], axis=0)
     false_split = np.mean([path.false_split for path in paths], axis=0)
     return {
@@ -400,5 +436,11 @@ def _paths(
         )
     for one in dense_golds(gold, tree.superpixels.image, "the superpixels of the tree"):
         table = contingency(tree.superpixels, one, ignore_labels=ignore_labels, progress=progress)
-        path = error_path(table, tree.winners, tree.losers, progress=progress)
-        yield path, *covering_path(table, tree.winners, tree.losers, path, progress=progress)
+        yield _path(tree, table, progress)
+
+
+def _path(
+    tree: MergeTree, table: Contingency, progress: ProgressCallback | None
+) -> tuple[ErrorPath, NDArray[np.float64], float]:
+    path = error_path(table, tree.winners, tree.losers, progress=progress)
+    return path, *covering_path(table, tree.winners, tree.losers, path, progress=progress)

@@ -1,7 +1,7 @@
 """Region adjacency graph of a label image, with additive statistics."""
 
-from napari_agglo.graph._build_graph import region_graph
-from napari_agglo.graph._contract import contracted, merge_boundaries, merge_regions
+from napari_agglo.graph._build_graph import Window, add_contact, region_graph, scan
+from napari_agglo.graph._contract import add_rows, contracted, merge_boundaries, merge_regions
 from napari_agglo.graph._divide import Division, divide, divided, pieces_to_runs, runs_to_pieces
 from napari_agglo.graph._pair_buffer import copy_pair, graph_of_pairs, pair_width
 from napari_agglo.graph._region_graph import Layout, RegionGraph, edge_positions, edges_within
@@ -13,6 +13,9 @@ __all__ = [
     "Layout",
     "Pieces",
     "RegionGraph",
+    "Window",
+    "add_contact",
+    "add_rows",
     "as_graph",
     "contracted",
     "copy_pair",
@@ -27,5 +30,6 @@ __all__ = [
     "pieces_to_runs",
     "region_graph",
     "runs_to_pieces",
+    "scan",
     "superpixel_pieces",
 ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -118,6 +118,18 @@ def region_graph(
     )
 
 
+class Window(NamedTuple):
+    """The pixels of an array that are those of a block, and the place of the block in a volume.
+
+    `core` are the pixels that count along each axis, from the first on; what is beyond only closes
+    their faces. `origin` is the place of the first pixel in the volume, whose shape is `whole`.
+    """
+
+    origin: tuple[int, ...]
+    core: tuple[int, ...]
+    whole: tuple[int, ...]
+
+
 def _read_only(values: NDArray[T]) -> NDArray[T]:
     values.flags.writeable = False
     return values
@@ -130,12 +142,19 @@ def scan(
     n_labels: int,
     dams: bool,
     progress: ProgressCallback | None,
+    window: Window | None = None,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.int32]]:
-    """Run the kernel over all rows, grow its arrays between calls, and sort the boundaries."""
+    """Run the kernel over all rows, grow its arrays between calls, and sort the boundaries.
+
+    With a window, only its pixels and the faces that belong to them count, and the faces of the
+    boundaries are not yet added to the contact of regions: a region may have more in other blocks.
+    """
     # The kernel is compiled for read-only arrays, which those of a graph are, and once is enough.
     labels, values = _read_only(image.reshape(-1)), _read_only(values.view())
     shape = np.array(image.shape, np.int64)
     strides = np.array([math.prod(shape[axis + 1 :]) for axis in range(len(shape))], np.int64)
+    place = Window((0,) * image.ndim, image.shape, image.shape) if window is None else window
+    within = np.array([place.core, place.origin, place.whole], np.int64)
     where = np.zeros_like(shape)
     width = image.shape[-1]
     n_rows = labels.size // width if width else 0
@@ -158,7 +177,7 @@ def scan(
         report(progress, "graph", row, n_rows)
         stop = min(row + step, n_rows)
         row = scan_rows(
-            labels, values, sources, shape, strides, where, row, stop, dams, bin_of,
+            labels, values, sources, shape, strides, within, where, row, stop, dams, bin_of,
             layout.powers, layout.bins,
             regions.reshape(-1), layout.region_width, boxes,
             boundaries.reshape(-1), layout.boundary_width, pairs, n_pairs, table, recent, at,
@@ -173,12 +192,23 @@ def scan(
     order = np.argsort(pairs[:n, 0] * n_labels + pairs[:n, 1])
     edges = pairs[order]
     boundaries = boundaries[order]
-    for side in (0, 1):
-        for axis in range(layout.ndim):
-            faces = np.bincount(edges[:, side], boundaries[:, axis], minlength=n_labels)
-            regions[:, layout.contact.start + axis] += faces.astype(np.int64)
+    if window is None:
+        add_contact(edges, boundaries, layout, regions)
     report(progress, "graph", n_rows, n_rows)
     return edges, regions, boundaries, boxes
+
+
+def add_contact(
+    edges: NDArray[np.int64],
+    boundaries: NDArray[np.int64],
+    layout: Layout,
+    regions: NDArray[np.int64],
+) -> None:
+    """Add the faces of all boundaries to the contact of their regions."""
+    for side in (0, 1):
+        for axis in range(layout.ndim):
+            faces = np.bincount(edges[:, side], boundaries[:, axis], minlength=len(regions))
+            regions[:, layout.contact.start + axis] += faces.astype(np.int64)
 
 
 def _empty_table(room: int) -> NDArray[np.int64]:

@@ -9,8 +9,10 @@ same in any number of dimensions. Within a row
    boundary (only when the pair changes), and then added, cue by cue.
 
 A face belongs to its lower pixel, so a volume can be cut in blocks anywhere and no face is counted
-twice. Arrays never grow in here: when a row might not fit, the kernel returns its number and the
-caller grows them and calls again (growing inside made the same loop 20 times slower).
+twice: the window says which pixels of an array are those of a block, and where they are in the
+volume; the planes above them only close their faces. Arrays never grow in here: when a row might
+not fit, the kernel returns its number and the caller grows them and calls again (growing inside
+made the same loop 20 times slower).
 """
 
 from __future__ import annotations
@@ -99,14 +101,15 @@ def _add_cues(
 
 @inlined
 def _add_row(
-    labels: Any, base: Any, where: Any, shape: Any, values: Any, sources: Any, bin_of: Any,
+    labels: Any, base: Any, where: Any, window: Any, values: Any, sources: Any, bin_of: Any,
     powers: Any, bins: Any,
     regions: Any, region_width: Any, boxes: Any,
 ) -> None:  # fmt: skip
     """Add the pixels of one row to their regions: counts, coordinates, borders, boxes, cues."""
-    ndim = shape.size
+    ndim = where.size
     last = ndim - 1
-    width = shape[last]
+    width = window[0, last]
+    shift = window[1, last]
     start = 0
     while start < width:
         label = labels[base + start]
@@ -117,9 +120,10 @@ def _add_row(
             start = stop
             continue
         n = stop - start
-        total = n * (start + stop - 1) // 2  # sum of the column index over the run
-        # Sum of (start + k)**2 for k below n; nothing in it exceeds the result by much.
-        squares = start * start * n + start * n * (n - 1) + (n - 1) * n * (2 * n - 1) // 6
+        left = start + shift
+        total = n * (2 * left + n - 1) // 2  # sum of the column index over the run
+        # Sum of (left + k)**2 for k below n; nothing in it exceeds the result by much.
+        squares = left * left * n + left * n * (n - 1) + (n - 1) * n * (2 * n - 1) // 6
         row = label * region_width
         border = row + 1
         coordinates = border + 3 * ndim
@@ -127,8 +131,8 @@ def _add_row(
         is_new = regions[row] == 0
         regions[row] += n
         for axis in range(ndim):
-            first = where[axis] if axis < last else start
-            behind = first + 1 if axis < last else stop
+            first = where[axis] + window[1, axis] if axis < last else left
+            behind = first + 1 if axis < last else left + n
             faces = n if axis < last else 1
             if is_new or first < boxes[label, 0, axis]:
                 boxes[label, 0, axis] = first
@@ -136,13 +140,13 @@ def _add_row(
                 boxes[label, 1, axis] = behind
             if first == 0:
                 regions[border + axis] += faces
-            if behind == shape[axis]:
+            if behind == window[2, axis]:
                 regions[border + axis] += faces
             if axis == last:
                 break
             regions[coordinates + axis] += n * first
             for other in range(axis, last):
-                regions[column] += n * first * where[other]
+                regions[column] += n * first * (where[other] + window[1, other])
                 column += 1
             regions[column] += first * total
             column += 1
@@ -189,17 +193,19 @@ def _add_open_face(
 
 @kernel
 def scan_rows(
-    labels: Any, values: Any, sources: Any, shape: Any, strides: Any, where: Any, first_row: Any,
-    last_row: Any, dams: Any, bin_of: Any, powers: Any, bins: Any, regions: Any, region_width: Any,
-    boxes: Any, boundaries: Any, boundary_width: Any, pairs: Any, n_pairs: Any, table: Any,
-    recent: Any, at: Any,
+    labels: Any, values: Any, sources: Any, shape: Any, strides: Any, window: Any, where: Any,
+    first_row: Any, last_row: Any, dams: Any, bin_of: Any, powers: Any, bins: Any, regions: Any,
+    region_width: Any, boxes: Any, boundaries: Any, boundary_width: Any, pairs: Any, n_pairs: Any,
+    table: Any, recent: Any, at: Any,
 ) -> Any:  # fmt: skip
     """Add rows `first_row` to `last_row` - 1; return the first row not done, if any, or `last_row`.
 
     No bounds checking is performed: `labels` (flat) has 0..``len(boxes) - 1``, `values` is (planes,
     pixels) of uint8, `sources` is `Layout.source_table`, `regions` and `boundaries` are flat,
     `table` and `recent` have a power of two of slots, key and value each. `where` is a buffer for
-    coordinates, `at` for a row. The kernel adds to the arrays from `regions` on.
+    coordinates, `at` for a row. `window` has three rows with a number for each axis: the pixels
+    that count, from 0 on; the place of pixel 0 in the volume; and the shape of the volume. The
+    kernel adds to the arrays from `regions` on.
     """
     ndim = shape.size
     last = ndim - 1
@@ -213,16 +219,21 @@ def scan_rows(
         for axis in range(last - 1, -1, -1):
             where[axis] = rest % shape[axis]
             rest //= shape[axis]
+        outside = False
+        for axis in range(last):
+            outside |= where[axis] >= window[0, axis]
+        if outside:
+            continue
         base = line * width
         _add_row(
-            labels, base, where, shape, values, sources, bin_of, powers, bins, regions,
+            labels, base, where, window, values, sources, bin_of, powers, bins, regions,
             region_width, boxes,
         )  # fmt: skip
         for axis in range(ndim):
             if axis < last and where[axis] + 1 >= shape[axis]:
                 continue
             step = strides[axis]
-            n = width - (axis == last)
+            n = min(window[0, last], width - (axis == last))
             here = labels[base : base + n]
             there = labels[base + step : base + step + n]
             n_faces = 0

@@ -27,10 +27,12 @@ class OnDisk:
         dtype: Any,
         read: Callable[[Index], Any],
         chunks: tuple[int, ...] | None = None,
+        array: Any = None,
     ) -> None:
         self.shape = tuple(int(n) for n in shape)
         self.dtype: np.dtype[Any] = np.dtype(dtype)
         self.chunks = chunks
+        self.array = array  # of Zarr, on the same grid, to ask for absent chunks
         self._read = read
 
     @property

@@ -88,7 +88,7 @@ def _lazy(array: Any, location: Path) -> OnDisk:
             return np.asarray(array[index])
 
     chunks = tuple(getattr(array, "shards", None) or array.chunks)
-    return OnDisk(array.shape, array.dtype, read, chunks)
+    return OnDisk(array.shape, array.dtype, read, chunks, array)
 
 
 def _ome(group: Any) -> dict[str, Any]:

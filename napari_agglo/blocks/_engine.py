@@ -1,0 +1,428 @@
+"""Run of a plan: tasks in the threads of dask, by a dask.distributed client, or by array jobs.
+
+dask only schedules. A task is a stage and a number; it opens the folder, does nothing if its marker
+is there, and returns a few numbers. Futures of a client are released as they complete: those that
+are kept make dask run finished tasks again when a worker dies.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import threading
+import time
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from napari_agglo._progress import BlockProgress, Progress, ProgressCallback, check_progress
+from napari_agglo.blocks._markers import (
+    failure_log,
+    locked,
+    read_marker,
+    remove_marker,
+    write_failure,
+    write_log,
+    write_marker,
+)
+from napari_agglo.blocks._plan import read_plan
+from napari_agglo.blocks._stages import Job, Redo, Stage, block_of, prepare, stages_of
+from napari_agglo.errors import Cancelled, Install, InvalidInput, check_choice, check_whole
+
+_MOST_FAILURES = 10  # of one stage, before the rest is not begun
+_MOST_REPEATS = 3  # of a task whose result is found damaged
+_PAUSE = 0.3  # seconds between two reports from inside of tasks
+
+Result = dict[str, Any]
+
+
+def run_task(
+    folder: str, stage: str, index: int, progress: ProgressCallback | None = None
+) -> Result:
+    """Do one task, unless its marker is there; never raise but for a cancel.
+
+    Returns
+    -------
+    dict
+        ``{"failed": message}``, ``{"redo": tasks}``, or the notes of the marker.
+    """
+    job = Job(Path(folder), read_plan(Path(folder)))
+    task = next(one for one in stages_of(job.plan) if one.name == stage)
+    done = read_marker(job, stage, index)
+    if done is not None:
+        return done
+    began = time.monotonic()
+    try:
+        notes = task.work(job, index, progress)
+        notes["seconds"] = round(time.monotonic() - began, 3)
+        write_marker(job, stage, index, notes)
+    except Cancelled:
+        raise
+    except Redo as error:
+        return {"redo": error.tasks, "reason": str(error)}
+    except Exception as error:
+        write_failure(job, task, index, error)
+        return {"failed": _message(error), "fatal": _is_fatal(error)}
+    write_log(job, stage, index, notes["seconds"])
+    return notes
+
+
+def _message(error: Exception) -> str:
+    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return "the disk is full"
+    return str(error) or type(error).__name__
+
+
+def _is_fatal(error: Exception) -> bool:
+    """Return whether other blocks would fail in the same way: a full disk, no permission."""
+    seen: BaseException | None = error
+    while seen is not None:
+        if isinstance(seen, OSError) and seen.errno in (
+            errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EPERM, errno.EROFS,
+        ):  # fmt: skip
+            return True
+        seen = seen.__cause__ or seen.__context__
+    return isinstance(error, MemoryError)
+
+
+@dataclass
+class Run:
+    """Result of `run`: tasks that were done now, and chunks of inputs that were not there.
+
+    Attributes
+    ----------
+    folder : Path
+        The results folder.
+    done : dict of str to int
+        Tasks done in this run, by stage.
+    seconds : dict of str to float
+        Time of each stage in this run.
+    absent : dict of str to int
+        Chunks of each input that are not in its store and were read as its fill value.
+    is_complete : bool
+        Whether all tasks of all stages are done.
+    """
+
+    folder: Path
+    done: dict[str, int] = field(default_factory=dict)
+    seconds: dict[str, float] = field(default_factory=dict)
+    absent: dict[str, int] = field(default_factory=dict)
+    is_complete: bool = False
+
+
+def run(
+    folder: str | os.PathLike[str],
+    *,
+    workers: int | None = None,
+    client: Any = None,
+    part: tuple[int, int] | None = None,
+    stage: str | None = None,
+    block: int | None = None,
+    progress: ProgressCallback | None = None,
+) -> Run:
+    """Do what is left of a plan, in any number of threads or processes; the result is the same.
+
+    Parameters
+    ----------
+    folder : path
+        A results folder that `plan` made.
+    workers : int, optional
+        Threads; by default those of the plan, which the memory budget allows.
+    client : dask.distributed.Client, optional
+        Its workers do the tasks instead of threads here; they must see the folder and the inputs.
+    part : (int, int), optional
+        ``(i, n)``, i from 1 to n: do only every n-th task of one stage, for array jobs. Tasks that
+        are done once for the whole volume belong to the first part.
+    stage : str, optional
+        Do only this stage; by default all, or with `part` the first that is not finished.
+    block : int, optional
+        Do only this task of `stage`, even if it is done.
+    progress : callable, optional
+        Called with a `BlockProgress`; raise `Cancelled` in it to stop. What is done stays done.
+
+    Returns
+    -------
+    Run
+
+    Raises
+    ------
+    InvalidInput
+        If tasks fail: the message names the first one, and ``failures/`` has a log for each.
+    """
+    check_progress(progress)
+    place = Path(folder)
+    plan = read_plan(place)
+    job = Job(place.resolve(), plan)
+    stages = stages_of(plan)
+    if stage is not None:
+        check_choice("stage", stage, [one.name for one in stages])
+    if part is not None:
+        check_whole("part", part[1], 1)
+        check_whole("part", part[0], 1, part[1])
+    if block is not None:
+        only = next((one for one in stages if one.name == stage), None)
+        if only is None:
+            raise InvalidInput(
+                "`block` is a task of one stage", argument="stage", remedy="name the stage too"
+            )
+        check_whole("block", block, 0, only.tasks - 1)
+    for name, source in plan.sources().items():
+        source.check(name)
+    result = Run(place)
+    with locked(job.folder, part):
+        _Runner(job, stages, result, progress, workers, client, part).go(stage, block)
+    return result
+
+
+class _Runner:
+    """One call of `run`."""
+
+    def __init__(
+        self,
+        job: Job,
+        stages: list[Stage],
+        result: Run,
+        progress: ProgressCallback | None,
+        workers: int | None,
+        client: Any,
+        part: tuple[int, int] | None,
+    ) -> None:
+        self._job = job
+        self._stages = stages
+        self._result = result
+        self._progress = progress
+        self._client = client
+        self._part = part
+        self._workers = workers or job.plan.workers
+        self._repeats: dict[tuple[str, int], int] = {}
+
+    def go(self, only: str | None, block: int | None) -> None:
+        """Do the stages, and those again whose results turn out to be damaged."""
+        at = 0
+        while at < len(self._stages):
+            stage = self._stages[at]
+            if only is not None and stage.name != only:
+                at += 1
+                continue
+            if block is not None:
+                remove_marker(self._job, stage.name, block)
+            redo = self._do(stage, block)
+            if redo:
+                at = self._forget(redo)
+                only = None  # an earlier stage has to be done first
+                continue
+            if self._part is not None and self._touched(stage):
+                break
+            at += 1
+        self._result.is_complete = only is None and self._part is None
+        if self._part is not None:
+            self._result.is_complete = not any(self._left(one) for one in self._stages)
+
+    def _touched(self, stage: Stage) -> bool:
+        """Return whether an array job ends after a stage: the next may need all parts of it."""
+        return bool(self._result.done.get(stage.name)) or bool(self._left(stage))
+
+    def _left(self, stage: Stage) -> list[int]:
+        return [k for k in range(stage.tasks) if read_marker(self._job, stage.name, k) is None]
+
+    def _do(self, stage: Stage, block: int | None) -> list[tuple[str, int]]:
+        left = self._left(stage) if block is None else [block]
+        if self._part is not None:
+            i, n = self._part
+            left = [k for k in left if (k if stage.tasks > 1 else 0) % n == i - 1]
+        if not left:
+            return []
+        prepare(self._job, stage)
+        began = time.monotonic()
+        count = _Count(self._job, stage, left, self._progress)
+        redo: list[tuple[str, int]] = []
+        failures: list[tuple[int, str]] = []
+        n_left = len(left)
+        for index, notes in self._results(stage, left, count):
+            if "redo" in notes:
+                redo += [(name, number) for name, number in notes["redo"]]
+            elif "failed" in notes:
+                failures.append((index, notes["failed"]))
+                if notes["fatal"] or len(failures) >= _MOST_FAILURES:
+                    count.stop.set()
+            else:
+                self._result.done[stage.name] = self._result.done.get(stage.name, 0) + 1
+                for name, number in notes.get("absent", {}).items():
+                    self._result.absent[name] = self._result.absent.get(name, 0) + number
+        spent = self._result.seconds.get(stage.name, 0.0) + time.monotonic() - began
+        self._result.seconds[stage.name] = round(spent, 3)
+        if failures:
+            index, message = min(failures)
+            raise InvalidInput(
+                f"{len(failures)} of {n_left} tasks of stage {stage.name} failed; the first is "
+                f"{block_of(self._job, stage, index)}: {message.rstrip('.')}",
+                argument="folder",
+                remedy=f"see {failure_log(self._job, stage.name, index)}, mend the cause, and run "
+                "again: finished blocks stay",
+            )
+        return redo
+
+    def _results(
+        self, stage: Stage, left: list[int], count: _Count
+    ) -> Iterator[tuple[int, Result]]:
+        if stage.tasks == 1 or (self._client is None and len(left) == 1):
+            for index in left:
+                notes = run_task(str(self._job.folder), stage.name, index, count.inner)
+                count.add(index)
+                yield index, notes
+        elif self._client is not None:
+            yield from _by_client(self._client, str(self._job.folder), stage.name, left, count)
+        else:
+            yield from _by_threads(self._workers, str(self._job.folder), stage.name, left, count)
+
+    def _forget(self, tasks: Iterable[tuple[str, int]]) -> int:
+        """Remove the markers of damaged results; return the first stage to do again."""
+        names = [stage.name for stage in self._stages]
+        first = len(names)
+        for task in set(tasks):
+            self._repeats[task] = self._repeats.get(task, 0) + 1
+            if self._repeats[task] > _MOST_REPEATS:
+                raise InvalidInput(
+                    f"the result of task {task[1]} of stage {task[0]} is damaged each time that "
+                    "it is written",
+                    argument="folder",
+                    remedy="check the disk, or choose another folder",
+                )
+            remove_marker(self._job, *task)
+            first = min(first, names.index(task[0]))
+        return first
+
+
+class _Count:
+    """Progress of a stage, and the event that stops its tasks; many threads report to it."""
+
+    def __init__(
+        self, job: Job, stage: Stage, left: list[int], progress: ProgressCallback | None
+    ) -> None:
+        self.stop = threading.Event()
+        self.error: BaseException | None = None
+        self._job, self._stage, self._progress = job, stage, progress
+        self._total, self._done = stage.tasks, stage.tasks - len(left)
+        self._todo, self._finished, self._voxels = len(left), 0, 0
+        self._began = self._last = time.monotonic()
+        self._lock = threading.Lock()
+
+    def add(self, index: int) -> None:
+        """Count a finished task."""
+        with self._lock:
+            self._done += 1
+            self._finished += 1
+            if self._stage.voxels:
+                self._voxels += self._job.grid.voxels(index)
+        self._tell()
+
+    def inner(self, inside: Progress) -> None:
+        """Hear from inside of a task: stop it if the run is stopped, and pass progress on."""
+        if self.stop.is_set():
+            raise Cancelled("Cancelled.")
+        if time.monotonic() - self._last >= _PAUSE:
+            self._tell(inside.whole if self._stage.tasks == 1 else 0.0)
+
+    def _tell(self, share: float = 0.0) -> None:
+        if self._progress is None:
+            return
+        with self._lock:
+            self._last = time.monotonic()
+            spent = self._last - self._began
+            rate = self._voxels / spent if self._voxels and spent else 0.0
+            left = (
+                (self._todo - self._finished) * spent / self._finished if self._finished else None
+            )
+            state = BlockProgress(
+                self._stage.name,
+                self._done if share == 0.0 else round(1000 * share),
+                self._total if share == 0.0 else 1000,
+                rate,
+                left,
+            )
+            try:
+                self._progress(state)
+            except BaseException as error:
+                self.error = error
+                self.stop.set()
+                raise
+
+
+def _by_threads(
+    workers: int, folder: str, stage: str, left: list[int], count: _Count
+) -> Iterator[tuple[int, Result]]:
+    """Do tasks in the threads of dask, and give their results."""
+    try:
+        from dask.threaded import get
+    except ImportError as error:
+        raise InvalidInput(
+            "the block-wise engine needs dask", argument="folder", remedy=Install("dask")
+        ) from error
+    results: list[tuple[int, Result]] = []
+
+    def work(index: int) -> None:
+        if count.stop.is_set():
+            return
+        try:
+            notes = run_task(folder, stage, index, count.inner)
+            results.append((index, notes))
+            if notes.get("fatal"):
+                count.stop.set()
+            count.add(index)
+        except BaseException as error:
+            if count.error is None and not isinstance(error, Cancelled):
+                count.error = error
+            count.stop.set()
+
+    with ThreadPoolExecutor(max(1, workers)) as pool:
+        try:
+            graph = {(stage, index): (work, index) for index in left}
+            get(graph, list(graph), pool=pool)
+        except BaseException:
+            count.stop.set()
+            raise
+    if count.error is not None:
+        raise count.error
+    yield from results
+
+
+def _by_client(
+    client: Any, folder: str, stage: str, left: list[int], count: _Count
+) -> Iterator[tuple[int, Result]]:
+    """Do tasks by the workers of a client, some more at a time than there are threads."""
+    from distributed import as_completed
+
+    rest = iter(left)
+    threads = sum(client.nthreads().values())
+    running: Any = as_completed()  # type: ignore[no-untyped-call]
+    numbers: dict[Any, int] = {}
+
+    def submit() -> None:
+        index = next(rest, None)
+        if index is not None and not count.stop.is_set():
+            future = client.submit(
+                run_task, folder, stage, index, key=f"{stage}-{index}-{time.monotonic_ns()}"
+            )
+            numbers[future.key] = index
+            running.add(future)
+
+    for _ in range(max(1, 2 * threads)):
+        submit()
+    try:
+        for future in running:
+            index = numbers.pop(future.key)
+            try:
+                notes: Result = future.result()
+            except Exception as error:  # the worker died too often, or cannot load the package
+                notes = {"failed": f"{type(error).__name__}: {error}", "fatal": False}
+            future.release()
+            del future
+            yield index, notes
+            count.add(index)
+            submit()
+    finally:
+        count.stop.set()
+        if numbers:  # an error, or a cancel: what waits is not begun
+            client.cancel(list(running.futures), force=True)

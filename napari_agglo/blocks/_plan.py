@@ -1,0 +1,253 @@
+"""Plan of a block-wise run: inputs, settings and the grid, in one file of the results folder.
+
+A plan names its inputs by path, each with a fingerprint, so that every process opens them for
+itself and a changed input is noticed. Each stage has a digest of the settings that its results
+depend on: a new plan in the same folder keeps the finished blocks of every stage whose digest is
+unchanged.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from napari_agglo._typed_json import decode
+from napari_agglo._version import __version__
+from napari_agglo.blocks._grid import Grid
+from napari_agglo.errors import InvalidInput
+from napari_agglo.graph import Layout
+from napari_agglo.volumes import Volume, open_volume
+from napari_agglo.volumes import _atomic as files
+
+PLAN = "plan.json"
+_FORMAT = "napari-agglo blocks 1"
+
+
+@dataclass(frozen=True)
+class Source:
+    """An input: its path as `open_volume` takes it, and what the voxels were like."""
+
+    path: str
+    shape: tuple[int, ...]
+    dtype: str
+    fingerprint: str
+
+    @classmethod
+    def of(cls, source: object, name: str) -> Source:
+        """Open an input once, and take its fingerprint."""
+        if not isinstance(source, str | os.PathLike):
+            raise InvalidInput(
+                f"`{name}` must be the path of a file, as every block opens it for itself, got a "
+                f"{type(source).__name__}",
+                argument=name,
+                remedy="write it to a file such as NAME.zarr, and pass its path",
+            )
+        text = os.fspath(source)
+        volume = open_volume(text)
+        if "://" not in text:
+            text = os.path.abspath(text)
+        return cls(text, volume.shape, volume.dtype.str, _fingerprint(text, volume))
+
+    def open(self) -> Volume:
+        """Open the input, lazily where its format allows."""
+        return open_volume(self.path)
+
+    def check(self, name: str) -> None:
+        """Refuse an input that is no longer the one of the plan."""
+        now = Source.of(self.path, name)
+        if now != self:
+            raise InvalidInput(
+                f"`{name}` ({self.path}) has changed since the plan was made, and finished blocks "
+                "would no longer fit to it",
+                argument=name,
+                remedy="plan again with the same folder: what depends on it is done again",
+            )
+
+
+def _fingerprint(text: str, volume: Volume) -> str:
+    """Return a checksum of names, sizes and times of the files of an input, not of their bytes."""
+    digest = hashlib.sha256(repr((volume.shape, volume.dtype.str)).encode())
+    place = text
+    while place and not os.path.exists(place) and ":" in place and "://" not in place:
+        place = place.rpartition(":")[0]
+    if os.path.isdir(place):
+        count = size = latest = 0
+        for folder, _, names in os.walk(place):
+            for name in names:
+                state = os.stat(os.path.join(folder, name))
+                count, size = count + 1, size + state.st_size
+                latest = max(latest, state.st_mtime_ns)
+        digest.update(repr((count, size, latest)).encode())
+    elif os.path.isfile(place):
+        state = os.stat(place)
+        digest.update(repr((state.st_size, state.st_mtime_ns)).encode())
+    return digest.hexdigest()[:32]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Inputs and settings of a run; `make_plan` checks and completes them.
+
+    Attributes
+    ----------
+    shape, spacing : tuple
+        Voxels along each axis, and the distance between them.
+    block, chunks : tuple of int
+        Voxels of a block, and of a chunk of the stores that are written.
+    shards : bool
+        Whether a block is one shard, that is one file, of these stores.
+    cues : dict of str to Source
+        Evidence by name. Those that a pixel classifier predicts are not among them.
+    ranges : dict of str to pair of float
+        Values that mean 0 and 1, of the cues that declare them.
+    superpixels : Source, optional
+        Label image; without it, superpixels are made of the cue `boundary`.
+    """
+
+    shape: tuple[int, ...]
+    spacing: tuple[float, ...]
+    block: tuple[int, ...]
+    chunks: tuple[int, ...]
+    shards: bool
+    cues: dict[str, Source]
+    ranges: dict[str, tuple[float, float]]
+    nan: str
+    superpixels: Source | None
+    gold: Source | None
+    mask: Source | None
+    image: Source | None
+    predicted: tuple[str, ...]
+    boundary: str
+    sigma: float | None
+    min_size: int | None
+    per_plane: bool
+    halo: int
+    statistics: str
+    bins: int
+    dams: bool
+    policy: str
+    policy_digest: str
+    classifier_digest: str
+    threshold: float
+    levels: int
+    hierarchical: bool
+    workers: int
+    memory: int
+
+    @cached_property
+    def grid(self) -> Grid:
+        """The blocks."""
+        return Grid(self.shape, self.block)
+
+    @property
+    def ndim(self) -> int:
+        """Number of axes."""
+        return len(self.shape)
+
+    @property
+    def cue_names(self) -> tuple[str, ...]:
+        """Names of all cues, in the order of the columns of the tables."""
+        return (*self.cues, *self.predicted)
+
+    @property
+    def layout(self) -> Layout:
+        """Columns of the tables."""
+        kept = (self.bins, 4) if self.statistics == "all" else (0, 1)
+        return Layout(self.ndim, len(self.cue_names), *kept)
+
+    @property
+    def label_dtype(self) -> np.dtype[Any]:
+        """Type of the superpixels and labels: that of the given superpixels, or uint32."""
+        given = "<u4" if self.superpixels is None else self.superpixels.dtype
+        return np.dtype(given).newbyteorder("=")
+
+    @property
+    def bytes_per_voxel(self) -> int:
+        """Bytes of all inputs at one voxel."""
+        named = [*self.cues.values(), self.superpixels, self.mask]
+        return sum(np.dtype(one.dtype).itemsize for one in named if one is not None)
+
+    def sources(self) -> dict[str, Source]:
+        """Return the inputs by their names in messages."""
+        single = ("superpixels", "gold", "mask", "image")
+        given = {name: getattr(self, name) for name in single}
+        given |= {f"cues[{name!r}]": cue for name, cue in self.cues.items()}
+        return {name: source for name, source in given.items() if source is not None}
+
+    def digest(self, stage: str) -> str:
+        """Return the checksum of the settings that the results of a stage depend on."""
+        plain = asdict(self)
+        wanted = {name: plain[name] for name in _DEPENDS[stage.partition("-")[0]]}
+        wanted["version"] = _FORMAT
+        return hashlib.sha256(json.dumps(wanted, sort_keys=True).encode()).hexdigest()[:16]
+
+    def write(self, folder: Path) -> None:
+        """Write the plan to a folder."""
+        plain = {"format": _FORMAT, "version": __version__, **asdict(self)}
+        files.write_whole(folder / PLAN, json.dumps(plain, indent=1).encode())
+
+
+def read_plan(folder: Path) -> Plan:
+    """Read the plan of a folder; refuse a folder without one."""
+    try:
+        plain = json.loads((folder / PLAN).read_text(encoding="utf-8"))
+        if not isinstance(plain, dict) or plain.pop("format", None) != _FORMAT:
+            raise ValueError(f"its format is not {_FORMAT!r}")
+        plain.pop("version", None)
+        plan: Plan = decode(Plan, plain, "plan")
+    except FileNotFoundError:
+        raise InvalidInput(
+            f"{folder} has no plan of a block-wise run",
+            argument="folder",
+            remedy="make one first: napari-agglo blocks plan FOLDER --cues FILE",
+        ) from None
+    except (OSError, ValueError) as error:
+        raise InvalidInput(
+            f"the plan in {folder} cannot be read ({error})",
+            argument="folder",
+            remedy="plan again; finished blocks are kept",
+        ) from error
+    return plan
+
+
+_VOLUME = ("shape", "spacing", "block")
+_PREDICT = (*_VOLUME, "image", "predicted", "classifier_digest")
+_CUT = (
+    *_PREDICT, "superpixels", "cues", "ranges", "nan", "mask", "boundary", "sigma", "min_size",
+    "per_plane", "halo",
+)  # fmt: skip
+_STORE = ("chunks", "shards")
+_GRAPH = (*_CUT, "statistics", "bins", "dams")
+_TREE = (*_GRAPH, "hierarchical", "policy", "policy_digest")
+# The settings that the results of a stage depend on, those of the stages before it included.
+_DEPENDS: Mapping[str, tuple[str, ...]] = {
+    "predict": (*_PREDICT, *_STORE),
+    "cut": _CUT,
+    "join": _CUT,
+    "number": _CUT,
+    "superpixels": (*_CUT, *_STORE),
+    "overview": (*_CUT, *_STORE, "levels"),
+    "statistics": _GRAPH,
+    "reduce": (*_GRAPH, "hierarchical", "policy", "policy_digest"),
+    "graph": (*_GRAPH, "hierarchical", "policy", "policy_digest"),
+    "tree": _TREE,
+    "table": (*_TREE, "threshold"),
+    "labels": (*_TREE, "threshold", *_STORE),
+    "pyramid": (*_TREE, "threshold", *_STORE, "levels"),
+    "overlap": (*_CUT, "gold"),
+    "evaluate": (*_TREE, "gold"),
+}
+assert {name for names in _DEPENDS.values() for name in names} <= {f.name for f in fields(Plan)}
+
+
+def with_settings(plan: Plan, **changes: Any) -> Plan:
+    """Return a plan with other settings, unchecked."""
+    return replace(plan, **changes)

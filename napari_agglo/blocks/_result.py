@@ -1,0 +1,200 @@
+"""Results of a block-wise run, opened lazily; and the status of a run, read from its markers."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from napari_agglo.agglomeration import MergeTree
+from napari_agglo.blocks._markers import read_marker
+from napari_agglo.blocks._plan import Plan, read_plan
+from napari_agglo.blocks._stages import LABELS, SUPERPIXELS, Job, Redo, stages_of
+from napari_agglo.blocks._stores import open_level
+from napari_agglo.errors import InvalidInput
+from napari_agglo.graph import RegionGraph
+from napari_agglo.policy import Policy
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True)
+class StageStatus:
+    """Tasks of a stage that are done, their total, those that failed, and the time they took."""
+
+    name: str
+    done: int
+    tasks: int
+    failed: int
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Status:
+    """Status of a run, from the files in its folder.
+
+    Attributes
+    ----------
+    folder : Path
+        The results folder.
+    stages : tuple of StageStatus
+        In the order of the run.
+    absent : dict of str to int
+        Chunks of each input that were not in its store.
+    """
+
+    folder: Path
+    stages: tuple[StageStatus, ...]
+    absent: dict[str, int]
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether all tasks are done."""
+        return all(stage.done == stage.tasks for stage in self.stages)
+
+    @property
+    def next_stage(self) -> str | None:
+        """The first stage that is not finished."""
+        return next((s.name for s in self.stages if s.done < s.tasks), None)
+
+
+def status(folder: str | os.PathLike[str]) -> Status:
+    """Read how far a run is; it may be running, on this machine or on others.
+
+    Parameters
+    ----------
+    folder : path
+        A results folder.
+
+    Returns
+    -------
+    Status
+    """
+    place = Path(folder)
+    job = Job(place, read_plan(place))
+    stages = []
+    absent: dict[str, int] = {}
+    logs = [path.name for path in (place / "failures").glob("*.log")]
+    for stage in stages_of(job.plan):
+        marked = [read_marker(job, stage.name, index) for index in range(stage.tasks)]
+        notes = [one for one in marked if one is not None]
+        for note in notes:
+            for name, number in note.get("absent", {}).items():
+                absent[name] = absent.get(name, 0) + number
+        stages.append(
+            StageStatus(
+                stage.name,
+                len(notes),
+                stage.tasks,
+                sum(name.rpartition("-")[0] == stage.name for name in logs),
+                sum(float(note.get("seconds", 0.0)) for note in notes),
+            )
+        )
+    return Status(place, tuple(stages), absent)
+
+
+@dataclass(frozen=True, eq=False)
+class Result:
+    """Results of a block-wise run; nothing is read before it is asked for, and no volume whole.
+
+    Attributes
+    ----------
+    folder : Path
+        The results folder.
+    plan : Plan
+        Inputs and settings.
+    """
+
+    folder: Path
+    plan: Plan
+
+    @property
+    def _job(self) -> Job:
+        return Job(self.folder, self.plan)
+
+    @cached_property
+    def graph(self) -> RegionGraph:
+        """The graph; its tables are memory-mapped, its superpixels stay on disk."""
+        graph: RegionGraph = self._get("graph", self._job.graph)
+        return graph
+
+    @cached_property
+    def tree(self) -> MergeTree:
+        """The merge tree, with the superpixels of the graph."""
+        tree: MergeTree = self._get("tree", self._job.tree)
+        return tree
+
+    @property
+    def policy(self) -> Policy | str:
+        """The policy that the tree was made with."""
+        return self._job.policy()
+
+    @property
+    def superpixels(self) -> list[Any]:
+        """The superpixels, from the finest level to the coarsest, as arrays on disk."""
+        if self.plan.superpixels is not None:
+            return [self.plan.superpixels.open().data]
+        return self._levels("superpixels", SUPERPIXELS)
+
+    @property
+    def labels(self) -> list[Any]:
+        """The labels at the threshold of the plan, from the finest level to the coarsest."""
+        return self._levels("labels", LABELS)
+
+    @property
+    def superpixels_path(self) -> Path:
+        """Path of the superpixels, as a session can refer to them."""
+        if self.plan.superpixels is not None:
+            return Path(self.plan.superpixels.path)
+        return self.folder / SUPERPIXELS
+
+    @property
+    def curve(self) -> pd.DataFrame:
+        """Errors at every threshold, where the plan has a gold standard."""
+        import pandas as pd
+
+        path = self.folder / "curve.csv"
+        if not path.is_file():
+            raise _unfinished(self.folder, "evaluate")
+        return pd.read_csv(path)
+
+    def _levels(self, stage: str, name: str) -> list[Any]:
+        path = self.folder / name
+        if not path.is_dir():
+            raise _unfinished(self.folder, stage)
+        levels = sorted(int(p.name) for p in path.iterdir() if p.name.isdigit())
+        return [open_level(path, level) for level in levels]
+
+    def _get(self, stage: str, make: Any) -> Any:
+        try:
+            return make()
+        except Redo as error:
+            raise _unfinished(self.folder, stage) from error
+
+
+def _unfinished(folder: Path, stage: str) -> InvalidInput:
+    return InvalidInput(
+        f"{folder} has no result of the stage {stage} yet",
+        argument="folder",
+        remedy=f"finish it: napari-agglo blocks run {folder}",
+    )
+
+
+def open_result(folder: str | os.PathLike[str]) -> Result:
+    """Open the results of a block-wise run, lazily.
+
+    Parameters
+    ----------
+    folder : path
+        A results folder.
+
+    Returns
+    -------
+    Result
+        With `graph`, `tree`, `superpixels` and `labels`, all on disk until they are used.
+    """
+    place = Path(folder).resolve()
+    return Result(place, read_plan(place))

@@ -1,0 +1,551 @@
+"""Stages of a block-wise run: the tasks of each, and the files that they read and write.
+
+A task has a stage and a number. It opens the files that it needs, writes its result, and returns
+notes for its marker. Tasks share nothing in memory, so that any process can do any of them.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from napari_agglo._progress import ProgressCallback
+from napari_agglo.agglomeration import MergeTree, agglomerate
+from napari_agglo.blocks._block_graph import added, added_overlaps, partial_graph, whole_graph
+from napari_agglo.blocks._cut import (
+    cut_block,
+    halo_sides,
+    joined_pairs,
+    neighbours,
+    number_superpixels,
+)
+from napari_agglo.blocks._grid import Grid, Slices, lengths
+from napari_agglo.blocks._plan import Plan, Source
+from napari_agglo.blocks._stores import (
+    absent_chunks,
+    coarsen_block,
+    create_store,
+    level_factors,
+    level_grid,
+    open_level,
+    write_block,
+)
+from napari_agglo.blocks._tables import DamagedTable, Table, write_table
+from napari_agglo.errors import InvalidInput
+from napari_agglo.graph import RegionGraph
+from napari_agglo.policy import Policy, load_policy
+from napari_agglo.volumes import DenseLabels, contingency, dense_labels
+from napari_agglo.volumes import _atomic as files
+
+Notes = dict[str, Any]
+SUPERPIXELS, LABELS = "superpixels.ome.zarr", "labels.ome.zarr"
+POLICY, CLASSIFIER = "policy.npz", "classifier.npz"
+
+
+class Redo(Exception):
+    """A result that a task reads is missing or damaged: these tasks must be done again first."""
+
+    def __init__(self, tasks: list[tuple[str, int]], reason: str) -> None:
+        super().__init__(reason)
+        self.tasks = tasks
+
+
+@dataclass(frozen=True)
+class Job:
+    """A results folder and its plan."""
+
+    folder: Path
+    plan: Plan
+
+    @property
+    def grid(self) -> Grid:
+        """The blocks of the volume."""
+        return self.plan.grid
+
+    def table(self, stage: str, index: int) -> Path:
+        """Return the file of the table of a task."""
+        return self.folder / "tables" / stage / f"{index:06d}.table"
+
+    def write(self, stage: str, index: int, arrays: dict[str, NDArray[Any]]) -> int:
+        """Write the table of a task; return its bytes."""
+        path = self.table(stage, index)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        return write_table(path, arrays)
+
+    def read(self, stage: str, index: int) -> Table:
+        """Open the table of a task; one that is damaged is to be done again."""
+        try:
+            return Table(self.table(stage, index))
+        except DamagedTable as error:
+            raise Redo([(stage, index)], str(error)) from error
+
+    def values(self, stage: str, index: int, *names: str) -> list[NDArray[Any]]:
+        """Read arrays of the table of a task."""
+        table = self.read(stage, index)
+        try:
+            return [table.read(name) for name in names]
+        except DamagedTable as error:
+            raise Redo([(stage, index)], str(error)) from error
+
+    def store(self, name: str) -> Path:
+        """Return the folder of a store."""
+        return self.folder / name
+
+    def cue(self, name: str, slices: Slices, notes: Notes) -> NDArray[Any]:
+        """Read a part of a cue."""
+        if name in self.plan.cues:
+            return read_source(self.plan.cues[name], slices, f"cues[{name!r}]", notes)
+        return self._own(f"cue_{name}.ome.zarr", "predict", slices)
+
+    def range(self, name: str) -> tuple[float, float] | None:
+        """Return the values of a cue that mean 0 and 1, if they are declared."""
+        return (0.0, 65535.0) if name in self.plan.predicted else self.plan.ranges.get(name)
+
+    def labels(self, slices: Slices, notes: Notes) -> NDArray[Any]:
+        """Read a part of the superpixels."""
+        if self.plan.superpixels is not None:
+            return read_source(self.plan.superpixels, slices, "superpixels", notes)
+        return self._own(SUPERPIXELS, "superpixels", slices)
+
+    def _own(self, store: str, stage: str, slices: Slices) -> NDArray[Any]:
+        array = open_level(self.store(store))
+        if absent_chunks(array, slices)[0]:
+            lost = [
+                (stage, index)
+                for index in range(self.grid.n_blocks)
+                if absent_chunks(array, self.grid.slices(index))[0]
+            ]
+            raise Redo(lost, f"{store} lacks chunks of {len(lost)} blocks")
+        return np.asarray(array[slices])
+
+    @cached_property
+    def arrays(self) -> Callable[[str], NDArray[Any]]:
+        """Return a reader of the arrays of the graph, the tree and the table, memory-mapped."""
+
+        def read(name: str) -> NDArray[Any]:
+            try:
+                array: NDArray[Any] = np.load(self.folder / f"{name}.npy", mmap_mode="r")
+            except (OSError, ValueError) as error:
+                stage = name.partition("/")[0]
+                raise Redo([(stage, 0)], f"{name}.npy cannot be read ({error})") from error
+            return array
+
+        return read
+
+    def save(self, name: str, array: NDArray[Any]) -> None:
+        """Write an array of the graph, the tree or the table, whole or not at all."""
+        path = self.folder / f"{name}.npy"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        temporary = path.with_name(f".{path.name}.{files.token()}.partial")
+        try:
+            with temporary.open("xb") as handle:
+                np.lib.format.write_array(handle, np.asarray(array), allow_pickle=False)
+            os.replace(temporary, path)
+        finally:
+            temporary.unlink(missing_ok=True)
+
+    def policy(self) -> Policy | str:
+        """Return the policy of the plan."""
+        return load_policy(self.folder / POLICY) if self.plan.policy_digest else self.plan.policy
+
+    def graph(self) -> RegionGraph:
+        """Return the graph, its tables memory-mapped and its superpixels on disk."""
+        plan = self.plan
+        ids = self.arrays("graph/ids")
+        return RegionGraph(
+            superpixels=DenseLabels(lazy_superpixels(self, ids), ids, plan.label_dtype),
+            spacing=plan.spacing,
+            cue_names=plan.cue_names,
+            cue_ranges=tuple(self.range(name) or (0.0, 1.0) for name in plan.cue_names),
+            layout=plan.layout,
+            edges=self.arrays("graph/edges"),
+            regions=self.arrays("graph/regions"),
+            boundaries=self.arrays("graph/boundaries"),
+            boxes=self.arrays("graph/boxes"),
+            dams=plan.dams,
+            cues=None,
+        )
+
+    def tree(self) -> MergeTree:
+        """Return the merge tree."""
+        ids = self.arrays("graph/ids")
+        labels = DenseLabels(lazy_superpixels(self, ids), ids, self.plan.label_dtype)
+        winners, losers, priorities = (
+            self.arrays(f"tree/{name}") for name in ("winners", "losers", "priorities")
+        )
+        sizes = np.asarray(self.arrays("graph/regions")[:, 0])
+        return MergeTree(labels, winners, losers, priorities, sizes)
+
+
+def read_source(source: Source, slices: Slices, name: str, notes: Notes) -> NDArray[Any]:
+    """Read a part of an input; note how many of its chunks are not in the store."""
+    data = source.open().data
+    array = getattr(data, "array", None)
+    if array is not None and len(array.shape) == len(slices):
+        absent, _ = absent_chunks(array, slices)
+        if absent:
+            missing = notes.setdefault("absent", {})
+            missing[name] = missing.get(name, 0) + absent
+    return np.ascontiguousarray(data[slices])
+
+
+class DenseOnDisk:
+    """Superpixels on disk as dense ids 1 to n: a part is read, and looked up, when it is asked for.
+
+    It has what `DenseLabels.image` is asked for: a shape, a type and parts; it is never read whole
+    unless a caller asks for all of it.
+    """
+
+    dtype = np.dtype(np.uint32)
+
+    def __init__(self, data: Any, ids: NDArray[np.uint64]) -> None:
+        self._data = data
+        self._ids = ids
+        self.shape = tuple(int(n) for n in data.shape)
+        self.ndim = len(self.shape)
+        self.chunks = getattr(data, "shards", None) or getattr(data, "chunks", None)
+        # ids 1 to n are dense already, as those of superpixels made here
+        self._is_dense = len(ids) == 1 or int(ids[-1]) == len(ids) - 1
+
+    @property
+    def size(self) -> int:
+        """Number of voxels."""
+        return int(np.prod(self.shape, dtype=np.int64))
+
+    def __getitem__(self, index: Any) -> NDArray[np.uint32]:
+        part = np.asarray(self._data[index])
+        if self._is_dense:
+            return part.astype(np.uint32, copy=False)
+        return np.searchsorted(self._ids, part.astype(np.uint64)).astype(np.uint32)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        whole = self[...]
+        return whole if dtype is None else whole.astype(dtype, copy=False)
+
+    def __repr__(self) -> str:
+        return f"DenseOnDisk(shape={self.shape}, {len(self._ids) - 1} superpixels)"
+
+
+def lazy_superpixels(job: Job, ids: NDArray[np.uint64]) -> Any:
+    """Return the superpixels on disk as dense ids."""
+    if job.plan.superpixels is not None:
+        return DenseOnDisk(job.plan.superpixels.open().data, ids)
+    return DenseOnDisk(open_level(job.store(SUPERPIXELS)), ids)
+
+
+# The tasks, one function a stage.
+
+
+def _predict(job: Job, index: int, progress: ProgressCallback | None) -> Notes:
+    """Write the probabilities of all classes as 16 bits: the watershed needs more than 8."""
+    from napari_agglo.pixels import load_pixel_classifier
+    from napari_agglo.pixels._pixel_image import Box
+    from napari_agglo.pixels._pixel_image import blocks as parts_of
+    from napari_agglo.pixels._predict import predict_box
+
+    plan = job.plan
+    assert plan.image is not None
+    classifier = load_pixel_classifier(job.folder / CLASSIFIER)
+    image = classifier.check_image(plan.image.open(), plan.spacing)
+    slices = job.grid.slices(index)
+    extra = 3 - plan.ndim
+    first = (0,) * extra + tuple(s.start for s in slices)
+    sides = (1,) * extra + lengths(slices)
+    out = np.empty((len(plan.predicted), *sides), np.uint16)
+    with ThreadPoolExecutor(1) as pool:
+        for part in parts_of(sides, classifier.bank.axes):
+            start, stop = (
+                tuple(a + f for a, f in zip(ends, first, strict=True))
+                for ends in (part.start, part.stop)
+            )
+            values = predict_box(
+                image, Box(start, stop), classifier.bank, classifier.forest,
+                len(plan.predicted), pool, progress,
+            )  # fmt: skip
+            out[(slice(None), *part.index)] = np.rint(values * np.float32(65535))
+    for name, values in zip(plan.predicted, out, strict=True):
+        write_block(job.store(f"cue_{name}.ome.zarr"), 0, slices, values.reshape(lengths(slices)))
+    return {}
+
+
+def _cut(job: Job, index: int, progress: ProgressCallback | None) -> Notes:
+    plan, notes = job.plan, Notes()
+    core = job.grid.slices(index)
+    halo = halo_sides(plan.halo, plan.shape, plan.per_plane)
+    outer = job.grid.padded(index, halo, halo)
+    mask = None if plan.mask is None else read_source(plan.mask, outer, "mask", notes)
+    arrays = cut_block(
+        job.cue(plan.boundary, outer, notes), mask, core, outer, plan.shape,
+        spacing=plan.spacing, sigma=plan.sigma, min_size=plan.min_size, per_plane=plan.per_plane,
+        value_range=job.range(plan.boundary), nan=plan.nan, progress=progress,
+    )  # fmt: skip
+    notes["bytes"] = job.write("cut", index, arrays)
+    notes["pieces"] = int(arrays["count"][0])
+    return notes
+
+
+def _join(job: Job, index: int, progress: ProgressCallback | None) -> Notes:
+    def faces(block: int, axis: int, side: str) -> dict[str, NDArray[Any]]:
+        names = (f"face_{side}_{axis}", f"same_{side}_{axis}")
+        return dict(zip(names, job.values("cut", block, *names), strict=True))
+
+    arrays = {
+        f"pairs_{other}": joined_pairs(faces(index, axis, "high"), faces(other, axis, "low"), axis)
+        for axis, other in neighbours(job.grid, index, job.plan.per_plane)
+    }
+    (arrays["count"],) = job.values("cut", index, "count")
+    return {"bytes": job.write("join", index, arrays)}
+
+
+def _number(job: Job, index: int, progress: ProgressCallback | None) -> Notes:
+    counts, pairs = [], []
+    for block in range(job.grid.n_blocks):
+        others = [other for _, other in neighbours(job.grid, block, job.plan.per_plane)]
+        total, *rows = job.values("join", block, "count", *(f"pairs_{k}" for k in others))
+        counts.append(int(total[0]))
+        pairs += [(block, other, some) for other, some in zip(others, rows, strict=True)]
+    first, superpixel = number_superpixels(counts, pairs)
+    job.save("number/first", first)
+    job.save("number/superpixel", superpixel)
+    return {"pieces": int(first[-1]), "superpixels": int(superpixel.max(initial=0))}
+
+
+def _superpixels(job: Job, index: int, progress: ProgressCallback | None) -> Notes:
+    (pieces,) = job.values("cut", index, "pieces")
+    first, superpixel = job.arrays("number/first"), job.arrays("number/superpixel")
+    lut = np.zeros(int(first[index + 1] - first[index]) + 1, np.uint32)
+    lut[1:] = superpixel[first[index] : first[index + 1]]
+    write_block(job.store(SUPERPIXELS), 0, job.grid.slices(index), lut[pieces])
+    return {}
+
+
+def _statistics(job: Job, index: int, progress: ProgressCallback | None) -> Notes:
+    plan, notes = job.plan, Notes()
+    core = job.grid.slices(index)
+    above = (2 if plan.dams else 1,) * plan.ndim
+    outer = job.grid.padded(index, (0,) * plan.ndim, above)
+    arrays = partial_graph(
+        job.labels(outer, notes),
+        {name: job.cue(name, outer, notes) for name in plan.cue_names},
+        core,
+        plan.shape,
+        plan.layout,
+        ranges={name: limits for name in plan.cue_names if (limits := job.range(name))},
+        nan=plan.nan,
+        dams=plan.dams,
+        progress=progress,
+    )
+    notes["bytes"] = job.write("statistics", index, arrays)
+    notes["regions"], notes["boundaries"] = len(arrays["ids"]), len(arrays["edges"])
+    return notes
+
+
+def _sum(job: Job, tasks: list[tuple[str, int]]) -> dict[str, NDArray[Any]]:
+    """Add the tables of tasks; name all of them that are damaged."""
+    try:
+        return added([job.table(*task) for task in tasks], job.plan.layout)
+    except DamagedTable:
+        bad = []
+        for task in tasks:
+            try:
+                table = Table(job.table(*task))
+                for name in ("ids", "low", "high", "edges", "regions", "boundaries"):
+                    for _ in table.pieces(name):
+                        pass
+            except DamagedTable as error:
+                bad.append((task, str(error)))
+        raise Redo([task for task, _ in bad], bad[0][1] if bad else "") from None
+
+
+def _reduce(level: int) -> Callable[[Job, int, ProgressCallback | None], Notes]:
+    def reduce(job: Job, index: int, progress: ProgressCallback | None) -> Notes:
+        before = "statistics" if level == 1 else f"reduce-{level - 1}"
+        group = reduction_grids(job.grid)[level - 1].groups()[index]
+        arrays = _sum(job, [(before, block) for block in group])
+        notes = {"bytes": job.write(f"reduce-{level}", index, arrays)}
+        return notes | {"regions": len(arrays["ids"]), "boundaries": len(arrays["edges"])}
+
+    return reduce
+
+
+def reduction_grids(grid: Grid) -> list[Grid]:
+    """Return the grids of a tree reduction, from the blocks to the last with up to 16 groups."""
+    grids = [grid]
+    while grids[-1].n_blocks > 16:
+        grids.append(grids[-1].coarser())
+    return grids
+
+
+def _graph(job: Job, index: int, progress: ProgressCallback | None) -> Notes:
+    grids = reduction_grids(job.grid)
+    last = "statistics" if len(grids) == 1 else f"reduce-{len(grids) - 1}"
+    table = _sum(job, [(last, block) for block in range(grids[-1].n_blocks)])
+    if len(table["ids"]) >= 2**31:
+        raise InvalidInput(
+            f"there are {len(table['ids'])} superpixels, and a graph has at most 2**31",
+            argument="superpixels",
+            remedy="use larger superpixels, or a crop",
+        )
+    arrays = whole_graph(table, job.plan.layout)
+    for name, array in arrays.items():
+        job.save(f"graph/{name}", array)
+    return {"regions": len(arrays["ids"]) - 1, "boundaries": len(arrays["edges"])}
+
+
+def _tree(job: Job, index: int, progress: ProgressCallback | None) -> Notes:
+    tree = agglomerate(job.graph(), job.policy(), progress=progress)
+    for name in ("winners", "losers", "priorities"):
+        job.save(f"tree/{name}", getattr(tree, name))
+    return {"merges": tree.n_merges}
+
+
+def _table(job: Job, index: int, progress: ProgressCallback | None) -> Notes:
+    tree = job.tree()
+    tree._check_range(job.plan.threshold)
+    lut = tree.lut(job.plan.threshold)
+    ids = tree.superpixels.ids
+    job.save("table/segments", ids[lut].astype(job.plan.label_dtype))
+    return {"segments": tree.n_segments(job.plan.threshold)}
+
+
+def _labels(job: Job, index: int, progress: ProgressCallback | None) -> Notes:
+    notes = Notes()
+    slices = job.grid.slices(index)
+    ids, segments = job.arrays("graph/ids"), job.arrays("table/segments")
+    here = dense_labels(job.labels(slices, notes), "block")
+    at = np.searchsorted(ids, here.ids)
+    write_block(job.store(LABELS), 0, slices, segments[at][here.image])
+    return notes
+
+
+def _coarsen(store: str, level: int) -> Callable[[Job, int, ProgressCallback | None], Notes]:
+    def coarsen(job: Job, index: int, progress: ProgressCallback | None) -> Notes:
+        path = job.store(store)
+        coarsen_block(path, level, level_grid(path, level, job.plan.block), index)
+        return {}
+
+    return coarsen
+
+
+def _overlap(job: Job, index: int, progress: ProgressCallback | None) -> Notes:
+    notes = Notes()
+    slices = job.grid.slices(index)
+    assert job.plan.gold is not None
+    gold = read_source(job.plan.gold, slices, "gold", notes)
+    table = contingency(job.labels(slices, notes), gold, progress=progress)
+    arrays = {
+        "rows": table.row_ids[table.rows],
+        "columns": table.column_ids[table.columns],
+        "counts": table.counts,
+    }
+    notes["bytes"] = job.write("overlap", index, arrays)
+    return notes
+
+
+def _evaluate(job: Job, index: int, progress: ProgressCallback | None) -> Notes:
+    from napari_agglo.evaluate import table_curve
+
+    parts = [
+        job.values("overlap", block, "rows", "columns", "counts")
+        for block in range(job.grid.n_blocks)
+    ]
+    table = added_overlaps(parts, job.arrays("graph/ids"))
+    curve = table_curve(job.tree(), table, progress=progress)
+    temporary = job.folder / f".curve.{files.token()}.partial"
+    curve.to_csv(temporary, index=False)
+    os.replace(temporary, job.folder / "curve.csv")
+    best = curve.iloc[int(curve["vi"].to_numpy().argmin())]
+    return {"vi": float(best["vi"]), "threshold": float(best["threshold"])}
+
+
+Work = Callable[[Job, int, ProgressCallback | None], Notes]
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A stage: its name, the number of its tasks, and the function that does one of them.
+
+    `voxels` is whether the tasks are the blocks of the volume.
+    """
+
+    name: str
+    tasks: int
+    work: Work
+    voxels: bool = False
+
+
+def stages_of(plan: Plan) -> list[Stage]:
+    """Return the stages of a plan, in their order."""
+    n = plan.grid.n_blocks
+    out = []
+    if plan.predicted:
+        out.append(Stage("predict", n, _predict, True))
+    if plan.superpixels is None:
+        out += [
+            Stage("cut", n, _cut, True),
+            Stage("join", n, _join),
+            Stage("number", 1, _number),
+            Stage("superpixels", n, _superpixels, True),
+            *_levels(plan, "overview", SUPERPIXELS),
+        ]
+    out.append(Stage("statistics", n, _statistics, True))
+    for level, grid in enumerate(reduction_grids(plan.grid)[1:], start=1):
+        out.append(Stage(f"reduce-{level}", grid.n_blocks, _reduce(level)))
+    out += [
+        Stage("graph", 1, _graph),
+        Stage("tree", 1, _tree),
+        Stage("table", 1, _table),
+        Stage("labels", n, _labels, True),
+        *_levels(plan, "pyramid", LABELS),
+    ]
+    if plan.gold is not None:
+        out += [Stage("overlap", n, _overlap, True), Stage("evaluate", 1, _evaluate)]
+    return out
+
+
+def _levels(plan: Plan, name: str, store: str) -> list[Stage]:
+    out = []
+    factors = level_factors(plan.shape, plan.spacing)[: plan.levels]
+    for level, factor in list(enumerate(factors))[1:]:
+        sides = tuple(-(-n // f) for n, f in zip(plan.shape, factor, strict=True))
+        block = tuple(min(b, max(n, 1)) for b, n in zip(plan.block, sides, strict=True))
+        tasks = Grid(sides, block).n_blocks
+        out.append(Stage(f"{name}-{level}", tasks, _coarsen(store, level)))
+    return out
+
+
+def prepare(job: Job, stage: Stage) -> None:
+    """Make the stores that a stage writes to."""
+    plan = job.plan
+    stores: dict[str, Any] = {}
+    if stage.name == "predict":
+        stores = {f"cue_{name}.ome.zarr": np.dtype("u2") for name in plan.predicted}
+    elif stage.name == "superpixels":
+        stores = {SUPERPIXELS: plan.label_dtype}
+    elif stage.name == "labels":
+        stores = {LABELS: plan.label_dtype}
+    for name, dtype in stores.items():
+        create_store(
+            job.store(name), plan.shape, dtype, plan.block, plan.chunks, shards=plan.shards,
+            spacing=plan.spacing, levels=1 if stage.name == "predict" else plan.levels,
+            digest=json.dumps([plan.digest(stage.name), plan.levels]),
+            is_labels=stage.name != "predict",
+        )  # fmt: skip
+
+
+def block_of(job: Job, stage: Stage, index: int) -> str:
+    """Return a description of a task, for messages."""
+    if not stage.voxels:
+        return f"task {index}"
+    slices = job.grid.slices(index)
+    where = ", ".join(f"{s.start}:{s.stop}" for s in slices)
+    return f"block {index} ([{where}], shape {lengths(slices)})"

@@ -1,0 +1,158 @@
+"""Files of partial tables: whole numbers, narrowed, compressed, with checksums, written whole.
+
+A file is a line of JSON (names, types, lengths, checksums), then the pieces of the arrays. A row
+of statistics is 64-bit integers in memory, nearly all of which are small: in a file each column of
+a piece of rows has the least width that its values need, and the columns of one width are
+compressed together. Reading one array, or its rows piece by piece, reads no other.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import zlib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numcodecs import blosc
+from numpy.typing import NDArray
+
+from napari_agglo.volumes import _atomic as files
+
+_MAGIC = "napari-agglo table 1"
+_PIECE = 1 << 22  # numbers in a piece: 32 MB in memory
+_WIDTHS = (1, 2, 4, 8)
+
+
+class DamagedTable(Exception):
+    """A table that is missing, cut short or changed; `path` is its file."""
+
+    def __init__(self, path: Path, reason: str) -> None:
+        super().__init__(f"{path}: {reason}")
+        self.path = path
+
+
+def write_table(path: Path, arrays: Mapping[str, NDArray[Any]]) -> int:
+    """Write arrays of whole numbers of 0 or more, whole or not at all; return the bytes."""
+    described: dict[str, Any] = {}
+    payload: list[bytes] = []
+    for name, array in arrays.items():
+        rows = _as_rows(array)
+        step = max(1, _PIECE // max(rows.shape[1], 1))
+        pieces = []
+        for start in range(0, len(rows), step):
+            widths, buffers = _pack(rows[start : start + step])
+            sizes = [[len(buffer), zlib.crc32(buffer)] for buffer in buffers]
+            pieces.append([min(step, len(rows) - start), widths, sizes])
+            payload += buffers
+        described[name] = {"dtype": array.dtype.str, "shape": array.shape, "pieces": pieces}
+    header = json.dumps({"format": _MAGIC, "arrays": described}).encode()
+    line = f"{zlib.crc32(header):08x} ".encode() + header + b"\n"
+    data = b"".join([line, *payload])
+    files.write_whole(path, data, durable=False)
+    return len(data)
+
+
+def _as_rows(array: NDArray[Any]) -> NDArray[Any]:
+    return array.reshape(len(array), math.prod(array.shape[1:]))
+
+
+def _pack(rows: NDArray[Any]) -> tuple[str, list[bytes]]:
+    """Return the width of each column, and the compressed columns of each width."""
+    tops = rows.max(axis=0).tolist() if rows.size else [0] * rows.shape[1]
+    widths = [next(w for w in _WIDTHS if int(top) < 1 << (8 * w)) for top in tops]
+    buffers = []
+    for width in _WIDTHS:
+        columns = [k for k, w in enumerate(widths) if w == width]
+        if columns and rows.size:
+            chosen = rows if len(columns) == rows.shape[1] else rows[:, columns]
+            narrow = np.ascontiguousarray(chosen.T.astype(np.dtype(f"<u{width}")))
+            shuffle = blosc.SHUFFLE if width > 1 else blosc.NOSHUFFLE
+            packed = blosc.compress(narrow, b"zstd", 1, shuffle=shuffle)
+            buffers.append(bytes(packed))
+    return "".join(map(str, widths)), buffers
+
+
+class Table:
+    """A table on disk, read array by array; every piece is checked.
+
+    `path` is its file. A file that is not as it was written raises `DamagedTable`.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        try:
+            with path.open("rb") as handle:
+                line = handle.readline()
+                self._offset = handle.tell()
+                self._size = os.fstat(handle.fileno()).st_size
+        except OSError as error:
+            raise DamagedTable(path, error.strerror or "it cannot be read") from error
+        try:
+            checksum, header = line[:8], line[9:].rstrip(b"\n")
+            if int(checksum, 16) != zlib.crc32(header) or not line.endswith(b"\n"):
+                raise ValueError("its beginning is damaged")
+            self._arrays = json.loads(header)["arrays"]
+        except (ValueError, LookupError) as error:
+            raise DamagedTable(path, str(error)) from error
+        if self._size != self._offset + self._bytes_before(None):
+            raise DamagedTable(path, f"it has {self._size} bytes, not as many as were written")
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._arrays
+
+    def shape(self, name: str) -> tuple[int, ...]:
+        """Return the shape of an array."""
+        return tuple(self._arrays[name]["shape"])
+
+    def read(self, name: str) -> NDArray[Any]:
+        """Return an array in the type and shape that it was written with."""
+        described = self._arrays[name]
+        out = np.empty(described["shape"], np.dtype(described["dtype"]))
+        rows = _as_rows(out)
+        for start, piece in self.pieces(name):
+            rows[start : start + len(piece)] = piece
+        return out
+
+    def pieces(self, name: str) -> Iterator[tuple[int, NDArray[Any]]]:
+        """Yield the rows of an array, some at a time: the first row and a 2-D array."""
+        described = self._arrays[name]
+        dtype = np.dtype(described["dtype"])
+        first = 0
+        with self.path.open("rb") as handle:
+            handle.seek(self._offset + self._bytes_before(name))
+            for n_rows, widths, sizes in described["pieces"]:
+                buffers = []
+                for size, checksum in sizes:
+                    buffer = handle.read(size)
+                    if zlib.crc32(buffer) != checksum:
+                        raise DamagedTable(self.path, f"the {name} in it are damaged")
+                    buffers.append(buffer)
+                yield first, _unpack(n_rows, widths, buffers, dtype)
+                first += n_rows
+
+    def _bytes_before(self, wanted: str | None) -> int:
+        total = 0
+        for name, described in self._arrays.items():
+            if name == wanted:
+                break
+            total += sum(size for _, _, sizes in described["pieces"] for size, _ in sizes)
+        return total
+
+
+def _unpack(n_rows: int, widths: str, buffers: list[bytes], dtype: np.dtype[Any]) -> NDArray[Any]:
+    rows = np.empty((n_rows, len(widths)), dtype)
+    rest = iter(buffers)
+    for width in _WIDTHS:
+        columns = [k for k, w in enumerate(widths) if int(w) == width]
+        if columns and rows.size:
+            narrow = np.frombuffer(blosc.decompress(next(rest)), np.dtype(f"<u{width}"))
+            chosen = narrow.reshape(len(columns), n_rows).T
+            if len(columns) == rows.shape[1]:
+                rows[:] = chosen
+            else:
+                rows[:, columns] = chosen
+    return rows

@@ -1,0 +1,326 @@
+"""`napari-agglo blocks`: plan, run and describe a block-wise segmentation of a large volume."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from pathlib import Path
+from typing import Any
+
+from napari_agglo.cli._arguments import (
+    add_json,
+    add_nan,
+    add_spacing,
+    add_threshold,
+    add_value,
+    add_verbosity,
+    cue_ranges,
+    named_file,
+    named_range,
+)
+from napari_agglo.cli._messages import SomeFailed
+from napari_agglo.cli._terminal import Console, count, table
+from napari_agglo.errors import InvalidInput
+
+NAME = "blocks"
+SUMMARY = "segment a volume that does not fit in memory, block by block"
+DESCRIPTION = (
+    "plan writes what is to be done to a folder, run does what is left of it, status reads how\n"
+    "far it is. Files in the folder say what is done: a run that was killed goes on where it\n"
+    "stopped, and parts of a run may be jobs of a cluster."
+)
+EXAMPLE = "napari-agglo blocks plan result --cues boundary=boundary.zarr --range 0:255 --memory 4GB"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the actions and their arguments."""
+    actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
+    for name, add, run_action, summary in (
+        ("plan", _add_plan, run_plan, "choose blocks for a volume, and write the plan to a folder"),
+        ("run", _add_run, run_run, "do what is left of a plan"),
+        ("status", _add_status, run_status, "print how far a run is"),
+    ):
+        action = actions.add_parser(name, help=summary, description=summary)
+        action.add_argument("folder", metavar="FOLDER", help="folder of the results")
+        add(action)
+        add_json(action)
+        add_verbosity(action)
+        action.set_defaults(run=run_action, parser=action)
+
+
+def run(arguments: argparse.Namespace, console: Console) -> None:
+    """Run an action; its own parser has set another function in place of this one."""
+    raise AssertionError("an action is required")
+
+
+def _add_plan(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--cues", nargs="+", action="extend", type=named_file, default=[], metavar="NAME=FILE",
+        help="evidence; one without a name is the boundary",
+    )  # fmt: skip
+    add_value(parser, "--superpixels", "FILE", "label image (default: made of the boundary)")
+    add_value(parser, "--gold", "FILE", "gold standard, to evaluate against")
+    add_value(parser, "--mask", "FILE", "make superpixels only where this is not 0")
+    add_value(parser, "--image", "FILE", "image of a pixel classifier, whose classes become cues")
+    add_value(parser, "--classifier", "FILE.npz", "as `napari-agglo pixels train` wrote it")
+    text = "mean, random, or a policy that `napari-agglo train` wrote, such as one of a crop"
+    add_value(parser, "--policy", "POLICY.npz|mean|random", text, default="mean")
+    add_threshold(parser, "write the labels at this threshold")
+    parser.add_argument(
+        "--range", nargs="+", action="extend", type=named_range, default=[],
+        metavar="NAME=LOW:HIGH",
+        help="the values of a cue that mean 0 and 1; without NAME for all cues",
+    )  # fmt: skip
+    add_nan(parser)
+    add_spacing(parser)
+    parser.add_argument("--dams", action="store_true", help="regions across a line of 0 touch")
+    text = "the cue that superpixels are made of"
+    add_value(parser, "--boundary", "NAME", text, default="boundary")
+    add_value(parser, "--sigma", "S", "smoothing, as in oversegment", type=float)
+    add_value(parser, "--min-size", "N", "smallest superpixel, as in oversegment", type=int)
+    parser.add_argument("--per-plane", action="store_true", help="each plane by itself")
+    text = "voxels around a block that are flooded with it"
+    add_value(parser, "--halo", "N", text, type=int, default=16)
+    text = "memory of the process, such as 4GB (default: half of the free memory)"
+    add_value(parser, "--memory", "SIZE", text, type=memory_size)
+    add_value(parser, "--block", "Z,Y,X", "voxels of a block (default: by --memory)", type=sides)
+    add_value(parser, "--chunks", "Z,Y,X", "chunks of the results; they divide a block", type=sides)
+    parser.add_argument("--shards", action="store_true", help="a file for each block, not chunk")
+    add_value(parser, "--workers", "N", "blocks at a time (default: by cores, memory)", type=int)
+    parser.add_argument("--no-pyramid", action="store_true", help="write the finest level only")
+    parser.add_argument(
+        "--hierarchical", action="store_true",
+        help="make final merges while tables are reduced, for graphs larger than memory",
+    )  # fmt: skip
+    parser.add_argument("--dry-run", action="store_true", help="print the plan, write nothing")
+
+
+def _add_run(parser: argparse.ArgumentParser) -> None:
+    add_value(parser, "--workers", "N", "blocks at a time (default: that of the plan)", type=int)
+    text = "address of a dask.distributed scheduler, or `local:N` for N processes on this machine"
+    add_value(parser, "--client", "ADDRESS", text)
+    add_value(parser, "--part", "I/N", "only this part of a stage, for array jobs", type=part)
+    add_value(parser, "--stage", "NAME", "only this stage")
+    add_value(parser, "--block", "K", "only this task of --stage, again", type=int)
+
+
+def _add_status(parser: argparse.ArgumentParser) -> None:
+    pass
+
+
+def memory_size(text: str) -> int:
+    """Read ``4GB``, ``500 MB`` or a number of bytes.
+
+    Examples
+    --------
+    >>> memory_size("1.5GB")
+    1500000000
+    """
+    found = re.fullmatch(r"([\d.]+)\s*([kmgt]?)(i?)b?", text.strip().lower())
+    try:
+        number = float(found[1]) if found else -1.0
+    except ValueError:
+        number = -1.0
+    if found is None or number < 0:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a size such as 4GB")
+    base = 1024 if found[3] else 1000
+    return int(number * base ** " kmgt".index(found[2] or " "))
+
+
+def sides(text: str) -> tuple[int, ...] | int:
+    """Read ``64,256,256``, or one number for all axes.
+
+    Examples
+    --------
+    >>> sides("64,256,256"), sides("128")
+    ((64, 256, 256), 128)
+    """
+    try:
+        values = tuple(int(one) for one in text.split(","))
+    except ValueError:
+        values = (0,)
+    if min(values) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of voxels for each axis")
+    return values[0] if len(values) == 1 else values
+
+
+def part(text: str) -> tuple[int, int]:
+    """Read ``3/40``: the third of forty parts.
+
+    Examples
+    --------
+    >>> part("3/40")
+    (3, 40)
+    """
+    found = re.fullmatch(r"(\d+)/(\d+)", text)
+    if not found or not 1 <= int(found[1]) <= int(found[2]):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a part such as 3/40")
+    return int(found[1]), int(found[2])
+
+
+def run_plan(arguments: argparse.Namespace, console: Console) -> None:
+    """Make a plan, and print its size and cost."""
+    from napari_agglo import blocks
+
+    cues = dict(arguments.cues)
+    files = {f"cues[{name!r}]": path for name, path in cues.items()}
+    named = ("superpixels", "gold", "mask", "image", "classifier")
+    console.files |= files | {n: p for n in named if (p := getattr(arguments, n))}
+    settings = {
+        name: getattr(arguments, name)
+        for name in (
+            *named, "policy", "threshold", "spacing", "nan", "dams", "boundary", "sigma",
+            "min_size", "per_plane", "halo", "block", "chunks", "shards", "memory", "workers",
+            "hierarchical",
+        )
+    }  # fmt: skip
+    plan = blocks.plan(
+        None if arguments.dry_run else arguments.folder,
+        cues or None,
+        ranges=cue_ranges(arguments.range, list(cues)),
+        pyramid=not arguments.no_pyramid,
+        **settings,
+    )
+    cost = blocks.estimate(plan)
+    data: dict[str, Any] = {
+        "folder": arguments.folder,
+        "shape": list(plan.shape),
+        "block": list(plan.block),
+        "blocks": cost.blocks,
+        "workers": cost.workers,
+        "levels": plan.levels,
+        "voxels": cost.voxels,
+        "read": cost.read_bytes,
+        "written": cost.written_bytes,
+        "block memory": cost.block_bytes,
+        "graph memory": cost.graph_bytes,
+        "peak memory": cost.peak_bytes,
+        "budget": plan.memory,
+        "minutes": round(cost.minutes, 1),
+    }
+    rows = [[name, _plain(name, value)] for name, value in data.items()]
+    console.result(table(["plan", ""], rows), data, asked_for=True)
+    if cost.graph_bytes > plan.memory:
+        console.note(
+            f"the graph may need {_size(cost.graph_bytes)}, more than the budget of "
+            f"{_size(plan.memory)}: see --hierarchical"
+        )
+
+
+def _plain(name: str, value: Any) -> str:
+    if isinstance(value, list):
+        return " x ".join(map(str, value))
+    if name in ("read", "written", "budget") or name.endswith("memory"):
+        return _size(value)
+    return str(value)
+
+
+def _size(number: int) -> str:
+    return f"{number / 1e9:.2f} GB" if number >= 1e7 else f"{number / 1e6:.2f} MB"
+
+
+def run_run(arguments: argparse.Namespace, console: Console) -> None:
+    """Do what is left of a plan."""
+    from napari_agglo import blocks
+
+    with console.progress() as progress, _client(arguments.client, console) as client:
+        done = blocks.run(
+            arguments.folder,
+            workers=arguments.workers,
+            client=client,
+            part=arguments.part,
+            stage=arguments.stage,
+            block=arguments.block,
+            progress=progress,
+        )
+    state = blocks.status(arguments.folder)
+    for name, number in state.absent.items():
+        console.note(
+            f"warning: {count(number, 'chunk')} of {name} not in the store, read as the fill value"
+        )
+    text = ", ".join(f"{name} {n} in {done.seconds[name]:.1f} s" for name, n in done.done.items())
+    left = "complete" if state.is_complete else f"next: {state.next_stage}"
+    console.result(
+        f"{arguments.folder}: {text or 'nothing was left to do'}; {left}",
+        {
+            "folder": arguments.folder,
+            "done": done.done,
+            "seconds": done.seconds,
+            "absent": state.absent,
+            "complete": state.is_complete,
+            "next": state.next_stage,
+        },
+    )
+
+
+class _client:
+    """A context with the client of an address, or None without one."""
+
+    def __init__(self, address: str | None, console: Console) -> None:
+        self._address, self._console = address, console
+        self._open: list[Any] = []
+
+    def __enter__(self) -> Any:
+        if self._address is None:
+            return None
+        try:
+            import distributed
+        except ImportError as error:
+            from napari_agglo.errors import Install
+
+            raise InvalidInput(
+                "--client needs dask.distributed", argument="client", remedy=Install("distributed")
+            ) from error
+        parts: Any = distributed
+        found = re.fullmatch(r"local:(\d+)", self._address)
+        if found:
+            cluster = parts.LocalCluster(
+                n_workers=int(found[1]), threads_per_worker=1, dashboard_address=None
+            )
+            self._open.append(cluster)
+            client = parts.Client(cluster)
+        else:
+            try:
+                client = parts.Client(self._address, timeout="10s")
+            except (OSError, ValueError) as error:
+                raise InvalidInput(
+                    f"there is no scheduler at {self._address} ({error})",
+                    argument="client",
+                    remedy="start one with `dask scheduler`, and give its address",
+                ) from error
+        self._open.append(client)
+        if client.dashboard_link and not found:
+            self._console.note(f"dashboard: {client.dashboard_link}")
+        return client
+
+    def __exit__(self, *error: object) -> None:
+        for one in reversed(self._open):
+            one.close()
+
+
+def run_status(arguments: argparse.Namespace, console: Console) -> None:
+    """Print how far a run is, from the files in its folder."""
+    from napari_agglo import blocks
+
+    state = blocks.status(Path(arguments.folder))
+    rows = [
+        [one.name, f"{one.done}/{one.tasks}", one.failed or "", f"{one.seconds:.1f}"]
+        for one in state.stages
+    ]
+    data = {
+        "folder": arguments.folder,
+        "complete": state.is_complete,
+        "next": state.next_stage,
+        "absent": state.absent,
+        "stages": [
+            {"name": s.name, "done": s.done, "tasks": s.tasks, "failed": s.failed,
+             "seconds": round(s.seconds, 1)}
+            for s in state.stages
+        ],
+    }  # fmt: skip
+    console.result(table(["stage", "done", "failed", "seconds"], rows), data, asked_for=True)
+    for name, number in state.absent.items():
+        console.note(f"{count(number, 'chunk')} of {name} not in the store, read as the fill value")
+    if any(one.failed for one in state.stages):
+        logs = Path(arguments.folder) / "failures"
+        raise SomeFailed(f"some tasks failed: see {logs}, and run again", 2)

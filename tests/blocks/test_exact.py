@@ -1,0 +1,142 @@
+"""Block-wise graph, tree and labels equal those of the whole volume, bit for bit."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+import pytest
+import zarr
+from examples import examples
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+import napari_agglo as agglo
+from napari_agglo import blocks
+
+TABLES = ("ids", "edges", "regions", "boundaries", "boxes")
+MERGES = ("winners", "losers", "priorities")
+
+
+@contextmanager
+def stored(**arrays):
+    """Write arrays to Zarr and give their folder."""
+    where = Path(tempfile.mkdtemp())
+    try:
+        for name, array in arrays.items():
+            zarr.create_array(
+                str(where / f"{name}.zarr"),
+                data=array,
+                chunks=tuple(max(1, (n + 1) // 2) for n in array.shape),
+            )
+        yield where
+    finally:
+        shutil.rmtree(where)
+
+
+@st.composite
+def volumes(draw):
+    shape = draw(hnp.array_shapes(min_dims=2, max_dims=4, min_side=1, max_side=6))
+    seed = draw(st.integers(0, 2**32 - 1))
+    rng = np.random.default_rng(seed)
+    n = draw(st.integers(1, 12))
+    ids = rng.choice(2**53, n + 1, replace=False).astype(np.uint64)
+    ids[0] = 0
+    labels = ids[rng.integers(0, n + 1, shape)]
+    levels = draw(st.sampled_from([2, 256]))  # two levels make many ties
+    cues = [rng.integers(0, levels, shape).astype(np.uint8) * (255 // (levels - 1)) for _ in "ab"]
+    block = tuple(draw(st.integers(1, side)) for side in shape)
+    return labels, dict(zip(("boundary", "other"), cues, strict=True)), block
+
+
+@given(volumes(), st.booleans(), st.sampled_from(["all", "mean"]), st.integers(1, 3))
+@examples(60, deadline=None)
+def test_blocks_give_what_the_whole_gives(volume, dams, statistics, workers):
+    labels, cues, block = volume
+    graph = agglo.region_graph(
+        labels, cues, ranges=(0, 255), dams=dams, statistics=statistics, bins=7, keep_cues=False
+    )
+    tree = agglo.agglomerate(graph)
+    with stored(labels=labels, **cues) as where:
+        blocks.plan(
+            where / "result",
+            {name: str(where / f"{name}.zarr") for name in cues},
+            superpixels=str(where / "labels.zarr"),
+            ranges=(0, 255), dams=dams, statistics=statistics, bins=7, block=block, threshold=0.4,
+        )  # fmt: skip
+        assert blocks.run(where / "result", workers=workers).is_complete
+        result = blocks.open(where / "result")
+        for name in TABLES:
+            assert np.array_equal(getattr(result.graph, name), getattr(graph, name)), name
+        for name in MERGES:
+            assert np.array_equal(getattr(result.tree, name), getattr(tree, name)), name
+        written = result.labels[0][...]
+        assert written.dtype == labels.dtype
+        assert np.array_equal(written, tree.segment(0.4))
+        assert np.array_equal(np.asarray(result.graph.superpixels.image), graph.superpixels.image)
+
+
+@pytest.fixture(scope="module")
+def tissue():
+    sample = agglo.sample("neuropil3d")
+    crop = np.s_[:40, :56, :48]
+    return sample.cues["boundary"][crop], sample.gold[crop]
+
+
+@pytest.mark.parametrize("block", [(40, 56, 48), (24, 31, 48), (40, 20, 17)])
+def test_superpixels_do_not_depend_on_blocks(tissue, block):
+    boundary, gold = tissue
+    expected = agglo.oversegment(boundary)
+    with stored(boundary=boundary, gold=gold) as where:
+        blocks.plan(
+            where / "result", str(where / "boundary.zarr"), gold=str(where / "gold.zarr"),
+            block=block,
+        )  # fmt: skip
+        blocks.run(where / "result", workers=2)
+        result = blocks.open(where / "result")
+        made = result.superpixels[0][...]
+        # The same regions; numbers follow the blocks. With this halo the floods agree everywhere.
+        assert sum(agglo.split_vi(made, expected)) == 0.0
+        assert made.max() == expected.max()
+        whole = agglo.vi_curve(agglo.agglomerate(agglo.region_graph(made, boundary)), gold)
+        assert np.allclose(result.curve["vi"], whole["vi"], rtol=0, atol=1e-12)
+
+
+def test_a_learned_policy_of_a_crop_serves_the_whole(tissue):
+    boundary, gold = tissue
+    superpixels = agglo.oversegment(boundary)
+    policy = agglo.train(agglo.region_graph(superpixels[:20], boundary[:20]), gold[:20], epochs=1)
+    graph = agglo.region_graph(superpixels, boundary, bins=policy.features.bins)
+    tree = agglo.agglomerate(graph, policy)
+    with stored(boundary=boundary, superpixels=superpixels) as where:
+        policy.save(where / "policy.npz")
+        blocks.plan(
+            where / "result", str(where / "boundary.zarr"),
+            superpixels=str(where / "superpixels.zarr"), policy=str(where / "policy.npz"),
+            block=(16, 30, 48),
+        )  # fmt: skip
+        blocks.run(where / "result")
+        result = blocks.open(where / "result")
+        for name in MERGES:
+            assert np.array_equal(getattr(result.tree, name), getattr(tree, name)), name
+
+
+def test_predictions_of_a_pixel_classifier_are_those_of_the_whole():
+    sample = agglo.sample("neuropil2d")
+    image = sample.image[:150, :130]
+    classifier = agglo.train_pixels(image, gold=sample.gold[:150, :130], examples=300)
+    expected = classifier.predict(image)["boundary"]
+    with stored(image=image) as where:
+        classifier.save(where / "classifier.npz")
+        plan = blocks.plan(
+            where / "result", image=str(where / "image.zarr"),
+            classifier=str(where / "classifier.npz"), block=(64, 50),
+        )  # fmt: skip
+        assert plan.cue_names == ("boundary", "interior")
+        assert blocks.run(where / "result").is_complete
+        written = zarr.open_array(str(where / "result" / "cue_boundary.ome.zarr" / "0"))[...]
+        assert np.array_equal(written, np.rint(expected * np.float32(65535)).astype(np.uint16))

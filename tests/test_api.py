@@ -16,7 +16,7 @@ WRITTEN = Path(__file__).with_name("api.txt")
 FOLDERS = (
     "", "volumes", "superpixels", "graph", "features", "policy", "agglomeration", "learning",
     "pixels", "shapes", "evaluate", "compare", "plots", "movie", "report", "samples", "session",
-    "errors",
+    "blocks", "errors",
 )  # fmt: skip
 
 

@@ -1,0 +1,341 @@
+"""Faults of a block-wise run: damage, killed processes, full disks, two runs, changed inputs."""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+import zarr
+from refusals import refuses
+
+import napari_agglo as agglo
+from napari_agglo import blocks
+from napari_agglo.errors import Cancelled
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="module")
+def boundary():
+    return agglo.sample("neuropil2d").cues["boundary"][:160, :200]
+
+
+@pytest.fixture
+def place(tmp_path, boundary):
+    """Give a folder with a plan of twelve blocks, not yet run."""
+    zarr.create_array(str(tmp_path / "boundary.zarr"), data=boundary, chunks=(40, 50))
+    blocks.plan(tmp_path / "result", str(tmp_path / "boundary.zarr"), block=(60, 50))
+    return tmp_path
+
+
+def content(folder):
+    """Return a checksum of every file of the results, whenever and by whom they were written."""
+    parts = ("graph", "tree", "table", "superpixels.ome.zarr", "labels.ome.zarr", "tables")
+    return {
+        str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest()
+        for part in parts
+        for path in sorted((folder / part).rglob("*"))
+        if path.is_file() and path.name != "zarr.json"  # which names the inputs, by their times
+    }
+
+
+@pytest.fixture
+def expected(tmp_path_factory, boundary):
+    where = tmp_path_factory.mktemp("expected")
+    zarr.create_array(str(where / "boundary.zarr"), data=boundary, chunks=(40, 50))
+    blocks.plan(where / "result", str(where / "boundary.zarr"), block=(60, 50))
+    blocks.run(where / "result")
+    return content(where / "result")
+
+
+def finished(folder):
+    """Return the tasks in the logs of all processes, each as often as it was done."""
+    lines = [
+        json.loads(line)
+        for log in (folder / "logs").glob("*.jsonl")
+        for line in log.read_text().splitlines()
+    ]
+    return [(line["stage"], line["task"]) for line in lines]
+
+
+def test_a_second_run_has_nothing_to_do(place):
+    assert blocks.run(place / "result").is_complete
+    before = finished(place / "result")
+    again = blocks.run(place / "result")
+    assert (again.done, again.is_complete) == ({}, True)
+    assert finished(place / "result") == before
+    assert len(set(before)) == len(before)
+
+
+def test_another_threshold_writes_only_the_labels(place, boundary):
+    blocks.run(place / "result")
+    source = str(place / "boundary.zarr")
+    blocks.plan(place / "result", source, block=(60, 50), threshold=0.2)
+    assert set(blocks.run(place / "result").done) == {"table", "labels"}
+    result = blocks.open(place / "result")
+    assert np.array_equal(result.labels[0][...], result.tree.segment(0.2))
+
+
+@pytest.mark.parametrize("damage", ["cut short", "one byte", "removed", "chunk", "array"])
+def test_damage_is_found_and_only_that_block_done_again(place, expected, damage):
+    folder = place / "result"
+    blocks.run(folder, stage="cut")
+    for stage in ("join", "number", "superpixels", "statistics"):
+        blocks.run(folder, stage=stage)
+    if damage == "chunk":
+        victim = next(p for p in (folder / "superpixels.ome.zarr" / "0").rglob("c/1/2"))
+        victim.unlink()
+        blocks.run(folder)
+        (folder / "done" / "labels" / "000000.json").unlink()
+        victim.unlink()
+        (folder / "done" / "labels" / "000006.json").unlink()
+        redone = "superpixels"
+    elif damage == "array":
+        blocks.run(folder, stage="graph")
+        (folder / "graph" / "edges.npy").unlink()
+        redone = "graph"
+    else:
+        victim = folder / "tables" / "statistics" / "000005.table"
+        data = bytearray(victim.read_bytes())
+        if damage == "removed":
+            victim.unlink()
+        elif damage == "cut short":
+            victim.write_bytes(data[:-7])
+        else:
+            data[-7] ^= 1
+            victim.write_bytes(data)
+        redone = "statistics"
+    run = blocks.run(folder)
+    assert run.is_complete
+    assert run.done[redone] == 1, "and no other block of that stage"
+    assert content(folder) == expected
+
+
+def test_absent_chunks_of_an_input_are_counted(place):
+    (place / "boundary.zarr" / "c" / "0" / "0").unlink()
+    blocks.plan(place / "result", str(place / "boundary.zarr"), block=(60, 50))
+    run = blocks.run(place / "result")
+    assert run.absent["cues['boundary']"] >= 1
+    assert blocks.status(place / "result").absent == run.absent
+
+
+def test_a_full_disk_stops_the_run_and_it_goes_on_later(place, expected, monkeypatch):
+    from napari_agglo.blocks import _tables
+
+    written = []
+
+    def full(path, data, **options):
+        if len(written) >= 3 and path.suffix == ".table":
+            raise OSError(errno.ENOSPC, "No space left on device")
+        written.append(path)
+        return write(path, data, **options)
+
+    write = _tables.files.write_whole
+    monkeypatch.setattr(_tables.files, "write_whole", full)
+    with refuses("folder") as refused:
+        blocks.run(place / "result", workers=1)
+    assert "the disk is full" in str(refused.value)
+    status = blocks.status(place / "result")
+    assert status.stages[0].failed == 1, "others would fail in the same way and are not begun"
+    monkeypatch.undo()
+    assert blocks.run(place / "result").is_complete
+    assert content(place / "result") == expected
+    assert not any((place / "result" / "failures").iterdir())
+
+
+def test_a_failed_block_has_a_log_and_the_others_are_done(place, boundary):
+    array = zarr.open_array(str(place / "boundary.zarr"), mode="r+")
+    array[150, 190] = np.nan
+    source = str(place / "boundary.zarr")
+    blocks.plan(place / "result", source, block=(60, 50), halo=4)
+    with refuses("folder", "failures") as refused:
+        blocks.run(place / "result")
+    assert "1 of 12 tasks of stage cut" in str(refused.value)
+    assert "block 11 ([120:160, 150:200]" in str(refused.value)
+    log = (place / "result" / "failures" / "cut-000011.log").read_text()
+    assert "--stage cut --block 11" in log
+    assert source in log
+    assert blocks.status(place / "result").stages[0].done == 11
+
+
+def test_a_changed_input_is_refused(place, boundary):
+    blocks.run(place / "result", stage="cut")
+    array = zarr.open_array(str(place / "boundary.zarr"), mode="r+")
+    array[0:40, 0:50] = boundary[40:80, 0:50]
+    with refuses("cues['boundary']", "plan again"):
+        blocks.run(place / "result")
+    blocks.plan(place / "result", str(place / "boundary.zarr"), block=(60, 50))
+    assert blocks.run(place / "result").done["cut"] == 12
+
+
+def test_two_runs_into_one_folder_are_refused(place):
+    def other(progress):
+        with refuses("folder", "wait for it"):
+            blocks.run(place / "result")
+        with refuses("folder", "wait for it"):
+            blocks.run(place / "result", part=(1, 2))
+        raise Cancelled("enough")
+
+    with pytest.raises(Cancelled):
+        blocks.run(place / "result", progress=other)
+    assert blocks.run(place / "result").is_complete
+
+
+def test_parts_of_an_array_job_make_the_whole(place, expected):
+    folder = place / "result"
+    rounds = 0
+    while not blocks.status(folder).is_complete:
+        done = [blocks.run(folder, part=(i, 3)).done for i in (3, 1, 2)]
+        stages = {name for one in done for name in one}
+        assert len(stages) <= 2, "a part never runs ahead of the others"
+        rounds += 1
+        assert rounds < 40
+    assert content(folder) == expected
+
+
+def test_a_cancelled_run_goes_on(place, expected):
+    def cancel(progress):
+        if progress.stage == "statistics" and progress.done >= 4:
+            raise Cancelled("Cancelled.")
+
+    with pytest.raises(Cancelled):
+        blocks.run(place / "result", workers=1, progress=cancel)
+    assert blocks.status(place / "result").next_stage == "statistics"
+    blocks.run(place / "result")
+    assert content(place / "result") == expected
+
+
+def test_chunks_must_divide_the_block(place):
+    source = str(place / "boundary.zarr")
+    with refuses("chunks", "leave it out"):
+        blocks.plan(place / "other", source, block=(60, 50), chunks=(32, 50))
+    with refuses("memory"):
+        blocks.plan(place / "other", source, memory=1000)
+    with refuses("cues['boundary']", "write it to a file"):
+        blocks.plan(place / "other", np.zeros((3, 4)))
+    with refuses("policy"):
+        blocks.plan(place / "other", source, policy="median")
+    with refuses("folder", "make one first"):
+        blocks.run(place / "other")
+
+
+def test_what_does_not_fit_is_refused_with_figures(tmp_path):
+    zarr.create_array(
+        str(tmp_path / "boundary.zarr"), shape=(2000, 2000, 2000), chunks=(500,) * 3, dtype="u1"
+    )
+    source = str(tmp_path / "boundary.zarr")
+    with refuses("memory") as refused:
+        blocks.plan(None, source, ranges=(0, 255), memory=4 * 10**9, block=1000)
+    assert "GB" in str(refused.value)
+    plan = blocks.plan(None, source, ranges=(0, 255), memory=4 * 10**9, workers=2)
+    assert blocks.estimate(plan).workers * blocks.estimate(plan).block_bytes < 4e9
+    assert all(n % 32 == 0 or n == 2000 for n in plan.block)
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_a_folder_without_permission_is_refused(place):
+    (place / "result").chmod(0o500)
+    try:
+        with refuses("folder"):
+            blocks.run(place / "result")
+    finally:
+        (place / "result").chmod(0o700)
+
+
+KILLED = """
+import os, signal, sys
+from napari_agglo import blocks
+
+def die(progress):
+    if progress.stage == sys.argv[2] and progress.done >= int(sys.argv[3]):
+        os.kill(os.getpid(), signal.SIGKILL)
+
+blocks.run(sys.argv[1], progress=die)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("stage", "done"), [("cut", 5), ("statistics", 7), ("labels", 3)])
+def test_a_killed_run_gives_the_same_bytes(place, expected, stage, done):
+    killed = subprocess.run(
+        [sys.executable, "-c", KILLED, str(place / "result"), stage, str(done)], check=False
+    )
+    assert killed.returncode == -signal.SIGKILL
+    state = {one.name: one.done for one in blocks.status(place / "result").stages}
+    assert state[stage] >= done - 1
+    assert blocks.run(place / "result").is_complete
+    tasks = finished(place / "result")
+    assert len(set(tasks)) >= len(tasks) - 2, "only those that were running are done again"
+    assert content(place / "result") == expected
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+def test_workers_of_a_client_one_of_which_is_killed(place, expected):
+    distributed = pytest.importorskip("distributed")
+    with (
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
+        ) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        victims = []
+
+        def kill(progress):
+            if progress.stage == "cut" and progress.done >= 5 and not victims:
+                victims.append(next(iter(cluster.workers.values())).pid)
+                os.kill(victims[0], signal.SIGKILL)
+
+        run = blocks.run(place / "result", client=client, progress=kill)
+        assert victims, "test invalid"
+        assert run.is_complete
+    tasks = finished(place / "result")
+    assert len(set(tasks)) == len(tasks), "no finished block was run twice"
+    assert content(place / "result") == expected
+
+
+CLIENT = """
+import os, signal, sys, time
+import distributed
+from napari_agglo import blocks
+
+def die(progress):
+    if progress.stage == "statistics" and progress.done >= 4:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+if __name__ == "__main__":
+    client = distributed.Client(sys.argv[2])
+    blocks.run(sys.argv[1], client=client, progress=die)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+def test_a_client_that_dies_is_started_again(place, expected, tmp_path):
+    distributed = pytest.importorskip("distributed")
+    script = tmp_path / "client.py"
+    script.write_text(CLIENT)
+    with distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
+    ) as cluster:
+        died = subprocess.run(
+            [sys.executable, str(script), str(place / "result"), cluster.scheduler_address],
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+            check=False,
+        )
+        assert died.returncode == -signal.SIGKILL
+        time.sleep(2)  # for tasks that still run on the workers
+        with distributed.Client(cluster) as client:
+            assert blocks.run(place / "result", client=client).is_complete
+    tasks = finished(place / "result")
+    assert len(set(tasks)) == len(tasks)
+    assert content(place / "result") == expected

@@ -1,0 +1,56 @@
+"""`napari-agglo blocks`: plan, run in threads and in parts, status."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+import tifffile
+
+import napari_agglo as agglo
+from napari_agglo import blocks
+
+pytestmark = pytest.mark.compiled
+
+
+def test_the_story_of_a_run(run, refused, tmp_path):
+    boundary = agglo.sample("neuropil2d").cues["boundary"][:100, :120]
+    tifffile.imwrite(tmp_path / "b.tif", boundary)
+    folder = tmp_path / "result"
+    words = ("blocks", "plan", folder, "--cues", tmp_path / "b.tif", "--memory", "2GB")
+    status, out, _ = run(*words, "--dry-run", "--json")
+    assert status == 0
+    plan = json.loads(out)
+    assert (plan["voxels"], plan["blocks"]) == (12000, 1)
+    assert not folder.exists(), "a dry run writes nothing"
+    assert "make one first" in refused("blocks", "run", folder)
+    assert run(*words, "--block", "64,50", "--threshold", "0.3")[0] == 0
+    status, out, _ = run("blocks", "run", folder, "--part", "2/2", "--json")
+    assert json.loads(out)["done"] == {"cut": 3}
+    status, out, _ = run("blocks", "run", folder, "-q")
+    assert (status, out) == (0, "")
+    status, out, _ = run("blocks", "status", folder, "--json")
+    assert json.loads(out)["complete"]
+    assert run("blocks", "status", folder)[1].splitlines()[1].split()[:2] == ["cut", "6/6"]
+    result = blocks.open(folder)
+    superpixels = agglo.oversegment(boundary)
+    assert sum(agglo.split_vi(result.superpixels[0][...], superpixels)) == 0
+    assert np.array_equal(result.labels[0][...], result.tree.segment(0.3))
+
+
+@pytest.mark.parametrize(
+    ("option", "words"),
+    [
+        (("--memory", "much"), "not a size such as 4GB"),
+        (("--block", "0,5"), "not a number of voxels"),
+        (("--policy", "median"), "--policy"),
+        (("--gold", "missing.zarr"), "does not exist"),
+    ],
+)
+def test_refusals(refused, tmp_path, option, words):
+    tifffile.imwrite(tmp_path / "b.tif", np.zeros((20, 20), np.float32))
+    message = refused(
+        "blocks", "plan", tmp_path / "r", "--cues", tmp_path / "b.tif", *option
+    )
+    assert words in message

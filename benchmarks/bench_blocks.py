@@ -6,7 +6,7 @@
     python -m benchmarks.bench_blocks workers FOLDER                            two beside one
     python -m benchmarks.bench_blocks bytes FOLDER                              sizes of tables
 
-``make bench-blocks`` does all of it. The volume is one tile of the sample generator, 256 voxels
+``make bench-blocks`` does all of it. The volume is one tile of the sample generator, 128 voxels
 wide, mirrored at its faces, so that nothing ends there; it is written block by block. Memory is the
 resident memory of the process and its children together, read every 50 ms from ``/proc``. Seconds
 are CPU time of the process and its children where it says so: a machine that does other work
@@ -33,7 +33,7 @@ from typing import Any
 import numpy as np
 import zarr
 
-TILE = 256
+TILE = 128
 CHUNK = 128
 CUES = ("boundary", "cytoplasm", "mitochondria", "image")
 
@@ -47,8 +47,8 @@ def tile(side: int) -> dict[str, Any]:
     return arrays | {"image": sample.image, "gold": sample.gold}
 
 
-def make(folder: Path, shape: tuple[int, ...]) -> None:
-    """Write the volumes of all cues, chunk by chunk."""
+def make(folder: Path, shape: tuple[int, ...], cues: int = len(CUES)) -> None:
+    """Write the volumes of the first so many cues, chunk by chunk."""
     folder.mkdir(parents=True, exist_ok=True)
     side = min(TILE, min(shape))
     cache = folder.parent / f"tile-{side}.npz"
@@ -56,7 +56,7 @@ def make(folder: Path, shape: tuple[int, ...]) -> None:
         np.savez(cache, **tile(side))
     arrays = dict(np.load(cache))
     step = (CHUNK,) * 3
-    for name in CUES:
+    for name in CUES[:cues]:
         out = zarr.create_array(
             str(folder / f"{name}.zarr"), shape=shape, chunks=step, dtype="u1", overwrite=True
         )
@@ -220,7 +220,7 @@ def main() -> int:
         warm()
     if options.part == "make":
         with measured() as result:
-            make(options.folder, shape)
+            make(options.folder, shape, options.cues)
     elif options.part == "memory":
         result = in_memory(options.folder, shape, 0.5)
     else:

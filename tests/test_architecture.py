@@ -260,6 +260,7 @@ PRIVATE_IMPORTS = {
         session/test_refit.py session/test_suggestions.py
     """,
     "The store below the session: entries of any kind, faults of the disk, a killed process.": """
+        blocks/test_faults.py
         oracles/appender.py oracles/disks.py session/test_journal.py session/test_journal_crash.py
         session/test_marks.py session/test_store.py session/test_store_damage.py
         session/test_store_faults.py session/test_store_machine.py

@@ -2,7 +2,8 @@
 
 A block reads its voxels and one plane above them along each axis (two where dams count): a face
 belongs to its lower voxel, so every face is counted in one block. Rows are whole numbers, and the
-sum of the rows of all blocks is, bit for bit, that of `region_graph` on the whole volume.
+sum of the rows of all blocks is, bit for bit, that of `region_graph` on the whole volume. It is in
+its own file because it knows neither files of a run nor plans.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from napari_agglo._progress import ProgressCallback
-from napari_agglo.blocks._grid import Slices, lengths
+from napari_agglo.blocks._block_grid import Slices, lengths
 from napari_agglo.blocks._tables import Table
 from napari_agglo.graph import Layout, Window, add_contact, add_rows, scan
 from napari_agglo.volumes import Contingency, check_cues, dense_labels

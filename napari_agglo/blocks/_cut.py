@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from napari_agglo._numba import kernel
 from napari_agglo._numba.union_find import join_sets
 from napari_agglo._progress import ProgressCallback, report
-from napari_agglo.blocks._grid import Grid, Slices, local
+from napari_agglo.blocks._block_grid import Grid, Slices, local
 from napari_agglo.superpixels._oversegment import (
     Recipe,
     check_values,

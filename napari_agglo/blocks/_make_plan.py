@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from napari_agglo.blocks._grid import check_sides, chunk_sides
+from napari_agglo.blocks._block_grid import check_sides, chunk_sides
 from napari_agglo.blocks._plan import Plan, Source
 from napari_agglo.blocks._stages import CLASSIFIER, POLICY
 from napari_agglo.blocks._stores import check_alignment, level_factors

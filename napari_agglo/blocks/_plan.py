@@ -21,7 +21,7 @@ import numpy as np
 
 from napari_agglo._typed_json import decode
 from napari_agglo._version import __version__
-from napari_agglo.blocks._grid import Grid
+from napari_agglo.blocks._block_grid import Grid
 from napari_agglo.errors import InvalidInput
 from napari_agglo.graph import Layout
 from napari_agglo.volumes import Volume, open_volume

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from napari_agglo._progress import ProgressCallback
 from napari_agglo.agglomeration import MergeTree, agglomerate
 from napari_agglo.blocks._block_graph import added, added_overlaps, partial_graph, whole_graph
+from napari_agglo.blocks._block_grid import Grid, Slices, lengths
 from napari_agglo.blocks._cut import (
     cut_block,
     halo_sides,
@@ -28,7 +29,6 @@ from napari_agglo.blocks._cut import (
     neighbours,
     number_superpixels,
 )
-from napari_agglo.blocks._grid import Grid, Slices, lengths
 from napari_agglo.blocks._plan import Plan, Source
 from napari_agglo.blocks._stores import (
     absent_chunks,

@@ -13,7 +13,7 @@ import numpy as np
 import zarr
 from numpy.typing import NDArray
 
-from napari_agglo.blocks._grid import Grid, Slices, chunk_sides
+from napari_agglo.blocks._block_grid import Grid, Slices, chunk_sides
 from napari_agglo.errors import InvalidInput
 from napari_agglo.volumes import _atomic as files
 

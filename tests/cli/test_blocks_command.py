@@ -50,7 +50,5 @@ def test_the_story_of_a_run(run, refused, tmp_path):
 )
 def test_refusals(refused, tmp_path, option, words):
     tifffile.imwrite(tmp_path / "b.tif", np.zeros((20, 20), np.float32))
-    message = refused(
-        "blocks", "plan", tmp_path / "r", "--cues", tmp_path / "b.tif", *option
-    )
+    message = refused("blocks", "plan", tmp_path / "r", "--cues", tmp_path / "b.tif", *option)
     assert words in message

@@ -87,7 +87,8 @@ bench:  ## measure the speed beside other libraries, as one table; list the goal
 
 docs:  ## build the documentation into site/
 	@$(SETUP) docs
-	@NO_MKDOCS_2_WARNING=1 "$(BIN)/mkdocs" build --strict --quiet --site-dir site
+	@rm -rf docs/reference site
+	@"$(BIN)/python" -m sphinx --quiet --fail-on-warning --keep-going -b html docs site
 	@echo "The documentation is in site/index.html"
 
 setup:  ## only make the virtual environment

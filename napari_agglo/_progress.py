@@ -36,6 +36,13 @@ class Progress:
     def part(self, begin: float, end: float, stage: str = "") -> Progress:
         """Return this state as a part, from `begin` to `end`, of a longer work.
 
+        Parameters
+        ----------
+        begin, end : float
+            The share of the longer work, 0 to 1, at which the part begins and ends.
+        stage : str
+            A name of the part; by default that of this state.
+
         Examples
         --------
         >>> Progress("graph", 1, 2).part(0.2, 0.6)

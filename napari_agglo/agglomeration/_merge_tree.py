@@ -275,7 +275,13 @@ class MergeTree:
         return np.unique(self.heights)
 
     def n_merges_at(self, threshold: float) -> int:
-        """Return the number of merges that are done at `threshold`."""
+        """Return the number of merges that are done at `threshold`.
+
+        Parameters
+        ----------
+        threshold : float
+            The height at which the tree is cut.
+        """
         if not is_number(threshold):
             raise InvalidInput(
                 f"`threshold` must be a number, got {threshold!r}",
@@ -285,7 +291,13 @@ class MergeTree:
         return int(np.searchsorted(self.heights, threshold, side="right"))
 
     def n_segments(self, threshold: float) -> int:
-        """Return the number of segments at `threshold`; 0, "no region", is not one."""
+        """Return the number of segments at `threshold`; 0, "no region", is not one.
+
+        Parameters
+        ----------
+        threshold : float
+            The height at which the tree is cut.
+        """
         return self.n_superpixels - self.n_merges_at(threshold)
 
     def lut(
@@ -384,7 +396,13 @@ class MergeTree:
         return out
 
     def ancestors(self, node: int) -> NDArray[np.int64]:
-        """Return the nodes that contain `node`, from its parent to its root."""
+        """Return the nodes that contain `node`, from its parent to its root.
+
+        Parameters
+        ----------
+        node : int
+            A node: the dense id of a superpixel, or the number of a merge after them.
+        """
         out = []
         at = int(self.parents[self._node(node)])
         while at >= 0:
@@ -393,18 +411,36 @@ class MergeTree:
         return np.array(out, np.int64)
 
     def lowest_common_ancestor(self, first: int, second: int) -> int | None:
-        """Return the smallest node that contains both nodes; None if there is none."""
+        """Return the smallest node that contains both nodes; None if there is none.
+
+        Parameters
+        ----------
+        first, second : int
+            Two nodes.
+        """
         node = int(common_ancestor(self.parents, self._node(first), self._node(second)))
         return node if node >= 0 else None
 
     def members(self, node: int) -> NDArray[np.int64]:
-        """Return the superpixels (dense ids) of a node, ascending."""
+        """Return the superpixels (dense ids) of a node, ascending.
+
+        Parameters
+        ----------
+        node : int
+            A node: the dense id of a superpixel, or the number of a merge after them.
+        """
         order, start, stop = self._intervals
         at = self._node(node)
         return np.sort(order[start[at] : stop[at]])
 
     def node_height(self, node: int) -> float:
-        """Return the threshold from which a node exists; -inf for a superpixel."""
+        """Return the threshold from which a node exists; -inf for a superpixel.
+
+        Parameters
+        ----------
+        node : int
+            A node: the dense id of a superpixel, or the number of a merge after them.
+        """
         merge = self._node(node) - self.n_superpixels - 1
         return float(self.heights[merge]) if merge >= 0 else -np.inf
 
@@ -427,6 +463,11 @@ class MergeTree:
         `winners` and `losers`); kept, dropped (names of the two in a label image: that of the
         merged region, and the other); left, right, parent (nodes, the winner's first; a superpixel
         is its dense id); priority; height.
+
+        Parameters
+        ----------
+        path : path-like
+            The file to write.
         """
         target = Path(path)
         with replacing(target) as temporary:

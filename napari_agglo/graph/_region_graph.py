@@ -385,7 +385,13 @@ class RegionGraph:
         return self.regions[:, 0]
 
     def cue_index(self, name: str) -> int:
-        """Return the position of the cue `name`; refuse an unknown cue."""
+        """Return the position of the cue `name`; refuse an unknown cue.
+
+        Parameters
+        ----------
+        name : str
+            The name of a cue.
+        """
         if name not in self.cue_names:
             raise InvalidInput(
                 f"This graph has no cue {name!r}; it has {list(self.cue_names)}",
@@ -395,7 +401,13 @@ class RegionGraph:
         return self.cue_names.index(name)
 
     def boundary_mean(self, cue: str = "boundary") -> NDArray[np.float64]:
-        """Return the mean of a cue over each boundary, 0..1; 0.5 for one without a value."""
+        """Return the mean of a cue over each boundary, 0..1; 0.5 for one without a value.
+
+        Parameters
+        ----------
+        cue : str
+            The name of a cue.
+        """
         index = self.cue_index(cue)
         faces = self.boundaries[:, self.layout.faces]
         return self._mean(
@@ -404,7 +416,13 @@ class RegionGraph:
         )
 
     def region_mean(self, cue: str = "boundary") -> NDArray[np.float64]:
-        """Return the mean of a cue over each region (dense ids 0..n), 0..1."""
+        """Return the mean of a cue over each region (dense ids 0..n), 0..1.
+
+        Parameters
+        ----------
+        cue : str
+            The name of a cue.
+        """
         return self._mean(
             self.regions[:, self.layout.region_sums(self.cue_index(cue)).start], self.sizes
         )
@@ -445,7 +463,13 @@ class RegionGraph:
         return to_networkx(self)
 
     def to_graphml(self, path: str | PathLike[str]) -> Path:
-        """Write the graph as GraphML, atomically."""
+        """Write the graph as GraphML, atomically.
+
+        Parameters
+        ----------
+        path : path-like
+            The file to write.
+        """
         from napari_agglo.graph._interchange import to_graphml
 
         return to_graphml(self, path)

@@ -183,6 +183,17 @@ class PixelClassifier:
 
         Each item is an index of planes, rows and columns, and the probabilities there, (class,
         planes, rows, columns); a picture has one plane. The blocks have the values of the whole.
+
+        Parameters
+        ----------
+        image : array, Volume or path-like
+            As for `predict`.
+        spacing : sequence of float, optional
+            As for `predict`.
+        channel_axis : int, optional
+            As for `predict`.
+        progress : callable, optional
+            Called after each block; raise `Cancelled` in it to stop.
         """
         check_progress(progress)
         source = (
@@ -208,7 +219,17 @@ class PixelClassifier:
         spacing: Sequence[float] | None = None,
         channel_axis: int | None = None,
     ) -> PixelImage:
-        """Return an image that this classifier can be used on; refuse any other."""
+        """Return an image that this classifier can be used on; refuse any other.
+
+        Parameters
+        ----------
+        image : array, Volume or path-like
+            As for `predict`.
+        spacing : sequence of float, optional
+            As for `predict`.
+        channel_axis : int, optional
+            As for `predict`.
+        """
         source = PixelImage.of(image, spacing, channel_axis)
         if source.channels != self.bank.channels:
             grey = self.bank.channels == 1
@@ -254,7 +275,13 @@ class PixelClassifier:
             )
 
     def save(self, path: str | PathLike[str]) -> Path:
-        """Write the classifier to a ``.npz`` file, whole or not at all; nothing in it runs code."""
+        """Write the classifier to a ``.npz`` file, whole or not at all; nothing in it runs code.
+
+        Parameters
+        ----------
+        path : path-like
+            The file to write, ``NAME.npz``.
+        """
         target = Path(path)
         header = {
             "format": _FORMAT,

@@ -47,13 +47,31 @@ class Policy(Protocol):
         """Whether priorities are probabilities that a merge is wrong; 0.5 is natural then."""
 
     def check(self, graph: RegionGraph) -> None:
-        """Raise `InvalidInput` if the policy cannot score `graph`."""
+        """Raise `InvalidInput` if the policy cannot score `graph`.
+
+        Parameters
+        ----------
+        graph : RegionGraph
+            The regions and boundaries, with their statistics.
+        """
 
     def score(self, graph: RegionGraph) -> NDArray[np.float64]:
-        """Return the priority of every boundary of `graph`; low merges first."""
+        """Return the priority of every boundary of `graph`; low merges first.
+
+        Parameters
+        ----------
+        graph : RegionGraph
+            The regions and boundaries, with their statistics.
+        """
 
     def kernel(self, graph: RegionGraph) -> Scoring | None:
-        """Return the record for the compiled loop; None if the loop must call `score`."""
+        """Return the record for the compiled loop; None if the loop must call `score`.
+
+        Parameters
+        ----------
+        graph : RegionGraph
+            The regions and boundaries, with their statistics.
+        """
 
     def to_json(self) -> dict[str, Any]:
         """Return plain JSON with "kind", the name, from which the policy can be made again."""
@@ -158,6 +176,11 @@ class LearnedPolicy:
         """Write the policy as one ``.npz`` file, whole or not at all; `load_policy` reads it.
 
         The same training gives the same bytes.
+
+        Parameters
+        ----------
+        path : path-like
+            The file to write, ``NAME.npz``.
         """
         if not str(path).endswith(".npz"):
             raise InvalidInput(

@@ -165,19 +165,49 @@ class Annotations:
         self._session = session
 
     def rename(self, segment: int, name: str) -> Change:
-        """Name a segment; an empty name removes it."""
+        """Name a segment; an empty name removes it.
+
+        Parameters
+        ----------
+        segment : int
+            A segment at the threshold.
+        name : str
+            The name; several segments may have the same one.
+        """
         return self._session._mark(segment, name=name)
 
     def comment(self, segment: int, comment: str) -> Change:
-        """Comment on a segment; an empty comment removes it."""
+        """Comment on a segment; an empty comment removes it.
+
+        Parameters
+        ----------
+        segment : int
+            A segment at the threshold.
+        comment : str
+            Any text.
+        """
         return self._session._mark(segment, comment=comment)
 
     def review(self, segment: int, reviewed: bool = True) -> Change:
-        """Mark a segment as reviewed, or as not reviewed."""
+        """Mark a segment as reviewed, or as not reviewed.
+
+        Parameters
+        ----------
+        segment : int
+            A segment at the threshold.
+        reviewed : bool
+            Whether it counts as reviewed.
+        """
         return self._session._mark(segment, reviewed=reviewed)
 
     def of(self, segment: int) -> Mark:
-        """Return the mark of a segment at the threshold."""
+        """Return the mark of a segment at the threshold.
+
+        Parameters
+        ----------
+        segment : int
+            A segment at the threshold.
+        """
         with self._session._lock:
             return self._session._state.marks[self._session._find(segment).id]
 
@@ -188,7 +218,13 @@ class Annotations:
             return {segment: marks[segment] for segment in marks}
 
     def named(self, name: str) -> list[int]:
-        """Return the segments at the threshold that have this name, ascending."""
+        """Return the segments at the threshold that have this name, ascending.
+
+        Parameters
+        ----------
+        name : str
+            The name to look for.
+        """
         with self._session._lock:
             there = set(self._session.segments)
             return [one for one in self._session._state.marks.named(name) if one in there]

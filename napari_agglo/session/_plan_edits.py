@@ -253,23 +253,47 @@ class Segments:
             return self._graph.ids[np.sort(names[self._view.naming()])]
 
     def at(self, index: Any) -> int:
-        """Return the segment at a pixel; 0 where there is none."""
+        """Return the segment at a pixel; 0 where there is none.
+
+        Parameters
+        ----------
+        index : sequence of int
+            The index of a pixel, one number for each axis.
+        """
         with self._lock:
             image = self._graph.superpixels.image
             return int(self._view.table()[image[check_index(self._graph, index)]])
 
     def superpixel_at(self, index: Any) -> int:
-        """Return the superpixel at a pixel; 0 where there is none."""
+        """Return the superpixel at a pixel; 0 where there is none.
+
+        Parameters
+        ----------
+        index : sequence of int
+            The index of a pixel, one number for each axis.
+        """
         graph = self._graph
         return int(graph.ids[graph.superpixels.image[check_index(graph, index)]])
 
     def members(self, segment: int) -> NDArray[np.uint64]:
-        """Return the superpixels of a segment, ascending."""
+        """Return the superpixels of a segment, ascending.
+
+        Parameters
+        ----------
+        segment : int
+            A segment at the threshold.
+        """
         with self._lock:
             return self._graph.ids[find(self._view, segment).members]
 
     def neighbours(self, segment: int) -> NDArray[np.uint64]:
-        """Return the segments that touch a segment, ascending."""
+        """Return the segments that touch a segment, ascending.
+
+        Parameters
+        ----------
+        segment : int
+            A segment at the threshold.
+        """
         with self._lock:
             return self._graph.ids[neighbour_names(self._view, find(self._view, segment))]
 
@@ -281,7 +305,13 @@ class Segments:
             return self._graph.ids[names]
 
     def is_locked(self, segment: int) -> bool:
-        """Return whether a segment is locked."""
+        """Return whether a segment is locked.
+
+        Parameters
+        ----------
+        segment : int
+            A segment at the threshold.
+        """
         with self._lock:
             return is_locked(self._view, find(self._view, segment))
 

@@ -88,15 +88,32 @@ class Suggestions:
         """Answer yes: merge the two segments, or cut the one between its two sides.
 
         An earlier rejection of the suggestion is no longer an example.
+
+        Parameters
+        ----------
+        suggestion : Suggestion
+            A suggestion that `next` returned.
         """
         return self._session._do(plan_accept, suggestion)
 
     def reject(self, suggestion: Suggestion) -> Change:
-        """Answer no: the decision is right, and is not suggested again."""
+        """Answer no: the decision is right, and is not suggested again.
+
+        Parameters
+        ----------
+        suggestion : Suggestion
+            A suggestion that `next` returned.
+        """
         return self._session._do(plan_answer, suggestion, "reject")
 
     def skip(self, suggestion: Suggestion) -> Change:
-        """Do not suggest this again, without an answer."""
+        """Do not suggest this again, without an answer.
+
+        Parameters
+        ----------
+        suggestion : Suggestion
+            A suggestion that `next` returned.
+        """
         return self._session._do(plan_answer, suggestion, "skip")
 
 

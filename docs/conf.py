@@ -47,14 +47,13 @@ autosummary_generate = True
 autosummary_imported_members = True
 autodoc_typehints = "none"  # the numpydoc sections have them
 autodoc_member_order = "bysource"
-numpydoc_class_members_toctree = False
-numpydoc_show_inherited_class_members = False
+numpydoc_show_class_members = False  # the template of a class lists them
 
 html_theme = "napari_sphinx_theme"
 html_title = "napari-agglo"
 html_static_path = ["_static"]
 html_css_files = ["style.css"]
-html_sidebars = {"**": ["search-field", "sidebar-nav-bs"]}
+html_sidebars = {"**": ["sidebar-nav-bs"]}
 html_theme_options = {
     "navbar_start": ["navbar-logo"],
     "navbar_center": ["navbar-nav"],

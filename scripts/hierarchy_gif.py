@@ -43,7 +43,7 @@ def main(path: Path) -> None:
     with tempfile.TemporaryDirectory() as folder:
         frames = Path(folder) / "frames"
         options = {"gold": shown.gold, "spacing": shown.spacing, "image": shown.image}
-        agglo.write_movie(frames, panels, frames=24, size=220, **options)
+        agglo.write_movie(frames, panels, frames=16, size=320, **options)
         pictures = [Image.open(frame).convert("RGB") for frame in sorted(frames.iterdir())]
         few = [one.quantize(COLOURS, dither=Image.Dither.NONE) for one in pictures]
         few[0].save(path, save_all=True, append_images=few[1:], duration=250, loop=0, optimize=True)

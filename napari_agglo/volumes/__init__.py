@@ -13,8 +13,15 @@ from napari_agglo.volumes._checks import (
 )
 from napari_agglo.volumes._contingency import Contingency, contingency
 from napari_agglo.volumes._cues import Cues, check_cues, cues_of_rows
+from napari_agglo.volumes._label_pyramid import (
+    create_levels,
+    downsample_labels,
+    fill_level,
+    shard_boxes,
+)
 from napari_agglo.volumes._labels import DenseLabels, dense_labels, split_components
-from napari_agglo.volumes._open import open_channels, open_volume
+from napari_agglo.volumes._ome_zarr import OmeAxis, OmeImage, OmeLevel, plan_image, read_image
+from napari_agglo.volumes._open import add_pick, open_channels, open_volume
 from napari_agglo.volumes._oriented import Affinities, OrientedCue, affinities
 from napari_agglo.volumes._values import ValueFaults, ValueGate, check_nan, check_range
 from napari_agglo.volumes._volume import Volume, in_memory, is_lazy, require_memory, unwrap
@@ -24,7 +31,17 @@ __all__ = [
     "Volume",
     "open_volume",
     "open_channels",
+    "add_pick",
     "write_labels",
+    "OmeImage",
+    "OmeLevel",
+    "OmeAxis",
+    "plan_image",
+    "read_image",
+    "create_levels",
+    "fill_level",
+    "shard_boxes",
+    "downsample_labels",
     "DenseLabels",
     "dense_labels",
     "Affinities",

@@ -7,6 +7,7 @@ import json
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +17,11 @@ import numpy as np
 from napari_agglo.errors import InvalidInput
 from napari_agglo.volumes._on_disk import Index, OnDisk, reading
 from napari_agglo.volumes._open import arrange, choose_key, split_picks
+from napari_agglo.volumes._units import MICROMETRE
 from napari_agglo.volumes._volume import Volume
 
 DEFAULT_KEY = "stack"
+UNIT = "element_size_unit"  # "unknown" if the numbers of element_size_um have no unit
 _MARGIN = 1 << 16  # bytes that a new dataset adds to the tables of its group
 
 
@@ -43,14 +46,25 @@ def open_hdf5(path: Path, key: str | None) -> Volume:
             spacing = list(np.atleast_1d(spacing))
             spacing.insert(axes.index("c"), 1.0)
 
-    def read(index: Index) -> Any:
-        with reading(path, "HDF5"), h5py.File(path, "r") as again:
-            return again[dataset_key][index]
+        # `write_labels` marks numbers whose unit was not known; ilastik's resolution has none
+        known = "element_size_um" in attributes and attributes.get(UNIT) != "unknown"
 
-    data = OnDisk(shape, dtype, read, chunks)
+    data = OnDisk(shape, dtype, _Read(path, dataset_key), chunks)
     name = f"{path.name}:{dataset_key}"
     picked, kept = arrange(data, axes, spacing, picks, name, attributes)
-    return Volume(picked, kept, name, attributes)
+    return Volume(picked, kept, name, attributes, MICROMETRE if known else None)
+
+
+@dataclass(frozen=True)
+class _Read:
+    """Read a part of a dataset; the file is closed between reads."""
+
+    path: Path
+    key: str
+
+    def __call__(self, index: Index) -> Any:
+        with reading(self.path, "HDF5"), h5py.File(self.path, "r") as file:
+            return file[self.key][index]
 
 
 def _keys(file: Any) -> list[str]:
@@ -86,8 +100,8 @@ def datasets(path: Path) -> list[str]:
         return _keys(file)
 
 
-def file_image(key: str, array: Any, spacing: Any, target: Path) -> bytes:
-    """Return the bytes of a file with one dataset.
+def file_image(key: str, array: Any, spacing: Any, target: Path, has_unit: bool = False) -> bytes:
+    """Return the bytes of a file with one dataset; `spacing` is in µm if it `has_unit`.
 
     The file is made in memory: when the disk is full, HDF5 cannot close its file, tries again at
     the end of the program, and crashes it.
@@ -100,6 +114,8 @@ def file_image(key: str, array: Any, spacing: Any, target: Path) -> bytes:
         dataset = file.create_dataset(key, data=array, **options)
         if spacing is not None:
             dataset.attrs["element_size_um"] = spacing
+            if not has_unit:
+                dataset.attrs[UNIT] = "unknown"
         file.flush()
         return bytes(file.id.get_file_image())
 

@@ -9,6 +9,7 @@ import glob
 import math
 import re
 import zipfile
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +19,10 @@ from numpy.lib import format as npy_format
 from napari_agglo.errors import InvalidInput
 from napari_agglo.volumes._on_disk import Index, OnDisk, reading
 from napari_agglo.volumes._open import arrange, choose_key, only_picks, split_picks, usable_spacing
+from napari_agglo.volumes._units import MICROMETRE, convert_all, unit_name
 from napari_agglo.volumes._volume import Volume
 
-SPACING_MEMBER = "spacing"
+SPACING_MEMBER, UNIT_MEMBER = "spacing", "unit"
 
 
 def open_npy(path: Path, key: str | None) -> Volume:
@@ -43,24 +45,36 @@ def open_npz(path: Path, key: str | None) -> Volume:
     with reading(path, "npz"), zipfile.ZipFile(path) as archive:
         members = [name.removesuffix(".npy") for name in archive.namelist()]
         inner, picks = (key, {}) if key in members else split_picks(key)
-        arrays = [name for name in members if name != SPACING_MEMBER] or members
+        arrays = [n for n in members if n not in (SPACING_MEMBER, UNIT_MEMBER)] or members
         member = choose_key(path, members if inner else arrays, inner, "array", "")
         with archive.open(f"{member}.npy") as file:
             shape, dtype = _header(file, path)
             declared = math.prod(shape) * dtype.itemsize + file.tell()
         if declared != archive.getinfo(f"{member}.npy").file_size:
             raise ValueError(f"{member} does not have the size that it declares")
-        spacing = _spacing(archive, members, len(shape))
-
-    def read(index: Index) -> Any:
-        with reading(path, "npz"), zipfile.ZipFile(path) as again, again.open(f"{member}.npy") as f:
-            return npy_format.read_array(f, allow_pickle=False)[index]
+        spacing, unit = _spacing(archive, members, len(shape))
 
     name = f"{path.name}:{member}"
     # one chunk: a slab-wise reader would otherwise decompress the whole for each slab
-    data = OnDisk(shape, dtype, read, shape)
+    data = OnDisk(shape, dtype, _ReadMember(path, member), shape)
     picked, kept = arrange(data, "", spacing, picks, name)
-    return Volume(picked, kept, name)
+    return Volume(picked, kept, name, unit=unit)
+
+
+@dataclass(frozen=True)
+class _ReadMember:
+    """Read a part of a member of an archive, which is decompressed whole."""
+
+    path: Path
+    member: str
+
+    def __call__(self, index: Index) -> Any:
+        with (
+            reading(self.path, "npz"),
+            zipfile.ZipFile(self.path) as archive,
+            archive.open(f"{self.member}.npy") as file,
+        ):
+            return npy_format.read_array(file, allow_pickle=False)[index]
 
 
 def npy_header(file: Any) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
@@ -89,14 +103,31 @@ def _header(file: Any, path: Path) -> tuple[tuple[int, ...], np.dtype[Any]]:
     return shape, dtype
 
 
-def _spacing(archive: zipfile.ZipFile, members: list[str], ndim: int) -> tuple[float, ...] | None:
-    if SPACING_MEMBER not in members:
+def _spacing(
+    archive: zipfile.ZipFile, members: list[str], ndim: int
+) -> tuple[tuple[float, ...] | None, str | None]:
+    """Return the spacing, in µm if a unit is stated, and that unit."""
+    stored = {
+        name: _small_array(archive, name)
+        for name in (SPACING_MEMBER, UNIT_MEMBER)
+        if name in members
+    }
+    numbers = stored.get(SPACING_MEMBER)
+    if numbers is None:
+        return None, None
+    text = stored.get(UNIT_MEMBER)
+    unit = unit_name(text) if text is not None and text.dtype.kind == "U" else None
+    spacing = usable_spacing(numbers.reshape(-1).tolist(), ndim)
+    if unit is None or spacing is None:
+        return spacing, None
+    return convert_all(spacing, unit, MICROMETRE), MICROMETRE
+
+
+def _small_array(archive: zipfile.ZipFile, member: str) -> np.ndarray[Any, Any] | None:
+    if archive.getinfo(f"{member}.npy").file_size > 4096:
         return None
-    with archive.open(f"{SPACING_MEMBER}.npy") as file:
-        if archive.getinfo(f"{SPACING_MEMBER}.npy").file_size > 4096:
-            return None
-        stored = npy_format.read_array(file, allow_pickle=False)
-    return usable_spacing(stored.reshape(-1).tolist(), ndim)
+    with archive.open(f"{member}.npy") as file:
+        return np.asarray(npy_format.read_array(file, allow_pickle=False))
 
 
 PICTURES = (".png", ".jpg", ".jpeg", ".bmp")
@@ -141,22 +172,35 @@ def open_stack(source: Path, key: str | None) -> Volume:
     files.sort(key=lambda file: natural_key(file.name))
     first, axes = _read_plane(files[0])
 
-    def read(index: Index) -> Any:
-        chosen = index[0]
-        if isinstance(chosen, int):
-            return _checked_plane(files[chosen], first)[index[1:]]
-        planes = files[chosen]
-        out = np.empty((len(planes), *first[index[1:]].shape), first.dtype)
-        for number, file in enumerate(planes):
-            out[number] = _checked_plane(file, first)[index[1:]]
-        return out
-
-    _checked_plane(files[-1], first)
+    # a plane of the right shape and type without memory of its own
+    like = np.broadcast_to(np.zeros((), first.dtype), first.shape)
+    _checked_plane(files[-1], like)
+    read = _ReadPlanes(tuple(files), first.shape, first.dtype)
     data = OnDisk((len(files), *first.shape), first.dtype, read, (1, *first.shape))
     # a plane whose own axes are not named leaves them all without names
     axes = ("z" if "z" not in axes.lower() else "n") + axes if len(axes) == first.ndim else ""
     picked, _ = arrange(data, axes, None, picks, str(source))
     return Volume(picked, None, source.name)
+
+
+@dataclass(frozen=True, eq=False)
+class _ReadPlanes:
+    """Read a part of a stack of planes, all of one shape and type."""
+
+    files: tuple[Path, ...]
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+
+    def __call__(self, index: Index) -> Any:
+        like = np.broadcast_to(np.zeros((), self.dtype), self.shape)
+        chosen, within = index[0], index[1:]
+        if isinstance(chosen, int):
+            return _checked_plane(self.files[chosen], like)[within]
+        planes = self.files[chosen]
+        out = np.empty((len(planes), *like[within].shape), self.dtype)
+        for number, file in enumerate(planes):
+            out[number] = _checked_plane(file, like)[within]
+        return out
 
 
 def _read_plane(file: Path) -> tuple[np.ndarray[Any, Any], str]:
@@ -169,8 +213,8 @@ def _read_plane(file: Path) -> tuple[np.ndarray[Any, Any], str]:
         return picture, {2: "yx", 3: "yxc"}.get(picture.ndim, "")
     from napari_agglo.volumes._tiff import open_series
 
-    data, axes, _, _ = open_series(file)
-    return np.asarray(data[...]), axes
+    series = open_series(file)
+    return np.asarray(series.data[...]), series.axes
 
 
 def _checked_plane(file: Path, first: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:

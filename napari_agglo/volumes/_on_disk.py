@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -61,16 +61,29 @@ def pick(data: Any, fixed: dict[int, int]) -> Any:
         return data
     kept = [axis for axis in range(len(data.shape)) if axis not in fixed]
 
-    def full_index(index: Index) -> Index:
-        inner: dict[int, int | slice] = dict(zip(kept, index, strict=True))
-        inner.update(fixed)
-        return tuple(inner[axis] for axis in range(len(data.shape)))
-
+    read = _ReadPicked(data, tuple(kept), tuple(fixed.items()))
     if isinstance(data, np.ndarray):
-        return data[full_index((slice(None),) * len(kept))]
+        return read((slice(None),) * len(kept))
     chunks = data.chunks and tuple(data.chunks[axis] for axis in kept)
     shape = tuple(data.shape[axis] for axis in kept)
-    return OnDisk(shape, data.dtype, lambda index: data[full_index(index)], chunks)
+    return OnDisk(shape, data.dtype, read, chunks)
+
+
+# Readers are values, not closures, so that an array on disk can be sent to another process.
+
+
+@dataclass(frozen=True, eq=False)
+class _ReadPicked:
+    """Read with some axes fixed at an index."""
+
+    data: Any
+    kept: tuple[int, ...]
+    fixed: tuple[tuple[int, int], ...]
+
+    def __call__(self, index: Index) -> Any:
+        inner: dict[int, int | slice] = dict(zip(self.kept, index, strict=True))
+        inner.update(self.fixed)
+        return self.data[tuple(inner[axis] for axis in range(len(self.data.shape)))]
 
 
 def put_first(data: Any, axis: int) -> Any:
@@ -81,14 +94,24 @@ def put_first(data: Any, axis: int) -> Any:
     def order(parts: Any) -> tuple[Any, ...]:
         return (parts[axis], *parts[:axis], *parts[axis + 1 :])
 
-    def read(index: Index) -> Any:
-        part = data[(*index[1 : axis + 1], index[0], *index[axis + 1 :])]
+    read = _ReadMoved(data, axis)
+    return OnDisk(order(data.shape), data.dtype, read, data.chunks and order(data.chunks))
+
+
+@dataclass(frozen=True, eq=False)
+class _ReadMoved:
+    """Read with one axis before the others."""
+
+    data: Any
+    axis: int
+
+    def __call__(self, index: Index) -> Any:
+        axis = self.axis
+        part = self.data[(*index[1 : axis + 1], index[0], *index[axis + 1 :])]
         if not isinstance(index[0], slice):
             return part
         before = sum(isinstance(one, slice) for one in index[1 : axis + 1])
         return np.moveaxis(part, before, 0)
-
-    return OnDisk(order(data.shape), data.dtype, read, data.chunks and order(data.chunks))
 
 
 def _normalise_index(index: Any, shape: tuple[int, ...]) -> tuple[Index, tuple[slice, ...]]:
@@ -130,7 +153,7 @@ def _normalise_index(index: Any, shape: tuple[int, ...]) -> tuple[Index, tuple[s
 
 
 @contextmanager
-def reading(path: Path, kind: str) -> Iterator[None]:
+def reading(path: object, kind: str) -> Iterator[None]:
     """Raise any error of a reader as `InvalidInput` with the path of the file."""
     try:
         yield

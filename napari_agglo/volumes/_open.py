@@ -12,26 +12,14 @@ from typing import Any
 
 from napari_agglo.errors import InvalidInput
 from napari_agglo.volumes._on_disk import pick, put_first, reading
+from napari_agglo.volumes._place import Place, fetch, is_url, split_url
 from napari_agglo.volumes._volume import Volume
 
-# factors of the units that files name
-_MICROMETRES = {
-    "angstrom": 1e-4, "å": 1e-4, "nm": 1e-3, "nanometer": 1e-3, "nanometre": 1e-3,
-    "um": 1.0, "µm": 1.0, "μm": 1.0, "\\u00b5m": 1.0, "micron": 1.0, "microns": 1.0,
-    "micrometer": 1.0, "micrometre": 1.0,
-    "mm": 1e3, "millimeter": 1e3, "millimetre": 1e3, "cm": 1e4, "centimeter": 1e4, "inch": 25400.0,
-    "m": 1e6, "meter": 1e6, "metre": 1e6,
-}  # fmt: skip
-
-
+# suffixes of formats that are one file
+_FILES = (
+    ".tif", ".tiff", ".h5", ".hdf5", ".hdf", ".ilp", ".npy", ".npz", ".png", ".jpg", ".jpeg", ".bmp"
+)  # fmt: skip
 ALL = -1  # in place of an index: all channels
-
-
-def to_micrometres(value: Any, unit: Any) -> float:
-    """Return a length in µm; one without a unit, or with one that is not a length, as it is."""
-    factor = _MICROMETRES.get(str(unit).strip().lower(), 1.0) if unit else 1.0
-    product = float(value) * factor
-    return float(f"{product:.12g}") if factor != 1.0 else product  # 40 nm is 0.04, not 0.0400...1
 
 
 def usable_spacing(spacing: Sequence[Any] | None, ndim: int) -> tuple[float, ...] | None:
@@ -174,8 +162,9 @@ def open_volume(source: str | os.PathLike[str]) -> Volume:
     source
         PATH or PATH:KEY. TIFF, HDF5 (KEY is the dataset), Zarr and OME-Zarr (KEY is the array),
         npy, npz (KEY is the member), PNG, a folder of PNG or TIFF planes, or a pattern such as
-        ``"slices/*.png"``. KEY may also pick an index along a named or numbered axis: ``:c=1``,
-        or ``:exported_data,c=1``; ``:c=*`` keeps all channels, and puts them first.
+        ``"slices/*.png"``. PATH may be a URL, such as ``https://...`` or ``s3://...``. KEY may
+        also pick an index along a named or numbered axis: ``:c=1``, or ``:exported_data,c=1``;
+        ``:c=*`` keeps all channels, and puts them first.
 
     Returns
     -------
@@ -195,6 +184,8 @@ def open_volume(source: str | os.PathLike[str]) -> Volume:
            [0, 0, 1]], dtype=uint16)
     """
     path, key = split_source(source)
+    if isinstance(path, Place) and path.name.lower().endswith(_FILES):
+        path = fetch(str(path))
     with reading(path, "an image"):
         volume = _opener(path)(path, key)
     if volume.dtype.kind not in "biuf":
@@ -222,8 +213,7 @@ def open_channels(source: str | os.PathLike[str]) -> dict[str, Volume]:
     ...     list(open_channels(path))
     ['channel_0', 'channel_1']
     """
-    keyed = split_source(source)[1] is not None
-    volume = open_volume(f"{os.fspath(source)}{',' if keyed else ':'}c=*")
+    volume = open_volume(add_pick(source, "c=*"))
     n_channels = volume.attributes.get("channels", 0)
     if not n_channels:
         return {"": open_volume(source)}
@@ -245,8 +235,22 @@ def _channel_names(volume: Volume) -> list[str]:
     return [name.decode() if isinstance(name, bytes) else str(name) for name in names]
 
 
-def split_source(source: str | os.PathLike[str]) -> tuple[Path, str | None]:
-    """Split PATH:KEY at the first colon after an existing path, the colon of a drive excepted."""
+def add_pick(source: str | os.PathLike[str], pick: str) -> str:
+    """Return PATH:KEY with a further pick of an index, such as ``c=1``.
+
+    Examples
+    --------
+    >>> add_pick("https://a.org/cells.zarr:raw", "c=1")
+    'https://a.org/cells.zarr:raw,c=1'
+    """
+    return f"{os.fspath(source)}{',' if split_source(source)[1] is not None else ':'}{pick}"
+
+
+def split_source(source: str | os.PathLike[str]) -> tuple[Path | Place, str | None]:
+    """Split PATH:KEY at the first colon after an existing path, the colon of a drive excepted.
+
+    A URL becomes a Place.
+    """
     if not isinstance(source, str | os.PathLike):
         raise InvalidInput(
             f"`source` must be a path, not a {type(source).__name__}",
@@ -254,12 +258,9 @@ def split_source(source: str | os.PathLike[str]) -> tuple[Path, str | None]:
             remedy="pass the path of a file; an array needs no opening",
         )
     text = os.fspath(source)
-    if "://" in text:
-        raise InvalidInput(
-            f"{text} is a URL, and only local files are read",
-            argument="source",
-            remedy="download it, and open the copy",
-        )
+    if is_url(text):
+        url, key = split_url(text)
+        return Place(url), key
     if not text or "\0" in text:
         raise InvalidInput(
             f"`source` must be a path, not {text!r}", argument="source", remedy="name a file"
@@ -287,16 +288,22 @@ def _is_pattern(text: str) -> bool:
     return any(mark in text for mark in "*?[")
 
 
-def _opener(path: Path) -> Callable[[Path, str | None], Volume]:
+def _opener(path: Path | Place) -> Callable[[Any, str | None], Volume]:
     """Return the reader for a path; readers are imported late, for a quick start."""
     from napari_agglo.volumes import _image_files
 
-    suffix = path.suffix.lower()
-    if path.is_dir():
+    suffix = Path(path.name).suffix.lower()
+    if isinstance(path, Place) or path.is_dir():
         from napari_agglo.volumes import _zarr
 
         if _zarr.is_zarr(path) or suffix == ".zarr":
             return _zarr.open_zarr
+    if isinstance(path, Place):
+        raise InvalidInput(
+            f"{path} is neither a Zarr nor a file of a known format, or does not exist",
+            argument="source",
+            remedy=f"check the address, which ends in .zarr or one of {_SUFFIXES}",
+        )
     if path.is_dir() or not path.exists():  # a folder of planes, or a pattern
         return _image_files.open_stack
     if suffix in (".tif", ".tiff"):

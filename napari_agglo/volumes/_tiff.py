@@ -7,6 +7,7 @@ import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -16,24 +17,37 @@ import tifffile
 
 from napari_agglo.errors import InvalidInput
 from napari_agglo.volumes._on_disk import Index, OnDisk, pick, reading
-from napari_agglo.volumes._open import arrange, only_picks, to_micrometres
+from napari_agglo.volumes._open import arrange, only_picks
+from napari_agglo.volumes._units import MICROMETRE, to_micrometres, unit_name
 from napari_agglo.volumes._volume import Volume
 
 
 def open_tiff(path: Path, key: str | None) -> Volume:
     """Open the first series of a TIFF file; of a pyramid, its full resolution."""
     picks = only_picks(path, key, "holds one image")
-    data, axes, spacing, levels = open_series(path)
+    series = open_series(path)
     attributes: dict[str, Any] = {}
-    data, kept = arrange(data, axes, spacing, picks, str(path), attributes)
-    return Volume(data, kept, path.name + (" (level 0)" if levels > 1 else ""), attributes)
+    data, kept = arrange(series.data, series.axes, series.spacing, picks, str(path), attributes)
+    name = path.name + (" (level 0)" if series.levels > 1 else "")
+    return Volume(data, kept, name, attributes, series.unit)
 
 
-def open_series(path: Path) -> tuple[Any, str, list[float] | None, int]:
-    """Return the first series as it is stored: array, axes, spacing, number of levels.
+@dataclass(frozen=True, eq=False)
+class Series:
+    """The first series of a file as it is stored; `spacing` is in µm if it has a `unit`.
 
     Colours are an axis like other channels: "c", unless the file has that as well.
     """
+
+    data: Any
+    axes: str
+    spacing: list[float] | None
+    unit: str | None
+    levels: int
+
+
+def open_series(path: Path) -> Series:
+    """Return the first series of a file."""
     with _opened(path) as tiff:
         series = tiff.series[0]
         shape, dtype, axes = tuple(series.shape), series.dtype, series.axes
@@ -46,12 +60,12 @@ def open_series(path: Path) -> tuple[Any, str, list[float] | None, int]:
             raise ValueError(f"{page.compression.name} requires the 'imagecodecs' package")
         _refuse_incomplete(series, path)
         data = _data(path, tiff, series)
-        spacing = _spacing(tiff, axes)
+        spacing, unit = _spacing(tiff, axes)
         if _shaped_metadata(tiff).get("ndim") == 1:  # `write_labels` put a line of voxels in a row
             data, axes = pick(data, {0: 0}), axes[1:]
         if "C" not in axes:
             axes = axes.replace("S", "C")
-        return data, axes, spacing, len(series.levels)
+        return Series(data, axes, spacing, unit, len(series.levels))
 
 
 @contextmanager
@@ -109,14 +123,22 @@ def _data(path: Path, tiff: Any, series: Any) -> Any:
     by_page = shape == leading + tuple(series.keyframe.shape)
     by_page = by_page and math.prod(leading) == len(series.pages)
 
-    def read(index: Index) -> Any:
-        with _opened(path) as again:
-            if by_page:
-                return _read_pages(again.series[0], leading, index)
-            return again.series[0].asarray()[index]
-
     chunks = (1,) * len(leading) + shape[len(leading) :] if by_page else shape
-    return OnDisk(shape, dtype, read, chunks)
+    return OnDisk(shape, dtype, _Read(path, leading if by_page else None), chunks)
+
+
+@dataclass(frozen=True)
+class _Read:
+    """Read a part of the first series: the pages that it touches, or all if they do not fit."""
+
+    path: Path
+    leading: tuple[int, ...] | None
+
+    def __call__(self, index: Index) -> Any:
+        with _opened(self.path) as tiff:
+            if self.leading is not None:
+                return _read_pages(tiff.series[0], self.leading, index)
+            return tiff.series[0].asarray()[index]
 
 
 def _read_pages(series: Any, leading: tuple[int, ...], index: Index) -> np.ndarray[Any, Any]:
@@ -135,36 +157,42 @@ def _shaped_metadata(tiff: Any) -> dict[str, Any]:
     return dict(series[0]) if series else {}
 
 
-def _spacing(tiff: Any, axes: str) -> list[float] | None:
+def _spacing(tiff: Any, axes: str) -> tuple[list[float] | None, str | None]:
+    """Return the spacing, in µm if a unit is stated, and that unit."""
     if tiff.is_ome:
-        sizes = _ome_sizes(tiff.ome_metadata)
+        sizes, units = _ome_sizes(tiff.ome_metadata)
     elif tiff.is_imagej:
-        sizes = _imagej_sizes(tiff)
+        sizes, units = _imagej_sizes(tiff)
     else:
-        spacing = _shaped_metadata(tiff).get("spacing")  # one number per axis, by `write_labels`
-        return list(spacing) if isinstance(spacing, list) else None
+        own = _shaped_metadata(tiff)  # one number per axis, by `write_labels`
+        spacing, unit = own.get("spacing"), unit_name(own.get("unit"))
+        if not isinstance(spacing, list):
+            return None, None
+        return [to_micrometres(one, unit) for one in spacing], MICROMETRE if unit else None
     if not any(letter in sizes for letter in axes):
-        return None
-    return [sizes.get(letter, 1.0) for letter in axes]
+        return None, None
+    return [sizes.get(letter, 1.0) for letter in axes], MICROMETRE if any(units) else None
 
 
-def _ome_sizes(xml: str) -> dict[str, float]:
+def _ome_sizes(xml: str) -> tuple[dict[str, float], list[str | None]]:
     sizes: dict[str, float] = {}
+    units: list[str | None] = []
     # Expat builds no external entities; a document type, which could blow up, is not OME.
     if "<!DOCTYPE" in xml or "<!ENTITY" in xml:
-        return sizes
+        return sizes, units
     for element in ElementTree.fromstring(xml).iter():
         if element.tag.rpartition("}")[2] == "Pixels":
             for letter in "XYZ":
                 size = element.get(f"PhysicalSize{letter}")
                 if size is not None:
-                    unit = element.get(f"PhysicalSize{letter}Unit")
+                    unit = element.get(f"PhysicalSize{letter}Unit", "µm")  # the default of OME
+                    units.append(unit_name(unit))
                     sizes[letter] = to_micrometres(size, unit)
             break
-    return sizes
+    return sizes, units
 
 
-def _imagej_sizes(tiff: Any) -> dict[str, float]:
+def _imagej_sizes(tiff: Any) -> tuple[dict[str, float], list[str | None]]:
     metadata = tiff.imagej_metadata or {}
     unit = metadata.get("unit")
     sizes: dict[str, float] = {}
@@ -175,4 +203,4 @@ def _imagej_sizes(tiff: Any) -> dict[str, float]:
                 sizes[letter] = to_micrometres(float(f"{bottom / top:.9g}"), unit)
     if "spacing" in metadata and float(metadata["spacing"]) > 0:
         sizes["Z"] = to_micrometres(metadata["spacing"], unit)
-    return sizes
+    return sizes, [unit_name(unit)]

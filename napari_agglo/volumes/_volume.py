@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import mmap
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -60,6 +61,12 @@ class Volume:
         then ends in ``" (level 0)"``.
     attributes
         Attributes of a Zarr array or an HDF5 dataset.
+    unit
+        Unit of the spacing, or None if it is not known. Files that state a unit are read in
+        ``"micrometer"``.
+
+    A Volume can be pickled and sent to another process: data on disk stay there, and are opened
+    again by their path.
 
     Examples
     --------
@@ -73,6 +80,11 @@ class Volume:
     spacing: tuple[float, ...] | None = None
     name: str = "volume"
     attributes: Mapping[str, Any] = field(default_factory=dict)
+    unit: str | None = None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        attributes = dict(self.attributes)
+        return Volume, (_without_voxels(self.data), self.spacing, self.name, attributes, self.unit)
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -102,6 +114,30 @@ class Volume:
         loaded = self.load()
         converted = loaded if dtype is None else loaded.astype(dtype, copy=False)
         return converted.copy() if copy and converted is self.data else converted
+
+
+class _Mapped:
+    """A memory map as its file and place, for pickle, which would store the voxels."""
+
+    def __init__(self, *where: Any) -> None:
+        self.where = where
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return np.memmap, self.where
+
+
+def _without_voxels(data: Any) -> Any:
+    """Return what to pickle for an array: a memory map of a file is opened again."""
+    if type(data) is not np.memmap or not data.flags.c_contiguous or data.size == 0:
+        return data
+    file, memory = getattr(data, "filename", None), getattr(data, "_mmap", None)
+    if file is None or memory is None:
+        return data
+    # The attribute `offset` is that of the map, and views of it have the same.
+    base = np.frombuffer(memory, np.uint8)
+    start = data.ctypes.data - base.ctypes.data
+    page = data.offset - data.offset % mmap.ALLOCATIONGRANULARITY
+    return _Mapped(os.path.abspath(file), data.dtype, "r", page + start, data.shape)
 
 
 SLAB_BYTES = 64 * 2**20

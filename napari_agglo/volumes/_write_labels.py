@@ -6,41 +6,76 @@ import os
 import re
 import shutil
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from napari_agglo.errors import InvalidInput
+from napari_agglo._progress import ProgressCallback
+from napari_agglo.errors import InvalidInput, check_choice
 from napari_agglo.volumes._atomic import replacing
 from napari_agglo.volumes._checks import check_labels, check_spacing
+from napari_agglo.volumes._label_pyramid import create_levels, write_levels
+from napari_agglo.volumes._labels_group import (
+    SOURCE,
+    list_label,
+    make_labels_folder,
+    plan_in_group,
+    split_labels_key,
+)
+from napari_agglo.volumes._ome_zarr import METHODS, plan_image
+from napari_agglo.volumes._units import MICROMETRE, check_unit, convert_all, unit_symbol
 from napari_agglo.volumes._volume import Volume
 from napari_agglo.volumes._zarr import is_own_labels
 
-Spacing = tuple[float, ...] | None
-_H5 = re.compile(r"(?P<path>.+?\.(?:h5|hdf5))(?::(?P<key>.*))?", re.IGNORECASE | re.DOTALL)
+_KEYED = re.compile(r"(?P<path>.+?\.(?:h5|hdf5|zarr))(?::(?P<key>.*))?", re.IGNORECASE | re.DOTALL)
 _SUFFIXES = ".tif, .tiff, .ome.zarr, .zarr, .h5, .hdf5, .npz, .npy or .png"
 
 
 def write_labels(
-    path: str | os.PathLike[str], labels: object, *, spacing: Sequence[float] | None = None
+    path: str | os.PathLike[str],
+    labels: object,
+    *,
+    spacing: Sequence[float] | None = None,
+    unit: str | None = None,
+    version: str | None = None,
+    levels: int | None = None,
+    downsample: str = "mode",
+    chunks: Sequence[int] | None = None,
+    shards: Sequence[int] | None = None,
+    progress: ProgressCallback | None = None,
 ) -> Path:
     """Write a label image in the format that the suffix of `path` names.
 
     Parameters
     ----------
     path
-        ``.tif``/``.tiff`` (compressed), ``.ome.zarr``/``.zarr`` (OME-Zarr 0.5), ``.h5``/``.hdf5``
-        (dataset ``stack``; ``file.h5:KEY`` names another and keeps the others of the file),
-        ``.npz``, ``.npy``, or ``.png`` (2-D, ids up to 65535). An existing file is
+        ``.tif``/``.tiff`` (compressed), ``.ome.zarr``/``.zarr`` (OME-Zarr with a pyramid),
+        ``.h5``/``.hdf5`` (dataset ``stack``; ``file.h5:KEY`` names another and keeps the others of
+        the file), ``.npz``, ``.npy``, or ``.png`` (2-D, ids up to 65535). An existing file is
         replaced once the new one is complete; an existing folder only if it is an OME-Zarr with a
-        label image and nothing else in it.
+        label image and nothing else in it. ``IMAGE.ome.zarr:labels/NAME`` adds the labels to an
+        image that exists, with its version, axes and levels.
     labels
         Label image of any integer type, which is kept (PNG: the values are).
     spacing
-        Distance between voxels along each axis; by default that of a `Volume`. The numbers are
-        written as micrometres, the unit of `open_volume`. Kept by all formats but ``.npy``
-        and ``.png``, which have no place for it.
+        Distance between voxels along each axis; by default that of a `Volume`. Kept by all formats
+        but ``.npy`` and ``.png``, which have no place for it.
+    unit
+        Unit of `spacing`, such as ``"nm"`` or ``"µm"``; by default that of a `Volume` whose spacing
+        is written. Without one no unit is stated.
+    version
+        Version of OME-Zarr: ``"0.5"``, the default, or ``"0.4"``.
+    levels
+        Number of levels of an OME-Zarr; by default enough that the last has 2**18 voxels or fewer.
+    downsample
+        How coarser levels are made: ``"mode"``, the commonest id, or ``"nearest"``; see
+        `downsample_labels`.
+    chunks, shards
+        Shape of a chunk, and of a shard, of an OME-Zarr; by default there are no shards.
+    progress
+        Called with a `Progress` while the levels of an OME-Zarr are written.
 
     Returns
     -------
@@ -53,9 +88,11 @@ def write_labels(
     >>> from pathlib import Path
     >>> from napari_agglo.volumes import open_volume, write_labels
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = write_labels(Path(folder) / "a.npz", np.array([[1, 2**60]]), spacing=(40, 4))
-    ...     open_volume(path).spacing
-    (40.0, 4.0)
+    ...     path = write_labels(
+    ...         Path(folder) / "a.ome.zarr", np.array([[1, 2**60]]), spacing=(40, 4), unit="nm"
+    ...     )
+    ...     open_volume(path).spacing  # in µm, as all files that state a unit
+    (0.04, 0.004)
     """
     if not isinstance(path, str | os.PathLike):
         raise InvalidInput(
@@ -64,21 +101,80 @@ def write_labels(
             argument="path",
             remedy="call write_labels(path, labels)",
         )
-    hdf5 = _H5.fullmatch(os.fspath(path))
-    target, key = (Path(hdf5["path"]), hdf5["key"]) if hdf5 else (Path(path), None)
-    writer = _writer(target)
+    check_choice("downsample", downsample, METHODS)
+    target, key = split_target(path)
     if spacing is None and isinstance(labels, Volume):
         spacing = labels.spacing
+        unit = unit if unit is not None or spacing is None else labels.unit
+    named = None if unit is None else check_unit(unit)
+    zarr = Pyramid(version, levels, downsample, chunks, shards, progress)
+    writer = _writer(target)
+    if writer is not _write_zarr and zarr.is_special:
+        raise InvalidInput(
+            f"{target}: version, levels, downsample, chunks and shards are options of OME-Zarr",
+            argument="path",
+            remedy="end it in .ome.zarr, or leave them out",
+        )
     array = check_labels(labels, "labels")
     distances = None if spacing is None else check_spacing(spacing, array.ndim)
+    grid = Grid(distances, named if distances is not None else None)
+    if writer is _write_zarr and key is not None:
+        return _write_into_group(target, key, array, grid, zarr)
     may_replace = is_own_labels if writer is _write_zarr else None
     with replacing(target, may_replace=may_replace) as temporary:
-        writer(temporary, array, distances, target, key)
+        if writer is _write_zarr:
+            _write_zarr(temporary, array, grid, target, zarr)
+        else:
+            writer(temporary, array, grid, target, key)
     return target
 
 
-def _writer(target: Path) -> Callable[[Path, Any, Spacing, Path, str | None], None]:
-    writers = {
+@dataclass(frozen=True)
+class Grid:
+    """Spacing of a label image, if known, and its unit, if known."""
+
+    spacing: tuple[float, ...] | None
+    unit: str | None
+
+    @property
+    def micrometres(self) -> tuple[float, ...] | None:
+        """The spacing in µm; if it has no unit, as it is."""
+        if self.spacing is None or self.unit is None:
+            return self.spacing
+        return convert_all(self.spacing, self.unit, MICROMETRE)
+
+
+@dataclass(frozen=True)
+class Pyramid:
+    """Options of an OME-Zarr; see `write_labels`."""
+
+    version: str | None = None
+    levels: int | None = None
+    downsample: str = "mode"
+    chunks: Sequence[int] | None = None
+    shards: Sequence[int] | None = None
+    progress: ProgressCallback | None = None
+
+    @property
+    def is_special(self) -> bool:
+        """Whether an option is set that other formats have not."""
+        return (self.version, self.levels, self.chunks, self.shards) != (None,) * 4
+
+
+def split_target(path: str | os.PathLike[str]) -> tuple[Path, str | None]:
+    """Split FILE.h5:KEY, or IMAGE.zarr:labels/NAME; other paths have no key.
+
+    Examples
+    --------
+    >>> split_target("image.ome.zarr:labels/cells")[1]
+    'labels/cells'
+    """
+    matched = _KEYED.fullmatch(os.fspath(path))
+    return (Path(matched["path"]), matched["key"]) if matched else (Path(path), None)
+
+
+def _writer(target: Path) -> Callable[..., None]:
+    writers: dict[str, Callable[..., None]] = {
         ".tif": _write_tiff, ".tiff": _write_tiff, ".zarr": _write_zarr,
         ".h5": _write_hdf5, ".hdf5": _write_hdf5,
         ".npz": _write_npz, ".npy": _write_npy, ".png": _write_png,
@@ -93,7 +189,7 @@ def _writer(target: Path) -> Callable[[Path, Any, Spacing, Path, str | None], No
     return writers[suffix]
 
 
-def _write_tiff(file: Path, array: Any, spacing: Spacing, target: Path, key: str | None) -> None:
+def _write_tiff(file: Path, array: Any, grid: Grid, target: Path, key: str | None) -> None:
     import tifffile
 
     if array.size == 0:
@@ -105,17 +201,22 @@ def _write_tiff(file: Path, array: Any, spacing: Spacing, target: Path, key: str
     options: dict[str, Any] = {"photometric": "minisblack", "compression": "zlib"}
     # Other programs read the spacing from OME-TIFF. That has no 64-bit integers and drops axes of
     # length 1: those images, and images without 2 or 3 axes, have the spacing in our own metadata.
+    spacing = grid.spacing
     ome = spacing is not None and array.ndim in (2, 3)
     ome = ome and array.dtype.itemsize <= 4 and min(array.shape) > 1
     if ome and spacing is not None:
+        # OME takes a size without a unit for µm; "reference frame" is its word for no unit.
+        symbol = unit_symbol(grid.unit) if grid.unit else "reference frame"
         letters = "ZYX"[-array.ndim :]
         options["ome"] = True
         options["metadata"] = {"axes": letters}
         for letter, value in zip(letters, spacing, strict=True):
             options["metadata"][f"PhysicalSize{letter}"] = value
-            options["metadata"][f"PhysicalSize{letter}Unit"] = "µm"
+            options["metadata"][f"PhysicalSize{letter}Unit"] = symbol
     else:
         options["metadata"] = {} if spacing is None else {"spacing": list(spacing)}
+        if grid.unit:
+            options["metadata"]["unit"] = grid.unit
         if array.ndim == 1:
             options["metadata"]["ndim"] = 1
             array = array[None]
@@ -123,40 +224,51 @@ def _write_tiff(file: Path, array: Any, spacing: Spacing, target: Path, key: str
         tifffile.imwrite(handle, array, **options)
 
 
-def _write_zarr(folder: Path, array: Any, spacing: Spacing, target: Path, key: str | None) -> None:
-    import zarr
-
-    letters = ["x"] if array.ndim == 1 else list("uvwzyx"[-array.ndim :])
+def _write_zarr(folder: Path, array: Any, grid: Grid, target: Path, options: Pyramid) -> None:
     if array.ndim > 6:
         raise InvalidInput(
             f"{target}: OME-Zarr holds at most 6 axes here, not {array.ndim}",
             argument="path",
             remedy="write .npy or .h5",
         )
-    # Further axes have no type: a "time" or "channel" of length 1 would be dropped on reading.
-    axes = [{"name": n, "type": "space"} if n in "zyx" else {"name": n} for n in letters]
-    if spacing is not None:
-        axes = [{**axis, "unit": "micrometer"} if "type" in axis else axis for axis in axes]
-    level: dict[str, Any] = {
-        "path": "0",
-        "coordinateTransformations": [
-            {"type": "scale", "scale": list(spacing or (1.0,) * array.ndim)}
-        ],
-    }
-    image = {"name": target.name.split(".")[0], "axes": axes, "datasets": [level]}
-    described = {"version": "0.5", "multiscales": [image], "image-label": {"version": "0.5"}}
-    chunks = (1,) * array.ndim + {1: (2**20,), 2: (1024, 1024)}.get(array.ndim, (64, 128, 128))
-    chunks = tuple(
-        max(1, min(chunk, n)) for chunk, n in zip(chunks[-array.ndim :], array.shape, strict=True)
-    )
-    group = zarr.create_group(str(folder), zarr_format=3, attributes={"ome": described})
-    group.create_array(
-        "0", shape=array.shape, dtype=array.dtype, chunks=chunks, dimension_names=letters,
-        fill_value=0,
-    )[...] = array  # fmt: skip
+    image = plan_image(
+        target.name.split(".")[0], array.shape, grid.spacing, unit=grid.unit,
+        version=options.version or "0.5", method=options.downsample, levels=options.levels,
+    )  # fmt: skip
+    made = create_levels(folder, image, array.dtype, chunks=options.chunks, shards=options.shards)
+    write_levels(made, image, array, options.progress)
 
 
-def _write_hdf5(file: Path, array: Any, spacing: Spacing, target: Path, key: str | None) -> None:
+def _write_into_group(root: Path, key: str, array: Any, grid: Grid, options: Pyramid) -> Path:
+    """Write the labels of an image that exists, then list them; return their folder."""
+    if options.version is not None or options.levels is not None:
+        raise InvalidInput(
+            f"{root}:{key}: labels in an image have its version and its levels",
+            argument="version" if options.version is not None else "levels",
+            remedy="leave the option out",
+        )
+    name = split_labels_key(root, key)
+    image = plan_in_group(root, name, array.shape, grid.spacing, grid.unit, options.downsample)
+    v3 = image.zarr_format == 3
+    target = make_labels_folder(root) / name
+    with replacing(target, may_replace=is_own_labels) as temporary:
+        made = create_levels(
+            temporary, image, array.dtype, chunks=options.chunks, shards=options.shards,
+            source=SOURCE,
+        )  # fmt: skip
+        write_levels(made, image, array, options.progress)
+    try:
+        list_label(root, name, v3)
+    except OSError as error:
+        raise InvalidInput(
+            f"{target} is written, but not listed in {root / 'labels'} ({error})",
+            argument="path",
+            remedy="check the permissions and the disk, and write it again",
+        ) from error
+    return target
+
+
+def _write_hdf5(file: Path, array: Any, grid: Grid, target: Path, key: str | None) -> None:
     from napari_agglo.volumes import _hdf5
 
     name = (key or _hdf5.DEFAULT_KEY).strip("/")
@@ -167,7 +279,7 @@ def _write_hdf5(file: Path, array: Any, spacing: Spacing, target: Path, key: str
             argument="path",
             remedy=(f"name a key, and they stay: {target}:labels", "choose another file"),
         )
-    image = _hdf5.file_image(name, array, spacing, target)
+    image = _hdf5.file_image(name, array, grid.micrometres, target, grid.unit is not None)
     if key and target.is_file():
         shutil.copyfile(target, file)
         _hdf5.put_dataset(file, name, image, target)
@@ -175,15 +287,17 @@ def _write_hdf5(file: Path, array: Any, spacing: Spacing, target: Path, key: str
         file.write_bytes(image)
 
 
-def _write_npz(file: Path, array: Any, spacing: Spacing, target: Path, key: str | None) -> None:
+def _write_npz(file: Path, array: Any, grid: Grid, target: Path, key: str | None) -> None:
     members = {"labels": array}
-    if spacing is not None:
-        members["spacing"] = np.array(spacing)
+    if grid.spacing is not None:
+        members["spacing"] = np.array(grid.spacing)
+        if grid.unit:
+            members["unit"] = np.array(grid.unit)
     with file.open("xb") as handle:
         np.savez_compressed(handle, **members)
 
 
-def _write_npy(file: Path, array: Any, spacing: Spacing, target: Path, key: str | None) -> None:
+def _write_npy(file: Path, array: Any, grid: Grid, target: Path, key: str | None) -> None:
     from numpy.lib import format as npy_format
 
     with file.open("xb") as handle:
@@ -192,7 +306,7 @@ def _write_npy(file: Path, array: Any, spacing: Spacing, target: Path, key: str 
         handle.write(array.reshape(-1).view(np.uint8))  # np.save drops the reason of an OSError
 
 
-def _write_png(file: Path, array: Any, spacing: Spacing, target: Path, key: str | None) -> None:
+def _write_png(file: Path, array: Any, grid: Grid, target: Path, key: str | None) -> None:
     import imageio.v3 as iio
 
     if array.ndim != 2 or array.size == 0:

@@ -1,10 +1,12 @@
-"""Read Zarr v2 and v3 arrays and OME-Zarr groups (0.4 and 0.5; level 0)."""
+"""Read Zarr v2 and v3 arrays and OME-Zarr groups (0.1 to 0.6; level 0), on disk or at a URL."""
 
 from __future__ import annotations
 
 import json
 import os
 import re
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +14,14 @@ import numpy as np
 import zarr
 
 from napari_agglo.errors import InvalidInput
+from napari_agglo.volumes._ome_zarr import OmeImage, has_image, ome_attributes, read_image
 from napari_agglo.volumes._on_disk import Index, OnDisk, reading
-from napari_agglo.volumes._open import arrange, split_picks, to_micrometres
+from napari_agglo.volumes._open import arrange, split_picks
+from napari_agglo.volumes._place import Place
+from napari_agglo.volumes._units import MICROMETRE, to_micrometres, unit_name
 from napari_agglo.volumes._volume import Volume
+
+MARKS = ("zarr.json", ".zarray", ".zgroup")
 
 
 def is_own_labels(folder: Path) -> bool:
@@ -24,32 +31,50 @@ def is_own_labels(folder: Path) -> bool:
     would be lost with it.
     """
     try:
-        described = json.loads((folder / "zarr.json").read_text(encoding="utf-8"))
-        ome = described["attributes"]["ome"]
+        attributes, v3 = group_attributes(folder)
+        ome = ome_attributes(attributes)
         paths = [str(level["path"]) for image in ome["multiscales"] for level in image["datasets"]]
-        arrays = [json.loads((folder / path / "zarr.json").read_text("utf-8")) for path in paths]
+        mark = "zarr.json" if v3 else ".zarray"
+        arrays = [json.loads((folder / path / mark).read_text("utf-8")) for path in paths]
     except (OSError, ValueError, LookupError, TypeError):
         return False
     if "image-label" not in ome or any("/" in path or ".." in path for path in paths):
         return False
-    if not all("int" in str(array.get("data_type")) for array in arrays):
+    if not all(re.search("int|^[<>|][ui]", _type_of(array)) for array in arrays):
         return False
-    if {entry.name for entry in folder.iterdir()} != {"zarr.json", *paths}:
+    marks = {"zarr.json"} if v3 else {".zgroup", ".zattrs"}
+    if {entry.name for entry in folder.iterdir()} != {*marks, *paths}:
         return False
     return all(
-        name == "zarr.json" or re.fullmatch(r"c|\d+", name)  # chunks are called c/0/1/2
+        # chunks are called c/0/1/2, or 0/1/2 in Zarr 2
+        name in ("zarr.json", ".zarray", ".zattrs") or re.fullmatch(r"c|\d+", name)
         for path in paths
         for _, folders, files in os.walk(folder / path)
         for name in (*folders, *files)
     )
 
 
-def is_zarr(path: Path) -> bool:
+def _type_of(array: dict[str, Any]) -> str:
+    return str(array.get("data_type") or array.get("dtype"))
+
+
+def group_attributes(folder: Path) -> tuple[dict[str, Any], bool]:
+    """Return the attributes of a group on disk, and whether it is Zarr v3; may raise anything."""
+    if (folder / "zarr.json").is_file():
+        described = json.loads((folder / "zarr.json").read_text(encoding="utf-8"))
+        return dict(described.get("attributes") or {}), True
+    (folder / ".zgroup").read_bytes()  # raises if this is no group
+    with suppress(FileNotFoundError):
+        return dict(json.loads((folder / ".zattrs").read_text(encoding="utf-8"))), False
+    return {}, False
+
+
+def is_zarr(path: Path | Place) -> bool:
     """Whether a folder is a Zarr array or group."""
-    return any((path / name).is_file() for name in ("zarr.json", ".zarray", ".zgroup"))
+    return (path if isinstance(path, Place) else Place(str(path))).has(*MARKS)
 
 
-def open_zarr(path: Path, key: str | None) -> Volume:
+def open_zarr(path: Path | Place, key: str | None) -> Volume:
     """Open an array, or level 0 of an OME-Zarr image, lazily."""
     inner, picks = split_picks(key)
     if inner is not None and ".." in inner.split("/"):
@@ -58,135 +83,159 @@ def open_zarr(path: Path, key: str | None) -> Volume:
             argument="source",
             remedy="name an array inside it",
         )
+    root = path if isinstance(path, Place) else Place(str(path))
     with reading(path, "Zarr"):
-        location = path / inner if inner else path
-        if not is_zarr(location):
+        place = root / inner if inner else root
+        if not is_zarr(place):
+            if root.is_remote and not inner:
+                raise InvalidInput(
+                    f"{root} is not a Zarr array or group, or does not exist",
+                    argument="source",
+                    remedy="check the address",
+                )
             raise InvalidInput(
                 f"{path} has no array {inner!r}",
                 argument="source",
-                remedy=f"it holds: {_member_names(path)}",
+                remedy=f"it holds: {_member_names(root)}",
             )
-        node = zarr.open(str(location), mode="r")
+        node = zarr.open(str(place), mode="r")
+        if isinstance(node, zarr.Group) and "bioformats2raw.layout" in ome_attributes(_of(node)):
+            place = place / "0"
+            node = zarr.open(str(place), mode="r")
         level = ""
-        if isinstance(node, zarr.Group) and "bioformats2raw.layout" in _ome(node):
-            location = location / "0"
-            node = zarr.open(str(location), mode="r")
+        grid = _Grid()
         if isinstance(node, zarr.Group):
-            location, level = _array_of(node, location)
-        array = zarr.open_array(str(location), mode="r")
-        _refuse_code(array, location)
-        axes, spacing = _axes_of_array(location, array)
+            place, level, grid = _array_of(node, place)
+        array = zarr.open_array(str(place), mode="r")
+        _refuse_code(array, place)
+        if not level and not grid.letters:
+            grid = _grid_of_array(place, array)
+        if grid.letters and len(grid.letters) != len(array.shape):
+            raise InvalidInput(
+                f"{place} has {len(array.shape)} axes, and its metadata name {len(grid.letters)}",
+                argument="source",
+                remedy="correct the metadata: `axes` names each axis of the array",
+            )
     name = path.name + (f":{inner}" if inner else "")
     attributes = dict(array.attrs.asdict())
-    data, kept = arrange(_lazy(array, location), axes, spacing, picks, name, attributes)
-    return Volume(data, kept, name + level, attributes)
+    data = OnDisk(array.shape, array.dtype, _Read(array, str(place)), _chunks(array), array)
+    arranged, kept = arrange(data, grid.letters, grid.spacing, picks, name, attributes)
+    return Volume(arranged, kept, name + level, attributes, grid.unit)
 
 
-def _lazy(array: Any, location: Path) -> OnDisk:
-    def read(index: Index) -> Any:
-        with reading(location, "Zarr"):
-            return np.asarray(array[index])
+@dataclass(frozen=True)
+class _Read:
+    """Read a part of an array; it can be sent to another process, which opens the store itself."""
 
-    chunks = tuple(getattr(array, "shards", None) or array.chunks)
-    return OnDisk(array.shape, array.dtype, read, chunks, array)
+    array: Any
+    place: str
 
-
-def _ome(group: Any) -> dict[str, Any]:
-    """Return the OME attributes, which 0.5 keeps under one key and 0.4 among the others."""
-    attributes = group.attrs.asdict()
-    inner = attributes.get("ome")
-    return dict(inner) if isinstance(inner, dict) else dict(attributes)
+    def __call__(self, index: Index) -> Any:
+        with reading(self.place, "Zarr"):
+            return np.asarray(self.array[index])
 
 
-def _multiscale(group: Any) -> dict[str, Any] | None:
-    images = _ome(group).get("multiscales")
-    if isinstance(images, list) and images and images[0].get("datasets"):
-        return dict(images[0])
-    return None
+def _chunks(array: Any) -> tuple[int, ...]:
+    return tuple(getattr(array, "shards", None) or array.chunks)
 
 
-def _array_of(group: Any, location: Path) -> tuple[Path, str]:
-    """Return the path of the array that a group stands for, and a suffix for its name."""
-    image = _multiscale(group)
-    if image is not None:
-        inner = str(image["datasets"][0]["path"])
-        if ".." in inner.split("/"):
+def _of(node: Any) -> dict[str, Any]:
+    return dict(node.attrs.asdict())
+
+
+@dataclass(frozen=True)
+class _Grid:
+    """Letters of the axes, spacing along them, and unit; empty and None where not known."""
+
+    letters: str = ""
+    spacing: list[float] | None = None
+    unit: str | None = None
+
+
+def _array_of(group: Any, place: Place) -> tuple[Place, str, _Grid]:
+    """Return the place of the array that a group stands for, a suffix for its name, its grid."""
+    attributes = _of(group)
+    if has_image(attributes):
+        image = read_image(attributes, place)
+        level = image.levels[0]
+        several = " (level 0)" if len(image.levels) > 1 else ""
+        if not is_zarr(place / level.path):
             raise InvalidInput(
-                f"{location} names a level outside itself: {inner!r}",
+                f"{place} has no array {level.path!r}, which its metadata call level 0",
                 argument="source",
-                remedy="name the array inside it, PATH:KEY",
+                remedy=f"it holds: {_member_names(place)}",
             )
-        return location / inner, " (level 0)" if len(image["datasets"]) > 1 else ""
+        return place / level.path, several, _grid(image, 0)
     arrays = [name for name, _ in group.arrays()]
     if len(arrays) == 1:
-        return location / arrays[0], ""
+        return place / arrays[0], "", _Grid()
     raise InvalidInput(
-        f"{location} is a group of several arrays",
+        f"{place} is a group of several arrays",
         argument="source",
-        remedy=f"name one array: {location}:KEY, of {_member_names(location)}",
+        remedy=f"name one array: {place}:KEY, of {_member_names(place)}",
     )
 
 
-def _member_names(root: Path) -> str:
-    names = sorted(
-        file.parent.relative_to(root).as_posix()
-        for pattern in ("zarr.json", ".zarray", ".zgroup")
-        for depth in ("*/", "*/*/", "*/*/*/")
-        for file in root.glob(depth + pattern)
-    )
-    return ", ".join(names) or "nothing"
+def _member_names(place: Place) -> str:
+    unknown = "names that a URL does not list" if place.is_remote else "nothing"
+    return ", ".join(place.folders(MARKS)) or unknown
 
 
-def _refuse_code(array: Any, location: Path) -> None:
+def _refuse_code(array: Any, place: Place) -> None:
     """Refuse arrays of objects and any codec that unpickles: reading those can run code."""
     metadata = dict(array.metadata.to_dict())
     metadata.pop("attributes", None)  # notes of users, which are never run
     if np.dtype(array.dtype).hasobject or "pickle" in str(metadata).lower():
         raise InvalidInput(
-            f"{location} holds Python objects, which can run code when read",
+            f"{place} holds Python objects, which can run code when read",
             argument="source",
             remedy="save it as numbers",
         )
 
 
-def _axes_of_array(location: Path, array: Any) -> tuple[str, list[float] | None]:
-    """Return axis letters and spacing, from the OME-Zarr image that the array is a level of."""
-    ndim = len(array.shape)
-    for group_path in list(location.parents)[:2]:  # a level's path may have a folder in it
-        if not is_zarr(group_path):
-            continue
-        group = zarr.open(str(group_path), mode="r")
-        image = _multiscale(group) if isinstance(group, zarr.Group) else None
-        level = location.relative_to(group_path).as_posix()
-        for dataset in (image or {}).get("datasets", []):
-            if image is not None and str(dataset["path"]) == level:
-                return _axes_and_spacing(image, dataset, ndim)
-    return "", array.attrs.asdict().get("element_size_um")
+def _grid_of_array(place: Place, array: Any) -> _Grid:
+    """Return the grid of an array that was named by itself, from the image it is a level of.
+
+    Metadata that cannot be read are passed over: to name the array is the way past them.
+    """
+    around = place.parent
+    for _ in range(2):  # a level's path may have a folder in it
+        if around is None:
+            break
+        if is_zarr(around):
+            group = zarr.open(str(around), mode="r")
+            attributes = _of(group) if isinstance(group, zarr.Group) else {}
+            if has_image(attributes):
+                with suppress(InvalidInput):
+                    image = read_image(attributes, around)
+                    own = str(place)[len(str(around)) :].strip("/\\").replace("\\", "/")
+                    for k, level in enumerate(image.levels):
+                        if level.path == own and len(image.axes) in (0, len(array.shape)):
+                            return _grid(image, k, len(array.shape))
+                return _Grid()
+        around = around.parent
+    spacing = array.attrs.asdict().get("element_size_um")
+    return _Grid("", spacing, None if spacing is None else MICROMETRE)
 
 
-def _axes_and_spacing(
-    image: dict[str, Any], dataset: dict[str, Any], ndim: int
-) -> tuple[str, list[float] | None]:
-    axes = image.get("axes") or ["t", "c", "z", "y", "x"][-ndim:]  # before 0.3 all were TCZYX
-    described = [axis if isinstance(axis, dict) else {"name": axis} for axis in axes]
-    letters = "".join(_letter(axis) for axis in described)
-    scale: list[float] | None = None
-    for transforms in (dataset, image):  # the level's own, then those of all levels
-        for transform in transforms.get("coordinateTransformations") or []:
-            if transform.get("type") == "scale" and len(transform.get("scale", ())) == ndim:
-                factors = [float(value) for value in transform["scale"]]
-                scale = [a * b for a, b in zip(scale or [1.0] * ndim, factors, strict=True)]
-    if scale is not None and len(described) == ndim:
-        scale = [
-            to_micrometres(value, axis.get("unit") if letter not in "tc" else None)
-            for value, axis, letter in zip(scale, described, letters, strict=True)
-        ]
-    return letters, scale
+def _grid(image: OmeImage, k: int, ndim: int = 0) -> _Grid:
+    scale = image.levels[k].scale
+    if not image.axes:  # before 0.3 all were TCZYX
+        return _Grid("tczyx"[-(ndim or 5) :], list(scale) or None)
+    letters = "".join(_letter(axis.name, axis.type) for axis in image.axes)
+    if not scale:
+        return _Grid(letters)
+    units = [
+        unit_name(axis.unit) if letter not in "tc" else None
+        for axis, letter in zip(image.axes, letters, strict=True)
+    ]
+    spacing = [to_micrometres(value, unit) for value, unit in zip(scale, units, strict=True)]
+    return _Grid(letters, spacing, MICROMETRE if any(units) else None)
 
 
-def _letter(axis: dict[str, Any]) -> str:
+def _letter(name: str, kind: str) -> str:
     """Return a letter for an axis: "c" and "t" only where it is a channel, or time."""
     kinds = {"time": "t", "channel": "c"}
-    name = str(axis.get("name") or "?")
-    letter = kinds.get(str(axis.get("type"))) or kinds.get(name) or name[0]
+    name = name or "?"
+    letter = kinds.get(kind) or kinds.get(name) or name[0]
     return "?" if letter == name[0] in "cst" and len(name) > 1 and name not in kinds else letter

@@ -562,12 +562,6 @@ def test_wrong_paths(tmp_path, name, refusal):
         open_volume(tmp_path / name)
 
 
-@pytest.mark.parametrize("source", ["https://example.org/a.zarr", "s3://bucket/a.zarr"])
-def test_the_network_is_not_touched(source):
-    with refuses("source", "download it, and open the copy"):
-        open_volume(source)
-
-
 @pytest.mark.parametrize("suffix", [".tif", ".h5", ".npz", ".npy", ".png"])
 def test_cut_off_files(tmp_path, suffix):
     """A file cut off anywhere is refused in a sentence, or, if only padding is lost, read right."""

@@ -97,17 +97,40 @@ def test_ome_zarr_metadata(tmp_path):
     assert transforms == [{"type": "scale", "scale": [3.0, 2.0, 1.0]}]
 
 
-def test_numbers_are_micrometres(tmp_path):
+def axes_of(path):
     import zarr
 
+    return zarr.open_group(str(path), mode="r").attrs["ome"]["multiscales"][0]["axes"]
+
+
+def test_the_unit_is_written_that_is_given_and_no_other(tmp_path):
     stack = np.ones((2, 2, 3, 4), np.uint32)
-    path = write_labels(tmp_path / "a.zarr", stack, spacing=(1, 3, 2, 1))
-    axes = zarr.open_group(str(path), mode="r").attrs["ome"]["multiscales"][0]["axes"]
-    assert [axis.get("unit") for axis in axes] == [None, *["micrometer"] * 3]
-    assert open_volume(path).spacing == (1.0, 3.0, 2.0, 1.0)
-    path = write_labels(tmp_path / "b.zarr", stack)  # nothing is known, so nothing is said
-    axes = zarr.open_group(str(path), mode="r").attrs["ome"]["multiscales"][0]["axes"]
-    assert not any("unit" in axis for axis in axes)
+    path = write_labels(tmp_path / "a.zarr", stack, spacing=(1, 40, 4, 4), unit="nm")
+    assert [axis.get("unit") for axis in axes_of(path)] == [None, *["nanometer"] * 3]
+    assert open_volume(path).spacing == (1.0, 0.04, 0.004, 0.004)
+    assert open_volume(path).unit == "micrometer"
+    for options in ({}, {"spacing": (1, 40, 4, 4)}, {"unit": "nm"}):  # nothing is made up
+        path = write_labels(tmp_path / "b.zarr", stack, **options)
+        assert not any("unit" in axis for axis in axes_of(path))
+        assert open_volume(path).unit is None
+
+
+@pytest.mark.parametrize("suffix", [".tif", ".ome.zarr", ".h5", ".npz", ".h5:a"])
+@pytest.mark.parametrize("dtype", ["u2", "i8"])
+def test_units_come_back(tmp_path, suffix, dtype):
+    labels = np.ones((2, 3, 4), dtype)
+    source = f"{tmp_path / 'a'}{suffix}"
+    write_labels(source, labels, spacing=(40, 4, 5), unit="nm")
+    assert (open_volume(source).spacing, open_volume(source).unit) == (
+        (0.04, 0.004, 0.005),
+        "micrometer",
+    )
+    write_labels(source, labels, spacing=(40, 4, 5))
+    assert (open_volume(source).spacing, open_volume(source).unit) == ((40.0, 4.0, 5.0), None)
+    write_labels(source, Volume(labels, (0.04, 1, 1), unit="micrometer"))
+    assert open_volume(source).unit == "micrometer"
+    with refuses("unit", SetOption("unit", "nm")):
+        write_labels(source, labels, spacing=(40, 4, 5), unit="furlong")
 
 
 def test_a_volume_brings_its_spacing(tmp_path):

@@ -1,0 +1,86 @@
+"""Units of length: the names that files use for them, and conversion between them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from napari_agglo.errors import InvalidInput, SetOption
+
+MICROMETRE = "micrometer"
+# the name in OME-Zarr (UDUNITS-2) of each unit, its symbol in OME-TIFF, and its length in µm
+_UNITS = {
+    "angstrom": ("Å", 1e-4),
+    "nanometer": ("nm", 1e-3),
+    "micrometer": ("µm", 1.0),
+    "millimeter": ("mm", 1e3),
+    "centimeter": ("cm", 1e4),
+    "inch": ("in", 25400.0),
+    "meter": ("m", 1e6),
+}
+_SPELLINGS = {
+    "å": "angstrom", "nm": "nanometer", "nanometre": "nanometer", "um": "micrometer",
+    "µm": "micrometer", "μm": "micrometer", "\\u00b5m": "micrometer", "micron": "micrometer",
+    "microns": "micrometer", "micrometre": "micrometer", "mm": "millimeter",
+    "millimetre": "millimeter", "cm": "centimeter", "centimetre": "centimeter", "m": "meter",
+    "metre": "meter",
+    **{name: name for name in _UNITS},
+}  # fmt: skip
+
+
+def unit_name(unit: object) -> str | None:
+    """Return the name of a unit of length as OME-Zarr spells it; None if it is not a known one.
+
+    Examples
+    --------
+    >>> unit_name("nm"), unit_name("µm"), unit_name("second")
+    ('nanometer', 'micrometer', None)
+    """
+    return _SPELLINGS.get(str(unit).strip().lower()) if unit else None
+
+
+def check_unit(unit: object) -> str:
+    """Return the name of a unit of length; refuse anything else.
+
+    Examples
+    --------
+    >>> check_unit("nm")
+    'nanometer'
+    """
+    name = unit_name(unit)
+    if name is None:
+        raise InvalidInput(
+            f"`unit` must be a unit of length, such as nm or µm, got {unit!r}",
+            argument="unit",
+            remedy=SetOption("unit", "nm"),
+        )
+    return name
+
+
+def unit_symbol(unit: str) -> str:
+    """Return the symbol of a unit, as OME-TIFF has it."""
+    return _UNITS[unit][0]
+
+
+def to_micrometres(value: object, unit: object) -> float:
+    """Return a length in µm; one without a unit, or with one that is not a length, as it is."""
+    name = unit_name(unit)
+    number = float(value)  # type: ignore[arg-type]
+    return convert(number, name, MICROMETRE) if name else number
+
+
+def convert(value: float, unit: str, to: str) -> float:
+    """Return a length in another unit, to 12 digits: 40 nm is 0.04 µm, not 0.0400...1.
+
+    Examples
+    --------
+    >>> convert(40, "nanometer", "micrometer")
+    0.04
+    """
+    if unit == to:
+        return float(value)
+    return float(f"{value * _UNITS[unit][1] / _UNITS[to][1]:.12g}")
+
+
+def convert_all(spacing: Sequence[float], unit: str, to: str) -> tuple[float, ...]:
+    """Return a spacing in another unit."""
+    return tuple(convert(value, unit, to) for value in spacing)

@@ -117,7 +117,7 @@ def graph_files(
 
 def _channels(name: str, path: str) -> list[tuple[str, str]]:
     """Return a name and a file for each channel of a file; the boundary takes their own names."""
-    from napari_agglo.volumes import open_channels
+    from napari_agglo.volumes import add_pick, open_channels
 
     try:
         channels = list(open_channels(path))
@@ -125,9 +125,8 @@ def _channels(name: str, path: str) -> list[tuple[str, str]]:
         return [(name, path)]
     if len(channels) == 1:
         return [(name, path)]
-    keyed = "," if ":" in path and not os.path.exists(path) else ":"
     start = "" if name == "boundary" else f"{name}_"
-    return [(f"{start}{one}", f"{path}{keyed}c={k}") for k, one in enumerate(channels)]
+    return [(f"{start}{one}", add_pick(path, f"c={k}")) for k, one in enumerate(channels)]
 
 
 def cue_names(files: Mapping[str, str]) -> list[str]:
@@ -243,6 +242,46 @@ def add_spacing(parser: argparse.ArgumentParser) -> None:
         "(default: that of the files, in micrometres if they have a unit, else 1)"
     )
     add_value(parser, "--spacing", "Z,Y,X", text, type=spacing)
+
+
+def add_unit(parser: argparse.ArgumentParser) -> None:
+    """Add ``--unit``, the unit of ``--spacing``, in which the spacing is written."""
+    text = "unit of --spacing, and of the spacing that is written, such as nm or um (default: that "
+    text += "of the files; without one no unit is written)"
+    add_value(parser, "--unit", "UNIT", text)
+
+
+def add_labels_output(parser: argparse.ArgumentParser, metavar: str) -> None:
+    """Add ``-o`` for a label image, ``--unit``, and the options of OME-Zarr."""
+    text = "label image to write: .tif, .ome.zarr, .h5, .npz, .npy or .png, or "
+    add_output(parser, metavar, f"{text}IMAGE.ome.zarr:labels/NAME, labels of that image")
+    add_unit(parser)
+    group = parser.add_argument_group("options of OME-Zarr")
+    group.add_argument(
+        "--ome-version", choices=("0.5", "0.4"), dest="version", help="version (default: 0.5)"
+    )
+    group.add_argument(
+        "--levels", type=int, metavar="N",
+        help="levels of the pyramid (default: until one has 2**18 voxels or fewer)",
+    )  # fmt: skip
+    group.add_argument(
+        "--downsample", choices=("mode", "nearest"), default="mode",
+        help="coarser levels have the commonest id, or that of the first voxel (default: mode)",
+    )  # fmt: skip
+    for option, noun in (("--chunks", "a chunk"), ("--shards", "a shard, which is one file")):
+        group.add_argument(
+            option, type=_sizes, metavar="Z,Y,X", help=f"voxels of {noun} along each axis"
+        )
+
+
+def _sizes(text: str) -> tuple[int, ...]:
+    """Read ``64,128,128``: whole numbers with commas between."""
+    try:
+        return tuple(int(part) for part in text.split(","))
+    except ValueError:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not a list of whole numbers, such as 64,128,128"
+        ) from None
 
 
 def add_nan(parser: argparse.ArgumentParser) -> None:

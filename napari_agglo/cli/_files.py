@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import glob
 import os
 import re
@@ -17,6 +18,7 @@ from napari_agglo.errors import InvalidInput
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from napari_agglo._progress import ProgressCallback
     from napari_agglo.volumes import Volume
 
 _LABEL_SUFFIXES = (".tif", ".tiff", ".zarr", ".h5", ".hdf5", ".npz", ".npy", ".png")
@@ -26,10 +28,11 @@ _ZARR_MARKS = ("zarr.json", ".zarray", ".zgroup")
 
 @dataclass(frozen=True)
 class Inputs:
-    """Open files by their names in the library, and the spacing that they share, if known."""
+    """Open files by their names in the library, the spacing that they share, and its unit."""
 
     volumes: Mapping[str, Volume]
     spacing: tuple[float, ...] | None
+    unit: str | None = None
 
 
 def open_inputs(
@@ -46,8 +49,44 @@ def open_inputs(
     volumes = {name: open_volume(file) for name, file in files.items()}
     if spacing is not None:
         for name, volume in volumes.items():
-            volumes[name] = replace(volume, spacing=check_spacing(spacing, volume.ndim))
-    return Inputs(volumes, check_same_spacing(volumes))
+            given = check_spacing(spacing, volume.ndim)
+            volumes[name] = replace(volume, spacing=given, unit=None)
+    units = [volume.unit for volume in volumes.values() if volume.spacing is not None]
+    return Inputs(volumes, check_same_spacing(volumes), next(filter(None, units), None))
+
+
+def written_grid(
+    arguments: argparse.Namespace, spacing: tuple[float, ...] | None, unit: str | None
+) -> tuple[tuple[float, ...] | None, str | None]:
+    """Return the spacing and unit to write, with ``--unit``: the unit of the numbers, or a new one.
+
+    Numbers from files that state a unit are converted to it; others are in it already.
+    """
+    from napari_agglo.volumes import check_unit, convert_all
+
+    if spacing is None or arguments.unit is None:
+        return spacing, unit
+    wanted = check_unit(arguments.unit)
+    return (convert_all(spacing, unit, wanted) if unit else spacing), wanted
+
+
+def write_labels_output(
+    arguments: argparse.Namespace,
+    output: str,
+    labels: NDArray[Any],
+    spacing: tuple[float, ...] | None,
+    unit: str | None,
+    progress: ProgressCallback | None = None,
+) -> None:
+    """Write a label image with the options of `add_labels_output`."""
+    from napari_agglo.volumes import write_labels
+
+    distances, named = written_grid(arguments, spacing, unit)
+    write_labels(
+        output, labels, spacing=distances, unit=named, version=arguments.version,
+        levels=arguments.levels, downsample=arguments.downsample, chunks=arguments.chunks,
+        shards=arguments.shards, progress=progress,
+    )  # fmt: skip
 
 
 def load_golds(volumes: Mapping[str, Any], like: Any, like_name: str) -> list[NDArray[Any]]:
@@ -68,7 +107,9 @@ def load_golds(volumes: Mapping[str, Any], like: Any, like_name: str) -> list[ND
     return golds
 
 
-def write_tiff(path: Path, image: NDArray[Any], spacing: Sequence[float] | None) -> None:
+def write_tiff(
+    path: Path, image: NDArray[Any], spacing: Sequence[float] | None, unit: str | None = None
+) -> None:
     """Write a compressed OME-TIFF with its spacing; an axis more than `spacing` has is colours.
 
     Where the spacing is not known, write a plain TIFF, which states none.
@@ -79,11 +120,14 @@ def write_tiff(path: Path, image: NDArray[Any], spacing: Sequence[float] | None)
         tifffile.imwrite(path, image, photometric="minisblack", compression="zlib")
         return
 
+    from napari_agglo.volumes import NO_UNIT, unit_symbol
+
+    symbol = unit_symbol(unit) if unit else NO_UNIT
     axes = "ZYX"[-len(spacing) :]
     metadata: dict[str, Any] = {"axes": axes + ("S" if image.ndim > len(spacing) else "")}
     for axis, distance in zip(axes, spacing, strict=True):
         metadata[f"PhysicalSize{axis}"] = float(distance)
-        metadata[f"PhysicalSize{axis}Unit"] = "µm"
+        metadata[f"PhysicalSize{axis}Unit"] = symbol
     tifffile.imwrite(
         path,
         image,
@@ -98,18 +142,15 @@ def open_image(console: Console, file: str, name: str = "image") -> tuple[Volume
     """Return an image and whether it is in colours: red, green and blue along a last axis."""
     import numpy as np
 
-    from napari_agglo.volumes import open_volume
+    from napari_agglo.volumes import add_pick, open_volume
 
     console.files[name] = file
     try:
         return open_volume(file), False
     except InvalidInput:
-        keyed = ":" in file and not os.path.exists(file)
         for axis in ("c", "s"):
             try:
-                channels = [
-                    open_volume(f"{file}{',' if keyed else ':'}{axis}={k}") for k in range(3)
-                ]
+                channels = [open_volume(add_pick(file, f"{axis}={k}")) for k in range(3)]
             except InvalidInput:
                 continue
             stacked = np.stack([channel.load() for channel in channels], axis=-1)
@@ -129,7 +170,7 @@ def place(text: str) -> tuple[Path, str | None]:
         for colon in re.finditer(":", text):
             if os.path.exists(text[: colon.start()]):
                 return Path(text[: colon.start()]).resolve(), text[colon.end() :]
-        keyed = re.fullmatch(r"(.+?\.(?:h5|hdf5)):(.*)", text, re.IGNORECASE | re.DOTALL)
+        keyed = re.fullmatch(r"(.+?\.(?:h5|hdf5|zarr)):(.*)", text, re.IGNORECASE | re.DOTALL)
         if keyed:
             return Path(keyed[1]).resolve(), keyed[2]
     return Path(text).resolve(), None
@@ -138,11 +179,14 @@ def place(text: str) -> tuple[Path, str | None]:
 def check_label_output(text: str) -> None:
     """Refuse a name that labels cannot be written to, before the work and not after it."""
     path, key = place(text)
-    hdf5 = path.suffix.lower() in (".h5", ".hdf5")
-    if not path.name.lower().endswith(_LABEL_SUFFIXES) or (key is not None and not hdf5):
+    keyed = path.suffix.lower() in (".h5", ".hdf5", ".zarr")
+    if not path.name.lower().endswith(_LABEL_SUFFIXES) or (key is not None and not keyed):
         raise _wrong_suffix("-o", text, _LABEL_SUFFIXES)
     if key == "":
         raise refusal("-o", text, "there is no KEY after the colon", "give one or drop it")
+    if key and path.suffix.lower() == ".zarr":
+        _check_labels_key(text, path, key)
+        return
     zarr = path.suffix.lower() == ".zarr" and any((path / mark).is_file() for mark in _ZARR_MARKS)
     if not zarr:
         _refuse_folder("-o", text, path)
@@ -153,6 +197,16 @@ def check_label_output(text: str) -> None:
             problem = f"{path.name} is there and is no HDF5 file"
             raise refusal("-o", text, problem, "choose another name")
     _check_parent("-o", text, path)
+
+
+def _check_labels_key(text: str, path: Path, key: str) -> None:
+    """Refuse labels that no image could have."""
+    if not re.fullmatch(r"/?labels/[^/.][^/]*/?", key):
+        raise refusal("-o", text, "labels of an image are called labels/NAME", "name them so")
+    if not any((path / mark).is_file() for mark in _ZARR_MARKS):
+        raise refusal("-o", text, f"there is no image {path}", "write NAME.ome.zarr without a KEY")
+    if not os.access(path, os.W_OK | os.X_OK):
+        raise refusal("-o", text, f"{path} may not be written to", "choose another folder")
 
 
 def check_axes(text: str, ndim: int) -> None:

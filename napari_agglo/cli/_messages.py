@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 from napari_agglo.errors import (
@@ -109,10 +110,12 @@ def _render_remedy(remedy: Remedy, options: Names, file: str) -> str:
                 return f"give {value or 'FILE'} for {options[option]} {when}".rstrip()
             return f"add {_typed(options[option], value, key)} {when}".rstrip()
         case PickIndex(axes):
-            keyed = ":" in file and not os.path.exists(file)
-            picks = ",".join(f"{axis}=0" for axis in axes)
-            which = "an index" if len(axes) == 1 else "indices"
-            return f"pick {which}, e.g. {file}{',' if keyed else ':'}{picks}"
+            from napari_agglo.volumes import add_pick
+
+            picked = f"{file}:{','.join(f'{axis}=0' for axis in axes)}"
+            with suppress(InvalidInput):  # the file has gone
+                picked = add_pick(file, ",".join(f"{axis}=0" for axis in axes))
+            return f"pick {'an index' if len(axes) == 1 else 'indices'}, e.g. {picked}"
         case ConvertTo(dtype, when):
             return f"save it as {dtype} {when}".rstrip()
         case LabelComponents():

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import math
-import os
 import re
 import sys
 from collections.abc import Iterator, Mapping
@@ -54,6 +53,8 @@ class FileSource:
     ----------
     spacing : tuple of float, optional
         Distance between voxels along each axis, if known.
+    unit : str, optional
+        Unit of the spacing, if known.
     ndim : int
         Number of axes of the image.
     has_gold : bool
@@ -80,6 +81,7 @@ class FileSource:
         inputs = open_inputs(console, needed, arguments.spacing)
         self.volumes = inputs.volumes
         self.spacing = inputs.spacing
+        self.unit = inputs.unit
         self.ndim = inputs.volumes["superpixels"].ndim
         self.has_gold = "gold" in files
         self.records: dict[str, dict[str, Any]] = {}
@@ -201,11 +203,10 @@ def read_affinities(
     limits: tuple[float, float] | None = None,
 ) -> Affinities:
     """Read the affinities of a file; their range is `limits`, or the one named in ``--range``."""
-    from napari_agglo.volumes import affinities, open_volume
+    from napari_agglo.volumes import add_pick, affinities, open_volume
 
     console.files["affinities"] = file
-    keyed = ":" in file and not os.path.exists(file)
-    volume = open_volume(f"{file}{',' if keyed else ':'}c=*")
+    volume = open_volume(add_pick(file, "c=*"))
     if arguments.spacing is not None:
         volume = replace(volume, spacing=None)
     if limits is None and isinstance(arguments.range, list):
@@ -232,6 +233,7 @@ class SessionSource:
         self._gold_files = {n: f for n, f in files.items() if n.partition("[")[0] == "gold"}
         self._before = before
         self.spacing = session.graph.spacing
+        self.unit = None
         self.ndim = session.graph.superpixels.image.ndim
         self.has_gold = bool(self._gold_files) or session.errors.gold is not None
         self.records: dict[str, dict[str, Any]] = {}

@@ -23,6 +23,7 @@ from napari_agglo.volumes._labels import DenseLabels, dense_labels, split_compon
 from napari_agglo.volumes._ome_zarr import OmeAxis, OmeImage, OmeLevel, plan_image, read_image
 from napari_agglo.volumes._open import add_pick, open_channels, open_volume
 from napari_agglo.volumes._oriented import Affinities, OrientedCue, affinities
+from napari_agglo.volumes._units import NO_UNIT, check_unit, convert_all, unit_name, unit_symbol
 from napari_agglo.volumes._values import ValueFaults, ValueGate, check_nan, check_range
 from napari_agglo.volumes._volume import Volume, in_memory, is_lazy, require_memory, unwrap
 from napari_agglo.volumes._write_labels import write_labels
@@ -56,6 +57,11 @@ __all__ = [
     "check_same_spacing",
     "check_spacing",
     "check_range",
+    "check_unit",
+    "convert_all",
+    "unit_name",
+    "unit_symbol",
+    "NO_UNIT",
     "check_nan",
     "ValueGate",
     "ValueFaults",

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from napari_agglo.errors import InvalidInput, SetOption
 
 MICROMETRE = "micrometer"
+NO_UNIT = "reference frame"  # in OME-TIFF, where a size without a unit is in µm
 # the name in OME-Zarr (UDUNITS-2) of each unit, its symbol in OME-TIFF, and its length in µm
 _UNITS = {
     "angstrom": ("Å", 1e-4),

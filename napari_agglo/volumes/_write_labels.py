@@ -25,7 +25,7 @@ from napari_agglo.volumes._labels_group import (
     split_labels_key,
 )
 from napari_agglo.volumes._ome_zarr import METHODS, plan_image
-from napari_agglo.volumes._units import MICROMETRE, check_unit, convert_all, unit_symbol
+from napari_agglo.volumes._units import MICROMETRE, NO_UNIT, check_unit, convert_all, unit_symbol
 from napari_agglo.volumes._volume import Volume
 from napari_agglo.volumes._zarr import is_own_labels
 
@@ -205,8 +205,7 @@ def _write_tiff(file: Path, array: Any, grid: Grid, target: Path, key: str | Non
     ome = spacing is not None and array.ndim in (2, 3)
     ome = ome and array.dtype.itemsize <= 4 and min(array.shape) > 1
     if ome and spacing is not None:
-        # OME takes a size without a unit for µm; "reference frame" is its word for no unit.
-        symbol = unit_symbol(grid.unit) if grid.unit else "reference frame"
+        symbol = unit_symbol(grid.unit) if grid.unit else NO_UNIT
         letters = "ZYX"[-array.ndim :]
         options["ome"] = True
         options["metadata"] = {"axes": letters}

@@ -20,6 +20,7 @@ from napari_agglo.volumes import (
     check_same_shape,
     dense_labels,
     split_components,
+    unit_name,
     unwrap,
 )
 from napari_agglo.volumes._volume import slabs
@@ -155,6 +156,12 @@ def _finite_range(
         low, high = min(low, least), max(high, most)
         report(progress, f"reading {name}", stop, size)
     return low, high, n_invalid
+
+
+def length_unit(units: Any) -> str | None:
+    """Return the unit of a layer's axes if they share one of length; napari calls none "pixel"."""
+    names = {str(one) for one in units or ()}
+    return unit_name(names.pop()) if len(names) == 1 else None
 
 
 @dataclass(frozen=True)

@@ -112,7 +112,8 @@ def _data_of(volume: Volume) -> Any:
 def _placed(volume: Volume) -> dict[str, Any]:
     if volume.spacing is None:
         return {}
-    return {"scale": volume.spacing, "units": ("um",) * volume.ndim}
+    scale: dict[str, Any] = {"scale": volume.spacing}
+    return {**scale, "units": (volume.unit,) * volume.ndim} if volume.unit else scale
 
 
 def looks_labelled(plane: np.ndarray[Any, Any]) -> bool:

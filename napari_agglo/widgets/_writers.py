@@ -12,6 +12,7 @@ import numpy as np
 from napari_agglo.errors import AggloError, InvalidInput
 from napari_agglo.session import Session
 from napari_agglo.volumes import write_labels as write
+from napari_agglo.widgets._dataset import length_unit
 from napari_agglo.widgets._scene import OwnIds
 from napari_agglo.widgets.proofread._open_session import copy_session
 
@@ -24,7 +25,8 @@ def write_labels(path: str, data: Any, meta: dict[str, Any]) -> list[str]:
     """
     spacing = tuple(abs(float(one)) for one in meta.get("scale", ())) or None
     with _refusals_shown():
-        return [str(write(path, np.asarray(_first_level(data)), spacing=spacing))]
+        labels, unit = np.asarray(_first_level(data)), length_unit(meta.get("units"))
+        return [str(write(path, labels, spacing=spacing, unit=unit))]
 
 
 def write_session(path: str, data: Any, meta: dict[str, Any]) -> list[str]:

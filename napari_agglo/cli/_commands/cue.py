@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Mapping
 from pathlib import Path
 
-from napari_agglo.cli._arguments import add_json, add_output, add_spacing, add_value
+from napari_agglo.cli._arguments import add_json, add_output, add_spacing, add_unit, add_value
 from napari_agglo.cli._each import Result, add_each, one_or_each
 from napari_agglo.cli._files import (
     check_table_output,
@@ -14,6 +14,7 @@ from napari_agglo.cli._files import (
     open_inputs,
     refusal,
     write_tiff,
+    written_grid,
 )
 from napari_agglo.cli._terminal import Console
 
@@ -46,6 +47,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     text = "in voxels, about half the thickness of a membrane (default: 1; edges: 2)"
     add_value(parser, "--scale", "S", text, type=float)
     add_spacing(parser)
+    add_unit(parser)
     add_json(parser)
     add_each(parser, "BOUNDARY is a folder to write to")
 
@@ -79,6 +81,7 @@ def _make_cue(
         if "image" in files:
             image, colours = open_image(console, files["image"])
             spacing = arguments.spacing or image.spacing
+            unit = None if arguments.spacing else image.unit
             cue = boundary_cue(
                 image.data,
                 arguments.kind,
@@ -89,13 +92,13 @@ def _make_cue(
             )
         else:
             inputs = open_inputs(console, files, arguments.spacing)
-            spacing = inputs.spacing
+            spacing, unit = inputs.spacing, inputs.unit
             labels = list(inputs.volumes.values())
             cue = boundary_from_labels(
                 labels, width=arguments.width, spacing=spacing, progress=progress
             )
     output.parent.mkdir(exist_ok=True)
     with replacing(output) as temporary:
-        write_tiff(temporary, cue, spacing)
+        write_tiff(temporary, cue, *written_grid(arguments, spacing, unit))
     text = f"{output}: {' x '.join(map(str, cue.shape))} from 0 to 1"
     return text, {"output": str(output), "shape": cue.shape}

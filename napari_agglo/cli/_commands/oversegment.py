@@ -9,14 +9,20 @@ from typing import TYPE_CHECKING
 from napari_agglo.cli._arguments import (
     add_affinities,
     add_json,
+    add_labels_output,
     add_nan,
-    add_output,
     add_spacing,
     add_value,
     value_range,
 )
 from napari_agglo.cli._each import Result, add_each, one_or_each
-from napari_agglo.cli._files import check_axes, check_label_output, open_inputs, place
+from napari_agglo.cli._files import (
+    check_axes,
+    check_label_output,
+    open_inputs,
+    place,
+    write_labels_output,
+)
 from napari_agglo.cli._source import read_affinities
 from napari_agglo.cli._terminal import Console, count
 
@@ -34,7 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     text = "boundary map, high on boundaries; not with --affinities"
     parser.add_argument("boundary", nargs="?", metavar="BOUNDARY", help=text)
     add_affinities(parser)
-    add_output(parser, "SUPERPIXELS", "label image to write")
+    add_labels_output(parser, "SUPERPIXELS")
     parser.add_argument(
         "--per-plane", action="store_true", help="each plane by itself, for anisotropic stacks"
     )
@@ -76,7 +82,6 @@ def _oversegment(
     arguments: argparse.Namespace, console: Console, files: Mapping[str, str], output: str
 ) -> Result:
     from napari_agglo.superpixels import oversegment
-    from napari_agglo.volumes import write_labels
 
     maps = {name: file for name, file in files.items() if name != "affinities"}
     inputs = open_inputs(console, maps, arguments.spacing)
@@ -101,7 +106,10 @@ def _oversegment(
             nan=arguments.nan,
             progress=progress,
         )
-    place(output)[0].parent.mkdir(exist_ok=True)
-    write_labels(output, superpixels, spacing=inputs.spacing or boundary.spacing)
+        place(output)[0].parent.mkdir(exist_ok=True)
+        spacing, unit = inputs.spacing, inputs.unit
+        if spacing is None:
+            spacing, unit = boundary.spacing, getattr(boundary, "unit", None)
+        write_labels_output(arguments, output, superpixels, spacing, unit, progress)
     n = int(superpixels.max(initial=0))
     return f"{output}: {count(n, 'superpixel')}", {"output": output, "superpixels": n}

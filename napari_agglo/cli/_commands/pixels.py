@@ -12,6 +12,7 @@ from napari_agglo.cli._arguments import (
     add_json,
     add_output,
     add_spacing,
+    add_unit,
     add_value,
     add_verbosity,
 )
@@ -22,6 +23,7 @@ from napari_agglo.cli._files import (
     open_image,
     refuse_clash,
     write_tiff,
+    written_grid,
 )
 from napari_agglo.cli._terminal import Console, count
 from napari_agglo.errors import InvalidInput, SetOption
@@ -48,6 +50,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     predict = actions.add_parser("predict", help="write the probability of each class")
     _add_predict_arguments(predict)
     predict.set_defaults(run=run_predict, parser=predict)
+    add_unit(predict)
     for action in (train, predict):
         add_spacing(action)
         add_json(action)
@@ -211,7 +214,9 @@ def _predict(
             cues = [f"{name}={output}:{name}" for name in chosen]
         else:
             found = classifier.predict(image.data, **options, progress=progress)
-            _write_tiffs(output, {name: found[name] for name in chosen}, spacing)
+            unit = None if arguments.spacing else image.unit
+            grid = written_grid(arguments, spacing, unit)
+            _write_tiffs(output, {name: found[name] for name in chosen}, grid)
             cues = [f"{name}={output / name}.tif" for name in chosen]
     return (
         f"{output}: {', '.join(chosen)}, from 0 to 1\nas cues: --cues {' '.join(cues)}",
@@ -219,13 +224,13 @@ def _predict(
     )
 
 
-def _write_tiffs(folder: Path, probabilities: Mapping[str, Any], spacing: Any) -> None:
+def _write_tiffs(folder: Path, probabilities: Mapping[str, Any], grid: Any) -> None:
     from napari_agglo.volumes import replacing
 
     folder.mkdir(exist_ok=True)
     for name, probability in probabilities.items():
         with replacing(folder / f"{name}.tif") as temporary:
-            write_tiff(temporary, probability, spacing)
+            write_tiff(temporary, probability, *grid)
 
 
 def _write_zarr(

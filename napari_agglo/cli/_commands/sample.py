@@ -14,6 +14,7 @@ DESCRIPTION = (
     "and gold.tif (0 is not annotated). The samples are computed, always the same for one seed."
 )
 EXAMPLE = "napari-agglo sample neuropil2d -o neuropil2d"
+UNIT = "micrometer"  # of the spacing of the samples
 KINDS = "neuropil3d, neuropil2d or cells2d"
 
 
@@ -33,10 +34,10 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
 
     drawn = sample(arguments.kind, seed=arguments.seed)
     with output_folder(arguments.output) as folder:
-        write_tiff(folder / "image.tif", drawn.image, drawn.spacing)
+        write_tiff(folder / "image.tif", drawn.image, drawn.spacing, UNIT)
         for name, cue in drawn.cues.items():
-            write_tiff(folder / f"cue_{name}.tif", cue, drawn.spacing)
-        write_labels(folder / "gold.tif", drawn.gold, spacing=drawn.spacing)
+            write_tiff(folder / f"cue_{name}.tif", cue, drawn.spacing, UNIT)
+        write_labels(folder / "gold.tif", drawn.gold, spacing=drawn.spacing, unit=UNIT)
     files = ["image.tif", *(f"cue_{name}.tif" for name in drawn.cues), "gold.tif"]
     console.result(
         f"{arguments.output}: {', '.join(files)} {drawn.gold.shape}",

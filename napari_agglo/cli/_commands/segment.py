@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from napari_agglo.cli._arguments import add_json, add_output, add_pipeline, add_threshold
+from napari_agglo.cli._arguments import add_json, add_labels_output, add_pipeline, add_threshold
 from napari_agglo.cli._each import Result, add_each, one_or_each
-from napari_agglo.cli._files import check_axes, check_label_output, check_table_output, place
+from napari_agglo.cli._files import (
+    check_axes,
+    check_label_output,
+    check_table_output,
+    place,
+    write_labels_output,
+)
 from napari_agglo.cli._source import (
     SessionSource,
     add_session,
@@ -22,8 +28,6 @@ from napari_agglo.cli._terminal import Console, count
 from napari_agglo.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from napari_agglo.agglomeration import MergeTree
 
 NAME = "segment"
@@ -44,7 +48,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_session(parser, "its labels with all edits")
     add_pipeline(parser, required=False)
     add_threshold(parser, "merge up to here", "0.5, or that of the session")
-    add_output(parser, "LABELS", "label image to write")
+    add_labels_output(parser, "LABELS")
     parser.add_argument("--tree", metavar="TREE.csv", help="write the merges too")
     add_json(parser)
     add_each(parser, "LABELS and TREE are folders to write to")
@@ -87,7 +91,12 @@ def _segment(
         else:
             threshold = 0.5 if arguments.threshold is None else arguments.threshold
             labels, n_segments, edited = tree.segment(threshold), tree.n_segments(threshold), ""
-        _write(tree, labels, source.spacing, output, tree_output)
+
+        def write() -> None:
+            place(output)[0].parent.mkdir(exist_ok=True)
+            write_labels_output(arguments, output, labels, source.spacing, source.unit, progress)
+
+        _write_both(tree, write, output, tree_output)
     before, after = count(tree.n_superpixels, "superpixel"), count(n_segments, "segment")
     return f"{output}: {before}, {after}{edited} at threshold {threshold!r}", {
         "output": output,
@@ -98,24 +107,19 @@ def _segment(
     }
 
 
-def _write(
-    tree: MergeTree,
-    labels: NDArray[Any],
-    spacing: tuple[float, ...] | None,
-    output: str,
-    tree_output: str | None,
+def _write_both(
+    tree: MergeTree, write_labels: Callable[[], None], output: str, tree_output: str | None
 ) -> None:
     """Write both files or none; the tree waits, complete, until the labels are in place."""
-    from napari_agglo.volumes import replacing, write_labels
+    from napari_agglo.volumes import replacing
 
     written = False
     try:
         with ExitStack() as waiting:
-            place(output)[0].parent.mkdir(exist_ok=True)
             if tree_output:
                 Path(tree_output).parent.mkdir(exist_ok=True)
                 tree.to_csv(waiting.enter_context(replacing(Path(tree_output))))
-            write_labels(output, labels, spacing=spacing)
+            write_labels()
             written = True
     except InvalidInput as error:
         if not written:

@@ -209,7 +209,7 @@ def write_export(
     return Path(path)
 
 
-_DATASET = re.compile(r"(?P<path>.+?\.(?:h5|hdf5)):(?P<key>.*)", re.IGNORECASE | re.DOTALL)
+_DATASET = re.compile(r"(?P<path>.+?\.(?:h5|hdf5|zarr)):(?P<key>.*)", re.IGNORECASE | re.DOTALL)
 
 
 def check_target(
@@ -218,7 +218,8 @@ def check_target(
     """Return `path` if it may be written to.
 
     An existing file is refused unless `overwrite`. With `with_key`, the path may name a dataset of
-    an HDF5 file, whose other datasets stay. Any path in a session folder is refused.
+    an HDF5 file, whose other datasets stay, or labels of an OME-Zarr image. Any path in a session
+    folder is refused.
     """
     target, key = split_key(path, argument, with_key)
     session = holding_session(target)
@@ -230,7 +231,7 @@ def check_target(
             remedy="choose another folder",
         )
     if not overwrite and os.path.lexists(target) and not (key and _is_new(target, key)):
-        existing = f"{target}:{key}" if key and datasets(target) else f"{target}"
+        existing = f"{target}:{key}" if key and (target.is_dir() or datasets(target)) else target
         raise InvalidInput(
             f"{existing} exists already",
             argument=argument,
@@ -250,6 +251,8 @@ def split_key(path: str | PathLike[str], argument: str, with_key: bool) -> tuple
 
 
 def _is_new(target: Path, key: str) -> bool:
-    """Return whether an HDF5 file lacks a dataset, which may then be added."""
+    """Return whether a file lacks a dataset, or a Zarr a group, which may then be added."""
+    if target.is_dir():
+        return not (target / key).exists()
     keys = datasets(target)
     return bool(keys) and key not in keys

@@ -20,6 +20,7 @@ from napari_agglo.policy import MeanPolicy
 from napari_agglo.session import export_kinds
 from napari_agglo.session._exports import Exporter
 from napari_agglo.volumes import write_labels
+from napari_agglo.widgets._dataset import length_unit
 from napari_agglo.widgets._forms import Form, ask_form
 from napari_agglo.widgets._jobs import RunRow
 from napari_agglo.widgets._project import Project
@@ -69,12 +70,13 @@ class Export(QWidget):
         project = self._project
         tree, at, placement = project.tree, project.threshold, project.placement
         spacing = None if placement is None else tuple(abs(one) for one in placement.scale)
+        unit = None if placement is None else length_unit(placement.units)
 
         def write() -> Path:
             assert tree is not None
-            return write_labels(path, tree.segment(at), spacing=spacing)
+            return write_labels(path, tree.segment(at), spacing=spacing, unit=unit)
 
-        self._write("Saving labels", path, "labels", write)
+        self._write("Saving labels", path, "labels", write, unit=unit or "")
 
     def write_tree(self, path: str) -> None:
         """Write the merges in a worker."""

@@ -20,6 +20,7 @@ from napari_agglo.volumes._label_pyramid import (
     shard_boxes,
 )
 from napari_agglo.volumes._labels import DenseLabels, dense_labels, split_components
+from napari_agglo.volumes._mapping import SegmentMapping, read_mapping
 from napari_agglo.volumes._ome_zarr import OmeAxis, OmeImage, OmeLevel, plan_image, read_image
 from napari_agglo.volumes._open import add_pick, open_channels, open_volume
 from napari_agglo.volumes._oriented import Affinities, OrientedCue, affinities
@@ -34,6 +35,8 @@ __all__ = [
     "open_channels",
     "add_pick",
     "write_labels",
+    "SegmentMapping",
+    "read_mapping",
     "OmeImage",
     "OmeLevel",
     "OmeAxis",

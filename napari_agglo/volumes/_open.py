@@ -160,8 +160,9 @@ def open_volume(source: str | os.PathLike[str]) -> Volume:
     Parameters
     ----------
     source
-        PATH or PATH:KEY. TIFF, HDF5 (KEY is the dataset), Zarr and OME-Zarr (KEY is the array),
-        npy, npz (KEY is the member), PNG, a folder of PNG or TIFF planes, or a pattern such as
+        PATH or PATH:KEY. TIFF, HDF5 (KEY is the dataset), Zarr and OME-Zarr (KEY is the array), N5
+        (KEY is the dataset), Neuroglancer's precomputed volumes (KEY is the scale), npy, npz (KEY
+        is the member), PNG, a folder of PNG or TIFF planes, or a pattern such as
         ``"slices/*.png"``. PATH may be a URL, such as ``https://...`` or ``s3://...``. KEY may
         also pick an index along a named or numbered axis: ``:c=1``, or ``:exported_data,c=1``;
         ``:c=*`` keeps all channels, and puts them first.
@@ -298,9 +299,16 @@ def _opener(path: Path | Place) -> Callable[[Any, str | None], Volume]:
 
         if _zarr.is_zarr(path) or suffix == ".zarr":
             return _zarr.open_zarr
+        from napari_agglo.volumes import _n5, _precomputed
+
+        if _precomputed.is_precomputed(path) or suffix == _precomputed.SUFFIX:
+            return _precomputed.open_precomputed
+        if _n5.is_n5(path) or suffix == ".n5":
+            return _n5.open_n5
     if isinstance(path, Place):
         raise InvalidInput(
-            f"{path} is neither a Zarr nor a file of a known format, or does not exist",
+            f"{path} is neither a Zarr, N5 or precomputed volume nor a file of a known format, or "
+            "does not exist",
             argument="source",
             remedy=f"check the address, which ends in .zarr or one of {_SUFFIXES}",
         )

@@ -25,12 +25,13 @@ from napari_agglo.volumes._labels_group import (
     split_labels_key,
 )
 from napari_agglo.volumes._ome_zarr import METHODS, plan_image
+from napari_agglo.volumes._precomputed import SUFFIX, is_own_segmentation, write_precomputed
 from napari_agglo.volumes._units import MICROMETRE, NO_UNIT, check_unit, convert_all, unit_symbol
 from napari_agglo.volumes._volume import Volume
 from napari_agglo.volumes._zarr import is_own_labels
 
 _KEYED = re.compile(r"(?P<path>.+?\.(?:h5|hdf5|zarr))(?::(?P<key>.*))?", re.IGNORECASE | re.DOTALL)
-_SUFFIXES = ".tif, .tiff, .ome.zarr, .zarr, .h5, .hdf5, .npz, .npy or .png"
+_SUFFIXES = ".tif, .tiff, .ome.zarr, .zarr, .precomputed, .h5, .hdf5, .npz, .npy or .png"
 
 
 def write_labels(
@@ -52,11 +53,12 @@ def write_labels(
     ----------
     path
         ``.tif``/``.tiff`` (compressed), ``.ome.zarr``/``.zarr`` (OME-Zarr with a pyramid),
+        ``.precomputed`` (a segmentation for Neuroglancer, of type uint64, up to 3 axes),
         ``.h5``/``.hdf5`` (dataset ``stack``; ``file.h5:KEY`` names another and keeps the others of
         the file), ``.npz``, ``.npy``, or ``.png`` (2-D, ids up to 65535). An existing file is
-        replaced once the new one is complete; an existing folder only if it is an OME-Zarr with a
-        label image and nothing else in it. ``IMAGE.ome.zarr:labels/NAME`` adds the labels to an
-        image that exists, with its version, axes and levels.
+        replaced once the new one is complete; an existing folder only if it is a label image of
+        the same format with nothing else in it. ``IMAGE.ome.zarr:labels/NAME`` adds the labels to
+        an image that exists, with its version, axes and levels.
     labels
         Label image of any integer type, which is kept (PNG: the values are).
     spacing
@@ -109,7 +111,7 @@ def write_labels(
     named = None if unit is None else check_unit(unit)
     zarr = Pyramid(version, levels, downsample, chunks, shards, progress)
     writer = _writer(target)
-    if writer is not _write_zarr and zarr.is_special:
+    if writer not in (_write_zarr, _write_precomputed) and zarr.is_special:
         raise InvalidInput(
             f"{target}: version, levels, downsample, chunks and shards are options of OME-Zarr",
             argument="path",
@@ -120,12 +122,9 @@ def write_labels(
     grid = Grid(distances, named if distances is not None else None)
     if writer is _write_zarr and key is not None:
         return _write_into_group(target, key, array, grid, zarr)
-    may_replace = is_own_labels if writer is _write_zarr else None
-    with replacing(target, may_replace=may_replace) as temporary:
-        if writer is _write_zarr:
-            _write_zarr(temporary, array, grid, target, zarr)
-        else:
-            writer(temporary, array, grid, target, key)
+    with replacing(target, may_replace=_REPLACES.get(target.suffix.lower())) as temporary:
+        in_levels = writer in (_write_zarr, _write_precomputed)
+        writer(temporary, array, grid, target, zarr if in_levels else key)
     return target
 
 
@@ -177,7 +176,7 @@ def _writer(target: Path) -> Callable[..., None]:
     writers: dict[str, Callable[..., None]] = {
         ".tif": _write_tiff, ".tiff": _write_tiff, ".zarr": _write_zarr,
         ".h5": _write_hdf5, ".hdf5": _write_hdf5,
-        ".npz": _write_npz, ".npy": _write_npy, ".png": _write_png,
+        SUFFIX: _write_precomputed, ".npz": _write_npz, ".npy": _write_npy, ".png": _write_png,
     }  # fmt: skip
     suffix = target.suffix.lower()
     if suffix not in writers:
@@ -236,6 +235,25 @@ def _write_zarr(folder: Path, array: Any, grid: Grid, target: Path, options: Pyr
     )  # fmt: skip
     made = create_levels(folder, image, array.dtype, chunks=options.chunks, shards=options.shards)
     write_levels(made, image, array, options.progress)
+
+
+def _write_precomputed(
+    folder: Path, array: Any, grid: Grid, target: Path, options: Pyramid
+) -> None:
+    if (options.version, options.chunks, options.shards) != (None, None, None):
+        raise InvalidInput(
+            f"{target}: version, chunks and shards are options of OME-Zarr",
+            argument="path",
+            remedy="end it in .ome.zarr, or leave them out",
+        )
+    write_precomputed(
+        folder, array, grid.spacing, grid.unit, method=options.downsample, levels=options.levels,
+        progress=options.progress,
+    )  # fmt: skip
+
+
+# the folders that may be replaced, by suffix
+_REPLACES = {".zarr": is_own_labels, SUFFIX: is_own_segmentation}
 
 
 def _write_into_group(root: Path, key: str, array: Any, grid: Grid, options: Pyramid) -> Path:

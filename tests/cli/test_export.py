@@ -80,7 +80,7 @@ def test_threshold_and_options(run, session):
     ("words", "message"),
     [
         (["table", "-o", "x.csv"], "no export kind 'table'; use one of 'labels'"),
-        (["labels", "-o", "x.tif", "--option", "a=1"], "labels has no such option; leave it out"),
+        (["edits", "-o", "x.csv", "--option", "a=1"], "edits has no such option; leave it out"),
         (["agglomerate", "-o", "x", "--option", "superpixels"], "give one of affinities=VALUE"),
         (["labels", "-o", "cells.agglo/x.tif"], "-o cells.agglo/x.tif: this would replace SESSION"),
         (["labels"], "-o/--output"),

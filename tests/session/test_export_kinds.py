@@ -101,4 +101,4 @@ def test_options_are_known_ones(session, tmp_path):
     with refuses("affinity", "use affinities or superpixels"):
         session.export(tmp_path / "m", "agglomerate", affinity=[1])
     with refuses("superpixels", "leave it out"):
-        session.export(tmp_path / "m.tif", superpixels="x")
+        session.export(tmp_path / "m.csv", "edits", superpixels="x")

@@ -266,7 +266,7 @@ PRIVATE_IMPORTS = {
         session/test_store_faults.py session/test_store_machine.py
     """,
     "Arrays and tables of files before they are written: segments, ids and times of any kind.": """
-        session/test_exports.py
+        session/test_exports.py volumes/test_chunked_formats.py
     """,
     "Pictures and sections of a page before they are joined: a whole page takes a second.": """
         movie/test_frames.py report/test_cutouts.py report/test_report.py

@@ -2,7 +2,7 @@
 
 zarr-python reads N5 no longer. A dataset is a folder with ``attributes.json``; a block is a file
 ``x/y/z`` with a header in big-endian order. N5 lists its axes fastest first, x, y, z; here they
-come in the order plane, row, column.
+come in the order plane, row, column. In its own file as each kind of file has one.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from refusals import refuses
 
-from napari_agglo import agglomerate, region_graph
+from napari_agglo import Session, agglomerate, region_graph
 from napari_agglo.agglomeration import MergeTree
 from napari_agglo.errors import Cancelled, SetOption
 from napari_agglo.graph import contracted
@@ -24,7 +24,7 @@ from napari_agglo.session._exports import write_export
 from napari_agglo.session._exports.csv_tables import EditRow, MergeRows, segment_table
 from napari_agglo.session._exports.webknossos import agglomerate_arrays, representative_pixels
 from napari_agglo.session._marks import MarkChange, Marks
-from napari_agglo.volumes import Volume, open_volume
+from napari_agglo.volumes import Volume, open_volume, read_mapping
 
 LABELS = np.array(
     [
@@ -506,3 +506,33 @@ def test_a_volume_can_be_opened_from_an_h5_with_a_key(tmp_path):
         write("labels", f"{tmp_path / 'a.h5'}:one", drawn(), LUT)
     write("labels", f"{tmp_path / 'a.h5'}:two", drawn(), LUT)
     assert isinstance(open_volume(f"{tmp_path / 'a.h5'}:one"), Volume)
+
+
+def test_a_folder_for_neuroglancer(tmp_path):
+    """Superpixels, segments as equivalences, and properties by the smallest superpixel."""
+    image = np.array([[[3, 3, 5], [9, 9, 5]]])
+    graph = region_graph(image, np.full(image.shape, 0.9), spacing=(40, 4, 4))
+    with Session.create(tmp_path / "a.agglo", graph) as session:
+        session.threshold = 0.0
+        session.merge(5, 9)
+        (merged,) = {int(one) for one in np.unique(session.labels())} - {3}
+        session.marks.rename(merged, "axon")
+        session.marks.review(merged)
+        path = session.export(tmp_path / "seg", "neuroglancer", url="https://a.org/data/")
+        session.export(path, "neuroglancer", overwrite=True)
+        session.export(path, "neuroglancer", overwrite=True, url="https://a.org/data/")
+    np.testing.assert_array_equal(open_volume(path).load(), image)
+    assert open_volume(path).spacing == (0.04, 0.004, 0.004)
+    state = json.loads((path / "state.json").read_text())
+    assert state["layers"][0]["source"] == "precomputed://https://a.org/data/seg"
+    assert state["layers"][0]["equivalences"] == [["5", "9"]]
+    assert state["dimensions"]["z"] == [40e-9, "m"]
+    segments = read_mapping(path / "state.json").apply(image)
+    assert segments.tolist() == [[[3, 3, 5], [5, 5, 5]]]
+    info = json.loads((path / "segment_properties" / "info").read_text())["inline"]
+    assert sorted(info["ids"]) == ["3", "5"]
+    values = {one["id"]: one["values"][info["ids"].index("5")] for one in info["properties"]}
+    assert values == {"label": "axon", "comment": "", "tags": [0], "size": 4.0}
+    (path / "notes.txt").write_text("important")
+    with refuses("path", "choose another name"), Session.open(tmp_path / "a.agglo") as session:
+        session.export(path, "neuroglancer", overwrite=True)

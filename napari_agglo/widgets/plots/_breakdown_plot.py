@@ -15,7 +15,7 @@ from qtpy.QtWidgets import QBoxLayout, QWidget
 
 from napari_agglo.plots._figure_style import need
 from napari_agglo.widgets.plots._drawn_curve import short
-from napari_agglo.widgets.plots._plot import Plot, export
+from napari_agglo.widgets.plots._plot import Canvas, Plot, export
 from napari_agglo.widgets.plots._plot_style import LogAxis, faint, key, mark, pen, swatch
 
 if TYPE_CHECKING:
@@ -107,11 +107,13 @@ class DotsPlot(Plot):
         self._breakdown: Breakdown | None = None
         self._table: pd.DataFrame | None = None
         self._selected: Any = None
+
+    def furnish(self, canvas: Canvas) -> None:
         self._specks, self._dots = mark("o", 4, 1.0), mark("o", 6, 2.0)
         self._ring = mark("o", 16, 3.0)
         self._contours = pg.PlotCurveItem(connect="finite")
         for item in (self._contours, self._specks, self._dots, self._ring):
-            self.canvas.addItem(item, ignoreBounds=True)
+            canvas.addItem(item, ignoreBounds=True)
 
     def set_breakdown(self, result: Breakdown | None) -> None:
         """Draw one half of a breakdown, or nothing; the selection is reset."""
@@ -140,7 +142,8 @@ class DotsPlot(Plot):
     def select(self, one: int | None) -> None:
         """Ring the dot of an id, if it has one."""
         self._selected = one
-        self._place_ring()
+        if self.furnished:
+            self._place_ring()
 
     def show_all(self) -> None:
         if self._table is None:

@@ -124,6 +124,11 @@ class DrawnCurve:
     training: bool = False  # measured on the data that the policy was trained on
 
     @property
+    def items(self) -> tuple[pg.GraphicsObject, ...]:
+        """All items of the plot."""
+        return self.line, self.star, self.point
+
+    @property
     def place(self) -> tuple[float, float] | None:
         """The errors (false merge, false split) of the point, if there is one."""
         if self.errors is not None or self.threshold is None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import numpy as np
 import pyqtgraph as pg
 from numpy.typing import NDArray
 from qtpy.QtCore import QPoint, QPointF, QRect, QSize, Qt
-from qtpy.QtGui import QAction, QContextMenuEvent, QImage, QPainter, QWheelEvent
+from qtpy.QtGui import QAction, QContextMenuEvent, QImage, QPainter, QShowEvent, QWheelEvent
 from qtpy.QtSvg import QSvgGenerator
 from qtpy.QtWidgets import QFileDialog, QLabel, QMenu, QStackedLayout, QWidget
 
@@ -82,6 +83,9 @@ def export(widget: QWidget, path: str | Path) -> None:
             argument="path",
             remedy="create it first",
         )
+    for plot in (widget, *widget.findChildren(Plot)):
+        if isinstance(plot, Plot):
+            plot.complete()
     for readout in widget.findChildren(Readout):
         readout.hide()
     done = _write_svg(widget, path) if path.suffix.lower() == ".svg" else _write_png(widget, path)
@@ -234,8 +238,11 @@ class Canvas(pg.PlotWidget):
 class Plot(QWidget):
     """A plot with a key above it, or a text with the next thing to do.
 
-    Subclasses define `axes_names`, and draw in `redraw`, called when the colours change. Positions
-    of the mouse are pixels of the view box.
+    Subclasses define `axes_names`, add their items in `furnish`, and draw in `redraw`, called when
+    the colours change. Positions of the mouse are pixels of the view box.
+
+    Axes are made when a plot with data is shown for the first time: those of all steps would take
+    longer than the rest of the dock.
     """
 
     axes_names = ("", "")
@@ -254,8 +261,8 @@ class Plot(QWidget):
         self.setAccessibleName(name)
         self.setAccessibleDescription(tip)
         self.setToolTip(tip)
-        self.canvas = Canvas(self, axes)
-        self.canvas.setAccessibleName(f"{name}: plot")
+        self._axes = axes
+        self._canvas: Canvas | None = None
         self.key = QLabel()
         self.key.setTextFormat(Qt.TextFormat.RichText)
         self.key.setWordWrap(True)
@@ -265,9 +272,8 @@ class Plot(QWidget):
         self.hint.setWordWrap(True)
         self.hint.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self.hint.setAccessibleName(f"{name}: empty")
-        self.readout = Readout(self.canvas)
         drawn = QWidget()
-        column(drawn, self.key, self.canvas, spacing=0).setStretch(1, 1)
+        self._column = column(drawn, self.key, spacing=0)
         self._pages = QStackedLayout(self)
         self._pages.addWidget(self.hint)
         self._pages.addWidget(drawn)
@@ -280,6 +286,30 @@ class Plot(QWidget):
         return QSize(160, 120)
 
     @property
+    def canvas(self) -> Canvas:
+        """The axes, with all items."""
+        if self._canvas is None:
+            self._canvas = Canvas(self, self._axes)
+            self._canvas.setAccessibleName(f"{self.accessibleName()}: plot")
+            self._column.addWidget(self._canvas, 1)
+            self.furnish(self._canvas)
+            self._paint()
+            self.complete()
+        return self._canvas
+
+    @cached_property
+    def readout(self) -> Readout:
+        """The text beside the mouse."""
+        readout = Readout(self.canvas)
+        readout.paint(self.colours)
+        return readout
+
+    @property
+    def furnished(self) -> bool:
+        """Whether the axes are made: until then, nothing can be placed on them."""
+        return self._canvas is not None
+
+    @property
     def empty(self) -> bool:
         """Whether a text is shown instead of a plot."""
         return self._pages.currentIndex() == 0
@@ -287,24 +317,46 @@ class Plot(QWidget):
     def show_empty(self, text: str | None = None) -> None:
         """Show a text instead of the plot; by default the next thing to do."""
         self.hint.setText(self._next_step if text is None else text)
-        self.readout.hide()
+        if self.furnished:
+            self.readout.hide()
         self._pages.setCurrentIndex(0)
 
     def set_theme(self, background: str, foreground: str) -> None:
         """Use the colours of a theme: background and text, hexadecimal."""
         self.colours = palette(background, foreground)
         self._paint()
-        self.redraw()
+        if self.furnished:
+            self.redraw()
 
     def export(self, path: str | Path) -> None:
         """Write the plot to a file, as pixels (.png) or as lines and text (.svg)."""
         export(self, path)
 
     def draw(self) -> None:
-        """Draw the whole plot and show it instead of a text."""
+        """Show the whole plot instead of a text; one that is hidden is drawn when it is shown."""
+        self._pages.setCurrentIndex(1)
+        if self.furnished or self.isVisible():
+            self.complete()
+
+    def complete(self) -> None:
+        """Draw the whole plot, if it has data."""
+        if self.empty:
+            return
+        if not self.furnished:
+            self.canvas  # noqa: B018 -- it draws itself
+            return
         self.show_all()
         self.redraw()
-        self._pages.setCurrentIndex(1)
+
+    def furnish(self, canvas: Canvas) -> None:
+        """Add all items to new axes."""
+
+    def showEvent(self, event: QShowEvent | None) -> None:
+        """Draw a plot that is shown for the first time."""
+        if event is not None:
+            super().showEvent(event)
+        if not self.furnished:
+            self.complete()
 
     def redraw(self) -> None:
         """Draw all items in the current colours."""
@@ -368,8 +420,9 @@ class Plot(QWidget):
 
     def _paint(self) -> None:
         colours = self.colours
-        self.canvas.paint(colours, *self.axes_names)
-        self.readout.paint(colours)
+        if self.furnished:
+            self.canvas.paint(colours, *self.axes_names)
+            self.readout.paint(colours)
         plain = f"background: {colours.paper}; font-size: 11px;"
         self.key.setStyleSheet(f"QLabel {{ color: {colours.muted}; {plain} padding: 2px 4px; }}")
         self.hint.setStyleSheet(f"QLabel {{ color: {colours.muted}; {plain} padding: 12px; }}")

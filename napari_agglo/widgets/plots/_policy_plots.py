@@ -15,7 +15,7 @@ from napari_agglo.errors import InvalidInput
 from napari_agglo.plots import shown
 from napari_agglo.plots._curve_figures import rounded_up
 from napari_agglo.widgets.plots._drawn_curve import short
-from napari_agglo.widgets.plots._plot import Plot
+from napari_agglo.widgets.plots._plot import Canvas, Plot
 from napari_agglo.widgets.plots._plot_style import WholeAxis, faint, key, mark, pen, swatch
 
 _NEAR = 6.0  # pixels from a dot that still hit it
@@ -35,11 +35,13 @@ class ReliabilityPlot(Plot):
         )
         self._bins: NDArray[np.float64] = np.zeros((0, 3))
         self._whose = "training"
+
+    def furnish(self, canvas: Canvas) -> None:
         self._diagonal, self._line = pg.PlotCurveItem(), pg.PlotCurveItem()
         self._dots = mark("o", 8)
         for item in (self._diagonal, self._line, self._dots):
-            self.canvas.addItem(item, ignoreBounds=True)
-        self.canvas.box.setMouseEnabled(x=False, y=False)
+            canvas.addItem(item, ignoreBounds=True)
+        canvas.box.setMouseEnabled(x=False, y=False)
 
     def set_record(self, record: Mapping[str, Any] | None) -> None:
         """Draw ``LearnedPolicy.record["calibration"]``, or nothing."""
@@ -109,16 +111,18 @@ class ImportancePlot(Plot):
         )
         self._largest: list[tuple[str, float]] = []
         self._count = 0
+
+    def furnish(self, canvas: Canvas) -> None:
         self._bars = pg.BarGraphItem(x0=[], y=[], width=[], height=0.8)
-        self.canvas.addItem(self._bars, ignoreBounds=True)
+        canvas.addItem(self._bars, ignoreBounds=True)
         font = QFont()
         font.setPixelSize(10)
         self._names = [pg.TextItem(anchor=(0, 0.5)) for _ in range(_MOST)]
         for item in self._names:
             item.setFont(font)
-            self.canvas.addItem(item, ignoreBounds=True)
-        self.canvas.hideAxis("left")
-        self.canvas.box.setMouseEnabled(x=False, y=False)
+            canvas.addItem(item, ignoreBounds=True)
+        canvas.hideAxis("left")
+        canvas.box.setMouseEnabled(x=False, y=False)
 
     def set_record(self, record: Mapping[str, Any] | None) -> None:
         """Draw ``LearnedPolicy.record["importances"]``, or nothing."""
@@ -178,9 +182,11 @@ class EpochPlot(Plot):
         )
         self._rows: dict[int, tuple[float, float]] = {}
         self._whose = ""
+
+    def furnish(self, canvas: Canvas) -> None:
         self._lines = [pg.PlotDataItem(symbol="o", symbolSize=7) for _ in range(3)]
         for line in self._lines:
-            self.canvas.addItem(line, ignoreBounds=True)
+            canvas.addItem(line, ignoreBounds=True)
 
     def add(
         self, epoch: int, false_merge: float, false_split: float, *, held_out: bool = False

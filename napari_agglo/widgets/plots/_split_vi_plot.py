@@ -107,9 +107,14 @@ class SplitVIPlot(Plot):
         self._best: tuple[float, float] | None = None
         self._best_mark = mark("+", 11)
         self._dragged = ""
-        self._isolines = Isolines(self.canvas)
-        self.canvas.addItem(self._best_mark)
-        self.canvas.box.sigRangeChanged.connect(self._place_marks)
+
+    def furnish(self, canvas: Canvas) -> None:
+        self._isolines = Isolines(canvas)
+        canvas.addItem(self._best_mark)
+        for drawn in self._curves.values():
+            for item in drawn.items:
+                canvas.addItem(item)
+        canvas.box.sigRangeChanged.connect(self._place_marks)
 
     def set_curve(self, name: str, table: pd.DataFrame, *, pickable: bool = True) -> None:
         """Draw a curve, or replace it; its point stays at its threshold.
@@ -124,7 +129,7 @@ class SplitVIPlot(Plot):
             old = DrawnCurve(
                 curve, colour, pg.PlotCurveItem(), mark("star", 13), mark("o", 9, 11.0)
             )
-            for item in (old.line, old.star, old.point):
+            for item in old.items if self.furnished else ():
                 self.canvas.addItem(item)
             self._curves[name] = old
         old.curve, old.errors, old.pickable = curve, None, pickable
@@ -138,9 +143,10 @@ class SplitVIPlot(Plot):
         drawn = self._curves.pop(name, None)
         if drawn is None:
             return
-        for item in (drawn.line, drawn.star, drawn.point):
-            self.canvas.removeItem(item)
-        self.redraw()
+        if self.furnished:
+            for item in drawn.items:
+                self.canvas.removeItem(item)
+            self.redraw()
         if not self._curves:
             self.show_empty()
 
@@ -160,7 +166,8 @@ class SplitVIPlot(Plot):
         """
         drawn = self._curves[name]
         drawn.threshold, drawn.errors = threshold, errors
-        self._place_point(drawn)
+        if self.furnished:
+            self._place_point(drawn)
         self._write_key()
 
     def set_best(self, errors: Mapping[str, float] | None) -> None:

@@ -12,7 +12,7 @@ from qtpy.QtGui import QAction
 
 from napari_agglo.plots._curve_figures import focus, rounded_up, steps
 from napari_agglo.widgets.plots._drawn_curve import MOST, Curve, thin
-from napari_agglo.widgets.plots._plot import Plot
+from napari_agglo.widgets.plots._plot import Canvas, Plot
 from napari_agglo.widgets.plots._plot_style import MergesAxis, key, mark, pen, swatch
 
 if TYPE_CHECKING:
@@ -43,13 +43,15 @@ class ThresholdPlot(Plot):
         self._curve: Curve | None = None
         self._by: Literal["merges", "threshold"] = "merges"
         self._threshold: float | None = None
+
+    def furnish(self, canvas: Canvas) -> None:
         self._lines = {name: pg.PlotCurveItem() for name in ("false_split", "false_merge", "vi")}
         self._half = pg.InfiniteLine(angle=90)
         self._now = pg.InfiniteLine(angle=90)
         self._star = mark("star", 13)
         for item in (*self._lines.values(), self._half, self._now, self._star):
-            self.canvas.addItem(item, ignoreBounds=True)
-        self.canvas.setCursor(Qt.CursorShape.SizeHorCursor)
+            canvas.addItem(item, ignoreBounds=True)
+        canvas.setCursor(Qt.CursorShape.SizeHorCursor)
 
     def set_curve(self, table: pd.DataFrame | None) -> None:
         """Draw a `vi_curve`, or nothing."""
@@ -70,8 +72,9 @@ class ThresholdPlot(Plot):
     def set_threshold(self, threshold: float) -> None:
         """Move the line."""
         self._threshold = threshold
-        self._place_line()
-        self._write_key()
+        if self.furnished:
+            self._place_line()
+            self._write_key()
 
     def show_all(self) -> None:
         if self._curve is None:

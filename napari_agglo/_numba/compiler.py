@@ -9,13 +9,19 @@ translated to LLVM; the kernel is optimised as a whole. A fifth of the compile t
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
+from types import BuiltinFunctionType
 from typing import Any, ClassVar
+from unittest.mock import patch
 
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.core.compiler_machinery import PassManager
-from numba.core.typing.context import Context
+from numba.core.errors import NumbaError
+from numba.core.types import Dispatcher, Function, unliteral
+from numba.core.typing.context import BaseContext, Context
 
 # Kernels have no closures, context managers, literal unrolling, array expressions or functions that
 # numba inlines before typing, for which these passes search.
@@ -34,7 +40,7 @@ _SKIPPED = {
 
 
 class KernelTypes(Context):
-    """Typing context that remembers the signatures of operators.
+    """Typing context that remembers the signatures of numba's own functions and operators.
 
     Numba tries the operators of strings, lists, sets and arrays before those of numbers, at each
     ``+`` of each kernel. All else is the context of the process, whose attributes are shared.
@@ -46,13 +52,63 @@ class KernelTypes(Context):
         self.__dict__ = context.__dict__
 
     def resolve_function_type(self, func: Any, args: Any, kws: Any) -> Any:
-        """Return the signature of a call."""
-        if kws or getattr(func, "__module__", None) != "_operator":
+        """Return the signature of a call; helpers are not compiled for each constant anew."""
+        if isinstance(func, Dispatcher):
+            args = tuple(unliteral(arg) for arg in args)
+        if kws or not (isinstance(func, Function) or getattr(func, "__module__", 0) == "_operator"):
             return super().resolve_function_type(func, args, kws)
         key = (func, *args)
         if key not in self._signatures:
             self._signatures[key] = super().resolve_function_type(func, args, kws)
         return self._signatures[key]
+
+
+_get_call_type = Function.get_call_type
+_resolve_value_type = BaseContext.resolve_value_type
+
+
+def _remembered_call_type(function: Any, context: Any, args: Any, kws: Any) -> Any:
+    """Return the signature of a call as `Function.get_call_type`, from memory if it is known.
+
+    A failure is remembered too. Numba asks for each index and each operator of a kernel while
+    it writes LLVM code, though it has found the signature before.
+    """
+    if kws:
+        return _get_call_type(function, context, args, kws)
+    known = function.__dict__.setdefault("_agglo_signatures", {})
+    if args not in known:
+        try:
+            signature = _get_call_type(function, context, args, kws)
+            known[args] = signature, function.get_impl_key(signature)
+        except NumbaError as error:
+            known[args] = error.with_traceback(None), None
+    signature, implementation = known[args]
+    if implementation is None:
+        raise signature
+    function._impl_keys[signature.args] = implementation
+    return signature
+
+
+@contextmanager
+def _shortcuts() -> Iterator[None]:
+    """Let numba remember the types of its functions and of calls of them.
+
+    Numba locks the compiler meanwhile, and results are the same for all kernels of the process.
+    """
+    functions: dict[Any, Any] = {}
+
+    def value_type(context: Any, value: Any) -> Any:
+        if not isinstance(value, BuiltinFunctionType):
+            return _resolve_value_type(context, value)
+        if value not in functions:
+            functions[value] = _resolve_value_type(context, value)
+        return functions[value]
+
+    with (
+        patch.object(Function, "get_call_type", _remembered_call_type),
+        patch.object(BaseContext, "resolve_value_type", value_type),
+    ):
+        yield
 
 
 class _NoEnvironment:
@@ -84,12 +140,32 @@ class HelperLibrary(JITCodeLibrary):
         self._ensure_finalized()
         return 0
 
+    def _optimize_functions(self, module: Any) -> None:
+        """Leave the optimisation to the kernel."""
+        module.data_layout = self._codegen._data_layout
+
     def _optimize_final_module(self) -> None:
         """Leave the optimisation to the kernel."""
 
     def _finalize_final_module(self) -> None:
         """Make no machine code."""
         self._finalized = True
+
+
+class KernelLibrary(JITCodeLibrary):
+    """LLVM code of a kernel with all its helpers, which is optimised once.
+
+    Numba does so twice, so that counts of references meet in one function; kernels have none.
+    """
+
+    def _optimize_functions(self, module: Any) -> None:
+        """Leave the optimisation to that of the whole."""
+        module.data_layout = self._codegen._data_layout
+
+    def _optimize_final_module(self) -> None:
+        """Run the passes of numba's second turn."""
+        passes, builder = self._codegen._module_pass_manager()
+        passes.run(self._final_module, builder)
 
 
 @cache
@@ -112,7 +188,15 @@ class KernelCompiler(CompilerBase):
 
     def define_pipelines(self) -> list[PassManager]:
         """Return the pipeline of kernels."""
+        name = self.state.func_id.func_qualname
+        self.state.library = KernelLibrary(self.state.targetctx.codegen(), name)
+        self.state.library.enable_object_caching()
         return _pipelines(self.state)
+
+    def _compile_core(self) -> Any:
+        """Compile the kernel and its helpers."""
+        with _shortcuts():
+            return super()._compile_core()
 
 
 class HelperCompiler(CompilerBase):

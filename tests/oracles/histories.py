@@ -22,7 +22,7 @@ from oracles.repairs import (
 from oracles.sessions import with_pieces
 
 from napari_agglo.session._actions import Cut, Lock, Merge, as_ids
-from napari_agglo.session._hierarchy import forest_cells
+from napari_agglo.session._hierarchy import forest_cells, superpixels
 from napari_agglo.session._hierarchy.hierarchy import Hierarchy
 
 KINDS = ("edit", "edit", "edit", "edit", "divide", "look", "undo", "redo")
@@ -122,8 +122,9 @@ def check_against_oracle(data, graph, kind, seed, most, look_always=False, kinds
 
 
 def check_cells(data, graph, seed, most):
-    """Do the same by a forest that keeps few cells."""
+    """Do the same by a forest that keeps few cells, from the beginning or after some questions."""
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(superpixels.Asker, "few", data.draw(st.sampled_from([0, 0, 10])))
         patch.setattr(forest_cells, "_EDGES", 5)
         patch.setattr(forest_cells, "_SLOTS", 3)
         check_against_oracle(data, graph, "forest", seed, most)

@@ -13,7 +13,7 @@ import napari_agglo as agglo
 from napari_agglo.features import FeatureMap, feature_matrix
 from napari_agglo.policy import Forest, LearnedPolicy
 from napari_agglo.session._actions import Merge
-from napari_agglo.session._hierarchy import forest_cells
+from napari_agglo.session._hierarchy import forest_cells, superpixels
 from napari_agglo.session._hierarchy.hierarchy import Hierarchy
 
 
@@ -37,8 +37,10 @@ def dense_forest(rows, seed, trees=30, depth=5):
 
 
 @pytest.mark.parametrize("preset", ["em", "natural", "shape", "stack"])
-@pytest.mark.parametrize("most", [(1 << 15, 1 << 13), (40, 7)])
-def test_a_replay_by_cells_equals_one_that_scores_all(preset, most, monkeypatch):
+@pytest.mark.parametrize(("most", "few"), [((1 << 15, 1 << 13), 0), ((40, 7), 0), ((40, 7), 90)])
+def test_a_replay_by_cells_equals_one_that_scores_all(preset, most, few, monkeypatch):
+    """Also if it goes over to cells after some boundaries, as a long one does."""
+    monkeypatch.setattr(superpixels.Asker, "few", few)
     monkeypatch.setattr(forest_cells, "_EDGES", most[0])
     monkeypatch.setattr(forest_cells, "_SLOTS", most[1])
     plain = bool(numba.config.DISABLE_JIT)  # as plain Python a small one has to do
@@ -57,6 +59,8 @@ def test_a_replay_by_cells_equals_one_that_scores_all(preset, most, monkeypatch)
         for tree in (by_cells, anew):
             tree.do(edit)
             tree.look(math.inf)
+        assert anew.asker._cells is None
+        assert by_cells.asker._cells is not None
         assert anew.asked == by_cells.asked
         least = 0 if plain else graph.n_boundaries
         assert anew.asked > least, "test invalid: hardly anything was scored"
@@ -66,12 +70,13 @@ def test_a_replay_by_cells_equals_one_that_scores_all(preset, most, monkeypatch)
 
 def test_regions_without_a_cell_are_told_apart_when_their_order_changes(monkeypatch):
     """A region outgrew its neighbour and stayed in its cell: the smaller one is another then."""
+    monkeypatch.setattr(superpixels.Asker, "few", 0)
     monkeypatch.setattr(forest_cells, "_EDGES", 5)
     monkeypatch.setattr(forest_cells, "_SLOTS", 3)
-    superpixels = np.array([[9, 1, 5, 9], [10, 6, 2, 3], [11, 8, 1, 8], [8, 2, 5, 8]])
+    labels = np.array([[9, 1, 5, 9], [10, 6, 2, 3], [11, 8, 1, 8], [8, 2, 5, 8]])
     cue = [128, 128, 64, 64, 64, 255, 191, 128, 64, 128, 128, 64, 0, 128, 64, 128]
     cues = np.array(cue, np.uint8).reshape(4, 4)
-    graph = agglo.region_graph(superpixels, cues, ranges={"boundary": (0, 255)})
+    graph = agglo.region_graph(labels, cues, ranges={"boundary": (0, 255)})
     # One step: cut through superpixel 8, the sixth, at scale 0; then compare all scales.
     drawn = iter([1, "divide", 0.0, frozenset({6}), [6], 2, 1, 1, []])
     course = SimpleNamespace(draw=lambda *_, **__: next(drawn))

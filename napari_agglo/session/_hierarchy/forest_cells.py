@@ -138,8 +138,9 @@ def _leaf_spans(forest: Trees, inner: NDArray[np.bool_]) -> NDArray[np.int32]:
     return np.stack([first, first + counts], axis=1).astype(np.int32)
 
 
-def empty_cells(features: FeatureState, width: int, n_trees: int) -> Cells:
+def empty_cells(features: FeatureState, table: Thresholds) -> Cells:
     """Return cells for the regions and boundaries of a replay."""
+    width, n_trees = len(table.starts) - 1, len(table.forest.roots)
     n_slots, n_edges = len(features.regions), len(features.boundaries)
     n_cues, bins = int(features.layout[N_CUES]), int(features.layout[BINS])
     n, m = min(_EDGES, n_edges), min(_SLOTS, n_slots)

@@ -21,6 +21,7 @@ from napari_agglo.features import FeatureState, empty_features, fill_features
 from napari_agglo.graph import Division, RegionGraph
 from napari_agglo.policy import MEAN, Policy, no_features, policy_features
 from napari_agglo.session._hierarchy.forest_cells import (
+    Cells,
     empty_cells,
     forest_thresholds,
     score_in_cells,
@@ -190,8 +191,11 @@ class Asker:
 
     It goes through the very kernels that agglomeration uses, which are compiled by then; of the
     mean, no kernel is needed at all. Rows and features of slots and edges are kept through a
-    replay; those of a forest by `forest_cells`, which seldom scores a boundary twice.
+    replay. A forest that has been asked about more than `few` boundaries in it is asked by way of
+    `forest_cells`, which seldom score a boundary twice, and are not worth their making before.
     """
+
+    few = 2000
 
     def __init__(self, graph: RegionGraph, policy: Policy) -> None:
         self._graph = graph
@@ -201,10 +205,13 @@ class Asker:
         self._thresholds = forest_thresholds(self._scoring, self._features)
         self._sizes = (0, 0)
         self._rows: FeatureState | None = None
+        self._cells: Cells | None = None
+        self._asked = 0
 
     def begin(self, n_slots: int, n_edges: int) -> None:
         """Forget the rows of the last replay, and expect so many regions and boundaries."""
-        self._rows, self._sizes = None, (n_slots, n_edges)
+        self._rows, self._cells, self._sizes = None, None, (n_slots, n_edges)
+        self._asked = 0
 
     def _start(self) -> FeatureState:
         """Make room for the rows, as far as they are used."""
@@ -225,8 +232,6 @@ class Asker:
             place=np.zeros(n_edges, np.int32),
             size=np.zeros(1, np.int64),
         )
-        if self._thresholds is not None and self._features is not None:
-            self._cells = empty_cells(rows, self._features.width, len(self._scoring.trees.roots))
         return rows
 
     def ask(
@@ -255,7 +260,11 @@ class Asker:
             return means
         if self._features is not None:
             fill_features(changed[0, :n_slots], changed[1, :n_edges], rows)
-        if self._thresholds is not None:
+        self._asked += len(batch)
+        if self._thresholds is not None and self._asked > self.few:
+            # Cells that begin now know nothing of regions and boundaries as they were before.
+            if self._cells is None:
+                self._cells = empty_cells(rows, self._thresholds)
             priorities = np.empty(len(batch))
             score_in_cells(
                 batch, changed[0, :n_slots], changed[1, :n_edges], ends, self._ids, rows,

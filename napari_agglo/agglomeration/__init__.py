@@ -27,8 +27,17 @@ from napari_agglo.agglomeration._rescoring import (
     merge_pair,
     remove_edge,
 )
+from napari_agglo.agglomeration._threshold_words import (
+    BEFORE,
+    below_first,
+    is_before,
+    plain_threshold,
+    threshold_phrase,
+    threshold_text,
+)
 
 __all__ = [
+    "BEFORE",
     "HEAD",
     "NEXT",
     "Adjacency",
@@ -39,14 +48,19 @@ __all__ = [
     "RescoringState",
     "agglomerate",
     "attach",
+    "below_first",
     "contract",
     "enter_edges",
     "find_edge",
+    "is_before",
     "link",
     "merge_greedily",
     "merge_tree",
     "merge_pair",
+    "plain_threshold",
     "policy_scoring",
     "remove_edge",
     "start_rescoring",
+    "threshold_phrase",
+    "threshold_text",
 ]

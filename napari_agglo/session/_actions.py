@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from napari_agglo._typed_json import decode
+from napari_agglo.agglomeration import threshold_phrase
 from napari_agglo.errors import InvalidInput, Remedy, is_whole
 from napari_agglo.graph import Division
 from napari_agglo.session._marks import NEWER, MarkChange
@@ -252,7 +253,7 @@ class Action:
 
     @property
     def _where(self) -> str:
-        return f"at {self.threshold:.6g}"
+        return threshold_phrase(self.threshold)
 
     @property
     def _others(self) -> str:

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from napari_agglo._progress import ProgressCallback
+from napari_agglo.agglomeration import threshold_phrase
 from napari_agglo.errors import is_number, is_whole
 from napari_agglo.graph import RegionGraph
 from napari_agglo.policy import Policy
@@ -84,7 +85,7 @@ def find(view: View, segment: Any, argument: str = "segment") -> Segment:
         superpixel = int(tree.names.superpixel_of[name])
         holder = int(graph.ids[tree.name(view.frontier.shown(superpixel))])
         raise Refused(
-            f"There is no segment {segment} at the threshold {view.threshold:.6g}: it is part of "
+            f"There is no segment {segment} {threshold_phrase(view.threshold)}: it is part of "
             f"segment {holder} there",
             argument=argument,
             remedy=f"use segment {holder}, or change the threshold",

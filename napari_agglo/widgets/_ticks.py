@@ -7,6 +7,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from napari_agglo.agglomeration import below_first
 from napari_agglo.evaluate import shortest_threshold
 
 SLIDER_STEPS = 200  # from one end to the other, by arrow keys, keys of the canvas or a player
@@ -62,7 +63,7 @@ class Ticks:
         above = float(self._heights[state]) if state < self.last else math.inf
         if state > 0:
             return shortest_threshold(float(self._heights[state - 1]), above, decimals=0)
-        return 0.0 if above > 0 else float(np.nextafter(above, -math.inf))
+        return below_first(above)
 
     def moved(self, merges: int, by: int) -> int:
         """Return the state so many merges further, or back, but at least one state."""

@@ -47,6 +47,8 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
 
 def run_info(arguments: argparse.Namespace, console: Console) -> None:
     """Print the contents of a session."""
+    from napari_agglo.agglomeration import plain_threshold
+
     with (
         console.progress() as progress,
         open_session(arguments, console, arguments.session, progress) as session,
@@ -61,7 +63,7 @@ def run_info(arguments: argparse.Namespace, console: Console) -> None:
             "cues": list(graph.cue_names),
             "policy": repr(session.policy),
             "gold": session.errors.gold is not None,
-            "threshold": session.threshold,
+            "threshold": plain_threshold(session.threshold),
             "segments": len(session.segments),
             "edits": len(session.history),
             "locked": len(session.segments.locked()),
@@ -75,6 +77,10 @@ def run_info(arguments: argparse.Namespace, console: Console) -> None:
 def _plain(value: Any) -> str:
     if isinstance(value, list):
         return ", ".join(map(str, value))
+    if isinstance(value, float):
+        from napari_agglo.agglomeration import threshold_text
+
+        return threshold_text(value)
     return {True: "yes", False: "no"}[value] if isinstance(value, bool) else str(value)
 
 

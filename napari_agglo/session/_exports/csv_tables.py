@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from napari_agglo.agglomeration import Heritage, MergeTree
+from napari_agglo.agglomeration import Heritage, MergeTree, plain_threshold
 from napari_agglo.agglomeration._merge_tree import merge_table
 from napari_agglo.graph import RegionGraph
 from napari_agglo.graph._interchange import region_columns
@@ -137,13 +137,17 @@ class EditRow:
 def export_edits(view: ExportView, path: Path) -> None:
     """Write the edits as CSV.
 
-    Columns: sequence, time, kind, scale (empty if there is none), ids (separated by spaces), state.
+    Columns: sequence, time, kind, scale (empty if there is none, -inf before any merge), ids
+    (separated by spaces), state.
     """
     import pandas as pd
 
+    def scale(row: EditRow) -> float | None:
+        return None if row.scale is None else plain_threshold(row.scale)
+
     table = pd.DataFrame(
         [
-            (row.sequence, row.time, row.kind, row.scale, " ".join(map(str, row.ids)), row.state)
+            (row.sequence, row.time, row.kind, scale(row), " ".join(map(str, row.ids)), row.state)
             for row in view.edits
         ],
         columns=["sequence", "time", "kind", "scale", "ids", "state"],

@@ -8,6 +8,7 @@ from napari.utils.notifications import show_info
 from qtpy.QtGui import QShowEvent
 from qtpy.QtWidgets import QTableWidget, QWidget
 
+from napari_agglo.agglomeration import threshold_phrase
 from napari_agglo.evaluate import minimum
 from napari_agglo.widgets._jobs import RunRow
 from napari_agglo.widgets._project import Project
@@ -209,8 +210,8 @@ class EvaluateWidget(StepWidget):
         edited = self.curves.edits.exists
         text = (
             f"<b>VI {merge + split:.3f}</b> = {merge:.3f} false merge + {split:.3f} false split "
-            f"at {self.project.threshold:.4g}. Least by threshold{_BEFORE if edited else ''}: "
-            f"{least:.3f}."
+            f"{threshold_phrase(self.project.threshold)}. "
+            f"Least by threshold{_BEFORE if edited else ''}: {least:.3f}."
         )
         if self.project.built is not None and self.project.built.training:
             text += _OWN

@@ -12,11 +12,13 @@ from qtpy.QtGui import QHideEvent
 from qtpy.QtWidgets import QDoubleSpinBox, QFormLayout, QSpinBox, QWidget
 from superqt.utils import signals_blocked
 
+from napari_agglo.agglomeration import BEFORE, is_before, threshold_text
 from napari_agglo.widgets._keys import KeyBindings
 from napari_agglo.widgets._project import Project
 from napari_agglo.widgets._qt import column, combo_box, link, named, per_viewer, row, tool_button
 from napari_agglo.widgets.hierarchy._slider import Mark, MarkedSlider
 
+_DIGITS = 15  # after the point
 _PLAY = "Play the merges step by step, from this threshold to the end"
 _SPEEDS = {"slow": 200, "normal": 80, "fast": 30}  # milliseconds between two steps
 
@@ -72,6 +74,23 @@ class Player(QWidget):
             self._project.step(+1)
 
 
+class ThresholdBox(QDoubleSpinBox):
+    """A number with the digits that tell its state from the next, or the words before any merge."""
+
+    def __init__(self, project: Project) -> None:
+        super().__init__()
+        self._project = project
+        self.setDecimals(_DIGITS)
+
+    def textFromValue(self, value: float) -> str:
+        """Return the text of a number; the box itself knows no number between 0 and below 0."""
+        shown = self._project.threshold
+        if is_before(shown) and value == 0:
+            return BEFORE
+        text = threshold_text(round(value, _DIGITS) + 0.0)
+        return text.replace(".", self.locale().decimalPoint())
+
+
 HALF, LEAST = "0.5", "least VI"
 
 
@@ -89,8 +108,7 @@ class Scale(QWidget):
         self.slider.moved.connect(self._on_slider)
         self.slider.marked.connect(self._on_mark)
         tooltip = "Threshold: regions are merged up to this priority"
-        self.threshold = named(QDoubleSpinBox(), "threshold", tooltip)
-        self.threshold.setDecimals(4)
+        self.threshold = named(ThresholdBox(project), "threshold", tooltip)
         self.threshold.setSingleStep(0.01)
         self.threshold.setKeyboardTracking(False)
         self.threshold.valueChanged.connect(partial(setattr, project, "threshold"))

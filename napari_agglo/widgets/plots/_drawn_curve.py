@@ -10,6 +10,8 @@ import pyqtgraph as pg
 from numpy.typing import NDArray
 from qtpy.QtCore import QPointF
 
+from napari_agglo.agglomeration import BEFORE, below_first, is_before, threshold_text
+from napari_agglo.evaluate import shortest_threshold
 from napari_agglo.evaluate._vi_curve import check_curves
 
 if TYPE_CHECKING:
@@ -53,8 +55,15 @@ class Curve:
             return at
         if len(self.threshold) < 2:
             return 0.0
-        first = float(self.threshold[row + 1])
-        return 0.0 if first > 0 else float(np.nextafter(first, -np.inf))
+        return below_first(float(self.threshold[row + 1]))
+
+    def _words(self, row: int) -> str:
+        """Return the threshold of a row with the digits that tell it from the next row."""
+        at = float(self.threshold[row])
+        if is_before(at):
+            return BEFORE
+        after = float(self.threshold[row + 1]) if row + 1 < len(self.threshold) else np.inf
+        return f"threshold {threshold_text(shortest_threshold(at, after))}"
 
     @property
     def least(self) -> int:
@@ -65,7 +74,7 @@ class Curve:
         """Return the text of a row for the mouse."""
         count = "" if self.segments is None else f" · {self.segments[row]:,} segments"
         return (
-            f"threshold {short(self.threshold_of(row))}{count}\n"
+            f"{self._words(row)}{count}\n"
             f"VI {short(self.vi[row])} = {short(self.false_merge[row])} merge "
             f"+ {short(self.false_split[row])} split"
         )

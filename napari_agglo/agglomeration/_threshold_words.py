@@ -1,0 +1,62 @@
+"""Thresholds in words and in files, and the state before any merge."""
+
+from __future__ import annotations
+
+import math
+
+BEFORE = "before any merge"
+_BELOW_ZERO = -5e-324  # the largest number below 0: journals have it for merges at 0
+_LEAST = -1e-300  # numbers from here to 0 are no priorities of any policy
+
+
+def below_first(first: float) -> float:
+    """Return a threshold below the first merge, which is at `first`.
+
+    Examples
+    --------
+    >>> below_first(0.2), below_first(0.0), below_first(-0.25)
+    (0.0, -5e-324, -1.0)
+    """
+    if first > 0:
+        return 0.0
+    if first == 0:
+        return _BELOW_ZERO
+    whole = float(math.floor(first))
+    return min(whole if whole < first else whole - 1, math.nextafter(first, -math.inf))
+
+
+def is_before(threshold: float) -> bool:
+    """Return whether a threshold stands for the state before any merge."""
+    return threshold == -math.inf or _LEAST < threshold < 0
+
+
+def threshold_text(threshold: float) -> str:
+    """Return a threshold with its own digits, rounded if it has more than fifteen.
+
+    A threshold of the slider has as few digits as tell its state from the next.
+
+    Examples
+    --------
+    >>> [threshold_text(t) for t in (0.5, 0.62614, 1 / 3, -5e-324, -0.25)]
+    ['0.5', '0.62614', '0.333333', 'before any merge', '-0.25']
+    """
+    if is_before(threshold):
+        return BEFORE
+    short = f"{threshold:.15g}"
+    return short if float(short) == threshold else f"{threshold:.6g}"
+
+
+def threshold_phrase(threshold: float) -> str:
+    """Return ``at 0.5``, or ``before any merge``.
+
+    Examples
+    --------
+    >>> threshold_phrase(0.5), threshold_phrase(-5e-324)
+    ('at 0.5', 'before any merge')
+    """
+    return BEFORE if is_before(threshold) else f"at {threshold_text(threshold)}"
+
+
+def plain_threshold(threshold: float) -> float:
+    """Return a threshold for a table: -inf before any merge, as in the tables of errors."""
+    return -math.inf if is_before(threshold) else threshold

@@ -5,7 +5,7 @@ from napari_agglo.session._cut_methods import CutProblem, cut_method
 from napari_agglo.session._exports import ExportView, export_kinds, exporter
 from napari_agglo.session._history import HistoryItem
 from napari_agglo.session._session import Session
-from napari_agglo.session._store import NotSaved, Report, SessionDamaged, SessionLocked
+from napari_agglo.session._store import NotSaved, Report, SessionDamaged, SessionLocked, Source
 from napari_agglo.session._warm_up import (
     NOT_KEPT,
     cache_folder,
@@ -27,6 +27,7 @@ __all__ = [
     "Session",
     "SessionDamaged",
     "SessionLocked",
+    "Source",
     "cache_folder",
     "cut_method",
     "export_kinds",

@@ -7,7 +7,7 @@ writes it to the journal and updates the view; then `changed` is emitted.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from psygnal import Signal
 
 from napari_agglo._progress import ProgressCallback
-from napari_agglo.agglomeration import MergeTree, agglomerate
+from napari_agglo.agglomeration import MergeTree, agglomerate, threshold_text
 from napari_agglo.errors import InvalidInput
 from napari_agglo.graph import RegionGraph
 from napari_agglo.policy import Policy, as_policy
@@ -47,7 +47,7 @@ from napari_agglo.session._plan_edits import (
 )
 from napari_agglo.session._relearn import WEIGHT, check_options, check_volumes
 from napari_agglo.session._relearn.refit import Volumes
-from napari_agglo.session._store import Report, Store, check_path
+from napari_agglo.session._store import Report, SessionSources, Store, check_path
 from napari_agglo.session._suggestions.suggestion_queue import Suggestions
 
 Groups = Sequence[Sequence[int]]  # of superpixels
@@ -120,6 +120,7 @@ class Session:
         tree: MergeTree | None = None,
         gold: Any = None,
         source: str | PathLike[str] | None = None,
+        sources: Mapping[str, Any] | None = None,
         progress: ProgressCallback | None = None,
     ) -> Session:
         """Make a session folder and open it.
@@ -141,6 +142,10 @@ class Session:
         source : path-like, optional
             The file of the superpixels. If they take 1 GB or more they are not copied into the
             folder, but read from this file.
+        sources : dict, optional
+            The inputs by ``"image"``, ``"gold"`` and ``"cue NAME"``, which the plugin shows again
+            as layers: the path of a file, an array, which is copied, or a `Source`. Of a file the
+            place and a fingerprint are kept.
         progress : callable, optional
             Called with the progress so far; raise `Cancelled` in it to stop, and nothing is made.
         """
@@ -152,8 +157,9 @@ class Session:
             checked.check(graph)
             check_tree(tree, graph, checked)
         store = Store.create(
-            path, graph, checked, tree=tree, gold=gold, source=source, progress=progress
-        )
+            path, graph, checked, tree=tree, gold=gold, source=source, sources=sources,
+            progress=progress,
+        )  # fmt: skip
         store.data.use_policy(checked)
         return cls(Transactions.open(store, progress))
 
@@ -252,6 +258,11 @@ class Session:
     def queue(self) -> Suggestions:
         """The next probable errors, and the answers to them."""
         return Suggestions(self)
+
+    @property
+    def sources(self) -> SessionSources:
+        """The inputs: image, cues and gold, as files or copies."""
+        return SessionSources(self._store)
 
     @property
     def errors(self) -> SessionErrors:
@@ -497,4 +508,5 @@ class Session:
     def __repr__(self) -> str:
         mode = ", read-only" if self.read_only else ""
         parts = f"{self.graph.n_regions} superpixels, {len(self._history.done)} actions"
-        return f"Session({str(self.path)!r}, {parts}, threshold {self.threshold:.6g}{mode})"
+        at = threshold_text(self.threshold)
+        return f"Session({str(self.path)!r}, {parts}, threshold {at}{mode})"

@@ -33,9 +33,11 @@ from napari_agglo.session._store.manifest import (
     MANIFEST,
     Fingerprint,
     Manifest,
+    SourceNote,
     digest_all,
     write_manifest,
 )
+from napari_agglo.session._store.sources import described_sources
 from napari_agglo.session._store.store_errors import SessionDamaged, saving
 from napari_agglo.volumes import (
     DenseLabels,
@@ -182,17 +184,21 @@ def create_folder(
     tree: MergeTree | None,
     gold: Any,
     source: Any,
+    sources: Mapping[str, Any],
     progress: ProgressCallback | None,
 ) -> None:
     """Write a session folder to `target`, which must not exist."""
     _refuse_place(target)
     policy.check(graph)
-    arrays, where = _arrays_of(graph, tree, gold, source, Path(os.path.realpath(target)))
+    real = Path(os.path.realpath(target))
+    arrays, where = _arrays_of(graph, tree, gold, source, real)
+    inputs, copies = described_sources(sources, real, arrays, progress)
+    arrays |= copies
     staging = target.with_name(f".{target.name}.{files.token()}.partial")
     with saving("The session", target):
         try:
             files.make_folder(staging)
-            _fill(staging, graph, policy, arrays, where, progress)
+            _fill(staging, graph, policy, arrays, where, inputs, progress)
             _put_in_place(staging, target)
         finally:
             files.remove_tree(staging)
@@ -258,6 +264,7 @@ def _fill(
     policy: Policy,
     arrays: Mapping[str, NDArray[Any]],
     where: str | None,
+    inputs: dict[str, SourceNote],
     progress: ProgressCallback | None,
 ) -> None:
     group = folder / ARRAYS
@@ -276,6 +283,7 @@ def _fill(
         graph=plain,
         arrays=notes,
         policy=policies.keep(folder, policy, policies.FIRST),
+        sources=inputs,
     )
     write_group(group, manifest.encode())
     files.write_new(folder / JOURNAL, b"")

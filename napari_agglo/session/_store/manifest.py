@@ -126,6 +126,21 @@ class GraphNote:
 
 
 @dataclass(frozen=True)
+class SourceNote:
+    """An input of a session, such as its image: its name, fingerprint and place."""
+
+    name: str  # on the screen
+    shape: tuple[int, ...]
+    dtype: str
+    checksum: str  # of some planes
+    path: str | None = None  # absolute; None if it was not in a file
+    relative: str | None = None  # to the folder, which may be moved together with the file
+    reader: str | None = None  # the plugin that read the file
+    array: str | None = None  # its copy in the folder
+    channel: str | None = None  # AXIS:INDEX of a cue in a file of several
+
+
+@dataclass(frozen=True)
 class Manifest:
     """The description of a session folder."""
 
@@ -136,6 +151,7 @@ class Manifest:
     arrays: dict[str, ArrayNote]  # by name
     policy: dict[str, Any]  # reference to the policy that the session was created with
     settings: dict[str, Any] = field(default_factory=dict)  # plain JSON, e.g. the last threshold
+    sources: dict[str, SourceNote] = field(default_factory=dict)  # inputs, to show them again
     id: str = field(default_factory=lambda: secrets.token_hex(16))
     program: str = __version__
     created: str = field(
@@ -145,6 +161,8 @@ class Manifest:
     def encode(self) -> dict[str, Any]:
         """Return the manifest as plain JSON, its checksum last."""
         plain = {"format": FORMAT, "schema": SCHEMA, **asdict(self), "graph": self.graph.to_json()}
+        if not self.sources:  # as in older manifests
+            del plain["sources"]
         return {**plain, "sum": _manifest_sum(plain)}
 
 
@@ -209,6 +227,8 @@ def decode_manifest(plain: Any) -> Manifest:
             _require(dtype.kind in "iuf" and dtype.byteorder != ">", f"arrays.{name}.dtype")
             _check_shape(note.shape, f"arrays.{name}.shape")
         _check_shape(manifest.superpixels.shape, "superpixels.shape")
+        for key, source in manifest.sources.items():
+            _check_shape(source.shape, f"sources.{key}.shape")
         _require(len(manifest.id) == 32, "id")
     except Exception as error:  # a damaged file raises nearly anything
         raise SessionDamaged(f"a part is missing or garbled ({error})", argument="path") from error

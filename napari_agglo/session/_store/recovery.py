@@ -159,6 +159,9 @@ class _Recovery:
     def _optional(self, manifest: Manifest) -> Manifest:
         """Drop damaged arrays that the session can do without."""
         groups = {"merge tree": tuple(f"tree_{name}" for name in TREE), "gold": ("gold",)}
+        for key, note in manifest.sources.items():
+            if (note.array or "").startswith("source_"):
+                groups[f"copy of the {key}"] = (str(note.array),)
         for what, names in groups.items():
             stored = [name for name in names if name in manifest.arrays]
             if all(self._is_whole(manifest, name) for name in stored):

@@ -40,6 +40,7 @@ from napari_agglo.session._store.journal import Journal
 from napari_agglo.session._store.lock import Lock
 from napari_agglo.session._store.manifest import (
     Manifest,
+    SourceNote,
     read_manifest,
     write_manifest,
 )
@@ -201,6 +202,7 @@ class Store:
         tree: MergeTree | None = None,
         gold: Any = None,
         source: str | PathLike[str] | None = None,
+        sources: Mapping[str, Any] | None = None,
         progress: ProgressCallback | None = None,
     ) -> Store:
         """Make a session folder and open it for writing.
@@ -215,8 +217,9 @@ class Store:
             )
         target = Path(check_path(path, "a new session, NAME.agglo"))
         create_folder(
-            target, graph, as_policy(policy), tree=tree, gold=gold, source=source, progress=progress
-        )
+            target, graph, as_policy(policy), tree=tree, gold=gold, source=source,
+            sources=sources or {}, progress=progress,
+        )  # fmt: skip
         return cls._open(session_folder(path), graph=graph)
 
     @classmethod
@@ -303,6 +306,12 @@ class Store:
         if settings != self.manifest.settings:
             changed = replace(self.manifest, settings=dict(settings))
             self.manifest = _replaced(self.path, self.manifest, changed)
+
+    def save_sources(self, sources: Mapping[str, SourceNote]) -> None:
+        """Replace the notes on the inputs."""
+        self.journal.require_writable()
+        changed = replace(self.manifest, sources=dict(sources))
+        self.manifest = _replaced(self.path, self.manifest, changed)
 
     def keep_policy(self, policy: Policy) -> dict[str, Any]:
         """Store another policy; return the reference by which an entry can name it."""

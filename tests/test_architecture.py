@@ -262,7 +262,8 @@ PRIVATE_IMPORTS = {
     "The store below the session: entries of any kind, faults of the disk, a killed process.": """
         blocks/test_faults.py
         oracles/appender.py oracles/disks.py session/test_journal.py session/test_journal_crash.py
-        session/test_marks.py session/test_store.py session/test_store_damage.py
+        session/test_marks.py session/test_sources.py session/test_store.py
+        session/test_store_damage.py
         session/test_store_faults.py session/test_store_machine.py
     """,
     "Arrays and tables of files before they are written: segments, ids and times of any kind.": """

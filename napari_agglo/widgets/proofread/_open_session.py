@@ -15,7 +15,7 @@ from napari.utils.notifications import show_info, show_warning
 from numpy.typing import NDArray
 
 from napari_agglo._progress import ProgressCallback, report
-from napari_agglo.agglomeration import MergeTree
+from napari_agglo.agglomeration import MergeTree, below_first
 from napari_agglo.errors import Cancelled, InvalidInput, SetOption
 from napari_agglo.policy import CallablePolicy, is_training_data
 from napari_agglo.session import Session, SessionDamaged, SessionLocked
@@ -30,6 +30,8 @@ from napari_agglo.widgets._samples import compute_ahead
 from napari_agglo.widgets.proofread._proofreader import Proofreader
 from napari_agglo.widgets.proofread._view_state import (
     State,
+    apply_layers,
+    apply_order,
     apply_state,
     missing_samples,
     open_images,
@@ -158,15 +160,24 @@ def _show(viewer: Any, session: Session, built: Built, state: State, *, fly: boo
     project = per_viewer(viewer, Project)
     proofreader = per_viewer(viewer, Proofreader)
     proofreader.save_view()
-    missing = open_images(viewer, state) if fly else []
+    inputs = proofreader.inputs
+    missing: list[str] = []
+    moved: list[str] = []
+    if fly:
+        missing = open_images(viewer, state)
+        moved = inputs.restore(session, state, built.regions.dataset.placement)
     project.set_session(session, built)
     start_warm_up(project)
     if fly:
+        inputs.adopt()
         apply_state(viewer, state)
+        apply_layers(viewer, state, inputs.layers)
+        apply_order(viewer, state, inputs.layers)
     if session.history.report.sentences:
         show_warning(str(session.history.report))
     if missing:
         show_info(f"Not found: {', '.join(missing)}. Open them with File > Open.")
+    inputs.ask_moved(session, moved, state)
 
 
 def _needed_function(error: Exception) -> str:
@@ -238,6 +249,7 @@ def create_session(viewer: Any, path: Path) -> Job | None:
         raise InvalidInput("There is no hierarchy; build one in step 3, Hierarchy, first.")
     target = checked_path(path)
     threshold = project.threshold
+    sources = per_viewer(viewer, Proofreader).inputs.describe(built)
     partition: NDArray[Any] | None = built.regions.dataset.partition
     tree: MergeTree | None = built.tree
     if built.method != "threshold":  # the tree is not that of the policy alone
@@ -247,7 +259,7 @@ def create_session(viewer: Any, path: Path) -> Job | None:
         target.parent.mkdir(parents=True, exist_ok=True)
         session = Session.create(
             target, built.regions.graph, built.policy, tree=tree, gold=built.gold,
-            progress=progress,
+            sources=sources, progress=progress,
         )  # fmt: skip
         try:
             if partition is not None:
@@ -315,7 +327,7 @@ def start_from(session: Session, partition: NDArray[Any], progress: ProgressCall
     """
     heights = session.history.unedited_tree.heights
     low = float(heights[0]) if len(heights) else 0.0
-    session.threshold = min(0.0, float(np.nextafter(low, -np.inf)))
+    session.threshold = below_first(low)
     groups = list(_groups(session.graph.ids, partition))
     for k, members in enumerate(groups):
         report(progress, "merging superpixels", k, len(groups))

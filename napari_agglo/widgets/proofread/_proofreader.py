@@ -13,6 +13,7 @@ from napari_agglo.widgets._session_worker import Edit
 from napari_agglo.widgets.proofread._commands import Commands, Selection
 from napari_agglo.widgets.proofread._error_queue import ErrorQueue
 from napari_agglo.widgets.proofread._gestures import Gestures
+from napari_agglo.widgets.proofread._inputs import Inputs
 from napari_agglo.widgets.proofread._mode import Mode
 from napari_agglo.widgets.proofread._relearn import Relearn
 from napari_agglo.widgets.proofread._seeded_cut import SeededCut, Seeds
@@ -36,6 +37,7 @@ class Proofreader:
         self.gestures = Gestures(scene, self.selection, self.seeds, self.cut, self.commands)
         self.queue = ErrorQueue(scene)
         self.relearn = Relearn(scene, self.commands)
+        self.inputs = per_viewer(viewer, Inputs)
         self.seeds.changed.connect(self.worker.stir)
         self._saved: State = {}
         self._timer = QTimer()
@@ -58,7 +60,7 @@ class Proofreader:
         def ours(layer: Any) -> bool:
             return scene.owns(layer) or layer is seeds
 
-        state = state_of(scene.viewer, self.project.placement, ours)
+        state = state_of(scene.viewer, self.project.placement, ours, self.inputs.layers)
         if state != self._saved:
             write_state(session.path, state)
             self._saved = state

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
@@ -13,14 +14,21 @@ import numpy as np
 from napari_agglo.samples import SAMPLES
 from napari_agglo.volumes._atomic import write_whole
 from napari_agglo.widgets._dataset import Placement
-from napari_agglo.widgets._napari import camera
+from napari_agglo.widgets._napari import KEY, camera
+from napari_agglo.widgets._scene import SEGMENTATION
 
 NAME = "view.json"
 State = dict[str, Any]
 
 
-def state_of(viewer: Any, placement: Placement | None, owns: Any) -> State:
-    """Return the camera, the hidden layers, and the sources of images of a viewer."""
+def state_of(
+    viewer: Any, placement: Placement | None, owns: Any, inputs: Mapping[str, Any] | None = None
+) -> State:
+    """Return the camera, the look of all layers, and the sources of images of a viewer.
+
+    `inputs` are layers that the session itself remembers, by their keys.
+    """
+    keys = {id(layer): key for key, layer in (inputs or {}).items()}
     lens = camera(viewer)
     state: State = {
         "camera": {
@@ -34,7 +42,16 @@ def state_of(viewer: Any, placement: Placement | None, owns: Any) -> State:
         "images": [
             source
             for layer in viewer.layers
-            if not owns(layer) and (source := _source(layer)) is not None
+            if not owns(layer) and id(layer) not in keys and (source := _source(layer)) is not None
+        ],
+        "layers": [
+            {
+                "name": layer.name,
+                "input": keys.get(id(layer)),
+                "ours": _own_role(layer, owns),
+                **look_of(layer),
+            }
+            for layer in viewer.layers
         ],
     }
     if placement is not None:
@@ -50,6 +67,82 @@ def _source(layer: Any) -> State | None:
     if source.sample is not None:
         return {"name": layer.name, "sample": list(source.sample)}
     return None
+
+
+# Attributes of layers that a user sets by looking, in the order of setting.
+_LOOK = ("visible", "opacity", "blending", "gamma", "contour", "rendering", "interpolation2d",
+         "contrast_limits", "colormap", "scale", "translate")  # fmt: skip
+
+
+def look_of(layer: Any) -> State:
+    """Return the look of a layer, as plain JSON."""
+    look: State = {}
+    for name in _LOOK:
+        value = getattr(layer, name, None)
+        if name == "colormap":
+            value = getattr(value, "name", None) if layer._type_string == "image" else None
+        elif isinstance(value, (list, tuple, np.ndarray)):
+            value = [float(x) for x in value]
+        elif value is not None and not isinstance(value, (bool, int, float)):
+            value = str(value)
+        if value is not None:
+            look[name] = value
+    return look
+
+
+def apply_look(layer: Any, look: State) -> None:
+    """Give a layer a look, as far as its values can be used."""
+    for name in _LOOK:
+        value = look.get(name)
+        if value is None or not hasattr(layer, name):
+            continue
+        if name in ("scale", "translate"):
+            value = _numbers(value, layer.ndim)
+            if value is None or (name == "scale" and not all(value)):
+                continue
+        with suppress(Exception):  # a file may say anything, and another version know other names
+            if str(getattr(layer, name)) != str(value):
+                setattr(layer, name, value)
+
+
+def apply_layers(viewer: Any, state: State, inputs: Mapping[str, Any]) -> None:
+    """Restore the look of the inputs, and of the segmentation."""
+    for entry, layer in _placed(viewer, state, inputs):
+        if entry.get("input") is not None or entry.get("ours") == SEGMENTATION:
+            apply_look(layer, entry)
+
+
+def apply_order(viewer: Any, state: State, inputs: Mapping[str, Any]) -> None:
+    """Restore the order of the layers; others stay on top of them."""
+    for at, (_, layer) in enumerate(_placed(viewer, state, inputs)):
+        now = next(k for k, one in enumerate(viewer.layers) if one is layer)
+        if now != at:
+            viewer.layers.move(now, at)
+
+
+def _placed(viewer: Any, state: State, inputs: Mapping[str, Any]) -> list[tuple[State, Any]]:
+    """Return the saved layers that are in the viewer, in their order, each once."""
+    entries = state.get("layers")
+    found: list[tuple[State, Any]] = []
+    for entry in entries if isinstance(entries, list) else []:
+        if not isinstance(entry, dict):
+            continue
+        if isinstance(entry.get("input"), str):
+            layers = [inputs.get(entry["input"])]
+        elif isinstance(entry.get("ours"), str):
+            layers = [one for one in viewer.layers if one.metadata.get(KEY) == entry["ours"]]
+        else:
+            layers = [one for one in viewer.layers if one.name == entry.get("name")]
+        for layer in layers[:1]:
+            known = any(layer is one for _, one in found)
+            if layer is not None and not known and layer in viewer.layers:
+                found.append((entry, layer))
+    return found
+
+
+def _own_role(layer: Any, owns: Any) -> str | None:
+    own = layer.metadata.get(KEY) if owns(layer) else None
+    return own if isinstance(own, str) else None
 
 
 def write_state(folder: Path, state: State) -> None:

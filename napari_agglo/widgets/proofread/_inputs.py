@@ -1,0 +1,287 @@
+"""The inputs of a session as layers: image, cues and gold, remembered and brought back."""
+
+# In its own file: files that have moved, apart from the folder of the session itself.
+
+from __future__ import annotations
+
+import weakref
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from napari.layers import Image, Labels
+from napari.utils.notifications import show_info, show_warning
+from qtpy.QtWidgets import QFileDialog
+
+from napari_agglo.errors import AggloError
+from napari_agglo.session import Session, Source
+from napari_agglo.widgets._dataset import Dataset, Placement
+from napari_agglo.widgets._napari import role
+from napari_agglo.widgets._project import Built, Project, Regions
+from napari_agglo.widgets._qt import ask, per_viewer
+from napari_agglo.widgets.data._layers import data_of
+from napari_agglo.widgets.data._selection import Selection, identity_of
+from napari_agglo.widgets.proofread._view_state import State, apply_layers, apply_order
+
+_CUE = "cue "
+_CUE_MAPS = ("magma", "bop blue", "bop orange", "bop purple")
+
+
+class Inputs:
+    """The layers of a viewer that are inputs of its session, by the keys of `Session.sources`."""
+
+    def __init__(self, viewer: Any) -> None:
+        self._viewer = weakref.ref(viewer)
+        self._project = per_viewer(viewer, Project)
+        self.layers: dict[str, Any] = {}
+
+    # A new session.
+
+    def describe(self, built: Built) -> dict[str, Source]:
+        """Return the inputs of a hierarchy, with the files of their layers."""
+        viewer = self._viewer()
+        self.layers = {}
+        if viewer is None:
+            return {}
+        dataset = built.regions.dataset.origin or built.regions.dataset
+        sources: dict[str, Source] = {}
+        wanted = {"image": dataset.image, "gold": built.gold}
+        wanted |= {f"{_CUE}{name}": cue for name, cue in dataset.cues.items()}
+        for key, data in wanted.items():
+            layer, channel = _layer_with(viewer, key, data)
+            if layer is not None:
+                self.layers[key] = layer
+                source = layer.source
+                path = None if source.path is None else str(source.path)
+                sources[key] = Source(
+                    data_of(layer), path, str(layer.name), source.reader_plugin, channel
+                )
+            elif hasattr(data, "dtype"):
+                sources[key] = Source(data, name=f"{dataset.name} {key.removeprefix(_CUE)}")
+        return sources
+
+    # A session that is opened again.
+
+    def restore(self, session: Session, state: State, placement: Placement) -> list[str]:
+        """Add the layers of the inputs that are not in the viewer; return the keys not found."""
+        viewer = self._viewer()
+        self.layers = {}
+        if viewer is None:
+            return []
+        opened: dict[str, list[Any]] = {}
+        missing = []
+        for key, note in session.sources.items():
+            layer = _present(viewer, session, key) or self._from_file(session, key, opened)
+            if layer is None:
+                with suppress(AggloError):  # a damaged copy is as good as none
+                    layer = _from_copy(viewer, session, key, placement)
+            if layer is None:
+                missing.append(key)
+                continue
+            self._take(layer, key, note)
+        self._remove_rest(opened)
+        self._choose(session)
+        return missing
+
+    def _choose(self, session: Session) -> None:
+        """Choose the layers in the Data step, by their roles."""
+        viewer = self._viewer()
+        if viewer is None or not self.layers:
+            return
+        cues = {
+            key.removeprefix(_CUE): (layer, session.sources[key].channel)
+            for key, layer in self.layers.items()
+            if key.startswith(_CUE)
+        }
+        selection = per_viewer(viewer, Selection)
+        selection.choose_all(self.layers.get("image"), self.layers.get("gold"), cues)
+        if "gold" in self.layers and (people := session.sources["gold"].channel) is not None:
+            axis, _, person = people.partition(":")
+            if self.layers["gold"].ndim == len(session.sources["gold"].shape):
+                selection.use_several(int(axis), int(person))
+
+    def adopt(self) -> None:
+        """Give the hierarchy of an opened session the chosen dataset, if that fits."""
+        project = self._project
+        chosen = project.dataset
+        if chosen is None or project.built is None or not _fits(chosen, project.built.regions):
+            return
+        regions = project.built.regions
+        graph = regions.graph
+        whole = replace(
+            chosen, superpixels=graph.superpixels.image, name=regions.dataset.name,
+            origin=chosen, placement=regions.dataset.placement,
+        )  # fmt: skip
+        project.place_regions(Regions(whole, graph))
+
+    def ask_moved(self, session: Session, missing: list[str], state: State) -> None:
+        """Ask for the files of inputs that are not in their place."""
+        if not missing:
+            return
+        lines = []
+        for key in missing:
+            note = session.sources[key]
+            if note.path is None:
+                why = "was in no file, and is too large for a copy in the session"
+            elif session.sources.path(key) is None:
+                why = f"is no longer at {note.path}"
+            else:
+                why = f"is not what {note.path} has now"
+            lines.append(f"The {_words(key)}, “{note.name}”, {why}.")
+        many = "Some inputs have" if len(missing) > 1 else f"The {_words(missing[0])} has"
+        text = "<br>".join([*lines, "The session itself is complete."])
+        first = missing[0]
+        find = f"Find {Path(session.sources[first].path or session.sources[first].name).name}…"
+        ask(
+            f"{many} moved",
+            text,
+            {find: lambda: self._find(session, missing, state)},
+        )
+
+    def _find(self, session: Session, missing: list[str], state: State) -> None:
+        """Let the user point to the file of the first missing input; look for the others there."""
+        key, *_ = missing
+        note = session.sources[key]
+        old = Path(note.path or note.name)
+        title, start = f"Find the {_words(key)}: {old.name}", str(session.path.parent)
+        if old.suffix in (".zarr", ".n5"):
+            chosen = QFileDialog.getExistingDirectory(None, title, start)
+        else:
+            chosen, _ = QFileDialog.getOpenFileName(None, title, start)
+        if chosen and self._project.session is session:
+            self.find_in(session, missing, chosen, state)
+
+    def find_in(self, session: Session, missing: list[str], path: str, state: State) -> None:
+        """Use a file for the first missing input, and the files beside it for the others."""
+        left: list[str] = []
+        opened: dict[str, list[Any]] = {}
+        for k, key in enumerate(missing):
+            note = session.sources[key]
+            beside = Path(path).with_name(Path(note.path or note.name).name)
+            place = path if k == 0 else str(beside)
+            layer = self._opened(session, key, place, opened)
+            if layer is None:
+                left.append(key)
+                continue
+            self._take(layer, key, note)
+            if not session.read_only:
+                session.sources.move(key, place)
+        self._remove_rest(opened)
+        viewer = self._viewer()
+        if viewer is not None:
+            apply_layers(viewer, state, self.layers)
+            apply_order(viewer, state, self.layers)
+        self._choose(session)
+        self.adopt()
+        if missing[0] in left:
+            note = session.sources[missing[0]]
+            show_warning(
+                f"{Path(path).name} has other pixels than “{note.name}” of this session, of shape "
+                f"{note.shape}; choose another file."
+            )
+        elif not left:
+            show_info("All layers of the session are back.")
+        self.ask_moved(session, left, state)
+
+    def _take(self, layer: Any, key: str, note: Any) -> None:
+        """Keep a layer as an input, under its former name."""
+        if note.channel is None:
+            layer.metadata = {**layer.metadata, **_role_of(key)}
+            layer.name = note.name
+        self.layers[key] = layer
+
+    def _from_file(self, session: Session, key: str, opened: dict[str, list[Any]]) -> Any:
+        path = session.sources.path(key)
+        return None if path is None else self._opened(session, key, path, opened)
+
+    def _opened(self, session: Session, key: str, path: str, opened: dict[str, list[Any]]) -> Any:
+        """Open a file once, and return its layer that has the pixels of an input."""
+        viewer = self._viewer()
+        if viewer is None:
+            return None
+        kind = "labels" if key == "gold" else None  # napari opens label files as images
+        at = f"{kind} {path}"
+        if at not in opened:
+            try:
+                reader = session.sources[key].reader
+                opened[at] = list(viewer.open(path, plugin=reader or None, layer_type=kind))
+            except Exception:  # a reader of another plugin may raise anything
+                opened[at] = []
+        for layer in opened[at]:
+            if isinstance(layer, (Image, Labels)) and session.sources.matches(key, data_of(layer)):
+                return layer
+        return None
+
+    def _remove_rest(self, opened: dict[str, list[Any]]) -> None:
+        """Remove the layers of opened files that are no inputs."""
+        viewer = self._viewer()
+        kept = list(self.layers.values())
+        for layer in [one for layers in opened.values() for one in layers]:
+            is_input = any(layer is one for one in kept)
+            if viewer is not None and layer in viewer.layers and not is_input:
+                viewer.layers.remove(layer)
+
+
+def _layer_with(viewer: Any, key: str, data: Any) -> tuple[Any, str | None]:
+    """Return the layer that has the pixels of an input, and the channel of a cue in it."""
+    if data is None:
+        return None, None
+    for layer in viewer.layers:
+        if isinstance(layer, (Image, Labels)) and identity_of(data_of(layer)) == identity_of(data):
+            return layer, None
+    selection = per_viewer(viewer, Selection)
+    if key == "gold" and any(data is one for one in selection.golds()):
+        return selection.gold, f"{selection.people}:{selection.person}"
+    for row in selection.rows if key.startswith(_CUE) else ():
+        named = row.name == key.removeprefix(_CUE) and row.channel is not None
+        if named and identity_of(row.data) == identity_of(data):
+            return row.layer, row.channel_text
+    return None, None
+
+
+def _present(viewer: Any, session: Session, key: str) -> Any:
+    """Return the layer of an input that is in the viewer already, by its name and pixels."""
+    note = session.sources[key]
+    for layer in viewer.layers:
+        if isinstance(layer, (Image, Labels)) and layer.name == note.name:
+            data = data_of(layer)
+            if tuple(data.shape) == note.shape and session.sources.matches(key, data):
+                return layer
+    return None
+
+
+def _from_copy(viewer: Any, session: Session, key: str, placement: Placement) -> Any:
+    """Add a layer of the copy of an input in the session; None if it has none."""
+    data = session.sources.copy(key)
+    if data is None:
+        return None
+    note = session.sources[key]
+    rgb = data.ndim == len(placement.scale) + 1
+    if not rgb and data.ndim != len(placement.scale):
+        return None
+    options: dict[str, Any] = {"name": note.name, **placement.keywords()}
+    if key == "gold":
+        return viewer.add_labels(data, visible=False, opacity=0.5, **options)
+    if key == "image":
+        return viewer.add_image(data, rgb=rgb, **options)
+    at = list(session.sources).index(key)
+    return viewer.add_image(
+        data, colormap=_CUE_MAPS[at % len(_CUE_MAPS)], blending="additive", visible=False, **options
+    )
+
+
+def _fits(dataset: Dataset, regions: Regions) -> bool:
+    graph = regions.graph
+    return dataset.shape == graph.superpixels.image.shape and set(dataset.cues) == set(
+        graph.cue_names
+    )
+
+
+def _role_of(key: str) -> dict[str, str]:
+    kind, _, name = key.partition(" ")
+    return role(kind, name)
+
+
+def _words(key: str) -> str:
+    return f"cue {key.removeprefix(_CUE)}" if key.startswith(_CUE) else key

@@ -218,6 +218,7 @@ class Dataset:
     image: Any = None  # for display; not needed to segment
     superpixels: Any = None  # of the user, or computed when they are needed
     gold: Any = None  # 0 is not annotated
+    golds: tuple[Any, ...] = ()  # of several people, `gold` among them; training learns from all
     options: Mapping[str, Any] = field(default_factory=dict)  # of `oversegment`; `nan` of the graph
     start: Any = None  # a segmentation of another tool, whose borders no superpixel crosses
     partition: NDArray[np.uint64] | None = None  # the segment of `start` of each superpixel
@@ -231,6 +232,23 @@ class Dataset:
             if one is not None:
                 return tuple(int(n) for n in one.shape)
         return ()
+
+    def same_volume(self, other: Dataset) -> bool:
+        """Return whether two datasets are of one volume: they share an array."""
+        return any(a is b for a in self._arrays() for b in other._arrays())
+
+    def _arrays(self) -> list[Any]:
+        """Return the user's arrays: not the cues that were read, but their origin."""
+        given = self.origin or self
+        arrays = (given.image, given.gold, given.superpixels, *given.cues.values())
+        return [one for one in arrays if one is not None]
+
+    @property
+    def lessons(self) -> Any:
+        """The gold labels to learn from: one array, or a list of those of several people."""
+        if self.golds:
+            return [np.asarray(one) for one in self.golds]
+        return None if self.gold is None else np.asarray(self.gold)
 
     @property
     def nan(self) -> Literal["refuse", "boundary"]:

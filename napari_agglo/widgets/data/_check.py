@@ -61,13 +61,17 @@ def dataset_of(chosen: Selection) -> Dataset:
     labels = {role: getattr(chosen, role) for role in LABELS}
     for role, layer in labels.items():
         if layer is not None:
-            _check_labels(role, layer)
-            placed.append(_placed(role, layer))
+            _check_labels(role, layer, rows[0].shape)
+            placed.append(_placed(role, layer, chosen.people if role == "gold" else None))
     first, image = rows[0], chosen.image
     used = image is not None and shape_of(image) == first.shape
     if used:
         placed.append(_placed("image", image))
     _check_together(placed)
+    golds = chosen.golds()
+    arrays = {role: None if one is None else data_of(one) for role, one in labels.items()}
+    if golds:
+        arrays["gold"] = golds[min(chosen.person, len(golds) - 1)]
     options = dict(chosen.options)
     options["per_plane"] = options["per_plane"] and len(first.shape) > 2
     return Dataset(
@@ -77,12 +81,14 @@ def dataset_of(chosen: Selection) -> Dataset:
         ranges={row.name: limits for row in rows if (limits := row.limits) is not None},
         image=data_of(image) if used else None,
         options=options,
-        **{role: None if layer is None else data_of(layer) for role, layer in labels.items()},
+        golds=golds,
+        **arrays,
     )
 
 
-def _placed(role: str, layer: Any) -> Placed:
-    return Placed(role, str(layer.name), layer, shape_of(layer), placement_of(layer))
+def _placed(role: str, layer: Any, axis: int | None = None) -> Placed:
+    shape = tuple(n for k, n in enumerate(shape_of(layer)) if k != axis)
+    return Placed(role, str(layer.name), layer, shape, placement_of(layer, axis))
 
 
 def _order(row: CueRow) -> tuple[bool, bool, str]:
@@ -128,13 +134,15 @@ def _check_names(rows: list[CueRow]) -> None:
         raise InvalidInput(problem, argument="cues", remedy="double-click a name to change it")
 
 
-def _check_labels(role: str, layer: Any) -> None:
+def _check_labels(role: str, layer: Any, shape: tuple[int, ...]) -> None:
     if not isinstance(layer, Labels):
+        axis = channel_axis(layer, shape) if role == "gold" else None
+        people = "" if axis is None else f", of {shape_of(layer)[axis]} people as it seems"
         raise InvalidInput(
             f"“{layer.name}” is an image, but {LABELS[role]} must be labels: whole numbers, one id "
-            "for each object",
+            f"for each object{people}",
             argument=role,
-            remedy=ConvertTo("uint32"),
+            remedy=(ConvertTo("uint32"), SetOption(role, None)),
         )
 
 
@@ -166,14 +174,16 @@ def _shapes_differ(first: Placed, other: Placed) -> InvalidInput:
     problem = (
         f"“{first.name}” has the shape {_list(first.shape)} and “{other.name}” {_list(other.shape)}"
     )
-    remedy: Remedy | str = "choose another layer, or crop both alike"
+    remedy: Any = "choose another layer, or crop both alike"
     if sorted(first.shape) == sorted(other.shape):
         problem, remedy = f"{problem}: the axes seem to be in another order", "transpose one layer"
     elif len(first.shape) != len(other.shape):
         axis = channel_axis(other.layer, first.shape)
         problem, remedy = f"{problem}: one has more axes", "choose another layer"
         if axis is not None and other.role in LABELS:
-            remedy = PickIndex((axis,), len(other.shape))
+            pick = PickIndex((axis,), len(other.shape))
+            people = other.shape[axis]
+            remedy = (SetOption("golds", people), pick) if other.role == "gold" else pick
     else:
         problem = f"{problem}: they must have one shape"
     return InvalidInput(problem, argument=other.role, remedy=remedy)
@@ -214,12 +224,12 @@ def message(error: InvalidInput, chosen: Selection) -> str:
 
 
 def _fix(remedy: Remedy, argument: str, chosen: Selection) -> Fix | None:
-    if isinstance(remedy, SetOption) and remedy.value is not None:
+    if isinstance(remedy, SetOption) and (remedy.value is not None or remedy.option == argument):
         return _fix_option(remedy, chosen)
     if argument not in LABELS or getattr(chosen, argument) is None:
         return None
     if isinstance(remedy, ConvertTo):
-        return Fix("Convert it to labels", lambda: chosen.convert(argument))
+        return Fix("Use it as labels", lambda: chosen.convert(argument))
     if isinstance(remedy, LabelComponents):
         return Fix(
             "Label its connected components", lambda: chosen.convert(argument, components=True)
@@ -230,6 +240,15 @@ def _fix(remedy: Remedy, argument: str, chosen: Selection) -> Fix | None:
 
 
 def _fix_option(remedy: SetOption, chosen: Selection) -> Fix | None:
+    if remedy.option in LABELS and remedy.value is None:
+        return Fix("Go on without it", lambda: chosen.choose(remedy.option, None))
+    if remedy.option == "golds":
+        shape = next(row.shape for row in chosen.rows if row.used)
+        axis = channel_axis(chosen.gold, shape)
+        if axis is None:
+            return None
+        text = f"Use it as {remedy.value} gold standards"
+        return Fix(text, lambda: chosen.use_several(axis))
     if remedy.option == "placement":
         return Fix(
             f"Give all layers the placement of “{remedy.key}”", lambda: chosen.align(remedy.value)

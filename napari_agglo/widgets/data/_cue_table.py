@@ -74,6 +74,11 @@ class CueRow:
         )
 
     @property
+    def channel_text(self) -> str | None:
+        """The axis and index of the channel, for a file; None for a whole layer."""
+        return None if self.channel is None else f"{self.channel[0]}:{self.channel[1]}"
+
+    @property
     def shape(self) -> tuple[int, ...]:
         """The shape without the axis of channels."""
         whole = shape_of(self.layer)

@@ -9,7 +9,7 @@ from typing import Any
 from napari.layers import Labels
 
 from napari_agglo.widgets._napari import role_of
-from napari_agglo.widgets.data._layers import shape_of
+from napari_agglo.widgets.data._layers import dtype_of, is_rgb, shape_of
 
 BOUNDARY = "boundary"  # the name of the cue of superpixels and the mean policy
 _START, _END = r"(?:^|[^a-z])", r"(?:[^a-z]|$)"
@@ -73,11 +73,29 @@ def cue_name(layer: Any) -> str:
     return re.sub(r"\W+", "_", layer.name.lower()).strip("_") or "cue"
 
 
+def may_be_labels(layer: Any, role: str) -> bool:
+    """Return whether an image has whole numbers and, by its name, labels of a role.
+
+    Label files open in napari as images; the Data step offers to use such a layer as labels.
+    """
+    numbers = not is_rgb(layer) and dtype_of(layer).kind in "iub"
+    named = role_of(layer)[0] == "" and _is_named(layer, role) and not _is_named(layer, "cue")
+    return numbers and named and not isinstance(layer, Labels)
+
+
 def guess_image(images: Sequence[Any]) -> Any:
-    """Return the latest image with the role of the picture, or else the latest that is no cue."""
+    """Return the latest image with the role of the picture, or else the latest that is no cue.
+
+    An image that may be labels is the picture only if there is nothing else.
+    """
     marked = [layer for layer in images if role_of(layer)[0] == "image"]
     plain = [layer for layer in images if not has_role(layer, "cue")]
-    candidates = marked or plain
+    pictures = [
+        layer
+        for layer in plain
+        if not any(may_be_labels(layer, role) for role in ("gold", "superpixels"))
+    ]
+    candidates = marked or pictures or (plain if len(plain) == len(images) else [])
     return candidates[-1] if candidates else None
 
 

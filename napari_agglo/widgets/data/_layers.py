@@ -116,11 +116,25 @@ def convert_to_labels(
     done: Callable[[Labels], object],
     components: bool = False,
 ) -> None:
-    """Add a Labels layer with the pixels or the components of a layer, in the background."""
+    """Make a Labels layer of the pixels or the components of a layer, in the background.
+
+    Of the same pixels it takes the place of the image, which would lie on top of it otherwise.
+    """
     data, name, placement = data_of(layer), str(layer.name), placement_of(layer)
 
     def add(labels: Any) -> None:
-        done(viewer.add_labels(labels, name=f"{name} labels", **placement.keywords()))
+        title = f"{name} labels" if components else name
+        made = Labels(labels, name=title, opacity=0.5, **placement.keywords())
+        layer.visible = False
+        at = next((k for k, one in enumerate(viewer.layers) if one is layer), None)
+        if at is not None:
+            viewer.layers.insert(at + 1, made)
+        else:
+            viewer.add_layer(made)
+        done(made)
+        if at is not None and not components:
+            viewer.layers.remove(layer)
+            made.name = name
 
     def work(progress: ProgressCallback) -> Any:
         labels = as_labels(data, name, progress)

@@ -30,11 +30,13 @@ from napari_agglo.widgets.data._guess_roles import (
     is_boundary,
     is_high_inside,
     latest,
+    may_be_labels,
 )
 from napari_agglo.widgets.data._layers import (
     ALL,
     add_plane,
     channel_axis,
+    channel_of,
     convert_to_labels,
     data_of,
     dtype_of,
@@ -62,6 +64,9 @@ class Selection:
         self.gold: Any = None  # gold labels
         self.superpixels: Any = None  # computed, if there is no layer
         self.start: Any = None  # a segmentation to start from
+        self.people: int | None = None  # the axis of the people, if gold has several
+        self.person = 0  # the one whose gold measures errors
+        self._golds: tuple[Any, Any, tuple[Any, ...]] = (None, None, ())  # layer data, axis, each
         self.rows: list[CueRow] = []  # all possible cues: the boundary, others in use, the rest
         self.options = defaults(oversegment)
         self.problem: InvalidInput | None = None  # of the layers, or of the last build
@@ -91,6 +96,8 @@ class Selection:
         """Use a layer as image, gold, superpixels or start; None for none."""
         self._by_hand.add(what)
         setattr(self, what, layer)
+        if what == "gold":
+            self.people, self.person = None, 0
         if what == "image":  # guess the cues and gold of this one
             for row in self.rows:
                 row.chosen = False
@@ -137,21 +144,60 @@ class Selection:
         self._sort()
         self._update()
 
+    def choose_all(self, image: Any, gold: Any, cues: Mapping[str, tuple[Any, str | None]]) -> None:
+        """Use these layers and no others; a cue has a channel ``AXIS:INDEX``, or None."""
+        self.image, self.gold = image, gold
+        self.superpixels = self.start = None
+        self._by_hand |= {"image", "gold", "superpixels"}
+        self._list_rows()
+        for row in self.rows:
+            name = next((name for name, (layer, channel) in cues.items()
+                         if layer is row.layer and channel == row.channel_text), None)  # fmt: skip
+            row.used, row.chosen = name is not None, True
+            if name is not None:
+                row.name, row.named = name, True
+        self._sort()
+        self._update()
+
     def set_option(self, name: str, value: Any) -> None:
         """Set an option of `oversegment`."""
         self._by_hand.add(name)
         self.options[name] = value
         self._update()
 
+    def use_several(self, axis: int, person: int = 0) -> None:
+        """Use the gold layer as gold standards of several people, one for each index of an axis."""
+        self.people, self.person = axis, person
+        self._update()
+
+    def golds(self) -> tuple[Any, ...]:
+        """Return the gold labels of each of several people; the same arrays at each call."""
+        if self.gold is None or self.people is None:
+            return ()
+        data, axis = data_of(self.gold), self.people
+        if self._golds[0] is not data or self._golds[1] != axis:
+            each = tuple(channel_of(self.gold, axis, k) for k in range(data.shape[axis]))
+            self._golds = (data, axis, each)
+        return self._golds[2]
+
     # Remedies.
 
     def convert(self, role: str, components: bool = False) -> None:
-        """Convert the layer of a role to a new Labels layer, and use that."""
+        """Make a Labels layer of the layer of a role, and use that.
+
+        Gold with one more axis is then of several people.
+        """
         viewer, layer = self._viewer(), getattr(self, role)
+        shape = next((row.shape for row in self.rows if row.used), None)
+        axis = None if layer is None or shape is None else channel_axis(layer, shape)
+
+        def use(labels: Any) -> None:
+            self.choose(role, labels)
+            if role == "gold" and axis is not None:
+                self.use_several(axis)
+
         if viewer is not None and layer is not None:
-            convert_to_labels(
-                viewer, self.project, layer, lambda labels: self.choose(role, labels), components
-            )
+            convert_to_labels(viewer, self.project, layer, use, components)
 
     def pick_plane(self, role: str, axes: Sequence[int]) -> None:
         """Copy the visible plane of the layer of a role to a new Labels layer, and use that."""
@@ -208,7 +254,16 @@ class Selection:
         labels = [layer for layer in self.layers() if isinstance(layer, Labels)]
         for what in ("gold", "superpixels"):
             if what not in self._by_hand and (anew or getattr(self, what) is None):
-                setattr(self, what, latest([one for one in labels if has_role(one, what)], shape))
+                named = latest([one for one in labels if has_role(one, what)], shape)
+                images = [one for one in self.images() if may_be_labels(one, what)]
+                guessed = latest(images, shape) if named is None else named
+                if guessed is None and what == "gold" and shape is not None:
+                    golds = [one for one in labels if has_role(one, what)] + images
+                    guessed = latest([one for one in golds if channel_axis(one, shape) is not None],
+                                     None)  # fmt: skip
+                if what == "gold" and guessed is not self.gold:
+                    self.people, self.person = None, 0
+                setattr(self, what, guessed)
         self._list_rows()
         if anew or not any(row.used for row in self.rows):
             self._guess_cues(shape)
@@ -297,18 +352,18 @@ def _has_offsets(layer: Any, shape: tuple[int, ...] | None) -> bool:
 
 def _key_of(dataset: Any) -> Any:
     """Return the identity of a dataset, with identities of its arrays."""
-    arrays = (dataset.image, dataset.superpixels, dataset.gold, dataset.start)
+    arrays = (dataset.image, dataset.superpixels, dataset.gold, dataset.start, *dataset.golds)
     return (
         dataset.name, dataset.placement, tuple(id(one) for one in arrays),
-        tuple((name, _identity(cue)) for name, cue in dataset.cues.items()),
+        tuple((name, identity_of(cue)) for name, cue in dataset.cues.items()),
         tuple(dataset.ranges.items()), tuple(dataset.options.items()),
     )  # fmt: skip
 
 
-def _identity(data: Any) -> Any:
+def identity_of(data: Any) -> Any:
     """Return the identity of the memory of an array: slices of channels are new objects."""
     if isinstance(data, AffinityArray):
-        return _identity(data.array), data.offsets
+        return identity_of(data.array), data.offsets
     if hasattr(data, "dask"):
         return data.name
     if hasattr(data, "__array_interface__"):

@@ -7,7 +7,8 @@ from typing import Annotated, Any
 
 from napari.layers import Image, Labels
 from napari.utils.notifications import show_info, show_warning
-from qtpy.QtWidgets import QFrame, QGroupBox, QListWidget, QWidget
+from qtpy.QtWidgets import QBoxLayout, QFrame, QGroupBox, QListWidget, QSpinBox, QWidget
+from superqt.utils import signals_blocked
 
 from napari_agglo.errors import InvalidInput
 from napari_agglo.superpixels import boundary_cue, boundary_from_labels, oversegment
@@ -90,6 +91,40 @@ class RoleForm(Form):
     def follow(self) -> None:
         """Show the layers of the selection."""
         self.show_values({name: getattr(self._selection, name) for name in self.fields})
+
+
+class PersonRow(QWidget):
+    """The choice of a person, where several have made gold labels of one image."""
+
+    def __init__(self, selection: Selection) -> None:
+        super().__init__()
+        self._selection = selection
+        tooltip = "Number of the person whose gold labels measure the errors"
+        self.person = named(QSpinBox(), "person", tooltip)
+        self.person.setMinimum(1)
+        self.person.setKeyboardTracking(False)
+        self.person.valueChanged.connect(self._on_person)
+        self.text = label("people")
+        line = row(self.text, self.person)
+        line.setStretch(0, 1)
+        column(self, line)
+
+    def follow(self) -> None:
+        """Show the person of the selection, if there are several."""
+        golds = self._selection.golds()
+        self.setVisible(bool(golds))
+        if golds:
+            self.text.setText(
+                f"{len(golds)} gold standards: training learns from all, errors are measured "
+                "against number"
+            )
+            with signals_blocked(self.person):
+                self.person.setMaximum(len(golds))
+                self.person.setValue(self._selection.person + 1)
+
+    def _on_person(self, number: int) -> None:
+        if self._selection.people is not None:
+            self._selection.use_several(self._selection.people, number - 1)
 
 
 class OptionForm(Form):
@@ -190,7 +225,6 @@ class MakeCue(RunRow):
             without=("kind", "channel_axis"),
             table={"scale": {"label": "Cue scale", "min": 0.5, "max": 100.0, "step": 0.5}},
         )
-        self.row.addWidget(self.form)
         text = (
             "Make the boundary cue from the borders of the Labels layers that are selected in the "
             "list of layers, such as segmentations by other tools; of several, the mean."
@@ -199,7 +233,8 @@ class MakeCue(RunRow):
             "Make it from selected labels", text, self._make_from_labels, "cue from labels"
         )
         layout = self.layout()
-        assert layout is not None
+        assert isinstance(layout, QBoxLayout)
+        layout.insertWidget(1, self.form)
         layout.addWidget(self.labels)
 
     def _make_from_labels(self) -> None:
@@ -364,6 +399,7 @@ class DataWidget(StepWidget):
         super().__init__(napari_viewer)
         self.selection = selection
         self.roles = RoleForm(selection, "image", "gold")
+        self.people = PersonRow(selection)
         self.cues = CueTable(selection)
         self.notes = label("cue notes")  # on the sign of maps, from the names of layers
         self.make = MakeCue(self.viewer, selection)
@@ -391,7 +427,9 @@ class DataWidget(StepWidget):
         self.more.setObjectName("more data")
         if selection.start is not None or self.project.training:
             self.more.expand(animate=False)
-        self.add(self.trouble, self.roles, self.cues, self.notes, self.make, self.paint)
+        self.add(
+            self.trouble, self.roles, self.people, self.cues, self.notes, self.make, self.paint
+        )
         self.add(self.superpixels, self.run)
         self.add(self.counts, self.more)
         link(self._follow, selection.changed)
@@ -406,10 +444,15 @@ class DataWidget(StepWidget):
                 return Status.EMPTY if project.graph is None else Status.DONE  # an opened session
             return Status.READY
         current = dataset is None or dataset is regions.dataset
-        return Status.DONE if current else Status.STALE
+        if current:
+            return Status.DONE
+        return Status.READY if project.is_elsewhere(regions) else Status.STALE
 
     def hint_for(self, status: Status) -> str:
         """Return the next thing to do."""
+        if status is Status.READY and self.project.is_elsewhere(self.project.regions):
+            assert self.project.dataset is not None
+            return f"Another volume: {self.project.dataset.name}. {self.hints[Status.READY]}"
         if status is Status.EMPTY and self.project.trouble:
             return ""  # the box shows the problem
         if status is Status.DONE:
@@ -430,8 +473,8 @@ class DataWidget(StepWidget):
         self.training.follow()
 
     def _follow(self) -> None:
-        for part in (self.trouble, self.roles, self.cues, self.make, self.paint, self.superpixels,
-                     self.start_from, self.options, self.training):  # fmt: skip
+        for part in (self.trouble, self.roles, self.people, self.cues, self.make, self.paint,
+                     self.superpixels, self.start_from, self.options, self.training):  # fmt: skip
             part.follow()
         self.cues.setVisible(bool(self.selection.rows))
         notes = " ".join(note for row in self.selection.rows if (note := row.note))

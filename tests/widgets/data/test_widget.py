@@ -239,7 +239,9 @@ def test_gold_that_came_as_floats_is_converted_by_a_click(viewer, opened, projec
     opened.trouble.button.click()
     settle(project, 240)
     np.testing.assert_array_equal(project.dataset.gold, crop.gold)
-    assert opened.roles["gold"].current_choice == "floats labels"
+    assert opened.roles["gold"].current_choice == "floats"
+    assert [one.name for one in viewer.layers].count("floats") == 1, "and no image on top of it"
+    assert layer not in viewer.layers
 
 
 def test_lazy_and_multiscale_layers(viewer, step, project, crop):

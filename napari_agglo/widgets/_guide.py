@@ -136,6 +136,7 @@ class Guide(QWidget):
         self._soon = qdebounced(self._reveal, timeout=_LAID_OUT)
         link(self._on_status, self.project.status_changed)
         link(self._on_job, self.project.jobs.changed)
+        link(self.open, self.project.wanted)
         self.open((DataWidget if self.project.built is None else HierarchyWidget).key)
         self._on_hierarchy()
         self._on_status()

@@ -7,6 +7,7 @@ of its own, and closing a dock loses nothing. `Scene` draws the project; this mo
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -16,9 +17,10 @@ from psygnal import Signal
 
 from napari_agglo._progress import ProgressCallback, part_of
 from napari_agglo.agglomeration import MergeTree
+from napari_agglo.errors import InvalidInput
 from napari_agglo.evaluate import minimum
 from napari_agglo.graph import RegionGraph
-from napari_agglo.policy import MeanPolicy, Policy
+from napari_agglo.policy import MeanPolicy, Policy, policy_record
 from napari_agglo.session import Session
 from napari_agglo.widgets._dataset import Dataset, Placement
 from napari_agglo.widgets._jobs import Jobs
@@ -79,6 +81,7 @@ class Project:
     edited = Signal(object)  # the visible segments have changed: a Change, or None
     selection_changed = Signal()
     status_changed = Signal()
+    wanted = Signal(str)  # a step to open
     closing = Signal()
 
     def __init__(self, viewer: object = None) -> None:
@@ -89,6 +92,7 @@ class Project:
         self._training: tuple[Dataset, ...] = ()
         self._regions: Regions | None = None
         self._trained = Trained(MeanPolicy())
+        self._learned: dict[str, Trained] = {}  # the latest policy of each strategy
         self._built: Built | None = None
         self.session: Session | None = None  # edits of the hierarchy
         self._session_graph: RegionGraph | None = None  # with superpixels that edits divided
@@ -146,7 +150,25 @@ class Project:
     @trained.setter
     def trained(self, trained: Trained) -> None:
         self._trained = trained
+        self.keep_learned(trained)
         self.status_changed.emit()
+
+    def keep_learned(self, trained: Trained) -> None:
+        """Keep a learned policy, so that a comparison need not train it again."""
+        strategy = (policy_record(trained.policy) or {}).get("strategy")
+        if isinstance(strategy, str):
+            self._learned[strategy] = trained
+
+    def learned_policies(self, graph: RegionGraph) -> dict[str, Policy]:
+        """Return the policies that can merge a graph, by strategy; not of gold painted since."""
+        fitting: dict[str, Policy] = {}
+        for strategy, trained in self._learned.items():
+            if self.is_painted(trained):
+                continue
+            with suppress(InvalidInput):  # of other cues
+                trained.policy.check(graph)
+                fitting[strategy] = trained.policy
+        return fitting
 
     @property
     def built(self) -> Built | None:
@@ -165,8 +187,15 @@ class Project:
         self.session, self._built, self._session_graph = session, built, session.graph
         if built.policy is not self._trained.policy:
             self._trained = Trained(built.policy)
+            self.keep_learned(self._trained)
         self._threshold = session.threshold
         self._tell_hierarchy()
+
+    def place_regions(self, regions: Regions) -> None:
+        """Give the visible hierarchy the same graph with another dataset, such as its layers."""
+        if self._built is not None and self._built.regions.graph is regions.graph:
+            self._built = replace(self._built, regions=regions)
+            self.regions = regions
 
     def close_session(self) -> None:
         """Close the session, which is saved already. The tree without edits stays."""
@@ -251,10 +280,19 @@ class Project:
 
     # Staleness.
 
+    def is_elsewhere(self, regions: Regions | None) -> bool:
+        """Return whether the chosen dataset is another volume than that of some regions."""
+        chosen = self._dataset
+        if chosen is None or regions is None or not regions.dataset.cues:
+            return False
+        return not chosen.same_volume(regions.dataset)
+
     @property
     def policy_is_stale(self) -> bool:
-        """Whether data or gold have changed since the policy was trained."""
+        """Whether data or gold have changed since the policy was trained on the chosen volume."""
         on = self._trained.on
+        if on is not None and self.is_elsewhere(on):  # deliberately
+            return self.is_painted(self._trained)
         other = self._regions is None or on is None or on.dataset is not self._regions.dataset
         return on is not None and (other or self.is_painted(self._trained))
 
@@ -283,10 +321,19 @@ class Project:
             return self.gold
         return self._regions.dataset.gold
 
+    @property
+    def all_gold(self) -> Any:
+        """The gold labels to learn from: `any_gold`, or a list of those of several people."""
+        gold = self.any_gold
+        shown = self.shown_regions
+        golds = () if shown is None else shown.dataset.golds
+        return list(golds) if gold is not None and any(gold is one for one in golds) else gold
+
     def has_painted(self, data: Any) -> None:
         """Count a brush stroke in an array, if it is gold."""
         datasets = [one for one in (self._dataset, *self._training) if one is not None]
         golds = [self.gold, *(one.gold for one in datasets)]
+        golds += [getattr(gold, "base", None) for gold in golds]  # of several people, a part
         if data is None or not any(data is gold for gold in golds):
             return
         self.strokes += 1

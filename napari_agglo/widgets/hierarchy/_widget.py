@@ -247,10 +247,48 @@ def _methods() -> list[tuple[str, str]]:
     return [(name, name) for name in METHODS]
 
 
+HIERARCHY = "hierarchy"  # the name of the step and of its job
+
+
+def build_hierarchy(project: Project, method: str = "threshold") -> None:
+    """Build the hierarchy of the chosen data in a worker; if that closes a session, ask first."""
+    if project.session is None:
+        _start_build(project, Plan.of(project, method))
+    else:
+        ask(
+            "Close the session?",
+            "A new hierarchy closes the open session. Its edits are saved, and it can be "
+            "opened again.",
+            {"Close and build": lambda: _start_build(project, Plan.of(project, method))},
+        )
+
+
+def _start_build(project: Project, plan: Plan) -> None:
+    def done(result: Any) -> None:
+        if isinstance(result, OtherData):
+            _ask_about(project, result)
+        else:
+            show(project, *result)
+
+    title = "Building the hierarchy"
+    project.jobs.start(HIERARCHY, title, lambda progress: build(plan, progress), done)
+
+
+def _ask_about(project: Project, other: OtherData) -> None:
+    """Ask before a policy is applied to data unlike those that it was trained on."""
+    choices: dict[str, Callable[[], object]] = {}
+    plan = replace(other.plan, any_data=True)
+    if other.adaptable:
+        adapt = replace(plan, adapt=True)
+        choices["Adapt the cues"] = lambda: _start_build(project, adapt)
+    choices["Build anyway"] = lambda: _start_build(project, plan)
+    ask("The policy was trained on other data", other.text, choices)
+
+
 class HierarchyWidget(StepWidget):
     """Merge superpixels to a hierarchy, and choose its threshold."""
 
-    key = "hierarchy"
+    key = HIERARCHY
     title = "Hierarchy"
     purpose = "merge superpixels, and choose a threshold from fine to coarse."
     hints = {  # noqa: RUF012
@@ -288,54 +326,30 @@ class HierarchyWidget(StepWidget):
 
     def build(self) -> None:
         """Build the hierarchy; if that closes a session, ask first."""
-        if self.project.session is None:
-            self._build()
-        else:
-            ask(
-                "Close the session?",
-                "A new hierarchy closes the open session. Its edits are saved, and it can be "
-                "opened again.",
-                {"Close and build": self._build},
-            )
-
-    def _build(self, plan: Plan | None = None) -> None:
-        project = self.project
-        run = plan or Plan.of(project, self.options["method"].value)
-
-        def done(result: Any) -> None:
-            if isinstance(result, OtherData):
-                self._ask_about(result)
-            else:
-                show(project, *result)
-
-        project.jobs.start(
-            self.key, "Building the hierarchy", lambda progress: build(run, progress), done
-        )
-
-    def _ask_about(self, other: OtherData) -> None:
-        """Ask before a policy is applied to data unlike those that it was trained on."""
-        choices: dict[str, Callable[[], object]] = {}
-        plan = replace(other.plan, any_data=True)
-        if other.adaptable:
-            choices["Adapt the cues"] = lambda: self._build(replace(plan, adapt=True))
-        choices["Build anyway"] = lambda: self._build(plan)
-        ask("The policy was trained on other data", other.text, choices)
+        build_hierarchy(self.project, self.options["method"].value)
 
     @staticmethod
     def idle_status(project: Project) -> Status:
         if project.built is not None:
+            if project.session is None and project.is_elsewhere(project.built.regions):
+                return Status.READY
             return Status.STALE if project.hierarchy_is_stale else Status.DONE
         has_data = project.dataset is not None or project.regions is not None
         return Status.READY if has_data else Status.EMPTY
 
     def hint_for(self, status: Status) -> str:
         """Return the next thing to do."""
+        built, chosen = self.project.built, self.project.dataset
+        if status is Status.READY and built is not None and chosen is not None:
+            shown = built.regions.dataset.name
+            return f"The hierarchy on the screen is that of {shown}. Build that of {chosen.name}."
         if status is Status.READY and self.project.policy.name != MeanPolicy.name:
             return "Build the hierarchy: regions merge by the policy of step 2."
         return super().hint_for(status)
 
     def update_state(self, status: Status) -> None:
-        self.run.set_text("Build again" if self.project.has_hierarchy else "Build hierarchy")
+        again = self.project.has_hierarchy and status is not Status.READY
+        self.run.set_text("Build again" if again else "Build hierarchy")
         self.run.set_ready(status is not Status.EMPTY, self.project.trouble or self.hint.text())
         for part in (self.scale, self.view, self.export):
             part.setVisible(self.project.has_hierarchy)

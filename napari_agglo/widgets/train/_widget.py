@@ -32,9 +32,11 @@ from napari_agglo.widgets._qt import (
     link,
     per_viewer,
     row,
+    shortened,
     tab_widget,
 )
 from napari_agglo.widgets._steps import Status, StepWidget
+from napari_agglo.widgets.hierarchy._widget import HIERARCHY, build_hierarchy
 from napari_agglo.widgets.plots import EpochPlot, ImportancePlot, ReliabilityPlot
 from napari_agglo.widgets.train._question_mode import Teacher, TeachPanel
 from napari_agglo.widgets.train._trainer import TRAIN, EpochError, Trainer
@@ -305,6 +307,10 @@ def describe(policy: LearnedPolicy, errors: list[EpochError]) -> str:
     return " ".join(lines)
 
 
+_APPLY_TIP = "Build the hierarchy of the chosen data by this policy, as in step 3"
+_LETTERS = 32  # of the name of a volume on a button
+
+
 class TrainWidget(StepWidget):
     """Train a policy from gold labels, or from answers."""
 
@@ -338,11 +344,16 @@ class TrainWidget(StepWidget):
         )
         self.files = PolicyFiles(self.project, self.trainer)
         self.summary = Summary(self.trainer)
-        self.add(self.options, self.run, self.teach, self.summary, self.files)
+        self.apply = button("Apply it", _APPLY_TIP, self._apply, "apply policy")
+        self.add(self.options, self.run, self.apply, self.teach, self.summary, self.files)
         link(self._on_status, self.trainer.changed)
         plots = self.summary
         self.follow_theme(plots.epochs, plots.reliability, plots.importances)
         self.start()
+
+    def _apply(self) -> None:
+        build_hierarchy(self.project)
+        self.project.wanted.emit(HIERARCHY)
 
     @staticmethod
     def idle_status(project: Project) -> Status:
@@ -354,6 +365,10 @@ class TrainWidget(StepWidget):
 
     def hint_for(self, status: Status) -> str:
         """Return the next thing to do."""
+        project, on = self.project, self.project.trained.on
+        if status is Status.DONE and on is not None and project.is_elsewhere(on):
+            assert project.dataset is not None
+            return f"Trained on {on.dataset.name}. Apply it to {project.dataset.name}."
         if status is Status.DONE:
             anew = ", to merge by this policy" if self.project.hierarchy_is_stale else ""
             return f"Done. Next: step 3, Hierarchy{anew}."
@@ -369,6 +384,14 @@ class TrainWidget(StepWidget):
         if status is not Status.RUNNING:
             self.run.set_text("Train again" if learned else "Train")
         self.run.set_ready(bool(has_gold), "Choose gold labels in step 1, Data.")
+        built, running = self.project.built, self.project.jobs[HIERARCHY] is not None
+        applied = built is not None and built.policy is self.project.policy
+        elsewhere = built is not None and self.project.is_elsewhere(built.regions)
+        fits = learned and dataset is not None and status is not Status.RUNNING
+        self.apply.setVisible(fits and (not applied or elsewhere))
+        self.apply.setEnabled(not running)
+        if dataset is not None:
+            self.apply.setText(f"Apply it to {shortened(dataset.name, _LETTERS)}")
         self.options.follow()
         self.options.setEnabled(status is not Status.RUNNING)
         self.files.follow()

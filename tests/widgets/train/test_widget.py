@@ -226,6 +226,20 @@ def test_other_data_make_it_stale_but_usable(taught, project, dataset):
     assert status(TrainWidget, project) == "stale"
     assert "other data" in taught.hint.text()
     assert taught.files.save.isEnabled()
+    # Another volume is chosen on purpose: nothing is stale, and a button applies the policy to it.
+    cues = {name: cue.copy() for name, cue in dataset.cues.items()}
+    there = replace(dataset, name="there", image=dataset.image.copy(), cues=cues, gold=None,
+                    superpixels=dataset.superpixels.copy(), origin=None)  # fmt: skip
+    project.set_dataset(there)
+    assert status(TrainWidget, project) == "done"
+    assert taught.hint.text() == f"Trained on {dataset.name}. Apply it to there."
+    assert taught.apply.isVisibleTo(taught)
+    assert taught.apply.text() == "Apply it to there"
+    taught.apply.click()
+    settle(project, 300)
+    assert project.built.policy is project.policy
+    assert project.built.regions.dataset.name == "there"
+    assert not taught.apply.isVisibleTo(taught)
 
 
 def test_a_policy_of_the_registry_is_chosen_by_name(taught, project):

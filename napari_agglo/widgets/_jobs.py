@@ -244,11 +244,12 @@ def text_of(progress: Progress) -> str:
     if not isinstance(progress, TrainingProgress):
         return f"{progress.stage}, {progress.fraction:.0%}"
     left = progress.seconds_left
-    rest = "" if left is None else f", {_duration(left)} left"
+    rest = "" if left is None else f", {duration(left)} left"
     return f"epoch {progress.epoch}, {progress.stage}, {progress.examples:,} examples{rest}"
 
 
-def _duration(seconds: float) -> str:
+def duration(seconds: float) -> str:
+    """Return an estimated time in words."""
     if seconds < 90:
         return f"about {max(1, round(seconds))} s"
     return f"about {round(seconds / 60)} min"

@@ -27,7 +27,7 @@ from napari_agglo.widgets._colours import (
 )
 from napari_agglo.widgets._dataset import Placement
 from napari_agglo.widgets._lut_array import LutArray, Patch, Patched, Table
-from napari_agglo.widgets._napari import add_inactive, camera, view_size
+from napari_agglo.widgets._napari import KEY, add_inactive, camera, view_size
 from napari_agglo.widgets._project import Project, Regions
 from napari_agglo.widgets._qt import per_viewer
 
@@ -91,6 +91,8 @@ OUTLINE = "Selected"
 PREVIEW = "Cut preview"
 SUPERPIXELS = "Superpixel outlines"
 PAIR = "Same object?"
+SEEDS = "Seeds"
+_OF_EDITS = (OUTLINE, PREVIEW, SEEDS, PAIR)  # hidden during a comparison
 
 
 # Voxels that a slow machine can map and upload in a tick of the slider in 3-D.
@@ -158,6 +160,7 @@ class Scene:
     """The layers of a project in its viewer, updated with it."""
 
     isolated_changed = Signal()
+    suspended_changed = Signal()
 
     def __init__(self, viewer: Any) -> None:
         self._viewer = weakref.ref(viewer)
@@ -170,7 +173,8 @@ class Scene:
         self._pair_regions: Regions | None = None
         self._levels: list[Any] = []
         self._layers: dict[str, Labels] = {}
-        self.suspended = False  # while a comparison uses the canvas, no segment is outlined
+        self._suspended = False
+        self._hidden: list[Any] = []  # layers of edits that a comparison hides
         self._isolated = False
         self._outlined = False
         self._partners: tuple[int, ...] = ()
@@ -204,6 +208,30 @@ class Scene:
     def owns(self, layer: Layer) -> bool:
         """Return whether a layer is one of the scene's, and so no input."""
         return any(layer is one for one in self._layers.values())
+
+    @property
+    def suspended(self) -> bool:
+        """Whether a comparison uses the canvas: no outlines, seeds, previews or mode."""
+        return self._suspended
+
+    @suspended.setter
+    def suspended(self, suspended: bool) -> None:
+        if suspended == self._suspended:
+            return
+        self._suspended = suspended
+        if self._viewer() is None:
+            return
+        layers = self.viewer.layers
+        if suspended:
+            edits = [one for one in layers if one.metadata.get(KEY) in _OF_EDITS and one.visible]
+            self._hidden = edits
+        for layer in self._hidden:
+            if layer in layers:
+                layer.visible = not suspended
+        if not suspended:
+            self._hidden = []
+            self.mark(self._partners)
+        self.suspended_changed.emit()
 
     # The segmentation.
 

@@ -23,6 +23,7 @@ from napari_agglo.widgets.compare._choices import (
     PanelData,
     PanelSource,
     prepare,
+    training_plan,
 )
 from napari_agglo.widgets.compare._comparison import Comparison, Focus
 from napari_agglo.widgets.compare._grid import PanelGrid
@@ -41,7 +42,8 @@ class CompareController:
     def __init__(self, viewer: Any) -> None:
         self._viewer = weakref.ref(viewer)
         self.project = per_viewer(viewer, Project)
-        self.grid = PanelGrid(viewer, per_viewer(viewer, Scene))
+        self._scene = per_viewer(viewer, Scene)
+        self.grid = PanelGrid(viewer, self._scene)
         self.comparison: Comparison | None = None
         self.ticks: Ticks | None = None
         self.other: int | None = None  # the panel whose differences from the first are shown
@@ -64,10 +66,8 @@ class CompareController:
             no_regions = "There are no regions to compare"
             tell_error(InvalidInput(no_regions, remedy="build them in step 1 or 3"))
             return
-        gold, strokes, before = self.project.any_gold, self.project.strokes, self._policies_of
-        if before is None or before[0] is not graph or before[1] is not gold or before[2] < strokes:
-            self._policies, self._policies_of = {}, (graph, gold, strokes)
-        shared = PanelData(graph, gold, dict(self._policies))
+        gold = self.project.any_gold
+        shared = PanelData(graph, gold, self.known_policies(), self.project.all_gold)
 
         def work(progress: ProgressCallback) -> tuple[list[PanelSource], Comparison]:
             sources = prepare(choices, shared, progress)
@@ -75,7 +75,32 @@ class CompareController:
 
         needs_session = any(choice.kind in SESSION for choice in choices)
         start = self.project.worker.run if needs_session else self.project.jobs.start
-        start(COMPARE, "Preparing the comparison", work, self._enter)
+        job = start(COMPARE, "Preparing the comparison", work, self._enter)
+        if job is not None and self._viewer() is not None:
+            self._scene.suspended = True  # old seeds and previews have no part in it
+            job.ended.connect(self._on_ended)
+
+    def _on_ended(self) -> None:
+        """Give the canvas back after a comparison that failed or was cancelled."""
+        if self.comparison is None:
+            self._scene.suspended = False
+
+    def known_policies(self) -> dict[str, Policy]:
+        """Return the policies that a comparison need not train, by strategy."""
+        graph, gold, strokes = self.project.graph, self.project.any_gold, self.project.strokes
+        if graph is None:
+            return {}
+        before = self._policies_of
+        if before is None or before[0] is not graph or before[1] is not gold or before[2] < strokes:
+            self._policies, self._policies_of = {}, (graph, gold, strokes)
+        return {**self._policies, **self.project.learned_policies(graph)}
+
+    def plan(self, choices: list[Choice]) -> str:
+        """Return a sentence on the policies that a comparison trains, and about how long."""
+        graph = self.project.graph
+        if graph is None:
+            return ""
+        return training_plan(choices, set(self.known_policies()), graph)
 
     def show(self, prepared: list[PanelSource], graph: Any) -> None:
         """Show panels that need no preparation."""

@@ -111,7 +111,6 @@ class PanelGrid:
             return
         viewer = self.viewer
         self._remove()
-        self._scene.suspended = False
         if viewer is None:
             return
         for layer, visible in self._visible:
@@ -122,6 +121,7 @@ class PanelGrid:
         before, self._before, self._visible = self._before, [], []
         for part, name, value in before:
             setattr(part, name, value)
+        self._scene.suspended = False
         self._scene.mark()
         self.left.emit()
 

@@ -9,6 +9,7 @@ from napari.layers import Labels
 from qtpy.QtCore import QSize, Qt, QTimer
 from qtpy.QtWidgets import QDockWidget, QFileDialog, QMainWindow, QTableWidget, QWidget
 
+from napari_agglo.agglomeration import threshold_text
 from napari_agglo.errors import InvalidInput
 from napari_agglo.partition import METHODS
 from napari_agglo.policy import MeanPolicy, policies
@@ -20,6 +21,7 @@ from napari_agglo.widgets._qt import (
     ROW_HEIGHT,
     button,
     column,
+    dock_width,
     label,
     link,
     parent_of,
@@ -70,7 +72,7 @@ def show_panels(table: QTableWidget, comparison: Comparison) -> None:
         vi = panel.vi()
         texts = (
             panel.name,
-            "" if panel.cut is None else f"{panel.threshold:.4g}",
+            "" if panel.cut is None else threshold_text(panel.threshold),
             f"{panel.n_segments:,}",
             "" if vi is None else f"{vi:.3f}{' *' * is_own(panel)}",
         )
@@ -89,7 +91,7 @@ class PanelForm(Form):
         self._viewer, self._project, self._scene = viewer, project, scene
         self._files: dict[str, Path] = {}
         self._is_chosen = False  # by the user
-        tooltip = "Segmentation of this panel; a strategy is trained from gold first"
+        tooltip = "Segmentation of this panel; a strategy without a policy is trained first"
         table = {}
         for k in range(1, PANELS + 1):
             options = {"label": f"Panel {k}", "name": f"panel {k}", "automatic": "none"}
@@ -171,7 +173,7 @@ class PanelForm(Form):
 
 _HINT = (
     "Choose two to four segmentations of the same image to see them side by side, with one camera "
-    "and one threshold. Strategies are trained from the gold labels first."
+    "and one threshold. A strategy that has no policy yet is trained from the gold labels first."
 )
 
 
@@ -188,6 +190,7 @@ class CompareWidget(QWidget):
         self.hint = label("hint")
         self.hint.setText(_HINT)
         self.choices = PanelForm(viewer, self.project, self.scene)
+        self.plan = label("training plan")
         self.run = RunRow(self.project, COMPARE, "Compare", "Show them side by side", self.compare)
         before = "Restore the viewer"
         self.leave = button("Leave", before, self.controller.leave, "leave")
@@ -211,12 +214,21 @@ class CompareWidget(QWidget):
         self.movie = MovieExport(self.controller, self.playback)
         self._lay_out()
         link(self.follow, self.controller.changed, self.controller.left)
+        self.choices.changed.connect(lambda _: self._say_plan())
+        link(self._say_plan, self.project.status_changed)
         link(self._paint, viewer.events.theme)
         when_gone(self, self.controller.leave)
         self._drawn: object = None
         self._placed = False
         self._paint()
         self.follow()
+        self._say_plan()
+
+    def _say_plan(self) -> None:
+        """Say what a click on Compare trains, and about how long that takes."""
+        text = self.controller.plan(self.choices.chosen())
+        self.plan.setText(text)
+        self.plan.setVisible(bool(text))
 
     def compare(self) -> None:
         """Prepare and show the chosen panels."""
@@ -228,7 +240,7 @@ class CompareWidget(QWidget):
 
     def sizeHint(self) -> QSize:
         """Return the size of the guided dock."""
-        return QSize(360, 640)
+        return QSize(dock_width(self), 640)
 
     def showEvent(self, event: Any) -> None:
         """Close the project with its window; become a tab of the guided dock."""
@@ -285,7 +297,7 @@ class CompareWidget(QWidget):
         shown = (self.mode, self.slider, self.playback, self.numbers, self.own, self.plot)
         column(self.shown, *shown, self.differences, self.movie, spacing=6, top=6)
         content = QWidget()
-        body = column(content, self.hint, self.choices, self.run, self.shown, spacing=6)
+        body = column(content, self.hint, self.choices, self.plan, self.run, self.shown, spacing=6)
         body.setContentsMargins(8, 6, 8, 8)
         body.setAlignment(Qt.AlignmentFlag.AlignTop)
         scroll_area(self, content)

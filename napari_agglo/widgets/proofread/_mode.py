@@ -4,12 +4,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from psygnal import Signal
 
 from napari_agglo.widgets._colours import CUTTING, EDITING, GROUP_NAMES, GROUPS, READING
-from napari_agglo.widgets._napari import text_overlay
+from napari_agglo.widgets._napari import text_overlay, view_size
 from napari_agglo.widgets._qt import single_shot
 from napari_agglo.widgets._scene import Scene
 from napari_agglo.widgets.proofread._seeded_cut import Seeds
@@ -60,6 +61,21 @@ class OverlayText:
             self._timer.stop()
 
 
+_LETTER = 11.5  # pixels of a letter on the canvas, at a size of 11 points
+_MARGIN = 16  # pixels of the box and its distance from the edges
+
+
+def fitting_text(texts: Sequence[str], width: float) -> str:
+    """Return the first text that fits a canvas of so many pixels, or the last.
+
+    Examples
+    --------
+    >>> fitting_text(("PROOFREADING · segment 12", "PROOFREADING"), 200)
+    'PROOFREADING'
+    """
+    return next((one for one in texts if len(one) * _LETTER + _MARGIN <= width), texts[-1])
+
+
 class Mode:
     """The mode of the canvas, as a text and a colour."""
 
@@ -69,7 +85,7 @@ class Mode:
         self.scene = scene
         self.project = scene.project
         self.seeds = seeds
-        self.text = ""
+        self.text = self._short = ""
         self.colour = READING
         self._before: dict[str, Any] | None = None  # the former text on the canvas
         self._overlay = OverlayText()
@@ -77,33 +93,45 @@ class Mode:
         self.project.hierarchy_changed.connect(self._follow)
         self.project.selection_changed.connect(self._follow)
         seeds.changed.connect(self._follow)
+        scene.suspended_changed.connect(self._follow)
         scene.viewer.layers.events.inserted.connect(self._set_cursor)
+        canvas = getattr(scene.viewer, "canvas", None)
+        if canvas is not None:  # napari 0.9; older ones keep the text of the width at writing
+            canvas.events.size.connect(self._on_size)
         self._follow()
 
     def _follow(self) -> None:
         session, active = self.project.session, self.project.active
-        if session is None:
+        if session is None or self.scene.suspended:
             self.text, self.colour = "", READING
             self._restore()
         else:
             name = f"segment {self.project.id_of(active)}" if active else "no segment active"
+            self._short = "PROOFREADING"
             if session.read_only:
                 self.text, self.colour = f"READ-ONLY · {name}", READING
+                self._short = "READ-ONLY"
             elif self.seeds or self.seeds.group:
                 group = self.seeds.group
                 self.text = f"CUTTING {name} · group {group + 1}, {GROUP_NAMES[group]}"
                 self.colour = CUTTING
+                self._short = f"CUTTING · {GROUP_NAMES[group]}"
             else:
                 self.text, self.colour = f"PROOFREADING · {name}", EDITING
             self._write()
         self._set_cursor()
         self.changed.emit()
 
+    def _on_size(self, _: object = None) -> None:
+        if self.text:
+            self._write()
+
     def _write(self) -> None:
         overlay = text_overlay(self.scene.viewer)
         if self._before is None:
             self._before = {name: getattr(overlay, name) for name in _OURS}
-        self._overlay.write(overlay, self.text)
+        width = view_size(self.scene.viewer)[1]
+        self._overlay.write(overlay, fitting_text((self.text, self._short), width))
         overlay.position = "top_center"
         overlay.font_size = 11
         overlay.color = "white"

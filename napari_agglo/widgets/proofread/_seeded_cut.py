@@ -20,14 +20,13 @@ from napari_agglo.widgets._dataset import Placement
 from napari_agglo.widgets._lut_array import Patch
 from napari_agglo.widgets._napari import add_inactive, camera
 from napari_agglo.widgets._qt import button, column, combo_box, label, link, named, row, tell_error
-from napari_agglo.widgets._scene import Scene
+from napari_agglo.widgets._scene import SEEDS, Scene
 from napari_agglo.widgets.proofread._commands import Commands
 
 if TYPE_CHECKING:
     from napari_agglo.widgets.proofread._proofreader import Proofreader
 
 
-SEEDS = "Seeds"
 _NEAR = 8  # pixels of the screen from a seed that still hit it
 _DIAMETER = 14  # pixels of the screen
 
@@ -370,7 +369,8 @@ class CutPanel(QGroupBox):
         swatch = named(QToolButton(), f"group {group + 1}", place)
         swatch.setAccessibleName(f"Group {group + 1}, {GROUP_NAMES[group]}")
         swatch.setCheckable(True)
-        swatch.setFixedSize(26, 22)
+        swatch.setMinimumSize(18, 22)
+        swatch.setMaximumSize(26, 22)
         swatch.setStyleSheet(
             f"QToolButton {{ background: {GROUPS[group]}; color: black; border: 1px solid #777; "
             "border-radius: 3px; }"

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
-from windows import project_of, scene_of, show
+from windows import give_policy, project_of, scene_of, settle, show
 
+import napari_agglo as agglo
 from napari_agglo.policy import MeanPolicy
 from napari_agglo.widgets._qt import per_viewer
 from napari_agglo.widgets.compare._choices import Choice, Cut, PanelSource
@@ -54,3 +56,36 @@ def test_policies_of_one_file_name_are_two_choices(layers_only, project):
     for k, path in enumerate(paths, 1):
         form.add_policy(path, f"panel_{k}")
     assert [choice.value for choice in form.chosen()[:2]] == paths
+
+
+def test_a_comparison_uses_policies_that_exist_and_clears_the_canvas(
+    controller, project, layers_only, monkeypatch
+):
+    """What it trains is said before; seeds and the mode are gone while it runs."""
+    both = [Choice("flat", "strategy", "flat"), Choice("agglo", "strategy", "agglo")]
+    assert controller.plan(both).startswith("Trains flat and agglo first, about")
+    policy = agglo.train(project.graph, project.gold, strategy="flat", preset="minimal")
+    give_policy(project, policy)
+    assert controller.plan(both).startswith("Trains agglo first")
+    assert controller.plan(both[:1]) == "Uses the trained policy flat: nothing is trained."
+    assert controller.known_policies()["flat"] is policy
+    project.has_painted(project.gold)
+    give_policy(project, MeanPolicy())
+    scene = scene_of(layers_only)
+    layer = layers_only.add_points(
+        np.zeros((1, project.graph.superpixels.image.ndim)), metadata={"napari_agglo": "Seeds"}
+    )
+    controller.start([Choice("mean", "mean"), Choice("gold", "gold", project.gold)])
+    assert scene.suspended
+    assert not layer.visible
+    settle(project)
+    assert scene.suspended
+    assert controller.comparison is not None
+    controller.leave()
+    assert not scene.suspended
+    assert layer.visible
+    # A comparison that fails gives the canvas back too.
+    wrong = Choice("gold", "gold", np.zeros((2, 2), int))
+    controller.start([Choice("mean", "mean"), wrong])
+    settle(project)
+    assert not scene.suspended

@@ -12,7 +12,7 @@ from qtpy.QtGui import QShowEvent
 from qtpy.QtWidgets import QSizePolicy, QWidget
 
 from napari_agglo.widgets._jobs import when_imported
-from napari_agglo.widgets._qt import column, label
+from napari_agglo.widgets._qt import column, dock_width, label
 
 if TYPE_CHECKING:
     from napari_agglo.widgets._guide import Guide
@@ -53,7 +53,7 @@ class Dock(QWidget):
 
     def sizeHint(self) -> QSize:
         """Return a width that has room for the controls and leaves room for the canvas."""
-        return QSize(360, 640)
+        return QSize(dock_width(self), 640)
 
     def showEvent(self, event: QShowEvent | None) -> None:
         """Load the kernels in the background."""

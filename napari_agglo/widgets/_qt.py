@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from napari.utils.notifications import show_error
 from qtpy.QtCore import QObject, Qt, QTimer
-from qtpy.QtGui import QIcon
+from qtpy.QtGui import QIcon, QResizeEvent
 from qtpy.QtWidgets import (
     QAbstractButton,
     QApplication,
@@ -147,13 +147,39 @@ def tool_button(text: str, tooltip: str, name: str, *, checkable: bool = False) 
     return tool
 
 
-def label(name: str, tooltip: str = "", *, bold: bool = False, lines: int = 0) -> QLabel:
-    """Return a label of text that wraps, with room for so many lines.
+class FoldedLabel(QLabel):
+    """A text that reserves the height of its lines at its width.
 
-    A tab does not grow with text that wraps, so a label in a tab reserves its lines.
+    A column of widgets does not grow with text that wraps, and a narrow dock would cut off the
+    widgets below it.
     """
-    text = named(QLabel(), name, tooltip)
-    text.setMinimumHeight(lines * text.fontMetrics().lineSpacing())
+
+    least = 0  # pixels
+    _is_placed = False
+
+    def resizeEvent(self, event: QResizeEvent | None) -> None:
+        """Reserve the lines at the new width."""
+        super().resizeEvent(event)
+        self._is_placed = True
+        self._reserve()
+
+    def setText(self, text: str | None) -> None:
+        """Show a text, and reserve its lines."""
+        super().setText(text)
+        self._reserve()
+
+    def _reserve(self) -> None:
+        needed = self.heightForWidth(self.width()) if self.text() and self._is_placed else 0
+        height = max(self.least, needed)
+        if height != self.minimumHeight():
+            self.setMinimumHeight(height)
+
+
+def label(name: str, tooltip: str = "", *, bold: bool = False, lines: int = 0) -> QLabel:
+    """Return a label of text that wraps, with room for so many lines at least."""
+    text = named(FoldedLabel(), name, tooltip)
+    text.least = lines * text.fontMetrics().lineSpacing()
+    text.setMinimumHeight(text.least)
     if lines:
         text.setAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignTop)
     text.setWordWrap(True)
@@ -207,6 +233,16 @@ def tab_widget(name: str, *tabs: tuple[str, str, QWidget]) -> QTabWidget:
         widget.addTab(content, title)
         widget.setTabToolTip(at, tooltip)
     return widget
+
+
+_WIDEST, _NARROWEST = 360, 270  # pixels of a dock at first
+
+
+def dock_width(widget: QWidget) -> int:
+    """Return the first width of a dock: that of a form, and less in a small window."""
+    window = parent_of(widget, QMainWindow)
+    share = _WIDEST if window is None else window.width() * 9 // 32
+    return min(_WIDEST, max(_NARROWEST, share))
 
 
 def scroll_area(widget: QWidget, content: QWidget) -> QScrollArea:

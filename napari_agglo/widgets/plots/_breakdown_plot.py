@@ -277,6 +277,9 @@ class BreakdownPlot(QWidget):
     def sizeHint(self) -> QSize:
         return QSize(280, 410)
 
+    def minimumSizeHint(self) -> QSize:
+        return QSize(160, 250)
+
     def set_breakdown(self, result: Breakdown | None) -> None:
         """Draw a breakdown, or nothing."""
         self.merges.set_breakdown(result)

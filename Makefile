@@ -23,7 +23,7 @@ help:  ## list these targets
 		printf '  make %-10s %s\n' "$$name" "$$text"; done
 
 # With a display a Qt binding is installed too, and napari opens.
-demo:  ## open napari with the embedded sample; without a display, write labels and a picture
+demo:  ## open napari with the embedded sample; without a display, learn, compare, write a report
 	@$(SETUP) $(if $(DISPLAY)$(WAYLAND_DISPLAY)$(filter Darwin,$(shell uname)),all)
 	@"$(BIN)/napari-agglo" demo -o "$(OUT)"
 

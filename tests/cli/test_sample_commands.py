@@ -59,7 +59,11 @@ def test_demo(run, tmp_path):
     status, out, err = run("demo", "--headless", "--sample", "neuropil2d", "-o", output)
     assert (status, err) == (0, "")
     written = {"superpixels.tif", "labels.tif", "tree.csv", "curves.csv", "picture.png"}
-    assert set(os.listdir(output)) == written | {"summary.json", "policy.npz"}
+    more = {"summary.json", "policy.npz", "report.html", "movie.mp4"}
+    assert set(os.listdir(output)) == written | more
+    page = (output / "report.html").read_text(encoding="utf-8")
+    assert all(name in page for name in ("mean", "flat", "agglo"))
+    assert (output / "movie.mp4").stat().st_size > 10_000
     summary = json.loads((output / "summary.json").read_text())
     policies = summary["policies"]
     assert list(policies) == ["mean", "flat", "agglo"]

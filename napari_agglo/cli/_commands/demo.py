@@ -13,6 +13,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from napari_agglo._progress import part_of, report
 from napari_agglo.cli._arguments import add_json, add_output, add_value
 from napari_agglo.cli._files import output_folder
 from napari_agglo.cli._terminal import Console, json_text, table
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
 
+    from napari_agglo.agglomeration import MergeTree
     from napari_agglo.graph import RegionGraph
     from napari_agglo.samples import Sample
 
@@ -30,16 +32,20 @@ NAME = "demo"
 SUMMARY = "open the embedded sample in napari, or run the pipeline on it without a display"
 DESCRIPTION = (
     "With a display: open napari with the embedded sample and the guided dock.\n"
-    "Without one, or with --headless: train policies on a sample of another seed, compare them on\n"
-    "this one, which they have not seen, and write superpixels.tif, labels.tif (of agglo at 0.5),\n"
-    "policy.npz, tree.csv, curves.csv, picture.png and summary.json."
+    "Without one, or with --headless: train flat and agglo on a sample of another seed, compare\n"
+    "them with the mean on this one, which they have not seen, and write superpixels.tif,\n"
+    "labels.tif (of agglo at 0.5), policy.npz, tree.csv, curves.csv, picture.png, report.html,\n"
+    "movie.mp4 (mean, flat and agglo side by side) and summary.json."
 )
 EXAMPLE = "napari-agglo demo -o demo-output"
 DEFAULT_OUTPUT = "demo-output"
+SAMPLE = "neuropil3d"
+WINDOW_SAMPLE = "neuropil2d"  # a click on Train takes seconds, in 3-D minutes
 _TRAINING_SEED, _TEST_SEED = 1, 0
+_FRAMES, _PANEL = 36, 240  # of the movie
 _MIN_SIZE = {"neuropil3d": 1000, "neuropil2d": 50}  # of a superpixel: a training takes seconds
 _POLICIES = ("mean", "flat", "agglo")
-_SECONDS = 40  # without a display, with compiled kernels
+_SECONDS = 60  # without a display, with compiled kernels
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -48,7 +54,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_output(parser, "DIR", text, default=DEFAULT_OUTPUT)
     text = "open no window and write results, as without a display"
     parser.add_argument("--headless", action="store_true", help=text)
-    add_value(parser, "--sample", "KIND", "embedded sample", default="neuropil3d")
+    text = f"embedded sample (default: {WINDOW_SAMPLE} in a window, {SAMPLE} without one)"
+    add_value(parser, "--sample", "KIND", text)
     add_json(parser, "the summary")
 
 
@@ -57,8 +64,11 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
     from napari_agglo.samples import SAMPLES
 
     console.options["kind"] = "--sample"
+    window = not arguments.headless and has_display()
+    if arguments.sample is None:
+        arguments.sample = WINDOW_SAMPLE if window else SAMPLE
     known = arguments.sample in SAMPLES  # otherwise the pipeline reports it
-    window = known and not arguments.headless and has_display()
+    window = window and known
     if known and console.verbosity >= 0 and not arguments.json:
         print(expectation(window), flush=True)
     if window:
@@ -116,41 +126,114 @@ class _Clock:
         self.seconds[name] = self.seconds.get(name, 0.0) + time.perf_counter() - start
 
 
+# The work of the demo, in seconds on one core, in the order in which it is done; see summary.json.
+_VOLUME = (("sample", 10.0), ("superpixels", 1.5), ("graph", 0.5))
+_WORK = (
+    *_VOLUME, *_VOLUME, ("train flat", 1.0), ("train agglo", 5.0),
+    *(("merge", 0.5), ("evaluate", 1.0)) * 3,
+    ("write files", 8.0), ("report", 7.0), ("movie", 5.0),
+)  # fmt: skip
+
+
+class _Parts:
+    """One progress for all parts of the demo, each with its share of the work."""
+
+    def __init__(self, progress: Any) -> None:
+        self._progress = progress
+        self._left = list(_WORK)
+        self._done = 0.0
+
+    def __call__(self, name: str) -> Any:
+        """Return the callback of the next part of that name."""
+        total = sum(work for _, work in _WORK)
+        while self._left:
+            part, work = self._left.pop(0)
+            begin, self._done = self._done, self._done + work
+            if part == name:
+                return part_of(self._progress, begin / total, self._done / total, name)
+        return None
+
+
+def _report(
+    drawn: Sample,
+    trees: dict[str, MergeTree],
+    policies: dict[str, Any],
+    best: dict[str, float],
+    progress: Any,
+) -> str:
+    """Return the report of all policies as a page."""
+    from napari_agglo.policy import policy_record
+    from napari_agglo.report import examine, html_report
+
+    findings: list[Any] = []
+    for k, (name, tree) in enumerate(trees.items()):
+        findings.append(
+            examine(
+                tree, drawn.gold, policy=name, image=drawn.name, backdrop=drawn.image,
+                spacing=drawn.spacing, plane=findings[0].plane if findings else None, worst=6,
+                boundaries=drawn.gold.ndim == 2,
+                progress=part_of(progress, k / len(trees), (k + 1) / len(trees)),
+            )
+        )  # fmt: skip
+    records = {
+        name: record
+        for name, policy in policies.items()
+        if name != "mean" and (record := policy_record(policy)) is not None
+    }
+    settings = {"sample": drawn.name, "seed": _TEST_SEED, "training seed": _TRAINING_SEED}
+    title = f"{drawn.name}: policies on a sample that none has seen"
+    return html_report(
+        findings, title=title, best={drawn.name: best}, records=records, settings=settings
+    )
+
+
 def run_headless(arguments: argparse.Namespace, console: Console) -> None:
     """Train on one sample, compare policies on another, and write the results."""
     from napari_agglo.agglomeration import agglomerate
     from napari_agglo.evaluate import best_point, vi_curve
     from napari_agglo.learning import train
+    from napari_agglo.movie import write_movie
     from napari_agglo.volumes import replacing, write_labels
 
     clock = _Clock()
-    with output_folder(arguments.output) as folder:
-        with console.progress() as progress:
-            training, _, training_graph = _volume(arguments.sample, _TRAINING_SEED, clock, progress)
-            drawn, superpixels, graph = _volume(arguments.sample, _TEST_SEED, clock, progress)
-            curves = {}
-            for name in _POLICIES:
-                policy: Any = name
-                if name != "mean":
-                    with clock.stage(f"training of {name}"):
-                        policy = train(
-                            training_graph, training.gold, strategy=name, progress=progress
-                        )
-                with clock.stage("agglomeration"):
-                    tree = agglomerate(graph, policy, progress=progress)
-                with clock.stage("evaluation"):
-                    curves[name] = vi_curve(tree, drawn.gold, progress=progress)
+    with output_folder(arguments.output) as folder, console.progress() as whole:
+        part = _Parts(whole)
+        training, _, training_graph = _volume(arguments.sample, _TRAINING_SEED, clock, part)
+        drawn, superpixels, graph = _volume(arguments.sample, _TEST_SEED, clock, part)
+        policies: dict[str, Any] = {"mean": "mean"}
+        for name in _POLICIES[1:]:
+            with clock.stage(f"training of {name}"):
+                policies[name] = train(
+                    training_graph, training.gold, strategy=name, progress=part(f"train {name}")
+                )
+        trees, curves = {}, {}
+        for name, policy in policies.items():
+            with clock.stage("agglomeration"):
+                trees[name] = agglomerate(graph, policy, progress=part("merge"))
+            with clock.stage("evaluation"):
+                curves[name] = vi_curve(trees[name], drawn.gold, progress=part("evaluate"))
+        tree = trees["agglo"]
         labels = tree.segment(0.5)
         with clock.stage("files"):
+            report(part("write files"), "write files", 0, 1)
             write_labels(folder / "superpixels.tif", superpixels, spacing=drawn.spacing)
             write_labels(folder / "labels.tif", labels, spacing=drawn.spacing)
-            policy.save(folder / "policy.npz")
+            policies["agglo"].save(folder / "policy.npz")
             tree.to_csv(folder / "tree.csv")
             with replacing(folder / "curves.csv") as path:
                 _joined(curves).to_csv(path, index=False)
             draw(folder / "picture.png", drawn, superpixels, labels, curves)
-        best = best_point(graph, drawn.gold)["vi"]
-        summary = _summary(arguments.sample, drawn.image.shape, curves, best, clock.seconds)
+        best = best_point(graph, drawn.gold)
+        with clock.stage("report"):
+            page = _report(drawn, trees, policies, best, part("report"))
+            (folder / "report.html").write_text(page, encoding="utf-8")
+        with clock.stage("movie"):
+            write_movie(
+                folder / "movie.mp4", {**trees, "gold": drawn.gold}, image=drawn.image,
+                gold=drawn.gold, spacing=drawn.spacing, by="threshold", frames=_FRAMES,
+                size=_PANEL, progress=part("movie"),
+            )  # fmt: skip
+        summary = _summary(arguments.sample, drawn.image.shape, curves, best["vi"], clock.seconds)
         (folder / "summary.json").write_text(json_text(summary, indent=2) + "\n")
     files = ", ".join(sorted(file.name for file in Path(arguments.output).iterdir()))
     console.result(
@@ -159,7 +242,7 @@ def run_headless(arguments: argparse.Namespace, console: Console) -> None:
 
 
 def _volume(
-    kind: str, seed: int, clock: _Clock, progress: Any
+    kind: str, seed: int, clock: _Clock, part: _Parts
 ) -> tuple[Sample, NDArray[Any], RegionGraph]:
     """Return a sample, its superpixels and their graph."""
     from napari_agglo.graph import region_graph
@@ -167,14 +250,18 @@ def _volume(
     from napari_agglo.superpixels import oversegment
 
     with clock.stage("samples"):
+        report(part("sample"), "sample", 0, 1)
         drawn = sample(kind, seed=seed)
     min_size = _MIN_SIZE.get(kind)
     with clock.stage("superpixels"):
         superpixels = oversegment(
-            drawn.cues["boundary"], spacing=drawn.spacing, min_size=min_size, progress=progress
+            drawn.cues["boundary"],
+            spacing=drawn.spacing,
+            min_size=min_size,
+            progress=part("superpixels"),
         )
     with clock.stage("graphs"):
-        graph = region_graph(superpixels, drawn.cues, spacing=drawn.spacing, progress=progress)
+        graph = region_graph(superpixels, drawn.cues, spacing=drawn.spacing, progress=part("graph"))
     return drawn, superpixels, graph
 
 

@@ -66,7 +66,7 @@ def test_the_demo_says_how_long_it_takes_the_first_time_and_later(monkeypatch, e
     both = seconds_to_compile(missing)
     monkeypatch.setattr("napari_agglo.session.cache_folder", lambda: Path("kept"))
     assert f"{first + 5} s" in expectation(True)
-    assert f"{both + 40} s" in expectation(False), "without a window it trains"
+    assert f"{both + 60} s" in expectation(False), "without a window it trains"
     assert "NUMBA_CACHE_DIR" not in expectation(True)
     monkeypatch.setattr("napari_agglo.session.cache_folder", lambda: None)
     assert f"{first + 5} s" in expectation(True)
@@ -75,7 +75,7 @@ def test_the_demo_says_how_long_it_takes_the_first_time_and_later(monkeypatch, e
     assert "a few seconds" in expectation(True)
     assert "first" not in expectation(True)
     missing[:] = ["edit"]
-    assert expectation(False) == "This takes about 40 s."
+    assert expectation(False) == "This takes about 60 s."
 
 
 def test_an_unknown_stage_is_refused():

@@ -338,13 +338,13 @@ class TrainWidget(StepWidget):
             "Train on the gold labels of step 1, Data, and of the volumes kept there.",
             self.trainer.start,
         )
+        self.apply = button("Apply it", _APPLY_TIP, self._apply, "apply policy")
         self.teach = TeachPanel(
             per_viewer(self.viewer, Teacher),
             lambda: {name: self.options[name].value for name in ("preset", "seed")},
         )
         self.files = PolicyFiles(self.project, self.trainer)
         self.summary = Summary(self.trainer)
-        self.apply = button("Apply it", _APPLY_TIP, self._apply, "apply policy")
         self.add(self.options, self.run, self.apply, self.teach, self.summary, self.files)
         link(self._on_status, self.trainer.changed)
         plots = self.summary

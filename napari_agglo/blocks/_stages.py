@@ -29,6 +29,12 @@ from napari_agglo.blocks._cut import (
     neighbours,
     number_superpixels,
 )
+from napari_agglo.blocks._final_merges import (
+    FinalMerges,
+    complete_regions,
+    in_one_order,
+    merge_final,
+)
 from napari_agglo.blocks._plan import Plan, Source
 from napari_agglo.blocks._stores import (
     absent_chunks,
@@ -40,7 +46,7 @@ from napari_agglo.blocks._stores import (
     write_block,
 )
 from napari_agglo.blocks._tables import DamagedTable, Table, write_table
-from napari_agglo.errors import InvalidInput
+from napari_agglo.errors import InvalidInput, SetOption
 from napari_agglo.graph import RegionGraph
 from napari_agglo.policy import Policy, load_policy
 from napari_agglo.volumes import DenseLabels, contingency, dense_labels
@@ -157,20 +163,29 @@ class Job:
         """Return the policy of the plan."""
         return load_policy(self.folder / POLICY) if self.plan.policy_digest else self.plan.policy
 
-    def graph(self) -> RegionGraph:
-        """Return the graph, its tables memory-mapped and its superpixels on disk."""
+    def graph(self, prefix: str = "") -> RegionGraph:
+        """Return the graph, its tables memory-mapped and its superpixels on disk.
+
+        With `prefix` "rest_", the graph that is left by the final merges of a hierarchical run.
+        """
         plan = self.plan
-        ids = self.arrays("graph/ids")
+        if plan.hierarchical and not prefix:
+            raise InvalidInput(
+                f"{self.folder} is of a hierarchical run, whose graph was never in one place",
+                argument="folder",
+                remedy="use its tree and labels, or plan without `hierarchical`",
+            )
+        ids = self.arrays(f"graph/{prefix}ids")
         return RegionGraph(
             superpixels=DenseLabels(lazy_superpixels(self, ids), ids, plan.label_dtype),
             spacing=plan.spacing,
             cue_names=plan.cue_names,
             cue_ranges=tuple(self.range(name) or (0.0, 1.0) for name in plan.cue_names),
             layout=plan.layout,
-            edges=self.arrays("graph/edges"),
-            regions=self.arrays("graph/regions"),
-            boundaries=self.arrays("graph/boundaries"),
-            boxes=self.arrays("graph/boxes"),
+            edges=self.arrays(f"graph/{prefix}edges"),
+            regions=self.arrays(f"graph/{prefix}regions"),
+            boundaries=self.arrays(f"graph/{prefix}boundaries"),
+            boxes=self.arrays(f"graph/{prefix}boxes"),
             dams=plan.dams,
             cues=None,
         )
@@ -182,7 +197,7 @@ class Job:
         winners, losers, priorities = (
             self.arrays(f"tree/{name}") for name in ("winners", "losers", "priorities")
         )
-        sizes = np.asarray(self.arrays("graph/regions")[:, 0])
+        sizes = np.asarray(self.arrays("graph/sizes"))
         return MergeTree(labels, winners, losers, priorities, sizes)
 
 
@@ -371,10 +386,53 @@ def _reduce(level: int) -> Callable[[Job, int, ProgressCallback | None], Notes]:
         before = "statistics" if level == 1 else f"reduce-{level - 1}"
         group = reduction_grids(job.grid)[level - 1].groups()[index]
         arrays = _sum(job, [(before, block) for block in group])
+        if job.plan.hierarchical:
+            slices = reduction_grids(job.grid)[level].slices(index)
+            arrays = _finally_merged(job, arrays, slices)
         notes = {"bytes": job.write(f"reduce-{level}", index, arrays)}
         return notes | {"regions": len(arrays["ids"]), "boundaries": len(arrays["edges"])}
 
     return reduce
+
+
+def _finally_merged(job: Job, arrays: dict[str, NDArray[Any]], group: Slices) -> Any:
+    """Make the merges of a group that are final, and keep them beside its table."""
+    plan = job.plan
+    complete = complete_regions(arrays, group, plan.shape, plan.dams)
+    cue = plan.cue_names.index("boundary")
+    left, merges = merge_final(arrays, complete, plan.layout, cue)
+    left["winners"], left["losers"] = merges.winners, merges.losers
+    left["bits"] = merges.priorities.view(np.uint64)  # of numbers of 0 or more
+    return left
+
+
+def _final_merges(job: Job) -> list[FinalMerges]:
+    """Return the merges of all groups."""
+    out = [FinalMerges(np.zeros(0, np.uint64), np.zeros(0, np.uint64), np.zeros(0))]
+    for level, grid in enumerate(reduction_grids(job.grid)[1:], start=1):
+        for index in range(grid.n_blocks):
+            names = ("winners", "losers", "bits")
+            winners, losers, bits = job.values(f"reduce-{level}", index, *names)
+            out.append(FinalMerges(winners, losers, bits.view(np.float64)))
+    return out
+
+
+def _sizes(job: Job) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
+    """Return the ids of all superpixels, with 0 first, and their voxels, from the tables."""
+    parts = []
+    for block in range(job.grid.n_blocks):
+        table = job.read("statistics", block)
+        try:
+            counts = [rows[:, 0] for _, rows in table.pieces("regions")]
+            parts.append((table.read("ids"), np.concatenate([np.zeros(0, np.int64), *counts])))
+        except DamagedTable as error:
+            raise Redo([("statistics", block)], str(error)) from error
+    zero = np.zeros(1, np.uint64)
+    ids = np.unique(np.concatenate([zero, *(some for some, _ in parts)]))
+    sizes = np.zeros(len(ids), np.int64)
+    for some, count in parts:
+        sizes[np.searchsorted(ids, some)] += count
+    return ids, sizes
 
 
 def reduction_grids(grid: Grid) -> list[Grid]:
@@ -396,16 +454,46 @@ def _graph(job: Job, index: int, progress: ProgressCallback | None) -> Notes:
             remedy="use larger superpixels, or a crop",
         )
     arrays = whole_graph(table, job.plan.layout)
+    notes = {"regions": len(arrays["ids"]) - 1, "boundaries": len(arrays["edges"])}
+    if job.plan.hierarchical:
+        arrays = {f"rest_{name}": array for name, array in arrays.items()}
+        arrays["ids"], arrays["sizes"] = _sizes(job)
+    else:
+        arrays["sizes"] = arrays["regions"][:, 0]
     for name, array in arrays.items():
         job.save(f"graph/{name}", array)
-    return {"regions": len(arrays["ids"]) - 1, "boundaries": len(arrays["edges"])}
+    return notes
 
 
 def _tree(job: Job, index: int, progress: ProgressCallback | None) -> Notes:
-    tree = agglomerate(job.graph(), job.policy(), progress=progress)
-    for name in ("winners", "losers", "priorities"):
-        job.save(f"tree/{name}", getattr(tree, name))
-    return {"merges": tree.n_merges}
+    graph = job.graph("rest_" if job.plan.hierarchical else "")
+    _check_memory(job, graph)
+    tree = agglomerate(graph, job.policy(), progress=progress)
+    merges = [tree.winners, tree.losers, tree.priorities]
+    if job.plan.hierarchical:
+        rest = FinalMerges(graph.ids[merges[0]], graph.ids[merges[1]], merges[2])
+        merges = list(in_one_order(job.arrays("graph/ids"), _final_merges(job), rest))
+    for name, array in zip(("winners", "losers", "priorities"), merges, strict=True):
+        job.save(f"tree/{name}", array)
+    return {"merges": len(merges[0])}
+
+
+def _check_memory(job: Job, graph: RegionGraph) -> None:
+    """Refuse a graph that does not fit in the budget, with figures."""
+    from napari_agglo.blocks._make_plan import BASE, graph_bytes
+
+    needed = BASE + graph_bytes(job.plan, graph.n_regions, graph.n_boundaries)
+    if needed <= job.plan.memory:
+        return
+    raise InvalidInput(
+        f"the agglomeration of {graph.n_regions} superpixels with {graph.n_boundaries} boundaries "
+        f"needs about {needed / 1e9:.1f} GB, and `memory` is {job.plan.memory / 1e9:.1f} GB",
+        argument="memory",
+        remedy=(
+            SetOption("memory", needed, when="and plan again"),
+            SetOption("hierarchical", True, when="with the mean policy"),
+        ),
+    )
 
 
 def _table(job: Job, index: int, progress: ProgressCallback | None) -> Notes:

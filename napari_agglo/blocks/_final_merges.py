@@ -1,0 +1,214 @@
+"""Merges that are final within a group of blocks, for graphs that do not fit in memory.
+
+By the mean of a boundary, two regions merge in the end, and at the same priority, if their boundary
+is the strictly lowest of all boundaries of both: whatever merges elsewhere, the mean of two higher
+boundaries is higher too, so nothing can come before. Where both regions are *complete* in a group,
+with all their voxels and boundaries, such a merge is made there, and the group passes on its merged
+regions instead of its superpixels.
+
+A group is agglomerated in order of priority. A region is *frozen*, which leaves its decisions to a
+larger group, if it is not complete, if its lowest boundary leads to a frozen region, or if two of
+its boundaries are the lowest at once: of equal priorities the ids of regions decide, which may
+change elsewhere. Freezing more than needed is always right, it only leaves more for later.
+
+Merges of all groups, sorted by priority and ids, and the merges of what is left at the end, are the
+two parts of one sequence, that of the whole graph. At one priority, a merge of a group touches no
+other boundary of this priority, so the sequences are combined by comparing their heads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from napari_agglo._numba import kernel
+from napari_agglo._numba.heaps import heap_arrays, heap_pop, heap_push
+from napari_agglo.agglomeration._adjacency import HEAD, NEXT, contract_arrays, link
+from napari_agglo.blocks._block_grid import Slices
+from napari_agglo.graph import Layout, add_rows
+
+Arrays = dict[str, NDArray[Any]]
+
+
+class FinalMerges(NamedTuple):
+    """Merges as ids of superpixels and priorities, in any order."""
+
+    winners: NDArray[np.uint64]
+    losers: NDArray[np.uint64]
+    priorities: NDArray[np.float64]
+
+
+def complete_regions(
+    table: Arrays, group: Slices, whole: Sequence[int], dams: bool
+) -> NDArray[np.bool_]:
+    """Return which regions of a table have all their voxels and boundaries in the group."""
+    complete = table["regions"][:, 0] > 0
+    for axis, (side, n) in enumerate(zip(group, whole, strict=True)):
+        if side.start > 0:
+            complete &= table["low"][:, axis] > side.start + (1 if dams else 0)
+        if side.stop < n:
+            complete &= table["high"][:, axis] < side.stop
+    return complete
+
+
+def merge_final(
+    table: Arrays, complete: NDArray[np.bool_], layout: Layout, cue: int
+) -> tuple[Arrays, FinalMerges]:
+    """Make the final merges of a group; return the table that is left, and the merges."""
+    n, edges = len(table["ids"]), table["edges"]
+    sums = np.zeros((len(edges), 2), np.int64)
+    sums[:, 0] = table["boundaries"][:, layout.boundary_sums(cue).start]
+    sums[:, 1] = 2 * table["boundaries"][:, layout.faces] @ layout.sampled(cue)
+    priority = sums[:, 0] / (255.0 * sums[:, 1])
+    keys, heap = heap_arrays(2 * len(edges) + 1, np.float64)
+    keys[: len(edges)] = np.sort(priority)
+    heap[: len(edges)] = np.argsort(priority, kind="stable")
+    merged = np.zeros((n, 2), np.int64)
+    priorities = np.zeros(n)
+    ids = np.arange(n, dtype=np.int64)
+    count = _merge_final(
+        *link(edges, n), sums, priority, ~complete, keys, heap, len(edges), ids, merged, priorities
+    )
+    merged, priorities = merged[:count], priorities[:count]
+    lut = np.arange(n, dtype=np.int64)
+    for winner, loser in merged[::-1].tolist():  # a region loses once, after all that it won
+        lut[loser] = lut[winner]
+    winners, losers = table["ids"][merged[:, 0]], table["ids"][merged[:, 1]]
+    return _contract(table, lut, layout), FinalMerges(winners, losers, priorities)
+
+
+@kernel
+def _merge_final(
+    ends: Any, links: Any, nodes: Any, adjacent: Any, filled: Any, kept: Any, absorbed: Any,
+    sums: Any, priority: Any, frozen: Any, keys: Any, heap: Any, size: Any, ids: Any, merged: Any,
+    priorities: Any,
+) -> Any:  # fmt: skip
+    """Merge while a merge is final; return the number of merges. No bounds checking.
+
+    The first line of arguments is an `Adjacency`. Invariant: a boundary is in the heap under its
+    present priority; entries under an earlier one are stale. `ids` has the smallest region of each
+    node, and frozen nodes never merge.
+    """
+    done = 0
+    while size > 0:
+        edge = np.int64(heap[0])
+        lowest = keys[0]
+        size = heap_pop(keys, heap, size)
+        if ends[edge, 0] < 0 or priority[edge] != lowest:
+            continue
+        u = np.int64(ends[edge, 0])
+        v = np.int64(ends[edge, 1])
+        alone = not (frozen[u] or frozen[v])
+        for side in range(2):
+            half = np.int64(nodes[u if side == 0 else v, HEAD])
+            while alone and half >= 0:
+                other = half >> 1
+                alone = other == edge or priority[other] > lowest
+                half = np.int64(links[other, half & 1, NEXT])
+        if not alone:
+            frozen[u] = True
+            frozen[v] = True
+            continue
+        merged[done, 0] = min(ids[u], ids[v])
+        merged[done, 1] = max(ids[u], ids[v])
+        priorities[done] = lowest
+        survivor, _, n_parallel = contract_arrays(
+            edge, ends, links, nodes, adjacent, filled, kept, absorbed
+        )
+        ids[survivor] = merged[done, 0]
+        done += 1
+        for k in range(n_parallel):
+            into = np.int64(kept[k])
+            other = np.int64(absorbed[k])
+            sums[into, 0] += sums[other, 0]
+            sums[into, 1] += sums[other, 1]
+            mean = sums[into, 0] / (255.0 * sums[into, 1])
+            if mean != priority[into]:
+                priority[into] = mean
+                size = heap_push(keys, heap, size, mean, into)
+    return done
+
+
+def _contract(table: Arrays, lut: NDArray[np.int64], layout: Layout) -> Arrays:
+    """Return the table of merged regions; a region has the id of its smallest superpixel."""
+    kept = np.flatnonzero(lut == np.arange(len(lut)))
+    new = np.searchsorted(kept, lut)
+    low = np.full((len(kept), layout.ndim), np.iinfo(np.int32).max, np.int32)
+    high = np.zeros((len(kept), layout.ndim), np.int32)
+    np.minimum.at(low, new, table["low"])
+    np.maximum.at(high, new, table["high"])
+    regions = np.zeros((len(kept), layout.region_width), np.int64)
+    add_rows(table["regions"], new, regions)
+    pairs = np.sort(new[table["edges"]], axis=1)
+    keys = pairs[:, 0] * np.int64(max(len(kept), 1)) + pairs[:, 1]
+    outside = pairs[:, 0] != pairs[:, 1]
+    unique, which = np.unique(keys[outside], return_inverse=True)
+    into = np.full(len(pairs), -1, np.int64)
+    into[outside] = which
+    boundaries = np.zeros((len(unique), layout.boundary_width), np.int64)
+    add_rows(table["boundaries"], into, boundaries)
+    return {
+        "ids": table["ids"][kept],
+        "low": low,
+        "high": high,
+        "edges": np.stack(np.divmod(unique, np.int64(max(len(kept), 1))), axis=1),
+        "regions": regions,
+        "boundaries": boundaries,
+    }
+
+
+def in_one_order(
+    ids: NDArray[np.uint64], groups: Sequence[FinalMerges], rest: FinalMerges
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
+    """Return winners, losers (dense ids) and priorities of all merges, in the order of the whole.
+
+    `rest` are the merges of the graph that was left, in their order; `ids` those of all
+    superpixels, with 0 first.
+    """
+    pooled = [np.concatenate([getattr(g, name) for g in groups]) for name in FinalMerges._fields]
+    winners, losers = (np.searchsorted(ids, some).astype(np.int64) for some in pooled[:2])
+    order = np.lexsort((losers, winners, pooled[2]))
+    first = winners[order], losers[order], pooled[2][order]
+    last = (
+        np.searchsorted(ids, rest.winners).astype(np.int64),
+        np.searchsorted(ids, rest.losers).astype(np.int64),
+        rest.priorities,
+    )
+    n = len(first[0]) + len(last[0])
+    out = np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n, np.float64)
+    _combine(*first, *last, *out)
+    return out
+
+
+@kernel
+def _combine(
+    winners: Any, losers: Any, priorities: Any, other_winners: Any, other_losers: Any,
+    other_priorities: Any, out_winners: Any, out_losers: Any, out_priorities: Any,
+) -> None:  # fmt: skip
+    """Combine two sequences of merges by their heads. No bounds checking."""
+    i = 0
+    j = 0
+    for k in range(out_winners.size):
+        if j >= other_winners.size:
+            first = True
+        elif i >= winners.size:
+            first = False
+        elif priorities[i] != other_priorities[j]:
+            first = priorities[i] < other_priorities[j]
+        elif winners[i] != other_winners[j]:
+            first = winners[i] < other_winners[j]
+        else:
+            first = losers[i] < other_losers[j]
+        if first:
+            out_winners[k] = winners[i]
+            out_losers[k] = losers[i]
+            out_priorities[k] = priorities[i]
+            i += 1
+        else:
+            out_winners[k] = other_winners[j]
+            out_losers[k] = other_losers[j]
+            out_priorities[k] = other_priorities[j]
+            j += 1

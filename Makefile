@@ -16,7 +16,7 @@ OUT ?= demo-output
 BIN := $(VENV)/bin
 SETUP := VENV="$(VENV)" PYTHON="$(PYTHON)" bash scripts/setup.sh
 
-.PHONY: help demo test test-full check compile pytest sessions windows-proofread windows-compare windows-steps jitless bench docs clean setup
+.PHONY: help demo test test-full check compile pytest sessions windows-proofread windows-compare windows-steps jitless bench bench-blocks docs clean setup
 
 help:  ## list these targets
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' Makefile | while IFS=$$'\t' read -r name text; do \
@@ -84,6 +84,10 @@ jitless:
 bench:  ## measure the speed beside other libraries, as one table; list the goals that were missed
 	@$(SETUP) bench
 	@"$(BIN)/python" -m benchmarks
+
+bench-blocks:  ## measure block-wise runs of a large volume; OUT=DIR is where it is made (10 GB)
+	@$(SETUP) cluster
+	@"$(BIN)/python" -m benchmarks.bench_blocks all "$(OUT)" --warm
 
 docs:  ## build the documentation into site/
 	@$(SETUP) docs

@@ -1,12 +1,13 @@
 """Block-wise runs: memory and speed of each stage, and what blocks cost; see docs/scale.md.
 
-    python -m benchmarks.bench_blocks make --shape 1024,1024,1024 -o FOLDER     the volume
-    python -m benchmarks.bench_blocks run FOLDER --memory 4GB                   end to end
-    python -m benchmarks.bench_blocks overhead FOLDER                           beside in memory
-    python -m benchmarks.bench_blocks workers FOLDER                            two beside one
-    python -m benchmarks.bench_blocks bytes FOLDER                              sizes of tables
+    python -m benchmarks.bench_blocks make FOLDER --shape 1024,1024,1024    the volume
+    python -m benchmarks.bench_blocks run FOLDER --memory 4e9               end to end
+    python -m benchmarks.bench_blocks memory FOLDER --shape 384,384,384     a piece, in memory
+    python -m benchmarks.bench_blocks halo FOLDER                           superpixels by halo
+    python -m benchmarks.bench_blocks hierarchical FOLDER                   final merges in groups
+    python -m benchmarks.bench_blocks all FOLDER                            all of it
 
-``make bench-blocks`` does all of it. The volume is one tile of the sample generator, 128 voxels
+``make bench-blocks`` does the last. The volume is one tile of the sample generator, 128 voxels
 wide, mirrored at its faces, so that nothing ends there; it is written block by block. Memory is the
 resident memory of the process and its children together, read every 50 ms from ``/proc``. Seconds
 are CPU time of the process and its children where it says so: a machine that does other work
@@ -202,10 +203,82 @@ def in_memory(folder: Path, shape: tuple[int, ...], threshold: float) -> dict[st
     return out
 
 
+def by_halo(folder: Path) -> list[dict[str, Any]]:
+    """Compare superpixels of blocks with those of the whole tile, for several halos."""
+    import napari_agglo as agglo
+    from napari_agglo import blocks
+
+    boundary = np.load(folder.parent / f"tile-{TILE}.npz")["boundary"]
+    path = folder / "tile.zarr"
+    zarr.create_array(str(path), data=boundary, chunks=(64,) * 3, overwrite=True)
+    whole = agglo.oversegment(boundary, value_range=(0, 255))
+    rows = []
+    for halo in (2, 4, 8, 12, 16):
+        output = folder / f"result-halo-{halo}"
+        shutil.rmtree(output, ignore_errors=True)
+        blocks.plan(output, str(path), ranges=(0, 255), block=(48,) * 3, halo=halo)
+        for stage in ("cut", "join", "number", "superpixels"):
+            blocks.run(output, stage=stage)
+        made = zarr.open_array(str(output / "superpixels.ome.zarr" / "0"), mode="r")[...]
+        merge, split = agglo.split_vi(made, whole)
+        rows.append({"halo": halo, "superpixels": int(made.max()), "of": int(whole.max()),
+                     "false_merge": merge, "false_split": split})  # fmt: skip
+        print(rows[-1], flush=True)
+    return rows
+
+
+def final_merges(folder: Path, name: str) -> list[dict[str, Any]]:
+    """Count the superpixels and boundaries that are left by final merges in groups of blocks."""
+    from napari_agglo import blocks
+
+    source = folder / f"result-{name}"
+    whole = blocks.open(source)
+    superpixels = whole.superpixels_path
+    rows = []
+    for side in (32, 64, 96):
+        output = folder / f"result-hierarchical-{side}"
+        shutil.rmtree(output, ignore_errors=True)
+        blocks.plan(
+            output, str(folder / "boundary.zarr"), superpixels=str(superpixels), ranges=(0, 255),
+            block=(side,) * 3, hierarchical=True,
+        )  # fmt: skip
+        for stage in [s.name for s in blocks.status(output).stages]:
+            blocks.run(output, stage=stage)
+            if stage == "tree":
+                break
+        result = blocks.open(output)
+        marker = json.loads((output / "done" / "graph" / "000000.json").read_text())
+        equal = all(
+            np.array_equal(getattr(result.tree, part), getattr(whole.tree, part))
+            for part in ("winners", "losers", "priorities")
+        )
+        rows.append({"block": side, "regions": marker["regions"],
+                     "boundaries": marker["boundaries"], "of": whole.graph.n_regions,
+                     "boundaries_of": whole.graph.n_boundaries, "equal": equal})  # fmt: skip
+        print(rows[-1], flush=True)
+    return rows
+
+
+def everything(folder: Path) -> dict[str, Any]:
+    """Run all parts one after the other, each in a process of its own."""
+    part("make", folder, "--shape", "1024,1024,1024")
+    part("run", folder, "--memory", 4e9, "--name", "full", "--warm")
+    part("run", folder, "--memory", 4e9, "--name", "full-4", "--cues", 4, "--warm")
+    small = folder / "piece"
+    part("make", small, "--shape", "384,384,384", "--cues", 1)
+    part("memory", small, "--shape", "384,384,384", "--warm", "--name", "whole")
+    for workers in (1, 2):
+        part("run", small, "--block", "192,192,192", "--workers", workers, "--warm",
+             "--name", f"workers-{workers}")  # fmt: skip
+    part("halo", small)
+    part("hierarchical", small, "--name", "workers-1")
+    return {}
+
+
 def main() -> int:
     """Run one part, and print and keep its numbers as JSON."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("part", choices=["make", "run", "memory"])
+    parser.add_argument("part", choices=["make", "run", "memory", "halo", "hierarchical", "all"])
     parser.add_argument("folder", type=Path)
     parser.add_argument("--shape", default="1024,1024,1024")
     parser.add_argument("--memory", type=float, default=4e9)
@@ -218,11 +291,18 @@ def main() -> int:
     shape = tuple(int(n) for n in options.shape.split(","))
     if options.warm:
         warm()
+    result: Any
     if options.part == "make":
         with measured() as result:
             make(options.folder, shape, options.cues)
     elif options.part == "memory":
         result = in_memory(options.folder, shape, 0.5)
+    elif options.part == "halo":
+        result = by_halo(options.folder)
+    elif options.part == "hierarchical":
+        result = final_merges(options.folder, options.name)
+    elif options.part == "all":
+        result = everything(options.folder)
     else:
         output = options.folder / f"result-{options.name}"
         shutil.rmtree(output, ignore_errors=True)

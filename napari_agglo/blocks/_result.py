@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -125,7 +125,9 @@ class Result:
     def tree(self) -> MergeTree:
         """The merge tree, with the superpixels of the graph."""
         tree: MergeTree = self._get("tree", self._job.tree)
-        return tree
+        if self.plan.hierarchical:
+            return tree
+        return replace(tree, superpixels=self.graph.superpixels)
 
     @property
     def policy(self) -> Policy | str:

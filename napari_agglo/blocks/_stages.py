@@ -49,7 +49,7 @@ from napari_agglo.blocks._tables import DamagedTable, Table, write_table
 from napari_agglo.errors import InvalidInput, SetOption
 from napari_agglo.graph import RegionGraph
 from napari_agglo.policy import Policy, load_policy
-from napari_agglo.volumes import DenseLabels, contingency, dense_labels
+from napari_agglo.volumes import DenseLabels, contingency, dense_labels, disk_labels
 from napari_agglo.volumes import _atomic as files
 
 Notes = dict[str, Any]
@@ -139,7 +139,9 @@ class Job:
 
         def read(name: str) -> NDArray[Any]:
             try:
-                array: NDArray[Any] = np.load(self.folder / f"{name}.npy", mmap_mode="r")
+                # Private pages, so that kernels take them for arrays in memory and are not
+                # compiled again for read-only ones; the file is never written.
+                array = np.asarray(np.load(self.folder / f"{name}.npy", mmap_mode="c"))
             except (OSError, ValueError) as error:
                 stage = name.partition("/")[0]
                 raise Redo([(stage, 0)], f"{name}.npy cannot be read ({error})") from error
@@ -177,7 +179,7 @@ class Job:
             )
         ids = self.arrays(f"graph/{prefix}ids")
         return RegionGraph(
-            superpixels=DenseLabels(lazy_superpixels(self, ids), ids, plan.label_dtype),
+            superpixels=lazy_superpixels(self, ids),
             spacing=plan.spacing,
             cue_names=plan.cue_names,
             cue_ranges=tuple(self.range(name) or (0.0, 1.0) for name in plan.cue_names),
@@ -193,7 +195,7 @@ class Job:
     def tree(self) -> MergeTree:
         """Return the merge tree."""
         ids = self.arrays("graph/ids")
-        labels = DenseLabels(lazy_superpixels(self, ids), ids, self.plan.label_dtype)
+        labels = lazy_superpixels(self, ids)
         winners, losers, priorities = (
             self.arrays(f"tree/{name}") for name in ("winners", "losers", "priorities")
         )
@@ -213,48 +215,11 @@ def read_source(source: Source, slices: Slices, name: str, notes: Notes) -> NDAr
     return np.ascontiguousarray(data[slices])
 
 
-class DenseOnDisk:
-    """Superpixels on disk as dense ids 1 to n: a part is read, and looked up, when it is asked for.
-
-    It has what `DenseLabels.image` is asked for: a shape, a type and parts; it is never read whole
-    unless a caller asks for all of it.
-    """
-
-    dtype = np.dtype(np.uint32)
-
-    def __init__(self, data: Any, ids: NDArray[np.uint64]) -> None:
-        self._data = data
-        self._ids = ids
-        self.shape = tuple(int(n) for n in data.shape)
-        self.ndim = len(self.shape)
-        self.chunks = getattr(data, "shards", None) or getattr(data, "chunks", None)
-        # ids 1 to n are dense already, as those of superpixels made here
-        self._is_dense = len(ids) == 1 or int(ids[-1]) == len(ids) - 1
-
-    @property
-    def size(self) -> int:
-        """Number of voxels."""
-        return int(np.prod(self.shape, dtype=np.int64))
-
-    def __getitem__(self, index: Any) -> NDArray[np.uint32]:
-        part = np.asarray(self._data[index])
-        if self._is_dense:
-            return part.astype(np.uint32, copy=False)
-        return np.searchsorted(self._ids, part.astype(np.uint64)).astype(np.uint32)
-
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
-        whole = self[...]
-        return whole if dtype is None else whole.astype(dtype, copy=False)
-
-    def __repr__(self) -> str:
-        return f"DenseOnDisk(shape={self.shape}, {len(self._ids) - 1} superpixels)"
-
-
-def lazy_superpixels(job: Job, ids: NDArray[np.uint64]) -> Any:
-    """Return the superpixels on disk as dense ids."""
-    if job.plan.superpixels is not None:
-        return DenseOnDisk(job.plan.superpixels.open().data, ids)
-    return DenseOnDisk(open_level(job.store(SUPERPIXELS)), ids)
+def lazy_superpixels(job: Job, ids: NDArray[np.uint64]) -> DenseLabels:
+    """Return the superpixels on disk, with dense ids."""
+    source = job.plan.superpixels
+    data = open_level(job.store(SUPERPIXELS)) if source is None else source.open().data
+    return disk_labels(data, ids, job.plan.label_dtype)
 
 
 # The tasks, one function a stage.

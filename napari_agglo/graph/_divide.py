@@ -196,6 +196,7 @@ class Division:
                 remedy="pass graph.superpixels.image.copy()",
             )
         box[where] = new
+        image[self.box] = box  # a part of an image on disk is a copy
         return image
 
 

@@ -41,9 +41,11 @@ from napari_agglo.session._store.sources import described_sources
 from napari_agglo.session._store.store_errors import SessionDamaged, saving
 from napari_agglo.volumes import (
     DenseLabels,
+    DiskLabels,
     check_labels,
     check_same_shape,
     dense_labels,
+    disk_labels,
     open_volume,
 )
 from napari_agglo.volumes import _atomic as files
@@ -134,6 +136,8 @@ def read_superpixels(
         return labels
     where = os.path.normpath(folder / manifest.source)
     try:
+        if "ids" in manifest.arrays:  # larger than memory when the session was made
+            return _labels_on_disk(folder, where, manifest)
         return match_superpixels(where, manifest, progress)
     except InvalidInput as error:
         raise InvalidInput(
@@ -141,6 +145,14 @@ def read_superpixels(
             argument="superpixels",
             remedy=SetOption("superpixels", when="with their present path"),
         ) from error
+
+
+def _labels_on_disk(folder: Path, where: str, manifest: Manifest) -> DenseLabels:
+    """Return superpixels that stay in their file; refuse a file that has changed."""
+    ids = read_array(folder / ARRAYS, "ids", manifest.arrays["ids"])
+    labels = disk_labels(open_volume(where).data, ids, manifest.graph.labels_dtype)
+    _compare(Fingerprint.of(labels), manifest)
+    return labels
 
 
 def match_superpixels(
@@ -153,7 +165,11 @@ def match_superpixels(
         is_path = isinstance(superpixels, (str, os.PathLike))
         source = open_volume(superpixels) if is_path else superpixels
         labels = dense_labels(source, "superpixels", progress=progress)
-    fingerprint = Fingerprint.of(labels)
+    _compare(Fingerprint.of(labels), manifest)
+    return DenseLabels(labels.image, labels.ids, np.dtype(manifest.graph.labels_dtype))
+
+
+def _compare(fingerprint: Fingerprint, manifest: Manifest) -> None:
     if fingerprint != manifest.superpixels:
         raise InvalidInput(
             f"`superpixels` are not those of the session: these have {fingerprint}, those of the "
@@ -161,7 +177,6 @@ def match_superpixels(
             argument="superpixels",
             remedy="pass the same label image",
         )
-    return DenseLabels(labels.image, labels.ids, np.dtype(manifest.graph.labels_dtype))
 
 
 def relative_to(folder: Path, source: Any) -> str:
@@ -231,7 +246,17 @@ def _arrays_of(
     arrays = packed(graph)
     labels = graph.superpixels
     where = None
-    if source is not None and labels.image.nbytes >= COPY_BELOW:
+    if isinstance(labels.image, DiskLabels):
+        if source is None:
+            raise InvalidInput(
+                "The superpixels are on disk, and the session refers to them",
+                argument="source",
+                remedy=SetOption("source", when="with their path"),
+            )
+        check_same_shape(open_volume(source), labels.image.shape, "source", "superpixels")
+        arrays["ids"] = labels.ids
+        where = relative_to(real, source)
+    elif source is not None and labels.image.nbytes >= COPY_BELOW:
         stored = Fingerprint.of(dense_labels(open_volume(source), "source"))
         if stored != Fingerprint.of(labels):  # or the session could never be opened again
             raise InvalidInput(

@@ -20,10 +20,11 @@ from napari_agglo._typed_json import decode
 from napari_agglo._version import __version__
 from napari_agglo.errors import InvalidInput
 from napari_agglo.session._store.store_errors import SessionDamaged, advice_on, reason_of, saving
-from napari_agglo.volumes import DenseLabels
+from napari_agglo.volumes import DenseLabels, DiskLabels
 from napari_agglo.volumes import _atomic as files
 
 _PIECE = 1 << 24  # bytes of an array that are hashed at once, on one core
+_SLAB = 1 << 28  # bytes of an image on disk that are read at once
 
 
 def digest_bytes(data: bytes) -> str:
@@ -42,6 +43,8 @@ def digest_array(array: NDArray[Any]) -> str:
     >>> digest_array(np.arange(6)) == digest_array(np.arange(6).reshape(2, 3))
     False
     """
+    if isinstance(array, DiskLabels):
+        return _digest_on_disk(array)
     little = np.ascontiguousarray(array, array.dtype.newbyteorder("<"))
     flat = little.reshape(-1).view(np.uint8)
     pieces = [flat[at : at + _PIECE] for at in range(0, flat.size, _PIECE)]
@@ -51,6 +54,22 @@ def digest_array(array: NDArray[Any]) -> str:
     else:
         sums = [_sum(piece) for piece in pieces]
     return digest_bytes(f"{little.dtype.str} {little.shape}".encode() + b"".join(sums))
+
+
+def _digest_on_disk(image: DiskLabels) -> str:
+    """Return the same checksum of an image on disk, which is read in slabs of planes."""
+    sums, rest = [], b""
+    step = max(1, _SLAB // max(1, image.nbytes // max(1, len(image))))
+    for start in range(0, len(image), step):
+        rest += image[start : start + step].astype("<u4", copy=False).tobytes()
+        whole = len(rest) // _PIECE * _PIECE
+        sums += [
+            _sum(np.frombuffer(rest[at : at + _PIECE], np.uint8)) for at in range(0, whole, _PIECE)
+        ]
+        rest = rest[whole:]
+    if rest:
+        sums.append(_sum(np.frombuffer(rest, np.uint8)))
+    return digest_bytes(f"<u4 {image.shape}".encode() + b"".join(sums))
 
 
 def _sum(piece: NDArray[np.uint8]) -> bytes:

@@ -434,7 +434,7 @@ def _tree(job: Job, index: int, progress: ProgressCallback | None) -> Notes:
     graph = job.graph("rest_" if job.plan.hierarchical else "")
     _check_memory(job, graph)
     tree = agglomerate(graph, job.policy(), progress=progress)
-    merges = [tree.winners, tree.losers, tree.priorities]
+    merges: list[Any] = [tree.winners, tree.losers, tree.priorities]
     if job.plan.hierarchical:
         rest = FinalMerges(graph.ids[merges[0]], graph.ids[merges[1]], merges[2])
         merges = list(in_one_order(job.arrays("graph/ids"), _final_merges(job), rest))

@@ -20,7 +20,7 @@ from napari_agglo.volumes._label_pyramid import (
     shard_boxes,
 )
 from napari_agglo.volumes._labels import DenseLabels, dense_labels, split_components
-from napari_agglo.volumes._labels_on_disk import DiskLabels, disk_labels
+from napari_agglo.volumes._labels_on_disk import DiskLabels, disk_labels, is_on_disk
 from napari_agglo.volumes._mapping import SegmentMapping, read_mapping
 from napari_agglo.volumes._ome_zarr import OmeAxis, OmeImage, OmeLevel, plan_image, read_image
 from napari_agglo.volumes._open import add_pick, open_channels, open_volume
@@ -51,6 +51,7 @@ __all__ = [
     "dense_labels",
     "DiskLabels",
     "disk_labels",
+    "is_on_disk",
     "Affinities",
     "affinities",
     "OrientedCue",

@@ -121,11 +121,16 @@ def _painted(
             return part
         here.append(inside)
         there.append(chosen[inside] - side.start)
-    piece = values[np.ix_(*there)]
+    piece: NDArray[np.uint32] = values[np.ix_(*there)]
     if not here:
         return piece.reshape(())
     part[np.ix_(*here)] = piece.reshape([len(one) for one in here])
     return part
+
+
+def is_on_disk(image: object) -> bool:
+    """Return whether the image of labels stays on disk."""
+    return isinstance(image, DiskLabels)
 
 
 def disk_labels(data: Any, ids: NDArray[np.uint64], dtype: Any) -> DenseLabels:

@@ -41,11 +41,11 @@ from napari_agglo.session._store.sources import described_sources
 from napari_agglo.session._store.store_errors import SessionDamaged, saving
 from napari_agglo.volumes import (
     DenseLabels,
-    DiskLabels,
     check_labels,
     check_same_shape,
     dense_labels,
     disk_labels,
+    is_on_disk,
     open_volume,
 )
 from napari_agglo.volumes import _atomic as files
@@ -246,7 +246,7 @@ def _arrays_of(
     arrays = packed(graph)
     labels = graph.superpixels
     where = None
-    if isinstance(labels.image, DiskLabels):
+    if is_on_disk(labels.image):
         if source is None:
             raise InvalidInput(
                 "The superpixels are on disk, and the session refers to them",

@@ -16,7 +16,7 @@ import numpy as np
 from napari_agglo.blocks._block_grid import check_sides, chunk_sides
 from napari_agglo.blocks._plan import Plan, Source
 from napari_agglo.blocks._stages import CLASSIFIER, POLICY
-from napari_agglo.blocks._stores import check_alignment, level_factors
+from napari_agglo.blocks._stores import check_alignment
 from napari_agglo.errors import InvalidInput, SetOption, check_choice, check_whole, is_number
 from napari_agglo.superpixels._oversegment import least_size, sigmas_in_voxels
 from napari_agglo.volumes import (
@@ -26,6 +26,8 @@ from napari_agglo.volumes import (
     check_same_shape,
     check_same_spacing,
     check_spacing,
+    check_unit,
+    plan_image,
     replacing,
 )
 from napari_agglo.volumes._volume import available_memory
@@ -131,6 +133,7 @@ def make_plan(
     policy: str = "mean",
     threshold: float = 0.5,
     spacing: Sequence[float] | None = None,
+    unit: str | None = None,
     ranges: Mapping[str, tuple[float, float]] | tuple[float, float] | None = None,
     nan: Literal["refuse", "boundary"] = "refuse",
     dams: bool = False,
@@ -172,6 +175,8 @@ def make_plan(
         Threshold of the labels that are written.
     spacing, ranges, nan, dams, bins, statistics
         As for `region_graph`; by default the statistics that the policy needs.
+    unit : str, optional
+        Unit of `spacing`, written to the stores; by default that of the files, if they state one.
     boundary, sigma, min_size, per_plane
         The cue that superpixels are made of, and settings as for `oversegment`.
     halo : int
@@ -227,6 +232,7 @@ def make_plan(
     if picture is not None:
         present["image"] = picture
     shape, distances = _one_grid(present, spacing)
+    units = _unit(present, spacing, unit)
     check_nan(nan)
     check_whole("bins", bins, 1, 256)
     limits = _ranges(given, ranges)
@@ -252,15 +258,15 @@ def make_plan(
         check_choice("statistics", statistics, ("all", "mean"))
         needed = "all" if needed == "all" and policy != "random" else statistics
     base = Plan(
-        shape=shape, spacing=distances, block=shape, chunks=shape, shards=bool(shards), cues=given,
-        ranges=limits, nan=nan, superpixels=others["superpixels"], gold=others["gold"],
+        shape=shape, spacing=distances, unit=units, block=shape, chunks=shape,
+        shards=bool(shards), cues=given, ranges=limits, nan=nan, superpixels=others["superpixels"], gold=others["gold"],
         mask=others["mask"], image=picture, predicted=predicted, boundary=boundary,
         sigma=None if sigma is None else float(sigma), min_size=min_size,
         per_plane=bool(per_plane), halo=check_whole("halo", halo, 1), statistics=needed,
         bins=used_bins, dams=bool(dams), policy=policy if not policy_digest else "file",
         policy_digest=policy_digest, classifier_digest=classifier_digest,
         threshold=float(threshold),
-        levels=len(level_factors(shape, distances)) if pyramid else 1,
+        levels=len(plan_image("labels", shape, distances).levels) if pyramid else 1,
         hierarchical=bool(hierarchical), workers=1, memory=_budget(memory),
     )  # fmt: skip
     plan = _sized(base, block, chunks, workers)
@@ -285,6 +291,17 @@ def _one_grid(
     if spacing is None:
         spacing = check_same_spacing({name: source.open() for name, source in present.items()})
     return shape, check_spacing(spacing, len(shape))
+
+
+def _unit(
+    present: Mapping[str, Source], spacing: Sequence[float] | None, unit: str | None
+) -> str | None:
+    """Return the unit of the spacing: the one given, or that of the first file that states one."""
+    if unit is not None:
+        return check_unit(unit)
+    if spacing is not None:
+        return None
+    return next((found for one in present.values() if (found := one.open().unit)), None)
 
 
 def _ranges(given: Mapping[str, Source], ranges: Any) -> dict[str, tuple[float, float]]:

@@ -24,7 +24,7 @@ from napari_agglo._version import __version__
 from napari_agglo.blocks._block_grid import Grid
 from napari_agglo.errors import InvalidInput
 from napari_agglo.graph import Layout
-from napari_agglo.volumes import Volume, open_volume
+from napari_agglo.volumes import OmeImage, Volume, open_volume, plan_image
 from napari_agglo.volumes import _atomic as files
 
 PLAN = "plan.json"
@@ -114,6 +114,7 @@ class Plan:
 
     shape: tuple[int, ...]
     spacing: tuple[float, ...]
+    unit: str | None
     block: tuple[int, ...]
     chunks: tuple[int, ...]
     shards: bool
@@ -175,6 +176,10 @@ class Plan:
         named = [*self.cues.values(), self.superpixels, self.mask]
         return sum(np.dtype(one.dtype).itemsize for one in named if one is not None)
 
+    def pyramid(self, name: str) -> OmeImage:
+        """Return the levels of a store of labels."""
+        return plan_image(name, self.shape, self.spacing, unit=self.unit, levels=self.levels)
+
     def sources(self) -> dict[str, Source]:
         """Return the inputs by their names in messages."""
         single = ("superpixels", "gold", "mask", "image")
@@ -224,7 +229,7 @@ _CUT = (
     *_PREDICT, "superpixels", "cues", "ranges", "nan", "mask", "boundary", "sigma", "min_size",
     "per_plane", "halo",
 )  # fmt: skip
-_STORE = ("chunks", "shards")
+_STORE = ("chunks", "shards", "unit")
 _GRAPH = (*_CUT, "statistics", "bins", "dams")
 _TREE = (*_GRAPH, "hierarchical", "policy", "policy_digest")
 # The settings that the results of a stage depend on, those of the stages before it included.

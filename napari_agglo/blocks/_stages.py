@@ -40,7 +40,6 @@ from napari_agglo.blocks._stores import (
     absent_chunks,
     coarsen_block,
     create_store,
-    level_factors,
     level_grid,
     open_level,
     write_block,
@@ -49,7 +48,13 @@ from napari_agglo.blocks._tables import DamagedTable, Table, write_table
 from napari_agglo.errors import InvalidInput, SetOption
 from napari_agglo.graph import RegionGraph
 from napari_agglo.policy import Policy, load_policy
-from napari_agglo.volumes import DenseLabels, contingency, dense_labels, disk_labels
+from napari_agglo.volumes import (
+    DenseLabels,
+    contingency,
+    dense_labels,
+    disk_labels,
+    plan_image,
+)
 from napari_agglo.volumes import _atomic as files
 
 Notes = dict[str, Any]
@@ -482,8 +487,9 @@ def _labels(job: Job, index: int, progress: ProgressCallback | None) -> Notes:
 
 def _coarsen(store: str, level: int) -> Callable[[Job, int, ProgressCallback | None], Notes]:
     def coarsen(job: Job, index: int, progress: ProgressCallback | None) -> Notes:
-        path = job.store(store)
-        coarsen_block(path, level, level_grid(path, level, job.plan.block), index)
+        image = job.plan.pyramid(store)
+        slices = level_grid(image.shapes[level], job.plan.block).slices(index)
+        coarsen_block(job.store(store), level, image, slices)
         return {}
 
     return coarsen
@@ -567,11 +573,8 @@ def stages_of(plan: Plan) -> list[Stage]:
 
 def _levels(plan: Plan, name: str, store: str) -> list[Stage]:
     out = []
-    factors = level_factors(plan.shape, plan.spacing)[: plan.levels]
-    for level, factor in list(enumerate(factors))[1:]:
-        sides = tuple(-(-n // f) for n, f in zip(plan.shape, factor, strict=True))
-        block = tuple(min(b, max(n, 1)) for b, n in zip(plan.block, sides, strict=True))
-        tasks = Grid(sides, block).n_blocks
+    for level, shape in list(enumerate(plan.pyramid(store).shapes))[1:]:
+        tasks = level_grid(shape, plan.block).n_blocks
         out.append(Stage(f"{name}-{level}", tasks, _coarsen(store, level)))
     return out
 
@@ -587,9 +590,12 @@ def prepare(job: Job, stage: Stage) -> None:
     elif stage.name == "labels":
         stores = {LABELS: plan.label_dtype}
     for name, dtype in stores.items():
+        image = plan.pyramid(name.split(".")[0])
+        if stage.name == "predict":
+            image = plan_image(name.split(".")[0], plan.shape, plan.spacing, unit=plan.unit,
+                               levels=1)  # fmt: skip
         create_store(
-            job.store(name), plan.shape, dtype, plan.block, plan.chunks, shards=plan.shards,
-            spacing=plan.spacing, levels=1 if stage.name == "predict" else plan.levels,
+            job.store(name), image, dtype, plan.block, plan.chunks, shards=plan.shards,
             digest=json.dumps([plan.digest(stage.name), plan.levels]),
             is_labels=stage.name != "predict",
         )  # fmt: skip

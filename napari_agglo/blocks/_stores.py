@@ -13,60 +13,24 @@ import numpy as np
 import zarr
 from numpy.typing import NDArray
 
-from napari_agglo.blocks._block_grid import Grid, Slices, chunk_sides
+from napari_agglo.blocks._block_grid import Grid, Slices
 from napari_agglo.errors import InvalidInput
+from napari_agglo.volumes import OmeImage, create_levels, fill_level
 from napari_agglo.volumes import _atomic as files
-
-_COARSE = 256  # voxels along the longest axis of the last level, or fewer
-
-
-def level_factors(
-    shape: Sequence[int], spacing: Sequence[float], per_plane: bool = False
-) -> list[tuple[int, ...]]:
-    """Return the step along each axis from level 0 to each level of a pyramid.
-
-    Every level halves the axes whose spacing is finest, until no axis is longer than 256.
-
-    Examples
-    --------
-    >>> level_factors((64, 1024, 1024), (40.0, 10.0, 10.0))
-    [(1, 1, 1), (1, 2, 2), (1, 4, 4)]
-    """
-    factors = [(1,) * len(shape)]
-    while True:
-        last = factors[-1]
-        sides = [-(-n // f) for n, f in zip(shape, last, strict=True)]
-        if max(sides, default=0) <= _COARSE:
-            return factors
-        gaps = [s * f for s, f in zip(spacing, last, strict=True)]
-        finest = min(gap for gap, side in zip(gaps, sides, strict=True) if side > 1)
-        factors.append(
-            tuple(
-                f * (2 if side > 1 and gap < 1.5 * finest else 1)
-                for f, side, gap in zip(last, sides, gaps, strict=True)
-            )
-        )
-
-
-def level_shape(shape: Sequence[int], factors: Sequence[int]) -> tuple[int, ...]:
-    """Return the shape of a level: every so many voxels are kept, the first one too."""
-    return tuple(-(-n // f) for n, f in zip(shape, factors, strict=True))
 
 
 def create_store(
     path: Path,
-    shape: Sequence[int],
+    image: OmeImage,
     dtype: np.dtype[Any],
     block: Sequence[int],
     chunks: Sequence[int],
     *,
     shards: bool,
-    spacing: Sequence[float],
-    levels: int,
     digest: str,
     is_labels: bool = True,
 ) -> None:
-    """Make an empty OME-Zarr 0.5 with all its levels, unless the same one is there.
+    """Make an empty OME-Zarr 0.5 with all levels of `image`, unless the same one is there.
 
     Several processes may do so at once: the store appears by a rename, and the first one wins.
     """
@@ -74,44 +38,12 @@ def create_store(
         return
     check_alignment(block, chunks)
     temporary = path.with_name(f".{path.name}.{files.token()}.partial")
-    factors = level_factors(shape, spacing)[:levels]
-    letters = ["x"] if len(shape) == 1 else list("uvwzyx"[-len(shape) :])
-    axes = [{"name": n, "type": "space"} if n in "zyx" else {"name": n} for n in letters]
-    described: dict[str, Any] = {
-        "version": "0.5",
-        "multiscales": [
-            {
-                "name": path.name.split(".")[0],
-                "axes": axes,
-                "datasets": [
-                    {
-                        "path": str(level),
-                        "coordinateTransformations": [
-                            {
-                                "type": "scale",
-                                "scale": [s * f for s, f in zip(spacing, factor, strict=True)],
-                            }
-                        ],
-                    }
-                    for level, factor in enumerate(factors)
-                ],
-            }
-        ],
-    }
-    if is_labels:
-        described["image-label"] = {"version": "0.5"}
     try:
-        group = zarr.create_group(
-            str(temporary), zarr_format=3, attributes={"ome": described, "agglo": digest}
-        )
-        for level, factor in enumerate(factors):
-            sides = level_shape(shape, factor)
-            whole = tuple(min(b, max(n, 1)) for b, n in zip(block, sides, strict=True))
-            parts = tuple(chunks) if level == 0 else chunk_sides(whole)
-            group.create_array(
-                str(level), shape=sides, dtype=dtype, chunks=parts,
-                shards=whole if shards else None, dimension_names=letters, fill_value=0,
-            )  # fmt: skip
+        create_levels(
+            temporary, image, dtype, chunks=chunks, shards=block if shards else None,
+            labels=is_labels,
+        )  # fmt: skip
+        zarr.open_group(str(temporary), mode="r+").attrs["agglo"] = digest
         if path.exists():
             shutil.rmtree(path)
         try:
@@ -153,24 +85,16 @@ def write_block(path: Path, level: int, slices: Slices, values: NDArray[Any]) ->
     open_level(path, level, write=True)[slices] = values
 
 
-def level_grid(path: Path, level: int, block: Sequence[int]) -> Grid:
+def level_grid(shape: Sequence[int], block: Sequence[int]) -> Grid:
     """Return the blocks of a level of a store: as large as those of level 0."""
-    shape = open_level(path, level).shape
-    return Grid(shape, tuple(min(b, max(n, 1)) for b, n in zip(block, shape, strict=True)))
+    sides = tuple(min(b, max(n, 1)) for b, n in zip(block, shape, strict=True))
+    return Grid(tuple(shape), sides)
 
 
-def coarsen_block(path: Path, level: int, grid: Grid, index: int) -> None:
-    """Write one block of a level from the level before it: every other voxel."""
-    fine = open_level(path, level - 1)
-    coarse = open_level(path, level)
-    steps = [1 if a == b else 2 for a, b in zip(fine.shape, coarse.shape, strict=True)]
-    here = grid.slices(index)
-    there = tuple(
-        slice(s.start * step, min(s.stop * step, n))
-        for s, step, n in zip(here, steps, fine.shape, strict=True)
-    )
-    values = fine[there][tuple(slice(None, None, step) for step in steps)]
-    write_block(path, level, here, np.ascontiguousarray(values))
+def coarsen_block(path: Path, level: int, image: OmeImage, slices: Slices) -> None:
+    """Write one block of a level from the level before it."""
+    fine, coarse = open_level(path, level - 1), open_level(path, level, write=True)
+    fill_level(fine, coarse, image.factors[level], slices, image.method)
 
 
 def absent_chunks(array: Any, slices: Slices) -> tuple[int, int]:

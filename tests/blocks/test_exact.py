@@ -17,6 +17,7 @@ from hypothesis.extra import numpy as hnp
 
 import napari_agglo as agglo
 from napari_agglo import blocks
+from napari_agglo.volumes import downsample_labels
 
 TABLES = ("ids", "edges", "regions", "boundaries", "boxes")
 MERGES = ("winners", "losers", "priorities")
@@ -140,3 +141,24 @@ def test_predictions_of_a_pixel_classifier_are_those_of_the_whole():
         assert blocks.run(where / "result").is_complete
         written = zarr.open_array(str(where / "result" / "cue_boundary.ome.zarr" / "0"))[...]
         assert np.array_equal(written, np.rint(expected * np.float32(65535)).astype(np.uint16))
+
+
+@pytest.mark.parametrize("shards", [False, True])
+def test_the_pyramid_is_that_of_the_whole_and_has_the_unit(shards):
+    rng = np.random.default_rng(0)
+    labels = rng.integers(1, 300, (60, 55)).repeat(10, 0).repeat(10, 1).astype(np.uint16)
+    with stored(labels=labels, boundary=rng.random(labels.shape, np.float32)) as where:
+        plan = blocks.plan(
+            where / "result", str(where / "boundary.zarr"),
+            superpixels=str(where / "labels.zarr"), block=(160, 200), spacing=(8, 4), unit="nm",
+            shards=shards, chunks=(80, 50),
+        )  # fmt: skip
+        blocks.run(where / "result")
+        fine, coarse, *_ = blocks.open(where / "result").labels
+        assert plan.levels >= 2
+        assert (fine.shards is not None) == shards
+        factors = tuple(-(-a // b) for a, b in zip(fine.shape, coarse.shape, strict=True))
+        assert np.array_equal(coarse[...], downsample_labels(fine[...], factors))
+        volume = agglo.open_volume(where / "result" / "labels.ome.zarr")
+        assert volume.spacing == pytest.approx((0.008, 0.004))
+        assert np.array_equal(volume.load(), fine[...])

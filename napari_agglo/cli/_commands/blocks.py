@@ -12,6 +12,7 @@ from napari_agglo.cli._arguments import (
     add_nan,
     add_spacing,
     add_threshold,
+    add_unit,
     add_value,
     add_verbosity,
     cue_ranges,
@@ -73,6 +74,7 @@ def _add_plan(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     add_nan(parser)
     add_spacing(parser)
+    add_unit(parser)
     parser.add_argument("--dams", action="store_true", help="regions across a line of 0 touch")
     text = "the cue that superpixels are made of"
     add_value(parser, "--boundary", "NAME", text, default="boundary")
@@ -169,7 +171,7 @@ def run_plan(arguments: argparse.Namespace, console: Console) -> None:
     settings = {
         name: getattr(arguments, name)
         for name in (
-            *named, "policy", "threshold", "spacing", "nan", "dams", "boundary", "sigma",
+            *named, "policy", "threshold", "spacing", "unit", "nan", "dams", "boundary", "sigma",
             "min_size", "per_plane", "halo", "block", "chunks", "shards", "memory", "workers",
             "hierarchical",
         )

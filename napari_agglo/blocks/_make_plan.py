@@ -259,7 +259,8 @@ def make_plan(
         needed = "all" if needed == "all" and policy != "random" else statistics
     base = Plan(
         shape=shape, spacing=distances, unit=units, block=shape, chunks=shape,
-        shards=bool(shards), cues=given, ranges=limits, nan=nan, superpixels=others["superpixels"], gold=others["gold"],
+        shards=bool(shards), cues=given, ranges=limits, nan=nan,
+        superpixels=others["superpixels"], gold=others["gold"],
         mask=others["mask"], image=picture, predicted=predicted, boundary=boundary,
         sigma=None if sigma is None else float(sigma), min_size=min_size,
         per_plane=bool(per_plane), halo=check_whole("halo", halo, 1), statistics=needed,

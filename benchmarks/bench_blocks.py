@@ -235,7 +235,7 @@ def final_merges(folder: Path, name: str) -> list[dict[str, Any]]:
     whole = blocks.open(source)
     superpixels = whole.superpixels_path
     rows = []
-    for side in (32, 64, 96):
+    for side in (min(whole.plan.shape) // 8, min(whole.plan.shape) // 4):
         output = folder / f"result-hierarchical-{side}"
         shutil.rmtree(output, ignore_errors=True)
         blocks.plan(

@@ -28,7 +28,8 @@ from napari_agglo.blocks._markers import (
     write_marker,
 )
 from napari_agglo.blocks._plan import read_plan
-from napari_agglo.blocks._stages import Job, Redo, Stage, block_of, prepare, stages_of
+from napari_agglo.blocks._run_files import Job, Redo
+from napari_agglo.blocks._stages import Stage, block_of, prepare, stages_of
 from napari_agglo.errors import Cancelled, Install, InvalidInput, check_choice, check_whole
 
 _MOST_FAILURES = 10  # of one stage, before the rest is not begun

@@ -15,7 +15,7 @@ import numpy as np
 
 from napari_agglo.blocks._block_grid import check_sides, chunk_sides
 from napari_agglo.blocks._plan import Plan, Source
-from napari_agglo.blocks._stages import CLASSIFIER, POLICY
+from napari_agglo.blocks._run_files import CLASSIFIER, POLICY
 from napari_agglo.blocks._stores import check_alignment
 from napari_agglo.errors import InvalidInput, SetOption, check_choice, check_whole, is_number
 from napari_agglo.superpixels._oversegment import least_size, sigmas_in_voxels

@@ -17,7 +17,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from napari_agglo.blocks._stages import Job, Stage, block_of
+from napari_agglo.blocks._run_files import Job
+from napari_agglo.blocks._stages import Stage, block_of
 from napari_agglo.errors import InvalidInput
 from napari_agglo.session._store.lock import Lock
 from napari_agglo.session._store.store_errors import SessionLocked

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 from napari_agglo.agglomeration import MergeTree
 from napari_agglo.blocks._markers import read_marker
 from napari_agglo.blocks._plan import Plan, read_plan
-from napari_agglo.blocks._stages import LABELS, SUPERPIXELS, Job, Redo, stages_of
+from napari_agglo.blocks._run_files import LABELS, SUPERPIXELS, Job, Redo
+from napari_agglo.blocks._stages import stages_of
 from napari_agglo.blocks._stores import open_level
 from napari_agglo.errors import InvalidInput
 from napari_agglo.graph import RegionGraph

@@ -24,7 +24,7 @@ help:  ## list these targets
 
 # With a display a Qt binding is installed too, and napari opens.
 demo:  ## open napari with the embedded sample; without a display, learn, compare, write a report
-	@$(SETUP) $(if $(DISPLAY)$(WAYLAND_DISPLAY)$(filter Darwin,$(shell uname)),all)
+	@$(SETUP) $(if $(DISPLAY)$(WAYLAND_DISPLAY)$(filter Darwin,$(shell uname)),all,movie)
 	@"$(BIN)/napari-agglo" demo -o "$(OUT)"
 
 # There are two cores nearly everywhere; a third part runs while the others wait for a window or a

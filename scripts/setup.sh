@@ -54,7 +54,7 @@ install_package() {
     local stamp="$venv/.installed-${extra:-core}"
     local wanted
     # The folder is part of it: an editable installation breaks when the clone moves.
-    wanted="$( (pwd; cat setup.cfg pyproject.toml) | sha256sum)"
+    wanted="$( (pwd; cat setup.cfg setup.py pyproject.toml) | sha256sum)"
     if [ "$(cat "$stamp" 2>/dev/null)" != "$wanted" ]; then
         say "Installing napari-agglo${extra:+ with what '$extra' needs} into $venv (a few minutes the first time)"
         # Most of what the requirements contain is never imported: Python compiles the rest at first use,

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from napari_agglo._progress import ProgressCallback
-from napari_agglo.errors import InvalidInput, SetOption, is_number
+from napari_agglo.errors import Install, InvalidInput, SetOption, is_number
 from napari_agglo.movie._frames import movie
 from napari_agglo.volumes import replacing
 
@@ -89,6 +89,15 @@ def check_movie_path(path: str | PathLike[str]) -> Path:
             argument="path",
             remedy=SetOption("path", str(target.with_suffix(".mp4"))),
         )
+    if target.suffix.lower() == ".mp4" and not _has_ffmpeg():
+        raise InvalidInput(
+            f"{target}: MP4 needs imageio-ffmpeg, which is not installed",
+            argument="path",
+            remedy=(
+                Install('"napari-agglo[movie]"'),
+                SetOption("path", str(target.with_suffix(".gif"))),
+            ),
+        )
     if not target.suffix and target.is_dir() and not _only_frames(target):
         raise InvalidInput(
             f"`path` {target} is a folder with other files than frames of a movie",
@@ -96,6 +105,14 @@ def check_movie_path(path: str | PathLike[str]) -> Path:
             remedy="choose another name",
         )
     return target
+
+
+def _has_ffmpeg() -> bool:
+    try:
+        import imageio_ffmpeg  # noqa: F401
+    except ImportError:
+        return False
+    return True
 
 
 def _only_frames(folder: Path) -> bool:

@@ -13,7 +13,10 @@
 from __future__ import annotations
 
 from importlib import import_module
+from importlib.util import find_spec
 from typing import Any
+
+from napari_agglo.errors import Install, InvalidInput
 
 _HOME = {
     "Dock": "_dock",
@@ -27,8 +30,23 @@ _HOME = {
 __all__ = [*_HOME]
 
 
+_REQUIRED = ("napari", "qtpy", "superqt", "magicgui", "pyqtgraph")
+
+
+def check_requirements() -> None:
+    """Refuse an installation without what the docks need: pip installs the library alone."""
+    missing = [name for name in _REQUIRED if find_spec(name) is None]
+    if missing:
+        raise InvalidInput(
+            f"The docks need {', '.join(missing)}, which pip has not installed with the library",
+            argument="napari",
+            remedy=Install('"napari-agglo[napari]"'),
+        )
+
+
 def __getattr__(name: str) -> Any:
     """Load a widget at its first use: the manifest names them all, few are used."""
     if name not in _HOME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    check_requirements()
     return getattr(import_module(f"{__name__}.{_HOME[name]}"), name)

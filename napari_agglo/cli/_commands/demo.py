@@ -35,7 +35,7 @@ DESCRIPTION = (
     "Without one, or with --headless: train flat and agglo on a sample of another seed, compare\n"
     "them with the mean on this one, which they have not seen, and write superpixels.tif,\n"
     "labels.tif (of agglo at 0.5), policy.npz, tree.csv, curves.csv, picture.png, report.html,\n"
-    "movie.mp4 (mean, flat and agglo side by side) and summary.json."
+    "movie.mp4 (mean, flat and agglo side by side; movie.gif without ffmpeg) and summary.json."
 )
 EXAMPLE = "napari-agglo demo -o demo-output"
 DEFAULT_OUTPUT = "demo-output"
@@ -227,9 +227,10 @@ def run_headless(arguments: argparse.Namespace, console: Console) -> None:
         with clock.stage("report"):
             page = _report(drawn, trees, policies, best, part("report"))
             (folder / "report.html").write_text(page, encoding="utf-8")
+        film = "movie.gif" if find_spec("imageio_ffmpeg") is None else "movie.mp4"
         with clock.stage("movie"):
             write_movie(
-                folder / "movie.mp4", {**trees, "gold": drawn.gold}, image=drawn.image,
+                folder / film, {**trees, "gold": drawn.gold}, image=drawn.image,
                 gold=drawn.gold, spacing=drawn.spacing, by="threshold", frames=_FRAMES,
                 size=_PANEL, progress=part("movie"),
             )  # fmt: skip

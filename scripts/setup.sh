@@ -50,6 +50,18 @@ make_venv() {
     "$python" -m venv "$venv"
 }
 
+with_uv() { # uv loads and unpacks side by side: a fifth of the waiting; where it fails, pip says why
+    local index
+    "$venv/bin/python" -m pip install --quiet --no-compile --disable-pip-version-check uv 2>/dev/null || return 1
+    index="${PIP_INDEX_URL:-$("$venv/bin/python" -m pip config get global.index-url 2>/dev/null || true)}"
+    [ -z "$index" ] || export UV_DEFAULT_INDEX="${UV_DEFAULT_INDEX:-$index}"
+    "$venv/bin/uv" pip install --quiet --python "$venv/bin/python" -e ".${extra:+[$extra]}" 2>/dev/null
+}
+
+with_pip() { # most of what the requirements contain is never imported: Python compiles the rest at first use
+    "$venv/bin/python" -m pip install --quiet --no-compile --disable-pip-version-check -e ".${extra:+[$extra]}"
+}
+
 install_package() {
     local stamp="$venv/.installed-${extra:-core}"
     local wanted
@@ -57,9 +69,7 @@ install_package() {
     wanted="$( (pwd; cat setup.cfg setup.py pyproject.toml) | sha256sum)"
     if [ "$(cat "$stamp" 2>/dev/null)" != "$wanted" ]; then
         say "Installing napari-agglo${extra:+ with what '$extra' needs} into $venv (a few minutes the first time)"
-        # Most of what the requirements contain is never imported: Python compiles the rest at first use,
-        # which saves about 40 % of the waiting here.
-        "$venv/bin/python" -m pip install --quiet --no-compile --disable-pip-version-check -e ".${extra:+[$extra]}"
+        with_uv || with_pip
         printf '%s\n' "$wanted" >"$stamp"
     fi
 }

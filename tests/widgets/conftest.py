@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ pytest.importorskip("napari", reason="needs napari and a Qt binding")
 
 from napari.components import ViewerModel
 from npe2 import PluginManifest
+from spare_window import SIZE, SpareWindow
 from vispy.gloo import glir
 from windows import project_of, scene_of, settle, show
 
@@ -60,16 +61,38 @@ def end(project: Project) -> None:
     project.close()
 
 
+@pytest.fixture(scope="session")
+def spare_window(qapp: Any) -> Iterator[SpareWindow]:
+    """Return the window that tests share."""
+    window = SpareWindow()
+    yield window
+    window.close()
+
+
+@pytest.fixture(autouse=True)
+def _no_spare_window(request: pytest.FixtureRequest) -> None:
+    """Close the shared window where a test opens windows of its own, which napari counts."""
+    if "make_napari_viewer" in request.fixturenames:
+        request.getfixturevalue("spare_window").close()
+
+
 @pytest.fixture
-def viewer(make_napari_viewer: Callable[..., Any]) -> Iterator[Any]:
-    """Return a viewer in a shown window of 1280 x 800."""
-    # napari looks for leaks with several full collections a test; what is there already, modules
-    # and kernels above all, need not be walked through each time.
+def viewer(request: pytest.FixtureRequest, qtbot: Any) -> Iterator[Any]:
+    """Return a viewer in a shown window of 1280 x 800, which is as new."""
+    # napari looks for leaks with full collections; what is there already, modules and kernels
+    # above all, need not be walked through each time.
     gc.freeze()
-    made = make_napari_viewer(show=True)
-    made.window.resize(1280, 800)
-    yield made
-    end(project_of(made))
+    if "make_napari_viewer" in request.fixturenames:
+        made = request.getfixturevalue("make_napari_viewer")(show=True)
+        made.window.resize(*SIZE)
+        yield made
+        end(project_of(made))
+        return
+    window: SpareWindow = request.getfixturevalue("spare_window")
+    yield window.take()
+    if window.viewer is not None:
+        end(project_of(window.viewer))
+        window.give_back()
 
 
 @pytest.fixture

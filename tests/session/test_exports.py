@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from dataclasses import dataclass, field
 
 import networkx as nx
@@ -17,7 +18,7 @@ from refusals import refuses
 
 from napari_agglo import Session, agglomerate, region_graph
 from napari_agglo.agglomeration import MergeTree
-from napari_agglo.errors import Cancelled, SetOption
+from napari_agglo.errors import Cancelled, Install, SetOption
 from napari_agglo.graph import contracted
 from napari_agglo.session import export_kinds
 from napari_agglo.session._exports import write_export
@@ -536,3 +537,25 @@ def test_a_folder_for_neuroglancer(tmp_path):
     (path / "notes.txt").write_text("important")
     with refuses("path", "choose another name"), Session.open(tmp_path / "a.agglo") as session:
         session.export(path, "neuroglancer", overwrite=True)
+
+
+@pytest.mark.parametrize("kind", ["regions", "edits", "tree"])
+def test_tables_as_parquet(tmp_path, kind, monkeypatch):
+    image = np.array([[3, 3, 5], [9, 9, 5]])
+    graph = region_graph(image, np.full(image.shape, 0.9))
+    with Session.create(tmp_path / "a.agglo", graph) as session:
+        session.threshold = 0.0
+        session.merge(5, 9)
+        session.export(tmp_path / "a.parquet", kind)
+        session.export(tmp_path / "a.csv", kind)
+        with refuses("path", "choose another name"):
+            session.export(tmp_path / "a.parquet", kind)
+        with monkeypatch.context() as patch:
+            patch.setitem(sys.modules, "pyarrow", None)
+            with refuses("path", Install('"napari-agglo[parquet]"')):
+                session.export(tmp_path / "b.parquet", kind)
+    table, same = pd.read_parquet(tmp_path / "a.parquet"), pd.read_csv(tmp_path / "a.csv")
+    assert list(table.columns) == list(same.columns)
+    assert len(table) == len(same)
+    assert table.iloc[:, 0].tolist() == same.iloc[:, 0].tolist()
+    assert not (tmp_path / "b.parquet").exists()

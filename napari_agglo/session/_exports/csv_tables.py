@@ -1,9 +1,9 @@
-"""Tables as CSV: the segments, the edits, the merges."""
+"""Tables as CSV or parquet: the segments, the edits, the merges."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
+from os import PathLike
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -11,11 +11,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from napari_agglo.agglomeration import Heritage, MergeTree, plain_threshold
 from napari_agglo.agglomeration._merge_tree import merge_table
+from napari_agglo.errors import Install, InvalidInput, SetOption
 from napari_agglo.graph import RegionGraph
 from napari_agglo.graph._interchange import region_columns
-from napari_agglo.session._exports.export_kinds import ExportView, exporter
+from napari_agglo.session._exports.export_kinds import ExportView, check_target, exporter
 from napari_agglo.session._marks import Marks
 from napari_agglo.session._segment_statistics import SegmentStatistics, segments_of
+from napari_agglo.volumes import replacing
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -43,9 +45,34 @@ class MergeRows:
     heritage: Heritage
 
 
-@exporter("tree", label="Table of merges", suffixes=(".csv",))
-def export_tree(view: ExportView, path: Path) -> None:
-    """Write the merges as CSV, in order and in the user's ids.
+def write_table(path: str | PathLike[str], overwrite: bool, table: pd.DataFrame) -> None:
+    """Write a table as CSV (UTF-8, one line of headings), or as parquet if the suffix says so."""
+    target = check_target(path, overwrite)
+    if target.suffix.lower() != ".parquet":
+        with replacing(target) as temporary:
+            table.to_csv(temporary, index=False, encoding="utf-8")
+        return
+    try:
+        import pyarrow  # noqa: F401
+    except ImportError as error:
+        raise InvalidInput(
+            f"{target}: parquet needs pyarrow, which is not installed",
+            argument="path",
+            remedy=(
+                Install('"napari-agglo[parquet]"'),
+                SetOption("path", str(target.with_suffix(".csv"))),
+            ),
+        ) from error
+    with replacing(target) as temporary:
+        table.to_parquet(temporary, engine="pyarrow", index=False)
+
+
+_TABLES = (".csv", ".parquet")
+
+
+@exporter("tree", label="Table of merges", suffixes=_TABLES)
+def export_tree(view: ExportView, path: str | PathLike[str], *, overwrite: bool) -> None:
+    """Write the merges as CSV or parquet, in order and in the user's ids.
 
     The columns are those of `MergeTree.to_csv` and `edit`. `priority` is empty for a merge that is
     an edit, `edit` for a merge by the policy.
@@ -57,14 +84,13 @@ def export_tree(view: ExportView, path: Path) -> None:
     table["priority"] = rows.priorities
     table["edit"] = pd.array(rows.edits, "Int64")
     table.loc[rows.edits == 0, "edit"] = pd.NA
-    table.to_csv(path, index=False, encoding="utf-8")
+    write_table(path, overwrite, table)
 
 
-@exporter("regions", label="Table of segments", suffixes=(".csv",))
-def export_regions(view: ExportView, path: Path) -> None:
-    """Write `segment_table` as CSV (UTF-8, one line of headings)."""
-    table = segment_table(view.graph, view.lut, view.marks)
-    table.to_csv(path, index=False, encoding="utf-8")
+@exporter("regions", label="Table of segments", suffixes=_TABLES)
+def export_regions(view: ExportView, path: str | PathLike[str], *, overwrite: bool) -> None:
+    """Write `segment_table` as CSV or parquet."""
+    write_table(path, overwrite, segment_table(view.graph, view.lut, view.marks))
 
 
 def segment_table(graph: RegionGraph, lut: ArrayLike, marks: Marks | None = None) -> pd.DataFrame:
@@ -133,9 +159,9 @@ class EditRow:
     state: Literal["live", "undone", "asleep"]
 
 
-@exporter("edits", label="Table of edits", suffixes=(".csv",))
-def export_edits(view: ExportView, path: Path) -> None:
-    """Write the edits as CSV.
+@exporter("edits", label="Table of edits", suffixes=_TABLES)
+def export_edits(view: ExportView, path: str | PathLike[str], *, overwrite: bool) -> None:
+    """Write the edits as CSV or parquet.
 
     Columns: sequence, time, kind, scale (empty if there is none, -inf before any merge), ids
     (separated by spaces), state.
@@ -152,4 +178,4 @@ def export_edits(view: ExportView, path: Path) -> None:
         ],
         columns=["sequence", "time", "kind", "scale", "ids", "state"],
     )
-    table.to_csv(path, index=False, encoding="utf-8")
+    write_table(path, overwrite, table)

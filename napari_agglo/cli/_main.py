@@ -8,6 +8,7 @@ import re
 import sys
 import warnings
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from typing import Any, NoReturn
 
 from napari_agglo._version import __version__
@@ -30,6 +31,7 @@ from napari_agglo.cli._commands import (
     train,
     warm,
 )
+from napari_agglo.cli._provenance import add_provenance, write_provenance
 from napari_agglo.cli._terminal import Console
 from napari_agglo.errors import DataWarning, InvalidInput
 
@@ -37,6 +39,8 @@ COMMANDS = (
     demo, sample, cue, pixels, oversegment, train, segment, evaluate, curve, report, movie,
     session, export, blocks, warm, completion,
 )  # fmt: skip
+# Commands whose result gets a record of its provenance; `pixels` has it in its own commands.
+RECORDED = (cue, oversegment, train, segment, curve, report, movie, export)
 # Arguments of the library that have another name on the command line.
 _RENAMED = {"ranges": "range", "value_range": "range", "path": "output", "images": "image"}
 
@@ -66,7 +70,9 @@ def run(argv: Sequence[str] | None) -> int:
         with warnings.catch_warnings():
             warnings.simplefilter("always", DataWarning)
             warnings.showwarning = _note_warnings(console)
+            began = datetime.now(UTC)
             arguments.run(arguments, console)
+            write_provenance(arguments, arguments.parser.prog.partition(" ")[2], began)
         sys.stdout.flush()
     except SystemExit as stop:  # --help and --version
         return int(stop.code or 0)
@@ -133,5 +139,7 @@ def make_parser() -> Parser:
         module.add_arguments(command)
         if module not in (blocks, pixels, session):  # its own commands have these options
             add_verbosity(command)
+        if module in RECORDED:
+            add_provenance(command)
         command.set_defaults(run=module.run, parser=command)
     return parser

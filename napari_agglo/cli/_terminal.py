@@ -16,7 +16,7 @@ from napari_agglo.cli._messages import describe, option_of
 if TYPE_CHECKING:
     import pandas as pd
 
-LOG_SECONDS = 10.0  # between two lines of progress where there is no terminal
+LOG_SECONDS = 5.0  # between two lines of progress where there is no terminal
 
 
 class Console:
@@ -67,7 +67,7 @@ class Console:
         """Yield a callback that shows progress.
 
         On a terminal it keeps one line up to date; elsewhere, such as in the log of a cluster, it
-        prints a line every ten seconds. With ``-v`` it prints a line for each stage.
+        prints a line every five seconds. With ``-v`` it prints a line for each stage.
         """
         if self.verbosity < 0:
             yield None

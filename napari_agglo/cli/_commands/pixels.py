@@ -25,6 +25,7 @@ from napari_agglo.cli._files import (
     write_tiff,
     written_grid,
 )
+from napari_agglo.cli._provenance import add_provenance
 from napari_agglo.cli._terminal import Console, count
 from napari_agglo.errors import InvalidInput, SetOption
 
@@ -54,6 +55,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     for action in (train, predict):
         add_spacing(action)
         add_json(action)
+        add_provenance(action)
         add_verbosity(action)
 
 

@@ -1,0 +1,141 @@
+"""Provenance of a result: a JSON file beside it with versions, settings and checksums.
+
+``labels.tif`` gets ``labels.tif.json``. The same command on the same files with the same versions
+writes the same bytes but for the member ``run``, which has the time and the machine.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import os
+import platform
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, is_dataclass
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from napari_agglo._version import __version__
+from napari_agglo.cli._files import place
+
+_PACKAGES = (
+    "numpy", "scipy", "numba", "scikit-image", "scikit-learn", "pandas", "networkx", "h5py",
+    "tifffile", "zarr", "numcodecs",
+)  # fmt: skip
+_INPUTS = (
+    "boundary", "affinities", "mask", "seeds", "superpixels", "cues", "gold", "image", "images",
+    "labels", "session", "policy", "classifier", "volumes",
+)  # fmt: skip
+_OUTPUTS = ("output", "tree", "plot", "breakdown")
+_NOT_SETTINGS = ("run", "parser", "provenance", "verbosity", "json")
+_BLOCK = 1 << 20
+
+
+def add_provenance(parser: argparse.ArgumentParser) -> None:
+    """Add ``--no-provenance``."""
+    parser.add_argument(
+        "--no-provenance", dest="provenance", action="store_false",
+        help="write no OUTPUT.json with versions, settings and checksums beside the output",
+    )  # fmt: skip
+
+
+def provenance_file(output: str) -> Path:
+    """Return the file beside an output; a key in a file becomes part of the name.
+
+    Examples
+    --------
+    >>> provenance_file("a/labels.tif").as_posix(), provenance_file("b.h5:seg/x").as_posix()
+    ('a/labels.tif.json', 'b.h5.seg.x.json')
+    """
+    path, key = place(output)
+    given = output[: len(output) - len(key) - 1] if key is not None else output
+    name = ".".join([path.name, *(part for part in (key or "").split("/") if part)])
+    return Path(given.rstrip("/\\")).with_name(f"{name}.json")
+
+
+def write_provenance(arguments: argparse.Namespace, command: str, began: datetime) -> None:
+    """Write the record of a command that has ended well, if it wrote a file that is there."""
+    from napari_agglo.volumes import replacing
+
+    output = getattr(arguments, "output", None)
+    if not getattr(arguments, "provenance", False) or not output:
+        return
+    if not place(output)[0].exists():
+        return
+    record = {
+        "napari-agglo": __version__,
+        "command": command,
+        "settings": _settings(arguments),
+        "inputs": {text: checksum(place(text)[0]) for text in sorted(_files(arguments, _INPUTS))},
+        "outputs": {text: checksum(place(text)[0]) for text in sorted(_files(arguments, _OUTPUTS))},
+        "versions": {"python": platform.python_version(), **_versions()},
+        "run": {
+            "began": began.isoformat(timespec="seconds"),
+            "seconds": round((datetime.now(UTC) - began).total_seconds(), 1),
+            "machine": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",
+        },
+    }
+    with replacing(provenance_file(output)) as temporary:
+        temporary.write_text(json.dumps(record, indent=2, default=str) + "\n", encoding="utf-8")
+
+
+def _settings(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Return every option of the command with its value, also those left at their default."""
+    return {
+        name: [asdict(one) for one in value] if _are_records(value) else value
+        for name, value in sorted(vars(arguments).items())
+        if name not in _NOT_SETTINGS and not callable(value)
+    }
+
+
+def _are_records(value: object) -> bool:
+    return isinstance(value, list) and bool(value) and all(map(is_dataclass, value))
+
+
+def _files(arguments: argparse.Namespace, names: tuple[str, ...]) -> set[str]:
+    """Return the texts of some options that name a file or folder that is there."""
+    texts = (text for name in names for text in _texts(getattr(arguments, name, None)))
+    return {text for text in texts if "://" not in text and place(text)[0].exists()}
+
+
+def _texts(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif is_dataclass(value) and not isinstance(value, type):
+        yield from _texts(list(asdict(value).values()))
+    elif isinstance(value, Mapping):
+        yield from _texts(list(value.values()))
+    elif isinstance(value, list | tuple):
+        for one in value:
+            yield from _texts(one)
+
+
+def checksum(path: Path) -> dict[str, Any]:
+    """Return size and SHA-256 of a file, or of all files of a folder with their names."""
+    digest, size = hashlib.sha256(), 0
+    if path.is_file():
+        files = [path]
+    else:
+        found = (Path(root) / name for root, _, names in os.walk(path) for name in names)
+        files = sorted(file for file in found if file.is_file())
+    for file in files:
+        if file != path:
+            digest.update(file.relative_to(path).as_posix().encode() + b"\0")
+        with file.open("rb") as handle:
+            while block := handle.read(_BLOCK):
+                digest.update(block)
+                size += len(block)
+    return {"bytes": size, "sha256": digest.hexdigest()}
+
+
+def _versions() -> dict[str, str]:
+    found = {}
+    for name in _PACKAGES:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return found

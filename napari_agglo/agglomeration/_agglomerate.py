@@ -269,7 +269,11 @@ def _run(
     state: tuple[Any, ...],
     progress: ProgressCallback | None,
 ) -> Merges:
-    """Run a merge loop to its end, a slice at a time."""
+    """Run a merge loop to its end, a slice at a time.
+
+    A slice may be over before its first merge, while boundaries on top of the queue are refined.
+    """
+    queue = next((part for part in state if isinstance(part, EdgeQueue)), None)
     most = max(graph.n_regions - 1, 0)
     winners = np.empty(most, np.int64)
     losers = np.empty(most, np.int64)
@@ -281,7 +285,7 @@ def _run(
         before = done
         done = step(*state, winners, losers, priorities, done, stop)
         raise_error()
-        if done == before:
+        if done == before and (queue is None or queue.size[0] == 0):
             break
     report(progress, "agglomerate", most, most)
     return Merges(winners[:done], losers[:done], priorities[:done])

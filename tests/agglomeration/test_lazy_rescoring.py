@@ -116,3 +116,15 @@ def test_a_run_can_be_cancelled_and_slices_do_not_show(trained, monkeypatch):
 
     with pytest.raises(Cancelled):
         merge_greedily(graph, policy, progress=cancel)
+
+
+@pytest.mark.compiled
+def test_a_slice_may_be_over_before_its_first_merge():
+    labels = np.arange(1, 24 * 25 + 1).reshape(24, 25)
+    graph = region_graph(labels, np.zeros(labels.shape))
+    features = feature_map(graph, "minimal")
+    # No leaf is 0, so that all trees of every boundary are walked, eight at a time, before a merge.
+    leaf = [0, np.float32(np.inf).view(np.uint32), 0, 0]
+    nodes = np.array([leaf] * 200, np.uint32) + np.arange(200)[:, None] * np.uint32([0, 0, 1, 1])
+    forest = Forest(np.arange(200, dtype=np.uint32), nodes, np.full(200, 0.25))
+    assert len(merge_greedily(graph, LearnedPolicy(features, forest)).winners) == labels.size - 1

@@ -28,7 +28,9 @@ def plot_boundaries(
     Parameters
     ----------
     curves : mapping of str to DataFrame
-        Name of the policy to its `boundary_curve`: columns ``precision``, ``recall`` and ``f``.
+        Name of the policy to its `boundary_curve`: columns ``precision``, ``recall`` and ``f``. One
+        with ``attrs["training"]`` is dotted: it was measured on the data that the policy was
+        trained on.
     human : mapping, optional
         ``precision`` and ``recall`` of gold standards against each other.
     axes : matplotlib Axes, optional
@@ -55,9 +57,11 @@ def plot_boundaries(
     named, avoid = [], []
     for k, (name, curve) in enumerate(curves.items()):
         colour, text, dashes = colours.line(k)
+        dots = curve.attrs.get("training")
         ordered = curve.dropna(subset=["precision", "recall"])
         x, y = ordered["recall"].to_numpy(float), ordered["precision"].to_numpy(float)
-        axes.plot(x, y, color=colour, ls=dashes, lw=1.8, marker=".", ms=4, label=name, gid="curve")
+        line = {"ls": ":"} if dots else {"ls": dashes, "marker": ".", "ms": 4}
+        axes.plot(x, y, color=colour, lw=1.8, label=name, gid="curve", **line)
         if len(ordered):
             at = int(np.nanargmax(ordered["f"].fillna(0.0).to_numpy(float)))
             mark(axes, (x[at], y[at]), "*", 13, colour, "greatest")

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 
 _ERRORS = ("vi", "false_merge", "false_split")
+_OWN = ", on its own training data"  # after the name of a policy
 _MAPS = 12  # error maps at most
 _WORST = 10  # errors drawn of each policy
 
@@ -57,12 +58,21 @@ COLUMNS = (
 
 @dataclass(frozen=True)
 class Row:
-    """Row of the summary: values over images for each column; a reference does not compete."""
+    """Row of the summary: values over images for each column.
+
+    Neither a reference nor a policy on its own training data competes for the marks.
+    """
 
     name: str
     values: Mapping[str, Sequence[float]]
     colour: str = ""
     reference: bool = False
+    training: bool = False
+
+    @property
+    def competes(self) -> bool:
+        """Whether the row may have a mark."""
+        return not (self.reference or self.training)
 
 
 def summary_table(rows: Sequence[Row]) -> str:
@@ -73,9 +83,11 @@ def summary_table(rows: Sequence[Row]) -> str:
     >>> rows = [Row("a", {"vi": [1.0]}), Row("b", {"vi": [2.0]})]
     >>> summary_table(rows).count('class="best"')
     1
+    >>> summary_table([*rows, Row("c", {"vi": [0.5]}, training=True)]).count('class="best"')
+    1
     """
     columns = [c for c in COLUMNS if any(c.key in row.values for row in rows)]
-    competing = [row for row in rows if not row.reference]
+    competing = [row for row in rows if row.competes]
     best = {c.key: _best(c, competing) for c in columns}
     head = "".join(
         f'<th scope="col" title="{escape(c.description)}">{escape(c.title)}'
@@ -87,7 +99,7 @@ def summary_table(rows: Sequence[Row]) -> str:
         cells = "".join(_cell(c, row, best[c.key]) for c in columns)
         swatch = f'<span class="swatch" style="background:{row.colour}"></span>'
         name = (swatch if row.colour else "") + escape(row.name)
-        kind = ' class="reference"' if row.reference else ""
+        kind = "" if row.competes else ' class="reference"' if row.reference else ' class="own"'
         body.append(f'<tr{kind}><th scope="row" title="{escape(row.name)}">{name}</th>{cells}</tr>')
     return (
         '<div class="card scroll"><table><thead><tr><th scope="col">policy</th>'
@@ -115,7 +127,7 @@ def _cell(column: Column, row: Row, best: str | None) -> str:
     if column.key not in row.values:
         return "<td>–</td>"
     text = _shown(column, float(values.mean()))
-    mark = ' class="best"' if text == best and not row.reference else ""
+    mark = ' class="best"' if text == best and row.competes else ""
     if values.size > 1 and np.isfinite(values).all():
         sem = float(values.std(ddof=1) / math.sqrt(values.size))
         text += f' <span class="sem">± {_shown(column, sem)}</span>'
@@ -156,7 +168,8 @@ def summary_rows(page: Page) -> list[Row]:
         curve = summed([f.boundaries for f in findings])
         if curve is not None:
             values["boundary_f"] = [float(curve["f"].max())]
-        rows.append(Row(name, values, f"var({names[LIGHT.line(k)[0]]})"))
+        colour = f"var({names[LIGHT.line(k)[0]]})"
+        rows.append(Row(name, values, colour, training=name not in page.fair))
     return rows + _references(page)
 
 
@@ -193,7 +206,7 @@ class Page:
     ) -> None:
         self.human = human if human is not None and len(human) else None
         trained_here = {one.policy for one in findings if one.training}
-        shown = {name: f"{name}, on its own training data" for name in trained_here}
+        shown = {name: f"{name}{_OWN}" for name in trained_here}
         self.records = {shown.get(n, n): clean_record(record) for n, record in records.items()}
         findings = [replace(one, policy=shown.get(one.policy, one.policy)) for one in findings]
         self.by_policy: dict[str, list[Finding]] = {}
@@ -274,23 +287,23 @@ class Page:
         At one threshold a policy whose priorities are no probabilities, such as the mean, looks
         worse than it is.
         """
-        if len(self.fair) < 2:
-            return ""
         least = {
             name: float(np.mean([minimum(f.curve)["vi"] for f in self.by_policy[name]]))
             for name in self.fair
         }
         best = min(least, key=lambda name: least[name])
+        if len(self.fair) < 2:
+            return f" At its best threshold: {least[best]:.3f} bits." if least[best] else ""
         also = "also " if best == self.leader else ""
         return (
-            f" Each at its best threshold, <b>{escape(best)}</b> has {also}the least: "
+            f" Each at its best threshold, <b>{escape(best)}</b> {also}has the least: "
             f"{least[best]:.3f} bits."
         )
 
     def _own_data(self) -> str:
         """Return the warning for policies that were trained on what they are measured on."""
-        n = len(self.vi) - len(self.fair)
-        if not n and not any(f.training for one in self.by_policy.values() for f in one):
+        n = sum(any(f.training for f in one) for one in self.by_policy.values())
+        if not n:
             return ""
         who = "One policy is measured on its" if n < 2 else f"{n} policies are measured on their"
         return f" {who} own training data: expect a larger error on other data."
@@ -315,19 +328,29 @@ class Page:
             best = {
                 key: float(np.mean([point[key] for point in self.best])) for key in self.best[0]
             }
-        drawn = self.figures.curves(curves, best, self.human, self.threshold)
-        sums = {n: summed([f.boundaries for f in o]) for n, o in self.by_policy.items()}
-        boundaries = {name: curve for name, curve in sums.items() if curve is not None}
+        own = any(curve.attrs["training"] for curve in curves.values())
+        short = {_short(name): curve for name, curve in curves.items()}
+        drawn = self.figures.curves(short, best, self.human, self.threshold)
+        boundaries = {}
+        for name, findings in self.by_policy.items():
+            curve = summed([one.boundaries for one in findings])
+            if curve is not None:
+                curve.attrs["training"] = any(one.training for one in findings)
+                boundaries[_short(name)] = curve
         if boundaries:
             drawn.append(self.figures.boundaries(boundaries))
         epochs = self._epochs()
         if epochs is not None:
             drawn.append(self.figures.epochs(epochs))
         drawn += self._many()
-        return section("Curves", "", f'<div class="plots">{"".join(drawn)}</div>')
+        note = "Dotted: on the training data of the policy, and so too good." if own else ""
+        return section("Curves", note, f'<div class="plots">{"".join(drawn)}</div>')
 
     def _epochs(self) -> pd.DataFrame | None:
-        """Return VI by epoch, of the policies that were trained agglomeratively, or flat."""
+        """Return VI by epoch, of the policies that were trained agglomeratively, or flat.
+
+        Errors on training data, which fall with every epoch, are left out.
+        """
         import pandas as pd
 
         rows = [
@@ -340,6 +363,7 @@ class Page:
             if self.records.get(name, {}).get("strategy") in ("agglo", "flat")
             and "epochs" in self.records[name]
             for one in findings
+            if not one.training
         ]
         if len({row["epoch"] for row in rows}) < 2:
             return None
@@ -420,6 +444,17 @@ class Page:
             plots = f'<div class="plots">{"".join(self.figures.policy(name, record))}</div>'
             parts.append(_folded(f"{name}: {trained(record)}", plots, not parts))
         return section("The learned policies", "", *parts)
+
+
+def _short(name: str) -> str:
+    """Return the name of a policy for a label within a plot.
+
+    Examples
+    --------
+    >>> _short("agglo, on its own training data")
+    'agglo, training data'
+    """
+    return name.replace(_OWN, ", training data")
 
 
 def _folded(title: str, inside: str, opened: bool) -> str:

@@ -34,6 +34,7 @@ thead th { font-size: 12px; line-height: 1.25; color: var(--muted); font-weight:
 tbody tr + tr > * { border-top: 1px solid var(--rule); }
 th:first-child, td:first-child { text-align: left; }
 tbody th { font-weight: 600; max-width: 30ch; overflow: hidden; text-overflow: ellipsis; }
+tr.own > td { color: var(--muted); font-style: italic; }
 tr.reference > * { color: var(--muted); font-weight: 400; }
 td.best { background: var(--best); font-weight: 700; }
 td.text { text-align: left; white-space: normal; overflow-wrap: anywhere; }
@@ -67,7 +68,8 @@ svg.pixels { border-radius: 5px; overflow: hidden; background: #000; max-height:
   vertical-align: middle; }
 .key + span { margin-right: 14px; }
 .facts { margin-top: 8px; overflow-wrap: anywhere; max-width: none; }
-.errors figcaption b { display: flex; gap: 6px; align-items: baseline; font-size: 13.5px; }
+.errors figcaption b { display: flex; flex-wrap: wrap; gap: 2px 6px; align-items: baseline;
+  font-size: 13.5px; white-space: nowrap; }
 .cost { margin-left: auto; font-weight: 400; font-size: 12.5px; white-space: nowrap; }
 .kind { display: inline-block; padding: 0 7px; border-radius: 9px; font-size: 12px;
   font-weight: 600; color: #14171c; }
@@ -80,7 +82,10 @@ footer { padding-top: 26px; padding-bottom: 40px; }
 .empty { padding: 22px; text-align: center; color: var(--muted); }
 @media (max-width: 560px) {
   main, header, footer { padding-left: 12px; padding-right: 12px; }
-  h1 { font-size: 22px; } figure { padding: 10px; } th, td { padding: 6px 9px; } }
+  h1 { font-size: 22px; } figure { padding: 10px; } th, td { padding: 6px 9px; }
+  .scroll thead + tbody th, .scroll thead th:first-child { position: sticky; left: 0;
+    min-width: 14ch; max-width: 17ch; white-space: normal; background: var(--card);
+    border-right: 1px solid var(--rule); } }
 @media print { body { background: none; } figure, tr { break-inside: avoid; } }
 """
 

@@ -31,6 +31,7 @@ from napari_agglo.policy import (
     MeanPolicy,
     Policy,
     as_policy,
+    cue_digests,
     data_profile,
     graph_digest,
 )
@@ -140,7 +141,7 @@ def warn_if_inverted(lessons: list[Lesson]) -> None:
             f"The cue {cue!r} looks inverted: on gold borders it is {keep.mean():.2f} in the mean, "
             f"and {merge.mean():.2f} between superpixels of one segment. It must be high on "
             "boundaries: exchange the ends of its range, such as "
-            f"ranges={{{cue!r}: (1, 0)}}, and make the superpixels again",
+            f"ranges={{{cue!r}: (1, 0)}} (--range {cue}=1:0), and make the superpixels again",
             DataWarning,
             stacklevel=3,
         )
@@ -295,6 +296,8 @@ def _learn(training: _Training, strategy: str, start: str) -> LearnedPolicy:
                 "superpixels": one.graph.n_regions,
                 "boundaries": one.graph.n_boundaries,
                 "digest": graph_digest(one.graph),
+                "pixels": int(one.graph.superpixels.image.size),
+                "cues": cue_digests(one.graph),
             }
             for one in lessons
         ],

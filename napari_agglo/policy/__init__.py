@@ -4,6 +4,7 @@ from napari_agglo.policy._callable import CallablePolicy, as_policy, checked_sco
 from napari_agglo.policy._data_profile import (
     DataDifference,
     adapt_cues,
+    cue_digests,
     data_differences,
     data_profile,
     graph_digest,
@@ -66,6 +67,7 @@ __all__ = [
     "data_differences",
     "data_profile",
     "flatten_trees",
+    "cue_digests",
     "graph_digest",
     "is_informative",
     "is_training_data",

@@ -115,11 +115,36 @@ def graph_digest(graph: RegionGraph) -> str:
     return digest.hexdigest()
 
 
+def cue_digests(graph: RegionGraph) -> list[str]:
+    """Return a digest of the pixels of each cue that `graph` has kept and that is not constant.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from napari_agglo import region_graph
+    >>> cue = np.array([[0.1, 0.1, 0.7]])
+    >>> graphs = [region_graph(np.array([ids]), cue) for ids in ([1, 1, 2], [1, 2, 3])]
+    >>> cue_digests(graphs[0]) == cue_digests(graphs[1])
+    True
+    """
+    planes = [] if graph.cues is None else [plane for plane in graph.cues if np.ptp(plane)]
+    return [hashlib.blake2b(plane.data, digest_size=16).hexdigest() for plane in planes]
+
+
 def is_training_data(policy: Policy, graph: RegionGraph) -> bool:
-    """Return whether a policy was trained on this graph: an error measured there flatters it."""
+    """Return whether a policy was trained on these data: an error measured there flatters it.
+
+    The data are known by their graph, or by a cue, if the superpixels were made again.
+    """
     volumes = (policy_record(policy) or {}).get("volumes", [])
     known = {one.get("digest") for one in volumes} - {None}
-    return bool(known) and graph_digest(graph) in known
+    if not known:
+        return False
+    if graph_digest(graph) in known:
+        return True
+    size = graph.superpixels.image.size
+    alike = [one["cues"] for one in volumes if "cues" in one and one.get("pixels") == size]
+    return bool(alike) and not set(cue_digests(graph)).isdisjoint(*alike)
 
 
 def data_differences(policy: Policy, graph: RegionGraph) -> tuple[DataDifference, ...]:
@@ -226,10 +251,11 @@ def _scale_differences(known: Mapping[str, Any], here: Mapping[str, Any]) -> lis
         out.append(DataDifference("spacing", "", text))
     sizes = known["superpixel_size"], here["superpixel_size"]
     if min(sizes) > 0 and not 1 / _SIZE <= sizes[1] * pixel / sizes[0] <= _SIZE:
-        text = (
-            f"Superpixels have {sizes[1]:,.0f} pixels in the median, and in the training they had "
-            f"{sizes[0]:,.0f}; make superpixels of that size (`min_size` of oversegment)"
-        )
+        there = f"and in the training they had {sizes[0]:,.0f}"
+        if pixel != 1:
+            there = f"and those of the training would have {max(1, sizes[0] / pixel):,.0f}"
+        text = f"Superpixels have {sizes[1]:,.0f} pixels in the median, {there}; make superpixels "
+        text += "of that size (`min_size` of oversegment)"
         out.append(DataDifference("superpixels", "", text))
     return out
 

@@ -144,3 +144,24 @@ def test_the_training_data_are_known_again():
     assert is_training_data(policy(), graph_of(seed=0))
     assert not is_training_data(policy(), graph_of(seed=1))
     assert not is_training_data(agglo.MeanPolicy(), graph_of(seed=0))
+
+
+def test_the_training_data_are_known_again_by_other_superpixels():
+    from napari_agglo.policy import is_training_data
+
+    superpixels, boundary, _ = sample()
+    other = agglo.oversegment(boundary, min_size=40)
+    assert other.max() < superpixels.max()
+    assert is_training_data(policy(), graph_of(boundary, other))
+    assert not is_training_data(policy(), graph_of(1 - boundary, other))
+    # A constant cue says nothing, and a graph without its cues is known as a whole only.
+    assert not is_training_data(policy(), graph_of(np.zeros_like(boundary), other))
+    lean = agglo.region_graph(other, boundary, spacing=(0.5, 0.5), keep_cues=False)
+    assert not is_training_data(policy(), lean)
+
+
+def test_the_size_of_superpixels_is_given_in_pixels_of_the_data():
+    (pixel, size) = agglo.data_differences(policy(), graph_of(spacing=(2.0, 2.0)))
+    assert (pixel.kind, size.kind) == ("spacing", "superpixels")
+    wanted = policy().record["data"]["superpixel_size"] / 16
+    assert f"those of the training would have {max(1, wanted):,.0f};" in size.text

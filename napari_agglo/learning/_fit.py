@@ -9,6 +9,7 @@ the policy would make elsewhere, instead of repeating its training labels.
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
@@ -220,6 +221,38 @@ def with_neutral(model: Model, neutral: float) -> Model:
     return Forest(model.roots, model.nodes, model.values * (0.5 / neutral))
 
 
+def with_prior(model: Forest, column: int, middle: float, slope: float, share: float) -> Forest:
+    """Return a forest that gives a share to the logistic of one feature.
+
+    The logistic is the mean of many stumps, a split of the feature each, whose thresholds are its
+    quantiles. So it is made of trees as the rest, and costs little.
+
+    Examples
+    --------
+    >>> leaf = np.array([[0, np.float32(np.inf).view(np.uint32), 0, 0]], np.uint32)
+    >>> never = Forest(np.zeros(1, np.uint32), leaf, np.zeros(1))  # every merge is right
+    >>> rows = np.array([[0.2], [0.5], [0.8]], np.float32)
+    >>> with_prior(never, 0, 0.5, 10.0, 0.5).predict(rows).round(2)
+    array([0.02, 0.25, 0.48])
+    """
+    odds = share / (1 - share)
+    times = math.ceil(_STUMPS / odds / len(model.roots))  # of the forest; 1 but for a small one
+    n = round(times * len(model.roots) * odds)
+    place = (np.arange(n) + 0.5) / n
+    cuts = (middle + np.log(place / (1 - place)) / slope).astype(np.float32)
+    nodes = np.zeros((n, 3, 4), np.uint32)
+    root = 3 * np.arange(n, dtype=np.uint32)
+    nodes[:, 0] = np.stack([np.full(n, column), cuts.view(np.uint32), root + 1, root + 2], axis=1)
+    for leaf in (1, 2):
+        nodes[:, leaf, 1] = np.float32(np.inf).view(np.uint32)
+        nodes[:, leaf, 2:] = (root + leaf)[:, None]
+    stumps = Forest(root, nodes.reshape(-1, 4), np.tile([0.0, 0.0, 1.0], n))
+    return join_forests([stumps, *[model] * times])
+
+
+_STUMPS = 20  # of a prior, at the least
+
+
 def _growth(
     rows: NDArray[np.float32], wrong: NDArray[np.int64], settings: ForestSettings
 ) -> Callable[[NDArray[np.int64], int], Any]:
@@ -291,6 +324,18 @@ def _fit_logistic(
     size = np.abs(fitted.coef_[0])
     importances = size / size.sum() if size.sum() > 0 else size
     return Fitted(Logistic(weights), np.zeros((0, 0), np.uint8), importances)
+
+
+def logistic_of(values: NDArray[np.float64], wrong: NDArray[np.bool_]) -> tuple[float, float]:
+    """Return middle and slope of the logistic of one feature that fits examples of both kinds."""
+    from sklearn.linear_model import LogisticRegression
+
+    fitted = LogisticRegression(max_iter=2000, C=_FREE).fit(values[:, None], wrong)
+    slope = float(fitted.coef_[0, 0])
+    return float(-fitted.intercept_[0] / slope) if slope else 0.0, slope
+
+
+_FREE = 100.0  # inverse of the penalty on the slope; values are 0 to 1
 
 
 def held_out_scores(fitted: Fitted, examples: Examples) -> NDArray[np.float64] | None:

@@ -6,13 +6,17 @@ says that each of the two regions is one object, and whether both are the same. 
 *components*: sets of superpixels of one object, and pairs of components of different objects. They
 are the gold standard of a training in which all other pairs are unknown, and constraints of the
 next hierarchy.
+
+Few answers teach less than the mean of the boundary cue knows already: which features matter is
+then chance. So the policy has a share of the mean, its *prior*, which is the less the more answers
+there are.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -23,16 +27,17 @@ from napari_agglo.agglomeration import merge_tree
 from napari_agglo.errors import InvalidInput, check_choice, check_whole
 from napari_agglo.features import feature_map
 from napari_agglo.graph import RegionGraph, contracted
-from napari_agglo.learning._fit import ForestSettings
+from napari_agglo.learning._fit import ForestSettings, logistic_of, with_prior
 from napari_agglo.learning._train import learn_lessons
 from napari_agglo.learning._training_volume import Lesson, gold_table
-from napari_agglo.policy import LearnedPolicy, MeanPolicy, Policy, stretched
+from napari_agglo.policy import Forest, LearnedPolicy, MeanPolicy, Policy, stretched
 
 _COARSEST = 16  # regions of the coarsest scale that is asked about, at least
 _CERTAIN = 0.3  # priority of a learned policy, above which a region may be of several objects
 _FINE = 8  # superpixels to a region, above which the mean may have joined several objects
 _MISTRUST = 0.5  # weight of a region around one that could not be told, one of two
 _EARLY_EPOCHS = 1  # of the policies between questions
+_WORTH = 50  # clear answers that count as much as the prior
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,6 +62,7 @@ class _Answer:
     first: NDArray[np.int64]  # dense ids
     second: NDArray[np.int64]
     same: bool | None
+    start: float  # priority of the pair by the policy of the start
 
 
 @dataclass(frozen=True, eq=False)
@@ -255,7 +261,7 @@ class Questions:
         self.next()
         assert self._question is not None
         pair = self._question[1]
-        self._answers.append(_Answer(pair.first, pair.second, same))
+        self._answers.append(replace(pair, same=same))
         self._question = None
 
     def undo(self) -> None:
@@ -274,7 +280,8 @@ class Questions:
         answers = list(self._answers)
         known = _Known.of(answers, self.graph.n_regions)
         try:
-            return self._fit(answers, known, epochs, self._seed if seed is None else seed, progress)
+            seed = self._seed if seed is None else seed
+            policy = self._fit(answers, known, epochs, seed, progress)
         except InvalidInput as error:
             yes, no, _ = self.counts
             raise InvalidInput(
@@ -282,6 +289,7 @@ class Questions:
                 argument="answers",
                 remedy="go on until there are answers of both kinds",
             ) from error
+        return self._with_prior(policy, answers)
 
     def learn(self, progress: ProgressCallback | None = None) -> None:
         """Learn from the answers so far, in one epoch, for the next questions.
@@ -317,6 +325,26 @@ class Questions:
         policy.record["answers"] = len(answers)
         return policy
 
+    def _with_prior(self, policy: LearnedPolicy, answers: list[_Answer]) -> LearnedPolicy:
+        """Return the policy with the share of the mean that so many answers leave it."""
+        clear = [answer for answer in answers if answer.same is not None]
+        model, start = policy.model, self._start
+        if not isinstance(start, MeanPolicy) or not isinstance(model, Forest):
+            return policy
+        # The mean itself says that 0 is one object and 1 are two.
+        values = np.array([0.0, 1.0, *(answer.start for answer in clear)])
+        wrong = np.array([False, True, *(not answer.same for answer in clear)])
+        middle, slope = logistic_of(values, wrong)
+        if slope <= 0:  # answers against the cue
+            return policy
+        share = _WORTH / (_WORTH + len(clear))
+        column = policy.features.names.index(f"{start.cue}/edge/mean")
+        mixed = with_prior(model, column, middle, slope, share)
+        highest = share + (1 - share) * 0.5 / policy.record["neutral"]
+        prior = {"cue": start.cue, "share": round(share, 4), "middle": middle, "slope": slope}
+        record = {**policy.record, "neutral": 0.5 / highest, "prior": prior}
+        return LearnedPolicy(policy.features, mixed, record)
+
     def _make_scales(
         self, known: _Known, policy: Policy, progress: ProgressCallback | None
     ) -> Iterator[_Scale]:
@@ -337,7 +365,7 @@ class Questions:
         while left == base.n_regions or (left >= _COARSEST and base.n_regions - left <= most):
             lut = tree.lut(merges=base.n_regions - left)
             coarse = contracted(base, lut)
-            yield _Scale.of(coarse, lut[row], known, policy)
+            yield _Scale.of(coarse, lut[row], known, policy, self._start)
             left //= 2
 
     def _choose(self) -> tuple[Question, _Answer] | None:
@@ -370,10 +398,18 @@ class _Scale:
     edges: NDArray[np.int64]
     sizes: NDArray[np.int64]  # pixels of each region
     wrong: NDArray[np.float64]  # probability of each boundary; 0.5 without a learned policy
+    start: NDArray[np.float64]  # priority of each boundary by the policy of the start
     rows: NDArray[np.int64]  # boundaries to ask about
 
     @classmethod
-    def of(cls, coarse: RegionGraph, lut: NDArray[Any], known: _Known, policy: Policy) -> _Scale:
+    def of(
+        cls,
+        coarse: RegionGraph,
+        lut: NDArray[Any],
+        known: _Known,
+        policy: Policy,
+        start: Policy,
+    ) -> _Scale:
         region = np.searchsorted(np.unique(lut), lut)  # dense, as in `coarse`
         learned = isinstance(policy, LearnedPolicy)
         scores = policy.score(coarse)
@@ -382,7 +418,8 @@ class _Scale:
         place[known.component] = region
         apart = {tuple(sorted(place[list(pair)])) for pair in known.different}
         rows = [k for k, edge in enumerate(coarse.edges.tolist()) if tuple(edge) not in apart]
-        return cls(region, coarse.edges, coarse.sizes, wrong, np.array(rows, np.int64))
+        before = np.asarray(start.score(coarse), np.float64)
+        return cls(region, coarse.edges, coarse.sizes, wrong, before, np.array(rows, np.int64))
 
     def choose(
         self,
@@ -410,7 +447,7 @@ class _Scale:
             doubt *= trust[self.edges[free]].prod(axis=1)
             row = int(free[np.argmax(doubt * np.sqrt(small) * rng.uniform(0.5, 1, len(free)))])
         first, second = (np.flatnonzero(self.region == one) for one in self.edges[row])
-        return _Answer(first, second, None), float(self.wrong[row])
+        return _Answer(first, second, None, float(self.start[row])), float(self.wrong[row])
 
 
 _PURE = 0.8  # share of a region within one gold segment, from which a person calls it one object

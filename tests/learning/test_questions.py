@@ -62,8 +62,9 @@ def test_answers_label_only_what_follows_from_them():
         )
         first, second = (np.unique(one[one > 0]) for one in (first, second))
         if len(first) and len(second) and not np.intersect1d(first, second).size:
-            answers.append(_Answer(first, second, bool(objects[first[0]] == objects[second[0]])))
-    answers.append(_Answer(np.array([1]), np.array([2]), None))
+            same = bool(objects[first[0]] == objects[second[0]])
+            answers.append(_Answer(first, second, same, 0.5))
+    answers.append(_Answer(np.array([1]), np.array([2]), None, 0.5))
     known = _Known.of(answers, n)
     edges = np.array([(a, b) for a in range(1, n + 1) for b in range(a + 1, n + 1)])
     labels = boundary_labels(edges, known.assigned())
@@ -130,6 +131,32 @@ def test_answers_teach(volume, taught):
         for one in (policy, "mean")
     ]
     assert errors[0] < errors[1]
+
+
+def test_few_answers_leave_a_share_to_the_mean(volume, taught, tmp_path):
+    graph, _ = volume
+    questions, _ = taught
+    policy = questions.train()
+    yes, no, _ = questions.counts
+    prior = policy.record["prior"]
+    assert prior["share"] == round(50 / (50 + yes + no), 4)
+    # The score is the prior's logistic of the mean and the forest, by their shares.
+    questions._start = agglo.RandomPolicy()  # a start that is no prior
+    alone = questions.train()
+    questions._start = MeanPolicy()
+    assert "prior" not in alone.record
+    mean = MeanPolicy().score(graph)
+    logistic = 1 / (1 + np.exp(-prior["slope"] * (mean - prior["middle"])))
+    trees = len(policy.model.roots)
+    stumps = round(prior["share"] * trees)
+    assert (trees - stumps) % len(alone.model.roots) == 0
+    share = stumps / trees
+    expected = share * logistic + (1 - share) * alone.score(graph)
+    np.testing.assert_allclose(policy.score(graph), expected, atol=0.5 / stumps + 1e-6)
+    policy.save(tmp_path / "taught.npz")
+    read = agglo.load_policy(tmp_path / "taught.npz")
+    np.testing.assert_array_equal(read.score(graph), policy.score(graph))
+    assert read.record["prior"] == prior
 
 
 def test_questions_go_on_while_a_policy_learns(volume):

@@ -37,7 +37,7 @@ _CERTAIN = 0.3  # priority of a learned policy, above which a region may be of s
 _FINE = 8  # superpixels to a region, above which the mean may have joined several objects
 _MISTRUST = 0.5  # weight of a region around one that could not be told, one of two
 _EARLY_EPOCHS = 1  # of the policies between questions
-_WORTH = 50  # clear answers that count as much as the prior
+_WORTH = 12  # clear answers that count as much as the prior
 
 
 @dataclass(frozen=True, eq=False)

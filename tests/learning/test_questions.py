@@ -139,7 +139,7 @@ def test_few_answers_leave_a_share_to_the_mean(volume, taught, tmp_path):
     policy = questions.train()
     yes, no, _ = questions.counts
     prior = policy.record["prior"]
-    assert prior["share"] == round(50 / (50 + yes + no), 4)
+    assert prior["share"] == round(12 / (12 + yes + no), 4)
     # The score is the prior's logistic of the mean and the forest, by their shares.
     questions._start = agglo.RandomPolicy()  # a start that is no prior
     alone = questions.train()

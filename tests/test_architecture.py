@@ -280,7 +280,7 @@ PRIVATE_IMPORTS = {
         widgets/test_background_compile.py
     """,
     "The doors of the tests to a window: the project, its layers, its forms.": """
-        widgets/conftest.py widgets/proofread/conftest.py windows.py
+        spare_window.py widgets/conftest.py widgets/proofread/conftest.py windows.py
     """,
     "Models, arrays and controls of a window, without the window.": """
         widgets/compare/test_comparison.py widgets/compare/test_controller.py

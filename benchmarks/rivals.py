@@ -1,9 +1,11 @@
-"""Compare greedy merging with the adaptive cut and the multicut, on the same graphs and policies.
+"""Compare greedy merging with adaptive cut, multicut and mutex watershed, on the same graphs.
 
-    python -m benchmarks.rivals [--only fib25,snemi] [--seed 0]
+    python -m benchmarks.rivals [--only fib25,snemi] [--seed 0] [--affinities]
 
 Every source of `benchmarks.judge` is used both ways: one part teaches a flat and an agglo policy,
 the other judges. A row has the VI at 0.5 and the CPU seconds of the method on the scored graph.
+With ``--affinities`` the evidence is affinities with long-range offsets, made of the boundary map
+(`benchmarks.experiment_offsets`), which the mutex watershed reads.
 """
 
 from __future__ import annotations
@@ -14,7 +16,9 @@ import time
 import numpy as np
 
 import napari_agglo as agglo
-from benchmarks.judge import sides, sources
+from benchmarks.experiment_offsets import affinities_of
+from benchmarks.judge import Part, sides, sources
+from benchmarks.lessons import Lesson
 from napari_agglo.partition import build_tree
 
 ROWS = (
@@ -25,7 +29,19 @@ ROWS = (
     ("agglo", "adaptive", {}),
     ("flat", "multicut", {}),
     ("agglo", "multicut", {}),
+    ("mean", "mutex", {}),
+    ("flat", "mutex", {}),
+    ("agglo", "mutex", {}),
 )
+
+
+def with_affinities(part: Part) -> Lesson:
+    """Return the graph of a part with affinities of its boundary map, and the gold standard."""
+    low, high = part.options.get("ranges", (0, 1))
+    boundary = ((part.cues["boundary"] - np.float32(low)) / (high - low)).astype("f4")
+    cues = {"affinity": agglo.affinities(*affinities_of(boundary))}
+    graph = agglo.region_graph(part.superpixels, cues, spacing=part.options.get("spacing"))
+    return graph, part.gold
 
 
 def main() -> None:
@@ -33,13 +49,19 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--only", help="sources, with commas between them")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--affinities", action="store_true", help="of volumes only")
     options = parser.parse_args()
     chosen = options.only.split(",") if options.only else list(sources())
     errors: dict[str, list[float]] = {}
     seconds: dict[str, float] = {}
     names = []
     for source in chosen:
-        first, second = sides(source, "boundary")[:2]
+        if options.affinities:
+            first, second = (
+                [with_affinities(part) for part in side] for side in sources()[source]()
+            )
+        else:
+            first, second = sides(source, "boundary")[:2]
         for way, (lessons, tests) in {"": (first, second), "'": (second, first)}.items():
             names.append(source + way)
             policies = {

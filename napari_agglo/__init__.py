@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from napari_agglo.graph import RegionGraph, region_graph
     from napari_agglo.learning import train
     from napari_agglo.movie import write_movie
-    from napari_agglo.partition import adaptive_cut, multicut
+    from napari_agglo.partition import adaptive_cut, multicut, mutex_watershed
     from napari_agglo.pixels import PixelClassifier, load_pixel_classifier, train_pixels
     from napari_agglo.policy import (
         CallablePolicy,
@@ -79,7 +79,7 @@ _EXPORTS = {
     "learning": "train",
     "pixels": "PixelClassifier load_pixel_classifier train_pixels",
     "agglomeration": "MergeTree agglomerate",
-    "partition": "adaptive_cut multicut",
+    "partition": "adaptive_cut multicut mutex_watershed",
     "evaluate": "best_agglomeration boundary_scores breakdown cross_validate merge_curve metrics"
     " split_vi vi_curve",
     "compare": "disagreements matched",
@@ -128,6 +128,7 @@ __all__ = [
     "mesh",
     "metrics",
     "multicut",
+    "mutex_watershed",
     "open_volume",
     "oversegment",
     "region_graph",

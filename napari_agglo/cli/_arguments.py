@@ -400,7 +400,8 @@ def _add_policy_options(parser: argparse.ArgumentParser) -> None:
     add_value(parser, "--seed", "N", "seed of the random policy", type=int, default=0)
     text = (
         "choice of the segments: `threshold`; `adaptive`, a threshold for each branch; `multicut` "
-        "of the boundaries between superpixels (with bioimage-cpp); the last two at 0.5 "
+        "of the boundaries between superpixels; `mutex`, the mutex watershed, by long-range "
+        "affinities if there are any (both with bioimage-cpp); the last three at 0.5 "
         "(default: threshold)"
     )
     add_value(parser, "--method", "NAME", text)

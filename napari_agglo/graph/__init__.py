@@ -3,6 +3,7 @@
 from napari_agglo.graph._build_graph import Window, add_contact, region_graph, scan
 from napari_agglo.graph._contract import add_rows, contracted, merge_boundaries, merge_regions
 from napari_agglo.graph._divide import Division, divide, divided, pieces_to_runs, runs_to_pieces
+from napari_agglo.graph._far_pairs import FarPairs, far_pairs
 from napari_agglo.graph._pair_buffer import copy_pair, graph_of_pairs, pair_width
 from napari_agglo.graph._region_graph import Layout, RegionGraph, edge_positions, edges_within
 from napari_agglo.graph._superpixel_pieces import Pieces, superpixel_pieces
@@ -10,6 +11,7 @@ from napari_agglo.graph._weighted_edges import as_graph
 
 __all__ = [
     "Division",
+    "FarPairs",
     "Layout",
     "Pieces",
     "RegionGraph",
@@ -23,6 +25,7 @@ __all__ = [
     "divided",
     "edge_positions",
     "edges_within",
+    "far_pairs",
     "graph_of_pairs",
     "merge_boundaries",
     "merge_regions",

@@ -13,7 +13,13 @@ from napari_agglo._progress import ProgressCallback, report
 from napari_agglo.errors import check_choice, check_whole
 from napari_agglo.graph._region_graph import Layout, RegionGraph
 from napari_agglo.graph._scan import enter_pairs, scan_rows
-from napari_agglo.volumes import check_cues, check_same_spacing, check_spacing, dense_labels
+from napari_agglo.volumes import (
+    Affinities,
+    check_cues,
+    check_same_spacing,
+    check_spacing,
+    dense_labels,
+)
 
 T = TypeVar("T", bound=np.generic)
 
@@ -115,6 +121,7 @@ def region_graph(
         boxes=boxes,
         dams=bool(dams),
         cues=_read_only(checked.values) if keep_cues else None,
+        far=_far_channels(named) if keep_cues else (),
     )
 
 
@@ -128,6 +135,12 @@ class Window(NamedTuple):
     origin: tuple[int, ...]
     core: tuple[int, ...]
     whole: tuple[int, ...]
+
+
+def _far_channels(cues: Mapping[str, Any]) -> tuple[Any, ...]:
+    """Return offset and channel of all long-range affinities among the cues."""
+    each = (cue.far for cue in cues.values() if isinstance(cue, Affinities))
+    return tuple(one for channels in each for one in channels)
 
 
 def _read_only(values: NDArray[T]) -> NDArray[T]:

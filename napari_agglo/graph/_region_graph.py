@@ -258,6 +258,9 @@ class RegionGraph:
     face_parts : int
         Number of parts that a face is counted in; 1 but for a graph of weights, whose means are as
         fine as these parts (`from_edges`).
+    far : tuple of (offset, ndarray of uint8)
+        The channels of long-range affinities, 255 for boundary, at the voxel that each was
+        predicted for; empty if there are none, or if the graph did not keep its cues.
     """
 
     superpixels: DenseLabels
@@ -272,6 +275,7 @@ class RegionGraph:
     dams: bool = False
     cues: NDArray[np.uint8] | None = None
     face_parts: int = 1
+    far: tuple[tuple[tuple[int, ...], NDArray[np.uint8]], ...] = ()
 
     @classmethod
     def from_edges(

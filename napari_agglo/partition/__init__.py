@@ -7,5 +7,6 @@ Each way returns a merge tree whose partition at 0.5 is its result, so that what
 from napari_agglo.partition._adaptive_cut import adaptive_cut
 from napari_agglo.partition._methods import METHODS, build_tree
 from napari_agglo.partition._multicut import multicut
+from napari_agglo.partition._mutex_watershed import mutex_watershed
 
-__all__ = ["METHODS", "adaptive_cut", "build_tree", "multicut"]
+__all__ = ["METHODS", "adaptive_cut", "build_tree", "multicut", "mutex_watershed"]

@@ -1,4 +1,4 @@
-"""Registry of the ways to choose a partition: a threshold, the adaptive cut, the multicut."""
+"""Registry of the ways to choose a partition: a threshold, adaptive cut, multicut, mutex."""
 
 # In its own file: the place to add another way.
 
@@ -13,6 +13,7 @@ from napari_agglo.agglomeration import MergeTree, merge_tree
 from napari_agglo.graph import RegionGraph
 from napari_agglo.partition._adaptive_cut import adaptive_cut
 from napari_agglo.partition._multicut import multicut
+from napari_agglo.partition._mutex_watershed import mutex_watershed
 from napari_agglo.policy import Policy, as_policy
 
 Method = Callable[..., MergeTree]  # of a graph and a policy, with `progress` and options by name
@@ -29,6 +30,7 @@ def _adaptive(
 METHODS.register("threshold", merge_tree)
 METHODS.register("adaptive", _adaptive)
 METHODS.register("multicut", multicut)
+METHODS.register("mutex", mutex_watershed)
 
 
 def build_tree(
@@ -49,8 +51,8 @@ def build_tree(
         As for `napari_agglo.agglomerate`.
     method : str
         ``"threshold"``, greedy agglomeration; ``"adaptive"``, its `adaptive_cut`; ``"multicut"``;
-        or the method of another package, by an entry point of the group
-        ``napari_agglo.partitions``.
+        ``"mutex"``, the `mutex_watershed`; or the method of another package, by an entry point of
+        the group ``napari_agglo.partitions``.
     progress : callable, optional
         Called with the progress so far; it may raise `Cancelled`.
     **options
@@ -60,7 +62,7 @@ def build_tree(
     --------
     >>> from napari_agglo.graph import RegionGraph
     >>> METHODS.names()
-    ('threshold', 'adaptive', 'multicut')
+    ('threshold', 'adaptive', 'multicut', 'mutex')
     >>> graph = RegionGraph.from_edges([(1, 2), (2, 3)], [0.1, 0.8])
     >>> build_tree(graph, "mean", "adaptive").n_segments(0.5)
     2

@@ -87,29 +87,33 @@ def multicut(
     return partition_tree(graph, policy, names, part_of(progress, 0.5, 1.0))
 
 
-def cut_boundaries(
-    n_regions: int, edges: NDArray[np.int64], costs: NDArray[np.float64], solver: str
-) -> NDArray[np.int64]:
-    """Return a number for each of the dense ids 0..n, the same in one segment."""
+def solvers(method: str) -> Any:
+    """Return the package with the solvers; say what to install where it is not."""
     try:
         import bioimage_cpp
     except ImportError:
         raise InvalidInput(
-            "The multicut is solved by the package bioimage-cpp, which is not installed",
+            f"{method} is solved by the package bioimage-cpp, which is not installed",
             argument="method",
             remedy="pip install 'napari-agglo[multicut]'",
         ) from None
-    solvers = bioimage_cpp.graph.multicut
-    nodes = bioimage_cpp.graph.UndirectedGraph.from_unique_edges(
-        n_regions + 1, edges.astype(np.uint64)
-    )
-    objective = solvers.MulticutObjective(nodes, costs)
+    return bioimage_cpp
+
+
+def cut_boundaries(
+    n_regions: int, edges: NDArray[np.int64], costs: NDArray[np.float64], solver: str
+) -> NDArray[np.int64]:
+    """Return a number for each of the dense ids 0..n, the same in one segment."""
+    package = solvers("The multicut")
+    multicuts = package.graph.multicut
+    nodes = package.graph.UndirectedGraph.from_unique_edges(n_regions + 1, edges.astype(np.uint64))
+    objective = multicuts.MulticutObjective(nodes, costs)
     if not len(edges):
         return np.arange(n_regions + 1)
-    labels = solvers.GreedyAdditiveMulticut().optimize(objective)
+    labels = multicuts.GreedyAdditiveMulticut().optimize(objective)
     if solver == "kernighan-lin":
-        objective = solvers.MulticutObjective(nodes, costs, initial_labels=labels)
-        labels = solvers.KernighanLinMulticut().optimize(objective)
+        objective = multicuts.MulticutObjective(nodes, costs, initial_labels=labels)
+        labels = multicuts.KernighanLinMulticut().optimize(objective)
     return np.asarray(labels).astype(np.int64)
 
 

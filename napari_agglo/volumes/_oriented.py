@@ -72,11 +72,15 @@ class Affinities:
         The offset of each channel.
     spacing : tuple of float, optional
         That of the Volume.
+    far : tuple of (offset, ndarray of uint8)
+        The channels of longer offsets as they are: at a voxel, the value of it and of the voxel at
+        the offset.
     """
 
     cues: Mapping[str, OrientedCue]
     offsets: tuple[Offset, ...]
     spacing: tuple[float, ...] | None = None
+    far: tuple[tuple[Offset, Bytes], ...] = ()
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -179,7 +183,8 @@ def affinities(
     cache: dict[tuple[int, int], Bytes | None] = {}
     cues = {end: _cue(values, known, group, gate, cache) for end, group in groups.items()}
     spacing = array.spacing if isinstance(array, Volume) else None
-    return Affinities(cues, known, None if spacing is None else spacing[1 - len(shape) :])
+    spacing = None if spacing is None else spacing[1 - len(shape) :]
+    return Affinities(cues, known, spacing, tuple((known[k], values[k]) for k in longer))
 
 
 def _offsets(array: Any, offsets: Any, shape: tuple[int, ...]) -> tuple[Offset, ...]:

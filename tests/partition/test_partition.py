@@ -1,4 +1,4 @@
-"""Adaptive cut and multicut, against exhaustive search on small graphs."""
+"""Adaptive cut, multicut and mutex watershed, against exhaustive search on small graphs."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def test_priorities_that_are_no_probabilities_are_refused():
 
 def test_a_method_is_found_by_name():
     graph = chain([0.1, 0.9])
-    assert METHODS.names()[:3] == ("threshold", "adaptive", "multicut")
+    assert METHODS.names()[:4] == ("threshold", "adaptive", "multicut", "mutex")
     assert build_tree(graph, "mean", "adaptive").n_segments(0.5) == 2
     with refuses("method"):
         build_tree(graph, "mean", "nothing")
@@ -106,6 +106,8 @@ def test_without_its_solver_the_multicut_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "bioimage_cpp", None)
     with refuses("method", "pip install 'napari-agglo[multicut]'"):
         agglo.multicut(chain([0.1, 0.9]))
+    with refuses("method", "pip install 'napari-agglo[multicut]'"):
+        agglo.mutex_watershed(chain([0.1, 0.9]))
 
 
 def cost_of(table, edges, weights, beta):
@@ -136,3 +138,72 @@ def test_the_tree_of_a_multicut_has_its_partition_at_one_half():
     tree = agglo.multicut(graph)
     assert partition(tree.lut(0.5)) == {frozenset({1, 2}), frozenset({3, 4}), frozenset({5})}
     assert tree.n_segments(0) == 5
+
+
+def by_force(n, attractive, repulsive):
+    """Return the mutex watershed of (weight, u, v) triples as a set of sets, one at a time."""
+    segments = [{k} for k in range(1, n + 1)]
+    apart = []
+    find = lambda k: next(one for one in segments if k in one)  # noqa: E731
+    every = [(w, "attract", u, v) for w, u, v in attractive]
+    every += [(w, "repel", u, v) for w, u, v in repulsive]
+    for _, kind, u, v in sorted(every, key=lambda one: -one[0]):
+        first, second = find(u), find(v)
+        if first is second:
+            continue
+        if kind == "repel":
+            apart.append((u, v))
+        elif not any(
+            (a in first and b in second) or (b in first and a in second) for a, b in apart
+        ):
+            segments.remove(second)
+            first |= second
+    return {frozenset(one) for one in segments}
+
+
+@given(st.integers(0, 10**6), st.integers(2, 4), st.integers(2, 4))
+def test_the_mutex_watershed_of_scores_is_that_by_force(seed, rows, columns):
+    pytest.importorskip("bioimage_cpp", reason="the solver of the mutex watershed is missing")
+    graph, edges, _ = grid(rows, columns, seed)
+    # no two of equal strength, on either side of 0.5
+    weights = (np.random.default_rng(seed).permutation(len(edges)) * 2 + 1) / (2.0 * len(edges))
+    weights = np.where(weights < 0.5, weights, weights - 0.25 / len(edges))
+    graph = agglo.RegionGraph.from_edges(edges, weights)
+    weights = graph.boundary_mean()
+    strengths = np.maximum(weights, 1 - weights)
+    assert len(np.unique(strengths)) == len(edges), "test invalid"
+    signed = [(max(w, 1 - w), *map(int, edge)) for w, edge in zip(weights, edges, strict=True)]
+    expected = by_force(
+        rows * columns,
+        [one for one, w in zip(signed, weights, strict=True) if w < 0.5],
+        [one for one, w in zip(signed, weights, strict=True) if w >= 0.5],
+    )
+    tree = agglo.mutex_watershed(graph)
+    assert partition(tree.lut(0.5)) == expected
+    assert tree.n_segments(0) == rows * columns
+
+
+@pytest.mark.filterwarnings("ignore::napari_agglo.errors.DataWarning")  # most may be low
+@given(st.integers(0, 10**6))
+def test_the_mutex_watershed_of_long_range_affinities_is_that_by_force(seed):
+    pytest.importorskip("bioimage_cpp", reason="the solver of the mutex watershed is missing")
+    rng = np.random.default_rng(seed)
+    labels = np.arange(1, 13).reshape(3, 4)
+    offsets = [[-1, 0], [0, -1], [0, -2], [2, 0], [-1, 2]]
+    # bytes, each of which comes once, and not as 255 minus another: no two of equal strength
+    values = rng.permutation(np.arange(60, dtype=np.uint8) * 4 + 3).reshape(5, 3, 4)
+    graph = agglo.region_graph(labels, {"affinity": agglo.affinities(values, offsets)})
+    attractive, repulsive = [], []
+    for k, offset in enumerate(offsets):
+        for at in np.ndindex(3, 4):
+            other = tuple(np.add(at, offset))
+            if all(0 <= n < size for n, size in zip(other, (3, 4), strict=True)):
+                pair = int(labels[at]), int(labels[other])
+                if k < 2:
+                    attractive.append((values[k][at] / 255, *pair))
+                else:
+                    repulsive.append((1 - values[k][at] / 255, *pair))
+    strengths = [one[0] for one in attractive + repulsive]
+    assert len({round(one, 6) for one in strengths}) == len(strengths), "test invalid"
+    tree = agglo.mutex_watershed(graph, agglo.MeanPolicy("affinity"))
+    assert partition(tree.lut(0.5)) == by_force(12, attractive, repulsive)

@@ -1,6 +1,7 @@
 """Region adjacency graph of a label image, with additive statistics."""
 
 from napari_agglo.graph._build_graph import Window, add_contact, region_graph, scan
+from napari_agglo.graph._contact import boxes_overlap, contact_point, meeting_boxes
 from napari_agglo.graph._contract import add_rows, contracted, merge_boundaries, merge_regions
 from napari_agglo.graph._divide import Division, divide, divided, pieces_to_runs, runs_to_pieces
 from napari_agglo.graph._far_pairs import FarPairs, far_pairs
@@ -19,6 +20,8 @@ __all__ = [
     "add_contact",
     "add_rows",
     "as_graph",
+    "boxes_overlap",
+    "contact_point",
     "contracted",
     "copy_pair",
     "divide",
@@ -27,6 +30,7 @@ __all__ = [
     "edges_within",
     "far_pairs",
     "graph_of_pairs",
+    "meeting_boxes",
     "merge_boundaries",
     "merge_regions",
     "pair_width",

@@ -93,13 +93,6 @@ def merge_sides(graph: RegionGraph, merges: Decisions, with_boxes: bool) -> Side
     return Sides((sizes[0], sizes[1]), (boxes[0], boxes[1]) if with_boxes else None)
 
 
-def meeting_boxes(a: NDArray[np.int32], b: NDArray[np.int32]) -> NDArray[np.int32]:
-    """Return the intersection of bounding boxes, enlarged by a pixel; or the gap between them."""
-    start = np.maximum(a[..., 0, :], b[..., 0, :]) - 1
-    stop = np.minimum(a[..., 1, :], b[..., 1, :]) + 1
-    return np.stack([np.minimum(start, stop - 1), np.maximum(start + 1, stop)], axis=-2)
-
-
 @kernel
 def _note_sides(
     winners: NDArray[np.int64],
@@ -300,18 +293,6 @@ def list_merges(roots: Any, rows: Any, nodes: Any, ends: Any, priorities: Any) -
         ends[0, k] = min(a, b)
         ends[1, k] = max(a, b)
         priorities[k] = np.nan if rows[node]["edit"] >= 0 else rows[node]["priority"]
-    return n
-
-
-@kernel
-def list_between(edges: Any, sides: Any, out: Any) -> Any:
-    """List the edges between side 1 and side 2; return how many there are. No bounds checking."""
-    n = 0
-    for edge in range(edges.shape[0]):
-        side = sides[edges[edge, 0]]  # 0 for most of them
-        if side > 0 and side + sides[edges[edge, 1]] == 3:
-            out[n] = edge
-            n += 1
     return n
 
 

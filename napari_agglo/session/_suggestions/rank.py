@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from napari_agglo.errors import InvalidInput, check_choice, check_whole
-from napari_agglo.graph import RegionGraph
+from napari_agglo.graph import RegionGraph, boxes_overlap, contact_point, meeting_boxes
 from napari_agglo.session._suggestions.decisions import (
     Decisions,
     boundary_sides,
     follow_merges,
-    list_between,
-    meeting_boxes,
     merge_sides,
 )
 from napari_agglo.session._suggestions.value import confusion, expected_gain
@@ -76,64 +74,6 @@ class Suggestion:
         )
 
 
-def contact_point(
-    graph: RegionGraph, sides: NDArray[np.int8], within: NDArray[Any] | None = None
-) -> tuple[tuple[int, int], tuple[float, ...]] | None:
-    """Return the two superpixels with the largest contact between two sides, and its middle.
-
-    `sides` is 1 for the superpixels of one side, 2 for those of the other, 0 for the rest. Return
-    None if the sides do not touch, or not in the box `within`.
-    """
-    rows = np.empty(graph.n_boundaries, np.int64)
-    rows = rows[: list_between(graph.edges, sides, rows)]
-    boxes = meeting_boxes(graph.boxes[graph.edges[rows, 0]], graph.boxes[graph.edges[rows, 1]])
-    if within is not None:
-        near = overlap(boxes, within)
-        rows, boxes = rows[near], boxes[near]
-    faces = graph.boundaries[rows][:, graph.layout.faces].sum(axis=1)
-    for k in np.argsort(-faces, kind="stable"):
-        u, v = graph.edges[rows[k]].tolist()
-        point = _middle(graph, u, v, boxes[k], within)
-        if point is not None:
-            return ((u, v) if sides[u] == 1 else (v, u)), point
-    return None
-
-
-def overlap(boxes: NDArray[Any], box: NDArray[Any]) -> NDArray[np.bool_]:
-    """Return a mask of the boxes that have a pixel in common with `box`."""
-    common = (boxes[:, 0] < box[1]) & (box[0] < boxes[:, 1])
-    return np.asarray(common.all(axis=1), np.bool_)
-
-
-def _middle(
-    graph: RegionGraph, u: int, v: int, box: NDArray[Any], within: NDArray[Any] | None
-) -> tuple[float, ...] | None:
-    """Return the face between two superpixels, in a box, nearest to the mean of all faces."""
-    image = graph.superpixels.image
-    shape = np.array(image.shape)
-    start, stop = np.clip(box[0], 0, shape), np.clip(box[1], 0, shape)
-    part = image[tuple(slice(a, b) for a, b in zip(start, stop, strict=True))]
-    faces = []
-    for axis in range(image.ndim):
-        for reach in (1, 2) if graph.dams else (1,):
-            lower = np.moveaxis(part, axis, 0)
-            a, b = lower[:-reach], lower[reach:]
-            facing = ((a == u) & (b == v)) | ((a == v) & (b == u))
-            if reach == 2:  # across a dam
-                facing &= lower[1:-1] == 0
-            at = np.argwhere(np.moveaxis(facing, 0, axis)) + start
-            points = at.astype(np.float64)
-            points[:, axis] += reach / 2
-            faces.append(points)
-    points = np.concatenate(faces)
-    if within is not None:
-        points = points[((points >= within[0]) & (points <= within[1] - 1)).all(axis=1)]
-    if not len(points):
-        return None
-    away = (((points - points.mean(axis=0)) * graph.spacing) ** 2).sum(axis=1)
-    return tuple(points[int(np.argmin(away))].tolist())
-
-
 def suggest(
     graph: RegionGraph,
     lut: ArrayLike,
@@ -186,7 +126,7 @@ def suggest(
             [kind == "false_split", kind == "false_merge"], [len(boundaries), len(merges)]
         )
     if box is not None:
-        near = [overlap(meeting_boxes(*side.boxes), box) for side in (one, two) if side.boxes]
+        near = [boxes_overlap(meeting_boxes(*side.boxes), box) for side in (one, two) if side.boxes]
         usable &= np.concatenate(near)
     rows = np.flatnonzero(usable)
     scores = np.zeros(len(x))

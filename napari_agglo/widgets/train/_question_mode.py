@@ -17,9 +17,9 @@ from qtpy.QtWidgets import QWidget
 
 from napari_agglo._progress import ProgressCallback
 from napari_agglo.errors import InvalidInput
+from napari_agglo.graph import contact_point
 from napari_agglo.learning import Question, Questions
 from napari_agglo.policy import LearnedPolicy, MeanPolicy, graph_digest
-from napari_agglo.session._suggestions.rank import contact_point
 from napari_agglo.widgets._jobs import RunRow
 from napari_agglo.widgets._keys import KeyBindings, answer_button
 from napari_agglo.widgets._project import Project, Regions, Trained

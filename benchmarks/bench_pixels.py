@@ -49,8 +49,9 @@ def our_features(image: Array) -> None:
         for box in blocks(source.grid, bank.axes):
             block = source.read(box, bank.reach(source.spacing))
             filtered = bank.apply(block, source.spacing, pool)
+            rows = None
             for band in lines_of(box, _BAND):
-                filtered.features(*band)
+                rows = filtered.features(*band, rows)
 
 
 def skimage_features(image: Array) -> None:

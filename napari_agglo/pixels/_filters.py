@@ -45,21 +45,29 @@ def gaussian(sigma: float) -> Array:
     return normalised
 
 
-def smooth(source: Array, sigmas: Sequence[float], margins: Sequence[int]) -> Array:
+def smooth(
+    source: Array,
+    sigmas: Sequence[float],
+    margins: Sequence[int],
+    cut: Sequence[int] = (0, 0, 0),
+) -> Array:
     """Return the middle of a smoothed block: `margins` voxels less on both sides of each axis.
 
-    `source` has three axes; a margin is at least the reach of the Gaussian along its axis.
+    `source` has three axes; a margin is at least the reach of the Gaussian along its axis. `cut` is
+    the number of voxels on both sides of each axis that are not read at all.
     """
-    for axis in range(3):
-        n = source.shape[axis] - 2 * margins[axis]
-        if n == source.shape[axis] and sigmas[axis] == 0:
-            continue
-        shape = (*source.shape[:axis], n, *source.shape[axis + 1 :])
-        out = np.empty(shape, np.float32)
-        _smooth_rows(source.reshape(-1, source.shape[2]), gaussian(sigmas[axis]),
-                     np.array(source.shape), axis, margins[axis], out)  # fmt: skip
-        source = out
-    return source
+    less = [2 * (m + c) for m, c in zip(margins, cut, strict=True)]
+    if not any(less) and not any(sigmas):
+        return source
+    out = np.empty([n - one for n, one in zip(source.shape, less, strict=True)], np.float32)
+    # Between two axes there are one page and one line: only the result is in new memory.
+    _smooth_block(
+        np.ascontiguousarray(source), gaussian(sigmas[0]), gaussian(sigmas[1]),
+        gaussian(sigmas[2]), np.array(margins),
+        np.array(cut), np.empty(source.shape[1:] if sigmas[0] > 0 else (1, 1), np.float32),
+        np.empty(source.shape[2], np.float32), out,
+    )  # fmt: skip
+    return out
 
 
 @dataclass(frozen=True)
@@ -141,8 +149,7 @@ class FilterBank:
         gauss = [one for one, _ in needs]
         margins = [margin for _, margin in needs]
         cut = [r - g - m for r, g, m in zip(reach, gauss, margins, strict=True)]
-        inside = tuple(slice(c, n - c) for c, n in zip(cut, channel.shape, strict=True))
-        values = smooth(np.ascontiguousarray(channel[inside]), sigmas, gauss)
+        values = smooth(channel, sigmas, gauss, cut)
         parts = np.zeros((0, 1, 1, 1), np.float32)
         if self.structure:
             ring = np.array([int(sigma > 0) for sigma in sigmas])
@@ -176,44 +183,102 @@ class FilteredBlock:
     shape: tuple[int, int, int]
     scales: list[FilteredScale]
 
-    def features(self, first: int, stop: int) -> Array:
-        """Return the features of the voxels in rows `first` to `stop` - 1, counted over planes."""
+    def features(self, first: int, stop: int, buffer: Array | None = None) -> Array:
+        """Return the features of the voxels in rows `first` to `stop` - 1, counted over planes.
+
+        They are in `buffer`, if there is one that has as many rows or more: to write to memory that
+        is new takes as long as to compute them.
+        """
         _, rows, columns = self.shape
-        out = np.empty(((stop - first) * columns, self.bank.width), np.float32)
+        n = (stop - first) * columns
+        if buffer is None or len(buffer) < n:
+            buffer = np.empty((n, self.bank.width), np.float32)
+        out = buffer[:n]
+        line_of = np.empty((self.bank.width_of_scale, columns), np.float32)
         for k, scale in enumerate(self.scales):
-            _write_features(scale, rows, columns, first, stop, self.bank.axes,
-                            k * self.bank.width_of_scale, out)  # fmt: skip
+            _write_features(scale, rows, columns, first, stop, None if self.bank.axes == 2 else 1,
+                            k * self.bank.width_of_scale, line_of, out)  # fmt: skip
         return out
 
 
-@kernel
-def _smooth_rows(source: Any, weights: Any, shape: Any, axis: Any, margin: Any, out: Any) -> None:
-    """Convolve along an axis with symmetric weights; leave out `margin` voxels at both ends.
+@inlined
+def _add_neighbours(
+    source: Any,
+    row: Any,
+    step: Any,
+    start: Any,
+    shift: Any,
+    weights: Any,
+    n: Any,
+    line: Any,
+    to: Any,
+) -> None:
+    """Convolve a line with symmetric weights: write ``line[to:to + n]``.
 
-    `source` has the rows of a block of `shape`. No bounds checking. Each inner loop runs along
-    memory and adds one pair of neighbours to all voxels of a row, which LLVM makes vector code of.
+    The middle is ``source[row, start:]``; the neighbours are `step` rows or `shift` columns apart.
+    Each inner loop runs along memory and adds two pairs of neighbours to all voxels of the line,
+    which LLVM makes vector code of.
+    """
+    middle = source[row, start : start + n]
+    target = line[to : to + n]
+    for k in range(n):
+        target[k] = weights[0] * middle[k]
+    far = 1
+    while far + 1 < weights.size:
+        near = weights[far]
+        next_one = weights[far + 1]
+        at = start - far * shift
+        before = source[row - far * step, at : at + n]
+        at = start + far * shift
+        after = source[row + far * step, at : at + n]
+        far += 1
+        at = start - far * shift
+        before_that = source[row - far * step, at : at + n]
+        at = start + far * shift
+        after_that = source[row + far * step, at : at + n]
+        far += 1
+        for k in range(n):
+            sums = target[k] + near * (before[k] + after[k])
+            target[k] = sums + next_one * (before_that[k] + after_that[k])
+    if far < weights.size:
+        weight = weights[far]
+        at = start - far * shift
+        before = source[row - far * step, at : at + n]
+        at = start + far * shift
+        after = source[row + far * step, at : at + n]
+        for k in range(n):
+            target[k] = target[k] + weight * (before[k] + after[k])
+
+
+@kernel
+def _smooth_block(
+    source: Any, along_0: Any, along_1: Any, along_2: Any, margins: Any, cut: Any, page: Any,
+    line: Any, out: Any,
+) -> None:  # fmt: skip
+    """Convolve along all axes, the first one first; leave out `margins` and `cut` at both ends.
+
+    `page` and `line` are buffers of a plane and a row of `source`. No bounds checking.
     """
     planes, rows, columns = out.shape
-    step = shape[1] if axis == 0 else np.int64(1)
+    deep = along_0.size > 1
+    all_rows = source.shape[1]
+    whole = source.shape[2] - 2 * cut[2]  # columns that the last axis reads
+    flat = source.reshape(-1, source.shape[2])
+    lines = line.reshape(1, -1)
     for plane in range(planes):
+        at = (plane + margins[0] + cut[0]) * all_rows
+        if deep:
+            for row in range(cut[1], all_rows - cut[1]):
+                _add_neighbours(flat, at + row, all_rows, cut[2], 0, along_0, whole, page[row],
+                                cut[2])  # fmt: skip
         for row in range(rows):
-            at = (plane + margin * np.int64(axis == 0)) * shape[1]
-            at += row + margin * np.int64(axis == 1)
-            line = out[plane, row]
-            first = margin if axis == 2 else np.int64(0)
-            middle = source[at, first : first + columns]
-            for k in range(columns):
-                line[k] = weights[0] * middle[k]
-            for far in range(1, weights.size):
-                weight = weights[far]
-                if axis == 2:
-                    before = source[at, first - far : first - far + columns]
-                    after = source[at, first + far : first + far + columns]
-                else:
-                    before = source[at - far * step, :]
-                    after = source[at + far * step, :]
-                for k in range(columns):
-                    line[k] += weight * (before[k] + after[k])
+            y = row + margins[1] + cut[1]
+            if deep:
+                _add_neighbours(page, y, 1, cut[2], 0, along_1, whole, line, cut[2])
+            else:
+                _add_neighbours(flat, at + y, 1, cut[2], 0, along_1, whole, line, cut[2])
+            _add_neighbours(lines, 0, 0, margins[2] + cut[2], 1, along_2, columns, out[plane, row],
+                            0)  # fmt: skip
 
 
 @inlined
@@ -227,126 +292,138 @@ def _third_of_angle(cosine: Any) -> Any:
 
 @inlined
 def _write_eigenvalues(
-    a: Any, b: Any, c: Any, d: Any, e: Any, f: Any, axes: Any, row: Any, column: Any, out: Any
+    a: Any, b: Any, c: Any, d: Any, e: Any, f: Any, deep: Any, first: Any, k: Any, out: Any
 ) -> None:
     """Write the eigenvalues of [[a, b, c], [b, d, e], [c, e, f]], or of [[d, e], [e, f]].
 
-    The highest comes first. Three axes: the trigonometric solution (Smith, 1961).
+    They go to ``out[first:, k]``, the highest first. Three axes: the trigonometric solution (Smith,
+    1961).
     """
-    if axes == 2:
+    if deep is None:
         mean = 0.5 * (d + f)
         half = 0.5 * (d - f)
         spread = math.sqrt(half * half + e * e)
-        out[row, column] = mean + spread
-        out[row, column + 1] = mean - spread
-        return
-    mean = (a + d + f) / 3.0
-    a, d, f = a - mean, d - mean, f - mean
-    square = (a * a + d * d + f * f + 2.0 * (b * b + c * c + e * e)) / 6.0
-    spread = math.sqrt(square)
-    cosine = 0.0
-    if spread > 0.0:
-        determinant = a * (d * f - e * e) - b * (b * f - e * c) + c * (b * e - d * c)
-        cosine = min(1.0, max(-1.0, determinant / (2.0 * square * spread)))
-    high = 2.0 * spread * _third_of_angle(cosine)
-    low = -2.0 * spread * _third_of_angle(-cosine)
-    out[row, column] = mean + high
-    out[row, column + 1] = mean - high - low
-    out[row, column + 2] = mean + low
+        out[first, k] = mean + spread
+        out[first + 1, k] = mean - spread
+    else:
+        mean = (a + d + f) / 3.0
+        a, d, f = a - mean, d - mean, f - mean
+        square = (a * a + d * d + f * f + 2.0 * (b * b + c * c + e * e)) / 6.0
+        spread = math.sqrt(square)
+        cosine = 0.0
+        if spread > 0.0:
+            determinant = a * (d * f - e * e) - b * (b * f - e * c) + c * (b * e - d * c)
+            cosine = min(1.0, max(-1.0, determinant / (2.0 * square * spread)))
+        high = 2.0 * spread * _third_of_angle(cosine)
+        low = -2.0 * spread * _third_of_angle(-cosine)
+        out[first, k] = mean + high
+        out[first + 1, k] = mean - high - low
+        out[first + 2, k] = mean + low
 
 
 @kernel
 def _write_features(
-    scale: FilteredScale, rows: Any, columns: Any, first: Any, stop: Any, axes: Any, column: Any,
-    out: Any,
+    scale: FilteredScale, rows: Any, columns: Any, first: Any, stop: Any, deep: Any, column: Any,
+    line_of: Any, out: Any,
 ) -> None:  # fmt: skip
     """Write the features of one scale of rows `first` to `stop` - 1. No bounds checking.
 
-    Double precision, because nearly equal eigenvalues need it. With two axes the planes before and
-    after are the plane itself, and what is computed from them is not used.
+    `deep` is 1, or None with two axes: the compiler leaves out what is for three then. Double
+    precision, because nearly equal eigenvalues need it. The features of a line of voxels are
+    computed one after another along memory, in the buffer `line_of` (features, columns), which LLVM
+    makes vector code of, and copied to the places of the voxels then.
     """
     values, margins, sigmas, parts = scale
-    deep = np.int64(axes == 3)
     sz = np.float64(sigmas[0])
     sy = np.float64(sigmas[1])
     sx = np.float64(sigmas[2])
+    axes = 2 if deep is None else 3
     to = np.int64(0)
     for line in range(first, stop):
         plane = line // rows
         row = line % rows
         z = plane + margins[0]
         y = row + margins[1]
-        here = values[z, y]
-        north = values[z, y - 1]
-        south = values[z, y + 1]
-        over = values[z - deep, y]
-        under = values[z + deep, y]
-        over_north = values[z - deep, y - 1]
-        over_south = values[z - deep, y + 1]
-        under_north = values[z + deep, y - 1]
-        under_south = values[z + deep, y + 1]
+        # Slices begin at the voxel itself, so that their indices are those of the buffer.
+        left = margins[2] - 1
+        here = values[z, y, left : left + columns + 2]
+        north = values[z, y - 1, left : left + columns + 2]
+        south = values[z, y + 1, left : left + columns + 2]
+        if deep is not None:
+            over = values[z - deep, y, left : left + columns + 2]
+            under = values[z + deep, y, left : left + columns + 2]
+            over_north = values[z - deep, y - 1, left : left + columns + 2]
+            over_south = values[z - deep, y + 1, left : left + columns + 2]
+            under_north = values[z + deep, y - 1, left : left + columns + 2]
+            under_south = values[z + deep, y + 1, left : left + columns + 2]
+        plain = line_of[0]
+        slope = line_of[1]
+        laplacian = line_of[2]
         for k in range(columns):
-            x = k + margins[2]
-            value = np.float64(here[x])
-            up = np.float64(north[x])
-            down = np.float64(south[x])
-            left = np.float64(here[x - 1])
-            right = np.float64(here[x + 1])
-            gy = 0.5 * sy * (down - up)
-            gx = 0.5 * sx * (right - left)
-            yy = sy * sy * (down + up - 2.0 * value)
-            xx = sx * sx * (right + left - 2.0 * value)
-            yx = (
-                0.25
-                * sy
-                * sx
-                * (
-                    (np.float64(south[x + 1]) - south[x - 1])
-                    - (np.float64(north[x + 1]) - north[x - 1])
-                )
-            )
-            gz = zz = zy = zx = 0.0
-            if axes == 3:
-                above = np.float64(over[x])
-                below = np.float64(under[x])
+            plain[k] = here[k + 1]
+        if deep is None:
+            # A loop for each feature or two: with more arrays LLVM gives up to tell them apart.
+            highest = line_of[3]
+            lowest = line_of[4]
+            for k in range(columns):
+                gy = 0.5 * sy * (np.float64(south[k + 1]) - north[k + 1])
+                gx = 0.5 * sx * (np.float64(here[k + 2]) - here[k])
+                slope[k] = math.sqrt(gy * gy + gx * gx)
+            for k in range(columns):
+                twice = 2.0 * np.float64(here[k + 1])
+                yy = sy * sy * (np.float64(south[k + 1]) + north[k + 1] - twice)
+                xx = sx * sx * (np.float64(here[k + 2]) + here[k] - twice)
+                laplacian[k] = yy + xx
+            for k in range(columns):
+                twice = 2.0 * np.float64(here[k + 1])
+                yy = sy * sy * (np.float64(south[k + 1]) + north[k + 1] - twice)
+                xx = sx * sx * (np.float64(here[k + 2]) + here[k] - twice)
+                across = np.float64(south[k + 2]) - south[k] - (np.float64(north[k + 2]) - north[k])
+                yx = 0.25 * sy * sx * across
+                half = 0.5 * (yy - xx)
+                spread = math.sqrt(half * half + yx * yx)
+                mean = 0.5 * (yy + xx)
+                highest[k] = mean + spread
+                lowest[k] = mean - spread
+        else:
+            for k in range(columns):
+                value = np.float64(here[k + 1])
+                up = np.float64(north[k + 1])
+                down = np.float64(south[k + 1])
+                above = np.float64(over[k + 1])
+                below = np.float64(under[k + 1])
                 gz = 0.5 * sz * (below - above)
+                gy = 0.5 * sy * (down - up)
+                gx = 0.5 * sx * (np.float64(here[k + 2]) - here[k])
                 zz = sz * sz * (below + above - 2.0 * value)
-                zy = (
-                    0.25
-                    * sz
-                    * sy
-                    * (
-                        (np.float64(under_south[x]) - under_north[x])
-                        - (np.float64(over_south[x]) - over_north[x])
-                    )
-                )
-                zx = (
-                    0.25
-                    * sz
-                    * sx
-                    * (
-                        (np.float64(under[x + 1]) - under[x - 1])
-                        - (np.float64(over[x + 1]) - over[x - 1])
-                    )
-                )
-            out[to, column] = value
-            out[to, column + 1] = math.sqrt(gz * gz + gy * gy + gx * gx)
-            out[to, column + 2] = zz + yy + xx
-            _write_eigenvalues(zz, zy, zx, yy, yx, xx, axes, to, column + 3, out)
-            if parts.shape[0] == 6:
-                _write_eigenvalues(
-                    np.float64(parts[0, plane, row, k]), np.float64(parts[1, plane, row, k]),
-                    np.float64(parts[2, plane, row, k]), np.float64(parts[3, plane, row, k]),
-                    np.float64(parts[4, plane, row, k]), np.float64(parts[5, plane, row, k]),
-                    axes, to, column + 6, out,
-                )  # fmt: skip
-            elif parts.shape[0] == 3:
-                _write_eigenvalues(
-                    0.0, 0.0, 0.0, np.float64(parts[0, plane, row, k]),
-                    np.float64(parts[1, plane, row, k]), np.float64(parts[2, plane, row, k]),
-                    axes, to, column + 5, out,
-                )  # fmt: skip
-            to += 1
+                yy = sy * sy * (down + up - 2.0 * value)
+                xx = sx * sx * (np.float64(here[k + 2]) + here[k] - 2.0 * value)
+                across = np.float64(south[k + 2]) - south[k] - (np.float64(north[k + 2]) - north[k])
+                yx = 0.25 * sy * sx * across
+                across = np.float64(under_south[k + 1]) - under_north[k + 1]
+                zy = 0.25 * sz * sy * (across - (np.float64(over_south[k + 1]) - over_north[k + 1]))
+                across = np.float64(under[k + 2]) - under[k]
+                zx = 0.25 * sz * sx * (across - (np.float64(over[k + 2]) - over[k]))
+                slope[k] = math.sqrt(gz * gz + gy * gy + gx * gx)
+                laplacian[k] = zz + yy + xx
+                _write_eigenvalues(zz, zy, zx, yy, yx, xx, deep, 3, k, line_of)
+        if parts.shape[0] > 0:
+            for k in range(columns):
+                last = parts.shape[0] - 1
+                d = np.float64(parts[last - 2, plane, row, k])
+                e = np.float64(parts[last - 1, plane, row, k])
+                f = np.float64(parts[last, plane, row, k])
+                if deep is None:
+                    _write_eigenvalues(0.0, 0.0, 0.0, d, e, f, deep, 3 + axes, k, line_of)
+                else:
+                    a = np.float64(parts[0, plane, row, k])
+                    b = np.float64(parts[1, plane, row, k])
+                    c = np.float64(parts[2, plane, row, k])
+                    _write_eigenvalues(a, b, c, d, e, f, deep, 3 + axes, k, line_of)
+        for k in range(columns):
+            for feature in range(line_of.shape[0]):
+                out[to + k, column + feature] = line_of[feature, k]
+        to += columns
 
 
 @kernel

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Iterator
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager
@@ -36,7 +37,7 @@ def class_probabilities(rows: Array, forest: Forest, classes: int) -> Array:
     share the trees of the first.
     """
     out = np.empty((classes, len(rows)), np.float32)
-    _predict_classes(rows, forest.trees, np.arange(CHUNK, dtype=np.uint32), np.zeros(CHUNK), out)
+    predict_classes(rows, forest.trees, np.arange(CHUNK, dtype=np.uint32), np.zeros(CHUNK), out)
     return out
 
 
@@ -60,8 +61,11 @@ def predict_box(
     columns = box.shape[2]
     out = np.empty((classes, box.shape[0] * box.shape[1] * columns), np.float32)
 
+    own = threading.local()  # a buffer of each thread
+
     def predict(first: int, stop: int) -> None:
-        rows = filtered.features(first, stop)
+        rows = filtered.features(first, stop, getattr(own, "buffer", None))
+        own.buffer = rows
         out[:, first * columns : stop * columns] = class_probabilities(rows, forest, classes)
 
     bands = list(lines_of(box, BAND))
@@ -72,7 +76,7 @@ def predict_box(
 
 
 @kernel
-def _predict_classes(rows: Any, trees: Trees, which: Any, totals: Any, out: Any) -> None:
+def predict_classes(rows: Any, trees: Trees, which: Any, totals: Any, out: Any) -> None:
     """Write the probabilities of all rows, a chunk at a time. No bounds checking.
 
     The means over the trees of each class are scaled so that their sum is 1; where all are 0, the

@@ -170,6 +170,41 @@ def stalls(table: Table, viewer: Any, folder: Path) -> None:
         viewer.layers.remove(layer)
 
 
+def strokes(table: Table, viewer: Any, side: int = 512) -> None:
+    """Paint, and wait until the probabilities of the plane are on the screen.
+
+    The wait of 60 ms after a movement of the brush is a part of it. CPU seconds are those of the
+    whole process in that time, both threads of the classifier included.
+    """
+    from napari_agglo.widgets._qt import per_viewer
+    from napari_agglo.widgets.data._paint_classes import Painter
+    from napari_agglo.widgets.data._selection import Selection
+
+    image = np.random.default_rng(0).random((side, side), np.float32)
+    layer = viewer.add_image(image, name="bench")
+    per_viewer(viewer, Selection).choose("image", layer)
+    painter = per_viewer(viewer, Painter)
+    painter.start()
+    times, busy = [], []
+    for k in range(14):
+        began, cpu = time.perf_counter(), time.process_time()
+        columns = np.arange(10, 110)
+        for number in (1, 2):
+            rows = np.full(100, 4 * k + 2 * number)
+            painter.strokes.data_setitem((rows, columns), number)
+        while painter.is_pending:
+            drawn()
+            time.sleep(0.001)
+        drawn()
+        times.append(time.perf_counter() - began)
+        busy.append(time.process_time() - cpu)
+    what = f"a plane of {side} x {side}"
+    add(table, f"stroke until it is drawn, {what}", times[4:], 500)
+    table.add(f"the same, CPU of all threads, {what}", float(np.median(busy[4:])))
+    for one in [*painter.preview().values(), painter.strokes, layer]:
+        viewer.layers.remove(one)
+
+
 def ticks(table: Table, viewer: Any, project: Any, thresholds: Any, what: str) -> None:
     """Move the slider: our time on top of napari's own refresh, in 2-D; all of it, in 3-D."""
     from napari_agglo.widgets._qt import per_viewer
@@ -319,6 +354,7 @@ def run(table: Table, small: bool = False) -> None:
     drawn()
     folder = Path(tempfile.mkdtemp(prefix="bench-window-"))
     stalls(table, viewer, folder)
+    strokes(table, viewer)
     project, scene = per_viewer(viewer, Project), per_viewer(viewer, Scene)
     while project.jobs.running():
         drawn()

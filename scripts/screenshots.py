@@ -16,6 +16,7 @@ import numpy as np
 from PIL import Image
 from qtpy.QtWidgets import QApplication, QTabWidget
 
+from napari_agglo.widgets._napari import role_of
 from napari_agglo.widgets._project import Project
 from napari_agglo.widgets._qt import per_viewer
 from napari_agglo.widgets._scene import Scene
@@ -29,6 +30,23 @@ def wait(project: Any, seconds: float = 0.4) -> None:
     while time.monotonic() - began < seconds or jobs.running() or worker.pending:
         QApplication.processEvents()
         time.sleep(0.005)
+
+
+def paint(viewer: Any, project: Any, panel: Any) -> None:
+    """Paint a few strokes of each class, where the cues of the sample are sure of it."""
+    panel.begin.click()
+    panel.add.click()
+    strokes = panel.painter.strokes
+    rng = np.random.default_rng(0)
+    for number, name in enumerate(("boundary", "cytoplasm", "mitochondria"), start=1):
+        cue = next(one.data for one in viewer.layers if role_of(one) == ("cue", name))
+        sure = np.argwhere(cue > 0.95)
+        for row, column in sure[rng.choice(len(sure), 12, replace=False)]:
+            near = (slice(max(0, row - 2), row + 3), slice(max(0, column - 2), column + 3))
+            patch = np.argwhere(cue[near] > 0.9) + np.array([near[0].start, near[1].start])
+            strokes.data_setitem(tuple(patch.T), number)
+    while panel.painter.is_pending:
+        wait(project, 0.1)
 
 
 def main(folder: Path) -> None:
@@ -49,6 +67,11 @@ def main(folder: Path) -> None:
             picture.save(folder / f"plugin_{name}_{theme}.png", optimize=True)
 
     shoot("data")
+    paint(viewer, project, dock.guide.steps["data"].paint)
+    shoot("paint")
+    for layer in [one for one in viewer.layers if role_of(one)[0] in ("strokes", "probability")]:
+        viewer.layers.remove(layer)
+    wait(project)
     dock.guide.open("train")
     dock.guide.steps["train"].run.button.click()
     wait(project)

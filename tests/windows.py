@@ -118,6 +118,18 @@ def settle(project: Any, seconds: float = 60) -> None:
     QApplication.processEvents()
 
 
+def settle_strokes(painter: Any, seconds: float = 300) -> None:
+    """Process events until the plane in view follows the last stroke, and no job runs."""
+    until = time.monotonic() + seconds
+    draw()
+    while painter.is_pending:
+        if time.monotonic() > until:
+            raise TimeoutError("the plane in view does not follow the strokes")
+        settle(painter.project, seconds)
+        time.sleep(0.005)
+    settle(painter.project, seconds)
+
+
 def draw() -> None:
     """Let the window draw all that is due."""
     from qtpy.QtWidgets import QApplication

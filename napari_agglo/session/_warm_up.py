@@ -25,6 +25,8 @@ from napari_agglo.evaluate import breakdown, merge_curve, vi_curve
 from napari_agglo.evaluate._vi_by_merge import path_kernel
 from napari_agglo.graph import RegionGraph, region_graph
 from napari_agglo.learning import train
+from napari_agglo.pixels import LiveTraining, check_classes, train_pixels
+from napari_agglo.pixels._predict import predict_classes
 from napari_agglo.policy import Policy
 from napari_agglo.session._hierarchy.replay_kernels import advance
 from napari_agglo.session._session import Session
@@ -42,9 +44,10 @@ def warm_up(
 
     Parameters
     ----------
-    stages : iterable of {"merge", "evaluate", "learn", "edit"}, optional
+    stages : iterable of {"merge", "evaluate", "learn", "edit", "paint"}, optional
         "merge" makes a merge tree of a boundary map, "evaluate" compares with a gold standard,
-        "learn" trains a policy and merges by it, "edit" proofreads. All by default.
+        "learn" trains a policy and merges by it, "edit" proofreads, "paint" classifies pixels. All
+        by default.
     progress : callable, optional
         Called with a `Progress` before each step; it cancels by raising `Cancelled`.
 
@@ -109,6 +112,16 @@ def _learn() -> None:
     train(graph, gold, strategy="lash", epochs=1)
 
 
+def _paint() -> None:
+    for shape in _SHAPES:
+        image = np.random.default_rng(0).random(shape, np.float32)
+        strokes = np.zeros(shape, np.uint8)
+        strokes[..., :4, :4], strokes[..., 6:, :4] = 1, 2
+        train_pixels(image, strokes, trees=4).predict(image)
+        live = LiveTraining(image)
+        live.predict(live.train(strokes, check_classes(None, 2)), (0,) * image.ndim, shape)
+
+
 def _edit() -> None:
     graph, gold = _volume(_SHAPES[0])
     policies: tuple[str | Policy, ...] = ("mean", train(graph, gold, epochs=1))
@@ -162,12 +175,15 @@ _KERNELS = {
     "evaluate": path_kernel,
     "learn": merge_by_rescoring,
     "edit": advance,
+    "paint": predict_classes,
 }
-_SECONDS = {"merge": 10, "evaluate": 9, "learn": 26, "edit": 15}  # of CPU, as measured
+_SECONDS = {"merge": 10, "evaluate": 9, "learn": 26, "edit": 15, "paint": 8}  # of CPU, measured
 NOT_KEPT = (
     "Compiled kernels cannot be kept, so every start compiles them again: no cache folder is "
     "writable. Set NUMBA_CACHE_DIR to a folder that is."
 )
-STAGES = {"merge": _merge, "evaluate": _evaluate, "learn": _learn, "edit": _edit}
+STAGES = {
+    "merge": _merge, "evaluate": _evaluate, "learn": _learn, "edit": _edit, "paint": _paint,
+}  # fmt: skip
 _one_at_a_time = threading.Lock()
 _done: set[str] = set()  # the stages that this process has run

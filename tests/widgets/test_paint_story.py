@@ -7,7 +7,7 @@ from qtpy.QtCore import QPoint, Qt
 from qtpy.QtTest import QTest
 from qtpy.QtWidgets import QApplication, QWidget
 from widgets.test_story import Person
-from windows import camera, draw, selection_of
+from windows import camera, draw, selection_of, settle_strokes
 
 LEFT = Qt.MouseButton.LeftButton
 
@@ -50,16 +50,14 @@ def test_from_a_bare_image_to_segments(viewer, crop):
         for index in places(mask[inner]) + 6:
             dab(viewer, painter.strokes, index)
     assert min(painter.counts()) >= 8
-    QTest.qWait(150)
-    person.rest()
+    settle_strokes(painter)
     live = painter.preview()["boundary"].data
     assert live[boundary > 0.9].mean() > live[boundary < 0.05].mean() + 0.4
     assert viewer.layers[-1] is painter.strokes, "strokes stay on top"
 
     before = painter.counts()
     painter.strokes.undo()  # Ctrl + Z on the canvas
-    QTest.qWait(150)
-    person.rest()
+    settle_strokes(painter)
     assert painter.counts() != before
 
     person.press(data.paint.run.button)

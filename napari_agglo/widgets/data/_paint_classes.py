@@ -159,15 +159,21 @@ class Painter:
         self.choose(len(self.classes) - 1)
 
     def remove_class(self) -> None:
-        """Remove the last class, which must have no strokes."""
-        number = len(self.classes) - 1
-        if any(self.counts()[number:]):
+        """Remove the class of the brush, which must have no strokes; the next ones move up."""
+        number, strokes = self.chosen, self.strokes
+        if self.counts()[number]:
             raise InvalidInput(
-                f"The class “{self.classes[-1].name}” has strokes, which would be lost",
-                remedy="erase them first",
+                f"The class “{self.classes[number].name}” has strokes, which would be lost",
+                argument="classes",
+                remedy="erase them first, or choose a class that has none",
             )
-        self._set_classes(self.classes[:-1])
-        self.choose(self.chosen)
+        if strokes is not None and (strokes.data > number + 1).any():
+            strokes.data = strokes.data - (strokes.data > number + 1).astype(strokes.data.dtype)
+            # This clears its history: an undo would bring back strokes by their old numbers.
+            strokes.editable = False
+            strokes.editable = True
+        self._set_classes(self.classes[:number] + self.classes[number + 1 :])
+        self.choose(min(number, len(self.classes) - 1))
 
     def change_class(self, number: int, name: str | None = None, colour: str | None = None) -> None:
         """Rename a class or give it another colour."""
@@ -189,6 +195,12 @@ class Painter:
         if self.strokes is not None:
             colours = {k + 1: one.colour for k, one in enumerate(self.classes)}
             self.strokes.colormap = direct_colours(colours, "white")
+
+    @property
+    def is_pending(self) -> bool:
+        """Whether the plane in view does not follow the last stroke yet."""
+        running = LIVE in self.project.jobs.running()
+        return self._timer.isActive() or self._is_due or running
 
     # The plane in view.
 
@@ -411,7 +423,7 @@ class PaintPanel(QWidget):
         self.list.itemChanged.connect(self._on_renamed)
         more = "Add a class, such as mitochondria"
         self.add = button("Add", more, lambda: guarded(painter.add_class), "add class")
-        less = "Remove the last class, if it has no strokes"
+        less = "Remove the chosen class, if it has no strokes"
         self.remove = button("Remove", less, lambda: guarded(painter.remove_class), "remove class")
         self.colour = button(
             "Colour…", "Change the colour of the class", self._pick, "class colour"

@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from oracles.strokes import cells, strokes
-from qtpy.QtTest import QTest
 from qtpy.QtWidgets import QFileDialog
-from windows import draw, selection_of, settle
+from windows import draw, selection_of, settle_strokes
 
 import napari_agglo as agglo
 
@@ -19,18 +18,11 @@ def painter(step):
     return step.paint.painter
 
 
-def rest(project):
-    """Wait for a movement of the brush to end, and for all that follows from it."""
-    for _ in range(2):
-        QTest.qWait(80)
-        settle(project)
-
-
 def paint(painter, project, labels):
     """Put labels on the canvas, as the brush does."""
     index = np.nonzero(labels)
     painter.strokes.data_setitem(index, labels[index])
-    rest(project)
+    settle_strokes(painter)
 
 
 @pytest.mark.parametrize("shape", [(40, 48), (16, 32, 30)])
@@ -42,7 +34,7 @@ def test_from_strokes_to_regions(viewer, step, painter, project, shape):
     step.paint.begin.click()
     assert viewer.layers.selection.active is painter.strokes
     assert (painter.strokes.mode, painter.strokes.selected_label) == ("paint", 1)
-    rest(project)
+    settle_strokes(painter)
     assert "paint a few strokes" in step.paint.line.text().lower()
     assert not step.paint.run.button.isEnabled()
     assert selection_of(viewer).image.name == "raw"
@@ -59,21 +51,21 @@ def test_from_strokes_to_regions(viewer, step, painter, project, shape):
     if len(shape) == 3:
         assert not live["boundary"].data[plane[0] + 1].any(), "only the plane in view"
         viewer.dims.set_current_step(0, plane[0] + 1)
-        rest(project)
+        settle_strokes(painter)
         np.testing.assert_array_equal(live["boundary"].data[plane[0] + 1], want[plane[0] + 1])
     assert project.dataset is None, "live layers are no cues yet"
 
     step.paint.run.button.click()
-    rest(project)
+    settle_strokes(painter)
     assert not painter.preview()
     assert list(project.dataset.cues) == ["boundary", "cytoplasm"]
     np.testing.assert_array_equal(project.dataset.cues["boundary"], want)
     step.run.button.click()
-    rest(project)
+    settle_strokes(painter)
     assert project.regions.graph.n_regions > 4
     before = viewer.layers["raw boundary"]
     step.paint.run.button.click()  # again: the same layers have new data
-    rest(project)
+    settle_strokes(painter)
     assert viewer.layers["raw boundary"] is before
     assert len([one for one in viewer.layers if "boundary" in one.name]) == 1
 
@@ -104,10 +96,25 @@ def test_classes_are_named_coloured_added_and_removed(viewer, step, painter, pro
     labels[0, :4] = 0
     painter.strokes.data_setitem((np.zeros(4, int), np.arange(4)), 0)
     step.paint.remove.click()
-    rest(project)
+    settle_strokes(painter)
     assert list(painter.preview()) == ["boundary", "cytoplasm"]
     step.paint.list.setCurrentRow(1)
     assert painter.strokes.selected_label == 2
+
+    # A class in the middle: the strokes of the next one keep their class, by another number.
+    step.paint.add.click()
+    painter.strokes.data_setitem((np.zeros(4, int), np.arange(4)), 3)
+    index = np.nonzero(painter.strokes.data == 2)
+    painter.strokes.data_setitem(index, 0)
+    step.paint.list.setCurrentRow(1)
+    names = [one.name for one in painter.classes]
+    step.paint.remove.click()
+    settle_strokes(painter)
+    assert [one.name for one in painter.classes] == [names[0], names[2]]
+    assert painter.counts()[1] == 4
+    assert list(painter.preview()) == [names[0], names[2]]
+    painter.strokes.undo()
+    assert painter.strokes.data.max() <= 2, "an undo brought back a number of before"
     step.paint.live.setChecked(False)
     assert not painter.preview()
     paint(painter, project, strokes(wall))
@@ -122,7 +129,7 @@ def test_a_classifier_in_a_file(viewer, step, painter, project, tmp_path, monkey
     monkeypatch.setattr(QFileDialog, "getOpenFileName", lambda *_: (str(path), ""))
     step.paint.load.click()
     step.paint.run.button.click()
-    rest(project)
+    settle_strokes(painter)
     assert list(project.dataset.cues) == ["boundary", "cell"]
     np.testing.assert_array_equal(project.dataset.cues["cell"], classifier.predict(image)["cell"])
     saved = tmp_path / "d.npz"
@@ -141,7 +148,7 @@ def test_nothing_is_lost_when_an_image_cannot_be_used(viewer, step, painter, pro
     assert "replace them by numbers" in step.paint.line.text()
     assert painter.strokes.data.any()
     step.paint.run.button.click()
-    rest(project)
+    settle_strokes(painter)
     assert project.dataset is None
     assert painter.strokes.data.any()
     viewer.layers.remove(painter.strokes)

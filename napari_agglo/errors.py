@@ -104,6 +104,22 @@ class Install:
 
 
 @dataclass(frozen=True)
+class ReadAffinities:
+    """Read an array with a channel for each offset as affinities, not as a map.
+
+    Attributes
+    ----------
+    when : str
+        The condition, such as ``if its channels are offsets``.
+    """
+
+    when: str = ""
+
+    def __str__(self) -> str:
+        return f"pass affinities(array) {self.when}".rstrip()
+
+
+@dataclass(frozen=True)
 class Advice:
     """A remedy that reads the same everywhere."""
 
@@ -123,7 +139,9 @@ class OneOf:
         return ", or ".join(map(str, self.remedies))
 
 
-Remedy = SetOption | PickIndex | ConvertTo | LabelComponents | Install | Advice | OneOf
+Remedy = (
+    SetOption | PickIndex | ConvertTo | LabelComponents | Install | ReadAffinities | Advice | OneOf
+)
 
 
 def alternatives(remedy: Remedy | None) -> tuple[Remedy, ...]:
@@ -144,7 +162,28 @@ def alternatives(remedy: Remedy | None) -> tuple[Remedy, ...]:
 
 
 class DataWarning(UserWarning):
-    """Data that a policy, or a training, is not likely to be good on."""
+    """Data that a policy, or a training, is not likely to be good on.
+
+    Parameters
+    ----------
+    problem, argument, remedy
+        As of `InvalidInput`.
+    """
+
+    def __init__(
+        self,
+        problem: str,
+        *,
+        argument: str | None = None,
+        remedy: Remedy | str | tuple[Remedy | str, ...] | None = None,
+    ) -> None:
+        super().__init__(problem)
+        self.problem = problem
+        self.argument = argument
+        self.remedy = _as_remedy(remedy)
+
+    def __str__(self) -> str:
+        return sentence(self.problem, self.remedy)
 
 
 class AggloError(Exception):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import math
 import os
 import re
@@ -325,15 +324,12 @@ def offsets(text: str) -> list[list[int]]:
     >>> offsets("[[-1, 0], [0, -1]]")
     [[-1, 0], [0, -1]]
     """
+    from napari_agglo.volumes import read_offsets
+
     try:
-        value = json.loads(text)
-    except ValueError:
-        value = None
-    if not (isinstance(value, list) and all(isinstance(one, list) for one in value)):
-        raise argparse.ArgumentTypeError(
-            f"{text!r} is not a list of offsets such as [[-1,0,0],[0,-1,0],[0,0,-1]]"
-        )
-    return value
+        return read_offsets(text)
+    except InvalidInput as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 def add_graph(

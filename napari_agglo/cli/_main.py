@@ -31,6 +31,7 @@ from napari_agglo.cli._commands import (
     train,
     warm,
 )
+from napari_agglo.cli._messages import render
 from napari_agglo.cli._provenance import add_provenance, write_provenance
 from napari_agglo.cli._terminal import Console
 from napari_agglo.errors import DataWarning, InvalidInput
@@ -89,8 +90,8 @@ def _note_warnings(console: Console) -> Any:
     usual = warnings.showwarning
 
     def show(message: Warning | str, category: type[Warning], *rest: Any, **more: Any) -> None:
-        if issubclass(category, DataWarning):
-            console.note(f"warning: {message}")
+        if isinstance(message, DataWarning):
+            console.note(f"warning: {render(message, console.files, console.options)}")
         else:
             usual(message, category, *rest, **more)
 

@@ -12,10 +12,12 @@ from napari_agglo.errors import (
     Advice,
     AggloError,
     ConvertTo,
+    DataWarning,
     InvalidInput,
     LabelComponents,
     OneOf,
     PickIndex,
+    ReadAffinities,
     Remedy,
     SetOption,
     alternatives,
@@ -59,7 +61,7 @@ def describe(error: Exception, files: Names, options: Names) -> tuple[str, int]:
     )
 
 
-def render(error: InvalidInput, files: Names, options: Names) -> str:
+def render(error: InvalidInput | DataWarning, files: Names, options: Names) -> str:
     """Return the sentence of an error with files and options in place of arguments.
 
     Examples
@@ -75,11 +77,7 @@ def render(error: InvalidInput, files: Names, options: Names) -> str:
     names = {**options, **files}
     file = files.get(error.argument or "", "FILE")
     # A remedy that is no option of this command is left out where there is another.
-    single = [
-        one
-        for one in alternatives(error.remedy)
-        if not isinstance(one, SetOption) or one.option in options
-    ]
+    single = [one for one in alternatives(error.remedy) if _option_needed(one) in (None, *options)]
     remedy = OneOf(tuple(Advice(_render_remedy(one, options, file)) for one in single))
     text = sentence(error.problem, remedy if single else None)
     return re.sub(r"`([^`]+)`", lambda name: names.get(name[1], name[0]), text)
@@ -103,6 +101,16 @@ def option_of(argument: str, options: Names) -> str:
     return options.get(argument, argument)
 
 
+def _option_needed(remedy: Remedy) -> str | None:
+    """Return the argument whose option a remedy uses; None if it uses none."""
+    match remedy:
+        case SetOption(option):
+            return option
+        case ReadAffinities():
+            return "affinities"
+    return None
+
+
 def _render_remedy(remedy: Remedy, options: Names, file: str) -> str:
     match remedy:
         case SetOption(option, value, key, when):
@@ -120,11 +128,15 @@ def _render_remedy(remedy: Remedy, options: Names, file: str) -> str:
             return f"save it as {dtype} {when}".rstrip()
         case LabelComponents():
             return "label its connected components first, and save the labels"
+        case ReadAffinities(when):
+            return f"give it as {options['affinities']} {file} {when}".rstrip()
     return str(remedy)
 
 
 def _typed(option: str, value: Any, key: str) -> str:
-    """Return an option as one would type it."""
+    """Return an option as one would type it; ``--range NAME`` is one that has a name already."""
+    option, _, own = option.partition(" ")
+    key = key or own
     if value is True:
         return option
     if value is None:

@@ -206,6 +206,8 @@ def read_affinities(
     from napari_agglo.volumes import add_pick, affinities, open_volume
 
     console.files["affinities"] = file
+    if hasattr(arguments, "cues"):  # a command with several cues, whose ranges have names
+        console.options["value_range"] = f"--range {AFFINITY}"
     volume = open_volume(add_pick(file, "c=*"))
     if arguments.spacing is not None:
         volume = replace(volume, spacing=None)

@@ -67,7 +67,9 @@ def far_pairs(graph: RegionGraph, progress: ProgressCallback | None = None) -> F
     ([[1, 2], [1, 3], [2, 3]], [1, 1, 1], [0.0, 0.8, 0.0])
     """
     image, n = graph.superpixels.image, len(graph.ids)
-    keys, counts, sums = [], [], []
+    keys: list[Any] = []
+    counts: list[Any] = []
+    sums: list[Any] = []
     total = max(len(graph.far) * image.shape[0], 1)
     for k, (offset, channel) in enumerate(graph.far):
         for done, here, there in _overlapping(image.shape, offset):

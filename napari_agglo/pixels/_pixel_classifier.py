@@ -27,7 +27,7 @@ from napari_agglo.policy._file import (
     read_header,
     require,
 )
-from napari_agglo.volumes import replacing, require_memory
+from napari_agglo.volumes import refuse_colours, replacing, require_memory
 
 SCHEMA = 1
 _FORMAT = "napari-agglo pixel classifier"
@@ -231,6 +231,8 @@ class PixelClassifier:
             As for `predict`.
         """
         source = PixelImage.of(image, spacing, channel_axis)
+        if channel_axis is None:
+            refuse_colours(source.picture.data, "image")
         if source.channels != self.bank.channels:
             grey = self.bank.channels == 1
             raise InvalidInput(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import threading
+import warnings
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass
@@ -13,7 +14,14 @@ from typing import Any, Literal
 import numpy as np
 
 from napari_agglo._progress import ProgressCallback, report
-from napari_agglo.errors import Cancelled, InvalidInput, SetOption, is_whole
+from napari_agglo.errors import (
+    Cancelled,
+    DataWarning,
+    InvalidInput,
+    ReadAffinities,
+    SetOption,
+    is_whole,
+)
 from napari_agglo.superpixels._dissolve import dissolve_small
 from napari_agglo.superpixels._watershed import (
     Array,
@@ -45,6 +53,8 @@ from napari_agglo.volumes import (
 # changed the regions by 1.9 bits of variation of information, 16 bits by 0.05.
 TOP_LEVEL = 65535
 _SLAB = 1 << 21  # voxels converted and smoothed at a time: some 0.1 s
+_SAMPLE = 1 << 18  # voxels that tell whether a map is upside down
+_MOSTLY = 0.8  # share of voxels above the middle of the range from which it is called so
 _TRUNCATE = 4.0  # sigmas at which the Gaussian ends, as in scipy
 
 
@@ -322,6 +332,11 @@ def oversegment(
         Labels 1 to n in raster order of their first voxel, each face-connected; 0 only outside the
         mask.
 
+    Warns
+    -----
+    DataWarning
+        If the map is high nearly everywhere, as one of the inside of objects is.
+
     Notes
     -----
     Levels are 16 bits of the declared range, neighbours are those that share a face, and of equal
@@ -359,7 +374,7 @@ def oversegment(
             "one boundary map",
             argument="boundary",
             remedy=(
-                "pass affinities(array), or --affinities on the command line",
+                ReadAffinities(),
                 SetOption("per_plane", True, when=f"if these are {shape[0]} separate volumes"),
             ),
         )
@@ -388,6 +403,8 @@ def oversegment(
     require_memory(data, "boundary", extra - present)
     values = in_memory(data, "boundary", progress)
     not_finite = check_values(values, gate, nan, inside, partial(report, progress))
+    if not isinstance(boundary, Affinities):  # `affinities` has looked at their sign
+        _compare_sign(values, gate.limits)
 
     # Axes of length 1 are dropped: slabs and walls along them would cost memory for nothing.
     drop = tuple(axis for axis in range(1 if per_plane else 0, len(shape)) if shape[axis] == 1)
@@ -412,6 +429,21 @@ def oversegment(
     else:
         task.run(slice(None), 1, partial(report, progress))
     return labels
+
+
+def _compare_sign(values: Array, limits: tuple[float, float]) -> None:
+    """Warn of a map that is high nearly everywhere, as one of the inside of objects is."""
+    step = max(1, math.ceil((values.size / _SAMPLE) ** (1 / values.ndim)))
+    sample = values[(slice(None, None, step),) * values.ndim]
+    middle, rising = sum(limits) / 2, limits[1] > limits[0]
+    share = float(((sample > middle) if rising else (sample < middle)).mean())
+    if share > _MOSTLY and sample.min() < sample.max():
+        warning = DataWarning(
+            f"`boundary` is high in {share:.0%} of its pixels, as if it were high inside objects",
+            argument="boundary",
+            remedy=SetOption("value_range", (limits[1], limits[0]), when="if it is"),
+        )
+        warnings.warn(warning, stacklevel=3)
 
 
 @dataclass(frozen=True)

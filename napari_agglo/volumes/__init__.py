@@ -24,7 +24,13 @@ from napari_agglo.volumes._labels_on_disk import DiskLabels, disk_labels, is_on_
 from napari_agglo.volumes._mapping import SegmentMapping, read_mapping
 from napari_agglo.volumes._ome_zarr import OmeAxis, OmeImage, OmeLevel, plan_image, read_image
 from napari_agglo.volumes._open import add_pick, open_channels, open_volume
-from napari_agglo.volumes._oriented import Affinities, OrientedCue, affinities
+from napari_agglo.volumes._oriented import (
+    Affinities,
+    OrientedCue,
+    affinities,
+    check_offsets,
+    read_offsets,
+)
 from napari_agglo.volumes._units import NO_UNIT, check_unit, convert_all, unit_name, unit_symbol
 from napari_agglo.volumes._values import ValueFaults, ValueGate, check_nan, check_range
 from napari_agglo.volumes._volume import Volume, in_memory, is_lazy, require_memory, unwrap
@@ -55,6 +61,8 @@ __all__ = [
     "Affinities",
     "affinities",
     "OrientedCue",
+    "check_offsets",
+    "read_offsets",
     "Cues",
     "check_cues",
     "cues_of_rows",

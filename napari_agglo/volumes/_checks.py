@@ -96,7 +96,9 @@ def check_same_spacing(inputs: Mapping[str, object]) -> tuple[float, ...] | None
 
 
 def refuse_colours(data: Any, name: str) -> None:
-    """Refuse a uint8 array whose last axis has length 3 or 4: a colour picture, not a thin volume.
+    """Refuse an array whose last axis has length 3 or 4: a colour picture, not a thin volume.
+
+    Floats only if the other axes are those of a picture: a small volume may have any shape.
 
     Examples
     --------
@@ -108,16 +110,23 @@ def refuse_colours(data: Any, name: str) -> None:
     napari_agglo.errors.InvalidInput: `boundary` (shape (5, 6, 3), uint8) looks like an RGB(A) ...
     """
     shape = tuple(data.shape)
-    if len(shape) >= 3 and shape[-1] in (3, 4) and np.dtype(data.dtype) == np.uint8:
-        raise InvalidInput(
-            f"`{name}` (shape {shape}, uint8) looks like an RGB(A) image",
-            argument=name,
-            remedy=(
-                "convert it to grey",
-                PickIndex((len(shape) - 1,), len(shape)),
-                ConvertTo("uint16", when=f"if it is a volume {shape[-1]} voxels wide"),
-            ),
-        )
+    if len(shape) < 3 or shape[-1] not in (3, 4):
+        return
+    dtype = np.dtype(data.dtype)
+    volume = f"if it is a volume {shape[-1]} voxels wide"
+    otherwise: ConvertTo | str = ConvertTo("uint16", when=volume)
+    if dtype.kind == "f" and min(shape[-3:-1]) >= _PICTURE:
+        otherwise = f"put its last axis first {volume}, e.g. np.moveaxis(array, -1, 0)"
+    elif dtype != np.uint8:
+        return
+    raise InvalidInput(
+        f"`{name}` (shape {shape}, {dtype}) looks like an RGB(A) image",
+        argument=name,
+        remedy=("convert it to grey", PickIndex((len(shape) - 1,), len(shape)), otherwise),
+    )
+
+
+_PICTURE = 16  # pixels: the least side of a picture
 
 
 def check_same_shape(first: object, second: object, first_name: str, second_name: str) -> None:

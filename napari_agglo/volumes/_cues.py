@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from napari_agglo._progress import ProgressCallback, report
-from napari_agglo.errors import InvalidInput, PickIndex, alternatives
+from napari_agglo.errors import InvalidInput, PickIndex, ReadAffinities, alternatives
 from napari_agglo.volumes._checks import check_same_shape, check_same_spacing
 from napari_agglo.volumes._oriented import Affinities, OrientedCue
 from napari_agglo.volumes._values import (
@@ -118,8 +118,7 @@ def check_cues(
             channels = PickIndex((0,), len(shape) + 1) in ways
             if not channels or arrays[name].shape[0] < len(shape):
                 raise
-            way = "pass affinities(array), or --affinities, if these are the channels of affinities"
-            remedy = (*ways, way)
+            remedy = (*ways, ReadAffinities("if its channels are those of offsets"))
             raise InvalidInput(error.problem, argument=error.argument, remedy=remedy) from None
     check_same_spacing({f"cues[{name!r}]": cue for name, cue in given.items()})
     gates = {

@@ -6,6 +6,7 @@ oriented cue has a channel for each direction, and a face reads the channel of i
 
 from __future__ import annotations
 
+import json
 import math
 import warnings
 from collections.abc import Mapping, Sequence
@@ -160,19 +161,21 @@ def affinities(
     check_nan(nan)
     data = unwrap(array, "affinities")
     shape = tuple(int(n) for n in data.shape)
-    known = _offsets(array, offsets, shape)
+    if offsets is None and isinstance(array, Volume):
+        names = [name for name in _ATTRIBUTES if name in array.attributes]
+        offsets = array.attributes[names[0]] if names else None
+    known = check_offsets(offsets, shape)
     if value_range is None and np.dtype(data.dtype).str[1:] in ("u1", "f2", "f4", "f8"):
         value_range = (255, 0) if np.dtype(data.dtype) == np.uint8 else (1, 0)
     gate = ValueGate.of(data.dtype, value_range, "affinities", "value_range")
     values = _read(data, gate, nan, progress)
     if values.size and values[: len(shape) - 1].mean() > 127.5:
-        warnings.warn(
-            "Most affinities are low, as if they were high on boundaries; if they are, exchange "
-            f"the ends of their range: value_range={gate.limits[::-1]}, or --range affinity="
-            f"{gate.limits[1]:g}:{gate.limits[0]:g}",
-            DataWarning,
-            stacklevel=2,
+        warning = DataWarning(
+            "Most affinities are low, as if they were high on boundaries",
+            argument="affinities",
+            remedy=SetOption("value_range", gate.limits[::-1], when="if they are"),
         )
+        warnings.warn(warning, stacklevel=2)
     nearest = [k for k, offset in enumerate(known) if sum(map(abs, offset)) == 1]
     longer = [k for k in range(len(known)) if k not in nearest]
     groups = {"": nearest}
@@ -187,8 +190,8 @@ def affinities(
     return Affinities(cues, known, spacing, tuple((known[k], values[k]) for k in longer))
 
 
-def _offsets(array: Any, offsets: Any, shape: tuple[int, ...]) -> tuple[Offset, ...]:
-    """Return the offset of each channel: given, of the file, or the nearest; refuse others."""
+def check_offsets(offsets: Any, shape: tuple[int, ...]) -> tuple[Offset, ...]:
+    """Return the offset of each channel, the nearest voxels if none are given; refuse others."""
     ndim = len(shape) - 1
     if ndim < 1:
         raise InvalidInput(
@@ -196,8 +199,6 @@ def _offsets(array: Any, offsets: Any, shape: tuple[int, ...]) -> tuple[Offset, 
             argument="affinities",
             remedy="pass the whole array, channels first",
         )
-    if offsets is None and isinstance(array, Volume):
-        offsets = next((array.attributes[n] for n in _ATTRIBUTES if n in array.attributes), None)
     n_channels = shape[0] if offsets is None else len(offsets)
     if shape[0] != n_channels or (offsets is None and n_channels != ndim):
         last = shape[-1] == (ndim if offsets is None else n_channels)
@@ -230,6 +231,27 @@ def _offsets(array: Any, offsets: Any, shape: tuple[int, ...]) -> tuple[Offset, 
             remedy="pass the channels of the nearest voxels too",
         )
     return tuple(out)
+
+
+def read_offsets(text: str) -> list[list[int]]:
+    """Read offsets as JSON, ``[[-1,0,0],[0,-1,0]]``, with or without the outer brackets.
+
+    Examples
+    --------
+    >>> read_offsets("[[-1, 0], [0, -1]]") == read_offsets("[-1,0], [0,-1]")
+    True
+    """
+    try:
+        value = json.loads(text if text.replace(" ", "").startswith("[[") else f"[{text}]")
+    except ValueError:
+        value = None
+    if not (isinstance(value, list) and value and all(isinstance(one, list) for one in value)):
+        raise InvalidInput(
+            f"{text!r} is not a list of offsets",
+            argument="offsets",
+            remedy="write a list for each channel, such as [[-1,0,0],[0,-1,0],[0,0,-1]]",
+        )
+    return value
 
 
 def _offset_name(offset: Offset) -> str:

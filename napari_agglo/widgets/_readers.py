@@ -1,4 +1,7 @@
-"""Readers of session folders, gala stacks and predictions of ilastik; all other paths are left."""
+"""Readers of session folders, gala stacks, predictions of ilastik, and affinities with offsets.
+
+All other paths are left to other readers.
+"""
 
 from __future__ import annotations
 
@@ -74,6 +77,55 @@ def stack_reader(path: str | list[str]) -> Reader | None:
     if tagged and not numbers:
         return read_predictions
     return read_stack if numbers else None
+
+
+def affinities_reader(path: str | list[str]) -> Reader | None:
+    """Return the reader of a Zarr folder in which an array has the offsets of affinities.
+
+    None for any other path.
+    """
+    if not isinstance(path, str) or not Path(path).is_dir():
+        return None
+    return read_affinities if _with_offsets(path) else None
+
+
+def read_affinities(path: str) -> list[LayerData]:
+    """Return the affinities of a Zarr folder as images with all channels and their offsets."""
+    from napari_agglo.volumes import add_pick, open_volume
+
+    layers: list[LayerData] = []
+    for key, offsets in _with_offsets(path).items():
+        volume = open_volume(add_pick(f"{path}:{key}" if key else path, "c=*"))
+        name = f"{Path(path).stem} {key}".rstrip()
+        named = name if "affinit" in name.lower() else f"{name} affinities"
+        options: dict[str, Any] = {"name": named, "metadata": {"neighborhood": offsets}}
+        if volume.spacing is not None:
+            options |= {"scale": (1.0, *volume.spacing[1 - volume.ndim :])}
+        layers.append((_data_of(volume), options, "image"))
+    return layers
+
+
+def _with_offsets(path: str) -> dict[str, Any]:
+    """Return the offsets in the attributes of the arrays of a Zarr folder, by key."""
+    import zarr
+
+    if not any((Path(path) / name).is_file() for name in ("zarr.json", ".zarray", ".zgroup")):
+        return {}
+    try:
+        node: Any = zarr.open(path, mode="r")
+        arrays = dict(node.arrays()) if isinstance(node, zarr.Group) else {"": node}
+        attributes = {key: array.attrs.asdict() for key, array in arrays.items()}
+    except (OSError, KeyError, ValueError, TypeError):
+        return {}  # damaged, or not what it seems: another reader says so
+    found = {}
+    for key, known in attributes.items():
+        offsets: Any = known.get("neighborhood", known.get("offsets"))
+        shape = arrays[key].shape
+        # an offset for each channel, with a number for each axis but that of the channels
+        per_channel = isinstance(offsets, list) and len(offsets) == shape[0] and len(shape) > 2
+        if per_channel and all(len(one) == len(shape) - 1 for one in offsets):
+            found[key] = offsets
+    return found
 
 
 def read_predictions(path: str) -> list[LayerData]:

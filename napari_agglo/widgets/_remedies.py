@@ -4,16 +4,24 @@ from __future__ import annotations
 
 from napari_agglo.errors import (
     ConvertTo,
+    DataWarning,
     InvalidInput,
     LabelComponents,
     OneOf,
     PickIndex,
+    ReadAffinities,
     Remedy,
     SetOption,
     sentence,
 )
 
-_OPTIONS = {"ranges": "the range", "nan": "NaN", "per_plane": "Per plane", "min_size": "Min size"}
+_OPTIONS = {
+    "ranges": "the range",
+    "nan": "NaN",
+    "value_range": "the range",
+    "per_plane": "Per plane",
+    "min_size": "Min size",
+}
 
 
 def window_sentence(error: BaseException) -> str:
@@ -25,7 +33,7 @@ def window_sentence(error: BaseException) -> str:
     ...                                    remedy=SetOption("ranges", (0.0, 255.0), "boundary"))))
     The cue has values up to 255; set the range of “boundary” to 0:255 in step 1, Data.
     """
-    if not isinstance(error, InvalidInput):
+    if not isinstance(error, (InvalidInput, DataWarning)):
         return str(error)
     return sentence(error.problem, None if error.remedy is None else window_remedy(error.remedy))
 
@@ -45,6 +53,8 @@ def window_remedy(remedy: Remedy) -> str:
         return "use one plane of it"
     if isinstance(remedy, ConvertTo):
         return f"convert it to {remedy.dtype} {remedy.when}".rstrip()
+    if isinstance(remedy, ReadAffinities):
+        return f"put “affinities” into the name of the layer {remedy.when}".rstrip()
     if isinstance(remedy, LabelComponents):
         return "label its connected components first"
     return str(remedy)

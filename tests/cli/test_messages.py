@@ -118,11 +118,11 @@ WORDING = [
         {"b.npy": np.zeros((3, 9, 20, 20))},
         OVERSEGMENT,
         "`boundary` (shape (3, 9, 20, 20)) looks like affinities, a volume for each offset, not "
-        "like one boundary map; pass affinities(array), or --affinities on the command line, or "
-        "pass per_plane=True if these are 3 separate volumes.",
+        "like one boundary map; pass affinities(array), or pass per_plane=True if these "
+        "are 3 separate volumes.",
         "b.npy (shape (3, 9, 20, 20)) looks like affinities, a volume for each offset, not like "
-        "one boundary map; pass affinities(array), or --affinities on the command line, or add "
-        "--per-plane if these are 3 separate volumes.",
+        "one boundary map; give it as --affinities b.npy, or add --per-plane if these are "
+        "3 separate volumes.",
     ),
     (
         lambda: oversegment(MAP, per_plane=True),

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from refusals import refuses
 
-from napari_agglo.errors import InvalidInput
+from napari_agglo.errors import DataWarning, InvalidInput, PickIndex, SetOption
 from napari_agglo.superpixels import oversegment
 
 MAP = np.linspace(0, 1, 12).reshape(3, 4)
@@ -109,3 +110,19 @@ def test_a_wide_sigma_is_fine_on_a_small_image_and_across_what_is_not_smoothed()
 
 def test_affinities_have_a_way_in():
     assert oversegment(np.zeros((3, 2, 20, 20)), per_plane=True).max() == 3
+
+
+def test_a_map_that_is_high_nearly_everywhere_is_said_to_be_upside_down():
+    inside = np.where(np.arange(400).reshape(20, 20) % 7 == 0, 0.1, 0.9)
+    with pytest.warns(DataWarning, match="high inside objects") as caught:
+        upside_down = oversegment(inside, sigma=0, min_size=1)
+    assert caught[0].message.argument == "boundary"
+    assert caught[0].message.remedy == SetOption("value_range", (1.0, 0.0), when="if it is")
+    with_remedy = oversegment(inside, sigma=0, min_size=1, value_range=(1, 0))  # no warning
+    assert not np.array_equal(with_remedy, upside_down)
+
+
+def test_a_picture_in_colours_of_floats_is_refused():
+    with refuses("boundary", PickIndex((2,), 3)):
+        oversegment(np.zeros((20, 30, 3)))
+    assert oversegment(np.zeros((5, 6, 3))).shape == (5, 6, 3)  # a small volume

@@ -12,7 +12,7 @@ from refusals import refuses
 
 import napari_agglo as agglo
 from napari_agglo import DataWarning, Volume
-from napari_agglo.errors import SetOption
+from napari_agglo.errors import ReadAffinities, SetOption
 from napari_agglo.volumes import check_cues
 
 pytestmark = pytest.mark.compiled
@@ -132,7 +132,7 @@ def test_bad_input_is_refused_with_a_way_out():
     with refuses("cues"):
         cues = {"a": agglo.affinities(array), "a_x": np.zeros((4, 6, 5))}
         check_cues(cues, (4, 6, 5))
-    with refuses("cues['a']", "pass affinities(array)"):
+    with refuses("cues['a']", ReadAffinities):
         check_cues({"a": array / 255}, (4, 6, 5))
     with refuses("superpixels"):
         check_cues({"a": agglo.affinities(array)}, (9, 6, 5))

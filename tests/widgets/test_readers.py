@@ -52,6 +52,24 @@ def test_a_session_without_a_viewer_is_its_labels(layers_only, folder):
     assert layer.name == "cells"
 
 
+def test_affinities_of_a_zarr_are_opened_with_their_offsets(layers_only, tmp_path):
+    import zarr
+
+    offsets = [[-1, 0, 0], [0, -1, 0], [0, 0, -1], [0, -3, 0]]
+    values = np.full((4, 3, 8, 9), 200, np.uint8)
+    group = zarr.open_group(str(tmp_path / "prediction.zarr"), mode="w")
+    for name in ("affs", "raw"):
+        array = group.create_array(name, shape=values.shape, dtype="uint8", chunks=values.shape)
+        array[:] = values
+    group["affs"].attrs["neighborhood"] = offsets
+    assert is_ours(tmp_path / "prediction.zarr")
+    layer = opened(layers_only, tmp_path / "prediction.zarr")
+    assert layer.name == "prediction affs affinities"
+    assert layer.metadata["neighborhood"] == offsets
+    assert np.array_equal(layer.data, values)
+    assert not is_ours(tmp_path / "prediction.zarr" / "raw")  # no offsets: left to others
+
+
 def test_a_session_in_a_viewer_is_gone_on_with(viewer, project, folder):
     viewer.open(str(folder), plugin="napari-agglo")
     settle(project)

@@ -84,13 +84,14 @@ def unpacked(superpixels: DenseLabels, graph: GraphNote, arrays: Arrays) -> Regi
     if cues is not None:
         cues = cues.reshape(layout.n_planes, -1)
         cues.flags.writeable = False
+    statistics: dict[str, Any] = {name: arrays[name] for name in STATISTICS}
     return RegionGraph(
         superpixels=superpixels,
         spacing=graph.spacing,
         cue_names=graph.cue_names,
         cue_ranges=graph.cue_ranges,
         layout=layout,
-        **{name: arrays[name] for name in STATISTICS},
+        **statistics,
         dams=graph.dams,
         face_parts=graph.face_parts,
         cues=cues,

@@ -118,6 +118,8 @@ def _check_cue(row: CueRow) -> None:
             remedy="choose another layer",
         )
     row.limits  # noqa: B018 - raises for a text that is no range
+    if row.is_affinities:
+        row.offsets  # noqa: B018 - raises for a text that is no list of offsets
 
 
 def _check_names(rows: list[CueRow]) -> None:

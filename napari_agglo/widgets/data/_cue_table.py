@@ -11,10 +11,18 @@ from qtpy.QtGui import QShowEvent
 from qtpy.QtWidgets import QAbstractItemView, QHeaderView, QTableWidget, QTableWidgetItem
 
 from napari_agglo.errors import InvalidInput
-from napari_agglo.widgets._dataset import Placement
+from napari_agglo.volumes import check_offsets, read_offsets
+from napari_agglo.widgets._dataset import AffinityArray, Placement
 from napari_agglo.widgets._qt import ROW_HEIGHT, style_table
 from napari_agglo.widgets.data._guess_roles import is_high_inside
-from napari_agglo.widgets.data._layers import ALL, channel_of, data_of, placement_of, shape_of
+from napari_agglo.widgets.data._layers import (
+    ALL,
+    channel_of,
+    data_of,
+    offsets_of,
+    placement_of,
+    shape_of,
+)
 
 if TYPE_CHECKING:
     from napari_agglo.widgets.data._selection import Selection
@@ -32,6 +40,7 @@ class CueRow:
     name: str  # in the graph and the policy
     used: bool = False
     range_text: str = ""  # ``LOW:HIGH`` as typed; empty for the range of its type or values
+    offsets_text: str = ""  # of affinities, as typed; empty for those of the layer
     chosen: bool = False  # the user has ticked or unticked it
     named: bool = False  # the user has named it
 
@@ -58,8 +67,10 @@ class CueRow:
         if not self.used or not is_high_inside(self.layer):
             return ""
         if self.is_affinities:
-            n, n_used = shape_of(self.layer)[0], len(self.data.offsets)
+            n, n_used = shape_of(self.layer)[0], self._n_offsets()
             part = f"the first {n_used} of {n} channels" if n_used < n else f"{n} channels"
+            if n_used < n:
+                part += " (type the offsets of all below, to use the others)"
             text = f"“{self.source}” are affinities by their name and shape: {part}, high in one "
             return f"{text}object (range {self.range_text or AUTOMATIC})."
         low, _, high = self.range_text.partition(":")
@@ -92,10 +103,33 @@ class CueRow:
 
     @property
     def data(self) -> Any:
-        """The pixels, not read yet."""
+        """The pixels, not read yet; of affinities, with their offsets."""
+        if self.is_affinities:
+            return AffinityArray(data_of(self.layer), self.offsets)
         return (
             data_of(self.layer) if self.channel is None else channel_of(self.layer, *self.channel)
         )
+
+    @property
+    def offsets(self) -> tuple[tuple[int, ...], ...]:
+        """The offsets of the first channels of affinities; refuse a text that has others."""
+        text = self.offsets_text.strip()
+        if text in ("", AUTOMATIC):
+            return offsets_of(self.layer)
+        typed, shape = read_offsets(text), shape_of(self.layer)
+        if len(typed) > shape[0]:
+            raise InvalidInput(
+                f"“{self.source}” has {shape[0]} channels, and {len(typed)} offsets are typed",
+                argument="offsets",
+                remedy="type one for each channel, or clear them",
+            )
+        return check_offsets(typed, (len(typed), *shape[1:]))
+
+    def _n_offsets(self) -> int:
+        try:
+            return len(self.offsets)
+        except InvalidInput:  # which the box of problems shows
+            return len(offsets_of(self.layer))
 
     @property
     def limits(self) -> tuple[float, float] | None:

@@ -63,16 +63,21 @@ def channel_axis(layer: Any, shape: tuple[int, ...]) -> int | None:
     return None
 
 
+def offsets_of(layer: Any) -> tuple[tuple[int, ...], ...]:
+    """Return the offsets in the metadata of a layer; otherwise the nearest voxels.
+
+    By convention, the channels of the nearest voxels come first.
+    """
+    ndim = len(shape_of(layer)) - 1
+    known = next((layer.metadata[n] for n in _OFFSETS if n in layer.metadata), None)
+    if known is None:
+        return tuple(tuple(-int(a == k) for a in range(ndim)) for k in range(ndim))
+    return tuple(tuple(int(n) for n in offset) for offset in known)
+
+
 def channel_of(layer: Any, axis: int, index: int) -> Any:
-    """Return one channel of a layer, not read yet; with `ALL` as affinities."""
+    """Return one channel of a layer, not read yet."""
     data = data_of(layer)
-    if index == ALL:
-        ndim = len(data.shape) - 1
-        offsets = next((layer.metadata[n] for n in _OFFSETS if n in layer.metadata), None)
-        if offsets is None:  # by convention the nearest voxels come first
-            return AffinityArray(data, tuple(tuple(-int(a == k) for a in range(ndim))
-                                             for k in range(ndim)))  # fmt: skip
-        return AffinityArray(data, tuple(tuple(int(n) for n in offset) for offset in offsets))
     if not isinstance(data, np.ndarray) and not hasattr(data, "dask"):
         import dask.array as da  # a dependency of napari
 

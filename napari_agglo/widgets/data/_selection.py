@@ -112,14 +112,17 @@ class Selection:
         used: bool | None = None,
         name: str | None = None,
         range_text: str | None = None,
+        offsets_text: str | None = None,
     ) -> None:
-        """Change whether a cue is used, its name, or its range."""
+        """Change whether a cue is used, its name, its range, or its offsets."""
         if used is not None and used != row.used:
             row.used, row.chosen = used, True
         if name is not None and name != row.name:
             row.name, row.named = name, True
         if range_text is not None:
             row.range_text = range_text
+        if offsets_text is not None:
+            row.offsets_text = offsets_text
         self._name_boundary()
         self._update()
 

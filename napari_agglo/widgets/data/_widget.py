@@ -37,6 +37,7 @@ from napari_agglo.widgets.data._layers import (
     PREVIEW,
     data_of,
     is_rgb,
+    offsets_of,
     placement_of,
     preview_plane,
     remove_preview,
@@ -147,6 +148,53 @@ class OptionForm(Form):
     def follow(self) -> None:
         """Show the options of the selection."""
         self.show_values(self._selection.options)
+
+
+_OFFSETS_TIP = (
+    "The offset of each channel of the affinities, in voxels: [-1,0,0] relates each voxel and the "
+    "one in the plane before. Those after the last offset are not used. Clear it for the offsets "
+    "of the file, or the nearest voxels."
+)
+
+
+class OffsetForm(Form):
+    """The offsets of affinities, shown while affinities are in use."""
+
+    def __init__(self, selection: Selection) -> None:
+        options = {"label": "Offsets", "name": "offsets", "tooltip": _OFFSETS_TIP}
+        super().__init__(table={"offsets": Annotated[str, options]})
+        self._selection = selection
+        self.line: Any = self["offsets"].native
+        self.line.editingFinished.connect(self._on_typed)
+
+    @property
+    def _row(self) -> Any:
+        return next((one for one in self._selection.rows if one.used and one.is_affinities), None)
+
+    def follow(self) -> None:
+        """Show the offsets that were typed, or those in use."""
+        row = self._row
+        self.setVisible(row is not None)
+        if row is None or self.line.hasFocus():
+            return
+        self.show_values({"offsets": row.offsets_text or _offsets_text(offsets_of(row.layer))})
+
+    def _on_typed(self) -> None:
+        row, text = self._row, str(self["offsets"].value).strip()
+        if row is None:
+            return
+        typed = "" if text == _offsets_text(offsets_of(row.layer)) else text
+        if typed != row.offsets_text:
+            self._selection.set_cue(row, offsets_text=typed)
+
+
+def _offsets_text(offsets: tuple[tuple[int, ...], ...]) -> str:
+    """Return offsets as they are typed.
+
+    >>> _offsets_text(((-1, 0), (0, -1)))
+    '[-1,0], [0,-1]'
+    """
+    return ", ".join(f"[{','.join(map(str, one))}]" for one in offsets)
 
 
 class ProblemBox(QFrame):
@@ -401,6 +449,7 @@ class DataWidget(StepWidget):
         self.roles = RoleForm(selection, "image", "gold")
         self.people = PersonRow(selection)
         self.cues = CueTable(selection)
+        self.offsets = OffsetForm(selection)
         self.notes = label("cue notes")  # on the sign of maps, from the names of layers
         self.make = MakeCue(self.viewer, selection)
         self.paint = PaintPanel(self.viewer)
@@ -428,9 +477,9 @@ class DataWidget(StepWidget):
         if selection.start is not None or self.project.training:
             self.more.expand(animate=False)
         self.add(
-            self.trouble, self.roles, self.people, self.cues, self.notes, self.make, self.paint
+            self.trouble, self.roles, self.people, self.cues, self.offsets, self.notes
         )
-        self.add(self.superpixels, self.run)
+        self.add(self.make, self.paint, self.superpixels, self.run)
         self.add(self.counts, self.more)
         link(self._follow, selection.changed)
         self.start()
@@ -468,13 +517,19 @@ class DataWidget(StepWidget):
         counts = "" if graph is None else (
             f"{graph.n_regions:,} superpixels, {graph.n_boundaries:,} boundaries between them."
         )  # fmt: skip
+        if graph is not None and graph.n_boundaries == 0:
+            counts += (
+                " There is nothing to merge: check that the boundary cue is high on boundaries, or "
+                "use a smaller least size."
+            )
         self.counts.setText(counts)
         self.counts.setVisible(bool(counts))
         self.training.follow()
 
     def _follow(self) -> None:
-        for part in (self.trouble, self.roles, self.people, self.cues, self.make, self.paint,
-                     self.superpixels, self.start_from, self.options, self.training):  # fmt: skip
+        for part in (self.trouble, self.roles, self.people, self.cues, self.offsets, self.make,
+                     self.paint, self.superpixels, self.start_from, self.options,
+                     self.training):  # fmt: skip
             part.follow()
         self.cues.setVisible(bool(self.selection.rows))
         notes = " ".join(note for row in self.selection.rows if (note := row.note))

@@ -68,6 +68,22 @@ def test_affinities_without_a_picture_and_more_channels_than_axes(viewer, step, 
     row = next(row for row in step.selection.rows if row.layer is more)
     step.selection.set_cue(row, used=True)
     assert "the first 3 of 5 channels" in step.notes.text()
+    # The field for offsets: all channels, then too many, then what is no list, then cleared.
+    field = step.offsets.line
+    assert field.text() == "[-1,0,0], [0,-1,0], [0,0,-1]"
+    field.setText("[-1,0,0], [0,-1,0], [0,0,-1], [0,-3,0], [0,0,-3]")
+    field.editingFinished.emit()
+    assert project.dataset.cues["affinity"].offsets[-1] == (0, 0, -3)
+    assert "5 channels" in step.notes.text()
+    for wrong in ("[-1,0,0], [0,-1,0], [0,0,-1], [0,-3,0], [0,0,-3], [0,3,3]", "nothing", "[1,0]"):
+        field.setText(wrong)
+        field.editingFinished.emit()
+        assert project.dataset is None
+        assert step.selection.problem.argument == "offsets"
+        assert step.selection.problem.remedy is not None
+    field.clear()
+    field.editingFinished.emit()
+    assert len(project.dataset.cues["affinity"].offsets) == 3
     more.metadata["offsets"] = [*np.diag([-1, -1, -1]).tolist(), [0, 3, 0], [0, 0, -3]]
     assert len(row.data.offsets) == 5
 

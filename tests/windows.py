@@ -119,15 +119,17 @@ def settle(project: Any, seconds: float = 60) -> None:
 
 
 def settle_strokes(painter: Any, seconds: float = 300) -> None:
-    """Process events until the plane in view follows the last stroke, and no job runs."""
+    """Process events until the plane in view follows the last stroke, and no job runs.
+
+    Not the job that compiles kernels in the background, which may take minutes on a busy machine.
+    """
     until = time.monotonic() + seconds
     draw()
-    while painter.is_pending:
+    while painter.is_pending or set(painter.project.jobs.running()) - {"warm"}:
         if time.monotonic() > until:
-            raise TimeoutError("the plane in view does not follow the strokes")
-        settle(painter.project, seconds)
-        time.sleep(0.005)
-    settle(painter.project, seconds)
+            raise TimeoutError(f"still running: {painter.project.jobs.running()}")
+        draw()
+    draw()
 
 
 def draw() -> None:

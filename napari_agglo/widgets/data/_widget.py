@@ -476,9 +476,7 @@ class DataWidget(StepWidget):
         self.more.setObjectName("more data")
         if selection.start is not None or self.project.training:
             self.more.expand(animate=False)
-        self.add(
-            self.trouble, self.roles, self.people, self.cues, self.offsets, self.notes
-        )
+        self.add(self.trouble, self.roles, self.people, self.cues, self.offsets, self.notes)
         self.add(self.make, self.paint, self.superpixels, self.run)
         self.add(self.counts, self.more)
         link(self._follow, selection.changed)

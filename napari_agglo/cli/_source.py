@@ -458,8 +458,10 @@ def open_session(
     console: Console,
     path: str,
     progress: ProgressCallback | None,
+    *,
+    read_only: bool = True,
 ) -> Iterator[Session]:
-    """Open a session to read it, also while someone works on it."""
+    """Open a session; by default to read it, also while someone works on it."""
     from napari_agglo.session import Session
 
     superpixels = arguments.superpixels
@@ -467,7 +469,7 @@ def open_session(
         console.files["superpixels"] = superpixels
     function = _session_function(arguments)
     with Session.open(
-        path, read_only=True, superpixels=superpixels, progress=progress,
+        path, read_only=read_only, superpixels=superpixels, progress=progress,
         policy=None if function is None else find_policy(function),
     ) as session:  # fmt: skip
         console.files["superpixels"] = path

@@ -2,6 +2,7 @@
 
 from napari_agglo.session._actions import Change, Refused
 from napari_agglo.session._cut_methods import CutProblem, cut_method
+from napari_agglo.session._edit_table import AppliedTable, NotApplied
 from napari_agglo.session._exports import ExportView, export_kinds, exporter
 from napari_agglo.session._history import HistoryItem
 from napari_agglo.session._session import Session
@@ -17,10 +18,12 @@ from napari_agglo.session._warm_up import (
 
 __all__ = [
     "NOT_KEPT",
+    "AppliedTable",
     "Change",
     "CutProblem",
     "ExportView",
     "HistoryItem",
+    "NotApplied",
     "NotSaved",
     "Refused",
     "Report",

@@ -30,6 +30,8 @@ from napari_agglo.session._store import SessionDamaged, Store
 from napari_agglo.session._threshold_view import View
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from napari_agglo.session._store import Report
 
 
@@ -156,6 +158,17 @@ class SessionHistory:
         """
         with self._transactions.lock:
             return live_examples(self._transactions.view)
+
+    def table(self) -> pd.DataFrame:
+        """Return a row for each edit, oldest first, as ``session.export(path, "edits")`` writes it.
+
+        `Session.apply` makes the edits of a table again.
+        """
+        from napari_agglo.session._exports.csv_tables import edit_table
+        from napari_agglo.session._exports.session_export import SessionExport
+
+        with self._transactions.lock:
+            return edit_table(SessionExport(self._transactions.view, None).edits)
 
     @property
     def unedited_tree(self) -> MergeTree:

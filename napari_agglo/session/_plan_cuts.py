@@ -46,7 +46,7 @@ class Parts:
 def plan_cut(view: View, segment: Any, *arguments: Any, **options: Any) -> Plan:
     """Plan to cut a segment between seeds or points, or into parts; see `Session.cut`."""
     target, cut = _cut_between(view, segment, *arguments, **options)
-    return _plan(view, target, cut)
+    return plan_parts(view, target, cut)
 
 
 def plan_cut_children(view: View, segment: Any) -> Plan:
@@ -60,7 +60,7 @@ def plan_cut_children(view: View, segment: Any) -> Plan:
             argument="segment",
             remedy="to cut through it, place points in it",
         )
-    return _plan(view, target, _parts([tree.members(child) for child in children]))
+    return plan_parts(view, target, _parts([tree.members(child) for child in children]))
 
 
 def plan_detach(view: View, segment: Any, superpixels: Any) -> Plan:
@@ -69,10 +69,11 @@ def plan_detach(view: View, segment: Any, superpixels: Any) -> Plan:
     graph = view.state.graph
     leaving = dense_list(graph, superpixels, "superpixels")
     parts = detached(graph, target.members, np.array(leaving, np.int64))
-    return _plan(view, target, _parts(parts))
+    return plan_parts(view, target, _parts(parts))
 
 
-def _plan(view: View, segment: Segment, cut: Parts) -> Plan:
+def plan_parts(view: View, segment: Segment, cut: Parts) -> Plan:
+    """Plan to cut a segment into parts that are known."""
     state = view.state
     with _drawn(state, cut.divisions):
         pairs = combinations(cut.parts, 2)

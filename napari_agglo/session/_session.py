@@ -22,6 +22,7 @@ from napari_agglo.graph import RegionGraph
 from napari_agglo.policy import Policy, as_policy
 from napari_agglo.session._actions import Change, Plan
 from napari_agglo.session._check_tree import check_tree
+from napari_agglo.session._edit_table import AppliedTable, apply_table
 from napari_agglo.session._exports import write_export
 from napari_agglo.session._exports.session_export import SessionExport, edited_tree
 from napari_agglo.session._history import SessionHistory, Transactions, no_garbage_collection
@@ -453,6 +454,43 @@ class Session:
         pairs = None if volumes is None else check_volumes(volumes)
         options: dict[str, Any] = {"strategy": strategy, "weight": weight, "seed": seed}
         return self._emit(self._transactions.relearn(pairs, progress=progress, **options))
+
+    def apply(self, table: Any, *, progress: ProgressCallback | None = None) -> AppliedTable:
+        """Make the edits of a table again: of this session, or of another with these superpixels.
+
+        Each row is made at its own threshold, on the segments that hold its superpixels now, as an
+        action that `undo` takes back. Rows that are undone in the table are left out; a row that
+        is not possible here is listed with the reason, and the others are made all the same.
+
+        Parameters
+        ----------
+        table : DataFrame or path-like
+            ``session.history.table()``, or a file of ``session.export(path, "edits")``.
+        progress : callable, optional
+            Called with the progress so far; raise `Cancelled` in it to stop; edits so far stay.
+
+        Returns
+        -------
+        AppliedTable
+            Numbers of rows that were made, that were there already, and ``not_applied``.
+
+        Examples
+        --------
+        >>> import tempfile, numpy as np, napari_agglo as agglo
+        >>> graph = agglo.region_graph(np.array([[5, 6, 7, 8]]), np.array([[0.0, 0.2, 0.6, 0.8]]))
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     with Session.create(f"{folder}/one.agglo", graph) as one:
+        ...         _ = one.merge(7, 8)
+        ...         table = one.history.table()
+        ...     with Session.create(f"{folder}/two.agglo", graph) as two:
+        ...         print(two.apply(table))
+        ...         two.labels()
+        1 edits made
+        array([[5, 5, 7, 7]])
+        """
+        with self._lock:
+            self._store.journal.require_writable()
+            return apply_table(self, table, progress)
 
     def export(
         self,

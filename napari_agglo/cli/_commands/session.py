@@ -1,8 +1,9 @@
-"""`napari-agglo session`: describe, export or repair a session folder."""
+"""`napari-agglo session`: describe, export or repair a session folder, apply a table of edits."""
 
 from __future__ import annotations
 
 import argparse
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +14,10 @@ from napari_agglo.cli._source import add_session_options, open_session
 from napari_agglo.cli._terminal import Console
 
 NAME = "session"
-SUMMARY = "describe, export or repair a session folder"
+SUMMARY = "describe, export or repair a session folder, or apply edits"
 DESCRIPTION = (
     "info prints the contents of a session, opened read-only; export is napari-agglo export;\n"
+    "apply makes the edits of a table (export edits) again, and lists those not possible here;\n"
     "recover repairs a damaged session and lists what was lost; nothing is deleted."
 )
 EXAMPLE = "napari-agglo session info cells.agglo"
@@ -27,6 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     for name, run_action, summary in (
         ("info", run_info, "print the contents of a session"),
         ("export", export.run, export.SUMMARY),
+        ("apply", run_apply, "make the edits of a table again"),
         ("recover", run_recover, "repair a damaged session"),
     ):
         action = actions.add_parser(name, help=summary, description=summary)
@@ -34,6 +37,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             export.add_arguments(action)
         else:
             action.add_argument("session", metavar="FOLDER", help="session, NAME.agglo")
+            if name == "apply":
+                action.add_argument("table", metavar="TABLE", help="file of the export kind edits")
             add_session_options(action)
             add_json(action)
         add_verbosity(action)
@@ -72,6 +77,29 @@ def run_info(arguments: argparse.Namespace, console: Console) -> None:
     width = max(map(len, data))
     lines = [f"{name:{width}}  {_plain(value)}" for name, value in data.items()]
     console.result("\n".join(lines), data, asked_for=True)
+
+
+def run_apply(arguments: argparse.Namespace, console: Console) -> None:
+    """Make the edits of a table in a session."""
+    with (
+        console.progress() as progress,
+        open_session(arguments, console, arguments.session, progress, read_only=False) as session,
+    ):
+        done = session.apply(arguments.table, progress=progress)
+    lines = [f"{arguments.session}: {done}", *(f"  {one}" for one in done.not_applied)]
+    console.result(
+        "\n".join(lines),
+        {
+            "session": arguments.session,
+            "applied": done.applied,
+            "already": done.already,
+            "left_out": done.left_out,
+            "not_applied": [asdict(one) for one in done.not_applied],
+        },
+        asked_for=True,
+    )
+    if done.not_applied:
+        raise SomeFailed(f"{len(done.not_applied)} edits are not possible in this session", 1)
 
 
 def _plain(value: Any) -> str:

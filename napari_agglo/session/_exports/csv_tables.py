@@ -149,6 +149,8 @@ class EditRow:
         The user's ids of the segments it was made on, in their order.
     state : {"live", "undone", "asleep"}
         Whether it is in force; asleep: a later edit suspends it.
+    details : str
+        All that is needed to make it again, as JSON; empty if it is undone.
     """
 
     sequence: int
@@ -157,25 +159,31 @@ class EditRow:
     scale: float | None
     ids: tuple[int, ...]
     state: Literal["live", "undone", "asleep"]
+    details: str = ""
 
 
 @exporter("edits", label="Table of edits", suffixes=_TABLES)
 def export_edits(view: ExportView, path: str | PathLike[str], *, overwrite: bool) -> None:
-    """Write the edits as CSV or parquet.
+    """Write the edits as CSV or parquet, as `edit_table` has them."""
+    write_table(path, overwrite, edit_table(view.edits))
+
+
+def edit_table(rows: list[EditRow]) -> pd.DataFrame:
+    """Return a row for each edit, oldest first.
 
     Columns: sequence, time, kind, scale (empty if there is none, -inf before any merge), ids
-    (separated by spaces), state.
+    (separated by spaces), state, details (JSON, by which `Session.apply` makes the edit again).
     """
     import pandas as pd
 
     def scale(row: EditRow) -> float | None:
         return None if row.scale is None else plain_threshold(row.scale)
 
-    table = pd.DataFrame(
+    return pd.DataFrame(
         [
-            (row.sequence, row.time, row.kind, scale(row), " ".join(map(str, row.ids)), row.state)
-            for row in view.edits
+            (row.sequence, row.time, row.kind, scale(row), " ".join(map(str, row.ids)), row.state,
+             row.details)
+            for row in rows
         ],
-        columns=["sequence", "time", "kind", "scale", "ids", "state"],
-    )
-    write_table(path, overwrite, table)
+        columns=["sequence", "time", "kind", "scale", "ids", "state", "details"],
+    )  # fmt: skip

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from napari_agglo._progress import ProgressCallback
 from napari_agglo.agglomeration import Heritage, MergeTree
 from napari_agglo.graph import RegionGraph
+from napari_agglo.session._edit_table import details_of
 from napari_agglo.session._exports.csv_tables import EditRow, MergeRows
 from napari_agglo.session._history import History
 from napari_agglo.session._marks import Marks
@@ -47,7 +48,8 @@ class SessionExport:
 
     @property
     def edits(self) -> list[EditRow]:
-        live = {entry.number for entry in self._view.history.done}
+        done = zip(self._view.history.done, self._state.done, strict=True)
+        live = {entry.number: applied for entry, applied in done}
         asleep = {self._view.entry_of(edit).number for edit, _ in self._state.tree.asleep()}
         return [
             EditRow(
@@ -55,6 +57,7 @@ class SessionExport:
                 entry.action.ids,
                 "undone" if entry.number not in live
                 else "asleep" if entry.number in asleep else "live",
+                details_of(self._state, live[entry.number]) if entry.number in live else "",
             )
             for entry in self._view.history.entries
         ]  # fmt: skip

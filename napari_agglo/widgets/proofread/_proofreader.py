@@ -17,6 +17,7 @@ from napari_agglo.widgets.proofread._inputs import Inputs
 from napari_agglo.widgets.proofread._mode import Mode
 from napari_agglo.widgets.proofread._relearn import Relearn
 from napari_agglo.widgets.proofread._seeded_cut import SeededCut, Seeds
+from napari_agglo.widgets.proofread._shapes import Shapes
 from napari_agglo.widgets.proofread._view_state import State, state_of, write_state
 
 _EVERY = 20_000  # milliseconds between two checks for a changed view
@@ -38,6 +39,7 @@ class Proofreader:
         self.queue = ErrorQueue(scene)
         self.relearn = Relearn(scene, self.commands)
         self.inputs = per_viewer(viewer, Inputs)
+        self.shapes = Shapes(scene)
         self.seeds.changed.connect(self.worker.stir)
         self._saved: State = {}
         self._timer = QTimer()
@@ -61,6 +63,7 @@ class Proofreader:
             return scene.owns(layer) or layer is seeds
 
         state = state_of(scene.viewer, self.project.placement, ours, self.inputs.layers)
+        state["hidden"] = [name for name in state["hidden"] if not self.shapes.hides(name)]
         if state != self._saved:
             write_state(session.path, state)
             self._saved = state

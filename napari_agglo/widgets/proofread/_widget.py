@@ -20,6 +20,7 @@ from napari_agglo.widgets.proofread._seeded_cut import CutPanel
 from napari_agglo.widgets.proofread._segment_panel import Details, HistoryList, Scores
 from napari_agglo.widgets.proofread._segment_table import SegmentList
 from napari_agglo.widgets.proofread._session_bar import SessionBar
+from napari_agglo.widgets.proofread._shapes import ShapesPanel
 
 
 class ProofreadWidget(StepWidget):
@@ -50,6 +51,7 @@ class ProofreadWidget(StepWidget):
         )  # fmt: skip
         alone = "Show only the selected segments, in 3-D"
         self.in_3d = check_box("in 3-D", alone, "selected in 3-D", self._on_3d)
+        self.shapes = ShapesPanel(self.proofreader.shapes)
         self.details = Details(self.proofreader)
         self.cut = CutPanel(self.proofreader)
         self.segments = SegmentList(self.proofreader)
@@ -66,7 +68,8 @@ class ProofreadWidget(StepWidget):
         )  # fmt: skip
         shown = (self.scores, self.isolate, self.in_3d, self.tabs)
         self.session_parts = (self.strip, self.message, *shown)
-        self.add(self.strip, self.message, self.bar, *shown)
+        parts = (self.scores, self.isolate, self.in_3d, self.shapes, self.tabs)
+        self.add(self.strip, self.message, self.bar, *parts)
         for keys, action in (
             ("Ctrl+Z", self.proofreader.commands.undo),
             ("Ctrl+Shift+Z", self.proofreader.commands.redo),
@@ -92,6 +95,7 @@ class ProofreadWidget(StepWidget):
         for part in self.session_parts:
             part.setVisible(session is not None)
         self.in_3d.setVisible(session is not None and self.project.is_volume)
+        self.shapes.follow()
         self.message.setVisible(session is not None and bool(self.message.text()))
         self.bar.update_state(status)
         self._show_mode()

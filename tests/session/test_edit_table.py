@@ -1,0 +1,149 @@
+"""A table of edits, made again: on the same superpixels, on others, and twice."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from refusals import refuses
+
+import napari_agglo as agglo
+from napari_agglo import Session
+from napari_agglo.cli import main
+
+
+def labels_at_all_scales(session):
+    here = session.threshold
+    found = []
+    for threshold in (0.0, 0.3, 0.5, 0.7):
+        session.threshold = threshold
+        found.append(session.labels())
+    session.threshold = here
+    return np.stack(found)
+
+
+def some_edits(session, seed):
+    """Make random edits of every kind, some of them undone."""
+    rng = np.random.default_rng(seed)
+    for _ in range(14):
+        session.threshold = float(rng.choice([0.3, 0.5]))
+        segment = int(rng.choice(session.segments.ids()))
+        members = session.segments.members(segment)
+        kind = rng.choice(["merge", "cut", "point", "lock", "up", "mark", "no", "undo"])
+        try:
+            if kind == "merge":
+                session.merge(segment, int(rng.choice(session.segments.neighbours(segment))))
+            elif kind == "cut" and len(members) > 1:
+                session.cut(segment, [[members[0]], [members[-1]]])
+            elif kind == "point":
+                pixels = np.argwhere(session.labels() == segment)
+                session.cut(segment, points=[[tuple(pixels[0])], [tuple(pixels[-1])]])
+            elif kind == "lock":
+                session.lock(segment)
+            elif kind == "up":
+                session.up(segment)
+            elif kind == "mark":
+                session.marks.review(segment)
+            elif kind == "no" and (following := session.queue.next(1)):
+                session.queue.reject(following[0])
+            elif kind == "undo":
+                session.undo()
+        except agglo.InvalidInput:
+            continue
+    session.threshold = 0.4
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_edits_made_again_give_the_same_segments_at_every_scale(tmp_path, grid, seed):
+    graph, _ = grid
+    with Session.create(tmp_path / "a.agglo", graph) as first:
+        some_edits(first, seed)
+        assert len(first.history) > 3, "test invalid"
+        wanted, marks = labels_at_all_scales(first), first.marks.all()
+        first.export(tmp_path / "edits.csv", "edits")
+        again = first.apply(tmp_path / "edits.csv")
+    with Session.create(tmp_path / "b.agglo", graph) as second:
+        threshold = second.threshold
+        done = second.apply(tmp_path / "edits.csv")
+        assert done.not_applied == ()
+        assert 0 < done.applied <= len(second.history)
+        np.testing.assert_array_equal(labels_at_all_scales(second), wanted)
+        assert second.marks.all() == marks
+        assert second.threshold == threshold
+        while second.history.can_undo:
+            second.undo()
+        assert len(np.unique(second.labels())) > 1
+    # On the same session only moves up a branch would go further, as far as there is a parent.
+    assert {one.kind for one in again.not_applied} <= {"up"}
+
+
+def test_edits_on_other_segments_do_what_they_can_and_list_the_rest(tmp_path, grid):
+    graph, _ = grid
+    with Session.create(tmp_path / "a.agglo", graph) as first:
+        first.threshold = 0.0
+        first.merge(1, 2, 6)
+        first.cut(1, parts=[[1, 2], [6]])
+        first.lock(13)
+        first.merge(24, 25)
+        table = first.history.table()
+    assert table["kind"].tolist() == ["merge", "cut", "lock", "merge"]
+    assert json.loads(table["details"][1])["steps"][0]["cut"] == [[1, 2], [6]]
+    with Session.create(tmp_path / "b.agglo", graph) as second:
+        second.threshold = 0.0
+        second.merge(6, 7)  # a larger segment than the one that was cut
+        second.merge(13, 14)
+        second.lock(25)
+        done = second.apply(table)
+        assert (done.applied, done.already) == (2, 0)
+        assert [one.kind for one in done.not_applied] == ["lock", "merge"]
+        assert "other superpixels" in done.not_applied[0].reason
+        assert "locked" in done.not_applied[1].reason
+        assert second.segments.members(1).tolist() == [1, 2]
+        assert second.segments.members(6).tolist() == [6, 7]
+        assert second.apply(table.iloc[:2]).applied == 2, "the older merge is made, then cut again"
+        assert second.segments.members(1).tolist() == [1, 2]
+    halves = np.array([[1, 1, 2, 2]])
+    other = agglo.region_graph(halves, np.zeros(halves.shape))
+    with Session.create(tmp_path / "c.agglo", other) as third:
+        done = third.apply(table)
+        assert len(done.not_applied) == 4
+        assert "there is no superpixel" in done.not_applied[0].reason
+        assert len(third.history) == 0
+
+
+def test_a_table_that_is_none_is_refused(tmp_path, grid_session):
+    with refuses("table", "pass session.history.table()"):
+        grid_session.apply(7)
+    with refuses("table", "pass session.history.table()"):
+        grid_session.apply(grid_session.history.table().drop(columns="details"))
+    with refuses("table", "pass a file of export(path, 'edits')"):
+        grid_session.apply(tmp_path / "none.csv")
+    broken = grid_session.history.table()
+    broken.loc[0] = [1, "", "merge", 0.0, "1 2", "live", "{"]
+    broken.loc[1] = [2, "", "cut", 0.0, "1", "live", '{"steps": [{"cut": 5, "scale": 0}]}']
+    broken.loc[2] = [3, "", "dance", 0.0, "1", "live", '{"superpixel": 1}']
+    assert [one.row for one in grid_session.apply(broken).not_applied] == [0, 1, 2]
+    assert len(grid_session.history) == 0
+
+
+def test_the_command_line_applies_a_table(tmp_path, grid, capsys):
+    graph, _ = grid
+    for name in ("a", "b"):
+        with Session.create(tmp_path / f"{name}.agglo", graph) as session:
+            session.threshold = 0.0
+            if name == "a":
+                session.merge(1, 2)
+                session.lock(9)
+    a, b, table = (str(tmp_path / name) for name in ("a.agglo", "b.agglo", "edits.csv"))
+    assert main(["export", a, "edits", "-o", table]) == 0
+    assert main(["session", "apply", b, table]) == 0
+    assert "2 edits made" in capsys.readouterr().out
+    with Session.open(b) as session:
+        assert session.segments.members(1).tolist() == [1, 2]
+        session.unlock(9)
+        session.merge(9, 10)
+    assert main(["session", "apply", b, table]) == 1
+    text = capsys.readouterr().out
+    assert "1 were there already" in text
+    assert "row 1, lock 9" in text

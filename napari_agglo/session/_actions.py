@@ -403,6 +403,7 @@ _EDIT = frozenset(["steps", "dropped", "examples"])
 _ANSWER = frozenset(["answer", "examples"])
 # The kinds of action. An entry of another kind, or with other fields, is of a newer version.
 KINDS = {
+    "start": Kind(lambda a: "started from the segments of another tool", _EDIT),
     "merge": Kind(lambda a: f"merged {a._others} into {a.ids[0]} {a._where}", _EDIT),
     "cut": Kind(_cut_words, _EDIT),
     "lock": Kind(lambda a: f"locked {a.ids[0]} {a._where}", _EDIT),

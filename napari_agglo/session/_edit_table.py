@@ -33,6 +33,7 @@ from napari_agglo.session._actions import (
 )
 from napari_agglo.session._plan_cuts import Parts, plan_parts
 from napari_agglo.session._plan_edits import find_unlocked
+from napari_agglo.session._start_segments import lowest_threshold
 from napari_agglo.session._state import Applied, State
 from napari_agglo.session._suggestions.rank import Suggestion
 from napari_agglo.session._threshold_view import View

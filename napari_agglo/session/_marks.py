@@ -11,7 +11,7 @@ from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from napari_agglo.errors import InvalidInput, SetOption, is_whole
 
@@ -228,6 +228,26 @@ class Annotations:
         with self._session._lock:
             there = set(self._session.segments)
             return [one for one in self._session._state.marks.named(name) if one in there]
+
+    def gold(self, index: Any = ...) -> NDArray[Any]:
+        """Return the reviewed segments as a gold standard, or its part at ``[index]``.
+
+        It is partial: 0, not annotated, wherever the segment at the threshold is not reviewed. Pass
+        it to `train` with the graph, or to another tool.
+        """
+        with self._session._lock:
+            marks, ids = self._session._state.marks, self._session.segments.ids()
+            reviewed = [one for one in marks if marks[one].reviewed]
+            kept = np.intersect1d(np.array(reviewed, np.uint64), ids)
+            if not len(kept):
+                raise InvalidInput(
+                    "No segment is reviewed at this threshold",
+                    argument="reviewed",
+                    remedy="mark segments as reviewed first: marks.review(segment)",
+                )
+            table = self._session._view.table()
+            table = np.where(np.isin(table, kept), table, table.dtype.type(0))
+            return np.asarray(table[self._session.graph.superpixels.image[index]])
 
     @property
     def progress(self) -> Reviewed:

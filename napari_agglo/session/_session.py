@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
+from shutil import rmtree
 from typing import Any, ClassVar, Self
 
 from numpy.typing import NDArray
@@ -48,6 +49,12 @@ from napari_agglo.session._plan_edits import (
 )
 from napari_agglo.session._relearn import WEIGHT, check_options, check_volumes
 from napari_agglo.session._relearn.refit import Volumes
+from napari_agglo.session._start_segments import (
+    lowest_threshold,
+    partition_of,
+    plan_start,
+    segment_graph_of,
+)
 from napari_agglo.session._store import Report, SessionSources, Store, check_path
 from napari_agglo.session._suggestions.suggestion_queue import Suggestions
 
@@ -115,9 +122,10 @@ class Session:
     def create(
         cls,
         path: str | PathLike[str],
-        graph: RegionGraph,
+        graph: RegionGraph | None = None,
         policy: Any = "mean",
         *,
+        segmentation: Any = None,
         tree: MergeTree | None = None,
         gold: Any = None,
         source: str | PathLike[str] | None = None,
@@ -130,10 +138,15 @@ class Session:
         ----------
         path : path-like
             ``NAME.agglo``, which must not exist.
-        graph : RegionGraph
-            The superpixels and their statistics.
+        graph : RegionGraph, optional
+            The superpixels and their statistics. Without it, the connected pieces of the segments
+            of `segmentation` are the superpixels, and their borders the boundary cue.
         policy : Policy, str or callable
             As for `napari_agglo.agglomerate`. A function is stored by its name: `open` takes it.
+        segmentation : array of int or Volume, optional
+            A label image of another tool to correct, of the same shape: its segments are those of
+            the session at the threshold at which it starts, below all merges of the policy. No
+            superpixel may cross its borders: see `superpixels.divide_superpixels`.
         tree : MergeTree, optional
             The result of ``agglomerate(graph, policy)``, if it is known. A tree of other
             superpixels, with constraints, or of another policy (by a sample of a hundred merges) is
@@ -152,6 +165,18 @@ class Session:
         """
         check_path(path, "a new session, NAME.agglo")
         checked = as_policy(policy)
+        partition = None
+        if segmentation is not None:
+            if graph is None:
+                graph = segment_graph_of(segmentation, progress)
+            if isinstance(graph, RegionGraph):
+                partition = partition_of(graph, segmentation)
+        elif graph is None:
+            raise InvalidInput(
+                "A session needs superpixels",
+                argument="graph",
+                remedy="pass a graph of region_graph(), or a segmentation to correct",
+            )
         if tree is None:
             tree = agglomerate(graph, checked, progress=progress)
         elif isinstance(graph, RegionGraph):  # else it is refused below
@@ -162,7 +187,22 @@ class Session:
             progress=progress,
         )  # fmt: skip
         store.data.use_policy(checked)
-        return cls(Transactions.open(store, progress))
+        session = cls(Transactions.open(store, progress))
+        if partition is not None:
+            try:
+                session._start_from(partition, progress)
+            except BaseException:  # remove the unfinished session
+                session.close()
+                rmtree(session.path, ignore_errors=True)
+                raise
+        return session
+
+    def _start_from(
+        self, partition: NDArray[Any], progress: ProgressCallback | None = None
+    ) -> Change:
+        """Merge the superpixels of each segment of a partition, below all merges of the policy."""
+        self.threshold = lowest_threshold(self.history.unedited_tree.heights)
+        return self._do(plan_start, partition, progress=progress)
 
     @classmethod
     def open(

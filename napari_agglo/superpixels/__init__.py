@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from napari_agglo.superpixels._boundary_cue import KINDS as CUE_KINDS
 from napari_agglo.superpixels._boundary_cue import CueKind, boundary_cue
+from napari_agglo.superpixels._divide_superpixels import divide_superpixels
 from napari_agglo.superpixels._labels_cue import boundary_from_labels
 from napari_agglo.superpixels._oversegment import oversegment
 
-__all__ = ["oversegment", "boundary_cue", "boundary_from_labels", "CueKind", "CUE_KINDS"]
+__all__ = [
+    "oversegment",
+    "boundary_cue",
+    "boundary_from_labels",
+    "divide_superpixels",
+    "CueKind",
+    "CUE_KINDS",
+]

@@ -13,44 +13,14 @@ from numpy.typing import NDArray
 from napari_agglo._progress import ProgressCallback, report
 from napari_agglo.errors import InvalidInput, SetOption
 from napari_agglo.graph import RegionGraph, region_graph
-from napari_agglo.superpixels import oversegment
+from napari_agglo.superpixels import divide_superpixels, oversegment
 from napari_agglo.volumes import (
     Affinities,
     affinities,
-    check_same_shape,
-    dense_labels,
-    split_components,
     unit_name,
     unwrap,
 )
 from napari_agglo.volumes._volume import slabs
-
-
-def divide_superpixels(
-    superpixels: Any, segmentation: Any, progress: ProgressCallback | None = None
-) -> tuple[NDArray[np.uint32], NDArray[np.uint64]]:
-    """Divide superpixels at the borders of a segmentation; return them and the segment of each.
-
-    Both are label images of one shape; 0 in the segmentation is no segment. The new superpixels are
-    1 to n, each connected, and 0 stays 0.
-
-    Examples
-    --------
-    >>> pieces, segments = divide_superpixels(np.array([[1, 1, 1, 2]]), np.array([[8, 8, 9, 9]]))
-    >>> pieces.tolist(), segments.tolist()
-    ([[1, 1, 2, 3]], [0, 8, 9, 9])
-    """
-    check_same_shape(segmentation, superpixels, "start from", "superpixels")
-    fine = dense_labels(superpixels, "superpixels", progress=progress)
-    coarse = dense_labels(segmentation, "start from", progress=progress)
-    pairs = fine.image.astype(np.int64) * (coarse.n_labels + 1) + coarse.image
-    pairs += 256  # a single label 1 or 255 would be taken for a mask
-    pairs[fine.image == 0] = 0
-    whole = dense_labels(split_components(pairs), "superpixels", progress=progress)
-    segments = np.zeros(whole.n_labels + 1, np.uint64)
-    segments[whole.image.reshape(-1)] = coarse.ids[coarse.image.reshape(-1)]
-    segments[0] = 0
-    return whole.image, segments
 
 
 @dataclass(frozen=True, eq=False)
@@ -277,7 +247,9 @@ class Dataset:
             return whole.oversegmented(progress)
         if self.start is None or self.partition is not None:
             return self
-        pieces, segments = divide_superpixels(self.superpixels, self.start, progress)
+        pieces, segments = divide_superpixels(
+            self.superpixels, self.start, name="start from", progress=progress
+        )
         return replace(self, superpixels=pieces, partition=segments, origin=self.origin or self)
 
     def _ranged(self, progress: ProgressCallback | None) -> Dataset:

@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from napari_agglo.errors import InvalidInput
-from napari_agglo.widgets._dataset import Dataset, Placement, divide_superpixels, value_ranges
+from napari_agglo.superpixels import divide_superpixels
+from napari_agglo.widgets._dataset import Dataset, Placement, value_ranges
 from napari_agglo.widgets._remedies import window_sentence
 
 PLAIN = Placement.plain(2)

@@ -5,14 +5,17 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from numpy.typing import ArrayLike
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
+from napari_agglo.errors import InvalidInput, check_whole
 from napari_agglo.session._actions import Action, Answer, Plan, Refused
 from napari_agglo.session._plan_cuts import plan_cut
 from napari_agglo.session._plan_edits import dense_of, plan_merge
 from napari_agglo.session._relearn.examples import edit_examples
 from napari_agglo.session._suggestions import Effort, Kind, Suggestion, effort, suggest
 from napari_agglo.session._suggestions.decisions import decisions
+from napari_agglo.session._suggestions.question_picture import draw_question
 from napari_agglo.session._threshold_view import View
 
 if TYPE_CHECKING:
@@ -78,6 +81,54 @@ class Suggestions:
                 )
                 for one in suggestions
             ]
+
+    def picture(
+        self, suggestion: Suggestion, image: Any = None, *, side: int = 192
+    ) -> NDArray[np.uint8]:
+        """Return a picture of a suggestion: the plane through the contact of its two sides.
+
+        One side is tinted orange, the other blue, with a white line between them. Only pixels
+        around the contact are read.
+
+        Parameters
+        ----------
+        suggestion : Suggestion
+            One of `next`.
+        image : array, optional
+            The image, of the shape of the superpixels, colours last. By default the first cue, if
+            the session has its values.
+        side : int
+            Pixels of the longer side, about.
+
+        Returns
+        -------
+        ndarray of uint8, shape (rows, columns, 3)
+            RGB.
+        """
+        check_whole("side", side, 16, 4096)
+        with self._session._lock:
+            view = self._session._view
+            graph = view.state.graph
+            (a, first), (b, second) = _sides(view, suggestion)
+            if image is not None and tuple(image.shape[: graph.layout.ndim]) != (
+                graph.superpixels.image.shape
+            ):
+                raise InvalidInput(
+                    f"`image` must have the shape {graph.superpixels.image.shape} of the "
+                    f"superpixels, got {tuple(image.shape)}",
+                    argument="image",
+                    remedy="pass the image of this session",
+                )
+            sides = np.zeros(graph.n_regions + 1, np.uint8)
+            if suggestion.kind == "false_split":
+                table = view.table()
+                sides[table == first], sides[table == second] = 1, 2
+            else:
+                parts = self._session.preview(first, [[a], [b]], method="tree").parts
+                for k, part in enumerate(parts[:2], start=1):
+                    sides[np.searchsorted(graph.ids, part)] = k
+            sides[0] = 0
+            return draw_question(graph, suggestion.position, sides, image, side)
 
     def effort(self) -> Effort:
         """Return the expected number of wrong decisions, and of edits to correct them."""

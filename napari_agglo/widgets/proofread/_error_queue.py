@@ -12,18 +12,21 @@ from typing import Any, Literal
 
 import numpy as np
 from psygnal import Signal
-from qtpy.QtWidgets import QWidget
+from qtpy.QtCore import Qt
+from qtpy.QtGui import QImage, QPixmap
+from qtpy.QtWidgets import QLabel, QWidget
 from superqt.utils import qdebounced
 
 from napari_agglo.errors import InvalidInput
 from napari_agglo.session import Change, Session
 from napari_agglo.widgets._forms import Form
 from napari_agglo.widgets._keys import KeyBindings, answer_button
-from napari_agglo.widgets._qt import button, column, label, link, row
+from napari_agglo.widgets._qt import button, column, label, link, named, row
 from napari_agglo.widgets._scene import Scene
 from napari_agglo.widgets._session_worker import Edit
 
 _SUGGEST = "suggest"  # the topic of the worker
+_SIDE = 180  # pixels of the picture of a question
 _LATER = 30  # milliseconds from an edit to the next search: one for several edits
 
 
@@ -47,6 +50,7 @@ class ErrorQueue:
         self.worker = scene.project.worker
         self.filters = Filters()
         self.current: Any = None  # a Suggestion
+        self.picture: Any = None  # of the question, RGB
         self.effort: Any = None  # an Effort
         self.answered = 0
         self.on = False
@@ -133,19 +137,21 @@ class ErrorQueue:
         if not self.on or session is None:
             return
         filters, box = self.filters, self._view() if self.filters.in_view else None
+        regions = self.project.shown_regions
+        image = None if regions is None else regions.dataset.image
 
-        def work() -> tuple[Any, Any, Any]:
+        def work() -> tuple[Any, Any, Any, Any]:
             following = session.queue.next(
                 1, kind=filters.kind, min_size=filters.min_size, within=box
             )
             one = following[0] if following else None
             parts = _sides(session, one) if one is not None and one.kind == "false_merge" else None
-            return one, session.queue.effort(), parts
+            return one, session.queue.effort(), parts, _picture(session, one, image)
 
         self.worker.latest(_SUGGEST, work, self._ask)
 
-    def _ask(self, result: tuple[Any, Any, Any]) -> None:
-        self.current, self.effort, parts = result
+    def _ask(self, result: tuple[Any, Any, Any, Any]) -> None:
+        self.current, self.effort, parts, self.picture = result
         self.seeking = False
         if self.on:
             self._show(parts)
@@ -188,6 +194,16 @@ def _sides(session: Session, one: Any) -> Any:
     return [np.searchsorted(session.graph.ids, np.asarray(part)) for part in parts]
 
 
+def _picture(session: Session, one: Any, image: Any) -> Any:
+    """Return the picture of a question; without the image, if that is of another shape."""
+    if one is None:
+        return None
+    try:
+        return session.queue.picture(one, image, side=_SIDE)
+    except InvalidInput:
+        return session.queue.picture(one, side=_SIDE)
+
+
 class QueuePanel(QWidget):
     """The tab of probable errors: the question, answers, progress and filters."""
 
@@ -197,6 +213,9 @@ class QueuePanel(QWidget):
         fly = "Go to the most probable error, and ask about it"
         self.go = button("Find the next probable error", fly, self._on_go, "next error")
         self.question = label("question", bold=True)
+        tip = "Both sides in orange and blue, and the boundary between them in white"
+        self.picture = named(QLabel(), "picture of the question", tip)
+        self.picture.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self.reason = label("reason", lines=4)
         self.line = label("queue progress", lines=2)
         self.yes = answer_button("yes", "Correct the error: merge or cut", queue.yes)
@@ -223,7 +242,8 @@ class QueuePanel(QWidget):
             },
         )
         self.filters.changed.connect(lambda: queue.set_filters(Filters(**self.filters.values())))
-        parts = (self.go, self.question, self.reason, row(*self.answers), self.line, self.filters)
+        parts = (self.go, self.question, self.picture, self.reason, row(*self.answers), self.line,
+                 self.filters)  # fmt: skip
         column(self, *parts, spacing=6)
         link(self.follow, queue.changed, queue.project.status_changed)
         self.follow()
@@ -246,7 +266,19 @@ class QueuePanel(QWidget):
         else:
             self.question.setText("Searching…")
             self.reason.setText("")
+        self._draw()
         self.line.setText(self._progress())
+
+    def _draw(self) -> None:
+        """Show the picture of the question, if there is one."""
+        rgb = self.queue.picture if self.queue.on and self.queue.current is not None else None
+        self.picture.setVisible(rgb is not None)
+        if rgb is not None:
+            height, width, _ = rgb.shape
+            data = np.ascontiguousarray(rgb).tobytes()
+            image = QImage(data, width, height, 3 * width, QImage.Format.Format_RGB888)
+            self.picture.setPixmap(QPixmap.fromImage(image))  # which copies the pixels
+            self.picture.setMinimumHeight(height)
 
     def _progress(self) -> str:
         queue = self.queue

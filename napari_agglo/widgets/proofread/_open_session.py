@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import re
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from napari.utils.notifications import show_info, show_warning
 from numpy.typing import NDArray
 
 from napari_agglo._progress import ProgressCallback, report
-from napari_agglo.agglomeration import MergeTree, below_first
+from napari_agglo.agglomeration import MergeTree
 from napari_agglo.errors import Cancelled, InvalidInput, SetOption
 from napari_agglo.policy import CallablePolicy, is_training_data
 from napari_agglo.session import Session, SessionDamaged, SessionLocked
@@ -108,7 +107,7 @@ def open_session(
     if is_busy(project):
         return None
     start = project.jobs.start
-    return _start(viewer, start, f"Opening {folder.name}", work, failed=failed, fly=True)
+    return start_opening(viewer, start, f"Opening {folder.name}", work, failed=failed, fly=True)
 
 
 def is_busy(project: Project) -> bool:
@@ -126,7 +125,7 @@ def prepare(session: Session, progress: ProgressCallback) -> None:
         session.errors.now()
 
 
-def _start(
+def start_opening(
     viewer: Any,
     start: Callable[..., Job | None],
     title: str,
@@ -214,7 +213,6 @@ def _ask_damaged(viewer: Any, folder: Path, error: SessionDamaged) -> None:
     ask(f"{folder.name} is damaged", str(error), {"Repair": recover})
 
 
-_AT_ONCE = 64  # superpixels in one merge, which checks all pairs for contact
 _NOT_COPIED = ("lock", "lock.only", ".*.partial")  # files of the writing program
 
 
@@ -263,7 +261,7 @@ def create_session(viewer: Any, path: Path) -> Job | None:
         )  # fmt: skip
         try:
             if partition is not None:
-                start_from(session, partition, progress)
+                session._start_from(partition, progress)
             else:
                 session.threshold = threshold
             prepare(session, progress)
@@ -273,7 +271,7 @@ def create_session(viewer: Any, path: Path) -> Job | None:
             shutil.rmtree(target, ignore_errors=True)
             raise
 
-    return _start(viewer, project.jobs.start, "Starting a session", work)
+    return start_opening(viewer, project.jobs.start, "Starting a session", work)
 
 
 def save_as(viewer: Any, path: Path) -> Job | None:
@@ -297,7 +295,7 @@ def save_as(viewer: Any, path: Path) -> Job | None:
         prepare(copy, progress)
         return copy, built, read_state(copy.path)
 
-    return _start(viewer, project.worker.run, "Saving a copy", work)
+    return start_opening(viewer, project.worker.run, "Saving a copy", work)
 
 
 def copy_session(source: Path, target: Path) -> None:
@@ -318,29 +316,3 @@ def checked_path(path: Path) -> Path:
             f"{target} exists already; open it, or choose another name for the new session."
         )
     return target.absolute()
-
-
-def start_from(session: Session, partition: NDArray[Any], progress: ProgressCallback) -> None:
-    """Merge the superpixels of each segment of a partition, below all merges of the policy.
-
-    So the lowest threshold gives that partition, and higher ones add merges of the policy.
-    """
-    heights = session.history.unedited_tree.heights
-    low = float(heights[0]) if len(heights) else 0.0
-    session.threshold = below_first(low)
-    groups = list(_groups(session.graph.ids, partition))
-    for k, members in enumerate(groups):
-        report(progress, "merging superpixels", k, len(groups))
-        first, *others = members
-        for start in range(0, len(others), _AT_ONCE):
-            session.merge(first, *others[start : start + _AT_ONCE], force=True)
-
-
-def _groups(ids: NDArray[np.uint64], partition: NDArray[Any]) -> Iterator[list[int]]:
-    """Yield the superpixels of each segment that has several; 0 is no segment."""
-    order = np.argsort(partition[1:], kind="stable") + 1
-    ordered = partition[order]
-    starts = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]])
-    for members in np.split(order, starts[1:]):
-        if len(members) > 1 and partition[members[0]] != 0:
-            yield ids[members].tolist()

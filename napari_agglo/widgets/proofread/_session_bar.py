@@ -16,6 +16,7 @@ from napari_agglo.widgets._forms import Form
 from napari_agglo.widgets._jobs import RunRow
 from napari_agglo.widgets._qt import button, column, guarded, label, link, row
 from napari_agglo.widgets._steps import Status
+from napari_agglo.widgets.proofread._hand_over import correct_labels
 from napari_agglo.widgets.proofread._open_session import (
     PROOFREAD,
     create_session,
@@ -47,13 +48,20 @@ class SessionBar(QWidget):
             "Create a session of the hierarchy at this threshold",
             lambda: guarded(lambda: create_session(self._viewer, **self.form.values())),
         )  # fmt: skip
+        self.correct = button(
+            "Correct the selected labels",
+            "Start a session from the segments of the Labels layer that is selected in the list of "
+            "layers, such as a segmentation by another tool",
+            lambda: guarded(lambda: correct_labels(self._viewer, **self.form.values())),
+        )
         self.open = button("Open…", "Open a session folder, NAME.agglo", self._open)
         self.copy = button("Save as…", "Copy the session, and continue in the copy", self._copy)
         self.close_ = button("Close", "Close the session; all of it is saved", self._close)
         self.saved = label("saved")
         self.saved.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self._trouble = ""
-        column(self, self.saved, self.form, self.run, row(self.open, self.copy, self.close_))
+        buttons = row(self.open, self.copy, self.close_)
+        column(self, self.saved, self.form, self.run, self.correct, buttons)
         link(self._on_trouble, self.project.worker.trouble)
         link(self._forget, self.project.hierarchy_changed)
 
@@ -68,6 +76,8 @@ class SessionBar(QWidget):
             status is not Status.EMPTY, "Build a hierarchy first, in step 3, or open a session"
         )
         self.open.setEnabled(not running)
+        self.correct.setVisible(session is None)
+        self.correct.setEnabled(not running)
         for one in (self.copy, self.close_):
             one.setVisible(session is not None)
             one.setEnabled(not running)

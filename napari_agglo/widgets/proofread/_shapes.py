@@ -10,7 +10,7 @@ from collections import OrderedDict
 from typing import Any
 
 import numpy as np
-from napari.layers import Surface
+from napari.layers import Image, Labels, Surface
 from napari.utils.notifications import show_info
 from numpy.typing import NDArray
 from psygnal import Signal
@@ -45,7 +45,7 @@ class Shapes:
         self.on = False
         self._layer: Surface | None = None
         self._known: OrderedDict[bytes, Mesh] = OrderedDict()
-        self._hidden = False  # whether the segmentation is hidden behind the surfaces
+        self._hidden: list[Any] = []  # layers that are hidden while surfaces are on the screen
         self._replaced = False  # whether the running job was cancelled for a newer one
         self._later = qdebounced(self._update, timeout=_SOON)
         for signal in (project.selection_changed, project.edited, project.threshold_changed):
@@ -68,8 +68,7 @@ class Shapes:
 
     def hides(self, name: str) -> bool:
         """Return whether a layer of that name is hidden only while surfaces are on the screen."""
-        layer = self.scene.segmentation
-        return self._hidden and layer is not None and layer.name == name
+        return any(layer.name == name for layer in self._hidden)
 
     def show(self, on: bool) -> None:
         """Show the surfaces of the selected segments in 3-D, or the slices again."""
@@ -115,7 +114,7 @@ class Shapes:
 
     def _update(self) -> None:
         """Draw the surfaces that are known; compute the others, then draw all."""
-        self._hide_segmentation(self.on)
+        self._hide_others(self.on)
         graph = self.project.graph
         if not self.on or graph is None:
             if self.layer is not None:
@@ -194,12 +193,17 @@ class Shapes:
         box = np.min([low for low, _ in bounds], axis=0), np.max([high for _, high in bounds], 0)
         self.scene.fly_to((box[0] + box[1]) / 2, box)
 
-    def _hide_segmentation(self, hide: bool) -> None:
-        layer = self.scene.segmentation
-        if layer is None or hide == self._hidden or (hide and not layer.visible):
-            return
-        self._hidden = hide
-        layer.visible = not hide
+    def _hide_others(self, hide: bool) -> None:
+        """Hide the volumes that would cover the surfaces, or show them again."""
+        if hide and not self._hidden:
+            volumes = [one for one in self.scene.viewer.layers if isinstance(one, Image | Labels)]
+            self._hidden = [layer for layer in volumes if layer.visible]
+            for layer in self._hidden:
+                layer.visible = False
+        elif not hide:
+            for layer in self._hidden:
+                layer.visible = True
+            self._hidden = []
 
     # Files.
 

@@ -13,6 +13,7 @@ from napari_agglo.widgets._project import Project
 from napari_agglo.widgets._qt import check_box, column, label, link, per_viewer, tab_widget
 from napari_agglo.widgets._steps import Status, StepWidget
 from napari_agglo.widgets.proofread._error_queue import QueuePanel
+from napari_agglo.widgets.proofread._hand_over import apply_button, gold_button
 from napari_agglo.widgets.proofread._open_session import PROOFREAD
 from napari_agglo.widgets.proofread._proofreader import Proofreader
 from napari_agglo.widgets.proofread._relearn import RelearnPanel
@@ -56,6 +57,8 @@ class ProofreadWidget(StepWidget):
         self.cut = CutPanel(self.proofreader)
         self.segments = SegmentList(self.proofreader)
         self.history = HistoryList(self.proofreader)
+        self.gold = gold_button(self.proofreader)
+        self.apply = apply_button(self.proofreader)
         self.queue = QueuePanel(self.proofreader.queue)
         self.relearn = RelearnPanel(self.proofreader.relearn)
         self.tabs = tab_widget(
@@ -63,8 +66,8 @@ class ProofreadWidget(StepWidget):
             ("Edit", "The active segment, and cuts by seeds", _tab(self.details, self.cut)),
             ("Next", "The next probable error; learning from edits",
              _tab(self.queue, self.relearn, stretch=True)),
-            ("Segments", "All segments: sort, find, select", _tab(self.segments)),
-            ("History", "All actions; click one to go there", _tab(self.history)),
+            ("Segments", "All segments: sort, find, select", _tab(self.segments, self.gold)),
+            ("History", "All actions; click one to go there", _tab(self.history, self.apply)),
         )  # fmt: skip
         shown = (self.scores, self.isolate, self.in_3d, self.tabs)
         self.session_parts = (self.strip, self.message, *shown)

@@ -1,0 +1,78 @@
+"""A session that starts from the segments of another tool.
+
+The superpixels of each segment are merged by one edit below all merges of the policy. So the lowest
+threshold has these segments, and higher ones add merges of the policy.
+
+In its own file: the start of a session from label images, apart from edits of segments by id.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from napari_agglo._progress import ProgressCallback, part_of
+from napari_agglo.agglomeration import below_first
+from napari_agglo.errors import InvalidInput
+from napari_agglo.graph import RegionGraph, region_graph
+from napari_agglo.session._actions import Action, Merge, Plan, Step
+from napari_agglo.session._threshold_view import View
+from napari_agglo.superpixels import boundary_from_labels
+from napari_agglo.volumes import (
+    Volume,
+    check_same_shape,
+    check_spacing,
+    dense_labels,
+    split_components,
+)
+
+
+def segment_graph_of(segmentation: Any, progress: ProgressCallback | None = None) -> RegionGraph:
+    """Return a graph whose superpixels are the connected pieces of segments, with their borders.
+
+    The largest piece of a segment keeps its id. The cue "boundary" falls off from the borders of
+    the segments; a cut by points floods it.
+    """
+    pieces = split_components(segmentation, "segmentation")
+    given = segmentation.spacing if isinstance(segmentation, Volume) else None
+    spacing = check_spacing(given, pieces.ndim)
+    cue = boundary_from_labels(pieces, spacing=spacing, progress=part_of(progress, 0.0, 0.5))
+    return region_graph(pieces, cue, spacing=spacing, progress=part_of(progress, 0.5, 1.0))
+
+
+def partition_of(graph: RegionGraph, segmentation: Any) -> NDArray[np.int64]:
+    """Return the segment of each superpixel by dense ids; refuse superpixels in two segments."""
+    image = graph.superpixels.image
+    check_same_shape(segmentation, image, "segmentation", "superpixels")
+    theirs = dense_labels(segmentation, "segmentation")
+    segments = np.zeros(graph.n_regions + 1, np.int64)
+    segments[image.reshape(-1)] = theirs.image.reshape(-1)
+    across = (segments[image] != theirs.image) & (image > 0)
+    if across.any():
+        n = len(np.unique(image[across]))
+        raise InvalidInput(
+            f"No superpixel may cross a border of `segmentation`, and {n} of {graph.n_regions} do",
+            argument="segmentation",
+            remedy="build the graph from superpixels.divide_superpixels(superpixels, segmentation)",
+        )
+    segments[0] = 0
+    return segments
+
+
+def plan_start(view: View, partition: NDArray[Any]) -> Plan:
+    """Plan to merge the superpixels of each segment of a partition; 0 is no segment."""
+    order = np.argsort(partition[1:], kind="stable") + 1
+    ordered = partition[order]
+    is_first = np.r_[True, ordered[1:] != ordered[:-1]]
+    firsts = order[is_first][np.cumsum(is_first) - 1]
+    joined = ~is_first & (ordered != 0)
+    pairs = zip(firsts[joined].tolist(), order[joined].tolist(), strict=True)
+    steps = (Step(Merge(view.threshold, tuple(pairs))),) if joined.any() else ()
+    return Plan(Action("start", (), view.threshold, steps))
+
+
+def lowest_threshold(heights: NDArray[np.float64]) -> float:
+    """Return a threshold below all merges of a policy."""
+    return below_first(float(heights[0]) if len(heights) else 0.0)

@@ -1,0 +1,168 @@
+"""Work from and for other tools: labels to correct, reviewed segments as gold, tables of edits."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from napari.layers import Labels
+from napari.utils.notifications import show_info, show_warning
+from qtpy.QtWidgets import QFileDialog, QPushButton
+
+from napari_agglo._progress import ProgressCallback, part_of
+from napari_agglo.agglomeration import agglomerate
+from napari_agglo.errors import InvalidInput
+from napari_agglo.policy import MeanPolicy
+from napari_agglo.session import Session
+from napari_agglo.session._start_segments import segment_graph_of
+from napari_agglo.volumes import Volume
+from napari_agglo.widgets._dataset import Dataset
+from napari_agglo.widgets._jobs import Job
+from napari_agglo.widgets._napari import role
+from napari_agglo.widgets._project import Built, Project, Regions
+from napari_agglo.widgets._qt import ask, button, guarded, per_viewer, real_viewer
+from napari_agglo.widgets.data._layers import data_of, placement_of
+from napari_agglo.widgets.data._selection import Selection
+from napari_agglo.widgets.proofread._open_session import (
+    Opened,
+    checked_path,
+    prepare,
+    start_opening,
+)
+from napari_agglo.widgets.proofread._proofreader import Proofreader
+
+APPLY = "apply"  # the job that makes the edits of a table
+GOLD = "reviewed gold"  # the job and the layer of reviewed segments
+_MOST_LISTED = 12  # edits that are not possible, in one message
+
+
+def layer_to_correct(viewer: Any) -> Any:
+    """Return the Labels layer that is selected in the list of layers; refuse another choice."""
+    layer = viewer.layers.selection.active
+    scene = per_viewer(viewer, Proofreader).scene
+    if not isinstance(layer, Labels) or scene.owns(layer):
+        raise InvalidInput(
+            "Select the Labels layer of the other tool in the list of layers first",
+            argument="segmentation",
+            remedy="open its file, and choose it as labels",
+        )
+    return layer
+
+
+def correct_labels(viewer: Any, path: Path) -> Job | None:
+    """Create a session of the segments of the selected Labels layer, in a worker, and show it.
+
+    With a boundary cue in the Data step, superpixels are computed within the segments; else the
+    segments themselves are the superpixels.
+    """
+    viewer = real_viewer(viewer)
+    project = per_viewer(viewer, Project)
+    layer = layer_to_correct(viewer)
+    target = checked_path(path)
+    labels, placement, name = data_of(layer), placement_of(layer), str(layer.name)
+    chosen = project.dataset
+    fits = chosen is not None and bool(chosen.cues) and chosen.shape == tuple(labels.shape)
+
+    def work(progress: ProgressCallback) -> Opened:
+        if fits and chosen is not None:
+            dataset = replace(chosen, start=labels, partition=None, superpixels=None)
+            regions = Regions.of(dataset, part_of(progress, 0.0, 0.6))
+        else:
+            spacing = tuple(abs(one) for one in placement.scale)
+            graph = segment_graph_of(Volume(labels, spacing), part_of(progress, 0.0, 0.6))
+            regions = Regions(Dataset(name, placement, superpixels=labels), graph)
+        graph, policy = regions.graph, MeanPolicy()
+        tree = agglomerate(graph, policy, progress=part_of(progress, 0.6, 0.8))
+        target.parent.mkdir(parents=True, exist_ok=True)
+        session = Session.create(
+            target, graph, policy, tree=tree, segmentation=labels,
+            progress=part_of(progress, 0.8, 0.9),
+        )  # fmt: skip
+        try:
+            prepare(session, part_of(progress, 0.9, 1.0) or progress)
+        except BaseException:
+            session.close()
+            raise
+        return session, Built(tree, regions, policy), {}
+
+    def hide() -> None:
+        layer.visible = False  # the session has the same segments
+
+    job = start_opening(viewer, project.jobs.start, f"Opening {name} for corrections", work)
+    if job is not None:
+        job.ended.connect(lambda: hide() if project.session is not None else None)
+    return job
+
+
+def gold_button(proofreader: Proofreader) -> QPushButton:
+    """Return the button that makes a gold standard of the reviewed segments."""
+    text = (
+        "Add the reviewed segments as a layer of gold labels, 0 elsewhere, and choose it as gold "
+        "in the Data step: for the next training, and for other tools"
+    )
+    return button(
+        "Use reviewed segments as gold", text, lambda: make_gold(proofreader), "reviewed gold"
+    )
+
+
+def make_gold(proofreader: Proofreader) -> None:
+    """Add the reviewed segments as gold labels, or update the layer, and choose it as gold."""
+    project, viewer = proofreader.project, proofreader.scene.viewer
+    session = project.session
+    if session is None:
+        return
+    placement = project.placement
+
+    def done(gold: Any) -> None:
+        name = GOLD.capitalize()
+        layer = next((one for one in viewer.layers if one.metadata.get("reviewed_gold")), None)
+        if layer is None:
+            layer = Labels(
+                gold, name=name, metadata={**role("gold"), "reviewed_gold": True}, visible=False,
+                **({} if placement is None else placement.keywords()),
+            )  # fmt: skip
+            active = viewer.layers.selection.active
+            viewer.add_layer(layer)
+            viewer.layers.selection.active = active
+        else:
+            layer.data = gold
+        per_viewer(viewer, Selection).choose("gold", layer)
+        show_info(f"{session.marks.progress}: they are the gold labels “{layer.name}” now.")
+
+    project.worker.run(GOLD, "Collecting gold", lambda _: session.marks.gold(), done)
+
+
+def apply_button(proofreader: Proofreader) -> QPushButton:
+    """Return the button that makes the edits of a table again."""
+    text = "Make the edits of a table again: a CSV file of Export… > Table of edits"
+
+    def choose() -> None:
+        path, _ = QFileDialog.getOpenFileName(None, "Apply edits", "", "Table of edits (*.csv)")
+        if path:
+            guarded(lambda: apply_edits(proofreader, path))
+
+    return button("Apply edits…", text, choose, "apply edits")
+
+
+def apply_edits(proofreader: Proofreader, path: str) -> None:
+    """Make the edits of a table in the open session, in a worker; list those not possible."""
+    project, session = proofreader.project, proofreader.project.session
+    if session is None:
+        show_warning("No session is open; start one first.")
+        return
+
+    def done(result: Any) -> None:
+        project.has_edited(None)
+        if result.not_applied:
+            lines = [str(one) for one in result.not_applied[:_MOST_LISTED]]
+            if len(result.not_applied) > _MOST_LISTED:
+                lines.append(f"… and {len(result.not_applied) - _MOST_LISTED} more")
+            ask(f"{result}", "\n".join(["These edits are not possible here:", *lines]), {})
+        else:
+            show_info(f"{Path(path).name}: {result}.")
+
+    def work(progress: ProgressCallback) -> Any:
+        return session.apply(path, progress=progress)
+
+    project.worker.run(APPLY, "Applying edits", work, done)

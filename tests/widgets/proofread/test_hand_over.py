@@ -1,0 +1,50 @@
+"""Labels of another tool are corrected, reviewed segments become gold, tables are applied."""
+
+from __future__ import annotations
+
+import numpy as np
+from windows import draw, selection_of, settle
+
+
+def test_from_another_tools_labels_to_gold_and_a_table_of_edits(
+    viewer, project, step, tmp_path, monkeypatch, notices
+):
+    theirs = np.kron(np.array([[3, 8, 5], [3, 3, 9]]), np.ones((20, 20), int))
+    step.bar.correct.click()
+    assert any("Select the Labels layer" in one for one in notices)
+    layer = viewer.add_labels(theirs, name="tool", scale=(2, 1))
+    viewer.layers.selection.active = layer
+    step.bar.correct.click()
+    settle(project, 300)
+    session = project.session
+    np.testing.assert_array_equal(session.labels(), theirs)
+    assert session.graph.spacing == (2, 1)
+    assert not layer.visible
+    assert not step.bar.correct.isVisible()
+
+    session.marks.review(3)
+    session.marks.review(9)
+    step.tabs.setCurrentIndex(2)
+    step.gold.click()
+    settle(project, 60)
+    draw()
+    gold = selection_of(viewer).gold
+    np.testing.assert_array_equal(gold.data, np.where(np.isin(theirs, [3, 9]), theirs, 0))
+    assert tuple(gold.scale) == (2, 1)
+    session.marks.review(8)
+    step.gold.click()
+    settle(project, 60)
+    assert selection_of(viewer).gold is gold, "the same layer, up to date"
+    assert 8 in np.asarray(gold.data)
+
+    project.has_edited(session.merge(8, 5))
+    session.export(tmp_path / "edits.csv", "edits")
+    project.has_edited(session.undo())
+    project.has_edited(session.lock(9))
+    file = str(tmp_path / "edits.csv")
+    monkeypatch.setattr("qtpy.QtWidgets.QFileDialog.getOpenFileName", lambda *_: (file, ""))
+    step.tabs.setCurrentIndex(3)
+    step.apply.click()
+    settle(project, 60)
+    assert session.segments.at((5, 45)) == 8
+    assert any("1 edits made" in one for one in notices), notices

@@ -16,7 +16,7 @@ OUT ?= demo-output
 BIN := $(VENV)/bin
 SETUP := VENV="$(VENV)" PYTHON="$(PYTHON)" bash scripts/setup.sh
 
-.PHONY: help demo test test-full check compile pytest sessions windows-proofread windows-compare windows-steps jitless bench bench-blocks docs clean setup
+.PHONY: help demo test test-full test-pyside check compile pytest sessions windows-proofread windows-compare windows-steps jitless bench bench-blocks docs clean setup
 
 help:  ## list these targets
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' Makefile | while IFS=$$'\t' read -r name text; do \
@@ -41,6 +41,12 @@ test-full:  ## the same with the slow tests, and all examples of the properties
 	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target check compile
 	@"$(BIN)/python" -m pytest -q -m "slow or not slow"
 	@$(MAKE) --no-print-directory jitless
+
+# A few windows with the other Qt binding: jobs, a dock, clicks, surfaces.
+PYSIDE := test_jobs.py test_dock.py proofread/test_gestures.py proofread/test_shapes.py proofread/test_hand_over.py
+test-pyside:  ## some windows with PySide6, in an environment of its own
+	@VENV="$(VENV)-pyside" PYTHON="$(PYTHON)" bash scripts/setup.sh test-pyside
+	@QT_API=pyside6 "$(VENV)-pyside/bin/python" -m pytest -q -o qt_api=pyside6 $(addprefix tests/widgets/,$(PYSIDE))
 
 check:
 	@"$(BIN)/ruff" check .

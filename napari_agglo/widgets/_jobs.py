@@ -36,6 +36,18 @@ _STEPS = 1000  # of the bar in napari's activity dock
 _SWITCH = 0.0005
 
 
+class Worker(FunctionWorker):  # type: ignore[misc]
+    """A worker that may end after its window: Qt has deleted its signals, and nobody waits."""
+
+    def run(self) -> None:
+        """Run the work; an error of a deleted signal is dropped, others are raised."""
+        try:
+            super().run()
+        except RuntimeError as error:  # "Signal source has been deleted", or a C++ object
+            if "deleted" not in str(error):
+                raise
+
+
 class Job:
     """One run, with signals."""
 
@@ -61,7 +73,7 @@ class Job:
         self._timer = QTimer()
         self._timer.setInterval(_POLL)
         self._timer.timeout.connect(self._look)
-        self._worker = FunctionWorker(work, self._report)
+        self._worker = Worker(work, self._report)
         self._worker.returned.connect(self._on_returned)
         self._worker.errored.connect(self._on_errored)
 
@@ -127,7 +139,7 @@ def in_thread(
     work: Callable[[], Any], done: Callable[[Any], object], failed: Callable[[Exception], object]
 ) -> None:
     """Run short work in a thread, without progress; pass the outcome on in the main thread."""
-    worker = FunctionWorker(work)
+    worker = Worker(work)
     worker.returned.connect(done)
     worker.errored.connect(failed)
     worker.start()

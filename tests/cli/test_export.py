@@ -26,6 +26,7 @@ def session_once(rooms_folder, tmp_path_factory):
         session.threshold = 0.0
         first = int(session.segments.ids()[0])
         session.merge(first, int(session.segments.neighbours(first)[0]))
+        session.marks.review(first)
         labels = session.labels()
     return folder, labels
 
@@ -60,7 +61,9 @@ def test_every_kind_is_written(run, session, tmp_path):
             assert text.startswith(f"{name}: ")
     np.testing.assert_array_equal(tifffile.imread("labels.tif"), session)
     assert len(pd.read_csv("regions.csv")) == len(np.unique(session))
-    assert pd.read_csv("edits.csv")["kind"].tolist() == ["merge"]
+    assert pd.read_csv("edits.csv")["kind"].tolist() == ["merge", "mark"]
+    gold = tifffile.imread("gold.tif")
+    np.testing.assert_array_equal(gold, np.where(session == gold.max(), session, 0))
 
 
 def test_threshold_and_options(run, session):

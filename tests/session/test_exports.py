@@ -453,6 +453,7 @@ EXPORTS = {
     "tree.csv": lambda path, **more: write("tree", path, None, LUT, merges=TREE, **more),
     "g.graphml": lambda path, **more: write("graphml", path, drawn(), LUT, **more),
     "mapping": lambda path, **more: write("agglomerate", path, blocks(), np.arange(6), **more),
+    "gold.tif": lambda path, **more: write("gold", path, drawn(), LUT, marks=some_marks(), **more),
     "mesh.ply": lambda path, **more: write("mesh", path, blocks(), np.arange(6), **more),
     "precomputed_mesh": lambda path, **more: write(
         "precomputed_mesh", path, blocks(), np.arange(6), **more

@@ -7,11 +7,13 @@ import threading
 import time
 
 import pytest
+import qtpy
+from napari.qt.threading import FunctionWorker
 from qtpy.QtWidgets import QApplication
 
 from napari_agglo import Progress
 from napari_agglo.errors import Cancelled, InvalidInput
-from napari_agglo.widgets._jobs import Jobs, RunRow, when_imported
+from napari_agglo.widgets._jobs import Jobs, RunRow, Worker, when_imported
 from napari_agglo.widgets._project import Project
 
 
@@ -205,3 +207,20 @@ def test_an_imported_module_is_not_waited_for(qapp):
     calls = []
     when_imported(__name__, lambda: calls.append(1))
     assert calls == [1]
+
+
+def test_the_outcome_of_a_worker_is_dropped_when_its_signals_are_gone(qapp):
+    """PySide6 says "Signal source has been deleted", PyQt6 that an object was deleted."""
+    if qtpy.PYSIDE6:
+        from shiboken6 import delete
+    else:
+        from PyQt6.sip import delete
+    done = []
+    for kind in (FunctionWorker, Worker):
+        worker = kind(lambda kind=kind: done.append(kind))
+        delete(worker._signals)
+        if kind is FunctionWorker:
+            with pytest.raises(RuntimeError, match="deleted"):
+                worker.run()
+        else:
+            worker.run()

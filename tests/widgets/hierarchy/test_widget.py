@@ -364,6 +364,7 @@ def test_saving_what_a_session_shows(built, project, tmp_path):
 def test_every_export_kind_is_in_the_menu(built, project, tmp_path, monkeypatch):
     assert not built.export.more.isEnabled(), "there is no session"
     session = agglo.Session.create(tmp_path / "a.agglo", project.graph)
+    session.marks.review(int(session.segments.ids()[0]))
     project.set_session(session, project.built)
     assert built.export.more.isEnabled()
     built.export.list_kinds()

@@ -36,7 +36,7 @@ _STEPS = 1000  # of the bar in napari's activity dock
 _SWITCH = 0.0005
 
 
-class Worker(FunctionWorker):  # type: ignore[misc]
+class Worker(FunctionWorker):
     """A worker that may end after its window: Qt has deleted its signals, and nobody waits."""
 
     def run(self) -> None:

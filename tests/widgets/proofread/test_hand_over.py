@@ -26,14 +26,14 @@ def test_from_another_tools_labels_to_gold_and_a_table_of_edits(
     session.marks.review(9)
     step.tabs.setCurrentIndex(2)
     step.gold.click()
-    settle(project, 60)
+    settle(project, 300)
     draw()
     gold = selection_of(viewer).gold
     np.testing.assert_array_equal(gold.data, np.where(np.isin(theirs, [3, 9]), theirs, 0))
     assert tuple(gold.scale) == (2, 1)
     session.marks.review(8)
     step.gold.click()
-    settle(project, 60)
+    settle(project, 300)
     assert selection_of(viewer).gold is gold, "the same layer, up to date"
     assert 8 in np.asarray(gold.data)
 
@@ -45,6 +45,6 @@ def test_from_another_tools_labels_to_gold_and_a_table_of_edits(
     monkeypatch.setattr("qtpy.QtWidgets.QFileDialog.getOpenFileName", lambda *_: (file, ""))
     step.tabs.setCurrentIndex(3)
     step.apply.click()
-    settle(project, 60)
+    settle(project, 300)
     assert session.segments.at((5, 45)) == 8
     assert any("1 edits made" in one for one in notices), notices

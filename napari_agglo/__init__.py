@@ -63,7 +63,12 @@ if TYPE_CHECKING:
     from napari_agglo.samples import Sample, sample
     from napari_agglo.session import Session
     from napari_agglo.shapes import Mesh, mesh
-    from napari_agglo.superpixels import boundary_cue, boundary_from_labels, oversegment
+    from napari_agglo.superpixels import (
+        boundary_cue,
+        boundary_from_labels,
+        oriented_boundary,
+        oversegment,
+    )
     from napari_agglo.volumes import Volume, affinities, open_volume, write_labels
 
 # the public names, by the folder that defines them
@@ -71,7 +76,7 @@ _EXPORTS = {
     "_progress": "Progress TrainingProgress",
     "samples": "Sample sample",
     "volumes": "Volume affinities open_volume write_labels",
-    "superpixels": "boundary_cue boundary_from_labels oversegment",
+    "superpixels": "boundary_cue boundary_from_labels oriented_boundary oversegment",
     "graph": "RegionGraph region_graph",
     "shapes": "Mesh mesh",
     "policy": "CallablePolicy DataDifference LearnedPolicy MeanPolicy Policy RandomPolicy"
@@ -130,6 +135,7 @@ __all__ = [
     "multicut",
     "mutex_watershed",
     "open_volume",
+    "oriented_boundary",
     "oversegment",
     "region_graph",
     "sample",

@@ -13,7 +13,7 @@ from typing import Any
 from napari_agglo.errors import InvalidInput
 
 Range = tuple[float, float]
-_POLICY = "POLICY.npz|mean|random|MODULE:FUNCTION"
+_POLICY = "POLICY.npz|mean|'oriented mean'|random|MODULE:FUNCTION"
 _GOLD = "0 is not annotated; several of one image: errors are means over them"
 
 
@@ -86,10 +86,15 @@ def gold_files(files: Sequence[str] | None) -> dict[str, str]:
 
 
 AFFINITY = "affinity"  # the cue of --affinities, and the beginning of the names of its parts
+BOUNDARY = "boundary"  # the cue of a file without a name, and of --oriented
 
 
 def graph_files(
-    superpixels: str, cues: Sequence[tuple[str, str]] | None, affinities: str | None = None
+    superpixels: str,
+    cues: Sequence[tuple[str, str]] | None,
+    affinities: str | None = None,
+    oriented: str | None = None,
+    words: Sequence[tuple[str, str]] | None = None,
 ) -> dict[str, str]:
     """Return superpixels and cues by their names in the library, each name once.
 
@@ -103,13 +108,28 @@ def graph_files(
     files = {"superpixels": superpixels}
     if affinities is not None:
         files["affinities"] = affinities
+    if oriented is not None:
+        files["oriented"] = oriented
     each = [channel for name, path in cues or [] for channel in _channels(name, path)]
     for name, path in each:
+        if name == BOUNDARY and oriented is not None:
+            raise InvalidInput(
+                f"--oriented {oriented} and --cues {path} both give the cue {BOUNDARY}",
+                argument="cues",
+                remedy="name the other one, e.g. edges=FILE",
+            )
         if (taken := files.setdefault(f"cues[{name!r}]", path)) != path:
             raise InvalidInput(
                 f"--cues has two images called {name!r} ({taken} and {path})",
                 argument="cues",
                 remedy="name them, e.g. boundary=A mitochondria=B",
+            )
+    for name, path in words or []:
+        if files.setdefault(f"words[{name!r}]", path) != path or f"cues[{name!r}]" in files:
+            raise InvalidInput(
+                f"--words {name}={path}: there is another cue called {name!r}",
+                argument="cues",
+                remedy="name them, e.g. textons=A classes=B",
             )
     return files
 
@@ -137,6 +157,7 @@ def cue_names(files: Mapping[str, str]) -> list[str]:
     ['mito']
     """
     first = [AFFINITY] if "affinities" in files else []
+    first += [BOUNDARY] if "oriented" in files else []
     return first + [name[6:-2] for name in files if name.startswith("cues[")]
 
 
@@ -316,6 +337,45 @@ def add_affinities(
     add_value(parser, "--offsets", "JSON", text, type=offsets)
 
 
+WORDS = "textons"  # the name of a file of --words that has none
+
+
+def named_words(text: str) -> tuple[str, str]:
+    """Read ``NAME=FILE``; a file without a name is the textons.
+
+    Examples
+    --------
+    >>> named_words("w.tif")
+    ('textons', 'w.tif')
+    """
+    name, file = named_file(text)
+    return (name if "=" in text else WORDS), file
+
+
+def add_words(
+    parser: argparse.ArgumentParser, action: type[argparse.Action] | str = "extend"
+) -> None:
+    """Add ``--words``."""
+    parser.add_argument(
+        "--words", nargs="+", action=action, type=named_words, metavar="NAME=FILE",
+        help="images of words, whole numbers from 0 to 255 whose order means nothing, as "
+        "`napari-agglo cue --kind textons` writes them: their shares are features of regions; one "
+        f"without a name is {WORDS}",
+    )  # fmt: skip
+
+
+def add_oriented(
+    parser: argparse.ArgumentParser, action: type[argparse.Action] | str = "store"
+) -> None:
+    """Add ``--oriented``."""
+    parser.add_argument(
+        "--oriented", action=action, metavar="FILE",
+        help="boundary map of a plane with a channel for each direction, channels first, as "
+        f"`napari-agglo cue --kind oriented` writes it: the cues {BOUNDARY} and "
+        f"{BOUNDARY}_oriented",
+    )  # fmt: skip
+
+
 def offsets(text: str) -> list[list[int]]:
     """Read ``[[-1,0,0],[0,-1,0]]``: a list of lists of whole numbers.
 
@@ -353,6 +413,8 @@ def add_graph(
         "several channels a cue for each",
     )
     add_affinities(parser, action or "store")
+    add_oriented(parser, action or "store")
+    add_words(parser, action or "extend")
     parser.add_argument(
         "--range",
         nargs="+",

@@ -108,23 +108,35 @@ def load_golds(volumes: Mapping[str, Any], like: Any, like_name: str) -> list[ND
 
 
 def write_tiff(
-    path: Path, image: NDArray[Any], spacing: Sequence[float] | None, unit: str | None = None
+    path: Path,
+    image: NDArray[Any],
+    spacing: Sequence[float] | None,
+    unit: str | None = None,
+    *,
+    channels_first: bool = False,
 ) -> None:
     """Write a compressed OME-TIFF with its spacing; an axis more than `spacing` has is colours.
 
-    Where the spacing is not known, write a plain TIFF, which states none.
+    Where the spacing is not known, write a plain TIFF, which states none. Channels that are first
+    are named as such in either case.
     """
     import tifffile
 
     if spacing is None:
-        tifffile.imwrite(path, image, photometric="minisblack", compression="zlib")
+        axes = "ZYX"[1 - image.ndim :]
+        tifffile.imwrite(
+            path, image, ome=channels_first, photometric="minisblack", compression="zlib",
+            metadata={"axes": f"C{axes}"} if channels_first else {},
+        )  # fmt: skip
         return
 
     from napari_agglo.volumes import NO_UNIT, unit_symbol
 
     symbol = unit_symbol(unit) if unit else NO_UNIT
     axes = "ZYX"[-len(spacing) :]
-    metadata: dict[str, Any] = {"axes": axes + ("S" if image.ndim > len(spacing) else "")}
+    colours = image.ndim > len(spacing) and not channels_first
+    first, last = "C" if channels_first else "", "S" if colours else ""
+    metadata: dict[str, Any] = {"axes": f"{first}{axes}{last}"}
     for axis, distance in zip(axes, spacing, strict=True):
         metadata[f"PhysicalSize{axis}"] = float(distance)
         metadata[f"PhysicalSize{axis}Unit"] = symbol
@@ -132,7 +144,7 @@ def write_tiff(
         path,
         image,
         ome=True,
-        photometric="rgb" if image.ndim > len(spacing) else "minisblack",
+        photometric="rgb" if colours else "minisblack",
         compression="zlib",
         metadata=metadata,
     )

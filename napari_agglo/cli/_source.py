@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from napari_agglo.cli._arguments import (
     AFFINITY,
+    BOUNDARY,
     add_value,
     check_policy,
     cue_names,
@@ -34,15 +35,15 @@ if TYPE_CHECKING:
     from napari_agglo.graph import RegionGraph
     from napari_agglo.policy import Policy
     from napari_agglo.session import Session
-    from napari_agglo.volumes import Affinities
+    from napari_agglo.volumes import Affinities, OrientedMap
 
 BEFORE, WITH = "before edits", "with edits"
 OWN = " *"  # after the name of an image that a policy was trained on
 OWN_NOTE = "* on its own training data: expect a larger error on other data"
 # Options that do not go with a session, which has its own cues.
 _NOT_OF_SESSIONS = (
-    "cues", "affinities", "offsets", "range", "nan", "spacing", "dams", "seed", "adapt", "method",
-    "beta",
+    "cues", "affinities", "oriented", "words", "offsets", "range", "nan", "spacing", "dams", "seed",
+    "adapt", "method", "beta",
 )  # fmt: skip
 
 
@@ -77,6 +78,7 @@ class FileSource:
         self._policies = policies
         self._cues = cue_names(files)
         self._affinities = files.get("affinities")
+        self._oriented = files.get("oriented")
         needed = {n: f for n, f in files.items() if n.partition("[")[0] in _ON_ONE_GRID}
         inputs = open_inputs(console, needed, arguments.spacing)
         self.volumes = inputs.volumes
@@ -96,6 +98,7 @@ class FileSource:
     ) -> RegionGraph:
         """Return the graph with histograms of so many bins, or means only; built once for each."""
         from napari_agglo.graph import region_graph
+        from napari_agglo.volumes import word_cue
 
         cues = self._cues if cues is None else cues
         if (*cues, bins) in self._graphs:
@@ -108,9 +111,16 @@ class FileSource:
                     self._console, self._affinities, self._arguments, progress
                 )
                 ranges.pop(name, None)
+            elif name == BOUNDARY and self._oriented is not None:
+                evidence[name] = read_oriented(
+                    self._console, self._oriented, self._arguments, ranges.pop(name, None)
+                )
             else:
                 evidence[name] = self.volumes[f"cues[{name!r}]"]
                 self._refuse_swapped(name)
+        for name, volume in self.volumes.items():
+            if name.startswith("words[") and bins is not None:
+                evidence[name[7:-2]] = word_cue(volume, _WORDS)
         graph = region_graph(
             self.volumes["superpixels"],
             evidence,
@@ -146,7 +156,9 @@ class FileSource:
         options = {} if beta is None else {"beta": beta}
         trees = {}
         for name, text in self._policies.items():
-            policy, cues, bins = read_policy(text, self._cues, self._affinities is not None)
+            policy, cues, bins = read_policy(
+                text, self._cues, self._affinities is not None, self._oriented is not None
+            )
             policy = as_policy(policy, self._arguments.seed)
             graph = self._adapted(self.graph(progress, cues, bins), policy, progress)
             trees[name] = build_tree(graph, policy, method, progress=progress, **options)
@@ -218,7 +230,26 @@ def read_affinities(
     )
 
 
-_ON_ONE_GRID = ("superpixels", "cues", "gold")
+def read_oriented(
+    console: Console,
+    file: str,
+    arguments: argparse.Namespace,
+    limits: tuple[float, float] | None = None,
+) -> OrientedMap:
+    """Read the oriented boundary map of a file."""
+    from napari_agglo.volumes import add_pick, open_volume, oriented_map
+
+    console.files["array"] = file
+    volume = open_volume(add_pick(file, "c=*"))
+    if arguments.spacing is not None:
+        volume = replace(volume, spacing=None)
+    if limits is None and volume.dtype == "uint8":
+        limits = (0.0, 255.0)
+    return oriented_map(volume, value_range=limits, nan=arguments.nan)
+
+
+_ON_ONE_GRID = ("superpixels", "cues", "words", "gold")
+_WORDS = 256  # of every image, so that all have the same number
 
 
 class SessionSource:
@@ -310,14 +341,18 @@ def input_files(arguments: argparse.Namespace, *needed: str) -> dict[str, str]:
     `needed` are options that are required, besides superpixels and cues, where there is no session.
     """
     if arguments.session is None:
-        required = ("--superpixels", *(() if arguments.affinities else ("--cues",)), *needed)
+        evidence = arguments.affinities or arguments.oriented
+        required = ("--superpixels", *(() if evidence else ("--cues",)), *needed)
         missing = [name for name in required if not getattr(arguments, name[2:])]
         if missing:
             arguments.parser.error(
                 f"the following arguments are required: {', '.join(missing)}, or a session, "
                 "NAME.agglo, in their place"
             )
-        files = graph_files(arguments.superpixels, arguments.cues, arguments.affinities)
+        files = graph_files(
+            arguments.superpixels, arguments.cues, arguments.affinities, arguments.oriented,
+            arguments.words,
+        )  # fmt: skip
     else:
         _check_session(arguments)
         files = {"session": arguments.session}
@@ -332,7 +367,8 @@ def _check_session(arguments: argparse.Namespace) -> None:
     """Refuse a path that is no session, and options that do not go with one."""
     text, each = arguments.session, getattr(arguments, "each", False)
     if not is_session(text):
-        if arguments.superpixels or arguments.cues or arguments.affinities:
+        given = ("superpixels", "cues", "affinities", "oriented", "words")
+        if any(getattr(arguments, name) for name in given):
             quoted = "; a pattern must be in quotes" if each else ""
             arguments.parser.error(f"unrecognized arguments: {text}{quoted}")
         raise InvalidInput(
@@ -382,28 +418,29 @@ def check_policies(arguments: argparse.Namespace, files: Mapping[str, str]) -> d
     given = arguments.policy or ["mean"]
     policies = policy_names([given] if isinstance(given, str) else given)
     for policy in policies.values():
-        if check_policy(policy) == "mean" and not {"boundary", AFFINITY} & set(cues):
+        if check_policy(policy) == "mean" and not {BOUNDARY, AFFINITY} & set(cues):
             raise InvalidInput(
                 f"--policy mean needs a cue called boundary, not only {', '.join(cues)}",
                 argument="cues",
                 remedy=SetOption("cues", key="boundary"),
             )
-        read_policy(policy, cues, "affinities" in files)
+        read_policy(policy, cues, "affinities" in files, "oriented" in files)
     cue_ranges(arguments.range, cues)
     check_whole("seed", arguments.seed, 0, 2**32 - 1)
     return policies
 
 
 def read_policy(
-    text: str, cues: list[str], affinities: bool = False
+    text: str, cues: list[str], affinities: bool = False, oriented: bool = False
 ) -> tuple[Policy | str, list[str], int | None]:
     """Return a policy, the cues in its order, and the bins that its graph must have.
 
-    No bins: the mean of each boundary is enough. Cues that are parts of affinities count as one.
+    No bins: the mean of each boundary is enough. Cues that are parts of affinities, or of an
+    oriented map, count as one.
     """
     from napari_agglo.policy import load_policy
 
-    if text in ("mean", "random"):
+    if text in ("mean", "oriented mean", "random"):
         return text, cues, None
     if not text.endswith(".npz"):
         return find_policy(text), cues, 25
@@ -415,6 +452,9 @@ def read_policy(
             AFFINITY if name not in cues and parts.fullmatch(name) else name for name in wanted
         )
         wanted = list(dict.fromkeys(whole))
+    if oriented:
+        own = (BOUNDARY if name == f"{BOUNDARY}_oriented" else name for name in wanted)
+        wanted = list(dict.fromkeys(own))
     if set(wanted) != set(cues):
         raise InvalidInput(
             f"--policy {text} was trained on the cues {', '.join(wanted)}, and --cues gives "

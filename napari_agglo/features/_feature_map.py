@@ -23,6 +23,7 @@ from napari_agglo.features._kernels import (
     BLOCKS,
     LINKS,
     N_LINKS,
+    N_WORD_FEATURES,
     SHAPES,
     FeatureState,
     assemble,
@@ -109,7 +110,9 @@ class FeatureMap:
     their union; the distance of the two centroids within the planes, of the whole regions and of
     their straight continuations to the plane where they meet, over the width of a section; and the
     distance of their mean planes over the mean of the planes that they extend over. If it has
-    orientation, the angles of the regions are last.
+    orientation, there follow the angles of the regions. Last are, for each cue of words, the
+    Jensen-Shannon divergence and the chi-squared distance of the words of the two regions, and the
+    entropy of the words of each.
 
     Examples
     --------
@@ -121,6 +124,7 @@ class FeatureMap:
     preset: str
     cues: tuple[str, ...]
     bins: int
+    words: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if not (isinstance(self.preset, str) and self.preset.split("+")[0] in PRESETS):
@@ -175,6 +179,9 @@ class FeatureMap:
             out.append("link/plane_distance")
         if self.options.orientation:
             out += ["shape/angle", "shape/node_min/angle_to_other", "shape/node_max/angle_to_other"]
+        for name in self.words:
+            out += [f"{name}/difference/jensen_shannon", f"{name}/difference/chi_squared"]
+            out += [f"{name}/node_min/entropy", f"{name}/node_max/entropy"]
         out += [f"{block.name}/{column}" for block in self.blocks for column in block.columns]
         return tuple(out)
 
@@ -184,6 +191,7 @@ class FeatureMap:
         more = sum(len(block.columns) for block in self.blocks)
         more += (7 + 2 * len(self.cues)) * self.options.shape
         more += N_LINKS * self.options.links + 3 * self.options.orientation
+        more += N_WORD_FEATURES * len(self.words)
         return 3 * self.block_width + 5 * len(self.cues) + 5 + more
 
 
@@ -195,7 +203,7 @@ def feature_map(graph: RegionGraph, preset: str = "shape") -> FeatureMap:
             argument="graph",
             remedy=SetOption("statistics", "all"),
         )
-    features = FeatureMap(preset, graph.cue_names, graph.layout.bins)
+    features = FeatureMap(preset, graph.cue_names, graph.layout.bins, graph.word_names)
     if features.options.links and graph.layout.ndim < 3:
         raise InvalidInput(
             f"The features {preset!r} link regions from plane to plane, and `graph` has no planes: "
@@ -234,6 +242,7 @@ def empty_features(
     numbers += [preset.histogram, len(preset.quantiles), options, 0]
     sampled = layout.source_table()[:, 2:] >= 0
     numbers += (sampled @ (1 << np.arange(layout.ndim))).tolist()
+    numbers += layout.word_table()[:, 1:].ravel().tolist()
     places = np.array(numbers, np.int64)
     more = np.zeros(sum(len(block.columns) for block in features.blocks), np.float32)
     pair = np.zeros((1, pair_width(layout) if len(more) else 0), np.int64)
@@ -261,7 +270,7 @@ def empty_features(
         ),
         node_block=np.zeros((n, width), np.float32),
         edge_block=np.zeros((len(boundaries), width), np.float32),
-        entropy=np.zeros((n, layout.n_cues)),
+        entropy=np.zeros((n, layout.n_cues + len(layout.words))),
         axis=np.zeros((n, layout.ndim)),
         shapes=np.zeros((n, 3)),
         pair=pair,

@@ -20,10 +20,12 @@ from napari_agglo.graph import copy_pair
 # Places in `FeatureState.layout`. The last three are the options of the preset.
 NDIM, N_CUES, POWERS, BINS, HISTOGRAM, N_QUANTILES, COMPARISONS = range(7)
 BLOCKS = 7  # address of the function that computes the columns of further blocks
-AXES = 8  # from here on, for each cue, bits of the axes whose faces have a value of it
+AXES = 8  # from here on, for each cue, bits of the axes whose faces have a value of it; and then,
+# for each cue of words, its first column in the row of a region, and the number of words
 # Bits of the option COMPARISONS: features that compare the shapes of two regions.
 ANGLES, SHAPES, LINKS = 1, 2, 4
 N_LINKS = 7  # columns of `compare_planes`
+N_WORD_FEATURES = 4  # columns of `compare_words` for each cue of words
 # Columns of `FeatureState.shapes`.
 CUBE_FACE, ELLIPSOID_SHARE, BORDER_SHARE = range(3)
 
@@ -39,14 +41,14 @@ class FeatureState(NamedTuple):
     regions: NDArray[np.int64]  # (nodes, columns of the layout of the graph)
     boxes: NDArray[np.int32]  # (nodes, 2, ndim)
     boundaries: NDArray[np.int64]  # (edges, columns): faces by axis, then sums of the cues
-    layout: NDArray[np.int64]  # (8 + cues,): see above
+    layout: NDArray[np.int64]  # (8 + cues + 2 cues of words,): see above
     quantiles: NDArray[np.float64]
     # Spacing, area of a face across each axis, two matrices as buffer; and the volume of the
     # ellipsoid of a matrix of second moments over the root of its determinant.
     scale: NDArray[np.float64]
     node_block: NDArray[np.float32]  # (nodes, block width)
     edge_block: NDArray[np.float32]  # (edges, block width)
-    entropy: NDArray[np.float64]  # (nodes, cues): of the histogram, in bits
+    entropy: NDArray[np.float64]  # (nodes, cues and cues of words): of the histogram, in bits
     axis: NDArray[np.float64]  # (nodes, ndim): principal axis, a unit vector
     shapes: NDArray[np.float64]  # (nodes, 3): see above
     pair: NDArray[np.int64]  # buffer (1, ...): the row of a pair, for further blocks
@@ -143,6 +145,14 @@ def fill_node(node: Any, features: FeatureState) -> None:
                 total += h * math.log2(h)
         entropy[node, cue] = math.log2(count) - total / count if count > 0 else 0.0
         column += layout[POWERS] + bins
+    for cue in range(layout[N_CUES], entropy.shape[1]):
+        at = AXES + layout[N_CUES] + 2 * (cue - layout[N_CUES])
+        total = 0.0
+        for k in range(layout[at], layout[at] + layout[at + 1]):
+            h = regions[node, k]
+            if h > 0:
+                total += h * math.log2(h)
+        entropy[node, cue] = math.log2(count) - total / count if count > 0 else 0.0
     if layout[COMPARISONS] & ANGLES > 0 and count > 0:
         _principal_axis(node, regions, ndim, features.scale, features.axis)
     if layout[COMPARISONS] & SHAPES > 0 and count > 0:
@@ -393,6 +403,35 @@ def compare_planes(
     out[at, column + 6] = 2.0 * abs(apart) / (extent_u + extent_v)
 
 
+@subroutine
+def compare_words(u: Any, v: Any, out: Any, at: Any, column: Any, features: FeatureState) -> None:
+    """Write the differences of the words of two regions to ``out[at, column:]``, and entropies.
+
+    The chi-squared distance is 0 for equal shares of words and 1 if no word is in both.
+    """
+    regions = features.regions
+    layout = features.layout
+    entropy = features.entropy
+    n_cues = layout[N_CUES]
+    size_u = float(regions[u, 0])
+    size_v = float(regions[v, 0])
+    for cue in range(n_cues, entropy.shape[1]):
+        place = AXES + n_cues + 2 * (cue - n_cues)
+        mixed = 0.0
+        distance = 0.0
+        for k in range(layout[place], layout[place] + layout[place + 1]):
+            p = regions[u, k] / size_u
+            q = regions[v, k] / size_v
+            if p + q > 0:
+                mixed -= 0.5 * (p + q) * math.log2(0.5 * (p + q))
+                distance += 0.5 * (p - q) ** 2 / (p + q)
+        out[at, column] = max(mixed - 0.5 * (entropy[u, cue] + entropy[v, cue]), 0.0)
+        out[at, column + 1] = distance
+        out[at, column + 2] = entropy[u, cue]
+        out[at, column + 3] = entropy[v, cue]
+        column += N_WORD_FEATURES
+
+
 @inlined
 def assemble(
     edge: Any, u: Any, v: Any, id_u: Any, id_v: Any, out: Any, at: Any, features: FeatureState
@@ -449,10 +488,12 @@ def assemble(
     out[at, column] = math.log2(size_u)
     out[at, column + 1] = math.log2(size_v)
     out[at, column + 2] = math.log2(area) if area > 0 else 0.0
-    if layout[COMPARISONS] & ANGLES == 0:
-        return
     column += 5 + (layout[COMPARISONS] & SHAPES > 0) * (7 + 2 * n_cues)
     column += (layout[COMPARISONS] & LINKS > 0) * N_LINKS
+    if entropy.shape[1] > n_cues:
+        compare_words(u, v, out, at, column + 3 * (layout[COMPARISONS] & ANGLES > 0), features)
+    if layout[COMPARISONS] & ANGLES == 0:
+        return
     dot = 0.0
     to_u = 0.0
     to_v = 0.0

@@ -10,15 +10,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from napari_agglo._progress import ProgressCallback, report
-from napari_agglo.errors import check_choice, check_whole
+from napari_agglo.errors import InvalidInput, check_choice, check_whole
 from napari_agglo.graph._region_graph import Layout, RegionGraph
 from napari_agglo.graph._scan import enter_pairs, scan_rows
 from napari_agglo.volumes import (
     Affinities,
+    OrientedMap,
+    Words,
     check_cues,
+    check_same_shape,
     check_same_spacing,
     check_spacing,
     dense_labels,
+    refuse_directions,
 )
 
 T = TypeVar("T", bound=np.generic)
@@ -55,7 +59,8 @@ def region_graph(
     cues : dict of str to array, or array
         Per-pixel evidence by name, each of the shape of `superpixels`; a single array is the cue
         "boundary". Floats are expected in [0, 1]; other types and values need `ranges`. The result
-        of `affinities` is evidence per face, and gives several cues.
+        of `affinities` is evidence per face, and gives several cues; so does an oriented map, of
+        `oriented_boundary` or `oriented_map`. `Words`, such as `textons`, are counted in regions.
     spacing : sequence of float, optional
         Size of a pixel along each axis; 1 by default, or that of a `Volume`.
     ranges : pair of float, or dict of str to pair, optional
@@ -101,13 +106,21 @@ def region_graph(
         named_inputs = {f"cues[{name!r}]": cue for name, cue in named.items()}
         spacing = check_same_spacing({"superpixels": superpixels, **named_inputs})
     checked_spacing = check_spacing(spacing, dense.image.ndim)
+    named = {name: _at_borders(name, cue, dense.image) for name, cue in named.items()}
+    words = {name: cue for name, cue in named.items() if isinstance(cue, Words)}
+    named = {name: cue for name, cue in named.items() if name not in words}
     checked = check_cues(
         named, dense.image.shape, ranges, nan=nan, shape_of="superpixels", progress=progress
     )
+    values = _with_words(checked.values, words, checked.names, dense.image.shape)
+    if statistics == "mean":
+        words = {}
     kept = (int(bins), 4) if statistics == "all" else (0, 1)
-    layout = Layout(dense.image.ndim, len(checked.names), *kept, checked.sources)
+    counts = tuple(cue.n_words for cue in words.values())
+    layout = Layout(dense.image.ndim, len(checked.names), *kept, checked.sources, counts)
+    values = values[: layout.n_planes]
     edges, regions, boundaries, boxes = scan(
-        dense.image, checked.values, layout, len(dense.ids), dams, progress
+        dense.image, values, layout, len(dense.ids), dams, progress
     )
     return RegionGraph(
         superpixels=dense,
@@ -120,8 +133,9 @@ def region_graph(
         boundaries=boundaries,
         boxes=boxes,
         dams=bool(dams),
-        cues=_read_only(checked.values) if keep_cues else None,
+        cues=_read_only(values) if keep_cues else None,
         far=_far_channels(named) if keep_cues else (),
+        word_names=tuple(words),
     )
 
 
@@ -141,6 +155,35 @@ def _far_channels(cues: Mapping[str, Any]) -> tuple[Any, ...]:
     """Return offset and channel of all long-range affinities among the cues."""
     each = (cue.far for cue in cues.values() if isinstance(cue, Affinities))
     return tuple(one for channels in each for one in channels)
+
+
+def _with_words(
+    values: NDArray[np.uint8],
+    words: Mapping[str, Words],
+    names: tuple[str, ...],
+    shape: tuple[int, ...],
+) -> NDArray[np.uint8]:
+    """Return the planes of cues with those of words after them."""
+    for name, cue in words.items():
+        check_same_shape(shape, cue, "superpixels", f"cues[{name!r}]")
+        if name in names:
+            raise InvalidInput(
+                f"`cues` has two cues called {name!r}",
+                argument="cues",
+                remedy="give the words another name",
+            )
+    if not words:
+        return values
+    return np.concatenate([values, *(cue.words.reshape(1, -1) for cue in words.values())])
+
+
+def _at_borders(name: str, cue: Any, labels: NDArray[np.uint32]) -> Any:
+    """Return a cue, or the cues that an oriented map has at the borders of labels."""
+    if not isinstance(cue, OrientedMap):
+        return cue
+    refuse_directions(labels, name)
+    check_same_shape(labels.shape, cue, "superpixels", f"cues[{name!r}]")
+    return cue.at_borders(labels)
 
 
 def _read_only(values: NDArray[T]) -> NDArray[T]:
@@ -185,12 +228,13 @@ def scan(
     at = np.zeros(width + 1, np.int64)
     bin_of = (np.arange(256) * layout.bins // 256).astype(np.uint8)
     sources = layout.source_table()
+    words = layout.word_table()
     row = 0
     while row < n_rows:
         report(progress, "graph", row, n_rows)
         stop = min(row + step, n_rows)
         row = scan_rows(
-            labels, values, sources, shape, strides, within, where, row, stop, dams, bin_of,
+            labels, values, sources, words, shape, strides, within, where, row, stop, dams, bin_of,
             layout.powers, layout.bins,
             regions.reshape(-1), layout.region_width, boxes,
             boundaries.reshape(-1), layout.boundary_width, pairs, n_pairs, table, recent, at,

@@ -120,14 +120,15 @@ class Layout:
     twice, once for each side; and bounding boxes are kept apart and merged by minimum and maximum.
     Cues are whole numbers 0..255, so sums up to the fourth power are exact for 2**31 pixels.
 
-    A region's row is ``count | border | open | contact | coordinates | products | cues``:
+    A region's row is ``count | border | open | contact | coordinates | products | cues | words``:
 
     - `count`: pixels;
     - `border`, per axis: faces on the border of the volume;
     - `open`, per axis: faces towards label 0, "no region", dams included;
     - `contact`, per axis: faces of its boundaries with other regions, across dams if these count;
     - `coordinates`, per axis: sum of the pixel index;
-    - `products`: sums of products of two pixel indices, upper triangle row by row.
+    - `products`: sums of products of two pixel indices, upper triangle row by row;
+    - `words`, per cue of words: pixels of each word.
 
     A boundary's row is ``faces | cues`` with `faces` per axis; a face adds the values of both its
     pixels, so a boundary has twice as many samples as faces. A face adds its value of an oriented
@@ -135,7 +136,7 @@ class Layout:
     its histogram; or its sum alone where `powers` is 1 and `bins` 0.
 
     `sources` are the planes of each cue, as in `napari_agglo.volumes.Cues`: empty if no cue is
-    oriented.
+    oriented. `words` are the numbers of words of the cues of words, whose planes are the last ones.
 
     Examples
     --------
@@ -149,6 +150,7 @@ class Layout:
     bins: int
     powers: int = 4
     sources: tuple[tuple[int, ...], ...] = ()
+    words: tuple[int, ...] = ()
 
     def source_table(self) -> NDArray[np.int64]:
         """Return the planes that each cue reads: is oriented, of pixels, of faces across axes."""
@@ -158,8 +160,21 @@ class Layout:
 
     @property
     def n_planes(self) -> int:
-        """Number of planes of the cues."""
+        """Number of planes of the cues, those of words included."""
+        return self.n_plain_planes + len(self.words)
+
+    @property
+    def n_plain_planes(self) -> int:
+        """Number of planes of the cues that are not words."""
         return max((max(row) for row in self.sources), default=self.n_cues - 1) + 1
+
+    def word_table(self) -> NDArray[np.int64]:
+        """Return the plane, the first column and the number of words of each cue of words."""
+        starts = self.region_words + np.cumsum((0, *self.words[:-1]))
+        rows = [
+            (self.n_plain_planes + k, starts[k], n_words) for k, n_words in enumerate(self.words)
+        ]
+        return np.array(rows, np.int64).reshape(len(self.words), 3)
 
     def sampled(self, cue: int) -> NDArray[np.bool_]:
         """Return whether a cue has values on faces across each axis."""
@@ -204,8 +219,13 @@ class Layout:
         return self.ndim
 
     @property
-    def region_width(self) -> int:
+    def region_words(self) -> int:
+        """First column of the words in a region's row."""
         return self.region_cues + self.n_cues * self.cue_width
+
+    @property
+    def region_width(self) -> int:
+        return self.region_words + sum(self.words)
 
     @property
     def boundary_width(self) -> int:
@@ -255,6 +275,8 @@ class RegionGraph:
     cues : ndarray of uint8, shape (number of planes, number of pixels), optional
         The planes of the cues, one each unless a cue is oriented, 0..255, in C order and read-only;
         None if the graph did not keep them. Only the division of a superpixel needs them.
+    word_names : tuple of str
+        The cues of words, such as textons, in the order of `Layout.words`.
     face_parts : int
         Number of parts that a face is counted in; 1 but for a graph of weights, whose means are as
         fine as these parts (`from_edges`).
@@ -276,6 +298,7 @@ class RegionGraph:
     cues: NDArray[np.uint8] | None = None
     face_parts: int = 1
     far: tuple[tuple[tuple[int, ...], NDArray[np.uint8]], ...] = ()
+    word_names: tuple[str, ...] = ()
 
     @classmethod
     def from_edges(
@@ -362,7 +385,7 @@ class RegionGraph:
         )
 
     def __repr__(self) -> str:
-        cues = ", ".join(self.cue_names) or "none"
+        cues = ", ".join(self.cue_names + self.word_names) or "none"
         return (
             f"RegionGraph({self.n_regions} regions, {self.n_boundaries} boundaries, "
             f"shape {self.superpixels.image.shape}, cues: {cues})"
@@ -430,6 +453,17 @@ class RegionGraph:
         return self._mean(
             self.regions[:, self.layout.region_sums(self.cue_index(cue)).start], self.sizes
         )
+
+    def word_counts(self, name: str) -> NDArray[np.int64]:
+        """Return the pixels of each word in each region (dense ids 0..n), shape (n + 1, words)."""
+        if name not in self.word_names:
+            raise InvalidInput(
+                f"This graph has no words {name!r}; it has {list(self.word_names)}",
+                argument="name",
+                remedy=SetOption("cues", key=name),
+            )
+        _, start, n_words = self.layout.word_table()[self.word_names.index(name)]
+        return self.regions[:, start : start + n_words]
 
     def contact_area(self) -> NDArray[np.float64]:
         """Return the area of each boundary in physical units."""

@@ -101,8 +101,8 @@ def _add_cues(
 
 @inlined
 def _add_row(
-    labels: Any, base: Any, where: Any, window: Any, values: Any, sources: Any, bin_of: Any,
-    powers: Any, bins: Any,
+    labels: Any, base: Any, where: Any, window: Any, values: Any, sources: Any, words: Any,
+    bin_of: Any, powers: Any, bins: Any,
     regions: Any, region_width: Any, boxes: Any,
 ) -> None:  # fmt: skip
     """Add the pixels of one row to their regions: counts, coordinates, borders, boxes, cues."""
@@ -156,6 +156,10 @@ def _add_row(
             values, sources, 0, base + start, n, 1, np.int64(0), np.int64(0), bin_of, powers, bins,
             regions, column + 1,
         )  # fmt: skip
+        for cue in range(words.shape[0]):
+            column = row + words[cue, 1]
+            for i in range(base + start, base + stop):
+                regions[column + values[words[cue, 0], i]] += 1
         start = stop
 
 
@@ -193,7 +197,8 @@ def _add_open_face(
 
 @kernel
 def scan_rows(
-    labels: Any, values: Any, sources: Any, shape: Any, strides: Any, window: Any, where: Any,
+    labels: Any, values: Any, sources: Any, words: Any, shape: Any, strides: Any, window: Any,
+    where: Any,
     first_row: Any, last_row: Any, dams: Any, bin_of: Any, powers: Any, bins: Any, regions: Any,
     region_width: Any, boxes: Any, boundaries: Any, boundary_width: Any, pairs: Any, n_pairs: Any,
     table: Any, recent: Any, at: Any,
@@ -201,9 +206,9 @@ def scan_rows(
     """Add rows `first_row` to `last_row` - 1; return the first row not done, if any, or `last_row`.
 
     No bounds checking is performed: `labels` (flat) has 0..``len(boxes) - 1``, `values` is (planes,
-    pixels) of uint8, `sources` is `Layout.source_table`, `regions` and `boundaries` are flat,
-    `table` and `recent` have a power of two of slots, key and value each. `where` is a buffer for
-    coordinates, `at` for a row. `window` has three rows with a number for each axis: the pixels
+    pixels) of uint8, `sources` and `words` are tables of `Layout`, `regions` and `boundaries` are
+    flat, `table` and `recent` have a power of two of slots, key and value each. `where` is a buffer
+    for coordinates, `at` for a row. `window` has three rows with a number for each axis: the pixels
     that count, from 0 on; the place of pixel 0 in the volume; and the shape of the volume. The
     kernel adds to the arrays from `regions` on.
     """
@@ -226,7 +231,7 @@ def scan_rows(
             continue
         base = line * width
         _add_row(
-            labels, base, where, window, values, sources, bin_of, powers, bins, regions,
+            labels, base, where, window, values, sources, words, bin_of, powers, bins, regions,
             region_width, boxes,
         )  # fmt: skip
         for axis in range(ndim):

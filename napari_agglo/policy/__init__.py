@@ -25,6 +25,7 @@ from napari_agglo.policy._model import (
 from napari_agglo.policy._policies import (
     LearnedPolicy,
     MeanPolicy,
+    OrientedMeanPolicy,
     Policy,
     RandomPolicy,
     is_informative,
@@ -56,6 +57,7 @@ __all__ = [
     "LearnedPolicy",
     "Logistic",
     "MeanPolicy",
+    "OrientedMeanPolicy",
     "Model",
     "Policy",
     "RandomPolicy",

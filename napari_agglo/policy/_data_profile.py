@@ -323,8 +323,11 @@ def adapt_cues(policy: Policy, graph: RegionGraph) -> dict[str, Any]:
         )
     kinds = {one.cue: one.kind for one in data_differences(policy, graph)}
     rows = graph.cues.reshape(-1, *graph.superpixels.image.shape)
-    out = cues_of_rows(graph.cue_names, rows, graph.layout.sources)
+    words = dict(zip(graph.word_names, graph.layout.words, strict=True))
+    out = cues_of_rows(graph.cue_names, rows, graph.layout.sources, words)
     for name, cue in out.items():
+        if name in words:
+            continue
         values = cue.pixels if isinstance(cue, OrientedCue) else cue
         table = np.arange(256) / 255
         if kinds.get(name) == "inverted":

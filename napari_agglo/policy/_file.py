@@ -60,6 +60,7 @@ def encode_policy(policy: Policy) -> bytes:
         "preset": policy.features.preset,
         "cues": list(policy.features.cues),
         "bins": policy.features.bins,
+        **({"words": list(policy.features.words)} if policy.features.words else {}),
         "features": list(policy.features.names),
         "record": policy.record,
     }
@@ -99,7 +100,8 @@ def load_policy(path: str | PathLike[str]) -> LearnedPolicy:
     with model_file(path, "policy") as archive:
         header = _header(archive)
         arrays = read_arrays(archive, header["model"])
-        features = FeatureMap(header["preset"], tuple(header["cues"]), header["bins"])
+        words = tuple(header.get("words", ()))  # in the files of policies that have some
+        features = FeatureMap(header["preset"], tuple(header["cues"]), header["bins"], words)
         require(
             list(features.names) == header["features"],
             "its features are not those of this version",
@@ -188,6 +190,11 @@ def _header(archive: zipfile.ZipFile) -> dict[str, Any]:
         "its cues are not names",
     )
     require(isinstance(bins, int) and 1 <= bins <= 256, f"it has {bins!r} bins")
+    words = header.get("words", [])
+    require(
+        isinstance(words, list) and all(isinstance(one, str) for one in words),
+        "its cues of words are not names",
+    )
     return header
 
 

@@ -131,7 +131,7 @@ class LearnedPolicy:
         kind = type(self.model).__name__.lower()
         size = f" of {len(self.model.roots)} trees" if isinstance(self.model, Forest) else ""
         strategy = self.record.get("strategy", "?")
-        cues = ", ".join(self.features.cues)
+        cues = ", ".join(self.features.cues + self.features.words)
         return f"LearnedPolicy({strategy}, {kind}{size}, {self.features.preset} features of {cues})"
 
     def check(self, graph: RegionGraph) -> None:
@@ -143,6 +143,10 @@ class LearnedPolicy:
             )
         if graph.layout.powers == 1:
             wrong.append("statistics='mean' where the policy needs 'all'")
+        elif graph.word_names != self.features.words:
+            wrong.append(
+                f"words {list(graph.word_names)} where the policy has {list(self.features.words)}"
+            )
         elif graph.layout.bins != self.features.bins:
             wrong.append(f"bins={graph.layout.bins} where the policy has {self.features.bins}")
         if wrong:
@@ -169,6 +173,7 @@ class LearnedPolicy:
             "preset": self.features.preset,
             "cues": list(self.features.cues),
             "bins": self.features.bins,
+            **({"words": list(self.features.words)} if self.features.words else {}),
             "record": self.record,
         }
 
@@ -300,3 +305,66 @@ class RandomPolicy:
     def from_json(cls, words: dict[str, Any]) -> RandomPolicy:
         """Return the policy of the result of `to_json`."""
         return cls(words.get("seed"))  # type: ignore[arg-type] # checked by the constructor
+
+
+@policies.add("oriented mean")
+@dataclass(frozen=True)
+class OrientedMeanPolicy:
+    """Merge first where the mean of an oriented cue over the boundary is lowest.
+
+    A face reads the channel of its own direction: of an oriented map (`oriented_boundary`) that of
+    its border, and of affinities that of its axis. Without a name the first oriented cue that has a
+    value on all faces is taken.
+    """
+
+    cue: str | None = None
+    name: ClassVar[str] = "oriented mean"
+    probabilistic: ClassVar[bool] = False
+
+    def mean_in(self, graph: RegionGraph) -> MeanPolicy:
+        """Return the mean of the cue in a graph; refuse a graph without an oriented cue."""
+        layout = graph.layout
+        whole = [
+            name
+            for k, name in enumerate(graph.cue_names)
+            if layout.sources and len(layout.sources[k]) > 1 and layout.sampled(k).all()
+        ]
+        if self.cue is None and not whole:
+            raise InvalidInput(
+                f"The policy 'oriented mean' needs an oriented cue, and the cues are "
+                f"{', '.join(graph.cue_names)}",
+                argument="policy",
+                remedy=(
+                    "pass oriented_boundary(image) or affinities(array) among the cues",
+                    SetOption("policy", "mean"),
+                ),
+            )
+        return MeanPolicy(whole[0] if self.cue is None else self.cue)
+
+    def check(self, graph: RegionGraph) -> None:
+        """Refuse a graph without the cue."""
+        self.mean_in(graph).check(graph)
+
+    def score(self, graph: RegionGraph) -> NDArray[np.float64]:
+        """Return the mean of the cue over each boundary."""
+        return self.mean_in(graph).score(graph)
+
+    def kernel(self, graph: RegionGraph) -> Scoring:
+        """Return the column of the cue's sum."""
+        return self.mean_in(graph).kernel(graph)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the cue."""
+        return {"kind": self.name, "cue": self.cue}
+
+    @classmethod
+    def from_json(cls, words: dict[str, Any]) -> OrientedMeanPolicy:
+        """Return the policy of the result of `to_json`."""
+        cue = words.get("cue")
+        if not (cue is None or isinstance(cue, str)):
+            raise InvalidInput(
+                f"The policy 'oriented mean' needs the name of a cue or none, got {words!r}",
+                argument="words",
+                remedy="name one, such as {'cue': 'boundary_oriented'}",
+            )
+        return cls(cue)

@@ -128,8 +128,11 @@ def to_channels(values: Array, limits: tuple[float, float], colour: bool) -> Arr
     return unit if colour else grey
 
 
-CueKind = Literal["auto", "dark_ridges", "bright_ridges", "dark", "bright", "gradient", "colour"]
-KINDS: tuple[str, ...] = get_args(CueKind)
+CueKind = Literal[
+    "auto", "dark_ridges", "bright_ridges", "dark", "bright", "gradient", "colour", "oriented"
+]
+_ORIENTED = "oriented"
+KINDS = tuple(kind for kind in get_args(CueKind) if kind != _ORIENTED)  # for any number of axes
 _DEFAULT_SCALE = {"gradient": 2.0, "colour": 2.0}  # else 1: docs/superpixels.md has measurements
 _TOP = 0.01  # the share of voxels that have the value 1
 _LEAST = 1e-6  # of the range of the image: less is a rounding error
@@ -161,7 +164,8 @@ def boundary_cue(
         ``"bright_ridges"``: thin bright ones, as a membrane stain; ``"dark"``, ``"bright"``: the
         image itself, less its wider surroundings, for stained walls more than some four voxels
         thick, inside which a ridge filter would find an object; ``"gradient"``: edges between grey
-        levels; ``"colour"``: edges in L*a*b*, or in all channels together if there are not three.
+        levels; ``"colour"``: edges in L*a*b*, or in all channels together if there are not three;
+        ``"oriented"``: the strongest direction of `oriented_boundary`, for photographs, in a plane.
         ``"auto"`` is "colour" where there are colours, else the stronger ridges: it compares the
         response that the strongest hundredth of the voxels reaches for dark and for bright ridges.
         If that more than doubles at twice the scale, the lines are too thick for ridges, and "auto"
@@ -199,7 +203,9 @@ def boundary_cue(
     >>> boundary_cue(image).argmax(axis=1).tolist()
     [4, 4, 4, 4, 4, 4, 4, 4, 4]
     """
-    check_choice("kind", kind, KINDS)
+    check_choice("kind", kind, get_args(CueKind))
+    if kind == _ORIENTED:
+        return _strongest(image, scale, channel_axis, progress)
     picture = Picture.of(unwrap(image, "image"), channel_axis)
     if kind == "colour" and picture.channel_axis is None:
         raise InvalidInput(
@@ -229,6 +235,21 @@ def boundary_cue(
         tick("finding boundaries", stop, picture.shape[0])
     _normalise(out, filter_, tick)
     return out
+
+
+def _strongest(
+    image: object, scale: object, channel_axis: int | None, progress: ProgressCallback | None
+) -> np.ndarray[Any, np.dtype[np.float32]]:
+    """Return the strongest direction of the oriented map of an image."""
+    from napari_agglo.superpixels._oriented_energy import oriented_boundary
+
+    if scale is not None:
+        raise InvalidInput(
+            f"`scale`={scale!r} is not an option of the kind 'oriented', which has several sizes",
+            argument="scale",
+            remedy="leave it out, or resize the image: objects should be 20 to 300 pixels wide",
+        )
+    return oriented_boundary(image, channel_axis=channel_axis, progress=progress).boundary_map()
 
 
 def _filter(

@@ -34,6 +34,7 @@ from napari_agglo.superpixels._watershed import (
 )
 from napari_agglo.volumes import (
     Affinities,
+    OrientedMap,
     ValueFaults,
     ValueGate,
     check_labels,
@@ -293,9 +294,10 @@ def oversegment(
 
     Parameters
     ----------
-    boundary : array or Volume, 1-D or more, or Affinities
+    boundary : array or Volume, 1-D or more, or Affinities, or OrientedMap
         High on boundaries. Floats in [0, 1], or any real type with `value_range`. The map of
-        affinities is 1 minus the mean of those of the faces of each voxel.
+        affinities is 1 minus the mean of those of the faces of each voxel; that of an oriented map
+        is the strongest direction of each pixel.
     spacing : sequence of float, optional
         Distance between voxels along each axis (plane, row, column); 1 by default, or that of the
         Volume.
@@ -352,7 +354,9 @@ def oversegment(
     >>> oversegment(stack, value_range=(9, 0), sigma=0, per_plane=True, min_size=1).tolist()
     [[[1, 1, 2]], [[3, 3, 3]]]
     """
-    mapped = boundary.boundary_map() if isinstance(boundary, Affinities) else boundary
+    mapped = (
+        boundary.boundary_map() if isinstance(boundary, (Affinities, OrientedMap)) else boundary
+    )
     data = unwrap(mapped, "boundary")
     shape = tuple(int(length) for length in data.shape)
     if not shape:

@@ -31,9 +31,16 @@ from napari_agglo.volumes._oriented import (
     check_offsets,
     read_offsets,
 )
+from napari_agglo.volumes._oriented_map import (
+    OrientedMap,
+    border_channels,
+    oriented_map,
+    refuse_directions,
+)
 from napari_agglo.volumes._units import NO_UNIT, check_unit, convert_all, unit_name, unit_symbol
 from napari_agglo.volumes._values import ValueFaults, ValueGate, check_nan, check_range
 from napari_agglo.volumes._volume import Volume, in_memory, is_lazy, require_memory, unwrap
+from napari_agglo.volumes._words import Words, word_cue
 from napari_agglo.volumes._write_labels import write_labels
 
 __all__ = [
@@ -63,6 +70,12 @@ __all__ = [
     "OrientedCue",
     "check_offsets",
     "read_offsets",
+    "OrientedMap",
+    "Words",
+    "word_cue",
+    "oriented_map",
+    "border_channels",
+    "refuse_directions",
     "Cues",
     "check_cues",
     "cues_of_rows",

@@ -23,6 +23,7 @@ from napari_agglo.volumes._values import (
     quantise,
 )
 from napari_agglo.volumes._volume import slabs, unwrap
+from napari_agglo.volumes._words import Words
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,12 +144,13 @@ def _each_cue(given: Mapping[str, Any]) -> dict[str, Any]:
     """Return the cues by name, those of affinities one by one; refuse a name that comes twice."""
     named: dict[str, Any] = {}
     for name, cue in given.items():
-        parts = cue.cues if isinstance(cue, Affinities) else {"": cue}
+        group = cue.cues if isinstance(cue, Affinities) else cue
+        parts = group if isinstance(group, Mapping) else {"": cue}
         for end, part in parts.items():
             if name + end in named:
                 raise InvalidInput(
                     f"`cues` has two cues called {name + end!r}, one of which is a part of "
-                    f"affinities",
+                    "affinities or of an oriented map",
                     argument="cues",
                     remedy="give one of them another name",
                 )
@@ -183,9 +185,14 @@ def _planes(
 
 
 def cues_of_rows(
-    names: Sequence[str], rows: NDArray[np.uint8], sources: Sequence[Sequence[int]]
+    names: Sequence[str],
+    rows: NDArray[np.uint8],
+    sources: Sequence[Sequence[int]],
+    words: Mapping[str, int] | None = None,
 ) -> dict[str, Any]:
     """Return cues from rows of bytes, each of the shape of the image; the inverse of `check_cues`.
+
+    `words` has the number of words of each cue of words; theirs are the last rows.
 
     Examples
     --------
@@ -201,6 +208,9 @@ def cues_of_rows(
         if faces:
             planes = tuple(rows[at] if at >= 0 else None for at in faces)
             out[name] = OrientedCue(rows[first], planes)
+    counts = words or {}
+    for k, (name, n_words) in enumerate(counts.items()):
+        out[name] = Words(rows[len(rows) - len(counts) + k], n_words)
     return out
 
 

@@ -16,6 +16,9 @@ from napari_agglo.graph import RegionGraph, region_graph
 from napari_agglo.superpixels import divide_superpixels, oversegment
 from napari_agglo.volumes import (
     Affinities,
+    OrientedCue,
+    OrientedMap,
+    Words,
     affinities,
     unit_name,
     unwrap,
@@ -50,6 +53,8 @@ class AffinityArray:
         return affinities(part, self.offsets, value_range=value_range, nan=nan, progress=progress)
 
 
+# Cues that need no range of values.
+_BYTES_ALREADY = (Affinities, OrientedMap, OrientedCue, Words)
 Ranges = dict[str, tuple[float, float]]
 _SLACK = 0.01  # rounding beyond 0 and 1, as in `region_graph`
 
@@ -74,7 +79,7 @@ def value_ranges(
     """
     ranges = dict(typed)
     for name, cue in cues.items():
-        if name in ranges or isinstance(cue, Affinities):
+        if name in ranges or isinstance(cue, _BYTES_ALREADY):
             continue
         data = unwrap(cue, name)
         dtype = np.dtype(data.dtype)
@@ -258,6 +263,8 @@ class Dataset:
         for name, cue in self.cues.items():
             if isinstance(cue, AffinityArray):
                 cues[name] = cue.read(typed.pop(name, None), self.nan, progress)
+            elif isinstance(cue, _BYTES_ALREADY):
+                typed.pop(name, None)
         return replace(self, cues=cues, ranges=value_ranges(cues, typed, self.nan, progress))
 
     def graph(self, progress: ProgressCallback | None = None) -> RegionGraph:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from napari_agglo.cli._arguments import add_json, add_output, add_spacing, add_unit, add_value
 from napari_agglo.cli._each import Result, add_each, one_or_each
@@ -41,7 +42,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     text = (
         "appearance of a boundary: dark_ridges (membranes in electron microscopy), bright_ridges "
         "(a membrane stain), dark or bright (thick walls), gradient (edges), colour (edges in "
-        "colours), or auto"
+        "colours), oriented (photographs: a map with a channel for each of eight directions, for "
+        "--oriented), textons (photographs: words for colour and texture, for --words), or auto"
     )
     add_value(parser, "--kind", "KIND", text, default="auto")
     text = "in voxels, about half the thickness of a membrane (default: 1; edges: 2)"
@@ -74,7 +76,12 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
 def _make_cue(
     arguments: argparse.Namespace, console: Console, files: Mapping[str, str], output: Path
 ) -> Result:
-    from napari_agglo.superpixels import boundary_cue, boundary_from_labels
+    from napari_agglo.superpixels import (
+        boundary_cue,
+        boundary_from_labels,
+        oriented_boundary,
+        textons,
+    )
     from napari_agglo.volumes import replacing
 
     with console.progress() as progress:
@@ -82,14 +89,21 @@ def _make_cue(
             image, colours = open_image(console, files["image"])
             spacing = arguments.spacing or image.spacing
             unit = None if arguments.spacing else image.unit
-            cue = boundary_cue(
-                image.data,
-                arguments.kind,
-                scale=arguments.scale,
-                spacing=spacing,
-                channel_axis=-1 if colours else None,
-                progress=progress,
-            )
+            axis = -1 if colours else None
+            if arguments.kind == "oriented" and arguments.scale is None:
+                found = oriented_boundary(image.data, channel_axis=axis, progress=progress)
+                cue: Any = found.channels
+            elif arguments.kind == "textons":
+                cue = textons(image.data, channel_axis=axis, progress=progress).words
+            else:
+                cue = boundary_cue(
+                    image.data,
+                    arguments.kind,
+                    scale=arguments.scale,
+                    spacing=spacing,
+                    channel_axis=axis,
+                    progress=progress,
+                )
         else:
             inputs = open_inputs(console, files, arguments.spacing)
             spacing, unit = inputs.spacing, inputs.unit
@@ -98,7 +112,11 @@ def _make_cue(
                 labels, width=arguments.width, spacing=spacing, progress=progress
             )
     output.parent.mkdir(exist_ok=True)
+    directions = cue.dtype == "uint8" and cue.ndim == 3
     with replacing(output) as temporary:
-        write_tiff(temporary, cue, *written_grid(arguments, spacing, unit))
-    text = f"{output}: {' x '.join(map(str, cue.shape))} from 0 to 1"
+        write_tiff(
+            temporary, cue, *written_grid(arguments, spacing, unit), channels_first=directions
+        )
+    top = int(cue.max()) if arguments.kind == "textons" else 255 if directions else 1
+    text = f"{output}: {' x '.join(map(str, cue.shape))} from 0 to {top}"
     return text, {"output": str(output), "shape": cue.shape}

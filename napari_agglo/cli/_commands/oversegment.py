@@ -11,6 +11,7 @@ from napari_agglo.cli._arguments import (
     add_json,
     add_labels_output,
     add_nan,
+    add_oriented,
     add_spacing,
     add_value,
     value_range,
@@ -23,11 +24,11 @@ from napari_agglo.cli._files import (
     place,
     write_labels_output,
 )
-from napari_agglo.cli._source import read_affinities
+from napari_agglo.cli._source import read_affinities, read_oriented
 from napari_agglo.cli._terminal import Console, count
 
 if TYPE_CHECKING:
-    from napari_agglo.volumes import Affinities, Volume
+    from napari_agglo.volumes import Affinities, OrientedMap, Volume
 
 NAME = "oversegment"
 SUMMARY = "cut an image into superpixels along a boundary map"
@@ -35,11 +36,15 @@ DESCRIPTION = "Watershed of a boundary map: superpixels 1..n, 0 only outside the
 EXAMPLE = "napari-agglo oversegment cue_boundary.tif -o superpixels.tif"
 
 
+_MAPS = ("boundary", "affinities", "oriented")
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    text = "boundary map, high on boundaries; not with --affinities"
+    text = "boundary map, high on boundaries; not with --affinities or --oriented"
     parser.add_argument("boundary", nargs="?", metavar="BOUNDARY", help=text)
     add_affinities(parser)
+    add_oriented(parser)
     add_labels_output(parser, "SUPERPIXELS")
     parser.add_argument(
         "--per-plane", action="store_true", help="each plane by itself, for anisotropic stacks"
@@ -64,11 +69,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace, console: Console) -> None:
     """Oversegment one image, or each of many."""
-    names = ("boundary", "affinities", "mask", "seeds")
+    names = (*_MAPS, "mask", "seeds")
     files = {name: getattr(arguments, name) for name in names}
     files = {name: file for name, file in files.items() if file is not None}
-    if ("boundary" in files) == ("affinities" in files):
-        arguments.parser.error("one of BOUNDARY and --affinities is required, not both")
+    if sum(name in files for name in _MAPS) != 1:
+        arguments.parser.error("one of BOUNDARY, --affinities and --oriented is required")
     if not arguments.each:
         check_label_output(arguments.output)
 
@@ -83,14 +88,17 @@ def _oversegment(
 ) -> Result:
     from napari_agglo.superpixels import oversegment
 
-    maps = {name: file for name, file in files.items() if name != "affinities"}
+    maps = {name: file for name, file in files.items() if name not in _MAPS[1:]}
     inputs = open_inputs(console, maps, arguments.spacing)
     with console.progress() as progress:
-        boundary: Affinities | Volume
+        boundary: Affinities | OrientedMap | Volume
         limits = arguments.range
         if "affinities" in files:
             file = files["affinities"]
             boundary, limits = read_affinities(console, file, arguments, progress, limits), None
+        elif "oriented" in files:
+            boundary = read_oriented(console, files["oriented"], arguments, limits)
+            limits = None
         else:
             boundary = inputs.volumes["boundary"]
         check_axes(output, len(boundary.shape))

@@ -47,6 +47,8 @@ class Volume:
     superpixels: str | None = None
     cues: list[tuple[str, str]] = field(default_factory=list)
     affinities: str | None = None
+    oriented: str | None = None
+    words: list[tuple[str, str]] = field(default_factory=list)
     gold: list[str] = field(default_factory=list)
 
 
@@ -64,7 +66,7 @@ class _VolumeAction(argparse.Action):
         begins = self.dest == "superpixels" and volumes and volumes[-1].superpixels is not None
         if not volumes or begins:
             volumes.append(Volume())
-        if self.dest in ("superpixels", "affinities"):
+        if self.dest in ("superpixels", "affinities", "oriented"):
             setattr(volumes[-1], self.dest, values)
         else:
             getattr(volumes[-1], self.dest).extend(values)
@@ -203,7 +205,7 @@ def _volume_files(arguments: argparse.Namespace, console: Console) -> list[dict[
 
 
 def _check_volume(volume: Volume, number: int) -> dict[str, str]:
-    evidence = volume.cues or volume.affinities
+    evidence = volume.cues or volume.affinities or volume.oriented
     parts = {"superpixels": volume.superpixels, "cues": evidence, "gold": volume.gold}
     missing = [f"--{name}" for name, part in parts.items() if not part]
     if missing or volume.superpixels is None:
@@ -212,5 +214,7 @@ def _check_volume(volume: Volume, number: int) -> dict[str, str]:
             argument="superpixels",
             remedy="give --superpixels, --cues and --gold for each volume",
         )
-    files = graph_files(volume.superpixels, volume.cues, volume.affinities)
+    files = graph_files(
+        volume.superpixels, volume.cues, volume.affinities, volume.oriented, volume.words
+    )
     return files | gold_files(volume.gold)

@@ -87,9 +87,9 @@ class Cells(NamedTuple):
 def forest_thresholds(scoring: Scoring, features: FeatureMap | None) -> Thresholds | None:
     """Return all thresholds of a forest.
 
-    None for another policy, and where features are computed in Python.
+    None for another policy, and where features are computed in Python or from words.
     """
-    if scoring.kind != FOREST or features is None or features.blocks:
+    if scoring.kind != FOREST or features is None or features.blocks or features.words:
         return None
     width = features.width
     features_of, thresholds, trees_of = scoring.trees.splits()

@@ -136,7 +136,8 @@ def refit(
     if volumes is not None:
         volumes = list(volumes)
         for graph, _ in volumes:
-            if graph.cue_names != features.cues or graph.layout.bins != features.bins:
+            same = (graph.cue_names, graph.word_names) == (features.cues, features.words)
+            if not same or graph.layout.bins != features.bins:
                 raise InvalidInput(
                     f"`volumes` has a graph of {', '.join(graph.cue_names)} in {graph.layout.bins} "
                     f"bins, and the edits are of {', '.join(features.cues)} in {features.bins}",

@@ -56,6 +56,7 @@ def described(graph: RegionGraph) -> GraphNote:
         dams=graph.dams,
         face_parts=graph.face_parts,
         planes=tuple(tuple(at + 1 for at in row) for row in graph.layout.sources),
+        words=dict(zip(graph.word_names, graph.layout.words, strict=True)),
     )
 
 
@@ -77,8 +78,9 @@ def statistics_checksum(graph: GraphNote, notes: Mapping[str, ArrayNote]) -> str
 def unpacked(superpixels: DenseLabels, graph: GraphNote, arrays: Arrays) -> RegionGraph:
     """Return the graph that `packed` and `described` were made from; refuse damaged arrays."""
     layout = Layout(
-        len(graph.spacing), len(graph.cue_names), graph.bins, graph.powers, graph.sources
-    )
+        len(graph.spacing), len(graph.cue_names), graph.bins, graph.powers, graph.sources,
+        tuple(graph.words.values()),
+    )  # fmt: skip
     _check(superpixels, layout, arrays)
     cues = arrays.get("cues")
     if cues is not None:
@@ -94,6 +96,7 @@ def unpacked(superpixels: DenseLabels, graph: GraphNote, arrays: Arrays) -> Regi
         **statistics,
         dams=graph.dams,
         face_parts=graph.face_parts,
+        word_names=tuple(graph.words),
         cues=cues,
     )
 

@@ -128,6 +128,7 @@ class GraphNote:
     dams: bool
     face_parts: int = 1
     planes: tuple[tuple[int, ...], ...] = ()  # of each cue, from 1, if any is oriented; 0: none
+    words: dict[str, int] = field(default_factory=dict)  # numbers of words of cues of words
 
     def to_json(self) -> dict[str, Any]:
         """Return plain JSON; without the defaults, which older manifests do not have."""
@@ -136,6 +137,8 @@ class GraphNote:
             del plain["face_parts"]
         if not self.planes:
             del plain["planes"]
+        if not self.words:
+            del plain["words"]
         return plain
 
     @property
@@ -270,6 +273,10 @@ def _check_graph(graph: GraphNote) -> None:
     rows, ndim = graph.planes, len(graph.spacing)
     whole = all(len(row) in (1, 1 + ndim) and row[0] >= 1 and max(row) < 2**31 for row in rows)
     _require(len(rows) in (0, len(names)) and whole, "graph.planes")
+    counts = graph.words.values()
+    _require(
+        all(2 <= n <= 256 for n in counts) and not set(names) & set(graph.words), "graph.words"
+    )
 
 
 def _check_shape(shape: tuple[int, ...], at: str) -> None:

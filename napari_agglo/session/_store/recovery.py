@@ -146,7 +146,7 @@ class _Recovery:
         return packed(
             region_graph(
                 labels.ids[labels.image],
-                cues_of_rows(graph.cue_names, cues, graph.sources),
+                cues_of_rows(graph.cue_names, cues, graph.sources, graph.words),
                 spacing=graph.spacing,
                 ranges=(0, 255),
                 statistics="all" if graph.powers == 4 else "mean",

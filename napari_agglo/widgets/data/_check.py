@@ -21,12 +21,14 @@ from napari_agglo.widgets._dataset import Dataset, Placement
 from napari_agglo.widgets._remedies import value_text, window_remedy
 from napari_agglo.widgets.data._guess_roles import BOUNDARY
 from napari_agglo.widgets.data._layers import (
+    TEXTONS,
     channel_axis,
     data_of,
     dtype_of,
     is_turned,
     placement_of,
     shape_of,
+    textons_of,
 )
 
 if TYPE_CHECKING:
@@ -77,7 +79,7 @@ def dataset_of(chosen: Selection) -> Dataset:
     return Dataset(
         name=str(image.name if used else first.layer.name),
         placement=first.placement,
-        cues={row.name: row.data for row in sorted(rows, key=_order)},
+        cues={row.name: row.data for row in sorted(rows, key=_order)} | _words(rows),
         ranges={row.name: limits for row in rows if (limits := row.limits) is not None},
         image=data_of(image) if used else None,
         options=options,
@@ -89,6 +91,13 @@ def dataset_of(chosen: Selection) -> Dataset:
 def _placed(role: str, layer: Any, axis: int | None = None) -> Placed:
     shape = tuple(n for k, n in enumerate(shape_of(layer)) if k != axis)
     return Placed(role, str(layer.name), layer, shape, placement_of(layer, axis))
+
+
+def _words(rows: list[CueRow]) -> dict[str, Any]:
+    """Return the words that were found with a boundary map in use, unless a cue has their name."""
+    found = [words for row in rows if (words := textons_of(row.layer)) is not None]
+    taken = any(row.name == TEXTONS for row in rows)
+    return {TEXTONS: found[0]} if found and not taken else {}
 
 
 def _order(row: CueRow) -> tuple[bool, bool, str]:

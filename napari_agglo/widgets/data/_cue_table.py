@@ -19,6 +19,7 @@ from napari_agglo.widgets.data._layers import (
     ALL,
     channel_of,
     data_of,
+    directions_of,
     offsets_of,
     placement_of,
     shape_of,
@@ -106,9 +107,10 @@ class CueRow:
         """The pixels, not read yet; of affinities, with their offsets."""
         if self.is_affinities:
             return AffinityArray(data_of(self.layer), self.offsets)
-        return (
-            data_of(self.layer) if self.channel is None else channel_of(self.layer, *self.channel)
-        )
+        if self.channel is not None:
+            return channel_of(self.layer, *self.channel)
+        directions = directions_of(self.layer)
+        return data_of(self.layer) if directions is None else directions
 
     @property
     def offsets(self) -> tuple[tuple[int, ...], ...]:

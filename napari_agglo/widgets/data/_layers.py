@@ -12,7 +12,7 @@ from scipy import ndimage
 
 from napari_agglo._progress import ProgressCallback
 from napari_agglo.errors import InvalidInput
-from napari_agglo.volumes import in_memory
+from napari_agglo.volumes import OrientedMap, Words, in_memory
 from napari_agglo.widgets._dataset import AffinityArray, Dataset, Placement
 from napari_agglo.widgets._napari import add_inactive, role, role_of
 from napari_agglo.widgets._project import Project
@@ -21,6 +21,8 @@ from napari_agglo.widgets._scene import Scene
 PREVIEW = "preview"  # the name of the job, and of the role of its layer
 ALL = -1  # in place of the index of a channel: all of them, as affinities
 _OFFSETS = ("neighborhood", "offsets")  # in the metadata of a layer
+DIRECTIONS = "directions"  # in the metadata of a boundary map: a plane for each direction
+TEXTONS = "textons"  # in the metadata of a boundary map too, and the name of this cue of words
 STROKES, PROBABILITY = "strokes", "probability"  # roles of layers of the pixel classifier
 _MOST_CHANNELS = 32  # a longer axis is space or time
 
@@ -73,6 +75,24 @@ def offsets_of(layer: Any) -> tuple[tuple[int, ...], ...]:
     if known is None:
         return tuple(tuple(-int(a == k) for a in range(ndim)) for k in range(ndim))
     return tuple(tuple(int(n) for n in offset) for offset in known)
+
+
+def directions_of(layer: Any) -> OrientedMap | None:
+    """Return the oriented map of a layer that shows its strongest direction; None if it has none.
+
+    A layer whose pixels are of another shape by now, such as a crop, has none.
+    """
+    channels = layer.metadata.get(DIRECTIONS)
+    whole = isinstance(channels, np.ndarray) and channels.dtype == np.uint8 and channels.ndim == 3
+    if not whole or channels.shape[1:] != shape_of(layer):
+        return None
+    return OrientedMap(channels)
+
+
+def textons_of(layer: Any) -> Words | None:
+    """Return the words that were found with the boundary map of a layer; None if there are none."""
+    words = layer.metadata.get(TEXTONS)
+    return words if isinstance(words, Words) and words.shape == shape_of(layer) else None
 
 
 def channel_of(layer: Any, axis: int, index: int) -> Any:
@@ -212,7 +232,11 @@ def preview_plane(viewer: Any, project: Project) -> None:
 
     def work(progress: Any) -> Any:
         name, cue = next(iter(flat.cues.items()))
-        cut = cue.plane(plane[:-1]) if isinstance(cue, AffinityArray) else np.asarray(cue[plane])
+        cut = cue
+        if isinstance(cue, AffinityArray):
+            cut = cue.plane(plane[:-1])
+        elif not isinstance(cue, OrientedMap):  # which is a plane already
+            cut = np.asarray(cue[plane])
         one_plane = replace(flat, cues={name: cut})
         labels = one_plane.oversegmented(progress).superpixels
         return labels.reshape((1,) * (len(placement.scale) - 2) + labels.shape)

@@ -14,6 +14,7 @@ from psygnal import Signal
 
 from napari_agglo.errors import InvalidInput
 from napari_agglo.superpixels import oversegment
+from napari_agglo.volumes import OrientedMap, Words
 from napari_agglo.widgets._dataset import AffinityArray, Dataset
 from napari_agglo.widgets._forms import defaults
 from napari_agglo.widgets._project import Project
@@ -367,6 +368,10 @@ def identity_of(data: Any) -> Any:
     """Return the identity of the memory of an array: slices of channels are new objects."""
     if isinstance(data, AffinityArray):
         return identity_of(data.array), data.offsets
+    if isinstance(data, OrientedMap):
+        return identity_of(data.channels)
+    if isinstance(data, Words):
+        return identity_of(data.words)
     if hasattr(data, "dask"):
         return data.name
     if hasattr(data, "__array_interface__"):

@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 from napari.layers import Image, Labels
 from napari.utils.notifications import show_info, show_warning
 from qtpy.QtWidgets import QBoxLayout, QFrame, QGroupBox, QListWidget, QSpinBox, QWidget
 from superqt.utils import signals_blocked
 
+from napari_agglo._progress import part_of
 from napari_agglo.errors import InvalidInput
-from napari_agglo.superpixels import boundary_cue, boundary_from_labels, oversegment
+from napari_agglo.superpixels import (
+    boundary_cue,
+    boundary_from_labels,
+    oriented_boundary,
+    oversegment,
+    textons,
+)
+from napari_agglo.volumes import OrientedMap, Words
 from napari_agglo.widgets._colours import PROBLEM
 from napari_agglo.widgets._dataset import Placement
 from napari_agglo.widgets._forms import Form, fold
@@ -34,7 +42,9 @@ from napari_agglo.widgets.data._check import Fix, fixes, message
 from napari_agglo.widgets.data._cue_table import CueTable
 from napari_agglo.widgets.data._guess_roles import BOUNDARY
 from napari_agglo.widgets.data._layers import (
+    DIRECTIONS,
     PREVIEW,
+    TEXTONS,
     data_of,
     is_rgb,
     offsets_of,
@@ -237,7 +247,20 @@ _KINDS = {
     "bright": ("bright walls", "Bright and thick, or out of focus"),
     "gradient": ("edges", "Changes of the grey level"),
     "colour": ("colour edges", "Changes of colour, for RGB images"),
+    "oriented": (
+        "photograph",
+        "Changes of brightness, colour and texture in eight directions, as people see them in "
+        "photographs; a plane only. For the policies “mean” and “oriented mean”, and with textons "
+        "for training",
+    ),
 }
+
+
+class _Photograph(NamedTuple):
+    """Cues of a photograph: the boundary map with directions, and words."""
+
+    boundary: OrientedMap
+    words: Words
 
 
 class MakeCue(RunRow):
@@ -315,6 +338,11 @@ class MakeCue(RunRow):
         options = {**self.form.values(), **self.rest.values()}
 
         def work(progress: Any) -> Any:
+            if options["kind"] == "oriented":
+                first, rest = part_of(progress, 0.0, 0.8), part_of(progress, 0.8, 1.0)
+                found = oriented_boundary(data, channel_axis=axis, progress=first)
+                words = textons(data, channel_axis=axis, progress=rest)
+                return _Photograph(found, words)
             return boundary_cue(
                 data,
                 spacing=tuple(abs(one) for one in placement.scale),
@@ -330,13 +358,17 @@ class MakeCue(RunRow):
         viewer, selection = self._viewer, self._selection
 
         def done(cue: Any) -> None:
+            found = {}
+            if isinstance(cue, _Photograph):  # the layer shows the strongest direction
+                found = {DIRECTIONS: cue.boundary.channels, TEXTONS: cue.words}
+                cue = cue.boundary.boundary_map()
             layer = viewer.add_image(
                 cue,
                 name=f"{name} boundary",
                 colormap="magma",
                 contrast_limits=(0.0, 1.0),
                 blending="additive",
-                metadata=role("cue", BOUNDARY),
+                metadata=role("cue", BOUNDARY) | found,
                 **placement.keywords(),
             )
             selection.use_as_boundary(layer)

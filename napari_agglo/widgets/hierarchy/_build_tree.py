@@ -103,7 +103,7 @@ def adapted(
     changed = replace(
         given,
         cues=cues,
-        ranges=dict.fromkeys(cues, (0.0, 1.0)),
+        ranges={name: (0.0, 1.0) for name, cue in cues.items() if isinstance(cue, np.ndarray)},
         superpixels=None if computed else given.superpixels,
     )
     new = Regions.of(changed, progress)

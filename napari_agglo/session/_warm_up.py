@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from napari_agglo._numba import is_cached, kernel
 from napari_agglo._progress import ProgressCallback, report
 from napari_agglo.agglomeration import agglomerate
+from napari_agglo.agglomeration._lazy_rescoring import merge_lazily
 from napari_agglo.agglomeration._mean import merge_by_mean
-from napari_agglo.agglomeration._rescoring import merge_by_rescoring
 from napari_agglo.errors import InvalidInput, check_choice
 from napari_agglo.evaluate import breakdown, merge_curve, vi_curve
 from napari_agglo.evaluate._vi_by_merge import path_kernel
@@ -173,7 +173,7 @@ def cache_folder() -> Path | None:
 _KERNELS = {
     "merge": merge_by_mean,
     "evaluate": path_kernel,
-    "learn": merge_by_rescoring,
+    "learn": merge_lazily,
     "edit": advance,
     "paint": predict_classes,
 }

@@ -55,6 +55,7 @@ from napari_agglo.volumes import (
 TOP_LEVEL = 65535
 _SLAB = 1 << 21  # voxels converted and smoothed at a time: some 0.1 s
 _SAMPLE = 1 << 18  # voxels that tell whether a map is upside down
+_LEAST = 1 << 12  # voxels below which nothing is said of it
 _MOSTLY = 0.8  # share of voxels above the middle of the range from which it is called so
 _TRUNCATE = 4.0  # sigmas at which the Gaussian ends, as in scipy
 
@@ -407,7 +408,8 @@ def oversegment(
     require_memory(data, "boundary", extra - present)
     values = in_memory(data, "boundary", progress)
     not_finite = check_values(values, gate, nan, inside, partial(report, progress))
-    if not isinstance(boundary, Affinities):  # `affinities` has looked at their sign
+    # `affinities` has looked at their sign; a part within a mask, or a few pixels, tell nothing.
+    if inside is None and values.size >= _LEAST and not isinstance(boundary, Affinities):
         _compare_sign(values, gate.limits)
 
     # Axes of length 1 are dropped: slabs and walls along them would cost memory for nothing.

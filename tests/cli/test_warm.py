@@ -10,7 +10,13 @@ import pytest
 
 from napari_agglo import InvalidInput
 from napari_agglo.errors import Cancelled
-from napari_agglo.session import _warm_up, cache_folder, seconds_to_compile, warm_up
+from napari_agglo.session import (
+    _warm_up,
+    cache_folder,
+    seconds_to_compile,
+    stages_to_compile,
+    warm_up,
+)
 
 
 @pytest.mark.compiled
@@ -28,6 +34,13 @@ def test_all_stages_are_run_once(run, monkeypatch):
     assert json.loads(out)["folder"] == str(cache_folder())
     assert str(Path(cache_folder())) in run("warm")[1]
     assert set(counts.values()) == {1}
+
+
+@pytest.mark.compiled
+def test_nothing_is_left_to_compile_when_all_stages_have_run():
+    warm_up()
+    if cache_folder() is not None:
+        assert stages_to_compile() == []  # otherwise each window would compile again
 
 
 def test_where_nothing_can_be_kept_it_says_so(run, monkeypatch):

@@ -31,7 +31,6 @@ def test_large_superpixels_equal_the_oracle():
     assert np.bincount(labels.ravel())[1:].min() >= 400
 
 
-@pytest.mark.filterwarnings("ignore:`boundary` is high")  # all but the pits
 def test_fine_texture_keeps_many_superpixels():
     # a chequerboard of pits, all too small: dissolving them all at once would leave none
     image = np.ones((30, 30))

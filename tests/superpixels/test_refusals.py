@@ -113,11 +113,12 @@ def test_affinities_have_a_way_in():
 
 
 def test_a_map_that_is_high_nearly_everywhere_is_said_to_be_upside_down():
-    inside = np.where(np.arange(400).reshape(20, 20) % 7 == 0, 0.1, 0.9)
+    inside = np.where(np.arange(4900).reshape(70, 70) % 9 == 0, 0.1, 0.9)
     with pytest.warns(DataWarning, match="high inside objects") as caught:
         upside_down = oversegment(inside, sigma=0, min_size=1)
     assert caught[0].message.argument == "boundary"
     assert caught[0].message.remedy == SetOption("value_range", (1.0, 0.0), when="if it is")
+    oversegment(inside, mask=np.ones(inside.shape, bool), sigma=0)  # no warning within a mask
     with_remedy = oversegment(inside, sigma=0, min_size=1, value_range=(1, 0))  # no warning
     assert not np.array_equal(with_remedy, upside_down)
 

@@ -71,7 +71,7 @@ class CueRow:
             n, n_used = shape_of(self.layer)[0], self._n_offsets()
             part = f"the first {n_used} of {n} channels" if n_used < n else f"{n} channels"
             if n_used < n:
-                part += " (type the offsets of all below, to use the others)"
+                part += " (type the offsets of all in the field above, to use the others)"
             text = f"“{self.source}” are affinities by their name and shape: {part}, high in one "
             return f"{text}object (range {self.range_text or AUTOMATIC})."
         low, _, high = self.range_text.partition(":")

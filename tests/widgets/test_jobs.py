@@ -218,7 +218,7 @@ def test_the_outcome_of_a_worker_is_dropped_when_its_signals_are_gone(qapp):
     done = []
     for kind in (FunctionWorker, Worker):
         worker = kind(lambda kind=kind: done.append(kind))
-        delete(worker._signals)
+        delete(worker.signals)
         if kind is FunctionWorker:
             with pytest.raises(RuntimeError, match="deleted"):
                 worker.run()

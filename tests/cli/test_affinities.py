@@ -78,7 +78,8 @@ def test_refused_with_a_way_out(run, refused, here):
     assert "four.npy (shape (4, 6, 10, 12)) has 4 channels" in message
     assert "--offsets" in message
     assert "offsets" in refused("segment", *inputs, "--affinities", "aff.npy", "--offsets", "z")
-    assert "not both" in refused("oversegment", "aff.npy", "--affinities", "aff.npy", "-o", "s.tif")
+    both = refused("oversegment", "aff.npy", "--affinities", "aff.npy", "-o", "s.tif")
+    assert "one of BOUNDARY" in both
     np.save("low.npy", 255 - array)
     status, _, err = run("segment", *inputs, "--affinities", "low.npy")
     assert status == 0

@@ -162,7 +162,7 @@ def test_segment_each_of_a_folder(run, refused, files):
     [
         (["--policy", "p.npz"], "There is no policy file p.npz; train a policy"),
         (["--policy", "boundary.npz"], "There is no policy file"),
-        (["--policy", "median"], "mean or random"),
+        (["--policy", "median"], "mean, random or oriented mean"),
         (["--range", "mito=0:1"], "the cues are boundary"),
         (["--cues", "boundary=gold.tif"], "two images called 'boundary'"),
         (

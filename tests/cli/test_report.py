@@ -112,7 +112,7 @@ def test_each(run, refused, files):
     [
         (["-o", "gold.tif"], "drop the .tif"),
         (["-o", "no/r"], "there is no folder"),
-        (["-o", "r", "--policy", "best"], "--policy must be a file POLICY.npz, mean or random"),
+        (["-o", "r", "--policy", "best"], "--policy must be a file POLICY.npz, mean, random"),
         (["-o", "r", "--policy", "mean", "mean"], "--policy mean is given twice"),
         (["-o", "r", "--policy", "nowhere.npz"], "nowhere.npz"),
         (["-o", "r", "--threshold", "2"], "from 0 to 1"),

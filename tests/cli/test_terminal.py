@@ -77,7 +77,8 @@ def test_a_log_has_a_line_now_and_then(clock, oversegment, capsys):
 
     oversegment(steps())
     assert capsys.readouterr().err == (
-        "napari-agglo: graph 20 %, 10 s\nnapari-agglo: graph 40 %, 20 s\n"
+        "napari-agglo: graph 10 %, 5 s\nnapari-agglo: graph 20 %, 10 s\n"
+        "napari-agglo: graph 30 %, 15 s\nnapari-agglo: graph 40 %, 20 s\n"
     )
 
 

@@ -120,9 +120,4 @@ def _oversegment(
             spacing, unit = boundary.spacing, getattr(boundary, "unit", None)
         write_labels_output(arguments, output, superpixels, spacing, unit, progress)
     n = int(superpixels.max(initial=0))
-    if n == 1:
-        console.note(
-            "warning: all is one superpixel; check that the map shows the boundaries, or use a "
-            "smaller --min-size"
-        )
     return f"{output}: {count(n, 'superpixel')}", {"output": output, "superpixels": n}

@@ -467,7 +467,7 @@ def test_every_kind_is_tried_here():
     kinds = {"mapping": "agglomerate", "g": "graphml"}
     tried = {kinds.get(name.split(".")[0], name.split(".")[0]) for name in EXPORTS}
     ours = {k.name for k in export_kinds() if k.write.__module__.startswith("napari_agglo.")}
-    assert tried == ours
+    assert tried | {"neuroglancer"} == ours, "neuroglancer has tests of its own, below"
 
 
 @pytest.mark.parametrize("name", EXPORTS)

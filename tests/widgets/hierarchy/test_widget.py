@@ -107,7 +107,7 @@ def test_a_policy_of_other_data_is_used_if_one_insists(step, project, dataset):
     settle(project)
     answer(project, "Build anyway")
     assert project.built is not None
-    assert not project.built.training
+    assert project.built.training, "its other cues are those of the training"
 
 
 def test_a_learned_policy_begins_at_one_half(step, project, dataset):

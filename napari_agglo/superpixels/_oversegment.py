@@ -408,8 +408,9 @@ def oversegment(
     require_memory(data, "boundary", extra - present)
     values = in_memory(data, "boundary", progress)
     not_finite = check_values(values, gate, nan, inside, partial(report, progress))
-    # `affinities` has looked at their sign; a part within a mask, or a few pixels, tell nothing.
-    if inside is None and values.size >= _LEAST and not isinstance(boundary, Affinities):
+    # `affinities` has looked at their sign, and oriented maps may be high in most places; a part
+    # within a mask, or a few pixels, tell nothing.
+    if inside is None and values.size >= _LEAST and boundary is mapped:
         _compare_sign(values, gate.limits)
 
     # Axes of length 1 are dropped: slabs and walls along them would cost memory for nothing.

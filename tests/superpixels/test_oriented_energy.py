@@ -15,6 +15,7 @@ from scipy import ndimage
 import napari_agglo as agglo
 from napari_agglo.superpixels._filter_bank import mr8, mr8_filters
 from napari_agglo.superpixels._half_discs import disc_gradient, half_discs
+from napari_agglo.volumes import OrientedMap
 
 pytestmark = pytest.mark.compiled
 
@@ -154,3 +155,10 @@ def test_bad_images_are_refused_with_a_way_out():
         agglo.oriented_boundary(np.zeros((1, 1)))
     with refuses("image"):
         agglo.oriented_boundary(np.array([["a"]]))
+
+
+def test_a_map_that_is_high_in_most_places_is_not_taken_for_an_inverted_one():
+    channels = np.full((8, 80, 80), 200, np.uint8)
+    channels[:, 4:8, 4:8] = 20
+    labels = agglo.oversegment(OrientedMap(channels))  # a warning would be an error here
+    assert labels.shape == (80, 80)

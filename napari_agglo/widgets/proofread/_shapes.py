@@ -48,8 +48,6 @@ class Shapes:
         self._hidden: list[Any] = []  # layers that are hidden while surfaces are on the screen
         self._replaced = False  # whether the running job was cancelled for a newer one
         self._later = qdebounced(self._update, timeout=_SOON)
-        for signal in (project.selection_changed, project.edited, project.threshold_changed):
-            signal.connect(self._follow)
         project.hierarchy_changed.connect(self._forget)
         project.closing.connect(self._later.cancel)
         scene.viewer.dims.events.ndisplay.connect(self._on_ndisplay)
@@ -75,6 +73,12 @@ class Shapes:
         if on == self.on or (on and not self.possible):
             return
         self.on = on
+        project = self.project
+        for signal in (project.selection_changed, project.edited, project.threshold_changed):
+            if on:
+                signal.connect(self._follow)
+            else:
+                signal.disconnect(self._follow, missing_ok=True)
         if on:
             self.scene.viewer.dims.ndisplay = 3
             self.scene.isolate(True)  # clicks choose among the segments that are seen
@@ -98,8 +102,8 @@ class Shapes:
         self._layer = None
 
     def _follow(self, _: object = None) -> None:
-        if self.on:
-            self._later()
+        self._later()
+        self.changed.emit()
 
     # The surfaces of the selection.
 
@@ -250,8 +254,7 @@ class ShapesPanel(QWidget):
         self.run = RunRow(shapes.project, SHAPES, "Surfaces", "", lambda: None)
         column(self, row(self.box, self.save), self.run)
         project = shapes.project
-        link(self.follow, shapes.changed, project.jobs.changed, project.selection_changed,
-             project.hierarchy_changed)  # fmt: skip
+        link(self.follow, shapes.changed, project.jobs.changed, project.hierarchy_changed)
         self.follow()
 
     def follow(self) -> None:

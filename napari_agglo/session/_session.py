@@ -517,7 +517,7 @@ class Session:
         Examples
         --------
         >>> import tempfile, numpy as np, napari_agglo as agglo
-        >>> graph = agglo.region_graph(np.array([[5, 6, 7, 8]]), np.array([[0.0, 0.2, 0.6, 0.8]]))
+        >>> graph = agglo.region_graph(np.array([[5, 6, 7, 8]]), np.array([[0.0, 0.2, 0.9, 1.0]]))
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     with Session.create(f"{folder}/one.agglo", graph) as one:
         ...         _ = one.merge(7, 8)

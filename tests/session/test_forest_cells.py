@@ -40,10 +40,10 @@ def dense_forest(rows, seed, trees=30, depth=5):
 @pytest.mark.parametrize(("most", "few"), [((1 << 15, 1 << 13), 0), ((40, 7), 0), ((40, 7), 90)])
 def test_a_replay_by_cells_equals_one_that_scores_all(preset, most, few, monkeypatch):
     """Also if it goes over to cells after some boundaries, as a long one does."""
-    monkeypatch.setattr(superpixels.Asker, "few", few)
+    plain = bool(numba.config.DISABLE_JIT)  # as plain Python a small one has to do
+    monkeypatch.setattr(superpixels.Asker, "few", few // 4 if plain else few)
     monkeypatch.setattr(forest_cells, "_EDGES", most[0])
     monkeypatch.setattr(forest_cells, "_SLOTS", most[1])
-    plain = bool(numba.config.DISABLE_JIT)  # as plain Python a small one has to do
     leaves, seeds, trees = (40, 1, 5) if plain else (300, 4, 30)
     for seed in range(seeds):
         graph = hub_graph(leaves, seed)

@@ -173,8 +173,8 @@ def export_kinds() -> list[Exporter]:
     Examples
     --------
     >>> from napari_agglo.session import export_kinds
-    >>> [kind.name for kind in export_kinds()][:2]
-    ['labels', 'tree']
+    >>> [kind.name for kind in export_kinds()][:3]
+    ['labels', 'gold', 'tree']
     """
     return exports.values()
 

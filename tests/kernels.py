@@ -12,7 +12,7 @@ import time
 from napari_agglo.session import warm_up
 
 if __name__ == "__main__":
-    for stage in ("merge", "evaluate", "learn", "edit"):
+    for stage in ("merge", "evaluate", "learn", "edit", "paint"):
         begun = time.perf_counter()
         warm_up([stage])
         print(f"kernels that {stage}: {time.perf_counter() - begun:.0f} s", flush=True)

@@ -235,6 +235,16 @@ class Canvas(pg.PlotWidget):
             axis.setLabel(title, **{"color": colours.ink, "font-size": "11px"})
 
 
+def _tab_after(place: QWidget, late: QWidget) -> None:
+    """Let Tab go to a widget where it stands, not at the end as to all that are made late."""
+    before = place.previousInFocusChain()
+    while before is not None and before is not place:
+        if before.focusPolicy() != Qt.FocusPolicy.NoFocus:
+            QWidget.setTabOrder(before, late)
+            return
+        before = before.previousInFocusChain()
+
+
 class Plot(QWidget):
     """A plot with a key above it, or a text with the next thing to do.
 
@@ -292,6 +302,7 @@ class Plot(QWidget):
             self._canvas = Canvas(self, self._axes)
             self._canvas.setAccessibleName(f"{self.accessibleName()}: plot")
             self._column.addWidget(self._canvas, 1)
+            _tab_after(self, self._canvas)
             self.furnish(self._canvas)
             self._paint()
             self.complete()

@@ -182,6 +182,9 @@ def data_differences(policy: Policy, graph: RegionGraph) -> tuple[DataDifference
         return ()
     here = data_profile([graph])
     out = []
+    # Superpixels of an inverted map have their borders inside of objects, where the other cues have
+    # another contrast, though nothing is wrong with them: only their values are compared then.
+    contrasts = not any(_flipped(was, here["cues"][name]) for name, was in known["cues"].items())
     for name, was in known["cues"].items():
         now = here["cues"][name]
         if was.get("oriented", False) != now.get("oriented", False):
@@ -191,12 +194,18 @@ def data_differences(policy: Policy, graph: RegionGraph) -> tuple[DataDifference
             text += "graph of the same kind of cue"
             out.append(DataDifference("oriented", "", text))
             continue
-        out += _cue_difference(name, was, now)
+        out += _cue_difference(name, was, now, contrasts)
     return (*out, *_scale_differences(known, here))
 
 
+def _flipped(was: Mapping[str, Any], now: Mapping[str, Any]) -> bool:
+    """Return whether the values of a cue are those of the training upside down."""
+    shift = _distance(was["histogram"], now["histogram"])
+    return shift > _SHIFT and _distance(was["histogram"], now["histogram"][::-1]) < 0.5 * shift
+
+
 def _cue_difference(
-    name: str, was: Mapping[str, Any], now: Mapping[str, Any]
+    name: str, was: Mapping[str, Any], now: Mapping[str, Any], contrasts: bool
 ) -> list[DataDifference]:
     adapt = "adapt the cues (`adapt_cues`, --adapt) or choose another map"
     before, after = was["boundary"] - was["inside"], now["boundary"] - now["inside"]
@@ -204,7 +213,7 @@ def _cue_difference(
     flipped = _distance(was["histogram"], now["histogram"][::-1])
     contrast = min(abs(before), abs(after)) if before * after < 0 else 0.0  # of opposite signs
     opposite = contrast > _CLEAR or (contrast > _CONTRAST and flipped < shift)
-    if opposite or (shift > _SHIFT and flipped < 0.5 * shift):
+    if (contrasts and opposite) or _flipped(was, now):
         text = (
             f"The cue {name!r} looks inverted: it is {now['boundary']:.2f} on boundaries and "
             f"{now['inside']:.2f} inside of superpixels, and in the training it was "
@@ -213,7 +222,7 @@ def _cue_difference(
         return [DataDifference("inverted", name, text)]
     # the strength of a cue without a contrast on boundaries is the spread of its values
     limit, measure = _STRENGTH, "boundaries stand out by"
-    if abs(before) < _CONTRAST:
+    if not contrasts or abs(before) < _CONTRAST:
         limit, measure = _SPREAD, "its standard deviation is"
         before, after = _deviation(was["histogram"]), _deviation(now["histogram"])
     ratio = after / before if before * after > 0 else 1.0

@@ -62,6 +62,20 @@ def test_a_changed_cue_is_reported(change, kind):
     assert kinds(graph_of(change(sample()[1]), seed=0)) == [kind]
 
 
+def test_an_inverted_boundary_makes_no_other_cue_look_inverted():
+    """Superpixels of the inverted map lie elsewhere, and with them the contrast of all cues."""
+    drawn = agglo.sample("neuropil2d")
+    crop = (slice(0, 200), slice(0, 200))
+    cues = {name: cue[crop] for name, cue in drawn.cues.items()}
+    graph = agglo.region_graph(agglo.oversegment(cues["boundary"]), cues)
+    learned = agglo.train(graph, drawn.gold[crop], strategy="flat", preset="minimal")
+    cues["boundary"] = 1 - cues["boundary"]
+    with warnings.catch_warnings(action="ignore"):  # it is high nearly everywhere
+        superpixels = agglo.oversegment(cues["boundary"])
+    found = agglo.data_differences(learned, agglo.region_graph(superpixels, cues))
+    assert [(one.kind, one.cue) for one in found if one.cue] == [("inverted", "boundary")]
+
+
 def test_another_resolution_is_reported():
     # Pixels of twice the length: superpixels of as many pixels are four times as large.
     assert "spacing" in kinds(graph_of(spacing=(1.0, 1.2)))

@@ -92,6 +92,7 @@ def _uses(tree, kinds):
 KINDS = ("kernel", "inlined", "subroutine")
 
 
+@pytest.mark.compiled
 def test_python_calls_no_helper():
     """There is no code for that: it would crash."""
     trees = {path: ast.parse(path.read_text()) for path in ROOT.rglob("*.py")}

@@ -185,6 +185,7 @@ def test_a_division_equals_a_graph_of_the_changed_labels():
         assert np.array_equal(getattr(after, name), getattr(anew, name))
 
 
+@pytest.mark.compiled
 def test_policies_learn_from_affinities(tmp_path):
     superpixels, noisy, gold = blobs()
     graph = agglo.region_graph(superpixels, {"affinity": agglo.affinities(noisy)})

@@ -125,6 +125,7 @@ def test_merged_rows_equal_those_of_merged_pixels(volume, dams, data):
     assert np.array_equal(added.ids[1:] + 300, again.ids[1:])
 
 
+@pytest.mark.compiled
 def test_moments_of_a_very_long_row_are_exact():
     labels = np.ones(2_000_000, np.uint8)
     labels[1_000_000:] = 2

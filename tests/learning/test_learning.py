@@ -191,6 +191,7 @@ def test_exact_duplicates_are_removed_and_order_is_kept():
     assert kept.owners.tolist() == [0, 1, 4]
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("strategy", ["flat", "agglo", "lash", "mixed"])
 @pytest.mark.parametrize("start", ["flat", "mean", "random"])
 def test_training_is_repeatable_and_separates_the_halves(strategy, start):

@@ -40,7 +40,7 @@ test-full:  ## the same with the slow tests, and all examples of the properties
 	@$(SETUP) test
 	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target check compile
 	@"$(BIN)/python" -m pytest -q -m "slow or not slow"
-	@$(MAKE) --no-print-directory jitless
+	@$(MAKE) --no-print-directory jitless SLOW_KERNELS=session.py
 
 # A few windows with the other Qt binding: jobs, a dock, clicks, surfaces.
 PYSIDE := test_jobs.py test_dock.py proofread/test_gestures.py proofread/test_shapes.py proofread/test_hand_over.py
@@ -80,8 +80,8 @@ windows-steps: compile
 # has kernels of its own.
 KERNELS := _numba agglomeration compare evaluate features graph learning pixels policy superpixels \
 	volumes/test_contingency.py volumes/test_relabel.py volumes/test_components.py
-SESSION_KERNELS := hierarchy* forest_cells.py replay.py cut_methods* plan_cuts_islands.py session.py \
-	incremental_vi.py suggestions.py threshold_view.py
+SESSION_KERNELS := hierarchy* forest_cells.py replay.py cut_methods* plan_cuts_islands.py \
+	incremental_vi.py suggestions.py threshold_view.py $(SLOW_KERNELS)
 jitless:
 	@echo "Again with NUMBA_DISABLE_JIT=1:"
 	@NUMBA_DISABLE_JIT=1 "$(BIN)/python" -m pytest -q -m "not slow and not compiled" \

@@ -18,6 +18,10 @@ else:
     SHARE = 1 / 3
 
 
-def examples(number: int, **options: Any) -> settings:
-    """Return the settings of a test that has so many examples in `make test-full`."""
-    return settings(max_examples=max(1, round(SHARE * number)), **options)
+def examples(number: int, *, few: int | None = None, **options: Any) -> settings:
+    """Return the settings of a test that has so many examples in `make test-full`.
+
+    A test that is slow also when compiled gives how `few` it has in `make test`.
+    """
+    share = max(1, round(SHARE * number))
+    return settings(max_examples=share if few is None or SHARE == 1 else few, **options)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -15,20 +16,44 @@ ROOT = Path(__file__).parents[1]
 PACKAGE = Path(__file__).parent / "example_package"
 
 
+RUNNER = """
+import contextlib, io, json, sys, traceback
+for line in sys.stdin:
+    printed, error = io.StringIO(), ""
+    with contextlib.redirect_stdout(printed):
+        try:
+            exec(json.loads(line), {})
+        except BaseException:
+            error = traceback.format_exc()
+    print(json.dumps([printed.getvalue(), error]), flush=True)
+"""
+
+
 @pytest.fixture(scope="module")
 def outside(tmp_path_factory):
-    """Install the example package beside the environment; return a function that runs Python."""
+    """Install the example package beside the environment; return a function that runs Python.
+
+    One process runs all programs, each with names of its own: to start one takes seconds.
+    """
     site, work = tmp_path_factory.mktemp("site"), tmp_path_factory.mktemp("work")
     install(PACKAGE, site)
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), str(site)])}
+    with subprocess.Popen(
+        [sys.executable, "-c", RUNNER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+        cwd=work, env=environment,
+    ) as process:  # fmt: skip
+        assert process.stdin is not None
+        assert process.stdout is not None
 
-    def run(program: str) -> str:
-        return subprocess.run(
-            [sys.executable, "-c", program], check=True, capture_output=True, text=True, cwd=work,
-            env=environment,
-        ).stdout  # fmt: skip
+        def run(program: str) -> str:
+            print(json.dumps(program), file=process.stdin, flush=True)
+            printed, error = json.loads(process.stdout.readline())
+            assert not error, error
+            return printed
 
-    return run
+        yield run
+        process.stdin.close()
+    assert process.returncode == 0
 
 
 def install(source: Path, site: Path) -> None:

@@ -44,7 +44,7 @@ def merges_before_the_end(where):
     st.booleans(),
     st.sampled_from([(17, 19), (9, 8, 10)]),
 )
-@examples(30, deadline=None)
+@examples(30, few=4, deadline=None)
 def test_the_tree_is_that_of_the_whole(tmp_path_factory, seed, levels, dams, shape):
     rng = np.random.default_rng(seed)
     small = rng.permutation(np.arange(1, 1 + int(np.prod([-(-n // 2) for n in shape]))))

@@ -82,6 +82,7 @@ def test_a_difference_is_large_in_its_cell(viewer, dock, compare, differ, projec
     assert (seen > 0.15 * np.array(view_size(viewer))).any()
 
 
+@pytest.mark.slow
 def test_long_names_fit(viewer, dock, choose, dataset):
     name = "membranes of May, the second try, which the others did not see"
     viewer.add_labels(dataset.gold, name=name, scale=dataset.placement.scale)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from windows import draw, settle
 
 import napari_agglo as agglo
@@ -120,6 +121,7 @@ def test_the_borders_of_selected_labels_are_the_boundary(viewer, step, project):
     assert list(viewer.layers) == before
 
 
+@pytest.mark.slow
 def test_a_photograph_has_directions_and_textons_by_one_choice(viewer, step, project):
     photo = np.full((48, 60, 3), (120, 140, 90), np.uint8)
     photo[:, 30:] = (170, 90, 60)

@@ -72,6 +72,7 @@ def stroke(viewer, layer, index):
     assert (layer.data != before).any(), "test invalid"
 
 
+@pytest.mark.slow
 def test_a_stroke_in_gold_makes_train_and_evaluate_stale(viewer, project, worked):
     gold, widgets = worked
     assert statuses(project) == ["done", "done"]

@@ -68,43 +68,74 @@ def split_components(labels: object, name: str = "labels") -> np.ndarray[Any, An
 
 def _components(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     """Return connected components of equal non-zero value, numbered from 1 in C order."""
-    parents = np.empty(array.size, np.int64)
-    shape = np.array(array.shape, np.int64)
-    _connect(array.reshape(-1), shape, np.zeros_like(shape), parents)
-    _number_roots(array.reshape(-1), parents)
-    return parents.reshape(array.shape)
+    pieces = np.empty(array.size, np.uint32 if array.size < 2**32 - 1 else np.int64)
+    # as long as there can be pieces; pages that no piece reaches take no memory
+    parents = np.empty(array.size + 1, pieces.dtype)
+    shape = np.array(array.shape or (1,), np.int64)
+    count = _connect(
+        array.reshape(-1), shape, np.zeros_like(shape), np.zeros_like(shape), pieces, parents
+    )
+    _number_roots(parents[: count + 1])
+    _look_up(pieces, parents, pieces)
+    return pieces.reshape(array.shape)
 
 
 @kernel
-def _connect(flat: Any, shape: Any, place: Any, parents: Any) -> None:
-    """Join each voxel to the equal voxels before it; a root is the first voxel. Checks nothing.
+def _connect(flat: Any, shape: Any, place: Any, steps: Any, pieces: Any, parents: Any) -> int:
+    """Give each voxel the piece of an equal voxel before it; return the number of pieces.
 
-    `place` has the coordinates of voxel `i`; the caller passes zeros, those of the first voxel.
+    Pieces that turn out to be one are joined in `parents`, a root being the first of them. The
+    pieces are many fewer than the voxels, so that their table stays in the processor's cache.
+    `place` has the coordinates of a row, of which the caller passes zeros; `steps` is a buffer for
+    the way to the rows before it. Checks nothing.
     """
-    ndim = shape.size
-    for i in range(flat.size):
-        parents[i] = i
-        stride = 1
-        for axis in range(ndim - 1, -1, -1):
-            if place[axis] > 0 and flat[i] != 0 and flat[i - stride] == flat[i]:
-                join_sets(i, i - stride, parents)
+    last = shape.size - 1
+    width = shape[last]
+    count = 0
+    parents[0] = 0
+    for start in range(0, flat.size, width):
+        n_steps = 0
+        stride = width
+        for axis in range(last - 1, -1, -1):
+            if place[axis] > 0:
+                steps[n_steps] = stride
+                n_steps += 1
             stride *= shape[axis]
-        for axis in range(ndim - 1, -1, -1):
+        before = flat[start]
+        piece = np.int64(0)
+        for i in range(start, start + width):
+            value = flat[i]
+            if value != before:
+                piece = np.int64(0)
+                before = value
+            if value != 0:
+                for k in range(n_steps):
+                    if flat[i - steps[k]] == value:
+                        other = np.int64(pieces[i - steps[k]])
+                        if piece == 0:
+                            piece = other
+                        elif piece != other:
+                            join_sets(piece, other, parents)
+                if piece == 0:
+                    count += 1
+                    piece = np.int64(count)
+                    parents[count] = count
+            pieces[i] = piece
+        for axis in range(last - 1, -1, -1):
             place[axis] += 1
             if place[axis] < shape[axis]:
                 break
             place[axis] = 0
+    return count
 
 
 @kernel
-def _number_roots(flat: Any, parents: Any) -> None:
-    """Replace each parent by the number of its piece, 0 where the label is 0. Checks nothing."""
+def _number_roots(parents: Any) -> None:
+    """Replace each parent by the number of its set, roots counted from 1. Checks nothing."""
     count = 0
-    for i in range(flat.size):
+    for i in range(1, parents.size):
         # invariant: a parent comes before its child, so it has its number already
-        if flat[i] == 0:
-            parents[i] = 0
-        elif parents[i] == i:
+        if parents[i] == i:
             count += 1
             parents[i] = count
         else:

@@ -5,13 +5,17 @@
     python -m benchmarks.bench_blocks memory FOLDER --shape 384,384,384     a piece, in memory
     python -m benchmarks.bench_blocks halo FOLDER                           superpixels by halo
     python -m benchmarks.bench_blocks hierarchical FOLDER                   final merges in groups
+    python -m benchmarks.bench_blocks learned FOLDER                        learned policy in groups
+    python -m benchmarks.bench_blocks peer FOLDER --name waterz             another tool
+    python -m benchmarks.bench_blocks table FOLDER                          write docs/scale.md
     python -m benchmarks.bench_blocks all FOLDER                            all of it
 
 ``make bench-blocks`` does the last. The volume is one tile of the sample generator, 128 voxels
 wide, mirrored at its faces, so that nothing ends there; it is written block by block. Memory is the
 resident memory of the process and its children together, read every 50 ms from ``/proc``. Seconds
 are CPU time of the process and its children where it says so: a machine that does other work
-stretches only the time on the clock.
+stretches only the time on the clock. A run that was interrupted goes on with ``--resume``, and the
+figures of its parts are added. Each part writes its numbers to ``FOLDER/PART-NAME.json``.
 """
 
 from __future__ import annotations
@@ -37,6 +41,7 @@ import zarr
 TILE = 128
 CHUNK = 128
 CUES = ("boundary", "cytoplasm", "mitochondria", "image")
+PARTS = ("make", "run", "memory", "halo", "hierarchical", "learned", "peer", "table", "all")
 
 
 def tile(side: int) -> dict[str, Any]:
@@ -137,36 +142,58 @@ def _cpu() -> float:
 def end_to_end(
     folder: Path, output: Path, memory: int, cues: int, workers: int | None, **options: Any
 ) -> dict[str, Any]:
-    """Segment a volume from its cues to labels with a pyramid, stage by stage."""
+    """Segment a volume from its cues to labels with a pyramid, stage by stage.
+
+    The figures of stages, also of earlier runs into the same folder, are kept in `output`.
+    """
     from napari_agglo import blocks
     from napari_agglo.blocks._stages import stages_of
 
-    names = CUES[:cues]
-    plan = blocks.plan(
-        output,
-        {name: str(folder / f"{name}.zarr") for name in names},
-        ranges=(0, 255),
-        memory=memory,
-        workers=workers,
-        **options,
-    )
+    sources = {name: str(folder / f"{name}.zarr") for name in CUES[:cues]}
+    with measured() as planned:
+        plan = blocks.plan(
+            output, sources, ranges=(0, 255), memory=memory, workers=workers, **options
+        )
     voxels = math.prod(plan.shape)
-    result: dict[str, Any] = {
-        "shape": plan.shape, "block": plan.block, "workers": plan.workers, "cues": cues,
-        "blocks": plan.grid.n_blocks, "stages": {},
+    kept = output / "bench.json"
+    stages = json.loads(kept.read_text()) if kept.exists() else {"plan": planned}
+    for stage in stages_of(plan):
+        left = sum(s.tasks - s.done for s in blocks.status(output).stages if s.name == stage.name)
+        if left == 0 and stage.name in stages:
+            continue
+        began, before = os.getloadavg()[0], stages.get(stage.name, {})
+        with measured() as one:
+            blocks.run(output, stage=stage.name, workers=workers)
+        one["load"] = round((began + os.getloadavg()[0]) / 2, 1)
+        for name in ("seconds", "cpu"):
+            one[name] = round(one[name] + before.get(name, 0.0), 1)
+        one["peak_gb"] = max(one["peak_gb"], before.get("peak_gb", 0.0))
+        one["mvoxel_per_cpu_second"] = round(voxels / 1e6 / max(one["cpu"], 1e-9), 2)
+        stages[stage.name] = one
+        kept.write_text(json.dumps(stages))
+        print(f"{stage.name:14} {one}", flush=True)
+    return {
+        "shape": plan.shape, "block": plan.block, "halo": plan.halo, "workers": plan.workers,
+        "cues": cues, "blocks": plan.grid.n_blocks, "hierarchical": plan.hierarchical,
+        "stages": stages,
+        "seconds": round(sum(one["seconds"] for one in stages.values()), 1),
+        "cpu": round(sum(one["cpu"] for one in stages.values()), 1),
+        "peak_gb": max(one["peak_gb"] for one in stages.values()),
+        "superpixels": _marker(output, "number")["superpixels"],
+        "boundaries": _marker(output, "graph")["boundaries"],
+        "left": _marker(output, "graph")["regions"],
+        "bytes": table_bytes(output), "disk_gb": round(_disk(output) / 1e9, 2),
     }  # fmt: skip
-    with measured() as whole:
-        for stage in stages_of(plan):
-            with measured() as one:
-                blocks.run(output, stage=stage.name)
-            one["mvoxel_per_cpu_second"] = round(voxels / 1e6 / max(one["cpu"], 1e-9), 2)
-            result["stages"][stage.name] = one
-            print(f"{stage.name:14} {one}", flush=True)
-    result |= whole
-    graph = blocks.open(output).graph
-    result |= {"superpixels": graph.n_regions, "boundaries": graph.n_boundaries}
-    result["bytes"] = table_bytes(output)
-    return result
+
+
+def _marker(output: Path, stage: str) -> dict[str, Any]:
+    """Return the notes of a stage of one task."""
+    notes: dict[str, Any] = json.loads((output / "done" / stage / "000000.json").read_text())
+    return notes
+
+
+def _disk(folder: Path) -> int:
+    return sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
 
 
 def table_bytes(output: Path) -> dict[str, float]:
@@ -174,13 +201,12 @@ def table_bytes(output: Path) -> dict[str, float]:
     from napari_agglo import blocks
     from napari_agglo.blocks._tables import Table
 
-    graph = blocks.open(output).graph
+    layout = blocks.open(output).plan.layout
     paths = sorted((output / "tables" / "statistics").glob("*.table"))
     rows = [Table(path).shape("edges")[0] + Table(path).shape("ids")[0] for path in paths]
     return {
-        "boundary_in_memory": graph.boundaries.dtype.itemsize * graph.boundaries.shape[1] + 16,
-        "region_in_memory": graph.regions.dtype.itemsize * graph.regions.shape[1]
-        + 8 * graph.layout.ndim,
+        "boundary_in_memory": 8 * layout.boundary_width + 16,
+        "region_in_memory": 8 * layout.region_width + 8 * layout.ndim,
         "row_on_disk": round(sum(path.stat().st_size for path in paths) / max(sum(rows), 1), 1),
         "rows": sum(rows),
     }
@@ -205,25 +231,36 @@ def in_memory(folder: Path, shape: tuple[int, ...], threshold: float) -> dict[st
 
 def by_halo(folder: Path) -> list[dict[str, Any]]:
     """Compare superpixels of blocks with those of the whole tile, for several halos."""
+    import warnings
+
     import napari_agglo as agglo
     from napari_agglo import blocks
 
     boundary = np.load(folder.parent / f"tile-{TILE}.npz")["boundary"]
     path = folder / "tile.zarr"
     zarr.create_array(str(path), data=boundary, chunks=(64,) * 3, overwrite=True)
-    whole = agglo.oversegment(boundary, value_range=(0, 255))
     rows = []
-    for halo in (2, 4, 8, 12, 16):
-        output = folder / f"result-halo-{halo}"
-        shutil.rmtree(output, ignore_errors=True)
-        blocks.plan(output, str(path), ranges=(0, 255), block=(48,) * 3, halo=halo)
-        for stage in ("cut", "join", "number", "superpixels"):
-            blocks.run(output, stage=stage)
-        made = zarr.open_array(str(output / "superpixels.ome.zarr" / "0"), mode="r")[...]
-        merge, split = agglo.split_vi(made, whole)
-        rows.append({"halo": halo, "superpixels": int(made.max()), "of": int(whole.max()),
-                     "false_merge": merge, "false_split": split})  # fmt: skip
-        print(rows[-1], flush=True)
+    for sigma, halos in ((0.5, (2, 4, 8, 12, 16)), (2.0, (8, 16, 24, 32))):
+        whole = agglo.oversegment(boundary, value_range=(0, 255), sigma=sigma)
+        chosen = blocks.plan(None, str(path), ranges=(0, 255), sigma=sigma).halo
+        for halo in halos:
+            output = folder / f"result-halo-{halo}"
+            shutil.rmtree(output, ignore_errors=True)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                blocks.plan(
+                    output, str(path), ranges=(0, 255), block=(48,) * 3, halo=halo, sigma=sigma
+                )
+            for stage in ("cut", "join", "number", "superpixels"):
+                blocks.run(output, stage=stage)
+            made = zarr.open_array(str(output / "superpixels.ome.zarr" / "0"), mode="r")[...]
+            merge, split = agglo.split_vi(made, whole)
+            rows.append({"sigma": sigma, "halo": halo, "superpixels": int(made.max()),
+                         "of": int(whole.max()), "false_merge": merge, "false_split": split,
+                         "disagreement": blocks.status(output).disagreement,
+                         "chosen": chosen})  # fmt: skip
+            print(rows[-1], flush=True)
+            shutil.rmtree(output)
     return rows
 
 
@@ -247,7 +284,7 @@ def final_merges(folder: Path, name: str) -> list[dict[str, Any]]:
             if stage == "tree":
                 break
         result = blocks.open(output)
-        marker = json.loads((output / "done" / "graph" / "000000.json").read_text())
+        marker = _marker(output, "graph")
         equal = all(
             np.array_equal(getattr(result.tree, part), getattr(whole.tree, part))
             for part in ("winners", "losers", "priorities")
@@ -259,34 +296,149 @@ def final_merges(folder: Path, name: str) -> list[dict[str, Any]]:
     return rows
 
 
+def learned_merges(folder: Path) -> list[dict[str, Any]]:
+    """Compare a learned policy in groups of blocks with the same policy on the whole graph.
+
+    The policy is trained on another volume of the sample; the errors are against the gold standard
+    of the tile, each at its own best threshold.
+    """
+    import napari_agglo as agglo
+    from napari_agglo import blocks
+    from napari_agglo.samples._sample import neuropil_sample
+
+    kept = folder / "policy.npz"
+    if not kept.exists():
+        sample = neuropil_sample("train", (64, 128, 128), 1)
+        cue = np.rint(255 * sample.cues["boundary"]).astype(np.uint8)
+        superpixels = agglo.oversegment(cue, value_range=(0, 255))
+        graph = agglo.region_graph(superpixels, cue, ranges=(0, 255))
+        agglo.train(graph, sample.gold, epochs=2).save(kept)
+    arrays = np.load(folder.parent / f"tile-{TILE}.npz")
+    superpixels = agglo.oversegment(arrays["boundary"], value_range=(0, 255))
+    sources = {"boundary": arrays["boundary"], "superpixels": superpixels, "gold": arrays["gold"]}
+    for name, array in sources.items():
+        path = folder / f"tile-{name}.zarr"
+        zarr.create_array(str(path), data=array, chunks=(64,) * 3, overwrite=True)
+    rows: list[dict[str, Any]] = []
+    whole: Any = None
+    for below in (0.0, 0.02, 0.05, 0.1, 0.2, 0.3):
+        output = folder / "result-learned"
+        shutil.rmtree(output, ignore_errors=True)
+        blocks.plan(
+            output, str(folder / "tile-boundary.zarr"), ranges=(0, 255),
+            superpixels=str(folder / "tile-superpixels.zarr"), gold=str(folder / "tile-gold.zarr"),
+            policy=str(kept), block=(32,) * 3, hierarchical=below > 0, approximate=below,
+        )  # fmt: skip
+        blocks.run(output)
+        result = blocks.open(output)
+        best = result.curve.iloc[int(result.curve["vi"].to_numpy().argmin())]
+        marker = _marker(output, "graph")
+        labels = result.tree.segment(0.5)
+        whole = labels if whole is None else whole
+        rows.append({"below": below, "regions": marker["regions"], "of": int(superpixels.max()),
+                     "boundaries": marker["boundaries"], "vi": float(best["vi"]),
+                     "threshold": float(best["threshold"]),
+                     "difference_at_half": float(sum(agglo.split_vi(labels, whole)))})  # fmt: skip
+        print(rows[-1], flush=True)
+    return rows
+
+
+def peer(folder: Path, name: str, shape: tuple[int, ...]) -> dict[str, Any]:
+    """Run one step of another tool on a piece of the volume, or the same step of this package."""
+    from importlib.metadata import version
+
+    import napari_agglo as agglo
+
+    part = tuple(slice(0, n) for n in shape)
+    boundary = zarr.open_array(str(folder / "boundary.zarr"), mode="r")[part]
+    cached = folder / f"peer-superpixels-{shape[0]}.npy"
+    if not cached.exists():
+        np.save(cached, agglo.oversegment(boundary, value_range=(0, 255)))
+    superpixels = np.load(cached)
+    package = {"skimage": "scikit-image", "components": "dask-image"}.get(name, name)
+    if name == "skimage":
+        from skimage.segmentation import watershed
+
+        with measured() as out:
+            count = int(watershed(boundary).max())
+        step = "superpixels"
+    elif name == "waterz":
+        import waterz
+
+        value = 1 - boundary.astype(np.float32) / 255
+        faces = np.stack([np.minimum(value, np.roll(value, 1, axis)) for axis in range(3)])
+        with measured() as out:
+            made = list(waterz.agglomerate(faces, [0.5], fragments=superpixels.astype(np.uint64)))
+            count = len(np.unique(made[0]))
+        step = "graph, agglomeration and labels at 0.5"
+    elif name == "components":
+        import dask.array as da
+        from dask_image.ndmeasure import label
+
+        store = folder / "peer-components.zarr"
+        with measured() as out:
+            lazy = da.from_zarr(str(folder / "boundary.zarr"))[part].rechunk(128) < 128
+            labels, found = label(lazy)
+            shutil.rmtree(store, ignore_errors=True)
+            da.to_zarr(labels, str(store))
+            count = int(found.compute())
+        shutil.rmtree(store)
+        step = "connected components of the map below 0.5, in blocks of 128, to Zarr"
+    elif name == "own-superpixels":
+        with measured() as out:
+            count = int(agglo.oversegment(boundary, value_range=(0, 255)).max())
+        step, package = "superpixels", "napari-agglo"
+    else:
+        with measured() as out:
+            graph = agglo.region_graph(
+                superpixels, boundary, ranges=(0, 255), statistics="mean", keep_cues=False
+            )
+            labels = agglo.agglomerate(graph).segment(0.5)
+            count = len(np.unique(labels))
+        step, package = "graph, agglomeration and labels at 0.5", "napari-agglo"
+    return {"package": package, "version": version(package), "step": step, "shape": shape,
+            "count": count, **out}  # fmt: skip
+
+
+PEERS = ("own-superpixels", "skimage", "own-merges", "waterz", "components")
+
+
 def everything(folder: Path) -> dict[str, Any]:
     """Run all parts one after the other, each in a process of its own."""
-    part("make", folder, "--shape", "1024,1024,1024")
-    part("run", folder, "--memory", 4e9, "--name", "full", "--warm")
-    part("run", folder, "--memory", 4e9, "--name", "full-4", "--cues", 4, "--warm")
-    small = folder / "piece"
+    small, four = folder / "piece", folder / "four"
     part("make", small, "--shape", "384,384,384", "--cues", 1)
     part("memory", small, "--shape", "384,384,384", "--warm", "--name", "whole")
+    part("run", small, "--workers", 1, "--warm", "--name", "one-block")
     for workers in (1, 2):
         part("run", small, "--block", "192,192,192", "--workers", workers, "--warm",
              "--name", f"workers-{workers}")  # fmt: skip
+    for name in PEERS:
+        part("peer", small, "--name", name, "--shape", "256,256,256", "--warm")
     part("halo", small)
     part("hierarchical", small, "--name", "workers-1")
+    part("learned", small)
+    part("make", four, "--shape", "256,256,256")
+    part("run", four, "--name", "four", "--cues", 4, "--block", "128,128,128", "--warm")
+    part("make", folder, "--shape", "1024,1024,1024", "--cues", 1)
+    part("run", folder, "--memory", 4e9, "--name", "full", "--warm")
+    part("table", folder)
     return {}
 
 
 def main() -> int:
     """Run one part, and print and keep its numbers as JSON."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("part", choices=["make", "run", "memory", "halo", "hierarchical", "all"])
+    parser.add_argument("part", choices=PARTS)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--shape", default="1024,1024,1024")
     parser.add_argument("--memory", type=float, default=4e9)
     parser.add_argument("--workers", type=int)
     parser.add_argument("--cues", type=int, default=1)
     parser.add_argument("--block")
+    parser.add_argument("--hierarchical", action="store_true")
     parser.add_argument("--name", default="run")
     parser.add_argument("--warm", action="store_true", help="compile all kernels first")
+    parser.add_argument("--resume", action="store_true", help="go on with an interrupted run")
     options = parser.parse_args()
     shape = tuple(int(n) for n in options.shape.split(","))
     if options.warm:
@@ -301,12 +453,23 @@ def main() -> int:
         result = by_halo(options.folder)
     elif options.part == "hierarchical":
         result = final_merges(options.folder, options.name)
+    elif options.part == "learned":
+        result = learned_merges(options.folder)
+    elif options.part == "peer":
+        result = peer(options.folder, options.name, shape)
+    elif options.part == "table":
+        from benchmarks.blocks_tables import write_tables
+
+        return write_tables(options.folder)
     elif options.part == "all":
         result = everything(options.folder)
     else:
         output = options.folder / f"result-{options.name}"
-        shutil.rmtree(output, ignore_errors=True)
-        more = {"statistics": "all"} if options.cues > 1 else {}
+        if not options.resume:
+            shutil.rmtree(output, ignore_errors=True)
+        more: dict[str, Any] = {"statistics": "all"} if options.cues > 1 else {}
+        if options.hierarchical:
+            more["hierarchical"] = True
         if options.block:
             more["block"] = tuple(int(n) for n in options.block.split(","))
         result = end_to_end(

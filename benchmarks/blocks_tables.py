@@ -1,0 +1,297 @@
+"""Tables of docs/scale.md from the numbers that `bench_blocks` wrote; this file runs nothing.
+
+The text between the two marks of the page is replaced. What was not run is left out.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+PAGE = Path(__file__).parents[1] / "docs" / "scale.md"
+BEGIN, END = "<!-- bench-blocks: begin -->", "<!-- bench-blocks: end -->"
+KINDS = ("run", "memory", "halo", "hierarchical", "learned", "peer")
+GROUPS = {
+    "plan": "plan, with its sample",
+    "cut": "superpixels: flood with a halo",
+    "join": "superpixels: join and write",
+    "number": "superpixels: join and write",
+    "superpixels": "superpixels: join and write",
+    "overview": "pyramid of the superpixels",
+    "statistics": "statistics",
+    "reduce": "reduction to the graph",
+    "graph": "reduction to the graph",
+    "tree": "agglomeration",
+    "table": "labels",
+    "labels": "labels",
+    "pyramid": "pyramid of the labels",
+}
+
+
+def write_tables(folder: Path) -> int:
+    """Write the tables of all numbers in `folder` and its folders into the page."""
+    numbers = {
+        path.stem: json.loads(path.read_text())
+        for path in sorted([*folder.glob("*.json"), *folder.glob("*/*.json")])
+        if path.stem.partition("-")[0] in KINDS
+    }
+    parts = [
+        stages_table(numbers),
+        overhead(numbers),
+        rows_table(numbers),
+        peers_table(numbers),
+        halo_table(numbers),
+        learned_table(numbers),
+        estimates(numbers),
+    ]
+    text = PAGE.read_text(encoding="utf-8")
+    before, _, rest = text.partition(BEGIN)
+    _, _, after = rest.partition(END)
+    body = "\n\n".join(part for part in parts if part)
+    PAGE.write_text(f"{before}{BEGIN}\n\n{body}\n\n{END}{after}", encoding="utf-8")
+    return 0
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
+    """Return a table in Markdown."""
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join("| " + " | ".join(map(str, line)) + " |" for line in lines)
+
+
+def _shape(run: dict[str, Any]) -> str:
+    return " x ".join(map(str, run["shape"]))
+
+
+def _voxels(run: dict[str, Any]) -> float:
+    return math.prod(run["shape"]) / 1e6
+
+
+def _runs(numbers: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
+    names = ("run-large", "run-full", "run-four", "run-one-block", "run-workers-1", "run-workers-2")
+    return [(name, numbers[name]) for name in names if name in numbers]
+
+
+def _grouped(run: dict[str, Any]) -> dict[str, dict[str, float]]:
+    out: dict[str, dict[str, float]] = {}
+    for stage, one in run["stages"].items():
+        name = GROUPS[stage.partition("-")[0]]
+        row = out.setdefault(name, {"cpu": 0.0, "seconds": 0.0, "peak_gb": 0.0})
+        row["cpu"] += one["cpu"]
+        row["seconds"] += one["seconds"]
+        row["peak_gb"] = max(row["peak_gb"], one["peak_gb"])
+    return out
+
+
+def stages_table(numbers: dict[str, Any]) -> str:
+    """Return a table of the stages of each long run."""
+    out = []
+    for name, run in _runs(numbers):
+        if name not in ("run-large", "run-full", "run-four"):
+            continue
+        loads = [one["load"] for one in run["stages"].values() if "load" in one]
+        cues = "one cue" if run["cues"] == 1 else f"{run['cues']} cues, all statistics"
+        out.append(
+            f"**{_shape(run)}** ({_voxels(run):,.0f} million voxels, {cues}; measured): "
+            f"{run['superpixels']:,} superpixels, {_boundaries(run)}, "
+            f"{run['blocks']} blocks of {' x '.join(map(str, run['block']))} with a halo of "
+            f"{run['halo']}, {run['workers']} threads, mean policy. Peak of resident memory "
+            f"**{run['peak_gb']:.2f} GB** in all processes; {run['disk_gb']:.1f} GB of results and "
+            f"tables on disk; {run['seconds'] / 60:.0f} minutes on the clock at a load of "
+            f"{sum(loads) / max(len(loads), 1):.1f} on two cores."
+        )
+        rows = [
+            [stage, f"{one['cpu']:,.1f}", f"{_voxels(run) / max(one['cpu'], 1e-9):,.1f}",
+             f"{one['peak_gb']:.2f}"]
+            for stage, one in _grouped(run).items()
+        ]  # fmt: skip
+        rows.append(["all", f"{run['cpu']:,.1f}", f"{_voxels(run) / run['cpu']:,.2f}",
+                     f"{run['peak_gb']:.2f}"])  # fmt: skip
+        out.append(table(["stage", "CPU seconds", "million voxels a CPU second", "peak, GB"], rows))
+    return "\n\n".join(out)
+
+
+def _boundaries(run: dict[str, Any]) -> str:
+    if not run["hierarchical"]:
+        return f"{run['boundaries']:,} boundaries"
+    return (
+        f"of which {run['left']:,} with {run['boundaries']:,} boundaries were left for the end by "
+        "the final merges of groups (`--hierarchical`)"
+    )
+
+
+def overhead(numbers: dict[str, Any]) -> str:
+    """Return the cost of blocks beside the same piece in memory, and of two workers."""
+    whole = numbers.get("memory-whole")
+    if whole is None:
+        return ""
+    rows = [["in memory, one level of labels", "", f"{whole['cpu']:.1f}", f"{whole['seconds']:.1f}",
+             f"{whole['peak_gb']:.2f}", "1", "1"]]  # fmt: skip
+    labels = {
+        "run-one-block": "blocks as `--memory 4GB --workers 1` plans them",
+        "run-workers-1": "blocks of 192, one thread",
+        "run-workers-2": "blocks of 192, two threads",
+    }
+    for name, text in labels.items():
+        if name not in numbers:
+            continue
+        run = numbers[name]
+        grouped = _grouped(run)
+        levels = sum(one["cpu"] for stage, one in grouped.items() if stage.startswith("pyramid"))
+        rows.append(
+            [text, run["blocks"], f"{run['cpu']:.1f}", f"{run['seconds']:.1f}",
+             f"{run['peak_gb']:.2f}", f"{run['cpu'] / whole['cpu']:.2f}",
+             f"{(run['cpu'] - levels) / whole['cpu']:.2f}"]
+        )  # fmt: skip
+    run = numbers.get("run-workers-1", whole)
+    text = (
+        "**Cost of blocks** (measured), on a piece of "
+        f"{_shape(run) if 'shape' in run else '384 x 384 x 384'}, beside the same steps of the "
+        "library on the whole piece:\n\n"
+    )
+    text += table(
+        ["run", "blocks", "CPU seconds", "seconds", "peak, GB", "CPU, of memory",
+         "without pyramids"], rows,
+    )  # fmt: skip
+    if "run-workers-2" in numbers and "run-workers-1" in numbers:
+        one, two = numbers["run-workers-1"], numbers["run-workers-2"]
+        text += (
+            f"\n\nTwo threads took {one['seconds'] / two['seconds']:.2f} times less time than one "
+            f"(load beside them: {_load(one):.1f} and {_load(two):.1f}, their own included)."
+        )
+    return text
+
+
+def _load(run: dict[str, Any]) -> float:
+    loads = [one["load"] for one in run["stages"].values() if "load" in one]
+    return float(sum(loads) / max(len(loads), 1))
+
+
+def rows_table(numbers: dict[str, Any]) -> str:
+    """Return the bytes of a row, on disk and in memory."""
+    rows = [
+        [_shape(run), run["cues"], run["bytes"]["row_on_disk"], run["bytes"]["boundary_in_memory"],
+         run["bytes"]["region_in_memory"], f"{_voxels(run) * 1e6 / run['superpixels']:.0f}",
+         "-" if run["hierarchical"] else f"{run['boundaries'] / run['superpixels']:.1f}"]
+        for name, run in _runs(numbers) if name in ("run-large", "run-full", "run-four")
+    ]  # fmt: skip
+    if not rows:
+        return ""
+    head = ["volume", "cues", "bytes of a row of a partial table on disk",
+            "of a boundary in memory", "of a region", "voxels a superpixel",
+            "boundaries a superpixel"]  # fmt: skip
+    return "**Tables** (measured):\n\n" + table(head, rows)
+
+
+def peers_table(numbers: dict[str, Any]) -> str:
+    """Return the times and memory of other tools at the same step."""
+    found = [one for name, one in numbers.items() if name.startswith("peer-")]
+    if not found:
+        return ""
+    rows = [
+        [one["step"], f"{one['package']} {one['version']}", f"{one['cpu']:.1f}",
+         f"{one['seconds']:.1f}", f"{one['peak_gb']:.2f}", f"{one['count']:,}"]
+        for one in sorted(found, key=lambda one: (one["step"], one["package"]))
+    ]  # fmt: skip
+    text = f"**Other tools** at the same step, on {_shape(found[0])} in one process (measured):\n\n"
+    return text + table(["step", "tool", "CPU seconds", "seconds", "peak, GB", "segments"], rows)
+
+
+def halo_table(numbers: dict[str, Any]) -> str:
+    """Return the superpixels by halo."""
+    rows = next((some for name, some in numbers.items() if name.startswith("halo-")), None)
+    if rows is None:
+        return ""
+    text = (
+        "**Superpixels by the halo** (measured), of the tile of 128 x 128 x 128 in blocks of 48, "
+        "beside those of the whole:\n\n"
+    )
+    return text + table(
+        ["sigma", "halo", "chosen by default", "superpixels", "of the whole", "false merge, bits",
+         "false split, bits", "faces that differ, %"],
+        [
+            [one["sigma"], one["halo"], one["chosen"], f"{one['superpixels']:,}", f"{one['of']:,}",
+             f"{one['false_merge']:.4f}", f"{one['false_split']:.4f}",
+             f"{100 * one['disagreement']:.3f}"]
+            for one in rows
+        ],
+    )  # fmt: skip
+
+
+def learned_table(numbers: dict[str, Any]) -> str:
+    """Return the departure of a learned policy in groups, and what the mean leaves."""
+    parts = []
+    final = next((some for n, some in numbers.items() if n.startswith("hierarchical-")), None)
+    if final:
+        parts.append(
+            "**Final merges of the mean policy** in groups of blocks, on the piece of the first "
+            "table of costs (measured):\n\n"
+            + table(
+                ["block", "regions left", "of", "boundaries left", "of", "tree is the same"],
+                [
+                    [one["block"], f"{one['regions']:,}", f"{one['of']:,}",
+                     f"{one['boundaries']:,}", f"{one['boundaries_of']:,}",
+                     "yes" if one["equal"] else "no"]
+                    for one in final
+                ],
+            )
+        )  # fmt: skip
+    learned = next((some for name, some in numbers.items() if name.startswith("learned-")), None)
+    if learned:
+        base = learned[0]["vi"]
+        parts.append(
+            "**A learned policy in groups** (measured), on the tile in blocks of 32, trained on "
+            "another volume; VI against the gold standard, each at its best threshold:\n\n"
+            + table(
+                ["`--approximate`", "regions left", "of", "best VI, bits", "difference",
+                 "VI to the exact labels at 0.5"],
+                [
+                    [one["below"] or "not hierarchical: exact", f"{one['regions']:,}",
+                     f"{one['of']:,}", f"{one['vi']:.4f}", f"{one['vi'] - base:+.4f}",
+                     f"{one['difference_at_half']:.4f}"]
+                    for one in learned
+                ],
+            )
+        )  # fmt: skip
+    return "\n\n".join(parts)
+
+
+def estimates(numbers: dict[str, Any]) -> str:
+    """Return the arithmetic for larger volumes, from the largest run."""
+    run = next(
+        (numbers[n] for n in ("run-full", "run-one-block", "run-workers-1") if n in numbers), None
+    )
+    if run is None:
+        return ""
+    edge, region = run["bytes"]["boundary_in_memory"], run["bytes"]["region_in_memory"]
+    # rows with all statistics of one cue, as a learned policy needs them, are in memory twice
+    full_edge, full_region = 2 * 256 + 16, 2 * 384 + 24
+    own = math.prod(run["shape"]) / run["superpixels"], run["boundaries"] / run["superpixels"]
+    hours = run["cpu"] / 3600 / math.prod(run["shape"])
+    rows = []
+    for power in (9, 10, 11, 12):
+        cells = [f"10^{power}"]
+        for e, r in ((edge, region), (full_edge, full_region)):
+            sizes = [
+                10**power / voxels * (boundaries * (e + 130) + r + 60)
+                for voxels, boundaries in (own, (3835, 4.3))
+            ]
+            cells.append(" / ".join(_bytes(size) for size in sizes))
+        cells.append(f"{hours * 10**power:,.1f}")
+        rows.append(cells)
+    text = (
+        "**Larger volumes** (estimated from the figures above; none of it was run). A machine must "
+        f"hold, for the agglomeration, {edge} bytes of a boundary and 130 of its merge loop, and "
+        f"{region} + 60 of a region, with the mean policy; with a learned one of one cue the rows "
+        f"of all statistics twice. The sample has {own[0]:.0f} voxels a superpixel and "
+        f"{own[1]:.1f} boundaries each; FIB-SEM of fly brain had 3,835 and 4.3:\n\n"
+    )
+    return text + table(
+        ["voxels", "mean: as the sample / as FIB-SEM", "learned, one cue", "core-hours"], rows
+    )
+
+
+def _bytes(size: float) -> str:
+    return f"{size / 1e12:.1f} TB" if size >= 1e12 else f"{size / 1e9:.1f} GB"

@@ -4,8 +4,8 @@
 it is, and `open` gives graph, tree, superpixels and labels, lazily.
 """
 
+from napari_agglo.blocks._budget import Estimate, estimate
 from napari_agglo.blocks._engine import Run, run
-from napari_agglo.blocks._make_plan import Estimate, estimate
 from napari_agglo.blocks._make_plan import make_plan as plan
 from napari_agglo.blocks._plan import Plan, Source
 from napari_agglo.blocks._result import Result, StageStatus, Status, status

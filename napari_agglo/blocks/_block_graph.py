@@ -19,14 +19,14 @@ from napari_agglo._progress import ProgressCallback
 from napari_agglo.blocks._block_grid import Slices, lengths
 from napari_agglo.blocks._tables import Table
 from napari_agglo.graph import Layout, Window, add_contact, add_rows, scan
-from napari_agglo.volumes import Contingency, check_cues, dense_labels
+from napari_agglo.volumes import Contingency, DenseLabels, check_cues, dense_labels
 
 Arrays = dict[str, NDArray[Any]]
 _NOWHERE = np.iinfo(np.int32).max
 
 
 def partial_graph(
-    labels: NDArray[Any],
+    labels: NDArray[Any] | DenseLabels,
     cues: Mapping[str, NDArray[Any]],
     core: Slices,
     whole: tuple[int, ...],
@@ -43,7 +43,7 @@ def partial_graph(
     the volume. Regions are in ascending order of their ids, and boundaries name two of their rows.
     """
     dense = dense_labels(labels, "block", progress=progress)
-    checked = check_cues(cues, labels.shape, ranges, nan=nan, progress=progress)
+    checked = check_cues(cues, dense.image.shape, ranges, nan=nan, progress=progress)
     window = Window(tuple(s.start for s in core), lengths(core), whole)
     edges, regions, boundaries, boxes = scan(
         dense.image, checked.values, layout, len(dense.ids), dams, progress, window

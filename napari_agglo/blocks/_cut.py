@@ -11,11 +11,13 @@ are then numbered 1 to n, in the order of their first pieces.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import ndimage
 
 from napari_agglo._numba import kernel
 from napari_agglo._numba.union_find import join_sets
@@ -28,10 +30,13 @@ from napari_agglo.superpixels._oversegment import (
     segment_block,
     sigmas_in_voxels,
 )
-from napari_agglo.volumes import ValueGate
-from napari_agglo.volumes._labels import _components
+from napari_agglo.volumes import DenseLabels, ValueGate
+from napari_agglo.volumes._labels import _components, _look_up
 
 Arrays = dict[str, NDArray[Any]]
+_SAMPLE = 1 << 20  # voxels from which the size of superpixels is estimated
+_FEW = 20  # superpixels within the sample below which those that it cuts count too
+_WIDEST = 64  # halo that is asked for
 
 
 def halo_sides(halo: int, shape: Sequence[int], per_plane: bool) -> tuple[int, ...]:
@@ -90,19 +95,98 @@ def cut_block(
         labels.squeeze(drop), tick,
     )  # fmt: skip
     here = local(core, outer)
-    pieces = _components(np.ascontiguousarray(labels[here])).astype(np.uint32)
-    out: Arrays = {"pieces": pieces, "count": np.array([pieces.max(initial=0)], np.int64)}
+    pieces = _components(np.ascontiguousarray(labels[here])).astype(np.uint32, copy=False)
+    count = int(pieces.max(initial=0))
+    out: Arrays = {"pieces": pieces.reshape(-1), "count": np.array([count], np.int64)}
     for axis, side in enumerate(here):
         for name, at, beyond in (("low", side.start, -1), ("high", side.stop - 1, 1)):
-            if not 0 <= at + beyond < labels.shape[axis]:
+            if core[axis].start == 0 if beyond < 0 else core[axis].stop == whole[axis]:
                 continue
+            edge = 0 if beyond < 0 else pieces.shape[axis] - 1
+            out[f"face_{name}_{axis}"] = np.ascontiguousarray(pieces.take(edge, axis)).reshape(-1)
+            if not 0 <= at + beyond < labels.shape[axis]:
+                continue  # nothing is flooded across this axis
             plane = [*here[:axis], at, *here[axis + 1 :]]
             further = [*here[:axis], at + beyond, *here[axis + 1 :]]
             same = labels[tuple(plane)] == labels[tuple(further)]
             out[f"same_{name}_{axis}"] = np.packbits(same.reshape(-1))
-            edge = 0 if beyond < 0 else pieces.shape[axis] - 1
-            out[f"face_{name}_{axis}"] = np.ascontiguousarray(pieces.take(edge, axis)).reshape(-1)
     return out
+
+
+def sample_box(whole: Sequence[int], per_plane: bool) -> Slices:
+    """Return a box in the middle of a volume, of about a million voxels."""
+    long = [n > 1 and not (per_plane and axis == 0) for axis, n in enumerate(whole)]
+    side = int(_SAMPLE ** (1 / max(1, sum(long))))
+    sides = [min(n, side if is_long else 1) for n, is_long in zip(whole, long, strict=True)]
+    return tuple(
+        slice((n - side) // 2, (n - side) // 2 + side) for n, side in zip(whole, sides, strict=True)
+    )
+
+
+def needed_halo(
+    values: NDArray[Any],
+    *,
+    spacing: Sequence[float],
+    sigma: float | None,
+    min_size: int | None,
+    per_plane: bool,
+    value_range: tuple[float, float] | None,
+    nan: str,
+    whole: Sequence[int],
+) -> int:
+    """Return the halo that a sample of a volume asks for, 0 if the sample is one superpixel.
+
+    It is as wide as the smoothing reaches, and a superpixel: docs/scale.md has the measurements. A
+    superpixel is as long as its bounding box; those that the sample cuts do not count, unless there
+    are few others.
+    """
+    everything = tuple(slice(0, n) for n in values.shape)
+    connected = [n > 1 and not (per_plane and axis == 0) for axis, n in enumerate(whole)]
+    reach = 4 * max(sigmas_in_voxels(sigma, tuple(spacing), connected, tuple(whole)))
+    pieces = cut_block(
+        values, None, everything, everything, values.shape, spacing=spacing, sigma=sigma,
+        min_size=min_size, per_plane=per_plane, value_range=value_range, nan=nan,
+    )["pieces"]  # fmt: skip
+    boxes = ndimage.find_objects(pieces.reshape(values.shape).astype(np.int32))
+    ends = np.array([[(s.start, s.stop) for s in box] for box in boxes]).reshape(len(boxes), -1, 2)
+    sides = np.array(values.shape)
+    inner = ((ends[:, :, 0] > 0) & (ends[:, :, 1] < sides))[:, sides > 1].all(axis=1)
+    if len(boxes) < 2:
+        return 0
+    if inner.sum() < _FEW:
+        inner = np.ones_like(inner)
+    lengths = (ends[inner, :, 1] - ends[inner, :, 0]).max(axis=1)
+    return min(_WIDEST, math.ceil(reach + float(lengths.mean())))
+
+
+def dense_block(
+    pieces: NDArray[np.uint32],
+    ids: NDArray[np.uint32],
+    shape: tuple[int, ...],
+    above: Mapping[int, NDArray[np.uint32]],
+) -> DenseLabels:
+    """Return the superpixels of a block, and of the planes above it, with dense ids.
+
+    `ids` has the superpixel of each piece, 0 first; `above` those of the voxels next to the block
+    along some axes. Voxels next to these planes only, at edges and corners, stay 0.
+    """
+    known = np.unique(np.concatenate([ids, *above.values()]))
+    core = tuple(slice(n) for n in shape)
+    image = np.zeros([n + (axis in above) for axis, n in enumerate(shape)], np.uint32)
+    image[core] = relabelled(pieces, np.searchsorted(known, ids).astype(np.uint32), shape)
+    for axis, face in above.items():
+        plane: Any = (*core[:axis], shape[axis], *core[axis + 1 :])
+        image[plane] = np.searchsorted(known, face).reshape(image[plane].shape)
+    return DenseLabels(image, known.astype(np.uint64), ids.dtype)
+
+
+def relabelled(
+    pieces: NDArray[np.uint32], table: NDArray[np.uint32], shape: tuple[int, ...]
+) -> NDArray[np.uint32]:
+    """Return a block with the entry of a table for each of its pieces."""
+    out = np.empty(len(pieces), np.uint32)
+    _look_up(pieces, table, out)
+    return out.reshape(shape)
 
 
 def joined_pairs(lower: Mapping[str, Any], upper: Mapping[str, Any], axis: int) -> NDArray[Any]:
@@ -116,6 +200,12 @@ def joined_pairs(lower: Mapping[str, Any], upper: Mapping[str, Any], axis: int) 
     joined = unique[2 * agreed > faces]
     pairs = np.stack([joined >> np.uint64(32), joined & np.uint64(0xFFFFFFFF)], axis=1)
     return pairs.astype(np.int64)
+
+
+def faces_that_differ(lower: Mapping[str, Any], upper: Mapping[str, Any], axis: int) -> int:
+    """Return at how many faces between two blocks only one of their floods has a border."""
+    differ = lower[f"same_high_{axis}"] ^ upper[f"same_low_{axis}"]
+    return int(np.unpackbits(differ, count=len(lower[f"face_high_{axis}"])).sum())
 
 
 def number_superpixels(

@@ -11,14 +11,19 @@ larger group, if it is not complete, if its lowest boundary leads to a frozen re
 its boundaries are the lowest at once: of equal priorities the ids of regions decide, which may
 change elsewhere. Freezing more than needed is always right, it only leaves more for later.
 
-Merges of all groups, sorted by priority and ids, and the merges of what is left at the end, are the
-two parts of one sequence, that of the whole graph. At one priority, a merge of a group touches no
-other boundary of this priority, so the sequences are combined by comparing their heads.
+By a learned policy nothing is proven: a merge elsewhere may lower a priority. `merge_likely` makes
+merges that are nearly certain, among complete regions of a group, and the result is near that of
+the whole graph. Of these, a merge comes before all that follow from it, and otherwise in the order
+of heights.
+
+By the mean, merges of all groups, sorted by priority and ids, and the merges of what is left at the
+end, are the two parts of one sequence, that of the whole graph. At one priority, a merge of a group
+touches no other boundary of this priority, so the sequences are combined by comparing their heads.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,6 +32,7 @@ from numpy.typing import NDArray
 from napari_agglo._numba import kernel
 from napari_agglo._numba.heaps import heap_arrays, heap_pop, heap_push
 from napari_agglo.agglomeration._adjacency import HEAD, NEXT, contract_arrays, link
+from napari_agglo.blocks._block_graph import whole_graph
 from napari_agglo.blocks._block_grid import Slices
 from napari_agglo.graph import Layout, add_rows
 
@@ -130,6 +136,78 @@ def _merge_final(
                 priority[into] = mean
                 size = heap_push(keys, heap, size, mean, into)
     return done
+
+
+def merge_likely(
+    table: Arrays,
+    complete: NDArray[np.bool_],
+    layout: Layout,
+    merges_of: Callable[[Arrays], FinalMerges],
+    below: float,
+) -> tuple[Arrays, FinalMerges]:
+    """Make the merges of a group that a policy calls likely; return the table left, and the merges.
+
+    `merges_of` agglomerates a graph, given by the arrays of a `RegionGraph`: that of the complete
+    regions, whose rows are those of the whole volume. Merges count up to the first that is not
+    below the priority `below`.
+    """
+    whole = whole_graph(table, layout)
+    kept = np.flatnonzero(complete)
+    rank = np.zeros(len(complete) + 1, np.int64)
+    rank[kept + 1] = np.arange(1, len(kept) + 1)
+    inside = (rank[whole["edges"]] > 0).all(axis=1)
+    rows = np.concatenate([[0], kept + 1])
+    part = {name: whole[name][rows] for name in ("ids", "regions", "boxes")}
+    part |= {"edges": rank[whole["edges"][inside]], "boundaries": whole["boundaries"][inside]}
+    merges = merges_of(part)
+    above = np.flatnonzero(np.maximum.accumulate(merges.priorities) >= below)
+    count = int(above[0]) if len(above) else len(merges.priorities)
+    made = FinalMerges(merges.winners[:count], merges.losers[:count], merges.priorities[:count])
+    lut = np.arange(len(complete), dtype=np.int64)
+    pairs = np.searchsorted(table["ids"], np.stack([made.winners, made.losers], axis=1))
+    for winner, loser in pairs[::-1].tolist():  # a region loses once, after all that it won
+        lut[loser] = lut[winner]
+    return _contract(table, lut, layout), made
+
+
+def in_order_of_heights(
+    ids: NDArray[np.uint64], groups: Sequence[FinalMerges], rest: FinalMerges
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
+    """Return winners, losers (dense ids) and priorities of all merges, none before its parts.
+
+    `groups` are in the order in which they were made, those of smaller groups first. The height of
+    a merge is the highest priority among it and those before it that it depends on; the merges of
+    `rest` stay in their order, so that without groups they are the result.
+    """
+    pooled = [np.concatenate([getattr(g, name) for g in groups]) for name in FinalMerges._fields]
+    first = [np.searchsorted(ids, some).astype(np.int64) for some in pooled[:2]]
+    last = [np.searchsorted(ids, some).astype(np.int64) for some in rest[:2]]
+    reached = np.zeros(len(ids))
+    heights = np.empty(len(pooled[2]) + len(rest.priorities))
+    n = len(pooled[2])
+    _branch_heights(first[0], first[1], pooled[2], reached, False, heights[:n])
+    _branch_heights(last[0], last[1], rest.priorities, reached, True, heights[n:])
+    order = np.argsort(heights, kind="stable")
+    winners, losers = (np.concatenate([a, b])[order] for a, b in zip(first, last, strict=True))
+    return winners, losers, np.concatenate([pooled[2], rest.priorities])[order]
+
+
+@kernel
+def _branch_heights(
+    winners: Any, losers: Any, priorities: Any, reached: Any, running: Any, out: Any
+) -> None:
+    """Write the height of each merge; with `running`, no merge is lower than the one before.
+
+    `reached` has the height of the last merge of each region. No bounds checking.
+    """
+    before = 0.0
+    for k in range(winners.size):
+        height = max(priorities[k], reached[winners[k]], reached[losers[k]])
+        if running:
+            height = max(height, before)
+            before = height
+        reached[winners[k]] = height
+        out[k] = height
 
 
 def _contract(table: Arrays, lut: NDArray[np.int64], layout: Layout) -> Arrays:

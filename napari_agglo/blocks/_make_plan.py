@@ -1,4 +1,4 @@
-"""Checks and choices of a plan: inputs on one grid, block sizes within a memory budget."""
+"""Checks of a plan: inputs on one grid, ranges, policy, classifier."""
 
 from __future__ import annotations
 
@@ -6,21 +6,32 @@ import hashlib
 import math
 import os
 import shutil
+import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 
-from napari_agglo.blocks._block_grid import check_sides, chunk_sides
+from napari_agglo.blocks._budget import budget, sized
+from napari_agglo.blocks._cut import needed_halo, sample_box
+from napari_agglo.blocks._face_cues import AFFINITY, columns_of, offsets_as_text, offsets_of
 from napari_agglo.blocks._plan import Plan, Source
-from napari_agglo.blocks._run_files import CLASSIFIER, POLICY
-from napari_agglo.blocks._stores import check_alignment
-from napari_agglo.errors import InvalidInput, SetOption, check_choice, check_whole, is_number
+from napari_agglo.blocks._run_files import CLASSIFIER, POLICY, Job
+from napari_agglo.errors import (
+    DataWarning,
+    InvalidInput,
+    SetOption,
+    check_choice,
+    check_whole,
+    is_number,
+)
 from napari_agglo.superpixels._oversegment import least_size, sigmas_in_voxels
 from napari_agglo.volumes import (
     ValueGate,
+    add_pick,
     check_nan,
     check_range,
     check_same_shape,
@@ -30,101 +41,17 @@ from napari_agglo.volumes import (
     plan_image,
     replacing,
 )
-from napari_agglo.volumes._volume import available_memory
+from napari_agglo.volumes._oriented import affinity_gate
 
 HALO = 16
-# Bytes of the Python process with all libraries loaded: measured, docs/scale.md.
-BASE = 350_000_000
-# Peak bytes for a voxel of a block with its halo, beside the voxels that are read: measured there.
-CUT_BYTES = 22
-STATISTICS_BYTES = 10
-# Superpixels assumed before there are any: neuropil has 3,800 voxels a superpixel and 4.3
-# boundaries each; these are on the safe side.
-VOXELS_A_SUPERPIXEL = 2000
-BOUNDARIES_A_SUPERPIXEL = 7
-# Voxels a second and thread, for the minutes of a dry run: measured there.
-RATES = {"cut": 1.6e6, "statistics": 8e6, "labels": 20e6}
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """Size and cost of a plan before it runs.
-
-    Attributes
-    ----------
-    voxels, blocks : int
-        Of the volume.
-    read_bytes, written_bytes : int
-        Of the inputs, and of the label images, both without compression.
-    block_bytes : int
-        Memory of one task on a block; `workers` of them run at a time.
-    graph_bytes : int
-        Memory of the graph and its agglomeration, for superpixels of an assumed size.
-    minutes : float
-        On this machine, roughly.
-    """
-
-    voxels: int
-    blocks: int
-    workers: int
-    read_bytes: int
-    written_bytes: int
-    block_bytes: int
-    graph_bytes: int
-    minutes: float
-
-    @property
-    def peak_bytes(self) -> int:
-        """Memory of the whole process at its peak."""
-        return BASE + max(self.workers * self.block_bytes, self.graph_bytes)
-
-
-def graph_bytes(plan: Plan, regions: int, boundaries: int) -> int:
-    """Return the memory that a graph and its agglomeration take."""
-    layout = plan.layout
-    rows = 8 * (regions * layout.region_width + boundaries * layout.boundary_width)
-    needs_rows = plan.policy != "mean"  # which keep a copy of their own
-    loop = boundaries * 130 + regions * 60
-    return rows * (2 if needs_rows else 1) + boundaries * 48 + loop
-
-
-def estimate(plan: Plan) -> Estimate:
-    """Return the size and cost of a plan; the graph is that of assumed superpixels."""
-    voxels = math.prod(plan.shape)
-    labels = plan.label_dtype.itemsize
-    regions = voxels // VOXELS_A_SUPERPIXEL + 1
-    seconds = voxels / RATES["statistics"] + 2 * voxels / RATES["labels"]
-    if plan.superpixels is None:
-        seconds += voxels / RATES["cut"]
-    return Estimate(
-        voxels=voxels,
-        blocks=plan.grid.n_blocks,
-        workers=plan.workers,
-        read_bytes=voxels * plan.bytes_per_voxel,
-        written_bytes=voxels * labels * (2 if plan.superpixels is None else 1),
-        block_bytes=_block_bytes(plan, plan.block),
-        graph_bytes=graph_bytes(plan, regions, BOUNDARIES_A_SUPERPIXEL * regions),
-        minutes=seconds / 60 / plan.workers,
-    )
-
-
-def _block_bytes(plan: Plan, block: Sequence[int]) -> int:
-    core = math.prod(block)
-    cues = sum(np.dtype(cue.dtype).itemsize for cue in plan.cues.values()) + 2 * len(plan.predicted)
-    labels = plan.label_dtype.itemsize
-    most = core * (STATISTICS_BYTES + cues + len(plan.cue_names) + labels)
-    if plan.superpixels is None:
-        outer = math.prod(min(b + 2 * plan.halo, n) for b, n in zip(block, plan.shape, strict=True))
-        source = plan.cues.get(plan.boundary)
-        value = np.dtype(source.dtype).itemsize if source else 2
-        most = max(most, outer * (CUT_BYTES + value))
-    return most
 
 
 def make_plan(
     folder: str | os.PathLike[str] | None,
     cues: Mapping[str, str] | str | None = None,
     *,
+    affinities: str | None = None,
+    offsets: Sequence[Sequence[int]] | None = None,
     superpixels: str | None = None,
     gold: str | None = None,
     mask: str | None = None,
@@ -139,18 +66,21 @@ def make_plan(
     dams: bool = False,
     bins: int = 25,
     statistics: Literal["all", "mean"] | None = None,
-    boundary: str = "boundary",
+    boundary: str | None = None,
     sigma: float | None = None,
     min_size: int | None = None,
     per_plane: bool = False,
-    halo: int = HALO,
+    halo: int | None = None,
     block: Sequence[int] | int | None = None,
     chunks: Sequence[int] | int | None = None,
     shards: bool = False,
     memory: int | None = None,
     workers: int | None = None,
     pyramid: bool = True,
+    version: str = "0.5",
+    precomputed: bool = False,
     hierarchical: bool = False,
+    approximate: float = 0.0,
 ) -> Plan:
     """Plan a block-wise segmentation of a volume that need not fit in memory.
 
@@ -163,6 +93,9 @@ def make_plan(
         The results folder; made if it is not there. None: only return the plan.
     cues : dict of str to path, or path
         Evidence by name, as for `region_graph`; a single path is the cue "boundary".
+    affinities, offsets : path, and sequence of sequence of int, optional
+        Channels of affinities and their offsets, as for `affinities`; they are the cue "affinity"
+        and its parts, before all other cues. Their range is ``ranges["affinity"]``.
     superpixels : path, optional
         Label image; without it superpixels are made of the cue `boundary`, as by `oversegment`.
     gold, mask : path, optional
@@ -178,9 +111,12 @@ def make_plan(
     unit : str, optional
         Unit of `spacing`, written to the stores; by default that of the files, if they state one.
     boundary, sigma, min_size, per_plane
-        The cue that superpixels are made of, and settings as for `oversegment`.
-    halo : int
-        Voxels around a block that are flooded with it.
+        The cue that superpixels are made of ("boundary", or else "affinity"), and settings as for
+        `oversegment`.
+    halo : int, optional
+        Voxels around a block that are flooded with it; by default 16, or more where the
+        superpixels of a sample of the volume are larger. Superpixels differ from those of the
+        whole volume where it is too small.
     block : sequence of int, optional
         Voxels of a block along each axis; by default as large as `memory` allows.
     chunks, shards : optional
@@ -192,13 +128,26 @@ def make_plan(
         Blocks at a time; by default one for each core, or as many as `memory` allows.
     pyramid : bool
         Write coarser levels too.
+    version : {"0.5", "0.4"}
+        Version of OME-Zarr of the superpixels and labels.
+    precomputed : bool
+        Write the labels as a segmentation for Neuroglancer too.
     hierarchical : bool
         Make merges that are final within groups of blocks while the tables are reduced, for graphs
         that do not fit in memory. The result is the same; only for the mean policy.
+    approximate : float
+        Let a hierarchical run take a learned policy, and make its merges of a lower priority than
+        this within groups. They cannot be proven to be final: the result is near that of the whole
+        graph, and depends on the blocks. docs/scale.md has the difference; 0.1 is small.
 
     Returns
     -------
     Plan
+
+    Warns
+    -----
+    DataWarning
+        If `halo` is smaller than the superpixels of a sample of the volume.
 
     Examples
     --------
@@ -223,7 +172,8 @@ def make_plan(
         for name, path in (("superpixels", superpixels), ("gold", gold), ("mask", mask))
     }
     predicted, classifier_digest, picture = _classifier(image, classifier, named)
-    if not given and not predicted:
+    faces = None if affinities is None else Source.of(add_pick(affinities, "c=*"), "affinities")
+    if not given and not predicted and faces is None:
         raise InvalidInput(
             "`cues` is empty", argument="cues", remedy="pass at least one, e.g. {'boundary': path}"
         )
@@ -231,11 +181,14 @@ def make_plan(
     present |= {name: source for name, source in others.items() if source is not None}
     if picture is not None:
         present["image"] = picture
+    if faces is not None:
+        present["affinities"] = faces
     shape, distances = _one_grid(present, spacing)
     units = _unit(present, spacing, unit)
     check_nan(nan)
     check_whole("bins", bins, 1, 256)
-    limits = _ranges(given, ranges)
+    limits = _ranges(given, faces, ranges)
+    known = () if faces is None else offsets_of(faces.open(), offsets)
     if not (is_number(threshold) and math.isfinite(threshold)):
         raise InvalidInput(
             f"`threshold` must be a number, got {threshold!r}",
@@ -243,34 +196,47 @@ def make_plan(
             remedy="choose one such as 0.5",
         )
     names = (*given, *predicted)
+    if faces is not None:
+        names = columns_of(shape, known, names)[0]
+    if boundary is None:
+        boundary = "boundary" if "boundary" in names or faces is None else AFFINITY
     if superpixels is None:
-        if boundary not in names:
+        whole = [*given, *predicted, *([AFFINITY] if faces else [])]
+        if boundary not in whole:
             raise InvalidInput(
-                f"`boundary` must be one of the cues {list(names)}, got {boundary!r}",
+                f"`boundary` must be one of the cues {whole}, got {boundary!r}",
                 argument="boundary",
-                remedy=(SetOption("boundary", names[0]), SetOption("superpixels")),
+                remedy=(SetOption("boundary", whole[0]), SetOption("superpixels")),
             )
         connected = [n > 1 and not (per_plane and axis == 0) for axis, n in enumerate(shape)]
         sigmas_in_voxels(sigma, distances, connected, shape)
         least_size(min_size, sum(connected), False)
-    policy_digest, used_bins, needed = _policy(policy, names, bins, hierarchical)
+    policy_digest, used_bins, needed = _policy(policy, names, bins, hierarchical, approximate)
     if statistics is not None:
         check_choice("statistics", statistics, ("all", "mean"))
         needed = "all" if needed == "all" and policy != "random" else statistics
     base = Plan(
         shape=shape, spacing=distances, unit=units, block=shape, chunks=shape,
-        shards=bool(shards), cues=given, ranges=limits, nan=nan,
+        shards=bool(shards), cues=given, affinities=faces,
+        offsets=offsets_as_text(known) if faces else "", ranges=limits, nan=nan,
         superpixels=others["superpixels"], gold=others["gold"],
         mask=others["mask"], image=picture, predicted=predicted, boundary=boundary,
         sigma=None if sigma is None else float(sigma), min_size=min_size,
-        per_plane=bool(per_plane), halo=check_whole("halo", halo, 1), statistics=needed,
+        per_plane=bool(per_plane), halo=HALO if halo is None else check_whole("halo", halo, 1),
+        statistics=needed,
         bins=used_bins, dams=bool(dams), policy=policy if not policy_digest else "file",
         policy_digest=policy_digest, classifier_digest=classifier_digest,
         threshold=float(threshold),
-        levels=len(plan_image("labels", shape, distances).levels) if pyramid else 1,
-        hierarchical=bool(hierarchical), workers=1, memory=_budget(memory),
+        levels=len(plan_image("labels", shape, distances, version=version).levels)
+        if pyramid else 1,
+        ome_version=version, precomputed=bool(precomputed), hierarchical=bool(hierarchical),
+        approximate=_share(approximate) if hierarchical and policy_digest else 0.0, workers=1,
+        memory=budget(memory),
     )  # fmt: skip
-    plan = _sized(base, block, chunks, workers)
+    _check_output(base)
+    if superpixels is None:
+        base = _with_halo(base, halo)
+    plan = sized(base, block, chunks, workers)
     if folder is not None:
         _write(plan, Path(folder), policy, classifier)
     return plan
@@ -279,10 +245,13 @@ def make_plan(
 def _one_grid(
     present: Mapping[str, Source], spacing: Sequence[float] | None
 ) -> tuple[tuple[int, ...], tuple[float, ...]]:
-    (name, first), *rest = present.items()
-    shape = first.shape
-    for other, source in rest:
-        check_same_shape(shape, source.shape, name, other)
+    grids = {
+        name: source.shape[1:] if name == "affinities" else source.shape
+        for name, source in present.items()
+    }
+    (name, shape), *rest = grids.items()
+    for other, sides in rest:
+        check_same_shape(shape, sides, name, other)
     if math.prod(shape) == 0 or not shape:
         raise InvalidInput(
             f"`{name}` has no voxels (shape {shape})",
@@ -290,7 +259,10 @@ def _one_grid(
             remedy="check the file",
         )
     if spacing is None:
-        spacing = check_same_spacing({name: source.open() for name, source in present.items()})
+        opened = {name: source.open() for name, source in present.items()}
+        if (faces := opened.get("affinities")) is not None and faces.spacing is not None:
+            opened["affinities"] = replace(faces, spacing=faces.spacing[1:])
+        spacing = check_same_spacing(opened)
     return shape, check_spacing(spacing, len(shape))
 
 
@@ -305,23 +277,79 @@ def _unit(
     return next((found for one in present.values() if (found := one.open().unit)), None)
 
 
-def _ranges(given: Mapping[str, Source], ranges: Any) -> dict[str, tuple[float, float]]:
+def _ranges(
+    given: Mapping[str, Source], faces: Source | None, ranges: Any
+) -> dict[str, tuple[float, float]]:
     pairs = ranges if isinstance(ranges, Mapping) else dict.fromkeys(given, ranges)
-    unknown = [name for name in pairs if name not in given]
+    names = [*given, *([AFFINITY] if faces else [])]
+    unknown = [name for name in pairs if name not in names]
     if unknown:
         raise InvalidInput(
-            f"`ranges` names {unknown}, but the cues are {list(given)}",
+            f"`ranges` names {unknown}, but the cues are {names}",
             argument="ranges",
             remedy=f"remove {', '.join(map(str, unknown))}",
         )
     limits = {n: check_range(pair, "ranges") for n, pair in pairs.items() if pair is not None}
     for name, source in given.items():
         ValueGate.of(np.dtype(source.dtype), limits.get(name), f"cues[{name!r}]", "ranges")
+    if faces is not None:
+        limits[AFFINITY] = affinity_gate(np.dtype(faces.dtype), limits.get(AFFINITY)).limits
     return limits
 
 
+def _share(approximate: float) -> float:
+    if not (is_number(approximate) and 0 <= approximate < 1):
+        raise InvalidInput(
+            f"`approximate` must be a number from 0 to 1, got {approximate!r}",
+            argument="approximate",
+            remedy=SetOption("approximate", 0.1),
+        )
+    return float(approximate)
+
+
+def _check_output(plan: Plan) -> None:
+    """Refuse formats that the labels cannot be written in."""
+    if plan.shards and plan.ome_version == "0.4":
+        raise InvalidInput(
+            "`shards` need OME-Zarr 0.5: Zarr 2, which 0.4 is stored in, has none",
+            argument="shards",
+            remedy=(SetOption("version", "0.5"), SetOption("shards", False)),
+        )
+    if plan.precomputed and plan.ndim > 3:
+        raise InvalidInput(
+            f"`precomputed` has up to 3 axes, and the volume has {plan.ndim}",
+            argument="precomputed",
+            remedy=SetOption("precomputed", False),
+        )
+
+
+def _with_halo(plan: Plan, halo: int | None) -> Plan:
+    """Return the plan with a halo for the superpixels of its sample; warn of a smaller one."""
+    job, box = Job(Path(), plan), sample_box(plan.shape, plan.per_plane)
+    needed = 0
+    if plan.boundary not in plan.predicted:
+        with suppress(InvalidInput):  # values that cannot be used are refused by the blocks
+            sample = job.boundary(box, {})
+            needed = needed_halo(
+                sample, spacing=plan.spacing, sigma=plan.sigma, min_size=plan.min_size,
+                per_plane=plan.per_plane, nan=plan.nan, whole=plan.shape,
+                value_range=None if plan.boundary == AFFINITY else job.range(plan.boundary),
+            )  # fmt: skip
+    if halo is None:
+        return replace(plan, halo=max(HALO, needed))
+    if halo < needed:
+        warning = DataWarning(
+            f"`halo`={halo} is less than the superpixels of a sample of the volume need, "
+            f"{needed} voxels: superpixels will differ at the faces of blocks",
+            argument="halo",
+            remedy=SetOption("halo", needed),
+        )
+        warnings.warn(warning, stacklevel=3)
+    return plan
+
+
 def _policy(
-    policy: str, names: Sequence[str], bins: int, hierarchical: bool
+    policy: str, names: Sequence[str], bins: int, hierarchical: bool, approximate: float
 ) -> tuple[str, int, str]:
     """Return the checksum of a policy file, the bins that it needs, and the statistics."""
     from napari_agglo.policy import load_policy
@@ -334,18 +362,20 @@ def _policy(
         )
     if not os.fspath(policy).endswith(".npz"):
         check_choice("policy", policy, ("mean", "random"))
-        if policy == "mean" and "boundary" not in names:
+        if policy == "mean" and not {"boundary", AFFINITY} & set(names):
             raise InvalidInput(
-                f"the mean policy needs a cue called 'boundary', and the cues are {list(names)}",
+                f"the mean policy needs a cue called 'boundary' or affinities, and the cues are "
+                f"{list(names)}",
                 argument="cues",
                 remedy=SetOption("cues", key="boundary"),
             )
         if hierarchical and policy != "mean":
             raise _not_hierarchical(policy)
         return "", bins, "mean" if policy == "mean" else "all"
-    if hierarchical:
+    if hierarchical and not approximate:
         raise _not_hierarchical("a learned policy")
     learned = load_policy(policy)
+    _refuse_features(learned)
     wanted = tuple(learned.features.cues)
     if tuple(names) != wanted:
         raise InvalidInput(
@@ -358,12 +388,35 @@ def _policy(
     return hashlib.sha256(data).hexdigest()[:32], learned.features.bins, "all"
 
 
+def _refuse_features(learned: Any) -> None:
+    """Refuse a policy with features that are not computed from sums over blocks."""
+    features = learned.features
+    if features.words:
+        raise InvalidInput(
+            f"`policy` counts the words {list(features.words)} in regions, and words are of the "
+            "whole image: they are not computed block by block",
+            argument="policy",
+            remedy="train one without words",
+        )
+    not_sums = [block.name for block in features.blocks if not block.adds]
+    if not_sums:
+        raise InvalidInput(
+            f"`policy` has the features {not_sums}, which are not computed from sums over parts of "
+            "a region, and a block has only parts",
+            argument="policy",
+            remedy="train one without them, or use `agglomerate` on a volume that fits in memory",
+        )
+
+
 def _not_hierarchical(policy: str) -> InvalidInput:
     return InvalidInput(
         f"`hierarchical` makes only merges that are proven to be final, which needs the mean "
         f"policy, not {policy}: a learned priority may fall after a merge elsewhere",
         argument="hierarchical",
-        remedy=SetOption("hierarchical", False),
+        remedy=(
+            SetOption("hierarchical", False),
+            SetOption("approximate", 0.1, when="for a learned policy, near the exact result"),
+        ),
     )
 
 
@@ -391,59 +444,6 @@ def _classifier(
         )
     digest = hashlib.sha256(Path(classifier).read_bytes()).hexdigest()[:32]
     return names, digest, Source.of(image, "image")
-
-
-def _budget(memory: int | None) -> int:
-    if memory is None:
-        return max(2 * BASE, (available_memory() or 4 * 10**9) // 2)
-    return check_whole("memory", memory, 2 * BASE)
-
-
-def _sized(
-    plan: Plan,
-    block: Sequence[int] | int | None,
-    chunks: Sequence[int] | int | None,
-    workers: int | None,
-) -> Plan:
-    """Choose blocks, chunks and workers within the budget; refuse what cannot fit."""
-    from dataclasses import replace
-
-    threads = check_whole("workers", workers, 1) if workers else os.cpu_count() or 1
-    room = plan.memory - BASE
-    if block is None:
-        if workers is None:  # fewer blocks at a time rather than blocks that are mostly halo
-            while threads > 1 and _side(plan, room // threads) < 96:
-                threads -= 1
-        side = _side(plan, room // threads)
-        sides = tuple(min(side, n) for n in plan.shape)
-    else:
-        sides = check_sides("block", block, plan.shape)
-        most = max(1, room // max(1, _block_bytes(plan, sides)))
-        threads = min(threads, most) if workers is None else threads
-    plan = replace(plan, block=sides, workers=threads)
-    parts = chunk_sides(sides) if chunks is None else check_sides("chunks", chunks, plan.shape)
-    check_alignment(sides, parts)
-    plan = replace(plan, chunks=parts)
-    needed = BASE + threads * _block_bytes(plan, sides)
-    if needed > plan.memory:
-        raise InvalidInput(
-            f"{threads} blocks of {'x'.join(map(str, sides))} voxels at a time need about "
-            f"{needed / 1e9:.1f} GB, and `memory` is {plan.memory / 1e9:.1f} GB",
-            argument="memory",
-            remedy=(SetOption("memory", needed), "leave `block` and `workers` out"),
-        )
-    return plan
-
-
-def _side(plan: Plan, room: int) -> int:
-    """Return the side of the largest block that fits in so many bytes, a multiple of 32."""
-    side = 32
-    while side < 1024 and side < max(plan.shape):
-        larger = tuple(min(side + 32, n) for n in plan.shape)
-        if _block_bytes(plan, larger) > room:
-            break
-        side += 32
-    return side
 
 
 def _write(plan: Plan, folder: Path, policy: str, classifier: str | None) -> None:

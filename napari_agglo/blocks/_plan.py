@@ -22,13 +22,16 @@ import numpy as np
 from napari_agglo._typed_json import decode
 from napari_agglo._version import __version__
 from napari_agglo.blocks._block_grid import Grid
+from napari_agglo.blocks._face_cues import AFFINITY, columns_of, offsets_of_text
 from napari_agglo.errors import InvalidInput
 from napari_agglo.graph import Layout
 from napari_agglo.volumes import OmeImage, Volume, open_volume, plan_image
 from napari_agglo.volumes import _atomic as files
+from napari_agglo.volumes._place import Place, is_url, split_url
 
 PLAN = "plan.json"
 _FORMAT = "napari-agglo blocks 1"
+_TABLES = "napari-agglo blocks 2"  # changes when results of a stage have other files than before
 
 
 @dataclass(frozen=True)
@@ -86,6 +89,10 @@ def _fingerprint(text: str, volume: Volume) -> str:
                 count, size = count + 1, size + state.st_size
                 latest = max(latest, state.st_mtime_ns)
         digest.update(repr((count, size, latest)).encode())
+    elif is_url(text):  # whose files cannot be listed: what describes the array stands for them
+        root = Place(split_url(text)[0])
+        for name in ("zarr.json", ".zarray", ".zattrs", "attributes.json", "info"):
+            digest.update(root.read(name) or b"")
     elif os.path.isfile(place):
         state = os.stat(place)
         digest.update(repr((state.st_size, state.st_mtime_ns)).encode())
@@ -108,8 +115,17 @@ class Plan:
         Evidence by name. Those that a pixel classifier predicts are not among them.
     ranges : dict of str to pair of float
         Values that mean 0 and 1, of the cues that declare them.
+    affinities : Source, optional
+        Channels of affinities; `offsets` has their offsets, as JSON. Theirs are the first cues.
     superpixels : Source, optional
         Label image; without it, superpixels are made of the cue `boundary`.
+    ome_version : str
+        Version of OME-Zarr of the stores.
+    precomputed : bool
+        Whether labels are written for Neuroglancer too.
+    approximate : float
+        Priority below which a hierarchical run makes merges of a learned policy, though they are
+        not proven to be final; 0 for the mean policy.
     """
 
     shape: tuple[int, ...]
@@ -119,6 +135,8 @@ class Plan:
     chunks: tuple[int, ...]
     shards: bool
     cues: dict[str, Source]
+    affinities: Source | None
+    offsets: str
     ranges: dict[str, tuple[float, float]]
     nan: str
     superpixels: Source | None
@@ -139,7 +157,10 @@ class Plan:
     classifier_digest: str
     threshold: float
     levels: int
+    ome_version: str
+    precomputed: bool
     hierarchical: bool
+    approximate: float
     workers: int
     memory: int
 
@@ -156,13 +177,26 @@ class Plan:
     @property
     def cue_names(self) -> tuple[str, ...]:
         """Names of all cues, in the order of the columns of the tables."""
-        return (*self.cues, *self.predicted)
+        return self._columns[0]
+
+    @cached_property
+    def _columns(self) -> tuple[tuple[str, ...], tuple[tuple[int, ...], ...]]:
+        plain = (*self.cues, *self.predicted)
+        if self.affinities is None:
+            return plain, ()
+        return columns_of(self.shape, offsets_of_text(self.offsets), plain)
 
     @property
     def layout(self) -> Layout:
         """Columns of the tables."""
         kept = (self.bins, 4) if self.statistics == "all" else (0, 1)
-        return Layout(self.ndim, len(self.cue_names), *kept)
+        return Layout(self.ndim, len(self.cue_names), *kept, self._columns[1])
+
+    @property
+    def mean_cue(self) -> int:
+        """The cue that the mean policy reads: that of the boundary, or else of affinities."""
+        names = self.cue_names
+        return names.index("boundary") if "boundary" in names else names.index(AFFINITY)
 
     @property
     def label_dtype(self) -> np.dtype[Any]:
@@ -174,15 +208,20 @@ class Plan:
     def bytes_per_voxel(self) -> int:
         """Bytes of all inputs at one voxel."""
         named = [*self.cues.values(), self.superpixels, self.mask]
-        return sum(np.dtype(one.dtype).itemsize for one in named if one is not None)
+        plain = sum(np.dtype(one.dtype).itemsize for one in named if one is not None)
+        faces = self.affinities
+        return plain + (np.dtype(faces.dtype).itemsize * faces.shape[0] if faces else 0)
 
     def pyramid(self, name: str) -> OmeImage:
         """Return the levels of a store of labels."""
-        return plan_image(name, self.shape, self.spacing, unit=self.unit, levels=self.levels)
+        return plan_image(
+            name, self.shape, self.spacing, unit=self.unit, version=self.ome_version,
+            levels=self.levels,
+        )  # fmt: skip
 
     def sources(self) -> dict[str, Source]:
         """Return the inputs by their names in messages."""
-        single = ("superpixels", "gold", "mask", "image")
+        single = ("superpixels", "gold", "mask", "image", "affinities")
         given = {name: getattr(self, name) for name in single}
         given |= {f"cues[{name!r}]": cue for name, cue in self.cues.items()}
         return {name: source for name, source in given.items() if source is not None}
@@ -191,7 +230,7 @@ class Plan:
         """Return the checksum of the settings that the results of a stage depend on."""
         plain = asdict(self)
         wanted = {name: plain[name] for name in _DEPENDS[stage.partition("-")[0]]}
-        wanted["version"] = _FORMAT
+        wanted["version"] = _TABLES
         return hashlib.sha256(json.dumps(wanted, sort_keys=True).encode()).hexdigest()[:16]
 
     def write(self, folder: Path) -> None:
@@ -226,12 +265,12 @@ def read_plan(folder: Path) -> Plan:
 _VOLUME = ("shape", "spacing", "block")
 _PREDICT = (*_VOLUME, "image", "predicted", "classifier_digest")
 _CUT = (
-    *_PREDICT, "superpixels", "cues", "ranges", "nan", "mask", "boundary", "sigma", "min_size",
-    "per_plane", "halo",
+    *_PREDICT, "superpixels", "cues", "affinities", "offsets", "ranges", "nan", "mask", "boundary",
+    "sigma", "min_size", "per_plane", "halo",
 )  # fmt: skip
-_STORE = ("chunks", "shards", "unit")
+_STORE = ("chunks", "shards", "unit", "ome_version")
 _GRAPH = (*_CUT, "statistics", "bins", "dams")
-_TREE = (*_GRAPH, "hierarchical", "policy", "policy_digest")
+_TREE = (*_GRAPH, "hierarchical", "approximate", "policy", "policy_digest")
 # The settings that the results of a stage depend on, those of the stages before it included.
 _DEPENDS: Mapping[str, tuple[str, ...]] = {
     "predict": (*_PREDICT, *_STORE),
@@ -241,12 +280,13 @@ _DEPENDS: Mapping[str, tuple[str, ...]] = {
     "superpixels": (*_CUT, *_STORE),
     "overview": (*_CUT, *_STORE, "levels"),
     "statistics": _GRAPH,
-    "reduce": (*_GRAPH, "hierarchical", "policy", "policy_digest"),
-    "graph": (*_GRAPH, "hierarchical", "policy", "policy_digest"),
+    "reduce": _TREE,
+    "graph": _TREE,
     "tree": _TREE,
     "table": (*_TREE, "threshold"),
     "labels": (*_TREE, "threshold", *_STORE),
     "pyramid": (*_TREE, "threshold", *_STORE, "levels"),
+    "precomputed": (*_TREE, "threshold", *_STORE, "levels"),
     "overlap": (*_CUT, "gold"),
     "evaluate": (*_TREE, "gold"),
 }

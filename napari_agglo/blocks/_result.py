@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from napari_agglo.agglomeration import MergeTree
 from napari_agglo.blocks._markers import read_marker
 from napari_agglo.blocks._plan import Plan, read_plan
-from napari_agglo.blocks._run_files import LABELS, SUPERPIXELS, Job, Redo
+from napari_agglo.blocks._run_files import LABELS, PRECOMPUTED, SUPERPIXELS, Job, Redo
 from napari_agglo.blocks._stages import stages_of
 from napari_agglo.blocks._stores import open_level
 from napari_agglo.errors import InvalidInput
@@ -45,11 +45,15 @@ class Status:
         In the order of the run.
     absent : dict of str to int
         Chunks of each input that were not in its store.
+    disagreement : float
+        Share of the faces between blocks at which the floods of the two blocks differ: that of a
+        halo that is large enough is 0, or nearly.
     """
 
     folder: Path
     stages: tuple[StageStatus, ...]
     absent: dict[str, int]
+    disagreement: float = 0.0
 
     @property
     def is_complete(self) -> bool:
@@ -78,6 +82,7 @@ def status(folder: str | os.PathLike[str]) -> Status:
     job = Job(place, read_plan(place))
     stages = []
     absent: dict[str, int] = {}
+    faces = differ = 0
     logs = [path.name for path in (place / "failures").glob("*.log")]
     for stage in stages_of(job.plan):
         marked = [read_marker(job, stage.name, index) for index in range(stage.tasks)]
@@ -85,6 +90,7 @@ def status(folder: str | os.PathLike[str]) -> Status:
         for note in notes:
             for name, number in note.get("absent", {}).items():
                 absent[name] = absent.get(name, 0) + number
+            faces, differ = faces + note.get("faces", 0), differ + note.get("differ", 0)
         stages.append(
             StageStatus(
                 stage.name,
@@ -94,7 +100,7 @@ def status(folder: str | os.PathLike[str]) -> Status:
                 sum(float(note.get("seconds", 0.0)) for note in notes),
             )
         )
-    return Status(place, tuple(stages), absent)
+    return Status(place, tuple(stages), absent, differ / max(faces, 1))
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,6 +152,14 @@ class Result:
     def labels(self) -> list[Any]:
         """The labels at the threshold of the plan, from the finest level to the coarsest."""
         return self._levels("labels", LABELS)
+
+    @property
+    def precomputed_path(self) -> Path:
+        """Path of the labels for Neuroglancer, where the plan has them."""
+        path = self.folder / PRECOMPUTED
+        if not path.is_dir():
+            raise _unfinished(self.folder, "precomputed-0")
+        return path
 
     @property
     def superpixels_path(self) -> Path:

@@ -18,17 +18,27 @@ from numpy.typing import NDArray
 
 from napari_agglo.agglomeration import MergeTree
 from napari_agglo.blocks._block_grid import Grid, Slices
+from napari_agglo.blocks._face_cues import (
+    AFFINITY,
+    boundary_part,
+    cropped,
+    margin,
+    offsets_of_text,
+    part_of_channels,
+)
 from napari_agglo.blocks._plan import Plan, Source
 from napari_agglo.blocks._stores import absent_chunks, open_level
 from napari_agglo.blocks._tables import DamagedTable, Table, write_table
 from napari_agglo.errors import InvalidInput
 from napari_agglo.graph import RegionGraph
 from napari_agglo.policy import Policy, load_policy
-from napari_agglo.volumes import DenseLabels, disk_labels
+from napari_agglo.volumes import Affinities, DenseLabels, disk_labels
 from napari_agglo.volumes import _atomic as files
+from napari_agglo.volumes._on_disk import OnDisk
 
 Notes = dict[str, Any]
 SUPERPIXELS, LABELS = "superpixels.ome.zarr", "labels.ome.zarr"
+PRECOMPUTED = "labels.precomputed"
 POLICY, CLASSIFIER = "policy.npz", "classifier.npz"
 
 
@@ -87,9 +97,38 @@ class Job:
             return read_source(self.plan.cues[name], slices, f"cues[{name!r}]", notes)
         return self._own(f"cue_{name}.ome.zarr", "predict", slices)
 
+    def evidence(self, slices: Slices, notes: Notes) -> dict[str, Any]:
+        """Read a part of all cues, as `check_cues` takes them."""
+        out: dict[str, Any] = {}
+        if self.plan.affinities is not None:
+            around, cues = self._channels(slices, notes)
+            out[AFFINITY] = cropped(cues, slices, around)
+        names = (*self.plan.cues, *self.plan.predicted)
+        return out | {name: self.cue(name, slices, notes) for name in names}
+
+    def boundary(self, slices: Slices, notes: Notes) -> NDArray[Any]:
+        """Read a part of the map that superpixels are made of."""
+        if self.plan.boundary != AFFINITY or self.plan.affinities is None:
+            return self.cue(self.plan.boundary, slices, notes)
+        around, cues = self._channels(slices, notes)
+        return boundary_part(cues, slices, around)
+
+    def _channels(self, slices: Slices, notes: Notes) -> tuple[Slices, Affinities]:
+        """Read a part of the affinities with the margin that its faces need."""
+        plan = self.plan
+        assert plan.affinities is not None
+        offsets = offsets_of_text(plan.offsets)
+        around = margin(slices, offsets, plan.shape)
+        every = (slice(0, len(offsets)), *around)
+        channels = read_source(plan.affinities, every, "affinities", notes)
+        limits = plan.ranges.get(AFFINITY)
+        return around, part_of_channels(channels, around, offsets, limits, plan.nan)
+
     def range(self, name: str) -> tuple[float, float] | None:
         """Return the values of a cue that mean 0 and 1, if they are declared."""
-        return (0.0, 65535.0) if name in self.plan.predicted else self.plan.ranges.get(name)
+        if name in self.plan.predicted:
+            return (0.0, 65535.0)
+        return self.plan.ranges.get(name if name in self.plan.cues else AFFINITY)
 
     def labels(self, slices: Slices, notes: Notes) -> NDArray[Any]:
         """Read a part of the superpixels."""
@@ -97,7 +136,15 @@ class Job:
             return read_source(self.plan.superpixels, slices, "superpixels", notes)
         return self._own(SUPERPIXELS, "superpixels", slices)
 
+    def check_superpixels(self, slices: Slices) -> None:
+        """Ask for blocks whose superpixels were written, and are lost, to be done again."""
+        self._whole(SUPERPIXELS, "superpixels", slices)
+
     def _own(self, store: str, stage: str, slices: Slices) -> NDArray[Any]:
+        return np.asarray(self._whole(store, stage, slices)[slices])
+
+    def _whole(self, store: str, stage: str, slices: Slices) -> Any:
+        """Return the array of a store, a part of which must have all its chunks."""
         array = open_level(self.store(store))
         if absent_chunks(array, slices)[0]:
             lost = [
@@ -106,7 +153,7 @@ class Job:
                 if absent_chunks(array, self.grid.slices(index))[0]
             ]
             raise Redo(lost, f"{store} lacks chunks of {len(lost)} blocks")
-        return np.asarray(array[slices])
+        return array
 
     @cached_property
     def arrays(self) -> Callable[[str], NDArray[Any]]:
@@ -152,17 +199,23 @@ class Job:
                 argument="folder",
                 remedy="use its tree and labels, or plan without `hierarchical`",
             )
-        ids = self.arrays(f"graph/{prefix}ids")
+        names = ("ids", "edges", "regions", "boundaries", "boxes")
+        arrays = {name: self.arrays(f"graph/{prefix}{name}") for name in names}
+        return self.graph_of(arrays, lazy_superpixels(self, arrays["ids"]))
+
+    def graph_of(self, arrays: dict[str, NDArray[Any]], superpixels: DenseLabels) -> RegionGraph:
+        """Return the graph of some arrays, with the cues and settings of the plan."""
+        plan = self.plan
         return RegionGraph(
-            superpixels=lazy_superpixels(self, ids),
+            superpixels=superpixels,
             spacing=plan.spacing,
             cue_names=plan.cue_names,
             cue_ranges=tuple(self.range(name) or (0.0, 1.0) for name in plan.cue_names),
             layout=plan.layout,
-            edges=self.arrays(f"graph/{prefix}edges"),
-            regions=self.arrays(f"graph/{prefix}regions"),
-            boundaries=self.arrays(f"graph/{prefix}boundaries"),
-            boxes=self.arrays(f"graph/{prefix}boxes"),
+            edges=arrays["edges"],
+            regions=arrays["regions"],
+            boundaries=arrays["boundaries"],
+            boxes=arrays["boxes"],
             dams=plan.dams,
             cues=None,
         )
@@ -181,13 +234,12 @@ class Job:
 def read_source(source: Source, slices: Slices, name: str, notes: Notes) -> NDArray[Any]:
     """Read a part of an input; note how many of its chunks are not in the store."""
     data = source.open().data
-    array = getattr(data, "array", None)
-    if array is not None and len(array.shape) == len(slices):
-        absent, _ = absent_chunks(array, slices)
-        if absent:
-            missing = notes.setdefault("absent", {})
-            missing[name] = missing.get(name, 0) + absent
-    return np.ascontiguousarray(data[slices])
+    values = np.ascontiguousarray(data[slices])
+    absent = data.absent(slices, values) if isinstance(data, OnDisk) else 0
+    if absent:
+        missing = notes.setdefault("absent", {})
+        missing[name] = missing.get(name, 0) + absent
+    return values
 
 
 def lazy_superpixels(job: Job, ids: NDArray[np.uint64]) -> DenseLabels:

@@ -11,32 +11,41 @@ import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from napari_agglo._progress import ProgressCallback
-from napari_agglo.agglomeration import agglomerate
+from napari_agglo.agglomeration import agglomerate, merge_greedily
 from napari_agglo.blocks._block_graph import added, added_overlaps, partial_graph, whole_graph
 from napari_agglo.blocks._block_grid import Grid, Slices, lengths
 from napari_agglo.blocks._cut import (
     cut_block,
+    dense_block,
+    faces_that_differ,
     halo_sides,
     joined_pairs,
     neighbours,
     number_superpixels,
+    relabelled,
 )
+from napari_agglo.blocks._face_cues import AFFINITY
 from napari_agglo.blocks._final_merges import (
     FinalMerges,
     complete_regions,
     in_one_order,
+    in_order_of_heights,
     merge_final,
+    merge_likely,
 )
 from napari_agglo.blocks._plan import Plan
 from napari_agglo.blocks._run_files import (
     CLASSIFIER,
     LABELS,
+    POLICY,
+    PRECOMPUTED,
     SUPERPIXELS,
     Job,
     Notes,
@@ -45,19 +54,24 @@ from napari_agglo.blocks._run_files import (
 )
 from napari_agglo.blocks._stores import (
     coarsen_block,
+    create_precomputed,
     create_store,
     level_grid,
+    precomputed_grid,
     write_block,
+    write_precomputed_block,
 )
 from napari_agglo.blocks._tables import DamagedTable, Table
 from napari_agglo.errors import InvalidInput, SetOption
 from napari_agglo.graph import RegionGraph
-from napari_agglo.volumes import _atomic as files
+from napari_agglo.policy import load_policy
 from napari_agglo.volumes import (
+    DenseLabels,
     contingency,
     dense_labels,
     plan_image,
 )
+from napari_agglo.volumes import _atomic as files
 
 # The tasks, one function a stage.
 
@@ -101,9 +115,10 @@ def _cut(job: Job, index: int, progress: ProgressCallback | None) -> Notes:
     outer = job.grid.padded(index, halo, halo)
     mask = None if plan.mask is None else read_source(plan.mask, outer, "mask", notes)
     arrays = cut_block(
-        job.cue(plan.boundary, outer, notes), mask, core, outer, plan.shape,
+        job.boundary(outer, notes), mask, core, outer, plan.shape,
         spacing=plan.spacing, sigma=plan.sigma, min_size=plan.min_size, per_plane=plan.per_plane,
-        value_range=job.range(plan.boundary), nan=plan.nan, progress=progress,
+        value_range=None if plan.boundary == AFFINITY else job.range(plan.boundary),
+        nan=plan.nan, progress=progress,
     )  # fmt: skip
     notes["bytes"] = job.write("cut", index, arrays)
     notes["pieces"] = int(arrays["count"][0])
@@ -115,12 +130,14 @@ def _join(job: Job, index: int, progress: ProgressCallback | None) -> Notes:
         names = (f"face_{side}_{axis}", f"same_{side}_{axis}")
         return dict(zip(names, job.values("cut", block, *names), strict=True))
 
-    arrays = {
-        f"pairs_{other}": joined_pairs(faces(index, axis, "high"), faces(other, axis, "low"), axis)
-        for axis, other in neighbours(job.grid, index, job.plan.per_plane)
-    }
+    arrays, differ, total = {}, 0, 0
+    for axis, other in neighbours(job.grid, index, job.plan.per_plane):
+        lower, upper = faces(index, axis, "high"), faces(other, axis, "low")
+        arrays[f"pairs_{other}"] = joined_pairs(lower, upper, axis)
+        differ += faces_that_differ(lower, upper, axis)
+        total += len(lower[f"face_high_{axis}"])
     (arrays["count"],) = job.values("cut", index, "count")
-    return {"bytes": job.write("join", index, arrays)}
+    return {"bytes": job.write("join", index, arrays), "faces": total, "differ": differ}
 
 
 def _number(job: Job, index: int, progress: ProgressCallback | None) -> Notes:
@@ -136,13 +153,35 @@ def _number(job: Job, index: int, progress: ProgressCallback | None) -> Notes:
     return {"pieces": int(first[-1]), "superpixels": int(superpixel.max(initial=0))}
 
 
-def _superpixels(job: Job, index: int, progress: ProgressCallback | None) -> Notes:
-    (pieces,) = job.values("cut", index, "pieces")
+def _numbers(job: Job, index: int) -> NDArray[np.uint32]:
+    """Return the superpixel of each piece of a block, 0 first."""
     first, superpixel = job.arrays("number/first"), job.arrays("number/superpixel")
     lut = np.zeros(int(first[index + 1] - first[index]) + 1, np.uint32)
     lut[1:] = superpixel[first[index] : first[index + 1]]
-    write_block(job.store(SUPERPIXELS), 0, job.grid.slices(index), lut[pieces])
+    return lut
+
+
+def _superpixels(job: Job, index: int, progress: ProgressCallback | None) -> Notes:
+    slices = job.grid.slices(index)
+    (pieces,) = job.values("cut", index, "pieces")
+    image = relabelled(pieces, _numbers(job, index), lengths(slices))
+    write_block(job.store(SUPERPIXELS), 0, slices, image)
     return {}
+
+
+def _with_planes_above(job: Job, index: int) -> DenseLabels:
+    """Return the superpixels of a block and of the voxels next above it, from tables.
+
+    They are those of the store, whose chunks in the next blocks would be decoded for one plane.
+    """
+    (pieces,) = job.values("cut", index, "pieces")
+    above = {}
+    for axis in range(job.plan.ndim):
+        other = job.grid.neighbour(index, axis)
+        if other is not None:
+            (face,) = job.values("cut", other, f"face_low_{axis}")
+            above[axis] = _numbers(job, other)[face]
+    return dense_block(pieces, _numbers(job, index), lengths(job.grid.slices(index)), above)
 
 
 def _statistics(job: Job, index: int, progress: ProgressCallback | None) -> Notes:
@@ -150,13 +189,15 @@ def _statistics(job: Job, index: int, progress: ProgressCallback | None) -> Note
     core = job.grid.slices(index)
     above = (2 if plan.dams else 1,) * plan.ndim
     outer = job.grid.padded(index, (0,) * plan.ndim, above)
+    own = plan.superpixels is None and not plan.dams
+    plain = (*plan.cues, *plan.predicted)
     arrays = partial_graph(
-        job.labels(outer, notes),
-        {name: job.cue(name, outer, notes) for name in plan.cue_names},
+        _with_planes_above(job, index) if own else job.labels(outer, notes),
+        job.evidence(outer, notes),
         core,
         plan.shape,
         plan.layout,
-        ranges={name: limits for name in plan.cue_names if (limits := job.range(name))},
+        ranges={name: limits for name in plain if (limits := job.range(name))},
         nan=plan.nan,
         dams=plan.dams,
         progress=progress,
@@ -201,11 +242,24 @@ def _finally_merged(job: Job, arrays: dict[str, NDArray[Any]], group: Slices) ->
     """Make the merges of a group that are final, and keep them beside its table."""
     plan = job.plan
     complete = complete_regions(arrays, group, plan.shape, plan.dams)
-    cue = plan.cue_names.index("boundary")
-    left, merges = merge_final(arrays, complete, plan.layout, cue)
+    if plan.approximate:
+        left, merges = merge_likely(
+            arrays, complete, plan.layout, partial(_merges_of, job), plan.approximate
+        )
+    else:
+        left, merges = merge_final(arrays, complete, plan.layout, plan.mean_cue)
     left["winners"], left["losers"] = merges.winners, merges.losers
     left["bits"] = merges.priorities.view(np.uint64)  # of numbers of 0 or more
     return left
+
+
+def _merges_of(job: Job, arrays: dict[str, NDArray[Any]]) -> FinalMerges:
+    """Agglomerate a part of the graph by the policy of the plan."""
+    ids = arrays["ids"]
+    nowhere = np.zeros((1,) * job.plan.ndim, np.uint32)
+    graph = job.graph_of(arrays, DenseLabels(nowhere, ids, job.plan.label_dtype))
+    merges = merge_greedily(graph, load_policy(job.folder / POLICY))
+    return FinalMerges(ids[merges.winners], ids[merges.losers], merges.priorities)
 
 
 def _final_merges(job: Job) -> list[FinalMerges]:
@@ -270,11 +324,16 @@ def _graph(job: Job, index: int, progress: ProgressCallback | None) -> Notes:
 def _tree(job: Job, index: int, progress: ProgressCallback | None) -> Notes:
     graph = job.graph("rest_" if job.plan.hierarchical else "")
     _check_memory(job, graph)
-    tree = agglomerate(graph, job.policy(), progress=progress)
-    merges: list[Any] = [tree.winners, tree.losers, tree.priorities]
+    if job.plan.approximate:  # what is left is no graph of superpixels, as those of a training
+        made = merge_greedily(graph, load_policy(job.folder / POLICY), progress=progress)
+        merges: list[Any] = [made.winners, made.losers, made.priorities]
+    else:
+        tree = agglomerate(graph, job.policy(), progress=progress)
+        merges = [tree.winners, tree.losers, tree.priorities]
     if job.plan.hierarchical:
         rest = FinalMerges(graph.ids[merges[0]], graph.ids[merges[1]], merges[2])
-        merges = list(in_one_order(job.arrays("graph/ids"), _final_merges(job), rest))
+        combine = in_order_of_heights if job.plan.approximate else in_one_order
+        merges = list(combine(job.arrays("graph/ids"), _final_merges(job), rest))
     for name, array in zip(("winners", "losers", "priorities"), merges, strict=True):
         job.save(f"tree/{name}", array)
     return {"merges": len(merges[0])}
@@ -282,7 +341,7 @@ def _tree(job: Job, index: int, progress: ProgressCallback | None) -> Notes:
 
 def _check_memory(job: Job, graph: RegionGraph) -> None:
     """Refuse a graph that does not fit in the budget, with figures."""
-    from napari_agglo.blocks._make_plan import BASE, graph_bytes
+    from napari_agglo.blocks._budget import BASE, graph_bytes
 
     needed = BASE + graph_bytes(job.plan, graph.n_regions, graph.n_boundaries)
     if needed <= job.plan.memory:
@@ -311,9 +370,15 @@ def _labels(job: Job, index: int, progress: ProgressCallback | None) -> Notes:
     notes = Notes()
     slices = job.grid.slices(index)
     ids, segments = job.arrays("graph/ids"), job.arrays("table/segments")
-    here = dense_labels(job.labels(slices, notes), "block")
-    at = np.searchsorted(ids, here.ids)
-    write_block(job.store(LABELS), 0, slices, segments[at][here.image])
+    if job.plan.superpixels is None:
+        job.check_superpixels(slices)
+        (pieces,) = job.values("cut", index, "pieces")
+        own = segments[np.searchsorted(ids, _numbers(job, index))]
+        image = relabelled(pieces, own, lengths(slices))
+    else:
+        here = dense_labels(job.labels(slices, notes), "block")
+        image = segments[np.searchsorted(ids, here.ids)][here.image]
+    write_block(job.store(LABELS), 0, slices, image)
     return notes
 
 
@@ -325,6 +390,16 @@ def _coarsen(store: str, level: int) -> Callable[[Job, int, ProgressCallback | N
         return {}
 
     return coarsen
+
+
+def _precomputed(level: int) -> Callable[[Job, int, ProgressCallback | None], Notes]:
+    def write(job: Job, index: int, progress: ProgressCallback | None) -> Notes:
+        shape = job.plan.pyramid(LABELS).shapes[level]
+        slices = precomputed_grid(shape, job.plan.block).slices(index)
+        write_precomputed_block(job.store(PRECOMPUTED), job.store(LABELS), level, slices)
+        return {}
+
+    return write
 
 
 def _overlap(job: Job, index: int, progress: ProgressCallback | None) -> Notes:
@@ -398,6 +473,10 @@ def stages_of(plan: Plan) -> list[Stage]:
         Stage("labels", n, _labels, True),
         *_levels(plan, "pyramid", LABELS),
     ]
+    if plan.precomputed:
+        for level, shape in enumerate(plan.pyramid(LABELS).shapes):
+            tasks = precomputed_grid(shape, plan.block).n_blocks
+            out.append(Stage(f"precomputed-{level}", tasks, _precomputed(level)))
     if plan.gold is not None:
         out += [Stage("overlap", n, _overlap, True), Stage("evaluate", 1, _evaluate)]
     return out
@@ -421,11 +500,13 @@ def prepare(job: Job, stage: Stage) -> None:
         stores = {SUPERPIXELS: plan.label_dtype}
     elif stage.name == "labels":
         stores = {LABELS: plan.label_dtype}
+    elif stage.name == "precomputed-0":
+        create_precomputed(job.store(PRECOMPUTED), plan, plan.digest(stage.name))
     for name, dtype in stores.items():
         image = plan.pyramid(name.split(".")[0])
         if stage.name == "predict":
             image = plan_image(name.split(".")[0], plan.shape, plan.spacing, unit=plan.unit,
-                               levels=1)  # fmt: skip
+                               version=plan.ome_version, levels=1)  # fmt: skip
         create_store(
             job.store(name), image, dtype, plan.block, plan.chunks, shards=plan.shards,
             digest=json.dumps([plan.digest(stage.name), plan.levels]),

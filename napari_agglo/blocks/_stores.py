@@ -1,11 +1,14 @@
-"""Stores that blocks write: OME-Zarr with a pyramid, and no chunk in two blocks."""
+"""Stores that blocks write, no chunk in two blocks: OME-Zarr with a pyramid, and precomputed."""
 
 from __future__ import annotations
 
+import itertools
+import json
 import math
 import os
 import shutil
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +16,13 @@ import numpy as np
 import zarr
 from numpy.typing import NDArray
 
-from napari_agglo.blocks._block_grid import Grid, Slices
+from napari_agglo.blocks._block_grid import Grid, Slices, local
+from napari_agglo.blocks._plan import Plan
 from napari_agglo.errors import InvalidInput
-from napari_agglo.volumes import OmeImage, create_levels, fill_level
+from napari_agglo.volumes import OmeImage, create_levels
 from napari_agglo.volumes import _atomic as files
+from napari_agglo.volumes._label_pyramid import coarse_part
+from napari_agglo.volumes._precomputed import CHUNK, MARK, plan_segmentation, write_chunk
 
 
 def create_store(
@@ -30,7 +36,7 @@ def create_store(
     digest: str,
     is_labels: bool = True,
 ) -> None:
-    """Make an empty OME-Zarr 0.5 with all levels of `image`, unless the same one is there.
+    """Make an empty OME-Zarr with all levels of `image`, unless the same one is there.
 
     Several processes may do so at once: the store appears by a rename, and the first one wins.
     """
@@ -92,9 +98,49 @@ def level_grid(shape: Sequence[int], block: Sequence[int]) -> Grid:
 
 
 def coarsen_block(path: Path, level: int, image: OmeImage, slices: Slices) -> None:
-    """Write one block of a level from the level before it."""
+    """Write one block of a level from the level before it, of which a chunk is read at a time."""
     fine, coarse = open_level(path, level - 1), open_level(path, level, write=True)
-    fill_level(fine, coarse, image.factors[level], slices, image.method)
+    out = np.empty([s.stop - s.start for s in slices], coarse.dtype)
+    starts = (range(s.start, s.stop, c) for s, c in zip(slices, coarse.chunks, strict=True))
+    for corner in itertools.product(*starts):
+        box = tuple(
+            slice(a, min(a + c, s.stop))
+            for a, c, s in zip(corner, coarse.chunks, slices, strict=True)
+        )
+        out[local(box, slices)] = coarse_part(fine, image.factors[level], box, image.method)
+    coarse[slices] = out
+
+
+def create_precomputed(path: Path, plan: Plan, digest: str) -> None:
+    """Make the folder of a segmentation for Neuroglancer, without chunks, unless it is there."""
+    info, _ = plan_segmentation(path, plan.shape, plan.spacing, plan.unit, levels=plan.levels)
+    info["agglo"] = digest
+    text = json.dumps(info, indent=2) + "\n"
+    with suppress(OSError):
+        if (path / MARK).read_text(encoding="utf-8") == text:
+            return
+    shutil.rmtree(path, ignore_errors=True)
+    for scale in info["scales"]:
+        (path / str(scale["key"])).mkdir(parents=True, exist_ok=True)
+    files.write_whole(path / MARK, text.encode(), durable=False)
+
+
+def precomputed_grid(shape: Sequence[int], block: Sequence[int]) -> Grid:
+    """Return the tasks of a scale of a segmentation: as large as a block, and of whole chunks."""
+    sides = tuple(-(-min(b, n) // CHUNK) * CHUNK for b, n in zip(block, shape, strict=True))
+    return Grid(tuple(shape), sides)
+
+
+def write_precomputed_block(path: Path, store: Path, level: int, slices: Slices) -> None:
+    """Write the chunks of a part of a scale from the same level of the labels."""
+    scale = json.loads((path / MARK).read_text(encoding="utf-8"))["scales"][level]
+    array = open_level(store, level)
+    flat = 3 - len(slices)
+    starts = (range(s.start, s.stop, CHUNK) for s in slices)
+    for corner in itertools.product(*starts):
+        box = tuple(slice(a, min(a + CHUNK, s.stop)) for a, s in zip(corner, slices, strict=True))
+        part = array[box]
+        write_chunk(path, scale, part.reshape((1,) * flat + part.shape), (0,) * flat + corner)
 
 
 def absent_chunks(array: Any, slices: Slices) -> tuple[int, int]:

@@ -71,7 +71,9 @@ def _pack(rows: NDArray[Any]) -> tuple[str, list[bytes]]:
             chosen = rows if len(columns) == rows.shape[1] else rows[:, columns]
             narrow = np.ascontiguousarray(chosen.T.astype(np.dtype(f"<u{width}")))
             shuffle = blosc.SHUFFLE if width > 1 else blosc.NOSHUFFLE
-            packed = blosc.compress(narrow, b"zstd", 1, shuffle=shuffle)
+            # label images are one column, and read again soon: quick rather than small
+            codec, level = (b"lz4", 5) if rows.shape[1] == 1 else (b"zstd", 1)
+            packed = blosc.compress(narrow, codec, level, shuffle=shuffle)
             buffers.append(bytes(packed))
     return "".join(map(str, widths)), buffers
 

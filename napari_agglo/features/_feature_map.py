@@ -74,6 +74,10 @@ class FeatureBlock:
         Takes a `RegionGraph` and returns an array of shape (boundaries, columns). The row of a
         boundary must depend only on the statistics of the boundary and of its two regions, and not
         on the order of the two.
+    adds : bool
+        Whether the function reads only statistics that are sums over the pixels of regions and
+        boundaries, as those of a graph are. Features of anything else, such as convex hulls, must
+        say False, and block-wise runs refuse them.
 
     Examples
     --------
@@ -87,6 +91,7 @@ class FeatureBlock:
     name: str
     columns: tuple[str, ...]
     compute: Callable[[RegionGraph], Any]
+    adds: bool = True
 
 
 feature_blocks: Registry[FeatureBlock] = Registry("napari_agglo.features", "feature block")

@@ -235,17 +235,22 @@ def shard_boxes(array: Any) -> Iterator[Box]:
         )
 
 
-def fill_level(
-    finer: Any, coarser: Any, factors: Sequence[int], box: Box, method: str = "mode"
-) -> None:
-    """Write one box of a level from the level before; the box must be one of `shard_boxes`."""
+def coarse_part(finer: Any, factors: Sequence[int], box: Box, method: str = "mode") -> NDArray[Any]:
+    """Return one box of a level, made from the level before."""
     reach = tuple(
         slice(part.start * step, min(part.stop * step, n))
         for part, step, n in zip(box, factors, finer.shape, strict=True)
     )
     size = tuple(part.stop - part.start for part in box)
     part = np.ascontiguousarray(finer[reach])
-    coarser[box] = _downsample(part, tuple(factors), method, size)
+    return _downsample(part, tuple(factors), method, size)
+
+
+def fill_level(
+    finer: Any, coarser: Any, factors: Sequence[int], box: Box, method: str = "mode"
+) -> None:
+    """Write one box of a level from the level before; the box must be one of `shard_boxes`."""
+    coarser[box] = coarse_part(finer, factors, box, method)
 
 
 def write_levels(

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from napari_agglo.errors import InvalidInput
-from napari_agglo.volumes._on_disk import Index, OnDisk, reading
+from napari_agglo.volumes._on_disk import Index, OnDisk, absent_chunks, reading
 from napari_agglo.volumes._open import arrange, split_picks
 from napari_agglo.volumes._place import Place
 from napari_agglo.volumes._units import MICROMETRE, to_micrometres, unit_name
@@ -144,6 +144,14 @@ class _Blocks:
                 self._fill(out, spans)
         return out[tuple(slice(None) if isinstance(part, slice) else 0 for part in index)]
 
+    def absent(self, index: Index, values: Any) -> int:
+        """Return the blocks that are not there."""
+        suspects = values if self.place.is_remote else None
+        with reading(self.place, "N5"):
+            return absent_chunks(
+                index, self.block, lambda at: self.place.has(_file(at)), suspects, 0
+            )
+
     def _fill(self, out: NDArray[Any], spans: list[range]) -> None:
         grids = [
             range(span[0] // size, span[-1] // size + 1)
@@ -165,7 +173,7 @@ class _Blocks:
             out[tuple(targets)] = part[tuple(sources)]
 
     def _read(self, at: tuple[int, ...]) -> NDArray[Any] | None:
-        raw = self.place.read("/".join(str(one) for one in reversed(at)))
+        raw = self.place.read(_file(at))
         if raw is None:
             return None
         mode, ndim = struct.unpack_from(">HH", raw)
@@ -181,6 +189,11 @@ class _Blocks:
         if len(decoded) < needed:
             raise ValueError(f"block {at} has {len(decoded)} bytes, not {needed}")
         return np.frombuffer(decoded, self.dtype, math.prod(sizes)).reshape(sizes[::-1])
+
+
+def _file(at: tuple[int, ...]) -> str:
+    """Return the path of the file of a block."""
+    return "/".join(str(one) for one in reversed(at))
 
 
 def _gzip(data: bytes, options: dict[str, Any]) -> bytes:

@@ -5,6 +5,7 @@ No handle is left open, so a file can be replaced, moved or opened by others at 
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -27,12 +28,10 @@ class OnDisk:
         dtype: Any,
         read: Callable[[Index], Any],
         chunks: tuple[int, ...] | None = None,
-        array: Any = None,
     ) -> None:
         self.shape = tuple(int(n) for n in shape)
         self.dtype: np.dtype[Any] = np.dtype(dtype)
         self.chunks = chunks
-        self.array = array  # of Zarr, on the same grid, to ask for absent chunks
         self._read = read
 
     @property
@@ -46,6 +45,15 @@ class OnDisk:
     def __getitem__(self, index: Any) -> np.ndarray[Any, Any]:
         ascending, flips = _normalise_index(index, self.shape)
         return np.asarray(self._read(ascending))[flips]
+
+    def absent(self, index: Any, values: np.ndarray[Any, Any] | None = None) -> int:
+        """Return how many chunks of a part are not in the store, and read as its fill value.
+
+        A store at a URL is asked only for chunks that have the fill value throughout in `values`,
+        the part as it was read; without them, for all. 0 where a format has no chunks.
+        """
+        count = getattr(self._read, "absent", None)
+        return 0 if count is None else int(count(_normalise_index(index, self.shape)[0], values))
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
         array = self[...]
@@ -81,9 +89,16 @@ class _ReadPicked:
     fixed: tuple[tuple[int, int], ...]
 
     def __call__(self, index: Index) -> Any:
+        return self.data[self._inner(index)]
+
+    def absent(self, index: Index, values: Any) -> int:
+        """Return the chunks that are not there."""
+        return int(self.data.absent(self._inner(index), values))
+
+    def _inner(self, index: Index) -> Index:
         inner: dict[int, int | slice] = dict(zip(self.kept, index, strict=True))
         inner.update(self.fixed)
-        return self.data[tuple(inner[axis] for axis in range(len(self.data.shape)))]
+        return tuple(inner[axis] for axis in range(len(self.data.shape)))
 
 
 def put_first(data: Any, axis: int) -> Any:
@@ -107,11 +122,52 @@ class _ReadMoved:
 
     def __call__(self, index: Index) -> Any:
         axis = self.axis
-        part = self.data[(*index[1 : axis + 1], index[0], *index[axis + 1 :])]
+        part = self.data[self._inner(index)]
         if not isinstance(index[0], slice):
             return part
         before = sum(isinstance(one, slice) for one in index[1 : axis + 1])
         return np.moveaxis(part, before, 0)
+
+    def absent(self, index: Index, values: Any) -> int:
+        """Return the chunks that are not there; all are asked for, as values are in other order."""
+        return int(self.data.absent(self._inner(index)))
+
+    def _inner(self, index: Index) -> Index:
+        return (*index[1 : self.axis + 1], index[0], *index[self.axis + 1 :])
+
+
+def absent_chunks(
+    index: Index,
+    sides: tuple[int, ...],
+    has: Callable[[tuple[int, ...]], bool],
+    suspects: np.ndarray[Any, Any] | None,
+    fill: Any,
+) -> int:
+    """Return how many chunks that an index touches are not there, by `has` of their place.
+
+    With `suspects`, the values of that part, a chunk with any other value than `fill` is there.
+    """
+    spans = [
+        range(one.start, one.stop) if isinstance(one, slice) else range(one, one + 1)
+        for one in index
+    ]
+    if any(len(span) == 0 for span in spans):
+        return 0
+    known = None if suspects is None else suspects.reshape([len(span) for span in spans])
+    cells = (range(span[0] // c, span[-1] // c + 1) for span, c in zip(spans, sides, strict=True))
+    absent = 0
+    for place in itertools.product(*cells):
+        if known is not None:
+            here = known[
+                tuple(
+                    slice(max(0, at * c - span[0]), (at + 1) * c - span[0])
+                    for at, c, span in zip(place, sides, spans, strict=True)
+                )
+            ]
+            if (here != fill).any():
+                continue
+        absent += not has(place)
+    return absent
 
 
 def _normalise_index(index: Any, shape: tuple[int, ...]) -> tuple[Index, tuple[slice, ...]]:

@@ -165,10 +165,8 @@ def affinities(
         names = [name for name in _ATTRIBUTES if name in array.attributes]
         offsets = array.attributes[names[0]] if names else None
     known = check_offsets(offsets, shape)
-    if value_range is None and np.dtype(data.dtype).str[1:] in ("u1", "f2", "f4", "f8"):
-        value_range = (255, 0) if np.dtype(data.dtype) == np.uint8 else (1, 0)
-    gate = ValueGate.of(data.dtype, value_range, "affinities", "value_range")
-    values = _read(data, gate, nan, progress)
+    gate = affinity_gate(data.dtype, value_range)
+    values = read_channels(data, gate, nan, progress)
     if values.size and values[: len(shape) - 1].mean() > 127.5:
         warning = DataWarning(
             "Most affinities are low, as if they were high on boundaries",
@@ -176,18 +174,36 @@ def affinities(
             remedy=SetOption("value_range", gate.limits[::-1], when="if they are"),
         )
         warnings.warn(warning, stacklevel=2)
-    nearest = [k for k, offset in enumerate(known) if sum(map(abs, offset)) == 1]
-    longer = [k for k in range(len(known)) if k not in nearest]
+    spacing = array.spacing if isinstance(array, Volume) else None
+    spacing = None if spacing is None else spacing[1 - len(shape) :]
+    return cues_of_channels(values, known, gate.limits, separate, spacing)
+
+
+def affinity_gate(dtype: Any, value_range: Sequence[float] | None) -> ValueGate:
+    """Return the check of the values of affinities, which are high in one object by default."""
+    if value_range is None and np.dtype(dtype).str[1:] in ("u1", "f2", "f4", "f8"):
+        value_range = (255, 0) if np.dtype(dtype) == np.uint8 else (1, 0)
+    return ValueGate.of(dtype, value_range, "affinities", "value_range")
+
+
+def cues_of_channels(
+    values: Bytes,
+    offsets: tuple[Offset, ...],
+    limits: tuple[float, float],
+    separate: str = "nearest",
+    spacing: tuple[float, ...] | None = None,
+) -> Affinities:
+    """Return the cues of channels of bytes, 255 for boundary, as `affinities` does."""
+    nearest = [k for k, offset in enumerate(offsets) if sum(map(abs, offset)) == 1]
+    longer = [k for k in range(len(offsets)) if k not in nearest]
     groups = {"": nearest}
-    alone = {"nearest": nearest, "all": range(len(known)), "none": []}[separate]
-    groups |= {f"_{_offset_name(known[k])}": [k] for k in alone}
+    alone = {"nearest": nearest, "all": range(len(offsets)), "none": []}[separate]
+    groups |= {f"_{_offset_name(offsets[k])}": [k] for k in alone}
     if longer:
         groups["_long"] = longer
     cache: dict[tuple[int, int], Bytes | None] = {}
-    cues = {end: _cue(values, known, group, gate, cache) for end, group in groups.items()}
-    spacing = array.spacing if isinstance(array, Volume) else None
-    spacing = None if spacing is None else spacing[1 - len(shape) :]
-    return Affinities(cues, known, spacing, tuple((known[k], values[k]) for k in longer))
+    cues = {end: _cue(values, offsets, group, limits, cache) for end, group in groups.items()}
+    return Affinities(cues, offsets, spacing, tuple((offsets[k], values[k]) for k in longer))
 
 
 def check_offsets(offsets: Any, shape: tuple[int, ...]) -> tuple[Offset, ...]:
@@ -272,7 +288,9 @@ def _forward(offset: Offset) -> Offset:
     return tuple(sign * n for n in offset)
 
 
-def _read(data: Any, gate: ValueGate, nan: str, progress: ProgressCallback | None) -> Bytes:
+def read_channels(
+    data: Any, gate: ValueGate, nan: str, progress: ProgressCallback | None = None
+) -> Bytes:
     """Return all channels as bytes, 255 for boundary, read in slabs of all channels."""
     shape = tuple(int(n) for n in data.shape)
     require_memory(data, "affinities")
@@ -296,7 +314,7 @@ def _cue(
     values: Bytes,
     offsets: tuple[Offset, ...],
     group: Sequence[int],
-    gate: ValueGate,
+    limits: tuple[float, float],
     cache: dict[tuple[int, int], Bytes | None],
 ) -> OrientedCue:
     """Return the channels of a group as one cue: a face reads the mean of those along its axis."""
@@ -316,10 +334,10 @@ def _cue(
         faces.append(planes[0] if planes else None)
     used = [plane for plane in faces if plane is not None]
     if len(used) == 1:  # no further plane: a voxel has the value of its upper face
-        return OrientedCue(used[0], tuple(faces), gate.limits)
+        return OrientedCue(used[0], tuple(faces), limits)
     sums, n = _face_sums(faces, shape)
     pixels = ((2 * sums.astype(np.uint32) + n) // max(2 * n, 1)).astype(np.uint8)
-    return OrientedCue(pixels, tuple(faces), gate.limits)
+    return OrientedCue(pixels, tuple(faces), limits)
 
 
 def _at_faces(channel: Bytes, offset: Offset, axis: int) -> Bytes | None:

@@ -12,7 +12,7 @@ import gzip
 import itertools
 import json
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,8 +23,8 @@ from numpy.typing import NDArray
 from napari_agglo._progress import ProgressCallback, report
 from napari_agglo.errors import InvalidInput
 from napari_agglo.volumes._label_pyramid import downsample_labels
-from napari_agglo.volumes._ome_zarr import plan_image
-from napari_agglo.volumes._on_disk import Index, OnDisk, pick, reading
+from napari_agglo.volumes._ome_zarr import OmeImage, plan_image
+from napari_agglo.volumes._on_disk import Index, OnDisk, absent_chunks, pick, reading
 from napari_agglo.volumes._open import arrange, split_picks
 from napari_agglo.volumes._place import Place
 from napari_agglo.volumes._units import MICROMETRE, convert, convert_all
@@ -155,6 +155,25 @@ class _Chunks:
                 out[...] = box[(channels, *steps)]
         return out[tuple(slice(None) if isinstance(part, slice) else 0 for part in index)]
 
+    def absent(self, index: Index, values: Any) -> int:
+        """Return the chunks that are not there."""
+        suspects = values if self.place.is_remote else None
+
+        def has(at: tuple[int, ...]) -> bool:
+            begin = [k * c for k, c in zip(at[1:], self.chunk, strict=True)]
+            end = [min(b + c, n) for b, c, n in zip(begin, self.chunk, self.shape, strict=True)]
+            name = self._name(begin, end)
+            return self.place.has(name, *(() if self.place.is_remote else (f"{name}.gz",)))
+
+        with reading(self.place, "a precomputed volume"):
+            return absent_chunks(index, (self.channels, *self.chunk), has, suspects, 0)
+
+    def _name(self, begin: list[int], end: list[int]) -> str:
+        return chunk_name(
+            [b + o for b, o in zip(begin, self.offset, strict=True)],
+            [e + o for e, o in zip(end, self.offset, strict=True)],
+        )
+
     def _fill(self, box: NDArray[Any], corner: list[int]) -> None:
         grids = [
             range(a // c, (a + n - 1) // c + 1)
@@ -173,10 +192,7 @@ class _Chunks:
             box[(slice(None), *target)] = part[(slice(None), *source)]
 
     def _read(self, begin: list[int], end: list[int]) -> NDArray[Any] | None:
-        name = chunk_name(
-            [b + o for b, o in zip(begin, self.offset, strict=True)],
-            [e + o for e, o in zip(end, self.offset, strict=True)],
-        )
+        name = self._name(begin, end)
         raw = self.place.read(name)
         if raw is None and not self.place.is_remote:
             packed = self.place.read(f"{name}.gz")  # as cloud-volume writes to disk
@@ -297,19 +313,50 @@ def write_precomputed(
 
     `properties` states in the info that there is a folder of segment properties, too.
     """
-    if labels.ndim > 3 or labels.size == 0:
+    info, plan = plan_segmentation(
+        folder, labels.shape, spacing, unit, encoding=encoding, method=method, levels=levels,
+        properties=properties,
+    )  # fmt: skip
+    volume = labels.reshape(plan.shapes[0])
+    folder.mkdir()
+    total, done = sum(math.prod(shape) for shape in plan.shapes), 0
+    for scale, step in zip(info["scales"], plan.factors, strict=True):
+        if max(step) > 1:
+            volume = downsample_labels(volume, step, method=method)
+        (folder / str(scale["key"])).mkdir()
+        for box in chunk_boxes(volume.shape):
+            report(progress, "writing", done, total)
+            write_chunk(folder, scale, volume[box], [s.start for s in box])
+            done += math.prod(s.stop - s.start for s in box)
+    (folder / MARK).write_text(json.dumps(info, indent=2) + "\n", encoding="utf-8")
+    report(progress, "writing", total, total)
+
+
+def plan_segmentation(
+    folder: Path,
+    labels_shape: tuple[int, ...],
+    spacing: tuple[float, ...] | None,
+    unit: str | None,
+    *,
+    encoding: str = "compressed_segmentation",
+    method: str = "mode",
+    levels: int | None = None,
+    properties: bool = False,
+) -> tuple[dict[str, Any], OmeImage]:
+    """Return the info of a segmentation, and the shapes of its scales, with three axes each."""
+    if len(labels_shape) > 3 or math.prod(labels_shape) == 0:
         raise InvalidInput(
             f"{folder}: a precomputed volume has up to 3 axes and some voxels, not the shape "
-            f"{labels.shape}",
+            f"{labels_shape}",
             argument="path",
             remedy="write .ome.zarr or .h5",
         )
-    ndim = labels.ndim
-    volume = labels.reshape((1,) * (3 - ndim) + labels.shape)
+    ndim = len(labels_shape)
+    whole = (1,) * (3 - ndim) + tuple(labels_shape)
     distances = (1.0,) * (3 - ndim) + (spacing or (1.0,) * ndim)
     if unit is not None:
         distances = convert_all(distances, unit, "nanometer")
-    plan = plan_image("segmentation", volume.shape, distances, method=method, levels=levels)
+    plan = plan_image("segmentation", whole, distances, method=method, levels=levels)
     scales = []
     for level, shape in zip(plan.levels, plan.shapes, strict=True):
         resolution = list(level.scale[::-1])
@@ -338,21 +385,18 @@ def write_precomputed(
         info[_NO_UNIT] = "unknown"
     if ndim < 3:
         info[_AXES] = ndim
-    folder.mkdir()
-    total, done = sum(math.prod(shape) for shape in plan.shapes), 0
-    for scale, step in zip(scales, plan.factors, strict=True):
-        if max(step) > 1:
-            volume = downsample_labels(volume, step, method=method)
-        (folder / str(scale["key"])).mkdir()
-        for box in chunk_boxes(volume.shape):
-            report(progress, "writing", done, total)
-            chunk = np.ascontiguousarray(volume[box], np.uint64)
-            begin, end = [s.start for s in box], [s.stop for s in box]
-            raw = encode_segmentation(chunk) if encoding != "raw" else chunk.astype("<u8").tobytes()
-            (folder / str(scale["key"]) / chunk_name(begin, end)).write_bytes(raw)
-            done += chunk.size
-    (folder / MARK).write_text(json.dumps(info, indent=2) + "\n", encoding="utf-8")
-    report(progress, "writing", total, total)
+    return info, plan
+
+
+def write_chunk(
+    folder: Path, scale: dict[str, Any], part: NDArray[Any], begin: Sequence[int]
+) -> None:
+    """Write the file of one chunk (z, y, x) of a scale of an info, which begins at a voxel."""
+    chunk = np.ascontiguousarray(part, np.uint64)
+    is_raw = scale["encoding"] == "raw"
+    raw = chunk.astype("<u8").tobytes() if is_raw else encode_segmentation(chunk)
+    end = [a + n for a, n in zip(begin, chunk.shape, strict=True)]
+    (folder / str(scale["key"]) / chunk_name(list(begin), end)).write_bytes(raw)
 
 
 def chunk_boxes(shape: tuple[int, ...]) -> Iterator[tuple[slice, ...]]:

@@ -15,7 +15,7 @@ import zarr
 
 from napari_agglo.errors import InvalidInput
 from napari_agglo.volumes._ome_zarr import OmeImage, has_image, ome_attributes, read_image
-from napari_agglo.volumes._on_disk import Index, OnDisk, reading
+from napari_agglo.volumes._on_disk import Index, OnDisk, absent_chunks, reading
 from napari_agglo.volumes._open import arrange, split_picks
 from napari_agglo.volumes._place import Place
 from napari_agglo.volumes._units import MICROMETRE, to_micrometres, unit_name
@@ -118,7 +118,7 @@ def open_zarr(path: Path | Place, key: str | None) -> Volume:
             )
     name = path.name + (f":{inner}" if inner else "")
     attributes = dict(array.attrs.asdict())
-    data = OnDisk(array.shape, array.dtype, _Read(array, str(place)), _chunks(array), array)
+    data = OnDisk(array.shape, array.dtype, _Read(array, str(place)), _chunks(array))
     arranged, kept = arrange(data, grid.letters, grid.spacing, picks, name, attributes)
     return Volume(arranged, kept, name + level, attributes, grid.unit)
 
@@ -133,6 +133,21 @@ class _Read:
     def __call__(self, index: Index) -> Any:
         with reading(self.place, "Zarr"):
             return np.asarray(self.array[index])
+
+    def absent(self, index: Index, values: Any) -> int:
+        """Return the chunks that are not there."""
+        key = self.array.metadata.encode_chunk_key
+        place = Place(self.place)
+        suspects = values if place.is_remote else None
+        fill = self.array.fill_value
+
+        def has(at: tuple[int, ...]) -> bool:
+            return place.has(key(at))
+
+        with reading(self.place, "Zarr"):
+            return absent_chunks(
+                index, _chunks(self.array), has, suspects, 0 if fill is None else fill
+            )
 
 
 def _chunks(array: Any) -> tuple[int, ...]:

@@ -14,6 +14,8 @@ from refusals import refuses
 
 import napari_agglo as agglo
 from napari_agglo import blocks
+from napari_agglo.blocks._final_merges import FinalMerges, in_order_of_heights
+from napari_agglo.errors import SetOption
 
 
 def tree_of_blocks(where, labels, boundary, block, **options):
@@ -78,9 +80,56 @@ def test_other_policies_are_refused(tmp_path):
         blocks.plan(None, str(tmp_path / "b.zarr"), policy="random", hierarchical=True)
 
 
+def test_a_learned_policy_in_groups_is_near_that_of_the_whole(tmp_path):
+    sample = agglo.sample("neuropil2d")
+    boundary = np.rint(255 * sample.cues["boundary"]).astype(np.uint8)
+    labels = agglo.oversegment(boundary, value_range=(0, 255))
+    half = np.s_[:, : boundary.shape[1] // 2]
+    graph = agglo.region_graph(labels[half], boundary[half], ranges=(0, 255))
+    policy = agglo.train(graph, sample.gold[half], epochs=1)
+    policy.save(tmp_path / "policy.npz")
+    words = {"policy": str(tmp_path / "policy.npz"), "hierarchical": True}
+    graph = agglo.region_graph(labels, boundary, ranges=(0, 255), bins=policy.features.bins)
+    exact = agglo.agglomerate(graph, policy)
+    with refuses("hierarchical", SetOption):
+        tree_of_blocks(tmp_path, labels, boundary, (48, 48), **words)
+    with refuses("approximate", SetOption):
+        tree_of_blocks(tmp_path, labels, boundary, (48, 48), approximate=2, **words)
+    result = tree_of_blocks(tmp_path, labels, boundary, (48, 48), approximate=0.2, **words)
+    assert merges_before_the_end(tmp_path) > 0.2 * exact.n_superpixels
+    tree = result.tree
+    assert len(tree.winners) == len(exact.winners)
+    gone = set()
+    for winner, loser in zip(tree.winners.tolist(), tree.losers.tolist(), strict=True):
+        assert winner < loser
+        assert not gone & {winner, loser}, "a merge comes before all that follow from it"
+        gone.add(loser)
+    assert np.array_equal(result.labels[0][...], tree.segment(0.4))
+    assert sum(agglo.split_vi(tree.segment(0.5), exact.segment(0.5))) < 0.1
+
+
+def test_without_likely_merges_the_order_is_that_of_the_rest():
+    ids = np.arange(6, dtype=np.uint64)
+    rest = FinalMerges(
+        np.array([1, 3, 1], np.uint64), np.array([2, 4, 3], np.uint64), np.array([0.5, 0.1, 0.3])
+    )
+    none = FinalMerges(np.zeros(0, np.uint64), np.zeros(0, np.uint64), np.zeros(0))
+    winners, losers, priorities = in_order_of_heights(ids, [none], rest)
+    assert (winners.tolist(), losers.tolist()) == ([1, 3, 1], [2, 4, 3])
+    assert priorities.tolist() == [0.5, 0.1, 0.3]
+    # A group made 1 and 2 one at 0.2: the merge of both with 3, at 0.1, depends on it.
+    group = FinalMerges(np.array([1], np.uint64), np.array([2], np.uint64), np.array([0.2]))
+    rest = FinalMerges(
+        np.array([4, 1], np.uint64), np.array([5, 3], np.uint64), np.array([0.05, 0.1])
+    )
+    winners, losers, priorities = in_order_of_heights(ids, [group], rest)
+    assert (winners.tolist(), losers.tolist()) == ([4, 1, 1], [5, 2, 3])
+    assert priorities.tolist() == [0.05, 0.2, 0.1]
+
+
 @pytest.mark.parametrize("hierarchical", [False, True])
 def test_a_graph_over_the_budget_is_refused_with_figures(tmp_path, hierarchical, monkeypatch):
-    monkeypatch.setattr("napari_agglo.blocks._make_plan.BASE", 10_000)
+    monkeypatch.setattr("napari_agglo.blocks._budget.BASE", 10_000)
     rng = np.random.default_rng(0)
     labels = rng.permutation(np.arange(1, 1601)).reshape(40, 40).repeat(4, 0).repeat(4, 1)
     boundary = rng.integers(0, 256, labels.shape).astype(np.uint8)

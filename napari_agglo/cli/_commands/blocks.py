@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from napari_agglo.cli._arguments import (
+    AFFINITY,
+    add_affinities,
     add_json,
     add_nan,
     add_spacing,
@@ -30,6 +32,8 @@ DESCRIPTION = (
     "far it is. Files in the folder say what is done: a run that was killed goes on where it\n"
     "stopped, and parts of a run may be jobs of a cluster."
 )
+# Share of faces between blocks above which the halo is called too small: docs/scale.md.
+DISAGREEMENT = 0.001
 EXAMPLE = "napari-agglo blocks plan result --cues boundary=boundary.zarr --range 0:255 --memory 4GB"
 
 
@@ -59,6 +63,7 @@ def _add_plan(parser: argparse.ArgumentParser) -> None:
         "--cues", nargs="+", action="extend", type=named_file, default=[], metavar="NAME=FILE",
         help="evidence; one without a name is the boundary",
     )  # fmt: skip
+    add_affinities(parser)
     add_value(parser, "--superpixels", "FILE", "label image (default: made of the boundary)")
     add_value(parser, "--gold", "FILE", "gold standard, to evaluate against")
     add_value(parser, "--mask", "FILE", "make superpixels only where this is not 0")
@@ -76,13 +81,13 @@ def _add_plan(parser: argparse.ArgumentParser) -> None:
     add_spacing(parser)
     add_unit(parser)
     parser.add_argument("--dams", action="store_true", help="regions across a line of 0 touch")
-    text = "the cue that superpixels are made of"
-    add_value(parser, "--boundary", "NAME", text, default="boundary")
+    text = "the cue that superpixels are made of (default: boundary, or else affinity)"
+    add_value(parser, "--boundary", "NAME", text)
     add_value(parser, "--sigma", "S", "smoothing, as in oversegment", type=float)
     add_value(parser, "--min-size", "N", "smallest superpixel, as in oversegment", type=int)
     parser.add_argument("--per-plane", action="store_true", help="each plane by itself")
-    text = "voxels around a block that are flooded with it"
-    add_value(parser, "--halo", "N", text, type=int, default=16)
+    text = "voxels around a block that are flooded with it (default: 16, or by a sample)"
+    add_value(parser, "--halo", "N", text, type=int)
     text = "memory of the process, such as 4GB (default: half of the free memory)"
     add_value(parser, "--memory", "SIZE", text, type=memory_size)
     add_value(parser, "--block", "Z,Y,X", "voxels of a block (default: by --memory)", type=sides)
@@ -91,9 +96,20 @@ def _add_plan(parser: argparse.ArgumentParser) -> None:
     add_value(parser, "--workers", "N", "blocks at a time (default: by cores, memory)", type=int)
     parser.add_argument("--no-pyramid", action="store_true", help="write the finest level only")
     parser.add_argument(
+        "--ome-version", choices=["0.5", "0.4"], default="0.5",
+        help="version of OME-Zarr of the results (default: 0.5)",
+    )  # fmt: skip
+    text = "write the labels for Neuroglancer too, as labels.precomputed"
+    parser.add_argument("--precomputed", action="store_true", help=text)
+    parser.add_argument(
         "--hierarchical", action="store_true",
         help="make final merges while tables are reduced, for graphs larger than memory",
     )  # fmt: skip
+    text = (
+        "with --hierarchical and a learned policy: make merges below this priority within groups "
+        "of blocks, which is near the exact result but not equal to it"
+    )
+    add_value(parser, "--approximate", "P", text, type=float, default=0.0)
     parser.add_argument("--dry-run", action="store_true", help="print the plan, write nothing")
 
 
@@ -166,21 +182,22 @@ def run_plan(arguments: argparse.Namespace, console: Console) -> None:
 
     cues = dict(arguments.cues)
     files = {f"cues[{name!r}]": path for name, path in cues.items()}
-    named = ("superpixels", "gold", "mask", "image", "classifier")
+    named = ("affinities", "superpixels", "gold", "mask", "image", "classifier")
     console.files |= files | {n: p for n in named if (p := getattr(arguments, n))}
     settings = {
         name: getattr(arguments, name)
         for name in (
-            *named, "policy", "threshold", "spacing", "unit", "nan", "dams", "boundary", "sigma",
-            "min_size", "per_plane", "halo", "block", "chunks", "shards", "memory", "workers",
-            "hierarchical",
+            *named, "offsets", "policy", "threshold", "spacing", "unit", "nan", "dams", "boundary",
+            "sigma", "min_size", "per_plane", "halo", "block", "chunks", "shards", "memory",
+            "workers", "precomputed", "hierarchical", "approximate",
         )
     }  # fmt: skip
     plan = blocks.plan(
         None if arguments.dry_run else arguments.folder,
         cues or None,
-        ranges=cue_ranges(arguments.range, list(cues)),
+        ranges=_ranges(arguments, list(cues)),
         pyramid=not arguments.no_pyramid,
+        version=arguments.ome_version,
         **settings,
     )
     cost = blocks.estimate(plan)
@@ -190,6 +207,7 @@ def run_plan(arguments: argparse.Namespace, console: Console) -> None:
         "block": list(plan.block),
         "blocks": cost.blocks,
         "workers": cost.workers,
+        "halo": plan.halo,
         "levels": plan.levels,
         "voxels": cost.voxels,
         "read": cost.read_bytes,
@@ -207,6 +225,16 @@ def run_plan(arguments: argparse.Namespace, console: Console) -> None:
             f"the graph may need {_size(cost.graph_bytes)}, more than the budget of "
             f"{_size(plan.memory)}: see --hierarchical"
         )
+
+
+def _ranges(arguments: argparse.Namespace, cues: list[str]) -> dict[str, Any] | None:
+    """Return the declared ranges; that of affinities is only the one with their name."""
+    faces = [one for one in arguments.range if one[0] == AFFINITY and arguments.affinities]
+    others = [one for one in arguments.range if one not in faces]
+    ranges = cue_ranges(others, cues) or {}
+    if faces:
+        ranges[AFFINITY] = faces[-1][1]
+    return ranges or None
 
 
 def _plain(name: str, value: Any) -> str:
@@ -240,6 +268,7 @@ def run_run(arguments: argparse.Namespace, console: Console) -> None:
         console.note(
             f"warning: {count(number, 'chunk')} of {name} not in the store, read as the fill value"
         )
+    _note_disagreement(state.disagreement, console)
     text = ", ".join(f"{name} {n} in {done.seconds[name]:.1f} s" for name, n in done.done.items())
     left = "complete" if state.is_complete else f"next: {state.next_stage}"
     console.result(
@@ -249,10 +278,19 @@ def run_run(arguments: argparse.Namespace, console: Console) -> None:
             "done": done.done,
             "seconds": done.seconds,
             "absent": state.absent,
+            "disagreement": state.disagreement,
             "complete": state.is_complete,
             "next": state.next_stage,
         },
     )
+
+
+def _note_disagreement(share: float, console: Console) -> None:
+    if share > DISAGREEMENT:
+        console.note(
+            f"warning: neighbouring blocks disagree on superpixels at {100 * share:.2g} % of the "
+            "faces between them: plan again with a larger --halo"
+        )
 
 
 class _client:
@@ -314,6 +352,7 @@ def run_status(arguments: argparse.Namespace, console: Console) -> None:
         "complete": state.is_complete,
         "next": state.next_stage,
         "absent": state.absent,
+        "disagreement": state.disagreement,
         "stages": [
             {"name": s.name, "done": s.done, "tasks": s.tasks, "failed": s.failed,
              "seconds": round(s.seconds, 1)}
@@ -323,6 +362,7 @@ def run_status(arguments: argparse.Namespace, console: Console) -> None:
     console.result(table(["stage", "done", "failed", "seconds"], rows), data, asked_for=True)
     for name, number in state.absent.items():
         console.note(f"{count(number, 'chunk')} of {name} not in the store, read as the fill value")
+    _note_disagreement(state.disagreement, console)
     if any(one.failed for one in state.stages):
         logs = Path(arguments.folder) / "failures"
         raise SomeFailed(f"some tasks failed: see {logs}, and run again", 2)

@@ -1,0 +1,193 @@
+"""Memory budget of a plan: its estimate, and the blocks and workers that keep it."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from napari_agglo.blocks._block_grid import check_sides, chunk_sides
+from napari_agglo.blocks._cut import halo_sides
+from napari_agglo.blocks._face_cues import AFFINITY
+from napari_agglo.blocks._plan import Plan
+from napari_agglo.blocks._stores import check_alignment
+from napari_agglo.errors import InvalidInput, SetOption, check_whole
+from napari_agglo.volumes._volume import available_memory
+
+_LONGEST = 1024  # side of a block of a volume
+_CHOICES = 20_000  # shapes of blocks that are compared
+# Bytes of the Python process with all libraries loaded: measured, docs/scale.md.
+BASE = 350_000_000
+# Peak bytes for a voxel of a block with its halo, beside the voxels that are read: measured there.
+CUT_BYTES = 13
+STATISTICS_BYTES = 10
+# Superpixels assumed before there are any: neuropil has 3,800 voxels a superpixel and 4.3
+# boundaries each; these are on the safe side.
+VOXELS_A_SUPERPIXEL = 2000
+BOUNDARIES_A_SUPERPIXEL = 7
+# Voxels a second and thread, for the minutes of a dry run: measured there.
+RATES = {"cut": 1.6e6, "statistics": 8e6, "labels": 20e6}
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """Size and cost of a plan before it runs.
+
+    Attributes
+    ----------
+    voxels, blocks : int
+        Of the volume.
+    read_bytes, written_bytes : int
+        Of the inputs, and of the label images, both without compression.
+    block_bytes : int
+        Memory of one task on a block; `workers` of them run at a time.
+    graph_bytes : int
+        Memory of the graph and its agglomeration, for superpixels of an assumed size.
+    minutes : float
+        On this machine, roughly.
+    """
+
+    voxels: int
+    blocks: int
+    workers: int
+    read_bytes: int
+    written_bytes: int
+    block_bytes: int
+    graph_bytes: int
+    minutes: float
+
+    @property
+    def peak_bytes(self) -> int:
+        """Memory of the whole process at its peak."""
+        return BASE + max(self.workers * self.block_bytes, self.graph_bytes)
+
+
+def graph_bytes(plan: Plan, regions: int, boundaries: int) -> int:
+    """Return the memory that a graph and its agglomeration take."""
+    layout = plan.layout
+    rows = 8 * (regions * layout.region_width + boundaries * layout.boundary_width)
+    needs_rows = plan.policy != "mean"  # which keep a copy of their own
+    loop = boundaries * 130 + regions * 60
+    return rows * (2 if needs_rows else 1) + boundaries * 48 + loop
+
+
+def estimate(plan: Plan) -> Estimate:
+    """Return the size and cost of a plan; the graph is that of assumed superpixels."""
+    voxels = math.prod(plan.shape)
+    labels = plan.label_dtype.itemsize
+    regions = voxels // VOXELS_A_SUPERPIXEL + 1
+    seconds = voxels / RATES["statistics"] + 2 * voxels / RATES["labels"]
+    if plan.superpixels is None:
+        seconds += voxels / RATES["cut"]
+    return Estimate(
+        voxels=voxels,
+        blocks=plan.grid.n_blocks,
+        workers=plan.workers,
+        read_bytes=voxels * plan.bytes_per_voxel,
+        written_bytes=voxels * labels * (2 if plan.superpixels is None else 1),
+        block_bytes=_block_bytes(plan, plan.block),
+        graph_bytes=graph_bytes(plan, regions, BOUNDARIES_A_SUPERPIXEL * regions),
+        minutes=seconds / 60 / plan.workers,
+    )
+
+
+def _block_bytes(plan: Plan, block: Sequence[int]) -> int:
+    core = math.prod(block)
+    cues = sum(np.dtype(cue.dtype).itemsize for cue in plan.cues.values()) + 2 * len(plan.predicted)
+    if plan.affinities is not None:  # channels, bytes of them, and those at faces
+        channels = plan.affinities.shape[0]
+        cues += channels * (np.dtype(plan.affinities.dtype).itemsize + 2) + 4
+    labels = plan.label_dtype.itemsize
+    most = core * (STATISTICS_BYTES + cues + len(plan.cue_names) + labels)
+    if plan.superpixels is None:
+        halo = halo_sides(plan.halo, plan.shape, plan.per_plane)
+        outer = math.prod(
+            min(b + 2 * h, n) for b, h, n in zip(block, halo, plan.shape, strict=True)
+        )
+        source = plan.cues.get(plan.boundary)
+        value = np.dtype(source.dtype).itemsize if source else 2
+        if plan.boundary == AFFINITY and plan.affinities is not None:
+            value = cues
+        most = max(most, outer * (CUT_BYTES + value))
+    return most
+
+
+def budget(memory: int | None) -> int:
+    if memory is None:
+        return max(2 * BASE, (available_memory() or 4 * 10**9) // 2)
+    return check_whole("memory", memory, 2 * BASE)
+
+
+def sized(
+    plan: Plan,
+    block: Sequence[int] | int | None,
+    chunks: Sequence[int] | int | None,
+    workers: int | None,
+) -> Plan:
+    """Choose blocks, chunks and workers within the budget; refuse what cannot fit."""
+    threads = check_whole("workers", workers, 1) if workers else os.cpu_count() or 1
+    room = plan.memory - BASE
+    if block is None:
+        most = (threads,) if workers else range(threads, 0, -1)
+        _, sides, threads = min((*_best_block(plan, room // n, n), n) for n in most)
+    else:
+        sides = check_sides("block", block, plan.shape)
+        fitting = max(1, room // max(1, _block_bytes(plan, sides)))
+        threads = min(threads, fitting) if workers is None else threads
+    plan = replace(plan, block=sides, workers=threads)
+    parts = chunk_sides(sides) if chunks is None else check_sides("chunks", chunks, plan.shape)
+    check_alignment(sides, parts)
+    plan = replace(plan, chunks=parts)
+    needed = BASE + threads * _block_bytes(plan, sides)
+    if needed > plan.memory:
+        raise InvalidInput(
+            f"{threads} blocks of {'x'.join(map(str, sides))} voxels at a time need about "
+            f"{needed / 1e9:.1f} GB, and `memory` is {plan.memory / 1e9:.1f} GB",
+            argument="memory",
+            remedy=(SetOption("memory", needed), "leave `block` and `workers` out"),
+        )
+    return plan
+
+
+def _best_block(plan: Plan, room: int, threads: int) -> tuple[float, tuple[int, ...]]:
+    """Return the block that fits in so many bytes and takes the least time, and that time.
+
+    The time is that of the voxels to flood, halos included, where the last blocks may leave threads
+    idle. Blocks of an axis are nearly equal, and multiples of 32 or 128, which have good chunks.
+    """
+    halo = halo_sides(plan.halo if plan.superpixels is None else 1, plan.shape, plan.per_plane)
+    longest = _LONGEST if plan.ndim > 2 else 8 * _LONGEST
+    each = [_sides_of(n, longest) for n in plan.shape]
+    most = max(2, int(_CHOICES ** (1 / len(each))))
+    each = [sides[:: -(-len(sides) // most)] for sides in each]
+    best: tuple[float, int, tuple[int, ...]] | None = None
+    smallest = tuple(sides[-1] for sides in each)
+    for sides in itertools.product(*each):
+        fits = _block_bytes(plan, sides) <= room
+        if not fits and sides != smallest:
+            continue
+        counts = [-(-n // side) for n, side in zip(plan.shape, sides, strict=True)]
+        n_blocks = math.prod(counts)
+        flooded = math.prod(
+            n + 2 * h * (count - 1) for n, h, count in zip(plan.shape, halo, counts, strict=True)
+        )
+        cost = flooded * -(-n_blocks // threads) / n_blocks if fits else math.inf
+        if best is None or (cost, n_blocks, sides) < best:
+            best = (cost, n_blocks, sides)
+    assert best is not None  # the smallest blocks are never passed over
+    return best[0], best[2]
+
+
+def _sides_of(n: int, longest: int) -> list[int]:
+    """Return the sides of blocks that divide an axis nearly equally, the longest first.
+
+    >>> _sides_of(300, 1024)
+    [300, 160, 128, 96, 64, 32]
+    """
+    step = 32 if n <= 4096 else 128
+    counts = range(-(-n // longest), max(1, -(-n // step)) + 1)
+    return sorted({min(n, step * -(-n // (step * count))) for count in counts}, reverse=True)

@@ -19,6 +19,7 @@ from napari_agglo.errors import InvalidInput, SetOption, check_whole
 from napari_agglo.volumes._volume import available_memory
 
 _LONGEST = 1024  # side of a block of a volume
+_SMALL = 1 << 21  # voxels that are not divided only so that no thread is idle
 _CHOICES = 20_000  # shapes of blocks that are compared
 # Bytes of the Python process with all libraries loaded: measured, docs/scale.md.
 BASE = 350_000_000
@@ -160,6 +161,7 @@ def _best_block(plan: Plan, room: int, threads: int) -> tuple[float, tuple[int, 
     idle. Blocks of an axis are nearly equal, and multiples of 32 or 128, which have good chunks.
     """
     halo = halo_sides(plan.halo if plan.superpixels is None else 1, plan.shape, plan.per_plane)
+    threads = min(threads, max(1, math.prod(plan.shape) // _SMALL))
     longest = _LONGEST if plan.ndim > 2 else 8 * _LONGEST
     each = [_sides_of(n, longest) for n in plan.shape]
     most = max(2, int(_CHOICES ** (1 / len(each))))

@@ -17,7 +17,15 @@ _STEPS = 1000  # of a bar that several stages share
 
 @dataclass(frozen=True)
 class Progress:
-    """State of a stage: `done` of `total` steps."""
+    """State of a stage: `done` of `total` steps.
+
+    Parameters
+    ----------
+    stage : str
+        The name of the stage, such as "graph".
+    done, total : int
+        The steps of the stage that are done, and all of them.
+    """
 
     stage: str
     done: int
@@ -42,6 +50,11 @@ class Progress:
             The share of the longer work, 0 to 1, at which the part begins and ends.
         stage : str
             A name of the part; by default that of this state.
+
+        Returns
+        -------
+        Progress
+            A state with the share of the longer work in thousandths.
 
         Examples
         --------
@@ -103,7 +116,23 @@ def part_of(
 
 @dataclass(frozen=True)
 class TrainingProgress(Progress):
-    """State of a training: `done` of `total` steps of a `stage` of an `epoch`."""
+    """State of a training: `done` of `total` steps of a `stage` of an `epoch`.
+
+    Parameters
+    ----------
+    stage : str
+        The name of the stage, such as "graph".
+    done, total : int
+        The steps of the stage that are done, and all of them.
+    epoch : int
+        The epoch, counted from 1.
+    examples : int
+        The number of examples so far.
+    share : float
+        The share of the whole training that is done, 0 to 1.
+    seconds_left : float or None
+        An estimate, once there is one.
+    """
 
     epoch: int
     examples: int

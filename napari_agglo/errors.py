@@ -95,7 +95,13 @@ class LabelComponents:
 
 @dataclass(frozen=True)
 class Install:
-    """Install a package that reads or writes this kind of file."""
+    """Install a package that reads or writes this kind of file.
+
+    Parameters
+    ----------
+    package : str
+        Its name, as pip takes it.
+    """
 
     package: str
 
@@ -121,7 +127,13 @@ class ReadAffinities:
 
 @dataclass(frozen=True)
 class Advice:
-    """A remedy that reads the same everywhere."""
+    """A remedy that reads the same everywhere.
+
+    Parameters
+    ----------
+    text : str
+        A phrase in the imperative.
+    """
 
     text: str
 
@@ -131,7 +143,13 @@ class Advice:
 
 @dataclass(frozen=True)
 class OneOf:
-    """Alternative remedies, each of which is enough; the likeliest comes first."""
+    """Alternative remedies, each of which is enough; the likeliest comes first.
+
+    Parameters
+    ----------
+    remedies : tuple of Remedy
+        The alternatives.
+    """
 
     remedies: tuple[Remedy, ...]
 
@@ -146,6 +164,16 @@ Remedy = (
 
 def alternatives(remedy: Remedy | None) -> tuple[Remedy, ...]:
     """Return the single remedies of `remedy`, for interfaces that show each by itself.
+
+    Parameters
+    ----------
+    remedy : Remedy or None
+        Any remedy.
+
+    Returns
+    -------
+    tuple of Remedy
+        The alternatives of `OneOf`, or the remedy alone; empty without one.
 
     Examples
     --------
@@ -237,7 +265,20 @@ def _as_remedy(remedy: Remedy | str | tuple[Remedy | str, ...] | None) -> Remedy
 
 
 def sentence(problem: str, remedy: object | None) -> str:
-    """Return a problem and its remedy as one sentence."""
+    """Return a problem and its remedy as one sentence.
+
+    Parameters
+    ----------
+    problem : str
+        The problem.
+    remedy : Remedy or None
+        The remedy.
+
+    Returns
+    -------
+    str
+        ``problem; remedy.``
+    """
     if remedy is None:
         return problem
     return f"{problem.rstrip('.')}; {str(remedy).rstrip('.')}."
@@ -248,17 +289,60 @@ class Cancelled(AggloError):
 
 
 def is_whole(value: object) -> bool:
-    """Return whether `value` is a whole number, of Python or numpy; True and False are not."""
+    """Return whether `value` is a whole number, of Python or numpy; True and False are not.
+
+    Parameters
+    ----------
+    value : object
+        Any value.
+
+    Returns
+    -------
+    bool
+        Whether it is one.
+    """
     return isinstance(value, Integral) and not isinstance(value, bool)
 
 
 def is_number(value: object) -> bool:
-    """Return whether `value` is a real number, infinities included; NaN is not."""
+    """Return whether `value` is a real number, infinities included; NaN is not.
+
+    Parameters
+    ----------
+    value : object
+        Any value.
+
+    Returns
+    -------
+    bool
+        Whether it is one.
+    """
     return isinstance(value, Real) and bool(value == value)
 
 
 def check_whole(name: str, value: object, least: int, most: int | None = None) -> int:
     """Return `value` as int; refuse anything but a whole number from `least` to `most`.
+
+    Parameters
+    ----------
+    name : str
+        The name of the argument, for the message.
+    value : object
+        Its value.
+    least : int
+        The least value that is allowed.
+    most : int, optional
+        The greatest one.
+
+    Returns
+    -------
+    int
+        The value.
+
+    Raises
+    ------
+    InvalidInput
+        If it is anything else.
 
     Examples
     --------
@@ -280,6 +364,20 @@ def check_whole(name: str, value: object, least: int, most: int | None = None) -
 
 def check_choice(name: str, value: object, choices: Sequence[object]) -> None:
     """Refuse a value that is not one of `choices`.
+
+    Parameters
+    ----------
+    name : str
+        The name of the argument, for the message.
+    value : object
+        Its value.
+    choices : sequence
+        The values that are allowed.
+
+    Raises
+    ------
+    InvalidInput
+        If it is none of them.
 
     Examples
     --------

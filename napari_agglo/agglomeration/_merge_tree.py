@@ -271,7 +271,13 @@ class MergeTree:
         return np.maximum.accumulate(self.priorities)
 
     def thresholds(self) -> NDArray[np.float64]:
-        """Return the thresholds at which the partition changes, ascending."""
+        """Return the thresholds at which the partition changes, ascending.
+
+        Returns
+        -------
+        ndarray of float
+            Heights of the merges, each once.
+        """
         return np.unique(self.heights)
 
     def n_merges_at(self, threshold: float) -> int:
@@ -281,6 +287,11 @@ class MergeTree:
         ----------
         threshold : float
             The height at which the tree is cut.
+
+        Returns
+        -------
+        int
+            The number of merges, from the first on.
         """
         if not is_number(threshold):
             raise InvalidInput(
@@ -297,6 +308,11 @@ class MergeTree:
         ----------
         threshold : float
             The height at which the tree is cut.
+
+        Returns
+        -------
+        int
+            The number of segments.
         """
         return self.n_superpixels - self.n_merges_at(threshold)
 
@@ -402,6 +418,11 @@ class MergeTree:
         ----------
         node : int
             A node: the dense id of a superpixel, or the number of a merge after them.
+
+        Returns
+        -------
+        ndarray of int
+            Nodes; none for a root.
         """
         out = []
         at = int(self.parents[self._node(node)])
@@ -417,6 +438,11 @@ class MergeTree:
         ----------
         first, second : int
             Two nodes.
+
+        Returns
+        -------
+        int or None
+            The node.
         """
         node = int(common_ancestor(self.parents, self._node(first), self._node(second)))
         return node if node >= 0 else None
@@ -428,6 +454,11 @@ class MergeTree:
         ----------
         node : int
             A node: the dense id of a superpixel, or the number of a merge after them.
+
+        Returns
+        -------
+        ndarray of int
+            Dense ids.
         """
         order, start, stop = self._intervals
         at = self._node(node)
@@ -440,6 +471,11 @@ class MergeTree:
         ----------
         node : int
             A node: the dense id of a superpixel, or the number of a merge after them.
+
+        Returns
+        -------
+        float
+            The height of its merge.
         """
         merge = self._node(node) - self.n_superpixels - 1
         return float(self.heights[merge]) if merge >= 0 else -np.inf
@@ -468,6 +504,11 @@ class MergeTree:
         ----------
         path : path-like
             The file to write.
+
+        Returns
+        -------
+        Path
+            The file that was written.
         """
         target = Path(path)
         with replacing(target) as temporary:

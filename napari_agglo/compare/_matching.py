@@ -308,7 +308,18 @@ class Matching:
     partners: NDArray[np.uint32]
 
     def renamed(self, table: ArrayLike) -> NDArray[np.uint32]:
-        """Return the labels of a table of names, to show in place of `table`."""
+        """Return the labels of a table of names, to show in place of `table`.
+
+        Parameters
+        ----------
+        table : array of int
+            The segment of each superpixel, as a table of dense ids.
+
+        Returns
+        -------
+        ndarray of uint32
+            The label of each superpixel.
+        """
         return np.asarray(self.labels[np.asarray(table)])
 
 

@@ -226,11 +226,28 @@ class CrossValidation:
     trained: dict[tuple[str, Any], LearnedPolicy]
 
     def mean_curve(self, policy: str) -> pd.DataFrame:
-        """Return the `mean_curve` of all tests of a policy."""
+        """Return the `mean_curve` of all tests of a policy.
+
+        Parameters
+        ----------
+        policy : str
+            The name of a policy.
+
+        Returns
+        -------
+        DataFrame
+            The columns of `vi_curve`, as means over the tests.
+        """
         return mean_curve({key: one for key, one in self.curves.items() if key[0] == policy})
 
     def summary(self) -> pd.DataFrame:
-        """Return the mean of each measure by policy, its standard error, and ``n``, the tests."""
+        """Return the mean of each measure by policy, its standard error, and ``n``, the tests.
+
+        Returns
+        -------
+        DataFrame
+            A row for each policy.
+        """
         import pandas as pd
 
         grouped = self.table.drop(columns=["train", "test"]).groupby("policy", sort=False)

@@ -308,6 +308,16 @@ def average_precision(curve: pd.DataFrame) -> float:
     highest counts. Recalls below the lowest or above the highest point add nothing, as in the
     Berkeley benchmark.
 
+    Parameters
+    ----------
+    curve : DataFrame
+        With the columns ``precision`` and ``recall``, as `boundary_curve` returns it.
+
+    Returns
+    -------
+    float
+        From 0 to 1, the best.
+
     Examples
     --------
     >>> import pandas as pd

@@ -56,11 +56,32 @@ class Breakdown:
 
         Columns: ``id`` of the segment, ``voxels`` of the piece, ``fraction`` of the gold segment,
         centroid and voxel of the piece.
+
+        Parameters
+        ----------
+        gold_id : int
+            The id of a gold segment.
+
+        Returns
+        -------
+        DataFrame
+            A row for each piece.
         """
         return self._partners(gold_id, "gold", "segment", self.gold)
 
     def merged(self, segment_id: int) -> pd.DataFrame:
-        """Return the gold segments that a segment merges, the largest part first, as `pieces`."""
+        """Return the gold segments that a segment merges, the largest part first, as `pieces`.
+
+        Parameters
+        ----------
+        segment_id : int
+            The id of a segment.
+
+        Returns
+        -------
+        DataFrame
+            A row for each gold segment in it.
+        """
         return self._partners(segment_id, "segment", "gold", self.segments)
 
     def worst(self, n: int = 10) -> pd.DataFrame:
@@ -69,6 +90,16 @@ class Breakdown:
         Columns: ``kind`` ("false split" of a gold segment or "false merge" by a segment), ``id``,
         ``contribution`` (bits), ``voxels``, ``partners`` (ids of the pieces, the largest first),
         centroid and voxel.
+
+        Parameters
+        ----------
+        n : int
+            The number of rows.
+
+        Returns
+        -------
+        DataFrame
+            A row for each contribution.
         """
         import pandas as pd
 

@@ -238,6 +238,11 @@ def weighted_vi(
     a : float
         Bits of false split that are as bad as one bit of false merge; above 0.
 
+    Returns
+    -------
+    float
+        ``a`` times the false merges plus the false splits.
+
     Examples
     --------
     >>> import numpy as np
@@ -253,6 +258,16 @@ def weighted_vi(
 
 def conditional_entropies(table: Contingency) -> tuple[float, float]:
     """Return (H(column | row), H(row | column)) in bits: the `split_vi` of a table.
+
+    Parameters
+    ----------
+    table : Contingency
+        The overlaps of segments and gold segments.
+
+    Returns
+    -------
+    tuple of float
+        False merges and false splits.
 
     Examples
     --------
@@ -322,6 +337,18 @@ def metrics(
 
 def table_metrics(table: Contingency, *, min_overlap: int = 1) -> pd.Series[float]:
     """Return the `metrics` of a table.
+
+    Parameters
+    ----------
+    table : Contingency
+        The overlaps of segments and gold segments.
+    min_overlap : int
+        As for `metrics`.
+
+    Returns
+    -------
+    Series of float
+        The measures by their names.
 
     Examples
     --------

@@ -79,6 +79,18 @@ class CommonBest(NamedTuple):
 def best_together(curves: Mapping[Any, pd.DataFrame], quantity: str = "vi") -> CommonBest:
     """Return the threshold at which the mean of a measure over several curves is least.
 
+    Parameters
+    ----------
+    curves : mapping of DataFrame
+        Results of `vi_curve`, by any key.
+    quantity : str
+        The column to average.
+
+    Returns
+    -------
+    CommonBest
+        The threshold, the next one at which the mean changes, and the mean.
+
     Examples
     --------
     >>> import pandas as pd
@@ -103,6 +115,18 @@ def best_together(curves: Mapping[Any, pd.DataFrame], quantity: str = "vi") -> C
 
 def shortest_threshold(low: float, high: float, decimals: int = 1) -> float:
     """Return the threshold of fewest decimals, `decimals` at least, from `low` to below `high`.
+
+    Parameters
+    ----------
+    low, high : float
+        The range of thresholds that are as good as each other.
+    decimals : int
+        The least number of decimals.
+
+    Returns
+    -------
+    float
+        A threshold in that range.
 
     Examples
     --------
@@ -178,6 +202,18 @@ def mean_curve(
 def state_at(curve: pd.DataFrame, threshold: float) -> dict[str, float]:
     """Return the row of a `vi_curve` that holds when the tree is cut at `threshold`.
 
+    Parameters
+    ----------
+    curve : DataFrame
+        The result of `vi_curve`.
+    threshold : float
+        The threshold.
+
+    Returns
+    -------
+    dict of str to float
+        The columns of that row.
+
     Examples
     --------
     >>> import pandas as pd
@@ -190,6 +226,16 @@ def state_at(curve: pd.DataFrame, threshold: float) -> dict[str, float]:
 
 def minimum(curve: pd.DataFrame) -> dict[str, float]:
     """Return the row of least variation of information; of ties, the first.
+
+    Parameters
+    ----------
+    curve : DataFrame
+        The result of `vi_curve`.
+
+    Returns
+    -------
+    dict of str to float
+        The columns of that row.
 
     Examples
     --------
@@ -298,6 +344,11 @@ def table_curve(
     progress : callable, optional
         Called with a `Progress` now and then; it may raise `Cancelled`.
 
+    Returns
+    -------
+    DataFrame
+        The columns of `vi_curve`.
+
     Examples
     --------
     >>> import numpy as np
@@ -386,6 +437,11 @@ def best_covering(
     ----------
     tree, gold, ignore_labels, progress
         As for `vi_curve`.
+
+    Returns
+    -------
+    float
+        From 0 to 1, the best.
 
     Examples
     --------

@@ -4,9 +4,10 @@ from napari_agglo.graph._build_graph import Window, add_contact, region_graph, s
 from napari_agglo.graph._contact import boxes_overlap, contact_point, meeting_boxes
 from napari_agglo.graph._contract import add_rows, contracted, merge_boundaries, merge_regions
 from napari_agglo.graph._divide import Division, divide, divided, pieces_to_runs, runs_to_pieces
+from napari_agglo.graph._edge_search import edge_positions, edges_within
 from napari_agglo.graph._far_pairs import FarPairs, far_pairs
 from napari_agglo.graph._pair_buffer import copy_pair, graph_of_pairs, pair_width
-from napari_agglo.graph._region_graph import Layout, RegionGraph, edge_positions, edges_within
+from napari_agglo.graph._region_graph import Layout, RegionGraph
 from napari_agglo.graph._superpixel_pieces import Pieces, superpixel_pieces
 from napari_agglo.graph._weighted_edges import as_graph
 

@@ -21,7 +21,8 @@ from numpy.typing import NDArray
 
 from napari_agglo.errors import InvalidInput, is_whole
 from napari_agglo.graph._build_graph import scan
-from napari_agglo.graph._region_graph import Layout, RegionGraph, edge_positions
+from napari_agglo.graph._edge_search import edge_positions
+from napari_agglo.graph._region_graph import Layout, RegionGraph
 from napari_agglo.volumes import DenseLabels
 
 

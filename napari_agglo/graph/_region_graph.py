@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from napari_agglo._numba import inlined, kernel
 from napari_agglo.errors import InvalidInput, SetOption
 from napari_agglo.volumes import DenseLabels
 
@@ -18,97 +17,6 @@ if TYPE_CHECKING:
 
     import networkx as nx
     import pandas as pd
-
-
-def edge_positions(edges: NDArray[np.int64], pairs: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the position of each pair in `edges`, as `searchsorted` does.
-
-    Parameters
-    ----------
-    edges : ndarray of int64, shape (m, 2)
-        In lexicographic order, as in a `RegionGraph`.
-    pairs : ndarray of int64, shape (k, 2)
-        Pairs to find.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> edges = np.array([[1, 2], [1, 5], [3, 4]])
-    >>> edge_positions(edges, np.array([[1, 5], [2, 9], [7, 8]]))
-    array([1, 2, 3])
-    """
-    out = np.empty(len(pairs), np.int64)
-    _find_all(edges, pairs, out)
-    return out
-
-
-def edges_within(edges: NDArray[np.int64], members: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the rows of `edges` with both ends in `members`, ascending.
-
-    The time depends on the members and their boundaries, not on the size of the graph.
-
-    Parameters
-    ----------
-    edges : ndarray of int64, shape (m, 2)
-        In lexicographic order, as in a `RegionGraph`.
-    members : ndarray of int64, shape (k,)
-        Dense ids, ascending.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> edges_within(np.array([[1, 2], [1, 5], [2, 5], [3, 4]]), np.array([1, 2, 5]))
-    array([0, 1, 2])
-    """
-    n_rows = _rows_within(edges, members, np.empty(0, np.int64))
-    out = np.empty(n_rows, np.int64)
-    _rows_within(edges, members, out)
-    return out
-
-
-@inlined
-def _first_row(edges: Any, u: Any, v: Any) -> Any:
-    """Return the first row of `edges` that is not before (`u`, `v`)."""
-    low = 0
-    high = edges.shape[0]
-    while low < high:
-        middle = (low + high) >> 1
-        if edges[middle, 0] < u or (edges[middle, 0] == u and edges[middle, 1] < v):
-            low = middle + 1
-        else:
-            high = middle
-    return low
-
-
-@kernel
-def _find_all(edges: Any, pairs: Any, out: Any) -> None:
-    """Write the position of each pair to `out`. No bounds checking."""
-    for k in range(pairs.shape[0]):
-        out[k] = _first_row(edges, pairs[k, 0], pairs[k, 1])
-
-
-@kernel
-def _rows_within(edges: Any, members: Any, out: Any) -> int:
-    """Count the rows between members; write them if `out` has space. No bounds checking."""
-    n = 0
-    for k in range(members.size):
-        row = _first_row(edges, np.int64(members[k]), np.int64(0))
-        at = k + 1  # u < v in an edge, and both lists ascend: the search never goes back
-        while row < edges.shape[0] and edges[row, 0] == members[k]:
-            v = edges[row, 1]
-            high = members.size
-            while at < high:
-                middle = (at + high) >> 1
-                if members[middle] < v:
-                    at = middle + 1
-                else:
-                    high = middle
-            if at < members.size and members[at] == v:
-                if n < out.size:
-                    out[n] = row
-                n += 1
-            row += 1
-    return n
 
 
 @dataclass(frozen=True)
@@ -330,6 +238,16 @@ class RegionGraph:
         spacing : sequence of float, optional
             Size of a pixel along each axis of `superpixels`.
 
+        Returns
+        -------
+        RegionGraph
+            The graph, with the cue "boundary" alone.
+
+        Raises
+        ------
+        InvalidInput
+            If an id, a weight or a contact cannot be used.
+
         Examples
         --------
         >>> import napari_agglo as agglo
@@ -368,6 +286,16 @@ class RegionGraph:
             The attribute that is the size of the boundary; 1 each by default.
         superpixels, spacing : optional
             As for `from_edges`.
+
+        Returns
+        -------
+        RegionGraph
+            The graph, with the cue "boundary" alone.
+
+        Raises
+        ------
+        InvalidInput
+            If a node is no id, or an edge lacks the attribute.
 
         Examples
         --------
@@ -418,6 +346,16 @@ class RegionGraph:
         ----------
         name : str
             The name of a cue.
+
+        Returns
+        -------
+        int
+            Its position in `cue_names`.
+
+        Raises
+        ------
+        InvalidInput
+            If there is no such cue.
         """
         if name not in self.cue_names:
             raise InvalidInput(
@@ -434,6 +372,11 @@ class RegionGraph:
         ----------
         cue : str
             The name of a cue.
+
+        Returns
+        -------
+        ndarray of float, shape (n_boundaries,)
+            In the order of `edges`.
         """
         index = self.cue_index(cue)
         faces = self.boundaries[:, self.layout.faces]
@@ -449,13 +392,34 @@ class RegionGraph:
         ----------
         cue : str
             The name of a cue.
+
+        Returns
+        -------
+        ndarray of float, shape (n_regions + 1,)
+            By dense id; 0 at 0.
         """
         return self._mean(
             self.regions[:, self.layout.region_sums(self.cue_index(cue)).start], self.sizes
         )
 
     def word_counts(self, name: str) -> NDArray[np.int64]:
-        """Return the pixels of each word in each region (dense ids 0..n), shape (n + 1, words)."""
+        """Return the pixels of each word in each region (dense ids 0..n), shape (n + 1, words).
+
+        Parameters
+        ----------
+        name : str
+            The name of a cue of words.
+
+        Returns
+        -------
+        ndarray of int, shape (n_regions + 1, words)
+            Numbers of pixels, by dense id and word.
+
+        Raises
+        ------
+        InvalidInput
+            If there is no such cue of words.
+        """
         if name not in self.word_names:
             raise InvalidInput(
                 f"This graph has no words {name!r}; it has {list(self.word_names)}",
@@ -466,36 +430,72 @@ class RegionGraph:
         return self.regions[:, start : start + n_words]
 
     def contact_area(self) -> NDArray[np.float64]:
-        """Return the area of each boundary in physical units."""
+        """Return the area of each boundary in physical units.
+
+        Returns
+        -------
+        ndarray of float, shape (n_boundaries,)
+            In the order of `edges`, in units of the spacing.
+        """
         return self.boundaries[:, self.layout.faces] @ self.face_areas()
 
     def face_areas(self) -> NDArray[np.float64]:
-        """Return the area of one part of a face perpendicular to each axis."""
+        """Return the area of one part of a face perpendicular to each axis.
+
+        Returns
+        -------
+        ndarray of float, shape (ndim,)
+            In units of the spacing.
+        """
         spacing = np.asarray(self.spacing)
         areas = np.array([np.delete(spacing, axis).prod() for axis in range(len(spacing))])
         return areas / self.face_parts
 
     def centroids(self) -> NDArray[np.float64]:
-        """Return the mean pixel index of each dense id, shape (n + 1, ndim); NaN for 0."""
+        """Return the mean pixel index of each dense id, shape (n + 1, ndim); NaN for 0.
+
+        Returns
+        -------
+        ndarray of float, shape (n_regions + 1, ndim)
+            Indices, by dense id.
+        """
         sums = self.regions[:, self.layout.coordinates].astype(np.float64)
         out = np.full_like(sums, np.nan)
         np.divide(sums, self.sizes[:, None], out=out, where=self.sizes[:, None] > 0)
         return out
 
     def region_table(self) -> pd.DataFrame:
-        """Return a row for each region: id, size, centroid, box, border faces, mean of each cue."""
+        """Return a row for each region: id, size, centroid, box, border faces, mean of each cue.
+
+        Returns
+        -------
+        DataFrame
+            In the order of the ids; docs/api.md has the columns.
+        """
         from napari_agglo.graph._interchange import region_table
 
         return region_table(self)
 
     def boundary_table(self) -> pd.DataFrame:
-        """Return a row for each boundary: ids u and v, faces, area, mean of each cue."""
+        """Return a row for each boundary: ids u and v, faces, area, mean of each cue.
+
+        Returns
+        -------
+        DataFrame
+            In the order of `edges`.
+        """
         from napari_agglo.graph._interchange import boundary_table
 
         return boundary_table(self)
 
     def to_networkx(self) -> nx.Graph[int]:
-        """Return a networkx graph on the user's ids, with the columns of both tables."""
+        """Return a networkx graph on the user's ids, with the columns of both tables.
+
+        Returns
+        -------
+        networkx.Graph
+            Nodes are ids of regions.
+        """
         from napari_agglo.graph._interchange import to_networkx
 
         return to_networkx(self)
@@ -507,6 +507,11 @@ class RegionGraph:
         ----------
         path : path-like
             The file to write.
+
+        Returns
+        -------
+        Path
+            The file that was written.
         """
         from napari_agglo.graph._interchange import to_graphml
 

@@ -235,6 +235,11 @@ class Questions:
         learn : bool
             Whether to learn before, if it is due. False, for a program that calls `learn` in
             another thread: ask by the present policy, which is refused if no question is left.
+
+        Returns
+        -------
+        Question
+            Two regions, and what is known of their boundary.
         """
         if self._question is None:
             if learn and self.is_due:
@@ -251,7 +256,13 @@ class Questions:
         return self._question[0]
 
     def answer(self, same: bool | None) -> None:
-        """Answer the question: True for one object, False for two, None for "cannot be told"."""
+        """Answer the question: True for one object, False for two, None for "cannot be told".
+
+        Parameters
+        ----------
+        same : bool or None
+            The answer.
+        """
         if same not in (True, False, None):
             raise InvalidInput(
                 f"`same` must be True, False or None, got {same!r}",
@@ -276,7 +287,22 @@ class Questions:
     def train(
         self, *, epochs: int = 5, seed: int | None = None, progress: ProgressCallback | None = None
     ) -> LearnedPolicy:
-        """Return a policy that learned from all answers, with all trees and epochs."""
+        """Return a policy that learned from all answers, with all trees and epochs.
+
+        Parameters
+        ----------
+        epochs : int
+            The number of epochs.
+        seed : int, optional
+            By default the seed of the questions.
+        progress : callable, optional
+            Called with a `Progress` now and then; it may raise `Cancelled`.
+
+        Returns
+        -------
+        LearnedPolicy
+            The policy.
+        """
         answers = list(self._answers)
         known = _Known.of(answers, self.graph.n_regions)
         try:
@@ -296,6 +322,11 @@ class Questions:
 
         Another thread may ask and answer meanwhile. If `progress` raises `Cancelled`, nothing is
         changed.
+
+        Parameters
+        ----------
+        progress : callable, optional
+            Called with a `Progress` now and then; it may raise `Cancelled`.
         """
         answers = list(self._answers)
         known = _Known.of(answers, self.graph.n_regions)
@@ -458,6 +489,18 @@ def answer_by_gold(graph: RegionGraph, gold: Any) -> Callable[[Question], bool |
 
     A region is an object if four fifths of its annotated pixels lie in one gold segment; if either
     is not, the answer is None.
+
+    Parameters
+    ----------
+    graph : RegionGraph
+        The graph of the questions.
+    gold : array of int
+        The gold standard, of the shape of the superpixels; 0 is not annotated.
+
+    Returns
+    -------
+    callable
+        From a `Question` to True, False or None.
     """
     table = gold_table(graph, gold)
     shared = np.zeros((graph.n_regions + 1, len(table.column_ids)), np.int64)

@@ -63,7 +63,20 @@ def extra_examples(extra: tuple[Any, Any] | None, features: FeatureMap, first: i
 
 
 def training_pairs(graph: Any, gold: Any) -> list[tuple[RegionGraph, list[Any]]]:
-    """Return each volume to learn from and the list of its gold standards."""
+    """Return each volume to learn from and the list of its gold standards.
+
+    Parameters
+    ----------
+    graph : RegionGraph, or iterable of (graph, gold)
+        As for `train`.
+    gold : array of int, list of these, or None
+        As for `train`.
+
+    Returns
+    -------
+    list of (RegionGraph, list of arrays)
+        Each volume with its gold standards, one or several.
+    """
     if isinstance(graph, RegionGraph):
         if gold is None:
             raise InvalidInput(

@@ -60,6 +60,11 @@ def steps(
     start, stop : float, optional
         First and last number of merges, or threshold. By default from the superpixels to the end.
 
+    Returns
+    -------
+    Steps
+        The number of merges and the threshold of each frame and tree.
+
     Examples
     --------
     >>> import napari_agglo as agglo
@@ -116,7 +121,23 @@ def _check(by: Any, frames: Any, start: Any, stop: Any) -> None:
 
 @dataclass(frozen=True, eq=False)
 class Movie:
-    """Contents of a movie; each iteration over it yields the frames from the first on."""
+    """Contents of a movie; each iteration over it yields the frames from the first on.
+
+    Parameters
+    ----------
+    trees : mapping of str to MergeTree
+        The agglomerations by the names of their panels.
+    stills : mapping of str to DenseLabels
+        The label images that stay as they are.
+    order : sequence of str
+        The names of the panels from left to right.
+    scene : Scene
+        The plane, its image and its size.
+    steps : Steps
+        The state of each frame.
+    errors : mapping of str to ndarray
+        The VI of each frame by panel; empty without a gold standard.
+    """
 
     trees: Mapping[str, MergeTree]
     stills: Mapping[str, DenseLabels]
@@ -132,7 +153,18 @@ class Movie:
         return self.frames()
 
     def frames(self, progress: ProgressCallback | None = None) -> Iterator[NDArray[np.uint8]]:
-        """Yield the frames as RGB; `progress` is called for each, and may cancel."""
+        """Yield the frames as RGB; `progress` is called for each, and may cancel.
+
+        Parameters
+        ----------
+        progress : callable, optional
+            Called after each frame; it may raise `Cancelled`.
+
+        Yields
+        ------
+        ndarray of uint8, shape (rows, columns, 3)
+            A frame, in RGB.
+        """
         first = next(iter(self.trees.values()))
         sizes = _sizes(first)
         moving = {name: TreePanel(tree, self.scene, sizes) for name, tree in self.trees.items()}
@@ -219,6 +251,11 @@ def movie(
         Approximate number of pixels of the longer side of a panel.
     progress : callable, optional
         Called with a `Progress` now and then; it may raise `Cancelled`.
+
+    Returns
+    -------
+    Movie
+        The movie; frames are drawn when it is iterated over.
 
     Examples
     --------

@@ -81,7 +81,23 @@ def write_movie(
 
 
 def check_movie_path(path: str | PathLike[str]) -> Path:
-    """Return the path of a movie; refuse a path that no movie can be written to."""
+    """Return the path of a movie; refuse a path that no movie can be written to.
+
+    Parameters
+    ----------
+    path : path-like
+        The file to write, ``.mp4``, ``.gif`` or ``.png``.
+
+    Returns
+    -------
+    Path
+        The same.
+
+    Raises
+    ------
+    InvalidInput
+        If the suffix is another one, or a package for it is not installed.
+    """
     target = Path(path)
     if target.suffix.lower() not in (".mp4", ".gif", ""):
         raise InvalidInput(

@@ -58,6 +58,11 @@ def build_tree(
     **options
         Options of the method, such as `beta` of the multicut.
 
+    Returns
+    -------
+    MergeTree
+        The tree; ``tree.segment(0.5)`` is the partition.
+
     Examples
     --------
     >>> from napari_agglo.graph import RegionGraph

@@ -111,20 +111,59 @@ class FilterBank:
         return 3 + self.axes * (1 + self.structure)
 
     def sigmas(self, scale: float, spacing: Sequence[float]) -> tuple[float, ...]:
-        """Return a scale in voxels of each axis; 0 for axes that are not filtered along."""
+        """Return a scale in voxels of each axis; 0 for axes that are not filtered along.
+
+        Parameters
+        ----------
+        scale : float
+            In units of the finest spacing.
+        spacing : sequence of float
+            Distance between voxels along each axis.
+
+        Returns
+        -------
+        tuple of float
+            A standard deviation for each axis.
+        """
         fine = min(spacing[3 - self.axes :])
         skipped = 3 - self.axes
         return (0.0,) * skipped + tuple(scale * fine / one for one in spacing[skipped:])
 
     def reach(self, spacing: Sequence[float]) -> tuple[int, ...]:
-        """Return the distance along each axis up to which voxels count for a feature."""
+        """Return the distance along each axis up to which voxels count for a feature.
+
+        Parameters
+        ----------
+        spacing : sequence of float
+            Distance between voxels along each axis.
+
+        Returns
+        -------
+        tuple of int
+            A number of voxels for each axis.
+        """
         needs = [self._needs(self.sigmas(scale, spacing)) for scale in self.scales]
         return tuple(
             max(gauss + margin for gauss, margin in axis) for axis in zip(*needs, strict=True)
         )
 
     def apply(self, block: Array, spacing: Sequence[float], pool: Executor) -> FilteredBlock:
-        """Smooth a block, (channel, plane, row, column) with its `reach` on all sides."""
+        """Smooth a block, (channel, plane, row, column) with its `reach` on all sides.
+
+        Parameters
+        ----------
+        block : ndarray
+            The voxels of the block and of its margin.
+        spacing : sequence of float
+            Distance between voxels along each axis.
+        pool : Executor
+            Runs the filters side by side.
+
+        Returns
+        -------
+        FilteredBlock
+            The smoothed block, from which the features are computed.
+        """
         reach = self.reach(spacing)
         tasks = [
             pool.submit(self._apply_scale, channel, self.sigmas(scale, spacing), reach)

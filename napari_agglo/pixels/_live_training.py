@@ -69,7 +69,22 @@ class LiveTraining:
     def train(
         self, labels: NDArray[Any], classes: tuple[PixelClass, ...], *, seed: int = 0
     ) -> PixelClassifier:
-        """Return a classifier of all strokes so far; raise `InvalidInput` if there are too few."""
+        """Return a classifier of all strokes so far; raise `InvalidInput` if there are too few.
+
+        Parameters
+        ----------
+        labels : ndarray of int
+            The strokes: 0 is unpainted, 1, 2, ... are the classes.
+        classes : tuple of PixelClass
+            The class of each label.
+        seed : int
+            The same strokes and seed give the same classifier.
+
+        Returns
+        -------
+        PixelClassifier
+            The classifier.
+        """
         check_same_shape(labels, self.source.shape, "labels", "the image")
         flat = np.flatnonzero(labels.reshape(-1))
         kinds = labels.reshape(-1)[flat].astype(np.int64) - 1
@@ -92,7 +107,20 @@ class LiveTraining:
     def predict(
         self, classifier: PixelClassifier, start: Sequence[int], stop: Sequence[int]
     ) -> Array:
-        """Return (class, ...), the probabilities of a part of the image from `start` to `stop`."""
+        """Return (class, ...), the probabilities of a part of the image from `start` to `stop`.
+
+        Parameters
+        ----------
+        classifier : PixelClassifier
+            The result of `train`.
+        start, stop : sequence of int
+            The first index along each axis, and one past the last.
+
+        Returns
+        -------
+        ndarray of float32
+            The probabilities.
+        """
         lead = 3 - self.source.ndim
         box = Box((*(0,) * lead, *start), (*(1,) * lead, *stop))
         n = len(classifier.classes)

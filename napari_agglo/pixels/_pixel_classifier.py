@@ -41,7 +41,15 @@ _COLOUR = re.compile(r"#[0-9a-fA-F]{6}")
 
 @dataclass(frozen=True)
 class PixelClass:
-    """A class of pixels: its name, which is that of its cue, and its colour, such as #e69f00."""
+    """A class of pixels: its name, which is that of its cue, and its colour, such as #e69f00.
+
+    Parameters
+    ----------
+    name : str
+        Name of the class and of its cue.
+    colour : str
+        Colour on the screen, ``#rrggbb``.
+    """
 
     name: str
     colour: str
@@ -51,6 +59,18 @@ def check_classes(
     classes: Sequence[str | PixelClass] | Mapping[str, str] | None, highest: int = 2
 ) -> tuple[PixelClass, ...]:
     """Return the classes of the labels 1, 2, ...; by default as many as the highest label.
+
+    Parameters
+    ----------
+    classes : sequence of str or PixelClass, mapping of str to str, or None
+        Names, or names with their colours.
+    highest : int
+        The highest label.
+
+    Returns
+    -------
+    tuple of PixelClass
+        A class for each label from 1 on.
 
     Examples
     --------
@@ -194,6 +214,11 @@ class PixelClassifier:
             As for `predict`.
         progress : callable, optional
             Called after each block; raise `Cancelled` in it to stop.
+
+        Yields
+        ------
+        tuple of slice, ndarray of float32
+            The place of a block, and the probabilities there.
         """
         check_progress(progress)
         source = (
@@ -229,6 +254,16 @@ class PixelClassifier:
             As for `predict`.
         channel_axis : int, optional
             As for `predict`.
+
+        Returns
+        -------
+        PixelImage
+            The image with its spacing and its axis of channels.
+
+        Raises
+        ------
+        InvalidInput
+            If the image has other axes or channels than those of the training.
         """
         source = PixelImage.of(image, spacing, channel_axis)
         if channel_axis is None:
@@ -283,6 +318,11 @@ class PixelClassifier:
         ----------
         path : path-like
             The file to write, ``NAME.npz``.
+
+        Returns
+        -------
+        Path
+            The file that was written.
         """
         target = Path(path)
         header = {

@@ -76,6 +76,18 @@ def wrong_shares(
 def worst_plane(table: Contingency, labels: NDArray[Any], gold: NDArray[Any]) -> tuple[int, ...]:
     """Return the index of a plane with much error, along all axes but the last two.
 
+    Parameters
+    ----------
+    table : Contingency
+        The overlaps of the whole volume.
+    labels, gold : ndarray of int
+        The segmentation and the gold standard.
+
+    Returns
+    -------
+    tuple of int
+        The index; empty for a picture.
+
     Examples
     --------
     >>> from napari_agglo.evaluate import contingency
@@ -102,6 +114,18 @@ def worst_plane(table: Contingency, labels: NDArray[Any], gold: NDArray[Any]) ->
 
 def check_plane(plane: Sequence[int], shape: Sequence[int]) -> tuple[int, ...]:
     """Return the index of a plane along all axes but the last two; refuse an invalid index.
+
+    Parameters
+    ----------
+    plane : sequence of int
+        An index along all axes but the last two.
+    shape : sequence of int
+        The shape of the volume.
+
+    Returns
+    -------
+    tuple of int
+        The index, as plain numbers.
 
     Examples
     --------
@@ -134,6 +158,24 @@ def error_picture(
 ) -> NDArray[np.float64]:
     """Return one plane as RGB, with its errors painted.
 
+    Parameters
+    ----------
+    backdrop : ndarray
+        The plane of the image.
+    labels, gold : ndarray of int
+        The same plane of the segmentation and of the gold standard.
+    table : Contingency
+        The overlaps of the whole volume.
+    spacing : sequence of float
+        Distance between pixels along rows and columns.
+    side : int
+        Pixels of the longer side of the picture, about.
+
+    Returns
+    -------
+    ndarray of float, shape (rows, columns, 3)
+        RGB from 0 to 1.
+
     Examples
     --------
     >>> labels, gold = np.array([[1, 1, 2, 2]]), np.array([[7, 7, 7, 7]])
@@ -161,6 +203,20 @@ def error_borders(
     """Return borders of `cut` within a segment of `joined`, both sides annotated.
 
     A border lies between a pixel and the next one: the result is one shorter along `axis`.
+
+    Parameters
+    ----------
+    cut, joined : ndarray of int
+        Two segmentations.
+    gold : ndarray of int
+        The gold standard; 0 is not annotated.
+    axis : int
+        The axis along which neighbours are compared.
+
+    Returns
+    -------
+    ndarray of bool
+        True at the borders.
 
     Examples
     --------

@@ -23,7 +23,19 @@ _DASHES = ("-", "--", ":", "-.")
 
 @dataclass(frozen=True)
 class Colours:
-    """The colours of a plot on one kind of paper."""
+    """The colours of a plot on one kind of paper.
+
+    Parameters
+    ----------
+    ink, muted, paper : str
+        Of text and lines, of less important ones, and of the background.
+    merge, split : str
+        Of false merges and of false splits.
+    series : tuple of str
+        Of the lines of a plot, in order.
+    text : tuple of str
+        The same, dark or light enough for names.
+    """
 
     ink: str
     muted: str
@@ -35,6 +47,16 @@ class Colours:
 
     def line(self, k: int) -> tuple[str, str, str]:
         """Return colour, colour of the name and dashes of the k-th series.
+
+        Parameters
+        ----------
+        k : int
+            The number of the series, from 0.
+
+        Returns
+        -------
+        tuple of str
+            As matplotlib takes them.
 
         Examples
         --------
@@ -69,6 +91,18 @@ DARK = Colours(
 
 def new_axes(width: float = 5.4, height: float = 4.2, *, colours: Colours = LIGHT) -> Axes:
     """Return axes on a new figure of this size in inches, without the state of pyplot.
+
+    Parameters
+    ----------
+    width, height : float
+        The size of the figure.
+    colours : Colours
+        `LIGHT` or `DARK`.
+
+    Returns
+    -------
+    Axes
+        Axes of matplotlib.
 
     Examples
     --------
@@ -109,6 +143,18 @@ def plain(axes: Axes, *, key: str = "") -> None:
 
 def shown(name: object, most: int = 28) -> str:
     """Return a name on one line, printable, shortened to `most` characters.
+
+    Parameters
+    ----------
+    name : object
+        Anything with a str.
+    most : int
+        The largest number of characters.
+
+    Returns
+    -------
+    str
+        The name, with an ellipsis in the middle if it was too long.
 
     Examples
     --------

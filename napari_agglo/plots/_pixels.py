@@ -17,6 +17,16 @@ NEXT: tuple[tuple[Any, Any], ...] = ((np.s_[:-1], np.s_[1:]), (np.s_[:, :-1], np
 def grey(plane: NDArray[Any]) -> NDArray[np.float64]:
     """Return a plane, grey or coloured, as RGB from 0 to 1; NaN is black.
 
+    Parameters
+    ----------
+    plane : ndarray
+        Two axes, and a third of three colours if there are any.
+
+    Returns
+    -------
+    ndarray of float, shape (rows, columns, 3)
+        RGB, stretched from the 0.5th to the 99.5th percentile.
+
     Examples
     --------
     >>> grey(np.array([[0, 10]]))[0, :, 0].round().tolist()
@@ -88,12 +98,37 @@ def outlined(
 def tinted(
     picture: NDArray[np.float64], colour: RGB | NDArray[np.float64], strength: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Blend a colour, or one for each pixel, into a picture with a strength from 0 to 1."""
+    """Blend a colour, or one for each pixel, into a picture with a strength from 0 to 1.
+
+    Parameters
+    ----------
+    picture : ndarray of float, shape (rows, columns, 3)
+        RGB from 0 to 1.
+    colour : sequence of three floats, or ndarray
+        RGB of one colour, or of each pixel.
+    strength : ndarray of float
+        Of each pixel: 0 leaves it, 1 is the colour.
+
+    Returns
+    -------
+    ndarray of float
+        The blended picture.
+    """
     return np.asarray(picture * (1 - strength[..., None]) + np.array(colour) * strength[..., None])
 
 
 def label_colours(n: int) -> NDArray[np.float64]:
     """Return RGB colours of labels 0 to n - 1, close labels far apart in hue.
+
+    Parameters
+    ----------
+    n : int
+        The number of labels, 0 included.
+
+    Returns
+    -------
+    ndarray of float, shape (n, 3)
+        RGB from 0 to 1.
 
     Examples
     --------

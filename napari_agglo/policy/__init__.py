@@ -11,6 +11,7 @@ from napari_agglo.policy._data_profile import (
     is_training_data,
 )
 from napari_agglo.policy._file import load_policy, save_policy
+from napari_agglo.policy._learned_policy import LearnedPolicy, stretched
 from napari_agglo.policy._model import (
     FOREST,
     LOGISTIC,
@@ -23,7 +24,6 @@ from napari_agglo.policy._model import (
     flatten_trees,
 )
 from napari_agglo.policy._policies import (
-    LearnedPolicy,
     MeanPolicy,
     OrientedMeanPolicy,
     Policy,
@@ -32,7 +32,6 @@ from napari_agglo.policy._policies import (
     policies,
     policy_features,
     policy_record,
-    stretched,
 )
 from napari_agglo.policy._score import (
     Scoring,

@@ -51,17 +51,51 @@ class CallablePolicy:
         return f"{getattr(self.function, '__module__', '?')}:{inner}"
 
     def check(self, graph: RegionGraph) -> None:
-        """Accept any graph: the function may refuse it."""
+        """Accept any graph: the function may refuse it.
+
+        Parameters
+        ----------
+        graph : RegionGraph
+            The regions and boundaries, with their statistics.
+        """
 
     def score(self, graph: RegionGraph) -> NDArray[np.float64]:
-        """Return the numbers of the function, checked."""
+        """Return the numbers of the function, checked.
+
+        Parameters
+        ----------
+        graph : RegionGraph
+            The regions and boundaries, with their statistics.
+
+        Returns
+        -------
+        ndarray of float, shape (n_boundaries,)
+            The priorities; low merges first.
+
+        Raises
+        ------
+        InvalidInput
+            If the function does not return a finite number for each boundary.
+        """
         return checked_numbers(self.function(graph), graph, self.name)
 
     def kernel(self, graph: RegionGraph) -> None:
-        """Return None: the function is not compiled."""
+        """Return None: the function is not compiled.
+
+        Parameters
+        ----------
+        graph : RegionGraph
+            The regions and boundaries, with their statistics.
+        """
 
     def to_json(self) -> dict[str, Any]:
-        """Return the name of the function, which must be passed again to open a session."""
+        """Return the name of the function, which must be passed again to open a session.
+
+        Returns
+        -------
+        dict
+            The name ``module:function``, with "callable" as "kind".
+        """
         return {"kind": self.kind, "function": self.name}
 
 

@@ -22,8 +22,9 @@ from numpy.typing import NDArray
 
 from napari_agglo.errors import InvalidInput
 from napari_agglo.features import FeatureMap
+from napari_agglo.policy._learned_policy import LearnedPolicy
 from napari_agglo.policy._model import Forest, Logistic, Model
-from napari_agglo.policy._policies import LearnedPolicy, Policy
+from napari_agglo.policy._policies import Policy
 from napari_agglo.volumes import replacing
 from napari_agglo.volumes._image_files import npy_header
 

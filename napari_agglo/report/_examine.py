@@ -148,7 +148,27 @@ def summed(curves: Sequence[pd.DataFrame | None]) -> pd.DataFrame | None:
 
 @dataclass(frozen=True)
 class PicturedError:
-    """Error with its cost in bits, its place, and its picture (SVG)."""
+    """Error with its cost in bits, its place, and its picture (SVG).
+
+    Attributes
+    ----------
+    kind : str
+        "false split" of a gold segment or "false merge" by a segment.
+    id : int
+        The gold segment, or the segment.
+    contribution : float
+        Its share of the VI in bits.
+    voxels : int
+        Its size.
+    partners : tuple of int
+        The ids of its pieces, the largest first.
+    voxel : tuple of int
+        An index inside it.
+    plane : str
+        The plane of the picture in words.
+    picture : str
+        SVG.
+    """
 
     kind: str
     id: int
@@ -185,6 +205,8 @@ class Finding:
     shape : tuple of int
     training : bool
         Whether the policy was trained on this image, so that its errors elsewhere are larger.
+    plane : tuple of int
+        Index of the plane of `error_map`.
     """
 
     policy: str

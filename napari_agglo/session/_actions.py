@@ -321,6 +321,17 @@ class Plan:
 class Refused(InvalidInput):
     """An action that is not allowed, with the reason and a remedy.
 
+    Parameters
+    ----------
+    problem : str
+        The reason.
+    argument : str, optional
+        The argument that is the cause.
+    remedy : Remedy or str, optional
+        The action that helps.
+    forceable : bool
+        Whether ``force=True`` allows it.
+
     Attributes
     ----------
     forceable : bool

@@ -145,16 +145,26 @@ class SessionHistory:
         return [_item(entry, True) for entry in reversed(self._history.undone)]
 
     def asleep(self) -> list[str]:
-        """Return the edits that a newer edit suspends, in words, until that one is undone."""
+        """Return the edits that a newer edit suspends, in words, until that one is undone.
+
+        Returns
+        -------
+        list of str
+            A sentence for each of these edits.
+        """
         with self._transactions.lock:
             return self._transactions.view.asleep()
 
     def examples(self) -> tuple[NDArray[np.float32], NDArray[np.int8]]:
         """Return the examples of the live edits and the answered suggestions.
 
-        Rows of features of two segments at the time of the edit, shape (k, number of features); and
-        labels, shape (k,): -1 if the two were merged, +1 if they were cut or kept apart. An answer
-        that a later answer or an edit contradicts is left out.
+        An answer that a later answer or an edit contradicts is left out.
+
+        Returns
+        -------
+        tuple of ndarray
+            Rows of features of two segments at the time of the edit, shape (k, number of features);
+            and labels, shape (k,): -1 if the two were merged, +1 if they were cut or kept apart.
         """
         with self._transactions.lock:
             return live_examples(self._transactions.view)
@@ -163,6 +173,11 @@ class SessionHistory:
         """Return a row for each edit, oldest first, as ``session.export(path, "edits")`` writes it.
 
         `Session.apply` makes the edits of a table again.
+
+        Returns
+        -------
+        DataFrame
+            See docs/edit_tables.md for the columns.
         """
         from napari_agglo.session._exports.csv_tables import edit_table
         from napari_agglo.session._exports.session_export import SessionExport
@@ -193,7 +208,12 @@ class SessionHistory:
         """Write a snapshot of the state, so that opening need not replay a long history.
 
         `Session.close` does so too. The snapshot is a cache of some megabytes; no edit depends on
-        it. Return whether it was written: False if nothing is new, or the disk is full.
+        it.
+
+        Returns
+        -------
+        bool
+            Whether a snapshot was written: False if nothing is new, or the disk is full.
         """
         return self._transactions.checkpoint()
 

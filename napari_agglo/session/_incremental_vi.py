@@ -319,7 +319,18 @@ class SessionErrors:
         return self._transactions.store.data.gold
 
     def now(self) -> Errors:
-        """Return the errors of the segments at the threshold."""
+        """Return the errors of the segments at the threshold.
+
+        Returns
+        -------
+        Errors
+            ``vi``, ``false_merge`` and ``false_split``, in bits.
+
+        Raises
+        ------
+        Refused
+            If the session has no gold standard.
+        """
         view = self._transactions.view
         with self._transactions.lock:
             if self._live is None:

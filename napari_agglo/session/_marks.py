@@ -25,7 +25,17 @@ _LONGEST = {"name": 200, "comment": 10_000}  # characters: a cell of a table, an
 
 @dataclass(frozen=True)
 class Mark:
-    """The name of a segment, a comment on it, and whether it is reviewed."""
+    """The name of a segment, a comment on it, and whether it is reviewed.
+
+    Attributes
+    ----------
+    name : str
+        Empty if it has none.
+    comment : str
+        Empty if it has none.
+    reviewed : bool
+        Whether a person has reviewed the segment.
+    """
 
     name: str = ""
     comment: str = ""
@@ -173,6 +183,16 @@ class Annotations:
             A segment at the threshold.
         name : str
             The name; several segments may have the same one.
+
+        Returns
+        -------
+        Change
+            The action in words.
+
+        Raises
+        ------
+        Refused
+            If there is no such segment at the threshold; nothing changes.
         """
         return self._session._mark(segment, name=name)
 
@@ -185,6 +205,16 @@ class Annotations:
             A segment at the threshold.
         comment : str
             Any text.
+
+        Returns
+        -------
+        Change
+            The action in words.
+
+        Raises
+        ------
+        Refused
+            If there is no such segment at the threshold; nothing changes.
         """
         return self._session._mark(segment, comment=comment)
 
@@ -197,6 +227,16 @@ class Annotations:
             A segment at the threshold.
         reviewed : bool
             Whether it counts as reviewed.
+
+        Returns
+        -------
+        Change
+            The action in words.
+
+        Raises
+        ------
+        Refused
+            If there is no such segment at the threshold; nothing changes.
         """
         return self._session._mark(segment, reviewed=reviewed)
 
@@ -207,12 +247,28 @@ class Annotations:
         ----------
         segment : int
             A segment at the threshold.
+
+        Returns
+        -------
+        Mark
+            Its ``name``, ``comment`` and ``reviewed``; empty if it has none.
+
+        Raises
+        ------
+        Refused
+            If there is no such segment at the threshold.
         """
         with self._session._lock:
             return self._session._state.marks[self._session._find(segment).id]
 
     def all(self) -> dict[int, Mark]:
-        """Return all marks by segment, also of segments of other thresholds."""
+        """Return all marks by segment, also of segments of other thresholds.
+
+        Returns
+        -------
+        dict of int to Mark
+            By the ids of the segments, ascending.
+        """
         with self._session._lock:
             marks = self._session._state.marks
             return {segment: marks[segment] for segment in marks}
@@ -224,16 +280,36 @@ class Annotations:
         ----------
         name : str
             The name to look for.
+
+        Returns
+        -------
+        list of int
+            Ids of segments.
         """
         with self._session._lock:
             there = set(self._session.segments)
             return [one for one in self._session._state.marks.named(name) if one in there]
 
     def gold(self, index: Any = ...) -> NDArray[Any]:
-        """Return the reviewed segments as a gold standard, or its part at ``[index]``.
+        """Return the reviewed segments as a gold standard.
 
         It is partial: 0, not annotated, wherever the segment at the threshold is not reviewed. Pass
         it to `train` with the graph, or to another tool.
+
+        Parameters
+        ----------
+        index : index of an array, optional
+            The part to return, such as ``np.s_[10:20]``; by default the whole image.
+
+        Returns
+        -------
+        ndarray of int
+            The ids of the reviewed segments; 0 elsewhere.
+
+        Raises
+        ------
+        InvalidInput
+            If no segment is reviewed at the threshold.
         """
         with self._session._lock:
             marks, ids = self._session._state.marks, self._session.segments.ids()

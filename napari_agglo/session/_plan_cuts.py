@@ -324,7 +324,18 @@ class CutPreview:
     sizes: tuple[int, ...]
 
     def paint(self, superpixels: NDArray[Any]) -> NDArray[np.int64]:
-        """Return the part of each pixel of a label image of superpixels, 0 outside the segment."""
+        """Return the part of each pixel of a label image of superpixels, 0 outside the segment.
+
+        Parameters
+        ----------
+        superpixels : array of int
+            The label image of the superpixels, whole.
+
+        Returns
+        -------
+        ndarray of int
+            The number of the part of each pixel, counted from 1; 0 elsewhere.
+        """
         out = np.zeros(superpixels.shape, np.int64)
         for k, part in enumerate(self.whole, start=1):
             out[np.isin(superpixels, part)] = k

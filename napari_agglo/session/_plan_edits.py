@@ -248,7 +248,13 @@ class Segments:
         return iter(self.ids().tolist())
 
     def ids(self) -> NDArray[np.uint64]:
-        """Return the ids of all segments, ascending."""
+        """Return the ids of all segments, ascending.
+
+        Returns
+        -------
+        ndarray of uint64
+            Ids.
+        """
         with self._lock:
             names = self._view.names()
             return self._graph.ids[np.sort(names[self._view.naming()])]
@@ -260,6 +266,16 @@ class Segments:
         ----------
         index : sequence of int
             The index of a pixel, one number for each axis.
+
+        Returns
+        -------
+        int
+            The id of the segment.
+
+        Raises
+        ------
+        Refused
+            If the index is outside the image.
         """
         with self._lock:
             image = self._graph.superpixels.image
@@ -272,6 +288,16 @@ class Segments:
         ----------
         index : sequence of int
             The index of a pixel, one number for each axis.
+
+        Returns
+        -------
+        int
+            The id of the superpixel.
+
+        Raises
+        ------
+        Refused
+            If the index is outside the image.
         """
         graph = self._graph
         return int(graph.ids[graph.superpixels.image[check_index(graph, index)]])
@@ -283,6 +309,16 @@ class Segments:
         ----------
         segment : int
             A segment at the threshold.
+
+        Returns
+        -------
+        ndarray of uint64
+            Ids of superpixels.
+
+        Raises
+        ------
+        Refused
+            If there is no such segment at the threshold.
         """
         with self._lock:
             return self._graph.ids[find(self._view, segment).members]
@@ -294,12 +330,28 @@ class Segments:
         ----------
         segment : int
             A segment at the threshold.
+
+        Returns
+        -------
+        ndarray of uint64
+            Ids of segments.
+
+        Raises
+        ------
+        Refused
+            If there is no such segment at the threshold.
         """
         with self._lock:
             return self._graph.ids[neighbour_names(self._view, find(self._view, segment))]
 
     def locked(self) -> NDArray[np.uint64]:
-        """Return the segments that are locked, ascending."""
+        """Return the segments that are locked, ascending.
+
+        Returns
+        -------
+        ndarray of uint64
+            Ids of segments.
+        """
         with self._lock:
             superpixels = np.flatnonzero(self._view.state.tree.constraints.lock_of)
             names: NDArray[np.uint32] = np.unique(self._view.names()[superpixels])
@@ -312,6 +364,16 @@ class Segments:
         ----------
         segment : int
             A segment at the threshold.
+
+        Returns
+        -------
+        bool
+            Whether it is locked.
+
+        Raises
+        ------
+        Refused
+            If there is no such segment at the threshold.
         """
         with self._lock:
             return is_locked(self._view, find(self._view, segment))
@@ -343,6 +405,11 @@ class Segments:
         -------
         Mesh
             Vertices in units of the spacing, and triangles; see `napari_agglo.shapes.Mesh`.
+
+        Raises
+        ------
+        Refused
+            If there is no such segment at the threshold.
         """
         several = list(segment) if isinstance(segment, Iterable) else [segment]
         with self._lock:

@@ -2,12 +2,13 @@
 
 `Session` is a facade. A pure function of the view (in `_plan_edits`, `_plan_cuts` or
 `_suggestions`) plans an edit: it returns a `Plan` or raises `Refused`. `_history` applies the plan,
-writes it to the journal and updates the view; then `changed` is emitted.
+writes it to the journal and updates the view; then `changed` is emitted. `_edit_verbs` has the
+methods that edit segments.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from os import PathLike
 from pathlib import Path
 from shutil import rmtree
@@ -21,6 +22,7 @@ from napari_agglo.agglomeration import MergeTree, agglomerate, threshold_text
 from napari_agglo.errors import InvalidInput
 from napari_agglo.graph import RegionGraph
 from napari_agglo.policy import Policy, as_policy
+from napari_agglo.session import _edit_verbs as verbs
 from napari_agglo.session._actions import Change, Plan
 from napari_agglo.session._check_tree import check_tree
 from napari_agglo.session._edit_table import AppliedTable, apply_table
@@ -29,23 +31,12 @@ from napari_agglo.session._exports.session_export import SessionExport, edited_t
 from napari_agglo.session._history import SessionHistory, Transactions, no_garbage_collection
 from napari_agglo.session._incremental_vi import SessionErrors
 from napari_agglo.session._marks import Annotations
-from napari_agglo.session._plan_cuts import (
-    CutPreview,
-    plan_cut,
-    plan_cut_children,
-    plan_detach,
-    preview_cut,
-)
 from napari_agglo.session._plan_edits import (
     Segment,
     Segments,
     check_threshold,
     find,
-    plan_lock,
     plan_mark,
-    plan_merge,
-    plan_move,
-    plan_unlock,
 )
 from napari_agglo.session._relearn import WEIGHT, check_options, check_volumes
 from napari_agglo.session._relearn.refit import Volumes
@@ -58,9 +49,6 @@ from napari_agglo.session._start_segments import (
 from napari_agglo.session._store import Report, SessionSources, Store, check_path
 from napari_agglo.session._suggestions.suggestion_queue import Suggestions
 
-Groups = Sequence[Sequence[int]]  # of superpixels
-Points = Sequence[Sequence[Sequence[int]]]  # groups of pixel indices
-
 
 class Session:
     """Proofread a segmentation at any scale; use `Session.create` or `Session.open`.
@@ -68,6 +56,14 @@ class Session:
     Every edit is on the disk when its method returns, and can be undone, without limit, also after
     the session was closed and opened again. All ids are the user's. docs/proofreading.md says
     what an edit means at, below and above the threshold.
+
+    A method that changes something raises `Refused` if that is impossible, and `NotSaved` if the
+    disk does not take it; then nothing has changed.
+
+    Parameters
+    ----------
+    transactions : Transactions
+        Of the package itself: `create` and `open` pass it.
 
     Attributes
     ----------
@@ -162,6 +158,16 @@ class Session:
             place and a fingerprint are kept.
         progress : callable, optional
             Called with the progress so far; raise `Cancelled` in it to stop, and nothing is made.
+
+        Returns
+        -------
+        Session
+            The session, open for edits.
+
+        Raises
+        ------
+        InvalidInput
+            If there is something at `path`, or an input cannot be used; nothing is made.
         """
         check_path(path, "a new session, NAME.agglo")
         checked = as_policy(policy)
@@ -232,6 +238,18 @@ class Session:
             not imported only because a file names it. Another policy is refused.
         progress : callable, optional
             Called with the progress so far; raise `Cancelled` in it to stop.
+
+        Returns
+        -------
+        Session
+            The session, as it was when it was closed or its process ended.
+
+        Raises
+        ------
+        SessionLocked
+            If another process has it open for writing.
+        SessionDamaged
+            If the folder cannot be read; `recover` says what can be saved.
         """
         with no_garbage_collection():  # a long history is many small objects that all stay
             store = Store.open(
@@ -244,7 +262,17 @@ class Session:
     def recover(path: str | PathLike[str], *, superpixels: Any = None) -> Report:
         """Repair as much as possible of a damaged session folder; nothing is deleted.
 
-        Return findings and repairs, in words; ``unmended`` if the folder still cannot be opened.
+        Parameters
+        ----------
+        path : path-like
+            The session folder; no process may have it open.
+        superpixels : array or path-like, optional
+            The label image of the session, if that is what was lost.
+
+        Returns
+        -------
+        Report
+            Findings and repairs, in words; ``unmended`` if the folder still cannot be opened.
         """
         return Store.recover(path, superpixels=superpixels)
 
@@ -335,9 +363,14 @@ class Session:
     ) -> None:
         """Bring the segments at a threshold up to date, which may take a second after an edit.
 
-        Other methods do so themselves; call this first, in a worker, to show progress or to cancel
-        (raise `Cancelled` in `progress`). `threshold` is the highest scale that is needed: by
-        default that of the session, infinity for `tree`.
+        Other methods do so themselves; call this first, in a worker, to show progress or to cancel.
+
+        Parameters
+        ----------
+        progress : callable, optional
+            Called with the progress so far; raise `Cancelled` in it to stop.
+        threshold : float, optional
+            The highest scale that is needed: by default that of the session, infinity for `tree`.
         """
         with self._lock:
             if threshold is None:
@@ -346,16 +379,36 @@ class Session:
                 self._state.tree.look(threshold, progress)
 
     def labels(self, index: Any = ...) -> NDArray[Any]:
-        """Return the segments as a label image, or its part at ``[index]``."""
+        """Return the segments at the threshold as a label image.
+
+        Parameters
+        ----------
+        index : index of an array, optional
+            The part to return, such as ``np.s_[10:20]``; by default the whole image.
+
+        Returns
+        -------
+        ndarray of int
+            The segment of each pixel, in the type of the superpixels; 0 is no segment.
+        """
         with self._lock:
             return self._view.labels(index)
 
     def lut(self, *, dense: bool = False) -> NDArray[Any]:
         """Return the segment of each superpixel, as a table over dense ids 0..n.
 
-        ``session.lut()[session.graph.superpixels.image]`` is ``session.labels()``. With `dense`,
-        return the segments by dense ids (``session.graph.ids[...]`` are the user's), as a read-only
-        view of uint32 for a screen: without a copy, valid until segments or threshold change.
+        ``session.lut()[session.graph.superpixels.image]`` is ``session.labels()``.
+
+        Parameters
+        ----------
+        dense : bool
+            Return the segments by dense ids (``session.graph.ids[...]`` are the user's), as a
+            read-only view for a screen: without a copy, valid until segments or threshold change.
+
+        Returns
+        -------
+        ndarray of int, shape (n_regions + 1,)
+            The segment of each superpixel, 0 at 0; of uint32 if `dense`.
         """
         with self._lock:
             if dense:
@@ -367,99 +420,19 @@ class Session:
     def _find(self, segment: Any) -> Segment:
         return find(self._view, segment)
 
-    def merge(
-        self, first: int, *others: int, force: bool = False,
-        progress: ProgressCallback | None = None,
-    ) -> Change:  # fmt: skip
-        """Merge segments; the first keeps its id.
+    # The edits: `_edit_verbs` has their texts and parameters.
 
-        At the threshold exactly these segments become one; below it nothing changes. They must
-        touch, directly or through others of them, unless `force` is true.
-        """
-        return self._do(plan_merge, (first, *others), force=force, progress=progress)
-
-    def cut(
-        self,
-        segment: int,
-        seeds: Groups | None = None,
-        method: str = "min_cut",
-        *,
-        parts: Groups | None = None,
-        points: Points | None = None,
-        progress: ProgressCallback | None = None,
-    ) -> Change:
-        """Cut a segment between groups of superpixels or of pixels, or into given parts.
-
-        The largest part keeps the id. A cut holds at every scale until a later merge crosses it.
-
-        Parameters
-        ----------
-        segment : int
-            The segment to cut.
-        seeds : list of groups of superpixels
-            Two groups or more, ``[[a], [b, c]]``.
-        method : {"min_cut", "seeded", "tree"}
-            The cut of least cost; agglomeration of the segment with groups that never merge; or
-            undoing the merges that brought the groups together.
-        parts : list of groups of superpixels
-            Instead of seeds: all superpixels of the segment, each once.
-        points : list of groups of pixels
-            Instead of seeds: two groups or more of indices, ``[[(3, 10, 12)], [(3, 10, 40)]]``. A
-            superpixel with points of different groups is divided first, by flooding the boundary
-            cue from them: its largest piece keeps its id, the others get new ones.
-        progress : callable, optional
-            Called with the progress of the repair of a large segment.
-        """
-        return self._do(
-            plan_cut, segment, seeds, method, parts=parts, points=points, progress=progress
-        )
-
-    def preview(
-        self,
-        segment: int,
-        seeds: Groups | None = None,
-        method: str = "min_cut",
-        *,
-        parts: Groups | None = None,
-        points: Points | None = None,
-    ) -> CutPreview:
-        """Return the parts that `cut` would make with these arguments, and change nothing."""
-        with self._lock:
-            return preview_cut(self._view, segment, seeds, method, parts=parts, points=points)
-
-    def cut_children(self, segment: int, *, progress: ProgressCallback | None = None) -> Change:
-        """Cut a segment into its children in the tree: two, or all that one merge edit joined."""
-        return self._do(plan_cut_children, segment, progress=progress)
-
-    def detach(
-        self, segment: int, superpixels: Sequence[int], *, progress: ProgressCallback | None = None
-    ) -> Change:
-        """Take superpixels out of a segment; each connected piece becomes a segment."""
-        return self._do(plan_detach, segment, superpixels, progress=progress)
-
-    def lock(self, segment: int, *, progress: ProgressCallback | None = None) -> Change:
-        """Keep a segment whole and alone at every scale, until it is unlocked."""
-        return self._do(plan_lock, segment, progress=progress)
-
-    def unlock(self, segment: int, *, progress: ProgressCallback | None = None) -> Change:
-        """Unlock a segment; at the threshold nothing changes."""
-        return self._do(plan_unlock, segment, progress=progress)
-
-    def up(self, segment: int) -> Change:
-        """Show the parent of a segment in its place; other segments stay."""
-        return self._do(plan_move, segment, "up")
-
-    def down(self, segment: int) -> Change:
-        """Show the children of a segment in its place; other segments stay."""
-        return self._do(plan_move, segment, "down")
-
-    def undo(self) -> Change:
-        """Take back the last action, without limit, also after the session was reopened."""
-        return self._emit(self._transactions.undo())
-
-    def redo(self, progress: ProgressCallback | None = None) -> Change:
-        """Repeat the action that was undone last; a new action clears those to redo."""
-        return self._emit(self._transactions.redo(progress))
+    merge = verbs.merge
+    cut = verbs.cut
+    preview = verbs.preview
+    cut_children = verbs.cut_children
+    detach = verbs.detach
+    lock = verbs.lock
+    unlock = verbs.unlock
+    up = verbs.up
+    down = verbs.down
+    undo = verbs.undo
+    redo = verbs.redo
 
     def relearn(
         self,
@@ -489,6 +462,18 @@ class Session:
             The same edits, volumes and seed give the same policy.
         progress : callable, optional
             Called with the progress so far; raise `Cancelled` in it to stop, and nothing changes.
+        **others
+            Refused, each by its name.
+
+        Returns
+        -------
+        Change
+            The number of examples in words; ``notes`` on edits that could not be kept.
+
+        Raises
+        ------
+        InvalidInput
+            If there is too little to learn from: edits of both kinds, or volumes, are needed.
         """
         check_options(strategy, weight, seed, others)
         pairs = None if volumes is None else check_volumes(volumes)
@@ -556,6 +541,11 @@ class Session:
             Called with the progress so far; it may raise `Cancelled`.
         **options
             Options of the kind: see docs/exports.md.
+
+        Returns
+        -------
+        Path
+            The file or folder that was written.
         """
         with self._lock:
             view = SessionExport(self._view, progress)

@@ -69,17 +69,40 @@ def warm_up(
 
 
 def is_warm() -> bool:
-    """Return whether this process has run all stages."""
+    """Return whether this process has run all stages.
+
+    Returns
+    -------
+    bool
+        Whether nothing is left to compile.
+    """
     return len(_done) == len(STAGES)
 
 
 def stages_to_compile() -> list[str]:
-    """Return the stages whose kernels are not in the cache, in order; all if there is no cache."""
+    """Return the stages whose kernels are not in the cache, in order; all if there is no cache.
+
+    Returns
+    -------
+    list of str
+        Names of stages.
+    """
     return [stage for stage, main in _KERNELS.items() if not is_cached(main)]
 
 
 def seconds_to_compile(stages: Iterable[str]) -> int:
-    """Return the approximate CPU seconds to compile the kernels of some stages."""
+    """Return the approximate CPU seconds to compile the kernels of some stages.
+
+    Parameters
+    ----------
+    stages : iterable of str
+        Names of stages.
+
+    Returns
+    -------
+    int
+        Seconds.
+    """
     return sum(_SECONDS[stage] for stage in stages)
 
 
@@ -164,7 +187,13 @@ def _nothing() -> None:
 
 
 def cache_folder() -> Path | None:
-    """Return the cache folder of the kernels of this package; None if no folder is writable."""
+    """Return the cache folder of the kernels of this package; None if no folder is writable.
+
+    Returns
+    -------
+    Path or None
+        The folder.
+    """
     stats = getattr(_nothing, "stats", None)  # None with NUMBA_DISABLE_JIT
     return None if stats is None or stats.cache_path is None else Path(stats.cache_path)
 

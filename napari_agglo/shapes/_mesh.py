@@ -170,6 +170,24 @@ def mesh_of_regions(
 ) -> Mesh:
     """Return the surface of a union of regions of a graph, by dense ids; their box alone is read.
 
+    Parameters
+    ----------
+    graph : RegionGraph
+        A graph with its label image, of three dimensions.
+    members : array of int
+        Dense ids of the regions.
+    max_voxels : int
+        Number of voxels above which the box is made coarser.
+    smooth : int
+        Number of smoothing steps; 0 leaves the stairs of the voxels.
+    progress : callable, optional
+        Called with a `Progress` now and then; it may raise `Cancelled`.
+
+    Returns
+    -------
+    Mesh
+        Vertices in units of the spacing, and triangles.
+
     Examples
     --------
     >>> import numpy as np

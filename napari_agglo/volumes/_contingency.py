@@ -54,12 +54,24 @@ class Contingency:
         return int(self.counts.sum())
 
     def row_sums(self) -> NDArray[np.int64]:
-        """Return the number of counted voxels of each segment, by dense id."""
+        """Return the number of counted voxels of each segment, by dense id.
+
+        Returns
+        -------
+        ndarray of int
+            One number for each dense id, 0 included.
+        """
         # exact: the float64 sums of `bincount` hold any number of voxels below 2**53
         return np.bincount(self.rows, self.counts, self.row_ids.size).astype(np.int64)
 
     def column_sums(self) -> NDArray[np.int64]:
-        """Return the number of counted voxels of each gold segment, by dense id."""
+        """Return the number of counted voxels of each gold segment, by dense id.
+
+        Returns
+        -------
+        ndarray of int
+            One number for each dense id, 0 included.
+        """
         return np.bincount(self.columns, self.counts, self.column_ids.size).astype(np.int64)
 
 

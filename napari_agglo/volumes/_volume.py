@@ -48,6 +48,9 @@ def require_memory(data: Any, name: str, extra_per_voxel: int = 0) -> None:
 class Volume:
     """An n-D array that may still be on disk.
 
+    A Volume can be pickled and sent to another process: data on disk stay there, and are opened
+    again by their path.
+
     Attributes
     ----------
     data
@@ -64,9 +67,6 @@ class Volume:
     unit
         Unit of the spacing, or None if it is not known. Files that state a unit are read in
         ``"micrometer"``.
-
-    A Volume can be pickled and sent to another process: data on disk stay there, and are opened
-    again by their path.
 
     Examples
     --------
@@ -103,7 +103,18 @@ class Volume:
         return dtype
 
     def load(self) -> np.ndarray[Any, Any]:
-        """Return the whole array in memory; read it unless it is there already."""
+        """Return the whole array in memory; read it unless it is there already.
+
+        Returns
+        -------
+        ndarray
+            The voxels.
+
+        Raises
+        ------
+        InvalidInput
+            If the memory is too small for them.
+        """
         if type(self.data) is np.ndarray:
             return self.data
         require_memory(self.data, self.name)

@@ -95,6 +95,18 @@ def cut_method(
 ) -> Callable[[Callable[[CutProblem], Sequence[NDArray[Any]]]], CutMethod]:
     """Return a decorator that makes a function from a `CutProblem` to parts a cut method.
 
+    Parameters
+    ----------
+    name : str
+        The name, as `Session.cut` takes it.
+    label : str
+        Text for menus.
+
+    Returns
+    -------
+    callable
+        The decorator; it returns a `CutMethod`, which is registered.
+
     Examples
     --------
     >>> @cut_method("halves", label="the second seed alone")

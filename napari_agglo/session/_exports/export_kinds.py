@@ -132,6 +132,11 @@ def exporter(
     in_3d : bool
         Whether it needs a volume, with three axes.
 
+    Returns
+    -------
+    callable
+        The decorator; it returns an `Exporter`, which is registered.
+
     Examples
     --------
     >>> @exporter("sizes", label="Sizes of segments", suffixes=(".txt",))
@@ -169,6 +174,11 @@ def _options(write: Callable[..., object]) -> tuple[ExportOption, ...]:
 
 def export_kinds() -> list[Exporter]:
     """Return every export kind, those of this package first.
+
+    Returns
+    -------
+    list of Exporter
+        Each with its ``name``, ``label``, ``suffixes`` and ``options``.
 
     Examples
     --------

@@ -171,6 +171,16 @@ class SessionSources(Mapping[str, SourceNote]):
         """Return the file of an input, if it is in its place, also beside a moved session.
 
         An address on the network is returned unseen.
+
+        Parameters
+        ----------
+        key : str
+            ``"image"``, ``"gold"`` or ``"cue NAME"``.
+
+        Returns
+        -------
+        str or None
+            The path, as `open_volume` takes it; None if there is no such file.
         """
         note = self[key]
         if note.path is not None and "://" in note.path:
@@ -184,13 +194,37 @@ class SessionSources(Mapping[str, SourceNote]):
         return None
 
     def matches(self, key: str, data: Any) -> bool:
-        """Return whether pixels are those of an input, by its fingerprint."""
+        """Return whether pixels are those of an input, by its fingerprint.
+
+        Parameters
+        ----------
+        key : str
+            ``"image"``, ``"gold"`` or ``"cue NAME"``.
+        data : array
+            The pixels to compare.
+
+        Returns
+        -------
+        bool
+            Whether shape, type and checksum are the same.
+        """
         note = self[key]
         same = tuple(int(n) for n in data.shape) == note.shape
         return same and fingerprint(data) == (note.shape, note.dtype, note.checksum)
 
     def copy(self, key: str) -> NDArray[Any] | None:
-        """Return the pixels in the folder; None if it has none. A cue has its 256 levels."""
+        """Return the pixels in the folder; None if it has none. A cue has its 256 levels.
+
+        Parameters
+        ----------
+        key : str
+            ``"image"``, ``"gold"`` or ``"cue NAME"``.
+
+        Returns
+        -------
+        ndarray or None
+            The pixels.
+        """
         note = self[key]
         if note.array == CUES:
             return self._cue(key)
@@ -216,7 +250,25 @@ class SessionSources(Mapping[str, SourceNote]):
         return np.asarray(levels[graph.cues[plane]].reshape(shape))
 
     def read(self, key: str) -> Any:
-        """Return the pixels of an input, from its file or from the copy in the folder."""
+        """Return the pixels of an input, from its file or from the copy in the folder.
+
+        Parameters
+        ----------
+        key : str
+            ``"image"``, ``"gold"`` or ``"cue NAME"``.
+
+        Returns
+        -------
+        array
+            The pixels; lazy if they are in a file.
+
+        Raises
+        ------
+        InvalidInput
+            If there is no such input, or its file is gone or has other values.
+        SessionDamaged
+            If the copy in the folder is lost.
+        """
         if key not in self:
             raise InvalidInput(
                 f"{self._store.path} has no input {key!r}",
@@ -246,7 +298,15 @@ class SessionSources(Mapping[str, SourceNote]):
         return stored
 
     def move(self, key: str, path: str | os.PathLike[str]) -> None:
-        """Remember another place of the file of an input."""
+        """Remember another place of the file of an input.
+
+        Parameters
+        ----------
+        key : str
+            ``"image"``, ``"gold"`` or ``"cue NAME"``.
+        path : path-like
+            The present place of the file.
+        """
         place = os.path.abspath(os.fspath(path))
         note = replace(self[key], path=place, relative=_relative(place, self._store.path))
         self._store.save_sources({**self, key: note})

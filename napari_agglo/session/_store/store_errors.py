@@ -47,6 +47,15 @@ class NotSaved(InvalidInput):
 class SessionLocked(InvalidInput):
     """Another program has the session open for writing, or left its lock behind.
 
+    Parameters
+    ----------
+    problem : str
+        The reason.
+    stale : bool
+        Whether ``steal_lock=True`` takes the lock over.
+    remedy : Remedy or str
+        The action that helps.
+
     Attributes
     ----------
     stale

@@ -104,6 +104,11 @@ class Suggestions:
         -------
         ndarray of uint8, shape (rows, columns, 3)
             RGB.
+
+        Raises
+        ------
+        InvalidInput
+            If `image` has another shape than the superpixels.
         """
         check_whole("side", side, 16, 4096)
         with self._session._lock:
@@ -131,7 +136,13 @@ class Suggestions:
             return draw_question(graph, suggestion.position, sides, image, side)
 
     def effort(self) -> Effort:
-        """Return the expected number of wrong decisions, and of edits to correct them."""
+        """Return the expected number of wrong decisions, and of edits to correct them.
+
+        Returns
+        -------
+        Effort
+            ``false_splits``, ``false_merges``, and the ``merges`` and ``cuts`` to correct them.
+        """
         with self._session._lock:
             return effort(*decisions(self._session._view))
 
@@ -144,6 +155,16 @@ class Suggestions:
         ----------
         suggestion : Suggestion
             A suggestion that `next` returned.
+
+        Returns
+        -------
+        Change
+            The edit in words, and the resulting segments.
+
+        Raises
+        ------
+        Refused
+            If the segments have changed since, so that the question is no longer the same.
         """
         return self._session._do(plan_accept, suggestion)
 
@@ -154,6 +175,16 @@ class Suggestions:
         ----------
         suggestion : Suggestion
             A suggestion that `next` returned.
+
+        Returns
+        -------
+        Change
+            The answer in words.
+
+        Raises
+        ------
+        Refused
+            If it was answered already, or the segments have changed since.
         """
         return self._session._do(plan_answer, suggestion, "reject")
 
@@ -164,6 +195,16 @@ class Suggestions:
         ----------
         suggestion : Suggestion
             A suggestion that `next` returned.
+
+        Returns
+        -------
+        Change
+            The answer in words.
+
+        Raises
+        ------
+        Refused
+            If it was answered already, or the segments have changed since.
         """
         return self._session._do(plan_answer, suggestion, "skip")
 

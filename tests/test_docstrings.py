@@ -1,0 +1,120 @@
+"""Every parameter and every result of what users call has a section in its docstring.
+
+These are the names of the front door and of the folders in `FOLDERS`. The other folders also list
+names that stages use among themselves, which are documented in free form.
+"""
+
+from __future__ import annotations
+
+import inspect
+from importlib import import_module
+
+import pytest
+from numpydoc.docscrape import NumpyDocString
+
+from napari_agglo import Session
+
+FOLDERS = (
+    "", "learning", "pixels", "shapes", "partition", "evaluate", "compare", "plots", "movie",
+    "report", "samples", "session", "errors",
+)  # fmt: skip
+PARTS = [  # a session makes them: nobody calls these classes
+    inspect.signature(getattr(Session, name).fget, eval_str=True).return_annotation
+    for name in ("segments", "history", "marks", "queue", "errors", "sources")
+]
+
+
+def is_ours(value: object) -> bool:
+    return (getattr(value, "__module__", None) or "").startswith("napari_agglo")
+
+
+def public_names() -> dict[str, object]:
+    """Return the classes and functions that the folders list, by name."""
+    names: dict[str, object] = {}
+    for folder in FOLDERS:
+        module = import_module(".".join(filter(None, ["napari_agglo", folder])))
+        listed = getattr(module, "__all__", None) or [
+            name for name, value in vars(module).items() if not name.startswith("_")
+        ]
+        for name in listed:
+            value = getattr(module, name)
+            if is_ours(value) and callable(value) and value not in names.values():
+                names[f"{module.__name__}.{name}"] = value
+    return names
+
+
+def members(kind: type) -> dict[str, object]:
+    """Return the methods and properties that a class defines, also the class methods."""
+    kinds = (property, classmethod, staticmethod)
+    found = {}
+    for name, value in vars(kind).items():
+        if not name.startswith("_") and (inspect.isfunction(value) or isinstance(value, kinds)):
+            found[name] = getattr(value, "__func__", value)
+    return found
+
+
+def parameters(value: object) -> list[str]:
+    """Return the parameters that a docstring must have."""
+    if inspect.isclass(value) and "__init__" not in vars(value) and issubclass(value, Exception):
+        return []  # those of the base class
+    if inspect.isclass(value) and getattr(value, "_is_protocol", False):
+        return []
+    try:
+        names = inspect.signature(value).parameters  # type: ignore[arg-type]
+    except (TypeError, ValueError):  # a compiled function, an alias of types
+        return []
+    return [name for name in names if name not in ("self", "cls") and not name.startswith("_")]
+
+
+def has_result(value: object) -> bool:
+    """Return whether a function returns something."""
+    if inspect.isclass(value) or isinstance(value, property):
+        return False
+    try:
+        result = inspect.signature(value).return_annotation  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        return False
+    return result not in (None, "None", "NoReturn", inspect.Signature.empty)
+
+
+def missing(value: object) -> list[str]:
+    """Return what a docstring does not have: parameters, "Returns", or everything."""
+    text = inspect.getdoc(value)
+    if not text:
+        return ["docstring"]
+    if isinstance(value, property) or not callable(value):
+        return []
+    document = NumpyDocString(text)
+    entries = [*document["Parameters"], *document["Other Parameters"], *document["Attributes"]]
+    listed = {name.strip(" *") for entry in entries for name in entry.name.split(",")}
+    gaps = [name for name in parameters(value) if name not in listed]
+    if has_result(value) and not (document["Returns"] or document["Yields"]):
+        gaps.append("Returns")
+    return gaps
+
+
+@pytest.mark.parametrize("name", public_names())
+def test_all_parameters_and_results_are_documented(name):
+    value = public_names()[name]
+    gaps = {} if value in PARTS else {name: missing(value)}
+    if inspect.isclass(value):
+        gaps |= {f"{name}.{one}": missing(member) for one, member in members(value).items()}
+    assert {one: gap for one, gap in gaps.items() if gap} == {}
+
+
+def test_it_can_fail():
+    def undocumented(first: int, *others: int) -> int:
+        """Return a number.
+
+        Parameters
+        ----------
+        first : int
+            A number.
+        """
+        return first + len(others)
+
+    assert missing(undocumented) == ["others", "Returns"]
+    assert "napari_agglo.Session" in public_names()
+    assert set(PARTS) <= set(public_names().values())
+    assert "merge" in members(Session), "test invalid: methods from another file are not found"
+    assert missing(lambda: None) == ["docstring"]

@@ -18,6 +18,7 @@ from napari_agglo.volumes import (
     OrientedMap,
     Words,
     check_cues,
+    check_same_axes,
     check_same_shape,
     check_same_spacing,
     check_spacing,
@@ -102,8 +103,9 @@ def region_graph(
     check_choice("statistics", statistics, ("all", "mean"))
     dense = dense_labels(superpixels, "superpixels", progress=progress)
     named = cues if isinstance(cues, Mapping) else {"boundary": cues}
+    named_inputs = {f"cues[{name!r}]": cue for name, cue in named.items()}
+    check_same_axes({"superpixels": superpixels, **named_inputs})
     if spacing is None:
-        named_inputs = {f"cues[{name!r}]": cue for name, cue in named.items()}
         spacing = check_same_spacing({"superpixels": superpixels, **named_inputs})
     checked_spacing = check_spacing(spacing, dense.image.ndim)
     named = {name: _at_borders(name, cue, dense.image) for name, cue in named.items()}

@@ -12,7 +12,7 @@ import numpy as np
 from napari_agglo.errors import InvalidInput, PickIndex, SetOption
 from napari_agglo.pixels._filters import Array
 from napari_agglo.superpixels._boundary_cue import Picture
-from napari_agglo.volumes import Volume, check_spacing, unwrap
+from napari_agglo.volumes import check_spacing, spacing_of, unwrap
 
 THICK = 2.5  # times the size of a pixel: planes that are thicker are filtered one by one
 _BLOCKS = {2: (4, 512, 512), 3: (64, 128, 128)}  # voxels of a block, by the axes of the filters
@@ -93,8 +93,8 @@ class PixelImage:
                 argument=name,
                 remedy=extra if len(shape) > 3 else "pass a picture or a volume",
             )
-        if spacing is None and isinstance(image, Volume):
-            spacing = image.spacing
+        if spacing is None:
+            spacing = spacing_of(image, name)
             if spacing is not None and len(spacing) == len(shape) + 1:
                 spacing = tuple(d for a, d in enumerate(spacing) if a != picture.channel_axis)
         spacings = check_spacing(spacing, len(shape))

@@ -21,10 +21,10 @@ from napari_agglo.session._actions import Action, Merge, Plan, Step
 from napari_agglo.session._threshold_view import View
 from napari_agglo.superpixels import boundary_from_labels
 from napari_agglo.volumes import (
-    Volume,
     check_same_shape,
     check_spacing,
     dense_labels,
+    spacing_of,
     split_components,
 )
 
@@ -36,8 +36,7 @@ def segment_graph_of(segmentation: Any, progress: ProgressCallback | None = None
     the segments; a cut by points floods it.
     """
     pieces = split_components(segmentation, "segmentation")
-    given = segmentation.spacing if isinstance(segmentation, Volume) else None
-    spacing = check_spacing(given, pieces.ndim)
+    spacing = check_spacing(spacing_of(segmentation, "segmentation"), pieces.ndim)
     cue = boundary_from_labels(pieces, spacing=spacing, progress=part_of(progress, 0.0, 0.5))
     return region_graph(pieces, cue, spacing=spacing, progress=part_of(progress, 0.5, 1.0))
 

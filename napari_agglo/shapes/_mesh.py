@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 from napari_agglo._progress import ProgressCallback, part_of, report
 from napari_agglo.errors import InvalidInput, PickIndex, check_whole, is_whole
 from napari_agglo.graph import RegionGraph
-from napari_agglo.volumes import Volume, check_spacing, unwrap
+from napari_agglo.volumes import check_spacing, spacing_of, unwrap
 
 Box = tuple[slice, ...]
 
@@ -132,7 +132,7 @@ def mesh(
     Mesh(1158 vertices, 2312 faces)
     """
     data = unwrap(labels, "labels")
-    distance = labels.spacing if spacing is None and isinstance(labels, Volume) else spacing
+    distance = spacing_of(labels, "labels") if spacing is None else spacing
     _check_axes(data.shape, "labels")
     wanted = _wanted(segment)
     if np.dtype(data.dtype).kind not in "iu":

@@ -15,7 +15,7 @@ from napari_agglo.errors import InvalidInput, SetOption, check_choice, is_number
 from napari_agglo.superpixels._oversegment import slabs
 from napari_agglo.superpixels._ridges import Filter, robust_top
 from napari_agglo.superpixels._watershed import Array, Tick
-from napari_agglo.volumes import Volume, check_spacing, require_memory, unwrap
+from napari_agglo.volumes import check_spacing, require_memory, spacing_of, unwrap
 
 
 @dataclass(frozen=True)
@@ -213,8 +213,8 @@ def boundary_cue(
             argument="image",
             remedy=(SetOption("channel_axis"), SetOption("kind", "gradient")),
         )
-    if spacing is None and isinstance(image, Volume):
-        spacing = image.spacing
+    if spacing is None:
+        spacing = spacing_of(image, "image")
         if spacing is not None and len(spacing) == len(picture.shape) + 1:
             spacing = tuple(d for a, d in enumerate(spacing) if a != picture.channel_axis)
     spacings = check_spacing(spacing, len(picture.shape))

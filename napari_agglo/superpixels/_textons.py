@@ -12,7 +12,7 @@ from napari_agglo._progress import ProgressCallback, part_of, report
 from napari_agglo.errors import InvalidInput, PickIndex, SetOption, check_whole
 from napari_agglo.superpixels._boundary_cue import Picture, to_channels
 from napari_agglo.superpixels._filter_bank import fit_words, mr8, nearest_words, normalised
-from napari_agglo.volumes import Volume, Words, require_memory, unwrap
+from napari_agglo.volumes import Words, require_memory, spacing_of, unwrap
 
 _BYTES = 200  # for each pixel: a spectrum, eight responses and the vectors of eleven components
 
@@ -142,7 +142,7 @@ def _vectors(
         values = values.mean(axis=0, keepdims=True)
     responses = normalised(mr8(values[0], progress))
     vectors = np.concatenate([values, responses]).reshape(len(values) + 8, -1).T
-    spacing = image.spacing if isinstance(image, Volume) else None
+    spacing = spacing_of(image, "image")
     if spacing is not None and len(spacing) == 3:
         spacing = tuple(d for a, d in enumerate(spacing) if a != picture.channel_axis)
     return np.ascontiguousarray(vectors, np.float32), shape, spacing

@@ -22,6 +22,7 @@ from napari_agglo.volumes._label_pyramid import (
 from napari_agglo.volumes._labels import DenseLabels, dense_labels, split_components
 from napari_agglo.volumes._labels_on_disk import DiskLabels, disk_labels, is_on_disk
 from napari_agglo.volumes._mapping import SegmentMapping, read_mapping
+from napari_agglo.volumes._named_axes import check_same_axes, spacing_of
 from napari_agglo.volumes._ome_zarr import OmeAxis, OmeImage, OmeLevel, plan_image, read_image
 from napari_agglo.volumes._open import add_pick, open_channels, open_volume
 from napari_agglo.volumes._oriented import (
@@ -82,7 +83,9 @@ __all__ = [
     "check_labels",
     "check_mask",
     "check_same_shape",
+    "check_same_axes",
     "check_same_spacing",
+    "spacing_of",
     "check_spacing",
     "check_range",
     "check_unit",

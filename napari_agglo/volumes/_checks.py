@@ -14,6 +14,7 @@ import numpy as np
 
 from napari_agglo._progress import ProgressCallback, report
 from napari_agglo.errors import ConvertTo, InvalidInput, LabelComponents, PickIndex, SetOption
+from napari_agglo.volumes._named_axes import check_same_axes, spacing_of
 from napari_agglo.volumes._volume import (
     in_memory,
     is_lazy,
@@ -67,8 +68,8 @@ def check_same_spacing(inputs: Mapping[str, object]) -> tuple[float, ...] | None
     Parameters
     ----------
     inputs
-        Name to input; an input other than a `Volume` or affinities, or without a spacing, is left
-        out.
+        Name to input; an input other than a `Volume`, affinities or an array with coordinates, or
+        without a spacing, is left out.
 
     Examples
     --------
@@ -78,10 +79,11 @@ def check_same_spacing(inputs: Mapping[str, object]) -> tuple[float, ...] | None
     >>> check_same_spacing({"superpixels": fine, "boundary": np.zeros((2, 2))})
     (1.0, 1.0)
     """
+    check_same_axes(inputs)
     first: tuple[str, tuple[float, ...]] | None = None
     for name, volume in inputs.items():
-        spacing = getattr(volume, "spacing", None)
-        if not isinstance(spacing, tuple):
+        spacing = spacing_of(volume, name)
+        if spacing is None:
             continue
         if first is None:
             first = name, spacing
@@ -160,12 +162,29 @@ def check_same_shape(first: object, second: object, first_name: str, second_name
             problem += f", but {_quoted(name)} has an extra axis {extra} of length {longer[extra]}"
             raise InvalidInput(problem, argument=name, remedy=PickIndex((extra,), ndim))
     if sorted(one) == sorted(two):
+        turned = "in reverse order" if one == two[::-1] else "in another order"
         raise InvalidInput(
-            f"{problem}, but the axes seem to be in another order",
+            f"{problem}, but the axes seem to be {turned}",
             argument=first_name,
-            remedy="transpose one of them",
+            remedy=f"transpose one of them: {_transposed(second_name, two, one)}",
         )
     raise InvalidInput(problem, argument=first_name, remedy="use the same crop of both")
+
+
+def _transposed(name: str, shape: tuple[int, ...], wanted: tuple[int, ...]) -> str:
+    """Return the call that gives an array a shape by exchanging its axes."""
+    if wanted == shape[::-1]:
+        return f"{_plain(name)}.T"
+    left = list(range(len(shape)))
+    axes = []
+    for length in wanted:
+        axes.append(next(axis for axis in left if shape[axis] == length))
+        left.remove(axes[-1])
+    return f"np.transpose({_plain(name)}, {tuple(axes)})"
+
+
+def _plain(name: str) -> str:
+    return name.removeprefix("the ")
 
 
 def _shape(thing: Any) -> tuple[int, ...]:

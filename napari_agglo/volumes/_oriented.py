@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from napari_agglo._progress import ProgressCallback, report
 from napari_agglo.errors import DataWarning, InvalidInput, SetOption, check_choice, is_whole
+from napari_agglo.volumes._named_axes import spacing_of
 from napari_agglo.volumes._values import ValueFaults, ValueGate, check_nan, quantise
 from napari_agglo.volumes._volume import Volume, native, require_memory, unwrap
 
@@ -174,7 +175,7 @@ def affinities(
             remedy=SetOption("value_range", gate.limits[::-1], when="if they are"),
         )
         warnings.warn(warning, stacklevel=2)
-    spacing = array.spacing if isinstance(array, Volume) else None
+    spacing = spacing_of(array, "affinities")
     spacing = None if spacing is None else spacing[1 - len(shape) :]
     return cues_of_channels(values, known, gate.limits, separate, spacing)
 

@@ -15,9 +15,10 @@ from numpy.typing import NDArray
 
 from napari_agglo.errors import InvalidInput, PickIndex, SetOption
 from napari_agglo.volumes._border_lines import fit_lines, read_faces
+from napari_agglo.volumes._named_axes import spacing_of
 from napari_agglo.volumes._oriented import Bytes, OrientedCue
 from napari_agglo.volumes._values import ValueFaults, ValueGate, check_nan, quantise
-from napari_agglo.volumes._volume import Volume, in_memory, unwrap
+from napari_agglo.volumes._volume import in_memory, unwrap
 
 ORIENTED = "_oriented"  # the end of the name of the cue whose faces read their own direction
 _TOLERANCE = 1.2  # pixels: the stairs of a slanted line are less, and a bend is soon more
@@ -160,7 +161,7 @@ def oriented_map(
     faults = ValueFaults()
     faults.add(quantise(values.reshape(-1), gate.limits, channels.reshape(-1)), 0)
     gate.refuse(faults, shape, nan)
-    spacing = array.spacing if isinstance(array, Volume) else None
+    spacing = spacing_of(array)
     return OrientedMap(channels, None if spacing is None else spacing[-2:], gate.limits)
 
 

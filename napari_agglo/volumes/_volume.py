@@ -13,6 +13,7 @@ import numpy as np
 
 from napari_agglo._progress import ProgressCallback, report
 from napari_agglo.errors import InvalidInput
+from napari_agglo.volumes._named_axes import axis_names, check_axis_order
 
 
 def available_memory() -> int | None:
@@ -160,6 +161,7 @@ def unwrap(source: Any, name: str) -> Any:
 
     The result has ``shape``, ``dtype`` and ``__getitem__``. A sequence of arrays, each smaller than
     the one before, is an image pyramid, as in napari's multiscale layers: it gives its first level.
+    An array with names of axes (xarray) is refused if these are not in the order z, y, x.
     """
     if isinstance(source, Volume):
         source = source.data
@@ -189,6 +191,11 @@ def unwrap(source: Any, name: str) -> Any:
             argument=name,
             remedy="call its compute_chunk_sizes() first",
         )
+    if axis_names(source) is not None:
+        check_axis_order(source, name)
+        if getattr(source, "chunks", None) is None:  # no dask array: its data are read as a whole
+            require_memory(source, name)
+        source = source.data
     try:
         np.dtype(source.dtype)
     except TypeError:  # an array of a library with its own types

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from napari_agglo.errors import InvalidInput, SetOption, is_whole
+from napari_agglo.volumes._named_axes import spacing_of
 from napari_agglo.volumes._oriented import Bytes
-from napari_agglo.volumes._volume import Volume, in_memory, unwrap
+from napari_agglo.volumes._volume import in_memory, unwrap
 
 MOST_WORDS = 256
 
@@ -94,5 +95,5 @@ def word_cue(array: Any, n_words: int | None = None) -> Words:
             remedy=SetOption("n_words", high + 1) if low >= 0 and high < MOST_WORDS
             else f"use at most {MOST_WORDS} words, from 0 on",
         )  # fmt: skip
-    spacing = array.spacing if isinstance(array, Volume) else None
+    spacing = spacing_of(array)
     return Words(np.ascontiguousarray(values, np.uint8), int(n_words), spacing)

@@ -24,10 +24,10 @@ from napari_agglo.volumes._labels_group import (
     plan_in_group,
     split_labels_key,
 )
+from napari_agglo.volumes._named_axes import spacing_of, unit_of
 from napari_agglo.volumes._ome_zarr import METHODS, plan_image
 from napari_agglo.volumes._precomputed import SUFFIX, is_own_segmentation, write_precomputed
 from napari_agglo.volumes._units import MICROMETRE, NO_UNIT, check_unit, convert_all, unit_symbol
-from napari_agglo.volumes._volume import Volume
 from napari_agglo.volumes._zarr import is_own_labels
 
 _KEYED = re.compile(r"(?P<path>.+?\.(?:h5|hdf5|zarr))(?::(?P<key>.*))?", re.IGNORECASE | re.DOTALL)
@@ -105,9 +105,9 @@ def write_labels(
         )
     check_choice("downsample", downsample, METHODS)
     target, key = split_target(path)
-    if spacing is None and isinstance(labels, Volume):
-        spacing = labels.spacing
-        unit = unit if unit is not None or spacing is None else labels.unit
+    if spacing is None:
+        spacing = spacing_of(labels, "labels")
+        unit = unit if unit is not None or spacing is None else unit_of(labels)
     named = None if unit is None else check_unit(unit)
     zarr = Pyramid(version, levels, downsample, chunks, shards, progress)
     writer = _writer(target)

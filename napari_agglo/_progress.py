@@ -151,3 +151,9 @@ class BlockProgress(Progress):
 
     voxels_per_second: float  # of this stage; 0 where its tasks are not blocks
     seconds_left: float | None  # of this stage: an estimate, once there is one
+    share: float | None = None  # of the whole run, 0 to 1, where it is known
+
+    @property
+    def whole(self) -> float:
+        """Share of the whole run that is done, or of the stage if that is not known."""
+        return self.fraction if self.share is None else self.share

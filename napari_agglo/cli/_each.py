@@ -128,7 +128,8 @@ def for_each(
     failed: dict[str, int] = {}
     done: dict[str, Result | None] = {}
     try:
-        for name, files in images.items():
+        for number, (name, files) in enumerate(images.items()):
+            console.image = (number, len(images))
             try:
                 done[name] = work(name, files)
             except KeyboardInterrupt:

@@ -40,8 +40,8 @@ COMMANDS = (
     demo, sample, cue, pixels, oversegment, train, segment, evaluate, curve, report, movie,
     session, export, blocks, warm, completion,
 )  # fmt: skip
-# Commands whose result gets a record of its provenance; `pixels` has it in its own commands.
-RECORDED = (cue, oversegment, train, segment, curve, report, movie, export)
+# Commands whose result gets a record of its provenance; `pixels` and `blocks` have it in their own.
+RECORDED = (demo, sample, cue, oversegment, train, segment, evaluate, curve, report, movie, export)
 # Arguments of the library that have another name on the command line.
 _RENAMED = {"ranges": "range", "value_range": "range", "path": "output", "images": "image"}
 

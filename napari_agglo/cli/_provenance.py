@@ -60,7 +60,8 @@ def write_provenance(arguments: argparse.Namespace, command: str, began: datetim
     """Write the record of a command that has ended well, if it wrote a file that is there."""
     from napari_agglo.volumes import replacing
 
-    output = getattr(arguments, "output", None)
+    named = (getattr(arguments, name, None) for name in ("output", "breakdown", "folder"))
+    output = next((text for text in named if text), None)
     if not getattr(arguments, "provenance", False) or not output:
         return
     if not place(output)[0].exists():
@@ -69,7 +70,7 @@ def write_provenance(arguments: argparse.Namespace, command: str, began: datetim
         "napari-agglo": __version__,
         "command": command,
         "settings": _settings(arguments),
-        "inputs": {text: checksum(place(text)[0]) for text in sorted(_files(arguments, _INPUTS))},
+        "inputs": {text: checksum(place(text)[0]) for text in sorted(_inputs(arguments))},
         "outputs": {text: checksum(place(text)[0]) for text in sorted(_files(arguments, _OUTPUTS))},
         "versions": {"python": platform.python_version(), **_versions()},
         "run": {
@@ -99,6 +100,12 @@ def _files(arguments: argparse.Namespace, names: tuple[str, ...]) -> set[str]:
     """Return the texts of some options that name a file or folder that is there."""
     texts = (text for name in names for text in _texts(getattr(arguments, name, None)))
     return {text for text in texts if "://" not in text and place(text)[0].exists()}
+
+
+def _inputs(arguments: argparse.Namespace) -> set[str]:
+    """Return the files that a command read; of a block-wise run its plan, which names them."""
+    folder = getattr(arguments, "folder", None)
+    return _files(arguments, _INPUTS) if folder is None else {str(Path(folder) / "plan.json")}
 
 
 def _texts(value: Any) -> Iterator[str]:

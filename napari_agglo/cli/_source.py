@@ -24,7 +24,7 @@ from napari_agglo.cli._arguments import (
     policy_names,
 )
 from napari_agglo.cli._files import load_golds, open_inputs
-from napari_agglo.cli._terminal import Console
+from napari_agglo.cli._terminal import GRAPH, SESSION, TREE, Console, Stages
 from napari_agglo.errors import InvalidInput, SetOption, check_whole
 
 if TYPE_CHECKING:
@@ -482,9 +482,14 @@ def open_source(
     policies: Mapping[str, str],
     *,
     before: bool = False,
+    after: Stages = (),
 ) -> Iterator[tuple[FileSource | SessionSource, ProgressCallback | None]]:
-    """Open the files of one image, or a session, and show the progress of the work on them."""
-    with console.progress() as progress:
+    """Open the files of one image, or a session, and show the progress of the work on them.
+
+    `after` are the stages after the graphs and trees.
+    """
+    trees = SESSION if "session" in files else [*GRAPH, *TREE] * len(policies)
+    with console.progress([*trees, *after]) as progress:
         if "session" not in files:
             yield FileSource(arguments, console, files, policies), progress
             return

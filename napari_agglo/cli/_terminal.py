@@ -8,15 +8,30 @@ import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from napari_agglo._progress import BlockProgress, Progress, ProgressCallback, TrainingProgress
+from napari_agglo._progress import (
+    BlockProgress,
+    Progress,
+    ProgressCallback,
+    TrainingProgress,
+    part_of,
+)
 from napari_agglo.cli._messages import describe, option_of
 
 if TYPE_CHECKING:
     import pandas as pd
 
 LOG_SECONDS = 5.0  # between two lines of progress where there is no terminal
+
+# The stages of a command, in their order, by the beginnings of their names, each with its share of
+# the work; an empty name stands for any stage.
+Stages = Sequence[tuple[str, float]]
+GRAPH: Stages = (("numbering", 1), ("reading", 1), ("graph", 4))
+TREE: Stages = (("agglomerate", 4),)
+WRITE: Stages = (("writing", 2),)
+SESSION: Stages = (("reading the session", 2), ("repair", 2))
 
 
 class Console:
@@ -37,6 +52,8 @@ class Console:
         self.files: dict[str, str] = {}
         self.verbosity = verbosity  # -1 quiet, 0, 1 verbose
         self.as_json = as_json
+        self.image = (0, 1)  # the number of the present image, of so many
+        self._began = self._logged = time.monotonic()
 
     def result(self, text: str, data: Mapping[str, Any], *, asked_for: bool = False) -> None:
         """Print a result: `data` with ``--json``, else `text`, unless ``-q`` drops it.
@@ -63,47 +80,104 @@ class Console:
         return option_of(argument, self.options)
 
     @contextmanager
-    def progress(self) -> Iterator[ProgressCallback | None]:
-        """Yield a callback that shows progress.
+    def progress(self, stages: Stages = ()) -> Iterator[ProgressCallback | None]:
+        """Yield a callback that shows the progress of the whole command.
 
         On a terminal it keeps one line up to date; elsewhere, such as in the log of a cluster, it
         prints a line every five seconds. With ``-v`` it prints a line for each stage.
+
+        `stages` are those that will be reported, one after another, each from 0 to 1. Of many
+        images (``--each``) each has its share.
         """
         if self.verbosity < 0:
             yield None
-        elif sys.stderr.isatty() and self.verbosity == 0:
-            try:
-                yield _rewrite_line()
-            finally:
+            return
+        on_terminal = sys.stderr.isatty() and self.verbosity == 0
+        show: ProgressCallback | None = self._rewrite_line() if on_terminal else self._log_lines()
+        number, images = self.image
+        if images > 1:
+            show = part_of(show, number / images, (number + 1) / images)
+        try:
+            yield one_work(show, stages)
+        finally:
+            if on_terminal:
                 print("\r\x1b[K", end="", file=sys.stderr, flush=True)
-        else:
-            yield self._log_lines()
 
     def _log_lines(self) -> ProgressCallback:
-        began = last = time.monotonic()
         stage = ""
 
         def log(progress: Progress) -> None:
-            nonlocal last, stage
+            nonlocal stage
             now = time.monotonic()
             begins = self.verbosity > 0 and progress.stage != stage
-            if begins or now - last >= LOG_SECONDS:
-                self.note(f"{_progress_text(progress)}, {now - began:.0f} s")
-                last = now
+            if begins or now - self._logged >= LOG_SECONDS:
+                self.note(f"{self._text(progress)}, {now - self._began:.0f} s")
+                self._logged = now
             stage = progress.stage
 
         return log
 
+    def _rewrite_line(self) -> ProgressCallback:
+        shown = ""
 
-def _rewrite_line() -> ProgressCallback:
-    shown = ""
+        def show(progress: Progress) -> None:
+            nonlocal shown
+            line = self._text(progress)
+            if line != shown:
+                shown = line
+                print(f"\r\x1b[K{line}", end="", file=sys.stderr, flush=True)
 
-    def show(progress: Progress) -> None:
-        nonlocal shown
-        line = _progress_text(progress)
-        if line != shown:
-            shown = line
-            print(f"\r\x1b[K{line}", end="", file=sys.stderr, flush=True)
+        return show
+
+    def _text(self, progress: Progress) -> str:
+        number, images = self.image
+        image = f"image {number + 1} of {images}, " if images > 1 else ""
+        return f"{image}{_progress_text(progress)}"
+
+
+def one_work(progress: ProgressCallback | None, stages: Stages) -> ProgressCallback | None:
+    """Return a callback to which stages, each from 0 to 1, are one work that never moves back.
+
+    A stage that is left out, because its result is known already, counts as done. One that is not
+    among `stages` leaves the progress where it is.
+
+    Examples
+    --------
+    >>> states = []
+    >>> show = one_work(states.append, [("reading", 1), ("graph", 3)])
+    >>> for stage, done in (("reading a", 1), ("reading a", 2), ("graph", 1)):
+    ...     show(Progress(stage, done, 2))
+    >>> [(state.stage, state.whole) for state in states]
+    [('reading a', 0.125), ('reading a', 0.25), ('graph', 0.625)]
+    """
+    if progress is None or not stages:
+        return progress
+    total = sum(share for _, share in stages)
+    waiting = list(stages)
+    before, share = 0.0, 0.0  # of the stages that are done, and of the present one
+    beginning: str | None = None  # of the present stage, in `stages`
+    last: Progress | None = None
+    highest = 0.0
+
+    def show(state: Progress) -> None:
+        nonlocal before, share, beginning, last, highest
+        if last is None or state.stage != last.stage or state.whole < last.whole:
+            at = next((k for k, (n, _) in enumerate(waiting) if state.stage.startswith(n)), None)
+            if at is not None:
+                before += share + sum(one for _, one in waiting[:at])
+                beginning, share = waiting[at]
+                del waiting[: at + 1]
+            elif beginning != "":
+                before, share = before + share, 0.0
+        last = state
+        if beginning is None:  # nothing that was expected yet
+            progress(state)
+            return
+        highest = max(highest, (before + share * state.whole) / total)
+        if isinstance(state, BlockProgress):
+            progress(replace(state, share=highest))
+        else:
+            progress(Progress(state.stage, round(1000 * highest), 1000))
 
     return show
 
@@ -112,6 +186,8 @@ def _progress_text(progress: Progress) -> str:
     text = f"{progress.stage} {100 * progress.whole:3.0f} %"
     if isinstance(progress, BlockProgress):
         text = f"{progress.stage} {progress.done}/{progress.total}"
+        if progress.share is not None:
+            text += f", {100 * progress.share:.0f} % of all"
         if progress.voxels_per_second:
             text += f", {progress.voxels_per_second / 1e6:.1f} Mvoxel/s"
         if progress.seconds_left is not None:

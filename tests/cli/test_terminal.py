@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import io
+import re
+import shutil
 import sys
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from napari_agglo import Progress, TrainingProgress, superpixels
-from napari_agglo.cli import main
+from napari_agglo._progress import BlockProgress
+from napari_agglo.cli import _terminal, main
+from napari_agglo.cli._terminal import _progress_text, one_work
 
 
 class Terminal(io.StringIO):
@@ -97,3 +102,65 @@ def test_quiet_shows_nothing(monkeypatch, oversegment, capsys, stream):
     main(["evaluate", "gold.tif", "--gold", "gold.tif", "-q"])  # numbers that were asked for
     assert "vi" in capsys.readouterr().out
     assert sys.stderr.getvalue() == ""
+
+
+@pytest.fixture
+def shares(monkeypatch, capsys):
+    """Return a function that runs a command, and the shares of the work that its log states."""
+    monkeypatch.setattr(_terminal, "LOG_SECONDS", 0.0)
+
+    def run(*words):
+        capsys.readouterr()
+        assert main(list(words)) == 0
+        lines = [line for line in capsys.readouterr().err.splitlines() if " %" in line]
+        return [int(re.search(r"(\d+) %", line)[1]) for line in lines]
+
+    return run
+
+
+def test_a_command_has_one_progress_for_all_its_stages(files, shares):
+    """The share of the whole work never falls, and ends near its end."""
+    evidence = ("--superpixels", "superpixels.tif", "--cues", "boundary.tif")
+    gold = ("--gold", "gold.tif")
+    commands = [
+        ("oversegment", "boundary.tif", "-o", "s.ome.zarr", "--min-size", "1"),
+        ("segment", *evidence, "-o", "labels.ome.zarr"),
+        ("evaluate", "superpixels.tif", *gold, "--breakdown", "errors.csv"),
+        ("curve", *evidence, *gold),
+        ("movie", *evidence, *gold, "-o", "a.gif", "--frames", "3", "--size", "40"),
+        ("report", *evidence, *gold, "-o", "report.html", "--policy", "mean", "random"),
+        ("cue", "boundary.tif", "-o", "cue.tif"),
+    ]
+    for words in commands:
+        found = shares(*words)
+        assert found == sorted(found), words
+        assert found[-1] > 75, words
+        assert len(set(found)) > 2, words
+
+
+def test_each_of_many_images_has_its_share(files, shares):
+    Path("maps").mkdir()
+    for name in "abcd":
+        shutil.copy("boundary.tif", f"maps/{name}.tif")
+    found = shares("oversegment", "maps", "--each", "-o", "out", "--min-size", "1")
+    assert found == sorted(found)
+    assert {n // 25 for n in found} >= {0, 1, 2, 3}
+
+
+def test_stages_that_are_not_expected_leave_the_progress_where_it_is():
+    states = []
+    show = one_work(states.append, [("graph", 1), ("agglomerate", 3), ("agglomerate", 4)])
+    for stage, done in (
+        ("reading", 1), ("graph", 2), ("more", 1), ("agglomerate", 1), ("agglomerate", 2),
+        ("agglomerate", 0), ("agglomerate", 2),
+    ):  # fmt: skip
+        show(Progress(stage, done, 2))
+    assert [state.whole for state in states] == [0.5, 0.125, 0.125, 0.312, 0.5, 0.5, 1.0]
+
+
+def test_a_block_wise_run_has_its_rate_and_its_share_of_all():
+    states = []
+    show = one_work(states.append, [("cut", 3), ("labels", 1)])
+    show(BlockProgress("labels", 1, 2, 3e6, 4.0))
+    assert states[0].share == states[0].whole == 0.875
+    assert _progress_text(states[0]) == ("labels 1/2, 88 % of all, 3.0 Mvoxel/s, about 4 s left")

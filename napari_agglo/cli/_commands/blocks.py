@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import re
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from napari_agglo.cli._arguments import (
     AFFINITY,
@@ -22,8 +22,12 @@ from napari_agglo.cli._arguments import (
     named_range,
 )
 from napari_agglo.cli._messages import SomeFailed
-from napari_agglo.cli._terminal import Console, count, table
+from napari_agglo.cli._provenance import add_provenance
+from napari_agglo.cli._terminal import Console, Stages, count, table
 from napari_agglo.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from napari_agglo.blocks import Status
 
 NAME = "blocks"
 SUMMARY = "segment a volume that does not fit in memory, block by block"
@@ -34,6 +38,8 @@ DESCRIPTION = (
 )
 # Share of faces between blocks above which the halo is called too small: docs/scale.md.
 DISAGREEMENT = 0.001
+# CPU seconds of a block of 192 x 192 x 192 voxels in the stages that take longest (docs/scale.md).
+_SECONDS = {"predict": 20.0, "cut": 4.5, "superpixels": 0.4, "statistics": 0.8, "tree": 0.15}
 EXAMPLE = "napari-agglo blocks plan result --cues boundary=boundary.zarr --range 0:255 --memory 4GB"
 
 
@@ -50,6 +56,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         add(action)
         add_json(action)
         add_verbosity(action)
+        if name == "run":
+            add_provenance(action)
         action.set_defaults(run=run_action, parser=action)
 
 
@@ -253,7 +261,8 @@ def run_run(arguments: argparse.Namespace, console: Console) -> None:
     """Do what is left of a plan."""
     from napari_agglo import blocks
 
-    with console.progress() as progress, _client(arguments.client, console) as client:
+    stages = _shares(blocks.status(arguments.folder), arguments.stage)
+    with console.progress(stages) as progress, _client(arguments.client, console) as client:
         done = blocks.run(
             arguments.folder,
             workers=arguments.workers,
@@ -291,6 +300,16 @@ def _note_disagreement(share: float, console: Console) -> None:
             f"warning: neighbouring blocks disagree on superpixels at {100 * share:.2g} % of the "
             "faces between them: plan again with a larger --halo"
         )
+
+
+def _shares(state: Status, only: str | None) -> Stages:
+    """Return the share of each stage in the work of a run."""
+    blocks = max((one.tasks for one in state.stages), default=1)
+    return [
+        (one.name, _SECONDS.get(one.name, 0.2) * (one.tasks if one.tasks > 1 else blocks))
+        for one in state.stages
+        if only is None or one.name == only
+    ]
 
 
 class _client:

@@ -17,7 +17,7 @@ from napari_agglo.cli._files import (
     write_tiff,
     written_grid,
 )
-from napari_agglo.cli._terminal import Console
+from napari_agglo.cli._terminal import Console, Stages
 
 NAME = "cue"
 SUMMARY = "make a boundary map from an image alone, or from labels of other tools"
@@ -84,7 +84,7 @@ def _make_cue(
     )
     from napari_agglo.volumes import replacing
 
-    with console.progress() as progress:
+    with console.progress(_stages(arguments.kind) if "image" in files else ()) as progress:
         if "image" in files:
             image, colours = open_image(console, files["image"])
             spacing = arguments.spacing or image.spacing
@@ -120,3 +120,11 @@ def _make_cue(
     top = int(cue.max()) if arguments.kind == "textons" else 255 if directions else 1
     text = f"{output}: {' x '.join(map(str, cue.shape))} from 0 to {top}"
     return text, {"output": str(output), "shape": cue.shape}
+
+
+def _stages(kind: str) -> Stages:
+    """Return the stages of a map from an image."""
+    if kind in ("oriented", "textons"):
+        return ("checking the image", 1), ("", 20)
+    choosing = (("choosing", 2),) if kind == "auto" else ()
+    return ("checking the image", 1), *choosing, ("finding boundaries", 8), ("normalising", 1)

@@ -45,6 +45,8 @@ EXAMPLE = (
 )
 _COLUMNS = ("segments", "false_merge", "false_split", "vi")
 
+_MEASURES = (("overlap", 1), ("errors", 2), ("covering", 2))  # stages, for each gold standard
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
@@ -110,7 +112,8 @@ def _curve(
     from napari_agglo.evaluate import vi_curve
     from napari_agglo.volumes import replacing
 
-    with open_source(arguments, console, files, policies) as (source, progress):
+    measures = _MEASURES * sum(name.partition("[")[0] == "gold" for name in files)
+    with open_source(arguments, console, files, policies, after=measures) as (source, progress):
         golds = source.golds()
         (tree,) = source.trees(progress).values()
         curve = vi_curve(tree, golds, progress=progress)

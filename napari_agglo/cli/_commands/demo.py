@@ -72,6 +72,7 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
     if known and console.verbosity >= 0 and not arguments.json:
         print(expectation(window), flush=True)
     if window:
+        arguments.provenance = False  # nothing is written
         open_window(arguments.sample)
     else:
         run_headless(arguments, console)

@@ -17,7 +17,7 @@ from napari_agglo.cli._arguments import (
 from napari_agglo.cli._each import add_each, check_each, for_each, partners
 from napari_agglo.cli._files import check_table_output, open_inputs, refuse_clash
 from napari_agglo.cli._source import add_session_options, is_session, open_session
-from napari_agglo.cli._terminal import Console, table
+from napari_agglo.cli._terminal import SESSION, Console, table
 from napari_agglo.errors import InvalidInput, check_whole
 
 if TYPE_CHECKING:
@@ -34,6 +34,7 @@ DESCRIPTION = (
 EXAMPLE = "napari-agglo evaluate labels.tif --gold gold.tif --breakdown errors.csv"
 _FIRST = ("false_merge", "false_split", "vi", "voxels")
 _EACH = (*_FIRST[:3], "adapted_rand_error", "covering", "edit_distance", "voxels")
+_BREAKDOWN = (("overlap", 1), ("", 2))  # stages
 _WHOLE = ("merges_needed", "cuts_needed", "edit_distance", "segments", "gold_segments", "voxels")
 
 
@@ -136,7 +137,9 @@ def _errors(
     volumes = dict(open_inputs(console, on_disk, arguments.spacing).volumes)
     skip = arguments.ignore_labels
     rows = []
-    with console.progress() as progress:
+    golds = [("numbering", 2), ("overlap", 1)] * (len(files) - 1)
+    stages = [*(SESSION if of_session else ()), ("numbering", 2), *golds]
+    with console.progress([*stages, *(_BREAKDOWN if output else ())]) as progress:
         if of_session:
             with open_session(arguments, console, files["labels"], progress) as session:
                 labels = dense_labels(session.labels(), "labels", progress=progress)

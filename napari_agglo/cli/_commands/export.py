@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, get_args, get_origin
 from napari_agglo.cli._arguments import add_json, add_output, add_threshold
 from napari_agglo.cli._files import refuse_clash
 from napari_agglo.cli._source import add_session_options, open_session
-from napari_agglo.cli._terminal import Console
+from napari_agglo.cli._terminal import SESSION, Console
 from napari_agglo.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
     options = parse_options(kind, arguments.option)
     refuse_clash(console, {"-o": arguments.output}, {"session": arguments.session})
     with (
-        console.progress() as progress,
+        console.progress([*SESSION, ("", 8)]) as progress,
         open_session(arguments, console, arguments.session, progress) as session,
     ):
         if arguments.threshold is not None:

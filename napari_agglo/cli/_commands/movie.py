@@ -115,7 +115,10 @@ def _write(
     if "image" in files:
         options["image"] = open_image(console, files["image"])[0].load()
     before = arguments.before
-    with open_source(arguments, console, files, policies, before=before) as (source, progress):
+    errors = [("errors", 1.0)] * len(policies) if "gold" in files else []
+    with open_source(
+        arguments, console, files, policies, before=before, after=[*errors, ("frames", 12)]
+    ) as (source, progress):
         gold = source.golds()[0] if source.has_gold else None
         panels: dict[str, Any] = dict(source.trees(progress))
         if gold is not None and len(panels) < _MOST and "gold" not in panels:

@@ -25,7 +25,7 @@ from napari_agglo.cli._files import (
     write_labels_output,
 )
 from napari_agglo.cli._source import read_affinities, read_oriented
-from napari_agglo.cli._terminal import Console, count
+from napari_agglo.cli._terminal import WRITE, Console, count
 
 if TYPE_CHECKING:
     from napari_agglo.volumes import Affinities, OrientedMap, Volume
@@ -37,6 +37,11 @@ EXAMPLE = "napari-agglo oversegment cue_boundary.tif -o superpixels.tif"
 
 
 _MAPS = ("boundary", "affinities", "oriented")
+_WHOLE = (
+    ("reading", 1), ("checking", 1), ("smoothing", 2), ("finding seeds", 1), ("flooding", 6),
+    ("dissolving", 2),
+)  # fmt: skip
+_PLANES = (("reading", 1), ("checking", 1), ("segmenting planes", 10))
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -90,7 +95,7 @@ def _oversegment(
 
     maps = {name: file for name, file in files.items() if name not in _MAPS[1:]}
     inputs = open_inputs(console, maps, arguments.spacing)
-    with console.progress() as progress:
+    with console.progress([*(_PLANES if arguments.per_plane else _WHOLE), *WRITE]) as progress:
         boundary: Affinities | OrientedMap | Volume
         limits = arguments.range
         if "affinities" in files:

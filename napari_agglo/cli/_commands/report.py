@@ -32,7 +32,7 @@ from napari_agglo.cli._source import (
     input_files,
     open_source,
 )
-from napari_agglo.cli._terminal import Console, table
+from napari_agglo.cli._terminal import Console, Stages, table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -69,6 +69,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_output(parser, "DIR", "folder to write to")
     add_json(parser)
     add_each(parser, "one page for all")
+
+
+_EXAMINE: Stages = (
+    ("numbering", 1), ("overlap", 1), ("errors", 2), ("covering", 2), ("pictures", 4),
+    ("boundaries", 6),
+)  # fmt: skip
 
 
 @dataclass
@@ -157,7 +163,10 @@ def _examine(
     backdrop = open_image(console, image, "backdrop")[0].load() if image else None
     plane: tuple[int, ...] | None = None
     own: list[Finding] = []
-    with open_source(arguments, console, files, policies, before=True) as (source, progress):
+    n_trees = 2 if "session" in files else len(policies)
+    with open_source(
+        arguments, console, files, policies, before=True, after=[*_EXAMINE] * n_trees
+    ) as (source, progress):
         golds = source.golds()
         if isinstance(source, SessionSource) and arguments.threshold is None:
             arguments.threshold = source.session.threshold

@@ -24,7 +24,7 @@ from napari_agglo.cli._source import (
     input_files,
     open_source,
 )
-from napari_agglo.cli._terminal import Console, count
+from napari_agglo.cli._terminal import WRITE, Console, count
 from napari_agglo.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ def _segment(
     output: str,
     tree_output: str | None,
 ) -> Result:
-    with open_source(arguments, console, files, policies) as (source, progress):
+    with open_source(arguments, console, files, policies, after=WRITE) as (source, progress):
         check_axes(output, source.ndim)
         (tree,) = source.trees(progress).values()
         if isinstance(source, SessionSource):

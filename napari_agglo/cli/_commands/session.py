@@ -11,7 +11,7 @@ from napari_agglo.cli._arguments import add_json, add_verbosity
 from napari_agglo.cli._commands import export
 from napari_agglo.cli._messages import SomeFailed
 from napari_agglo.cli._source import add_session_options, open_session
-from napari_agglo.cli._terminal import Console
+from napari_agglo.cli._terminal import SESSION, Console
 
 NAME = "session"
 SUMMARY = "describe, export or repair a session folder, or apply edits"
@@ -82,7 +82,7 @@ def run_info(arguments: argparse.Namespace, console: Console) -> None:
 def run_apply(arguments: argparse.Namespace, console: Console) -> None:
     """Make the edits of a table in a session."""
     with (
-        console.progress() as progress,
+        console.progress([*SESSION, ("edits", 12)]) as progress,
         open_session(arguments, console, arguments.session, progress, read_only=False) as session,
     ):
         done = session.apply(arguments.table, progress=progress)

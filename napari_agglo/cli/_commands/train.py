@@ -22,7 +22,7 @@ from napari_agglo.cli._arguments import (
 from napari_agglo.cli._each import partners
 from napari_agglo.cli._files import check_table_output, refuse_clash
 from napari_agglo.cli._source import FileSource
-from napari_agglo.cli._terminal import Console, count, table
+from napari_agglo.cli._terminal import GRAPH, Console, count, one_work, table
 from napari_agglo.errors import InvalidInput, SetOption, check_whole
 
 NAME = "train"
@@ -132,7 +132,8 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
     with console.progress() as progress:
         pairs = []
         for k, files in enumerate(volumes):
-            part = part_of(progress, _GRAPHS * k / len(volumes), _GRAPHS * (k + 1) / len(volumes))
+            begin, end = (_GRAPHS * n / len(volumes) for n in (k, k + 1))
+            part = one_work(part_of(progress, begin, end), GRAPH)
             source = FileSource(arguments, console, files, {})
             golds = source.golds()
             pairs.append((source.graph(part, cue_names(volumes[0]), _BINS), golds))

@@ -21,6 +21,7 @@ from napari_agglo.cli._commands import (
     demo,
     evaluate,
     export,
+    mapping,
     movie,
     oversegment,
     pixels,
@@ -38,10 +39,13 @@ from napari_agglo.errors import DataWarning, InvalidInput
 
 COMMANDS = (
     demo, sample, cue, pixels, oversegment, train, segment, evaluate, curve, report, movie,
-    session, export, blocks, warm, completion,
+    mapping, session, export, blocks, warm, completion,
 )  # fmt: skip
 # Commands whose result gets a record of its provenance; `pixels` and `blocks` have it in their own.
-RECORDED = (demo, sample, cue, oversegment, train, segment, evaluate, curve, report, movie, export)
+RECORDED = (
+    demo, sample, cue, oversegment, train, segment, evaluate, curve, report, movie, export,
+    mapping,
+)  # fmt: skip
 # Arguments of the library that have another name on the command line.
 _RENAMED = {"ranges": "range", "value_range": "range", "path": "output", "images": "image"}
 

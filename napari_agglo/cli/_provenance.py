@@ -27,7 +27,7 @@ _PACKAGES = (
 )  # fmt: skip
 _INPUTS = (
     "boundary", "affinities", "mask", "seeds", "superpixels", "cues", "gold", "image", "images",
-    "labels", "session", "policy", "classifier", "volumes",
+    "labels", "session", "policy", "classifier", "volumes", "mapping",
 )  # fmt: skip
 _OUTPUTS = ("output", "tree", "plot", "breakdown")
 _NOT_SETTINGS = ("run", "parser", "provenance", "verbosity", "json")

@@ -28,8 +28,8 @@ LOG_SECONDS = 5.0  # between two lines of progress where there is no terminal
 # The stages of a command, in their order, by the beginnings of their names, each with its share of
 # the work; an empty name stands for any stage.
 Stages = Sequence[tuple[str, float]]
-GRAPH: Stages = (("numbering", 1), ("reading", 1), ("graph", 4))
-TREE: Stages = (("agglomerate", 4),)
+GRAPH: Stages = (("reading superpixels", 1), ("numbering", 2), ("reading", 1), ("graph", 6))
+TREE: Stages = (("agglomerate", 6),)
 WRITE: Stages = (("writing", 2),)
 SESSION: Stages = (("reading the session", 2), ("repair", 2))
 

@@ -34,7 +34,8 @@ DESCRIPTION = (
 EXAMPLE = "napari-agglo evaluate labels.tif --gold gold.tif --breakdown errors.csv"
 _FIRST = ("false_merge", "false_split", "vi", "voxels")
 _EACH = (*_FIRST[:3], "adapted_rand_error", "covering", "edit_distance", "voxels")
-_BREAKDOWN = (("overlap", 1), ("", 2))  # stages
+_LABELS = (("reading", 1), ("numbering", 2))  # stages of an image, and of the breakdown
+_BREAKDOWN = (("overlap", 1), ("centroids", 1), ("places", 1))
 _WHOLE = ("merges_needed", "cuts_needed", "edit_distance", "segments", "gold_segments", "voxels")
 
 
@@ -137,8 +138,8 @@ def _errors(
     volumes = dict(open_inputs(console, on_disk, arguments.spacing).volumes)
     skip = arguments.ignore_labels
     rows = []
-    golds = [("numbering", 2), ("overlap", 1)] * (len(files) - 1)
-    stages = [*(SESSION if of_session else ()), ("numbering", 2), *golds]
+    golds = [*_LABELS, ("overlap", 1)] * (len(files) - 1)
+    stages = [*(SESSION if of_session else ()), *_LABELS, *golds]
     with console.progress([*stages, *(_BREAKDOWN if output else ())]) as progress:
         if of_session:
             with open_session(arguments, console, files["labels"], progress) as session:

@@ -72,8 +72,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 _EXAMINE: Stages = (
-    ("numbering", 1), ("overlap", 1), ("errors", 2), ("covering", 2), ("pictures", 4),
-    ("boundaries", 6),
+    ("numbering", 1), ("overlap", 1), ("centroids", 1), ("overlap", 1), ("errors", 2),
+    ("covering", 2), ("pictures", 4), ("boundaries", 6),
 )  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""`napari-agglo session`: describe, export or repair a session folder, apply a table of edits."""
+"""`napari-agglo session`: make, describe, export or repair a session; apply a table of edits."""
 
 from __future__ import annotations
 
@@ -8,15 +8,16 @@ from pathlib import Path
 from typing import Any
 
 from napari_agglo.cli._arguments import add_json, add_verbosity
-from napari_agglo.cli._commands import export
+from napari_agglo.cli._commands import export, session_create
 from napari_agglo.cli._messages import SomeFailed
 from napari_agglo.cli._source import add_session_options, open_session
 from napari_agglo.cli._terminal import SESSION, Console
 
 NAME = "session"
-SUMMARY = "describe, export or repair a session folder, or apply edits"
+SUMMARY = "make, describe, export or repair a session folder, or apply edits"
 DESCRIPTION = (
-    "info prints the contents of a session, opened read-only; export is napari-agglo export;\n"
+    "create makes a session of superpixels, or of the segments of another tool (a label image or\n"
+    "a mapping); info prints the contents of a session; export is napari-agglo export;\n"
     "apply makes the edits of a table (export edits) again, and lists those not possible here;\n"
     "recover repairs a damaged session and lists what was lost; nothing is deleted."
 )
@@ -27,13 +28,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the commands of a session and their arguments."""
     actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
     for name, run_action, summary in (
+        ("create", session_create.run, session_create.SUMMARY),
         ("info", run_info, "print the contents of a session"),
         ("export", export.run, export.SUMMARY),
         ("apply", run_apply, "make the edits of a table again"),
         ("recover", run_recover, "repair a damaged session"),
     ):
         action = actions.add_parser(name, help=summary, description=summary)
-        if name == "export":
+        if name == "create":
+            session_create.add_arguments(action)
+        elif name == "export":
             export.add_arguments(action)
         else:
             action.add_argument("session", metavar="FOLDER", help="session, NAME.agglo")

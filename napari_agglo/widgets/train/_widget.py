@@ -120,8 +120,8 @@ def _presets() -> list[tuple[str, str]]:
 _HELD_OUT = [("one half", 1), ("each half", 2), ("each fifth", 5), ("nothing", 0)]
 _HELD_OUT_TIP = (
     "A part of the gold labels to measure the error on: a policy learns from the rest, and is "
-    "tested on this part. The policy that is kept learns from all of the labels. The time grows by "
-    "a half with one half, is doubled with each half, and five times as long with each fifth."
+    "tested on this part. The policy that is kept learns from all of the labels. One half takes "
+    "half as long again, each half twice as long, and each fifth five times as long."
 )
 
 

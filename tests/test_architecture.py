@@ -244,7 +244,7 @@ PRIVATE_IMPORTS = {
         volumes/test_cues.py
     """,
     "A limit of size, time or memory is reached by replacing it.": """
-        cli/conftest.py cli/test_source.py
+        cli/conftest.py cli/test_source.py cli/test_terminal.py
         widgets/proofread/test_checkpoint.py widgets/proofread/test_session_worker.py
     """,
     "The hierarchy under edits, and its parts, against slow oracles.": """

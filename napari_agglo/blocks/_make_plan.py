@@ -234,9 +234,12 @@ def make_plan(
         memory=budget(memory),
     )  # fmt: skip
     _check_output(base)
-    if superpixels is None:
-        base = _with_halo(base, halo)
+    needed_here = _needed_halo(base) if superpixels is None else 0
+    if halo is None:
+        base = replace(base, halo=max(HALO, needed_here))
     plan = sized(base, block, chunks, workers)
+    if plan.grid.n_blocks > 1 and plan.halo < needed_here:
+        _warn_of_halo(plan.halo, needed_here)
     if folder is not None:
         _write(plan, Path(folder), policy, classifier)
     return plan
@@ -323,29 +326,28 @@ def _check_output(plan: Plan) -> None:
         )
 
 
-def _with_halo(plan: Plan, halo: int | None) -> Plan:
-    """Return the plan with a halo for the superpixels of its sample; warn of a smaller one."""
+def _needed_halo(plan: Plan) -> int:
+    """Return the halo for the superpixels of a sample of the volume, 0 if that is not known."""
+    if plan.boundary in plan.predicted:
+        return 0
     job, box = Job(Path(), plan), sample_box(plan.shape, plan.per_plane)
-    needed = 0
-    if plan.boundary not in plan.predicted:
-        with suppress(InvalidInput):  # values that cannot be used are refused by the blocks
-            sample = job.boundary(box, {})
-            needed = needed_halo(
-                sample, spacing=plan.spacing, sigma=plan.sigma, min_size=plan.min_size,
-                per_plane=plan.per_plane, nan=plan.nan, whole=plan.shape,
-                value_range=None if plan.boundary == AFFINITY else job.range(plan.boundary),
-            )  # fmt: skip
-    if halo is None:
-        return replace(plan, halo=max(HALO, needed))
-    if halo < needed:
-        warning = DataWarning(
-            f"`halo`={halo} is less than the superpixels of a sample of the volume need, "
-            f"{needed} voxels: superpixels will differ at the faces of blocks",
-            argument="halo",
-            remedy=SetOption("halo", needed),
-        )
-        warnings.warn(warning, stacklevel=3)
-    return plan
+    with suppress(InvalidInput):  # values that cannot be used are refused by the blocks
+        return needed_halo(
+            job.boundary(box, {}), spacing=plan.spacing, sigma=plan.sigma, min_size=plan.min_size,
+            per_plane=plan.per_plane, nan=plan.nan, whole=plan.shape,
+            value_range=None if plan.boundary == AFFINITY else job.range(plan.boundary),
+        )  # fmt: skip
+    return 0
+
+
+def _warn_of_halo(halo: int, needed: int) -> None:
+    warning = DataWarning(
+        f"`halo`={halo} is less than the superpixels of a sample of the volume need, {needed} "
+        "voxels: superpixels will differ at the faces of blocks",
+        argument="halo",
+        remedy=SetOption("halo", needed),
+    )
+    warnings.warn(warning, stacklevel=3)
 
 
 def _policy(

@@ -244,7 +244,8 @@ PRIVATE_IMPORTS = {
         volumes/test_cues.py
     """,
     "A limit of size, time or memory is reached by replacing it.": """
-        cli/conftest.py cli/test_source.py cli/test_terminal.py
+        blocks/test_disk_session.py cli/conftest.py cli/test_source.py cli/test_terminal.py
+        widgets/proofread/test_open_run.py
         widgets/proofread/test_checkpoint.py widgets/proofread/test_session_worker.py
     """,
     "The hierarchy under edits, and its parts, against slow oracles.": """
@@ -290,7 +291,8 @@ PRIVATE_IMPORTS = {
         widgets/plots/test_curve_plots.py widgets/proofread/test_open_session.py
         widgets/proofread/test_overlay_text.py widgets/proofread/test_segment_table.py
         widgets/test_dataset.py widgets/test_forms.py widgets/test_jobs.py
-        widgets/test_keyboard.py widgets/test_lut_array.py widgets/test_manifest.py
+        widgets/test_keyboard.py widgets/test_levels.py widgets/test_lut_array.py
+        widgets/test_manifest.py
         widgets/test_patched_array.py
     """,
 }

@@ -19,7 +19,7 @@ from napari_agglo._progress import ProgressCallback
 from napari_agglo.blocks._block_grid import Slices, lengths
 from napari_agglo.blocks._tables import Table
 from napari_agglo.graph import Layout, Window, add_contact, add_rows, scan
-from napari_agglo.volumes import Contingency, DenseLabels, check_cues, dense_labels
+from napari_agglo.volumes import DenseLabels, check_cues, dense_labels
 
 Arrays = dict[str, NDArray[Any]]
 _NOWHERE = np.iinfo(np.int32).max
@@ -118,18 +118,3 @@ def whole_graph(table: Arrays, layout: Layout) -> Arrays:
         "boundaries": table["boundaries"],
         "boxes": boxes,
     }
-
-
-def added_overlaps(parts: Sequence[Sequence[NDArray[Any]]], ids: NDArray[np.uint64]) -> Contingency:
-    """Return the overlaps of all blocks: each part has ids of both label images, and voxels.
-
-    `ids` are those of the superpixels by dense id, with 0 first.
-    """
-    rows, columns, counts = (np.concatenate(each) for each in zip(*parts, strict=True))
-    column_ids = np.unique(np.concatenate([np.zeros(1, np.uint64), columns]))
-    width = np.int64(len(column_ids))
-    keys = np.searchsorted(ids, rows) * width + np.searchsorted(column_ids, columns)
-    unique, which = np.unique(keys, return_inverse=True)
-    sums = np.zeros((len(unique), 1), np.int64)
-    add_rows(counts.reshape(-1, 1), which, sums)
-    return Contingency(*np.divmod(unique, width), sums[:, 0], np.asarray(ids), column_ids)

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from napari_agglo._progress import ProgressCallback
 from napari_agglo.agglomeration import MergeTree
 from napari_agglo.blocks._markers import read_marker
 from napari_agglo.blocks._plan import Plan, read_plan
-from napari_agglo.blocks._run_files import LABELS, PRECOMPUTED, SUPERPIXELS, Job, Redo
+from napari_agglo.blocks._run_files import LABELS, PRECOMPUTED, SUPERPIXELS, Job, Redo, own_levels
 from napari_agglo.blocks._stages import stages_of
-from napari_agglo.blocks._stores import open_level
 from napari_agglo.errors import InvalidInput
 from napari_agglo.graph import RegionGraph
 from napari_agglo.policy import Policy
+from napari_agglo.session import Session
+from napari_agglo.volumes import open_levels
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -145,7 +148,7 @@ class Result:
     def superpixels(self) -> list[Any]:
         """The superpixels, from the finest level to the coarsest, as arrays on disk."""
         if self.plan.superpixels is not None:
-            return [self.plan.superpixels.open().data]
+            return [level.data for level in open_levels(self.plan.superpixels.path)]
         return self._levels("superpixels", SUPERPIXELS)
 
     @property
@@ -178,12 +181,59 @@ class Result:
             raise _unfinished(self.folder, "evaluate")
         return pd.read_csv(path)
 
+    @property
+    def image_path(self) -> str | None:
+        """Path of the image that a pixel classifier was applied to, if there is one."""
+        return None if self.plan.image is None else self.plan.image.path
+
+    def create_session(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        image: str | os.PathLike[str] | None = None,
+        progress: ProgressCallback | None = None,
+    ) -> Session:
+        """Make a proofreading session of the result, and open it; no volume is read or copied.
+
+        The session refers to the superpixels, the cues and the gold standard in their files. A cut
+        through a superpixel reads the box of it.
+
+        Parameters
+        ----------
+        path : path
+            ``NAME.agglo``, which must not exist.
+        image : path, optional
+            The image to show; by default that of the pixel classifier, if there was one.
+        progress : callable, optional
+            Called with the progress so far; raise `Cancelled` in it to stop, and nothing is made.
+
+        Returns
+        -------
+        Session
+            At the threshold of the plan.
+        """
+        graph, tree = self.graph, self.tree
+        names = (*self.plan.cues, *self.plan.predicted)
+        sources: dict[str, Any] = {f"cue {name}": self._job.cue_path(name) for name in names}
+        shown = self.image_path if image is None else os.fspath(image)
+        if shown is not None:
+            sources["image"] = shown
+        gold = None if self.plan.gold is None else self.plan.gold.path
+        session = Session.create(
+            path, graph, self.policy, tree=tree, gold=gold, source=self.superpixels_path,
+            sources=sources, progress=progress,
+        )  # fmt: skip
+        session.threshold = self.plan.threshold
+        if gold is not None:
+            with suppress(Redo):  # the tables may have been removed: the session counts again
+                session.errors.keep(self._job.overlaps())
+        return session
+
     def _levels(self, stage: str, name: str) -> list[Any]:
         path = self.folder / name
         if not path.is_dir():
             raise _unfinished(self.folder, stage)
-        levels = sorted(int(p.name) for p in path.iterdir() if p.name.isdigit())
-        return [open_level(path, level) for level in levels]
+        return own_levels(path)
 
     def _get(self, stage: str, make: Any) -> Any:
         try:

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +32,16 @@ from napari_agglo.blocks._tables import DamagedTable, Table, write_table
 from napari_agglo.errors import InvalidInput
 from napari_agglo.graph import RegionGraph
 from napari_agglo.policy import Policy, load_policy
-from napari_agglo.volumes import Affinities, DenseLabels, disk_labels
+from napari_agglo.volumes import (
+    Affinities,
+    Contingency,
+    DenseLabels,
+    DiskCues,
+    add_tables,
+    disk_labels,
+    open_levels,
+    open_volume,
+)
 from napari_agglo.volumes import _atomic as files
 from napari_agglo.volumes._on_disk import OnDisk
 
@@ -201,7 +210,9 @@ class Job:
             )
         names = ("ids", "edges", "regions", "boundaries", "boxes")
         arrays = {name: self.arrays(f"graph/{prefix}{name}") for name in names}
-        return self.graph_of(arrays, lazy_superpixels(self, arrays["ids"]))
+        graph = self.graph_of(arrays, lazy_superpixels(self, arrays["ids"]))
+        cues: Any = self.lazy_cues()
+        return graph if prefix else replace(graph, cues=cues)
 
     def graph_of(self, arrays: dict[str, NDArray[Any]], superpixels: DenseLabels) -> RegionGraph:
         """Return the graph of some arrays, with the cues and settings of the plan."""
@@ -219,6 +230,28 @@ class Job:
             dams=plan.dams,
             cues=None,
         )
+
+    def overlaps(self) -> Contingency:
+        """Return the overlaps of the superpixels with the gold standard, of all blocks."""
+        blocks = range(self.grid.n_blocks)
+        parts = [self.values("overlap", k, "rows", "columns", "counts") for k in blocks]
+        return add_tables(parts, self.arrays("graph/ids"))
+
+    def cue_path(self, name: str) -> str:
+        """Return the path of a cue: of the user, or predicted by the run."""
+        if name in self.plan.cues:
+            return self.plan.cues[name].path
+        return str(self.store(f"cue_{name}.ome.zarr"))
+
+    def lazy_cues(self) -> DiskCues | None:
+        """Return the cues as bytes, which are read box by box; None if there are affinities."""
+        plan = self.plan
+        if plan.affinities is not None:
+            return None
+        ranges = [self.range(name) or (0.0, 1.0) for name in plan.cue_names]
+        paths = [self.cue_path(name) for name in plan.cue_names]
+        opened = [partial(_open_data, path) for path in paths]
+        return DiskCues(plan.cue_names, opened, ranges, plan.shape, paths)
 
     def tree(self) -> MergeTree:
         """Return the merge tree."""
@@ -242,8 +275,21 @@ def read_source(source: Source, slices: Slices, name: str, notes: Notes) -> NDAr
     return values
 
 
+def _open_data(path: str) -> Any:
+    return open_volume(path).data
+
+
 def lazy_superpixels(job: Job, ids: NDArray[np.uint64]) -> DenseLabels:
-    """Return the superpixels on disk, with dense ids."""
+    """Return the superpixels on disk, with dense ids and their coarser levels."""
     source = job.plan.superpixels
-    data = open_level(job.store(SUPERPIXELS)) if source is None else source.open().data
-    return disk_labels(data, ids, job.plan.label_dtype)
+    if source is None:
+        data, *coarser = own_levels(job.store(SUPERPIXELS))
+    else:
+        data, *coarser = (level.data for level in open_levels(source.path))
+    return disk_labels(data, ids, job.plan.label_dtype, coarser)
+
+
+def own_levels(path: Path) -> list[Any]:
+    """Return the levels of a store of the run, the finest first."""
+    levels = sorted(int(p.name) for p in path.iterdir() if p.name.isdigit())
+    return [open_level(path, level) for level in levels]

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from napari_agglo._progress import ProgressCallback
 from napari_agglo.agglomeration import agglomerate, merge_greedily
-from napari_agglo.blocks._block_graph import added, added_overlaps, partial_graph, whole_graph
+from napari_agglo.blocks._block_graph import added, partial_graph, whole_graph
 from napari_agglo.blocks._block_grid import Grid, Slices, lengths
 from napari_agglo.blocks._cut import (
     cut_block,
@@ -420,12 +420,7 @@ def _overlap(job: Job, index: int, progress: ProgressCallback | None) -> Notes:
 def _evaluate(job: Job, index: int, progress: ProgressCallback | None) -> Notes:
     from napari_agglo.evaluate import table_curve
 
-    parts = [
-        job.values("overlap", block, "rows", "columns", "counts")
-        for block in range(job.grid.n_blocks)
-    ]
-    table = added_overlaps(parts, job.arrays("graph/ids"))
-    curve = table_curve(job.tree(), table, progress=progress)
+    curve = table_curve(job.tree(), job.overlaps(), progress=progress)
     temporary = job.folder / f".curve.{files.token()}.partial"
     curve.to_csv(temporary, index=False)
     os.replace(temporary, job.folder / "curve.csv")

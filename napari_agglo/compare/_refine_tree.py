@@ -43,6 +43,8 @@ def refined(tree: MergeTree, superpixels: DenseLabels) -> MergeTree:
     """
     coarse = tree.superpixels
     check_same_shape(superpixels.image, coarse.image, "superpixels", "tree")
+    if superpixels is coarse:
+        return tree
     owner = np.zeros(len(superpixels.ids), np.int64)
     owner[superpixels.image] = coarse.image
     if not np.array_equal(owner[superpixels.image], coarse.image):

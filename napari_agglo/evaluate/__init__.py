@@ -9,9 +9,14 @@ from napari_agglo.evaluate._benchmark import (
     human_agreement,
     over_set,
 )
-from napari_agglo.evaluate._best import best_agglomeration, best_lut, best_point
+from napari_agglo.evaluate._best import best_agglomeration, best_lut, best_point, table_best
 from napari_agglo.evaluate._boundary import average_precision, boundary_curve, boundary_scores
-from napari_agglo.evaluate._breakdown import Breakdown, breakdown, merged_breakdown
+from napari_agglo.evaluate._breakdown import (
+    Breakdown,
+    breakdown,
+    merged_breakdown,
+    table_breakdown,
+)
 from napari_agglo.evaluate._hold_out import hold_out, train_and_hold_out
 from napari_agglo.evaluate._metrics import (
     conditional_entropies,
@@ -45,6 +50,7 @@ __all__ = [
     "Breakdown",
     "breakdown",
     "merged_breakdown",
+    "table_breakdown",
     "vi_curve",
     "table_curve",
     "merge_curve",
@@ -60,6 +66,7 @@ __all__ = [
     "best_agglomeration",
     "best_lut",
     "best_point",
+    "table_best",
     "over_set",
     "OverSet",
     "mean_curve",

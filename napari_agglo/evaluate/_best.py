@@ -11,7 +11,8 @@ from napari_agglo._progress import ProgressCallback
 from napari_agglo.evaluate._metrics import conditional_entropies, dense_golds, merged_rows
 from napari_agglo.graph import RegionGraph
 from napari_agglo.learning import assign
-from napari_agglo.volumes import contingency
+from napari_agglo.learning._training_volume import assignment
+from napari_agglo.volumes import Contingency, contingency
 
 
 def best_lut(graph: RegionGraph, gold: Any) -> NDArray[np.uint32]:
@@ -38,7 +39,42 @@ def best_lut(graph: RegionGraph, gold: Any) -> NDArray[np.uint32]:
     >>> best_lut(graph, np.array([9, 8, 9, 0]))
     array([0, 1, 2, 1, 4], dtype=uint32)
     """
-    targets = assign(graph, gold)
+    return _joined(assign(graph, gold))
+
+
+def table_best(table: Contingency) -> dict[str, float]:
+    """Return the errors of the best agglomeration from overlaps that are counted already.
+
+    Parameters
+    ----------
+    table : Contingency
+        Overlaps of superpixels with the gold standard.
+
+    Returns
+    -------
+    dict
+        As `best_point`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from napari_agglo.evaluate import contingency
+    >>> table_best(contingency(np.array([1, 1, 2, 2]), np.array([1, 2, 3, 3])))["vi"]
+    0.5
+    """
+    targets = table.column_ids[assignment(table, table.row_ids.size - 1)]
+    targets[0] = 0
+    errors = conditional_entropies(merged_rows(table, _joined(targets)))
+    false_merge, false_split = (float(one) for one in errors)
+    return {
+        "false_merge": false_merge,
+        "false_split": false_split,
+        "vi": false_merge + false_split,
+    }
+
+
+def _joined(targets: NDArray[np.uint64]) -> NDArray[np.uint32]:
+    """Return the smallest superpixel of each target, by superpixel; 0 stays alone."""
     lut = np.arange(targets.size, dtype=np.uint32)
     annotated = np.flatnonzero(targets)
     _, first, back = np.unique(targets[annotated], return_index=True, return_inverse=True)

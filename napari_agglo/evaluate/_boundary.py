@@ -20,7 +20,7 @@ from napari_agglo.agglomeration import MergeTree
 from napari_agglo.errors import InvalidInput, SetOption, is_number
 from napari_agglo.evaluate._metrics import dense_golds
 from napari_agglo.evaluate._pixel_matching import maximum_matching, near_pairs
-from napari_agglo.volumes import check_spacing, dense_labels
+from napari_agglo.volumes import check_spacing, dense_labels, whole_image
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -265,7 +265,7 @@ def boundary_curve(
     import pandas as pd
 
     if isinstance(tree, MergeTree):
-        image = tree.superpixels.image
+        image = whole_image(tree.superpixels.image)
         golds = dense_golds(gold, image, "the superpixels of the tree")
         cuts = _spread(tree) if thresholds is None else _ascending(thresholds)
         begin = part_of(progress, 0.0, 0.0, "boundaries")

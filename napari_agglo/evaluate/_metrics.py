@@ -17,6 +17,9 @@ from napari_agglo.volumes import (
     check_same_shape,
     contingency,
     dense_labels,
+    is_lazy,
+    is_on_disk,
+    unwrap,
 )
 
 if TYPE_CHECKING:
@@ -35,8 +38,11 @@ def dense_gold(gold: Any, name: str = "gold") -> DenseLabels:
     return dense
 
 
-def dense_golds(gold: Any, like: Any, like_name: str) -> list[DenseLabels]:
-    """Return one gold standard, or a list of them, on dense ids and of the shape of `like`."""
+def dense_golds(gold: Any, like: Any, like_name: str) -> list[Any]:
+    """Return one gold standard, or a list of them, on dense ids and of the shape of `like`.
+
+    A lazy one beside labels on disk stays as it is: `contingency` reads both slab by slab.
+    """
     golds = list(gold) if isinstance(gold, (list, tuple)) else [gold]
     if not golds:
         raise InvalidInput(
@@ -45,6 +51,11 @@ def dense_golds(gold: Any, like: Any, like_name: str) -> list[DenseLabels]:
     out = []
     for number, one in enumerate(golds):
         name = "gold" if len(golds) == 1 else f"gold[{number}]"
+        if is_on_disk(like) and not isinstance(one, DenseLabels) and is_lazy(unwrap(one, name)):
+            lazy = unwrap(one, name)
+            check_same_shape(lazy, like, name, like_name)
+            out.append(lazy)
+            continue
         out.append(dense_gold(one, name))
         check_same_shape(out[-1].image, like, name, like_name)
     return out

@@ -3,7 +3,15 @@
 from napari_agglo.graph._build_graph import Window, add_contact, region_graph, scan
 from napari_agglo.graph._contact import boxes_overlap, contact_point, meeting_boxes
 from napari_agglo.graph._contract import add_rows, contracted, merge_boundaries, merge_regions
-from napari_agglo.graph._divide import Division, divide, divided, pieces_to_runs, runs_to_pieces
+from napari_agglo.graph._divide import (
+    Division,
+    divide,
+    divided,
+    division_window,
+    kept_cues,
+    pieces_to_runs,
+    runs_to_pieces,
+)
 from napari_agglo.graph._edge_search import edge_positions, edges_within
 from napari_agglo.graph._far_pairs import FarPairs, far_pairs
 from napari_agglo.graph._pair_buffer import copy_pair, graph_of_pairs, pair_width
@@ -27,10 +35,12 @@ __all__ = [
     "copy_pair",
     "divide",
     "divided",
+    "division_window",
     "edge_positions",
     "edges_within",
     "far_pairs",
     "graph_of_pairs",
+    "kept_cues",
     "meeting_boxes",
     "merge_boundaries",
     "merge_regions",

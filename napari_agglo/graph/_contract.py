@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from napari_agglo._numba import inlined, kernel
 from napari_agglo.graph._region_graph import RegionGraph
-from napari_agglo.volumes import DenseLabels
+from napari_agglo.volumes import DenseLabels, mapped_labels
 
 
 @inlined
@@ -92,7 +92,7 @@ def contracted(graph: RegionGraph, lut: NDArray[np.uint32]) -> RegionGraph:
     boundaries = np.zeros((len(edges), layout.boundary_width), np.int64)
     add_rows(graph.boundaries, into, boundaries)
     superpixels = DenseLabels(
-        image=new.astype(np.uint32)[graph.superpixels.image],
+        image=mapped_labels(graph.superpixels.image, new.astype(np.uint32)),
         ids=graph.ids[kept],
         dtype=graph.superpixels.dtype,
     )

@@ -23,7 +23,7 @@ from napari_agglo.errors import InvalidInput, is_whole
 from napari_agglo.graph._build_graph import scan
 from napari_agglo.graph._edge_search import edge_positions
 from napari_agglo.graph._region_graph import Layout, RegionGraph
-from napari_agglo.volumes import DenseLabels
+from napari_agglo.volumes import DenseLabels, are_on_disk
 
 
 def pieces_to_runs(labels: NDArray[Any]) -> list[int]:
@@ -310,14 +310,19 @@ def divided(graph: RegionGraph, superpixel: int, pieces: NDArray[Any]) -> Region
     return divide(graph, superpixel, pieces).apply(graph)
 
 
-def kept_cues(graph: RegionGraph) -> NDArray[np.uint8]:
-    """Return the planes of the cues, each of the shape of the image; refuse a graph without."""
+def kept_cues(graph: RegionGraph) -> Any:
+    """Return the planes of the cues, each of the shape of the image; refuse a graph without.
+
+    It is an array, or the cues on disk: take a part of it by ``[plane, *box]`` or ``[:, *box]``.
+    """
     if graph.cues is None:
         raise InvalidInput(
             "`graph` has not kept its cues, which the division of a superpixel needs",
             argument="graph",
             remedy="build it again with region_graph(superpixels, cues, keep_cues=True)",
         )
+    if are_on_disk(graph.cues):
+        return graph.cues
     return graph.cues.reshape(-1, *graph.superpixels.image.shape)
 
 
@@ -383,22 +388,26 @@ def _new_ids(labels: DenseLabels, n_new: int) -> tuple[NDArray[np.uint64], np.dt
     return ids, labels.dtype if fits else np.min_scalar_type(highest + n_new)
 
 
+def division_window(graph: RegionGraph, box: tuple[slice, ...]) -> tuple[slice, ...]:
+    """Return the part of the volume that the division of a superpixel reads, given its box."""
+    reach = 2 if graph.dams else 1
+    return tuple(
+        slice(max(side.start - reach, 0), min(side.stop + reach, length))
+        for side, length in zip(box, graph.superpixels.image.shape, strict=True)
+    )
+
+
 def _scanned(
     graph: RegionGraph,
-    values: NDArray[np.uint8],
+    values: Any,
     superpixel: int,
     box: tuple[slice, ...],
     pieces: NDArray[Any],
 ) -> Rows:
     """Return the rows of the pieces, from a cut-out of labels and cues."""
-    shape = graph.superpixels.image.shape
     n_pieces = int(pieces.max())
-    reach = 2 if graph.dams else 1
-    starts = [max(side.start - reach, 0) for side in box]
-    window = tuple(
-        slice(start, min(side.stop + reach, length))
-        for start, side, length in zip(starts, box, shape, strict=True)
-    )
+    window = division_window(graph, box)
+    starts = [side.start for side in window]
     labels = graph.superpixels.image[window].astype(np.int64)
     core = labels[tuple(slice(b.start - s, b.stop - s) for b, s in zip(box, starts, strict=True))]
     moved = pieces > 1

@@ -76,11 +76,12 @@ def superpixel_pieces(
     >>> superpixel_pieces(graph, 1, [[(0, 0)], [(0, 6)]]).labels
     array([[1, 1, 1, 1, 2, 2, 2]])
     """
-    values = kept_cues(graph)[graph.layout.source_table()[graph.cue_index(cue), 1]]
+    values = kept_cues(graph)
+    plane = int(graph.layout.source_table()[graph.cue_index(cue), 1])
     box = superpixel_box(graph, superpixel)
     inside = graph.superpixels.image[box] == superpixel
     marks = _marks(graph, superpixel, inside, seeds)
-    heights = values[box].astype(np.float32) / np.float32(255)
+    heights = values[(plane, *box)].astype(np.float32) / np.float32(255)
     heights[marks > 0] = 0  # a seed floods its neighbours at once, also on a bright pixel
     groups = _flooded(heights, marks, inside, graph.spacing)
     # Connected pieces are numbered in raster order of their first pixel.

@@ -31,6 +31,7 @@ from napari_agglo.volumes import (
     check_same_shape,
     contingency,
     dense_labels,
+    is_on_disk,
 )
 
 # The optimal agglomeration A* assigns each superpixel to the gold segment that it overlaps most; of
@@ -40,6 +41,8 @@ from napari_agglo.volumes import (
 
 def gold_table(graph: RegionGraph, gold: Any, mask: Any = None) -> Contingency:
     """Return the overlaps of superpixels and gold; pixels outside `mask` are not annotated."""
+    if mask is None and is_on_disk(graph.superpixels.image):  # counted slab by slab
+        return contingency(graph.superpixels, gold, ignore_labels=True)
     labels = dense_labels(gold, "gold")
     check_same_shape(graph.superpixels.image, labels.image, "superpixels", "gold")
     if mask is not None:

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from napari_agglo.errors import InvalidInput, SetOption
 from napari_agglo.graph import RegionGraph
 from napari_agglo.policy._policies import Policy, policy_record
-from napari_agglo.volumes import OrientedCue, cues_of_rows
+from napari_agglo.volumes import OrientedCue, are_on_disk, cues_of_rows
 
 # Limits beyond which a difference is reported. The differences between the halves, or the volumes,
 # of every data set that the defaults were chosen on are all below them, in both directions.
@@ -127,7 +127,9 @@ def cue_digests(graph: RegionGraph) -> list[str]:
     >>> cue_digests(graphs[0]) == cue_digests(graphs[1])
     True
     """
-    planes = [] if graph.cues is None else [plane for plane in graph.cues if np.ptp(plane)]
+    if graph.cues is None or are_on_disk(graph.cues):  # which would be read as a whole
+        return []
+    planes = [plane for plane in graph.cues if np.ptp(plane)]
     return [hashlib.blake2b(plane.data, digest_size=16).hexdigest() for plane in planes]
 
 
@@ -329,6 +331,12 @@ def adapt_cues(policy: Policy, graph: RegionGraph) -> dict[str, Any]:
             "`graph` has not kept its cues",
             argument="graph",
             remedy=SetOption("keep_cues", True),
+        )
+    if are_on_disk(graph.cues):
+        raise InvalidInput(
+            "`graph` has its cues on disk, and they are adapted in memory",
+            argument="graph",
+            remedy="adapt the cues of a crop, and change those of the whole in the same way",
         )
     kinds = {one.cue: one.kind for one in data_differences(policy, graph)}
     rows = graph.cues.reshape(-1, *graph.superpixels.image.shape)

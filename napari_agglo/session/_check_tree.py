@@ -17,6 +17,8 @@ from napari_agglo.errors import InvalidInput
 from napari_agglo.graph import RegionGraph
 from napari_agglo.policy import Policy, is_informative
 from napari_agglo.session._relearn import pair_graph
+from napari_agglo.session._store.manifest import digest_sample
+from napari_agglo.volumes import is_on_disk
 
 _SAMPLE = 100  # merges that are scored again
 _LARGEST = 1000  # superpixels of a merge in the sample, which determine the time
@@ -51,7 +53,7 @@ def check_tree(tree: Any, graph: RegionGraph, policy: Policy) -> None:
         ours is theirs
         or (
             np.array_equal(ours.ids, theirs.ids)
-            and (ours.image is theirs.image or np.array_equal(ours.image, theirs.image))
+            and (ours.image is theirs.image or _same_images(ours.image, theirs.image))
         )
     ):
         raise InvalidInput(
@@ -92,6 +94,13 @@ def _sampled(tree: MergeTree) -> NDArray[np.int64]:
     nodes = np.arange(tree.n_merges) + tree.n_superpixels + 1
     small = np.flatnonzero(stop[nodes] - start[nodes] <= _LARGEST)
     return small[np.linspace(0, len(small) - 1, min(_SAMPLE, len(small))).astype(np.int64)]
+
+
+def _same_images(one: Any, other: Any) -> bool:
+    """Return whether two images are equal; of images on disk, a sample is compared."""
+    if is_on_disk(one) or is_on_disk(other):
+        return digest_sample(one) == digest_sample(other)
+    return np.array_equal(one, other)
 
 
 def _scored(

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from napari_agglo._progress import ProgressCallback
 from napari_agglo.agglomeration import Merges, MergeTree, merge_tree
 from napari_agglo.errors import InvalidInput
+from napari_agglo.graph import division_window
 from napari_agglo.policy import as_policy
 from napari_agglo.session._actions import Action, Change, Override, Plan, Refused, Step
 from napari_agglo.session._check_tree import check_tree
@@ -344,6 +345,9 @@ class Transactions:
         except BaseException:
             self.state.take_back()
             raise
+        graph = self.state.graph
+        for division in (one for step in applied.divisions for one in step):
+            self.store.keep_cutout(graph, division_window(graph, division.box))
         return applied
 
     def _write(self, line: dict[str, object], action: Action | None = None) -> None:

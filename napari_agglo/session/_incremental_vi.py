@@ -22,14 +22,18 @@ from numpy.typing import ArrayLike, NDArray
 from napari_agglo._numba import inlined, kernel
 from napari_agglo._numba.hash_tables import key_place, pair_hash
 from napari_agglo._numba.sums import rounding_error
+from napari_agglo._progress import ProgressCallback
 from napari_agglo.graph import Division
 from napari_agglo.session._actions import Refused
 from napari_agglo.session._state import n_common
 from napari_agglo.session._threshold_view import View
-from napari_agglo.volumes import Contingency, contingency
+from napari_agglo.volumes import Contingency, contingency, is_on_disk
 
 if TYPE_CHECKING:
     from napari_agglo.session._history import Transactions
+
+
+_OVERLAPS = "overlaps"  # the snapshot of the overlaps of superpixels on disk
 
 
 def empty_table(entries: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -197,6 +201,14 @@ class IncrementalVI:
         else:
             self._move(moved, new[moved])
 
+    def overlaps(self, ids: NDArray[np.uint64]) -> Contingency:
+        """Return the overlaps of the superpixels as they are now, whose ids are `ids`."""
+        rows = np.repeat(np.arange(len(self._start) - 1), np.diff(self._start))
+        order = np.lexsort((self._columns, rows))
+        return Contingency(
+            rows[order], self._columns[order], self._counts[order], ids, self._gold_ids
+        )
+
     def redraw(self, superpixels: ArrayLike, labels: ArrayLike, gold: ArrayLike) -> None:
         """Replace superpixels of one segment that were divided, or made whole again.
 
@@ -258,11 +270,18 @@ class IncrementalVI:
 class ViewErrors:
     """The errors of a view against gold, updated by the superpixels that moved."""
 
-    def __init__(self, view: View, gold: NDArray[Any]) -> None:
+    def __init__(self, view: View, gold: Any, table: Contingency | None = None) -> None:
+        """Count overlaps, unless `table` has those of the superpixels before any division."""
         self._gold = gold
-        self._live = IncrementalVI(contingency(view.state.graph.superpixels, gold), view.names())
-        self._divisions = list(view.state.divisions)
-        self._version = view.version
+        if table is None:
+            table = contingency(view.state.graph.superpixels, gold)
+            self._live = IncrementalVI(table, view.names())
+            self._divisions = list(view.state.divisions)
+            self._version = view.version
+        else:
+            self._live = IncrementalVI(table, view.names()[: table.row_ids.size])
+            self._divisions = []
+            self._version = -1  # older than all moves: `now` follows the divisions, and all names
 
     def now(self, view: View) -> Errors:
         """Return the errors of the segments of the view."""
@@ -274,6 +293,11 @@ class ViewErrors:
             moved = moved[moved < len(names)]
         self._live.update(names, moved)
         return self._live.errors()
+
+    def overlaps(self, view: View) -> Contingency:
+        """Return the overlaps of the superpixels, as they are divided now, with the gold."""
+        self.now(view)
+        return self._live.overlaps(view.state.graph.ids)
 
     def _follow(self, wanted: list[Division]) -> None:
         # Divisions are a stack: if the last one is the same, all are.
@@ -289,7 +313,8 @@ class ViewErrors:
     def _divide(self, division: Division) -> None:
         inside = division.pieces > 0
         labels = division.members[division.pieces[inside].astype(np.int64) - 1]
-        self._live.redraw([division.superpixel], labels, self._gold[division.box][inside])
+        gold = np.asarray(self._gold[division.box])  # a box of gold on disk is read here
+        self._live.redraw([division.superpixel], labels, gold[inside])
 
     def _make_whole(self, division: Division) -> None:
         first, *others = division.members.tolist()
@@ -298,7 +323,8 @@ class ViewErrors:
                 self._live.move([piece], self._live.segment(first))
         inside = division.pieces > 0
         labels = np.full(int(inside.sum()), first)
-        self._live.redraw(division.members, labels, self._gold[division.box][inside])
+        gold = np.asarray(self._gold[division.box])
+        self._live.redraw(division.members, labels, gold[inside])
 
 
 class SessionErrors:
@@ -314,12 +340,121 @@ class SessionErrors:
         return self._transactions.store.data.has_gold
 
     @property
-    def gold(self) -> NDArray[Any] | None:
-        """The gold standard, if there is one."""
+    def gold(self) -> Any:
+        """The gold standard, if there is one: an array, or that of a volume on disk, lazily."""
         return self._transactions.store.data.gold
 
-    def now(self) -> Errors:
+    @property
+    def are_counted(self) -> bool:
+        """Whether `now` need not read a volume on disk: overlaps with the gold are kept."""
+        superpixels = self._transactions.store.data.superpixels
+        if self._live is not None or not is_on_disk(superpixels.image):
+            return True
+        return self._kept() is not None
+
+    def count(self, progress: ProgressCallback | None = None) -> Contingency:
+        """Return the overlaps of the superpixels, before any division, with the gold standard.
+
+        Those of a volume on disk are counted slab by slab on first use, and kept in the folder.
+
+        Parameters
+        ----------
+        progress : callable, optional
+            Called with the progress so far; raise `Cancelled` in it to stop.
+
+        Returns
+        -------
+        Contingency
+            Rows are superpixels.
+
+        Raises
+        ------
+        Refused
+            If the session has no gold standard.
+        """
+        table = self._kept()
+        if table is None:  # without the lock, as edits may go on: they do not change these
+            self._require_gold()
+            superpixels = self._transactions.store.data.superpixels
+            table = contingency(superpixels, self.gold, progress=progress)
+            self.keep(table)
+        return table
+
+    def overlaps(self, progress: ProgressCallback | None = None) -> Contingency:
+        """Return the overlaps of the superpixels, as they are divided now, with the gold.
+
+        Parameters
+        ----------
+        progress : callable, optional
+            As for `count`.
+
+        Returns
+        -------
+        Contingency
+            Rows are superpixels.
+        """
+        self.now(progress)
+        with self._transactions.lock:
+            assert self._live is not None
+            return self._live.overlaps(self._transactions.view)
+
+    def keep(self, table: Contingency) -> None:
+        """Keep overlaps with the gold standard of superpixels on disk, which were counted already.
+
+        Parameters
+        ----------
+        table : Contingency
+            Of the superpixels that the session was created with.
+
+        Raises
+        ------
+        Refused
+            If it is of other superpixels.
+        """
+        store = self._transactions.store
+        superpixels = store.data.superpixels
+        if not np.array_equal(table.row_ids, superpixels.ids):
+            raise Refused(
+                "`table` has the overlaps of other superpixels",
+                argument="table",
+                remedy="count them again: session.errors.count()",
+            )
+        if is_on_disk(superpixels.image) and not store.read_only:
+            names = ("rows", "columns", "counts", "column_ids")
+            store.snapshot(_OVERLAPS, {name: getattr(table, name) for name in names})
+
+    def _kept(self) -> Contingency | None:
+        """Return the overlaps that are kept in the folder; None if there are none, or damaged."""
+        store = self._transactions.store
+        if not is_on_disk(store.data.superpixels.image):
+            return None
+        kept, ids = store.load_snapshot(_OVERLAPS), store.data.superpixels.ids
+        if kept is None or not {"rows", "columns", "counts", "column_ids"} <= kept.arrays.keys():
+            return None
+        rows, columns, counts = (kept.arrays[name] for name in ("rows", "columns", "counts"))
+        column_ids = kept.arrays["column_ids"]
+        valid = rows.shape == columns.shape == counts.shape and column_ids.dtype == np.uint64
+        for array, n in ((rows, len(ids)), (columns, len(column_ids))):
+            valid = valid and (not len(array) or 0 <= array.min() <= array.max() < n)
+        return Contingency(rows, columns, counts, ids, column_ids) if valid else None
+
+    def _require_gold(self) -> None:
+        if not self.has_gold:
+            raise Refused(
+                "The session has no gold standard to compare with",
+                argument="gold",
+                remedy="create it with Session.create(path, graph, policy, gold=...)",
+            )
+
+    def now(self, progress: ProgressCallback | None = None) -> Errors:
         """Return the errors of the segments at the threshold.
+
+        Of a volume on disk, overlaps are counted on first use, which takes long: see `count`.
+
+        Parameters
+        ----------
+        progress : callable, optional
+            Called with the progress of counting.
 
         Returns
         -------
@@ -331,16 +466,14 @@ class SessionErrors:
         Refused
             If the session has no gold standard.
         """
-        view = self._transactions.view
+        view, table = self._transactions.view, None
+        if self._live is None:
+            self._require_gold()
+            if is_on_disk(self._transactions.store.data.superpixels.image):
+                table = self.count(progress)
         with self._transactions.lock:
             if self._live is None:
-                if self.gold is None:
-                    raise Refused(
-                        "The session has no gold standard to compare with",
-                        argument="gold",
-                        remedy="create it with Session.create(path, graph, policy, gold=...)",
-                    )
-                self._live = ViewErrors(view, self.gold)
+                self._live = ViewErrors(view, self.gold, table)
             return self._live.now(view)
 
     @property

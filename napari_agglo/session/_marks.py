@@ -11,9 +11,10 @@ from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from napari_agglo.errors import InvalidInput, SetOption, is_whole
+from napari_agglo.volumes import is_on_disk, mapped_labels
 
 if TYPE_CHECKING:
     from napari_agglo.session._actions import Change
@@ -290,8 +291,10 @@ class Annotations:
             there = set(self._session.segments)
             return [one for one in self._session._state.marks.named(name) if one in there]
 
-    def gold(self, index: Any = ...) -> NDArray[Any]:
+    def gold(self, index: Any = ...) -> Any:
         """Return the reviewed segments as a gold standard.
+
+        The whole of a volume on disk is a `MappedLabels`, which is computed where it is sliced.
 
         It is partial: 0, not annotated, wherever the segment at the threshold is not reviewed. Pass
         it to `train` with the graph, or to another tool.
@@ -323,7 +326,10 @@ class Annotations:
                 )
             table = self._session._view.table()
             table = np.where(np.isin(table, kept), table, table.dtype.type(0))
-            return np.asarray(table[self._session.graph.superpixels.image[index]])
+            image: Any = self._session.graph.superpixels.image
+            if is_on_disk(image) and index is Ellipsis:
+                return mapped_labels(image.view(), table)
+            return np.asarray(table[image[index]])
 
     @property
     def progress(self) -> Reviewed:

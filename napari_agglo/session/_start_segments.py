@@ -23,7 +23,9 @@ from napari_agglo.superpixels import boundary_from_labels
 from napari_agglo.volumes import (
     check_same_shape,
     check_spacing,
+    contingency,
     dense_labels,
+    is_on_disk,
     spacing_of,
     split_components,
 )
@@ -45,19 +47,39 @@ def partition_of(graph: RegionGraph, segmentation: Any) -> NDArray[np.int64]:
     """Return the segment of each superpixel by dense ids; refuse superpixels in two segments."""
     image = graph.superpixels.image
     check_same_shape(segmentation, image, "segmentation", "superpixels")
+    if is_on_disk(image):
+        return _partition_on_disk(graph, segmentation)
     theirs = dense_labels(segmentation, "segmentation")
     segments = np.zeros(graph.n_regions + 1, np.int64)
     segments[image.reshape(-1)] = theirs.image.reshape(-1)
     across = (segments[image] != theirs.image) & (image > 0)
     if across.any():
-        n = len(np.unique(image[across]))
-        raise InvalidInput(
-            f"No superpixel may cross a border of `segmentation`, and {n} of {graph.n_regions} do",
-            argument="segmentation",
-            remedy="build the graph from superpixels.divide_superpixels(superpixels, segmentation)",
-        )
+        raise _crossed(len(np.unique(image[across])), graph)
     segments[0] = 0
     return segments
+
+
+def _partition_on_disk(graph: RegionGraph, segmentation: Any) -> NDArray[np.int64]:
+    """Return the segment of each superpixel from overlaps, which are counted slab by slab."""
+    table = contingency(graph.superpixels, segmentation, ignore_labels=True)
+    counts = np.bincount(table.rows, minlength=graph.n_regions + 1)
+    annotated = np.zeros(graph.n_regions + 1, np.int64)
+    np.add.at(annotated, table.rows, table.counts)
+    across = (counts > 1) | ((counts == 1) & (annotated != graph.sizes))
+    if across[1:].any():
+        raise _crossed(int(across[1:].sum()), graph)
+    segments = np.zeros(graph.n_regions + 1, np.int64)
+    segments[table.rows] = table.columns
+    segments[0] = 0
+    return segments
+
+
+def _crossed(n: int, graph: RegionGraph) -> InvalidInput:
+    return InvalidInput(
+        f"No superpixel may cross a border of `segmentation`, and {n} of {graph.n_regions} do",
+        argument="segmentation",
+        remedy="build the graph from superpixels.divide_superpixels(superpixels, segmentation)",
+    )
 
 
 def plan_start(view: View, partition: NDArray[Any]) -> Plan:

@@ -262,6 +262,7 @@ class State:
                     stored["winners"].astype(np.int64),
                     stored["losers"].astype(np.int64),
                     stored["priorities"].astype(np.float64),
+                    self.graph.sizes,
                 )
                 self._merges[key] = Merges(checked.winners, checked.losers, checked.priorities)
         tree = Hierarchy(self.graph, policy, self._merges.get(key), progress)

@@ -11,8 +11,9 @@ from napari_agglo.volumes._checks import (
     check_spacing,
     refuse_colours,
 )
-from napari_agglo.volumes._contingency import Contingency, contingency
+from napari_agglo.volumes._contingency import Contingency, add_tables, contingency
 from napari_agglo.volumes._cues import Cues, check_cues, cues_of_rows
+from napari_agglo.volumes._cues_on_disk import DiskCues, are_on_disk
 from napari_agglo.volumes._label_pyramid import (
     create_levels,
     downsample_labels,
@@ -20,11 +21,18 @@ from napari_agglo.volumes._label_pyramid import (
     shard_boxes,
 )
 from napari_agglo.volumes._labels import DenseLabels, dense_labels, split_components
-from napari_agglo.volumes._labels_on_disk import DiskLabels, disk_labels, is_on_disk
+from napari_agglo.volumes._labels_on_disk import (
+    DiskLabels,
+    MappedLabels,
+    disk_labels,
+    is_on_disk,
+    mapped_labels,
+    whole_image,
+)
 from napari_agglo.volumes._mapping import SegmentMapping, read_mapping
 from napari_agglo.volumes._named_axes import check_same_axes, spacing_of
 from napari_agglo.volumes._ome_zarr import OmeAxis, OmeImage, OmeLevel, plan_image, read_image
-from napari_agglo.volumes._open import add_pick, open_channels, open_volume
+from napari_agglo.volumes._open import add_pick, open_channels, open_levels, open_volume
 from napari_agglo.volumes._oriented import (
     Affinities,
     OrientedCue,
@@ -40,7 +48,14 @@ from napari_agglo.volumes._oriented_map import (
 )
 from napari_agglo.volumes._units import NO_UNIT, check_unit, convert_all, unit_name, unit_symbol
 from napari_agglo.volumes._values import ValueFaults, ValueGate, check_nan, check_range
-from napari_agglo.volumes._volume import Volume, in_memory, is_lazy, require_memory, unwrap
+from napari_agglo.volumes._volume import (
+    Volume,
+    in_memory,
+    is_lazy,
+    require_memory,
+    slabs,
+    unwrap,
+)
 from napari_agglo.volumes._words import Words, word_cue
 from napari_agglo.volumes._write_labels import write_labels
 
@@ -48,6 +63,7 @@ __all__ = [
     "Volume",
     "open_volume",
     "open_channels",
+    "open_levels",
     "add_pick",
     "write_labels",
     "SegmentMapping",
@@ -66,6 +82,11 @@ __all__ = [
     "DiskLabels",
     "disk_labels",
     "is_on_disk",
+    "MappedLabels",
+    "mapped_labels",
+    "whole_image",
+    "DiskCues",
+    "are_on_disk",
     "Affinities",
     "affinities",
     "OrientedCue",
@@ -99,10 +120,12 @@ __all__ = [
     "refuse_colours",
     "unwrap",
     "is_lazy",
+    "slabs",
     "in_memory",
     "require_memory",
     "Contingency",
     "contingency",
+    "add_tables",
     "split_components",
     "replacing",
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +14,8 @@ from napari_agglo._numba.hash_tables import key_place, pair_hash
 from napari_agglo._progress import ProgressCallback, report
 from napari_agglo.volumes._checks import check_same_shape
 from napari_agglo.volumes._labels import DenseLabels, dense_labels
+from napari_agglo.volumes._labels_on_disk import is_on_disk
+from napari_agglo.volumes._volume import chunk_thickness, unwrap
 
 # Voxels between two reports: about a tenth of a second of work.
 _CHUNK = 1 << 24
@@ -106,12 +109,67 @@ def contingency(
     >>> contingency(np.array([1, 1, 2]), np.array([1, 1, 0])).counts
     array([2])
     """
+    if isinstance(labels, DenseLabels) and is_on_disk(labels.image):
+        return _count_on_disk(labels, gold, ignore_labels, progress)
     a, b = dense_labels(labels, "labels"), dense_labels(gold, "gold")
     check_same_shape(a.image, b.image, "labels", "gold")
     keys, counts = _count(a, b, ignore_labels, progress)
     order = np.argsort(keys)
     rows, columns = np.divmod(keys[order], b.ids.size)
     return Contingency(rows, columns, counts[order], a.ids, b.ids)
+
+
+def add_tables(parts: Sequence[Sequence[NDArray[Any]]], ids: NDArray[np.uint64]) -> Contingency:
+    """Return the sum of the overlaps of parts of a volume.
+
+    Parameters
+    ----------
+    parts : sequence of (rows, columns, counts)
+        Of each part, the ids in both label images, and the number of voxels.
+    ids : ndarray of uint64
+        The ids of the first label image by dense id, with 0 first.
+
+    Examples
+    --------
+    >>> one, two = ([np.array([n], np.uint64), np.array([7], np.uint64), [3]] for n in (5, 5))
+    >>> add_tables([one, two], np.array([0, 5], np.uint64)).counts
+    array([6])
+    """
+    whole = [np.concatenate([np.asarray(p[k]) for p in parts] or [np.zeros(0)]) for k in range(3)]
+    rows, columns, counts = whole[0].astype("u8"), whole[1].astype("u8"), whole[2].astype("i8")
+    column_ids = np.unique(np.concatenate([np.zeros(1, np.uint64), columns]))
+    width = np.int64(len(column_ids))
+    keys = np.searchsorted(ids, rows) * width + np.searchsorted(column_ids, columns)
+    unique, which = np.unique(keys, return_inverse=True)
+    sums = np.zeros(len(unique), np.int64)
+    np.add.at(sums, which.reshape(-1), counts)
+    return Contingency(*np.divmod(unique, width), sums, np.asarray(ids), column_ids)
+
+
+def _count_on_disk(
+    labels: DenseLabels, gold: Any, ignore_labels: bool, progress: ProgressCallback | None
+) -> Contingency:
+    """Count slab by slab, so that neither image is in memory as a whole."""
+    truth = gold.image if isinstance(gold, DenseLabels) else unwrap(gold, "gold")
+    ids = gold.ids if isinstance(gold, DenseLabels) else None
+    check_same_shape(labels.image, truth, "labels", "gold")
+    parts: list[list[NDArray[Any]]] = []
+    image: Any = labels.image
+    n_planes = image.shape[0] if image.ndim else 1
+    plane = max(1, image.size // max(1, n_planes))
+    deepest = max(chunk_thickness(image), chunk_thickness(truth))
+    step = max(deepest, _CHUNK // plane // deepest * deepest)
+    for start in range(0, n_planes, step):
+        report(progress, "overlap", start, n_planes)
+        slab = slice(start, min(start + step, n_planes))
+        known = dense_labels(np.asarray(truth[slab]), "gold")
+        if known.n_labels == 0:
+            continue
+        part = contingency(image[slab], known, ignore_labels=ignore_labels)
+        columns = known.ids if ids is None else ids[known.ids]
+        parts.append([labels.ids[part.row_ids[part.rows]], columns[part.columns], part.counts])
+    report(progress, "overlap", n_planes, n_planes)
+    return add_tables(parts, labels.ids)
 
 
 def _count(

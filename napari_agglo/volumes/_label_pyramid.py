@@ -256,10 +256,13 @@ def fill_level(
 def write_levels(
     arrays: Sequence[Any],
     image: OmeImage,
-    labels: NDArray[Any],
+    labels: Any,
     progress: ProgressCallback | None = None,
 ) -> None:
-    """Write level 0, and every other level from the one before, a shard at a time."""
+    """Write level 0, and every other level from the one before, a shard at a time.
+
+    `labels` may be on disk: only one shard of them is read at a time.
+    """
     total = sum(math.prod(shape) for shape in image.shapes)
     done = 0
     for k, array in enumerate(arrays):

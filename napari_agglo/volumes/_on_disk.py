@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from napari_agglo.errors import Install, InvalidInput, is_whole
+from napari_agglo.volumes._volume import require_memory
 
 Index = tuple[int | slice, ...]
 
@@ -56,6 +57,7 @@ class OnDisk:
         return 0 if count is None else int(count(_normalise_index(index, self.shape)[0], values))
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
+        require_memory(self, "array")
         array = self[...]
         return array if dtype is None else array.astype(dtype, copy=False)
 

@@ -20,6 +20,7 @@ _FILES = (
     ".tif", ".tiff", ".h5", ".hdf5", ".hdf", ".ilp", ".npy", ".npz", ".png", ".jpg", ".jpeg", ".bmp"
 )  # fmt: skip
 ALL = -1  # in place of an index: all channels
+LEVEL_0 = " (level 0)"  # the end of the name of an image pyramid
 
 
 def usable_spacing(spacing: Sequence[Any] | None, ndim: int) -> tuple[float, ...] | None:
@@ -196,6 +197,43 @@ def open_volume(source: str | os.PathLike[str]) -> Volume:
             remedy="save it as numbers",
         )
     return volume
+
+
+def open_levels(source: str | os.PathLike[str]) -> list[Volume]:
+    """Open all levels of an image pyramid, the finest first; other images have one level.
+
+    Parameters
+    ----------
+    source
+        As for `open_volume`. OME-Zarr and precomputed volumes have levels.
+
+    Examples
+    --------
+    >>> import tempfile, numpy as np
+    >>> from pathlib import Path
+    >>> from napari_agglo.volumes import open_levels, write_labels
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = write_labels(Path(folder) / "a.ome.zarr", np.eye(8, dtype=int), levels=3)
+    ...     [level.shape for level in open_levels(path)]
+    [(8, 8), (4, 4), (2, 2)]
+    """
+    first = open_volume(source)
+    path, key = split_source(source)
+    from napari_agglo.volumes import _precomputed, _zarr
+
+    is_folder = isinstance(path, Place) or path.is_dir()  # those of a TIFF are not opened
+    if not is_folder or not first.name.endswith(LEVEL_0):
+        return [first]
+    of = _zarr if _zarr.is_zarr(path) else _precomputed
+    inner, _ = split_picks(key)
+    picks = [part for part in (key or "").split(",") if part and part != inner]
+    levels = [first]
+    for one in of.level_keys(path, inner)[1:]:
+        level = open_volume(f"{path}:{','.join([one, *picks])}")
+        if level.ndim != first.ndim or math.prod(level.shape) >= math.prod(levels[-1].shape):
+            break  # what follows is no pyramid
+        levels.append(level)
+    return levels
 
 
 def open_channels(source: str | os.PathLike[str]) -> dict[str, Volume]:

@@ -22,10 +22,11 @@ from numpy.typing import NDArray
 
 from napari_agglo._progress import ProgressCallback, report
 from napari_agglo.errors import InvalidInput
-from napari_agglo.volumes._label_pyramid import downsample_labels
+from napari_agglo.volumes._label_pyramid import coarse_part, downsample_labels
+from napari_agglo.volumes._labels_on_disk import is_on_disk
 from napari_agglo.volumes._ome_zarr import OmeImage, plan_image
 from napari_agglo.volumes._on_disk import Index, OnDisk, absent_chunks, pick, reading
-from napari_agglo.volumes._open import arrange, split_picks
+from napari_agglo.volumes._open import LEVEL_0, arrange, split_picks
 from napari_agglo.volumes._place import Place
 from napari_agglo.volumes._units import MICROMETRE, convert, convert_all
 from napari_agglo.volumes._volume import Volume
@@ -80,8 +81,14 @@ def open_precomputed(path: Path | Place, key: str | None) -> Volume:
         letters, spacing = letters[-ndim:], spacing[-ndim:]
     attributes: dict[str, Any] = {}
     arranged, kept = arrange(data, letters, spacing, picks, name, attributes)
-    level = " (level 0)" if len(info["scales"]) > 1 and inner is None else ""
+    level = LEVEL_0 if len(info["scales"]) > 1 and inner is None else ""
     return Volume(arranged, kept, name + level, attributes, MICROMETRE if known else None)
+
+
+def level_keys(path: Path | Place, inner: str | None) -> list[str]:
+    """Return the keys of the scales of a volume, the finest first."""
+    info = _info(path if isinstance(path, Place) else Place(str(path))) or {}
+    return [str(k) for k in range(len(info.get("scales", ())))]
 
 
 def _scale(info: dict[str, Any], key: str | None, path: object) -> dict[str, Any]:
@@ -299,7 +306,7 @@ def decode_segmentation(
 
 def write_precomputed(
     folder: Path,
-    labels: NDArray[Any],
+    labels: Any,
     spacing: tuple[float, ...] | None,
     unit: str | None,
     *,
@@ -311,23 +318,33 @@ def write_precomputed(
 ) -> None:
     """Write a segmentation with its scales into a folder that does not exist.
 
-    `properties` states in the info that there is a folder of segment properties, too.
+    `properties` states in the info that there is a folder of segment properties, too. Labels on
+    disk are read chunk by chunk, and each scale from the files of the one before.
     """
     info, plan = plan_segmentation(
         folder, labels.shape, spacing, unit, encoding=encoding, method=method, levels=levels,
         properties=properties,
     )  # fmt: skip
-    volume = labels.reshape(plan.shapes[0])
+    lazy = is_on_disk(labels)
+    volume = labels if lazy else labels.reshape(plan.shapes[0])
     folder.mkdir()
     total, done = sum(math.prod(shape) for shape in plan.shapes), 0
-    for scale, step in zip(info["scales"], plan.factors, strict=True):
-        if max(step) > 1:
+    for scale, step, size in zip(info["scales"], plan.factors, plan.shapes, strict=True):
+        if max(step) > 1 and not lazy:
             volume = downsample_labels(volume, step, method=method)
         (folder / str(scale["key"])).mkdir()
-        for box in chunk_boxes(volume.shape):
+        for box in chunk_boxes(size):
             report(progress, "writing", done, total)
-            write_chunk(folder, scale, volume[box], [s.start for s in box])
-            done += math.prod(s.stop - s.start for s in box)
+            sides = [s.stop - s.start for s in box]
+            if lazy and max(step) > 1:
+                part = coarse_part(volume, step, box, method)
+            else:
+                part = volume[box[-len(volume.shape) :]].reshape(sides)
+            write_chunk(folder, scale, part, [s.start for s in box])
+            done += math.prod(sides)
+        if lazy:  # the next scale is made of the files of this one
+            read = _Chunks.of(Place(str(folder)), info, scale)
+            volume = pick(OnDisk((1, *size), np.uint64, read, None), {0: 0})
     (folder / MARK).write_text(json.dumps(info, indent=2) + "\n", encoding="utf-8")
     report(progress, "writing", total, total)
 

@@ -247,7 +247,7 @@ def slabs(data: Any, slab_bytes: int = SLAB_BYTES) -> Iterator[tuple[int, int, A
         return
     itemsize = np.dtype(data.dtype).itemsize
     step = max(1, slab_bytes // (plane * itemsize))
-    chunk = _chunk_thickness(data)
+    chunk = chunk_thickness(data)
     step = max(chunk, step // chunk * chunk)
     for start in range(0, shape[0], step):
         stop = min(start + step, shape[0])
@@ -275,7 +275,8 @@ def in_memory(
     return values
 
 
-def _chunk_thickness(data: Any) -> int:
+def chunk_thickness(data: Any) -> int:
+    """Return the length of a chunk of a lazy array along its first axis; 1 if it has none."""
     chunks = getattr(data, "shards", None) or getattr(data, "chunks", None)
     if not chunks:
         return 1

@@ -24,10 +24,12 @@ from napari_agglo.volumes._labels_group import (
     plan_in_group,
     split_labels_key,
 )
+from napari_agglo.volumes._labels_on_disk import is_on_disk
 from napari_agglo.volumes._named_axes import spacing_of, unit_of
 from napari_agglo.volumes._ome_zarr import METHODS, plan_image
 from napari_agglo.volumes._precomputed import SUFFIX, is_own_segmentation, write_precomputed
 from napari_agglo.volumes._units import MICROMETRE, NO_UNIT, check_unit, convert_all, unit_symbol
+from napari_agglo.volumes._volume import available_memory
 from napari_agglo.volumes._zarr import is_own_labels
 
 _KEYED = re.compile(r"(?P<path>.+?\.(?:h5|hdf5|zarr))(?::(?P<key>.*))?", re.IGNORECASE | re.DOTALL)
@@ -60,7 +62,8 @@ def write_labels(
         the same format with nothing else in it. ``IMAGE.ome.zarr:labels/NAME`` adds the labels to
         an image that exists, with its version, axes and levels.
     labels
-        Label image of any integer type, which is kept (PNG: the values are).
+        Label image of any integer type, which is kept (PNG: the values are). Labels on disk
+        (`DiskLabels`, `MappedLabels`) are read block by block for OME-Zarr and precomputed volumes.
     spacing
         Distance between voxels along each axis; by default that of a `Volume`. Kept by all formats
         but ``.npy`` and ``.png``, which have no place for it.
@@ -117,15 +120,32 @@ def write_labels(
             argument="path",
             remedy="end it in .ome.zarr, or leave them out",
         )
-    array = check_labels(labels, "labels")
+    in_levels = writer in (_write_zarr, _write_precomputed)
+    array = _checked(labels, target, in_levels)
     distances = None if spacing is None else check_spacing(spacing, array.ndim)
     grid = Grid(distances, named if distances is not None else None)
     if writer is _write_zarr and key is not None:
         return _write_into_group(target, key, array, grid, zarr)
     with replacing(target, may_replace=_REPLACES.get(target.suffix.lower())) as temporary:
-        in_levels = writer in (_write_zarr, _write_precomputed)
         writer(temporary, array, grid, target, zarr if in_levels else key)
     return target
+
+
+def _checked(labels: Any, target: Path, in_levels: bool) -> Any:
+    """Return the array to write: labels on disk as they are where they are written in blocks."""
+    if not is_on_disk(labels):
+        return check_labels(labels, "labels")
+    if in_levels:
+        return labels
+    free, needed = available_memory(), labels.size * (labels.dtype.itemsize + 8)
+    if free is not None and needed > free:
+        raise InvalidInput(
+            f"{target} is written as a whole, which needs about {needed / 1e9:.1f} GB of memory, "
+            f"and {free / 1e9:.1f} GB are free",
+            argument="path",
+            remedy="write .ome.zarr, which is written block by block",
+        )
+    return np.ascontiguousarray(labels[...])
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ import zarr
 from napari_agglo.errors import InvalidInput
 from napari_agglo.volumes._ome_zarr import OmeImage, has_image, ome_attributes, read_image
 from napari_agglo.volumes._on_disk import Index, OnDisk, absent_chunks, reading
-from napari_agglo.volumes._open import arrange, split_picks
+from napari_agglo.volumes._open import LEVEL_0, arrange, split_picks
 from napari_agglo.volumes._place import Place
 from napari_agglo.volumes._units import MICROMETRE, to_micrometres, unit_name
 from napari_agglo.volumes._volume import Volume
@@ -123,6 +123,18 @@ def open_zarr(path: Path | Place, key: str | None) -> Volume:
     return Volume(arranged, kept, name + level, attributes, grid.unit)
 
 
+def level_keys(path: Path | Place, inner: str | None) -> list[str]:
+    """Return the keys of the levels of an OME-Zarr image, the finest first."""
+    root = path if isinstance(path, Place) else Place(str(path))
+    place = root / inner if inner else root
+    before = [inner] if inner else []
+    node = zarr.open(str(place), mode="r")
+    if "bioformats2raw.layout" in ome_attributes(_of(node)):
+        before.append("0")
+        node = zarr.open(str(place / "0"), mode="r")
+    return ["/".join([*before, level.path]) for level in read_image(_of(node), place).levels]
+
+
 @dataclass(frozen=True)
 class _Read:
     """Read a part of an array; it can be sent to another process, which opens the store itself."""
@@ -173,7 +185,7 @@ def _array_of(group: Any, place: Place) -> tuple[Place, str, _Grid]:
     if has_image(attributes):
         image = read_image(attributes, place)
         level = image.levels[0]
-        several = " (level 0)" if len(image.levels) > 1 else ""
+        several = LEVEL_0 if len(image.levels) > 1 else ""
         if not is_zarr(place / level.path):
             raise InvalidInput(
                 f"{place} has no array {level.path!r}, which its metadata call level 0",

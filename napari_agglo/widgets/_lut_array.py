@@ -23,7 +23,7 @@ class Patched:
     """A view of an array with other labels in a few boxes; neither is copied.
 
     The label 0 in a box stands for the source. The source may be a coarser copy, with every
-    `step`-th pixel along the last three axes.
+    `step`-th pixel along the last three axes, or with a step for each axis.
 
     Examples
     --------
@@ -35,13 +35,17 @@ class Patched:
     array([9, 2])
     """
 
-    def __init__(self, source: Any, patches: Sequence[Patch], step: int = 1) -> None:
+    def __init__(
+        self, source: Any, patches: Sequence[Patch], step: int | Sequence[int] = 1
+    ) -> None:
         self.source = source
         self.patches = tuple(patches)
         self.shape = tuple(int(n) for n in source.shape)
         self.dtype = source.dtype
         coarse = max(0, len(self.shape) - 3)
-        self._steps = [1 if axis < coarse else step for axis in range(len(self.shape))]
+        if isinstance(step, int):
+            step = [1 if axis < coarse else step for axis in range(len(self.shape))]
+        self._steps = list(step)
 
     def __getitem__(self, index: tuple[slice | int, ...]) -> NDArray[Any]:
         out = np.array(self.source[index], order="C")
@@ -140,12 +144,30 @@ class LutArray:
     def __getitem__(self, index: Any) -> Any:
         extent = _narrowed(self._extent, index)
         if extent is None:  # by arrays of indices: rare, and small
-            return np.asarray(self)[index]
+            return self._at(index)
         part = object.__new__(LutArray)
         part.table, part._cache, part._extent = self.table, self._cache, extent
         part.thickness = self.thickness
         # Lazy while it has more than two axes: napari slices it further.
         return part if part.ndim > 2 else np.asarray(part)
+
+    def _at(self, index: Any) -> Any:
+        """Return the values at arrays of indices; of a lazy source, their box alone is read."""
+        indices = index if isinstance(index, tuple) else (index,)
+        numbers = [np.asarray(one) for one in indices if not isinstance(one, slice)]
+        whole = len(numbers) == self.ndim and all(one.dtype.kind in "iu" for one in numbers)
+        if not whole or not all(one.size for one in numbers):
+            return np.asarray(self)[index]
+        places = [
+            np.where(one < 0, one + n, one) for one, n in zip(numbers, self.shape, strict=True)
+        ]
+        for one, n in zip(places, self.shape, strict=True):
+            if one.min() < 0 or one.max() >= n:
+                raise IndexError(f"index out of bounds for the shape {self.shape}")
+        low = [int(one.min()) for one in places]
+        box = tuple(slice(a, int(one.max()) + 1) for a, one in zip(low, places, strict=True))
+        part = np.asarray(self[box])
+        return part[tuple(one - a for one, a in zip(places, low, strict=True))]
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
         if self.thickness and self.ndim > 2:

@@ -1,4 +1,4 @@
-"""Readers of session folders, gala stacks, predictions of ilastik, and affinities with offsets.
+"""Readers of sessions, block-wise runs, gala stacks, predictions of ilastik, and affinities.
 
 All other paths are left to other readers.
 """
@@ -40,10 +40,16 @@ def read_session(path: str) -> list[LayerData]:
     viewer = napari.current_viewer()
     if viewer is None or getattr(viewer, "window", None) is None:
         from napari_agglo.session import Session
+        from napari_agglo.volumes import is_on_disk, mapped_labels
 
         with Session.open(path, read_only=True) as session:
             place = {"name": Path(path).stem, "scale": session.graph.spacing}
-            return [(session.labels(), place, "labels")]
+            image: Any = session.graph.superpixels.image
+            if not is_on_disk(image):
+                return [(session.labels(), place, "labels")]
+            # larger than memory: levels that are looked up where they are sliced
+            levels = [mapped_labels(level, session.lut()) for level in image.levels]
+            return [(levels, {**place, "multiscale": True}, "labels")]
     from napari_agglo.widgets._jobs import when_imported
 
     def open_in_window() -> None:
@@ -54,6 +60,49 @@ def read_session(path: str) -> list[LayerData]:
     viewer.window.add_plugin_dock_widget("napari-agglo", "Agglo")
     when_imported(f"{__package__}._guide", open_in_window)
     return [(None,)]  # napari's sign that there are no layers to add
+
+
+def run_reader(path: str | list[str]) -> Reader | None:
+    """Return the reader of the results folder of a block-wise run; None for any other path.
+
+    The path is that of the folder, or of its ``plan.json``.
+    """
+    return read_run if isinstance(path, str) and run_folder(path) is not None else None
+
+
+def run_folder(path: str | Path) -> Path | None:
+    """Return the results folder that a path is, or whose plan it is; None if it is none."""
+    place = Path(path)
+    folder = place.parent if place.name == "plan.json" else place
+    try:
+        with (folder / "plan.json").open("rb") as file:
+            ours = b"napari-agglo blocks" in file.read(1000)
+    except OSError:
+        return None
+    return folder if ours else None
+
+
+def read_run(path: str) -> list[LayerData]:
+    """Open a block-wise run in the current viewer for proofreading; without one, its labels."""
+    import napari
+
+    viewer, folder = napari.current_viewer(), run_folder(path)
+    if viewer is None or getattr(viewer, "window", None) is None:
+        from napari_agglo import blocks
+
+        result = blocks.open(folder or path)
+        place = {"name": result.folder.name, "scale": result.plan.spacing, "multiscale": True}
+        return [(result.labels, place, "labels")]
+    from napari_agglo.widgets._jobs import when_imported
+
+    def open_in_window() -> None:
+        from napari_agglo.widgets.proofread._open_run import open_run
+
+        open_run(viewer, folder or Path(path))
+
+    viewer.window.add_plugin_dock_widget("napari-agglo", "Agglo")
+    when_imported(f"{__package__}._guide", open_in_window)
+    return [(None,)]
 
 
 def stack_reader(path: str | list[str]) -> Reader | None:

@@ -13,10 +13,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from napari.layers import Labels
 from napari.utils.colormaps import label_colormap
+from napari.utils.notifications import show_info
 from numpy.typing import NDArray
 from psygnal import Signal
 from superqt.utils import qdebounced
 
+from napari_agglo.volumes import DenseLabels, is_on_disk
 from napari_agglo.widgets._colours import (
     CUT_PREVIEW,
     CUT_PREVIEW_OPACITY,
@@ -26,6 +28,7 @@ from napari_agglo.widgets._colours import (
     direct_colours,
 )
 from napari_agglo.widgets._dataset import Placement
+from napari_agglo.widgets._levels import EMPTY_3D, coarser, is_empty_in_3d, level_steps
 from napari_agglo.widgets._lut_array import LutArray, Patch, Patched, Table
 from napari_agglo.widgets._napari import KEY, add_inactive, camera, view_size
 from napari_agglo.widgets._project import Project, Regions
@@ -95,43 +98,6 @@ SEEDS = "Seeds"
 _OF_EDITS = (OUTLINE, PREVIEW, SEEDS, PAIR)  # hidden during a comparison
 
 
-# Voxels that a slow machine can map and upload in a tick of the slider in 3-D.
-COARSE_VOXELS = 1 << 23
-_SMALL = 2 * COARSE_VOXELS
-
-
-def coarser(superpixels: Any) -> list[Any]:
-    """Return the superpixels, and a coarser copy if they are a large volume.
-
-    A coarse pixel has the label of one of its pixels, so no label is new.
-
-    Examples
-    --------
-    >>> [level.shape for level in coarser(np.zeros((64, 64, 64), np.uint32))]
-    [(64, 64, 64)]
-    >>> [level.shape for level in coarser(np.zeros((256, 512, 512), np.uint32))]
-    [(256, 512, 512), (128, 256, 256)]
-    """
-    shape = tuple(int(n) for n in superpixels.shape)
-    if len(shape) < 3 or int(np.prod(shape, dtype=np.int64)) <= _SMALL:
-        return [superpixels]
-    return [superpixels, coarse_copy(superpixels)]
-
-
-def coarse_copy(superpixels: Any) -> Any:
-    """Return a copy with every second, third, ... pixel along the last three axes."""
-    index = (..., *[slice(None, None, coarse_step(superpixels.shape))] * 3)
-    return np.ascontiguousarray(np.asarray(superpixels[index]))
-
-
-def coarse_step(shape: tuple[int, ...]) -> int:
-    """Return the number of pixels along an axis in a pixel of the coarser copy."""
-    step = 1
-    while int(np.prod([-(-int(n) // step) for n in shape[-3:]], dtype=np.int64)) > COARSE_VOXELS:
-        step += 1
-    return step
-
-
 _SHARE = 0.45  # of the canvas, for the box; the rest shows its surroundings
 _AROUND = 40  # visible pixels on either side of the position of a question
 
@@ -172,6 +138,7 @@ class Scene:
         self._pair = Table(np.zeros(1, np.uint8))
         self._pair_regions: Regions | None = None
         self._levels: list[Any] = []
+        self._shown: DenseLabels | None = None  # the superpixels of the levels
         self._layers: dict[str, Labels] = {}
         self._suspended = False
         self._hidden: list[Any] = []  # layers of edits that a comparison hides
@@ -194,6 +161,11 @@ class Scene:
         if viewer is None:
             raise RuntimeError("the viewer of this scene is closed")
         return viewer
+
+    @property
+    def levels(self) -> list[Any]:
+        """The superpixels of the hierarchy, the finest level first; none without one."""
+        return self._levels
 
     @property
     def segmentation(self) -> Labels | None:
@@ -322,8 +294,8 @@ class Scene:
             layer.opacity = CUT_PREVIEW_OPACITY
         patches = [(box, np.where(inner > 0, inner + (spare - 1), 0)) for box, inner in divided]
         for array, level in zip(_arrays(layer), self._levels, strict=True):
-            step = 1 if level is self._levels[0] else coarse_step(self._levels[0].shape)
-            array.superpixels = Patched(level, patches, step) if patches else level
+            steps = level_steps(self._levels, level)
+            array.superpixels = Patched(level, patches, steps) if patches else level
         layer.visible = True
         self._refresh(layer)
 
@@ -403,6 +375,8 @@ class Scene:
     def _on_ndisplay(self) -> None:
         """Hide the layers of outlines in 3-D, where they are empty."""
         flat = self.viewer.dims.ndisplay == 2
+        if not flat and self._levels and is_empty_in_3d(self._levels):
+            show_info(EMPTY_3D)
         for role in (OUTLINE, SUPERPIXELS):
             layer = self.layer(role)
             if layer is not None:
@@ -440,6 +414,7 @@ class Scene:
     def _set_levels(self, levels: list[Any]) -> None:
         """Show other superpixels in all layers; fit the tables first, as bounds are not checked."""
         self._levels = levels
+        self._shown = None if self.project.graph is None else self.project.graph.superpixels
         self._look_up()
         self._lines.values = np.arange(len(self._table.values), dtype=np.uint32)
         self._parts.values = np.zeros(len(self._table.values), np.uint8)
@@ -451,9 +426,12 @@ class Scene:
     def _follow_division(self) -> None:
         """Show divided superpixels, or whole ones after an undo."""
         graph = self.project.graph
-        if graph is not None and len(self._table.values) != graph.n_regions + 1 + _ROOM:
-            image = graph.superpixels.image
-            self._set_levels([image] if len(self._levels) == 1 else [image, coarse_copy(image)])
+        if graph is None:
+            return
+        # Those on disk are another image after each division; one in memory is drawn on.
+        other = is_on_disk(graph.superpixels.image) and graph.superpixels is not self._shown
+        if other or len(self._table.values) != graph.n_regions + 1 + _ROOM:
+            self._set_levels(coarser(graph.superpixels.image))
 
     def _features(self) -> Any:
         """Return the user's ids, for the status bar, where they are not the dense ones."""

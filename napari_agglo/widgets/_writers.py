@@ -11,8 +11,10 @@ import numpy as np
 
 from napari_agglo.errors import AggloError, InvalidInput
 from napari_agglo.session import Session
+from napari_agglo.volumes import is_on_disk, mapped_labels
 from napari_agglo.volumes import write_labels as write
 from napari_agglo.widgets._dataset import length_unit
+from napari_agglo.widgets._lut_array import LutArray
 from napari_agglo.widgets._scene import OwnIds
 from napari_agglo.widgets.proofread._open_session import copy_session
 
@@ -25,7 +27,14 @@ def write_labels(path: str, data: Any, meta: dict[str, Any]) -> list[str]:
     """
     spacing = tuple(abs(float(one)) for one in meta.get("scale", ())) or None
     with _refusals_shown():
-        labels, unit = np.asarray(_first_level(data)), length_unit(meta.get("units"))
+        first, unit = _first_level(data), length_unit(meta.get("units"))
+        labels: Any = None
+        if isinstance(first, LutArray) and is_on_disk(first.superpixels):  # block by block
+            labels = mapped_labels(first.superpixels, first.table.values)
+        elif is_on_disk(first):
+            labels = first
+        else:
+            labels = np.asarray(first)
         return [str(write(path, labels, spacing=spacing, unit=unit))]
 
 

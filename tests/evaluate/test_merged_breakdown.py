@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
+from examples import examples
 from hypothesis import given
 from hypothesis import strategies as st
 from refusals import refuses
 
 import napari_agglo as agglo
-from napari_agglo.evaluate import breakdown, merged_breakdown
+from napari_agglo.evaluate import (
+    best_point,
+    breakdown,
+    merged_breakdown,
+    table_best,
+    table_breakdown,
+)
 
 NUMBERS = ["voxels", "share", "entropy", "contribution", "pieces"]
 
@@ -67,3 +75,29 @@ def test_refuses_tables_of_another_graph():
         merged_breakdown(found, np.array([0, 1]), np.array([0, 1, 2]))
     with refuses("superpixels", "pass the breakdown of the superpixels of"):
         merged_breakdown(found, np.array([0, 1, 1]), np.array([0, 1, 7]))
+
+
+@given(st.integers(0, 10**6))
+@examples(40, deadline=None)
+def test_a_table_gives_the_contributions_of_the_images(seed):
+    """For volumes that stay on disk: numbers as from the images, places at centroids."""
+    rng = np.random.default_rng(seed)
+    labels, gold = rng.integers(0, 5, (6, 7)), rng.integers(0, 3, (6, 7))
+    if not gold.any():
+        return
+    graph = agglo.region_graph(labels, np.zeros((6, 7)))
+    table = agglo.evaluate.contingency(graph.superpixels, gold)
+    known, found = breakdown(labels, gold), table_breakdown(graph, table)
+    for side in ("gold", "segments"):
+        one, other = getattr(known, side), getattr(found, side)
+        for column in ("voxels", "share", "entropy", "contribution", "pieces"):
+            assert np.allclose(one[column], other[column], atol=1e-12), column
+        assert list(one.index) == list(other.index)
+        assert list(one.columns) == list(other.columns)
+    assert np.array_equal(known.overlaps["voxels"], found.overlaps["voxels"])
+    places = found.overlaps[["voxel_0", "voxel_1"]].to_numpy()
+    assert (places >= 0).all()
+    assert (places < (6, 7)).all()
+    best = table_best(table)
+    for name, value in best_point(graph, gold).items():
+        assert best[name] == pytest.approx(value, abs=1e-12)

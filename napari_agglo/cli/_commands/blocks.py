@@ -33,8 +33,9 @@ NAME = "blocks"
 SUMMARY = "segment a volume that does not fit in memory, block by block"
 DESCRIPTION = (
     "plan writes what is to be done to a folder, run does what is left of it, status reads how\n"
-    "far it is. Files in the folder say what is done: a run that was killed goes on where it\n"
-    "stopped, and parts of a run may be jobs of a cluster."
+    "far it is, session starts proofreading of the results. Files in the folder say what is\n"
+    "done: a run that was killed goes on where it stopped, and parts of a run may be jobs of a\n"
+    "cluster."
 )
 # Share of faces between blocks above which the halo is called too small: docs/scale.md.
 DISAGREEMENT = 0.001
@@ -50,6 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         ("plan", _add_plan, run_plan, "choose blocks for a volume, and write the plan to a folder"),
         ("run", _add_run, run_run, "do what is left of a plan"),
         ("status", _add_status, run_status, "print how far a run is"),
+        ("session", _add_session, run_session, "start a proofreading session of the results"),
     ):
         action = actions.add_parser(name, help=summary, description=summary)
         action.add_argument("folder", metavar="FOLDER", help="folder of the results")
@@ -132,6 +134,11 @@ def _add_run(parser: argparse.ArgumentParser) -> None:
 
 def _add_status(parser: argparse.ArgumentParser) -> None:
     pass
+
+
+def _add_session(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("session", metavar="NAME.agglo", help="session folder to make")
+    add_value(parser, "--image", "FILE", "image to show (default: that of the pixel classifier)")
 
 
 def memory_size(text: str) -> int:
@@ -355,6 +362,28 @@ class _client:
     def __exit__(self, *error: object) -> None:
         for one in reversed(self._open):
             one.close()
+
+
+def run_session(arguments: argparse.Namespace, console: Console) -> None:
+    """Make a session that refers to the volumes of a run, and print its segments."""
+    from napari_agglo import blocks
+
+    result = blocks.open(arguments.folder)
+    with (
+        console.progress() as progress,
+        result.create_session(
+            arguments.session, image=arguments.image, progress=progress
+        ) as session,
+    ):
+        data: dict[str, Any] = {
+            "session": str(session.path),
+            "threshold": session.threshold,
+            "segments": len(session.segments),
+            "superpixels": session.graph.n_regions,
+        }
+    console.result(
+        f"{arguments.session}: {count(data['segments'], 'segment')} at {data['threshold']:g}", data
+    )
 
 
 def run_status(arguments: argparse.Namespace, console: Console) -> None:

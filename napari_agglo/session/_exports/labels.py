@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from napari_agglo._progress import ProgressCallback
 from napari_agglo.errors import InvalidInput
 from napari_agglo.session._exports.export_kinds import ExportView, check_target, exporter
-from napari_agglo.volumes import write_labels
+from napari_agglo.volumes import mapped_labels, write_labels
 
 _SUFFIXES = (".tif", ".tiff", ".ome.zarr", ".h5", ".npz", ".npy", ".png")
 
@@ -30,7 +30,8 @@ def export_labels(
 ) -> None:
     """Write the label image, in the format that the suffix names, with the graph's spacing.
 
-    The integer type is that of the superpixels, or a wider one if an id does not fit in it.
+    The integer type is that of the superpixels, or a wider one if an id does not fit in it. Those
+    of superpixels on disk are written block by block to OME-Zarr and precomputed volumes.
     """
     _write(view, view.lut, path, overwrite, unit, progress)
 
@@ -70,5 +71,5 @@ def _write(
     highest = int(lut.max())
     own = graph.superpixels.dtype.newbyteorder("=")
     dtype = own if highest <= int(np.iinfo(own).max) else np.min_scalar_type(highest)
-    labels = lut.astype(dtype)[graph.superpixels.image]
+    labels = mapped_labels(graph.superpixels.image, lut.astype(dtype))
     write_labels(target, labels, spacing=graph.spacing, unit=unit or None, progress=progress)

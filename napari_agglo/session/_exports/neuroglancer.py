@@ -14,7 +14,7 @@ from napari_agglo.errors import InvalidInput
 from napari_agglo.session._exports.csv_tables import table_of
 from napari_agglo.session._exports.export_kinds import ExportView, check_target, exporter
 from napari_agglo.session._segment_statistics import segments_of
-from napari_agglo.volumes import check_unit, convert_all, replacing
+from napari_agglo.volumes import check_unit, convert_all, mapped_labels, replacing
 from napari_agglo.volumes._precomputed import PROPERTIES, is_own_segmentation, write_precomputed
 
 STATE = "state.json"
@@ -57,7 +57,7 @@ def export_neuroglancer(
     equivalences = [[str(one) for one in group] for group in groups if len(group) > 1]
     with replacing(target, may_replace=is_own_export) as temporary:
         write_precomputed(
-            temporary, graph.ids[image], graph.spacing, named, properties=True,
+            temporary, mapped_labels(image, graph.ids), graph.spacing, named, properties=True,
             progress=part_of(progress, 0.0, 1.0),
         )  # fmt: skip
         (temporary / PROPERTIES).mkdir()

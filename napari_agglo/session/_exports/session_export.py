@@ -75,7 +75,9 @@ class SessionExport:
         owner = {k: self._view.entry_of(k).number for k in by_hand}
         winners, losers = ends.T.copy()
         return MergeRows(
-            MergeTree(state.graph.superpixels, winners, losers, rows["birth"].copy()),
+            MergeTree(
+                state.graph.superpixels, winners, losers, rows["birth"].copy(), state.graph.sizes
+            ),
             np.where(edits >= 0, np.nan, rows["priority"]),
             np.array([owner.get(k, 0) for k in edits.tolist()], np.int64),
             Heritage(names[:, 0], names[:, 1], lows[:, 0] > lows[:, 1]),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterator
 from os import PathLike
 from pathlib import Path
 from typing import Annotated, Any
@@ -22,7 +23,7 @@ from napari_agglo.session._exports.export_kinds import (
     exporter,
     split_key,
 )
-from napari_agglo.volumes import replacing, write_labels
+from napari_agglo.volumes import is_on_disk, replacing, slabs, write_labels
 
 _SLICE = 1 << 24  # pixels between two reports of progress, about a tenth of a second
 
@@ -46,18 +47,29 @@ def representative_pixels(
     centroids = np.nan_to_num(graph.centroids())
     best = np.full(graph.n_regions + 1, np.inf)
     at = np.zeros(graph.n_regions + 1, np.int64)
-    flat = image.reshape(-1)
     index = np.zeros(image.ndim, np.int64)
     shape, spacing = np.array(image.shape, np.int64), np.array(graph.spacing)
-    for start in range(0, flat.size, _SLICE):
-        report(progress, "positions", start, flat.size)
-        stop = min(start + _SLICE, flat.size)
-        index[:] = np.unravel_index(start, image.shape)
-        _nearest(flat, start, stop, index, shape, spacing, centroids, best, at)
-    report(progress, "positions", flat.size, flat.size)
+    for first, flat in _flat_parts(image):
+        for start in range(0, flat.size, _SLICE):
+            report(progress, "positions", first + start, image.size)
+            stop = min(start + _SLICE, flat.size)
+            index[:] = np.unravel_index(first + start, image.shape)
+            before = best.copy()
+            _nearest(flat, start, stop, index, shape, spacing, centroids, best, at)
+            at[best < before] += first  # places count from the beginning of the image
+    report(progress, "positions", image.size, image.size)
     places = np.stack(np.unravel_index(at, image.shape), axis=1).astype(np.int32)
     places[0] = 0
     return places
+
+
+def _flat_parts(image: Any) -> Iterator[tuple[int, NDArray[np.uint32]]]:
+    """Yield the image, or slabs of an image on disk, each with the number of its first pixel."""
+    if not is_on_disk(image):
+        yield 0, image.reshape(-1)
+        return
+    for first, _, slab in slabs(image):
+        yield first, slab.reshape(-1)
 
 
 @kernel

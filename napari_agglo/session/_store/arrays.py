@@ -36,7 +36,7 @@ from napari_agglo.session._store.manifest import (
     digest_bytes,
 )
 from napari_agglo.session._store.store_errors import RECOVER, SessionDamaged
-from napari_agglo.volumes import DenseLabels, require_memory
+from napari_agglo.volumes import DenseLabels, are_on_disk, require_memory
 from napari_agglo.volumes import _atomic as files
 
 Arrays = Mapping[str, NDArray[Any]]
@@ -63,7 +63,7 @@ def described(graph: RegionGraph) -> GraphNote:
 def packed(graph: RegionGraph) -> dict[str, NDArray[Any]]:
     """Return the arrays of a graph by name; the cues in the shape of the image, if it has them."""
     arrays: dict[str, NDArray[Any]] = {name: getattr(graph, name) for name in STATISTICS}
-    if graph.cues is not None:
+    if graph.cues is not None and not are_on_disk(graph.cues):
         arrays["cues"] = graph.cues.reshape(graph.layout.n_planes, *graph.superpixels.image.shape)
     return arrays
 

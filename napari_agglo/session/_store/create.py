@@ -35,18 +35,23 @@ from napari_agglo.session._store.manifest import (
     Manifest,
     SourceNote,
     digest_all,
+    is_sample,
     write_manifest,
 )
 from napari_agglo.session._store.sources import described_sources
 from napari_agglo.session._store.store_errors import SessionDamaged, saving
 from napari_agglo.volumes import (
     DenseLabels,
+    are_on_disk,
     check_labels,
     check_same_shape,
     dense_labels,
     disk_labels,
+    is_lazy,
     is_on_disk,
+    open_levels,
     open_volume,
+    unwrap,
 )
 from napari_agglo.volumes import _atomic as files
 
@@ -136,7 +141,7 @@ def read_superpixels(
         return labels
     where = os.path.normpath(folder / manifest.source)
     try:
-        if "ids" in manifest.arrays:  # larger than memory when the session was made
+        if refers_to_disk(manifest):  # larger than memory when the session was made
             return _labels_on_disk(folder, where, manifest)
         return match_superpixels(where, manifest, progress)
     except InvalidInput as error:
@@ -147,18 +152,37 @@ def read_superpixels(
         ) from error
 
 
+def refers_to_disk(manifest: Manifest) -> bool:
+    """Return whether the superpixels of a session stay in their file, and are read in parts."""
+    return manifest.source is not None and "ids" in manifest.arrays
+
+
 def _labels_on_disk(folder: Path, where: str, manifest: Manifest) -> DenseLabels:
     """Return superpixels that stay in their file; refuse a file that has changed."""
     ids = read_array(folder / ARRAYS, "ids", manifest.arrays["ids"])
-    labels = disk_labels(open_volume(where).data, ids, manifest.graph.labels_dtype)
-    _compare(Fingerprint.of(labels), manifest)
+    data, *coarser = (level.data for level in open_levels(where))
+    labels = disk_labels(data, ids, manifest.graph.labels_dtype, coarser)
+    if labels.image.shape == manifest.superpixels.shape:  # else nothing need be read
+        # sessions of earlier versions have a checksum of all voxels
+        whole = not is_sample(manifest.superpixels.checksum)
+        _compare(Fingerprint.of(labels, whole=whole), manifest)
+    else:
+        _compare(Fingerprint(labels.image.shape, labels.n_labels, ""), manifest)
     return labels
 
 
 def match_superpixels(
-    superpixels: Any, manifest: Manifest, progress: ProgressCallback | None = None
+    superpixels: Any,
+    manifest: Manifest,
+    progress: ProgressCallback | None = None,
+    folder: Path | None = None,
 ) -> DenseLabels:
-    """Return superpixels of the user, an array or a path; refuse those of another session."""
+    """Return superpixels of the user, an array or a path; refuse those of another session.
+
+    Those of a session on disk stay there; `folder` is that of the session, which has their ids.
+    """
+    if refers_to_disk(manifest) and folder and isinstance(superpixels, (str, os.PathLike)):
+        return _labels_on_disk(folder, os.fspath(superpixels), manifest)
     if isinstance(superpixels, DenseLabels):
         labels = superpixels
     else:
@@ -206,6 +230,9 @@ def create_folder(
     _refuse_place(target)
     policy.check(graph)
     real = Path(os.path.realpath(target))
+    on_disk = is_on_disk(graph.superpixels.image)
+    if on_disk:
+        sources, gold = _lazy_sources(graph, gold, sources)
     arrays, where = _arrays_of(graph, tree, gold, source, real)
     inputs, copies = described_sources(sources, real, arrays, progress)
     arrays |= copies
@@ -217,6 +244,30 @@ def create_folder(
             _put_in_place(staging, target)
         finally:
             files.remove_tree(staging)
+
+
+def _lazy_sources(
+    graph: RegionGraph, gold: Any, sources: Mapping[str, Any]
+) -> tuple[dict[str, Any], Any]:
+    """Return the inputs of a session on disk, and the gold to copy: none that is in a file."""
+    inputs = dict(sources)
+    cues: Any = graph.cues
+    if are_on_disk(cues):
+        files_of = zip(graph.cue_names, cues.paths, strict=False)
+        inputs |= {f"cue {name}": path for name, path in files_of if f"cue {name}" not in inputs}
+    if isinstance(gold, (str, os.PathLike)):
+        inputs.setdefault("gold", gold)
+        check_same_shape(open_volume(gold), graph.superpixels.image.shape, "gold", "superpixels")
+        gold = None
+    elif gold is not None and is_lazy(unwrap(gold, "gold")):
+        if "gold" not in inputs:
+            raise InvalidInput(
+                "The gold of superpixels on disk is not copied, and the session refers to it",
+                argument="gold",
+                remedy="pass the path of its file",
+            )
+        gold = None
+    return inputs, gold
 
 
 def _refuse_place(target: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
 import secrets
 from collections.abc import Iterable
@@ -72,6 +73,45 @@ def _digest_on_disk(image: Any) -> str:
     return digest_bytes(f"<u4 {image.shape}".encode() + b"".join(sums))
 
 
+_SAMPLED = "s-"  # the beginning of a checksum of a sample
+_LARGE = 1 << 30  # bytes of an array on disk from which on only a sample of it is read
+_BOXES, _SIDE = 32, 64  # number of boxes of a sample, and the side of one, which divides chunks
+
+
+def is_large(data: Any) -> bool:
+    """Return whether a lazy array is known by a sample of its values, and not by all of them."""
+    large = math.prod(data.shape) * np.dtype(data.dtype).itemsize >= _LARGE
+    return large and not isinstance(data, np.ndarray)
+
+
+def is_sample(checksum: str) -> bool:
+    """Return whether a checksum is one of `digest_sample`."""
+    return checksum.startswith(_SAMPLED)
+
+
+def digest_sample(data: Any) -> str:
+    """Return a checksum of type, shape and the values in some boxes; chunks do not matter.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> one, other = np.zeros((9, 99)), np.zeros((9, 99))
+    >>> other[3, 50] = 1
+    >>> digest_sample(one) == digest_sample(other)
+    False
+    """
+    shape = tuple(int(n) for n in data.shape)
+    grid = [-(-n // _SIDE) for n in shape]
+    every = math.prod(grid)
+    dtype = np.dtype(data.dtype).newbyteorder("<")
+    sums = [digest_bytes(f"{dtype.str} {shape}".encode())]
+    for k in np.unique(np.linspace(0, max(0, every - 1), min(_BOXES, every)).astype(np.int64)):
+        corner = [int(i) * _SIDE for i in np.unravel_index(k, grid)]
+        box = tuple(slice(a, min(a + _SIDE, n)) for a, n in zip(corner, shape, strict=True))
+        sums.append(digest_array(np.asarray(data[box]).astype(dtype, copy=False)))
+    return _SAMPLED + digest_all(sums)
+
+
 def _sum(piece: NDArray[np.uint8]) -> bytes:
     return hashlib.sha256(piece.data).digest()
 
@@ -90,9 +130,16 @@ class Fingerprint:
     checksum: str
 
     @classmethod
-    def of(cls, labels: DenseLabels) -> Fingerprint:
-        """Return the fingerprint of a label image; its integer type does not matter."""
-        checksum = digest_all([digest_array(labels.image), digest_array(labels.ids)])
+    def of(cls, labels: DenseLabels, *, whole: bool = False) -> Fingerprint:
+        """Return the fingerprint of a label image; its integer type does not matter.
+
+        Of a large image on disk a sample is read, unless `whole`.
+        """
+        if is_large(labels.image) and not whole:
+            checksum = digest_sample(labels.image)
+            checksum = _SAMPLED + digest_all([checksum, digest_array(labels.ids)])
+        else:
+            checksum = digest_all([digest_array(labels.image), digest_array(labels.ids)])
         return cls(tuple(map(int, labels.image.shape)), labels.n_labels, checksum)
 
     def __str__(self) -> str:

@@ -18,9 +18,16 @@ from numpy.typing import NDArray
 from napari_agglo._progress import ProgressCallback
 from napari_agglo.errors import InvalidInput
 from napari_agglo.session._store.arrays import ARRAYS, read_array
-from napari_agglo.session._store.manifest import SourceNote, digest_all, digest_array
+from napari_agglo.session._store.manifest import (
+    SourceNote,
+    digest_all,
+    digest_array,
+    digest_sample,
+    is_large,
+    is_sample,
+)
 from napari_agglo.session._store.store_errors import RECOVER, SessionDamaged
-from napari_agglo.volumes import in_memory, open_volume
+from napari_agglo.volumes import are_on_disk, in_memory, open_volume
 
 if TYPE_CHECKING:
     from napari_agglo.session._store.store import Store
@@ -56,8 +63,10 @@ class Source:
     channel: str | None = None
 
 
-def fingerprint(data: Any) -> tuple[tuple[int, ...], str, str]:
+def fingerprint(data: Any, sample: bool | None = None) -> tuple[tuple[int, ...], str, str]:
     """Return shape, type and a checksum of an array, of which only some planes are read.
+
+    Of a large array on disk, or if `sample` is true, only some boxes are.
 
     Examples
     --------
@@ -68,6 +77,8 @@ def fingerprint(data: Any) -> tuple[tuple[int, ...], str, str]:
     """
     shape = tuple(int(n) for n in data.shape)
     dtype = np.dtype(data.dtype).newbyteorder("<")
+    if is_large(data) if sample is None else sample:
+        return shape, dtype.str, digest_sample(data)
     if not shape or 0 in shape:
         return shape, dtype.str, digest_all([])
     each = max(1, math.prod(shape[1:]) * dtype.itemsize)
@@ -149,6 +160,51 @@ def _relative(path: str, folder: Path) -> str | None:
         return None
 
 
+def place_of(folder: Path, note: SourceNote) -> str | None:
+    """Return the file of an input, if it is in its place or beside the folder; else None."""
+    if note.path is not None and "://" in note.path:
+        return note.path
+    beside = None if note.relative is None else os.path.normpath(folder / note.relative)
+    for place in (note.path, beside):
+        if place is not None and os.path.exists(_file_of(place)):
+            return place
+    return None
+
+
+def has_values(note: SourceNote, data: Any) -> bool:
+    """Return whether an array is the one that a note was made of."""
+    if tuple(int(n) for n in data.shape) != note.shape:
+        return False
+    found = fingerprint(data, is_sample(note.checksum))
+    return found == (note.shape, note.dtype, note.checksum)
+
+
+def open_source(folder: Path, notes: Mapping[str, SourceNote], key: str) -> Any:
+    """Open an input that stays in its file; refuse one that is not there, or has other values."""
+    if key not in notes:
+        raise InvalidInput(
+            f"{folder} does not know the file of the {key}",
+            argument="key",
+            remedy=f"call sources.move({key!r}, path) with its place",
+        )
+    note = notes[key]
+    place = place_of(folder, note)
+    data = None if place is None else open_volume(place).data
+    if data is None or not has_values(note, data):
+        raise moved_source(folder, key, note, place)
+    return data
+
+
+def moved_source(folder: Path, key: str, note: SourceNote, place: str | None) -> InvalidInput:
+    """Return the refusal of an input whose file is not there, or has other values."""
+    state = "has other values" if place is not None else "is not there any more"
+    return InvalidInput(
+        f"The {key} of {folder} was {note.path}, which {state}",
+        argument="key",
+        remedy=f"call sources.move({key!r}, path) with its present place",
+    )
+
+
 class SessionSources(Mapping[str, SourceNote]):
     """The inputs of a session by ``"image"``, ``"gold"`` and ``"cue NAME"``.
 
@@ -182,16 +238,7 @@ class SessionSources(Mapping[str, SourceNote]):
         str or None
             The path, as `open_volume` takes it; None if there is no such file.
         """
-        note = self[key]
-        if note.path is not None and "://" in note.path:
-            return note.path
-        beside = None if note.relative is None else os.path.normpath(
-            self._store.path / note.relative
-        )  # fmt: skip
-        for place in (note.path, beside):
-            if place is not None and os.path.exists(_file_of(place)):
-                return place
-        return None
+        return place_of(self._store.path, self[key])
 
     def matches(self, key: str, data: Any) -> bool:
         """Return whether pixels are those of an input, by its fingerprint.
@@ -209,8 +256,7 @@ class SessionSources(Mapping[str, SourceNote]):
             Whether shape, type and checksum are the same.
         """
         note = self[key]
-        same = tuple(int(n) for n in data.shape) == note.shape
-        return same and fingerprint(data) == (note.shape, note.dtype, note.checksum)
+        return has_values(note, data)
 
     def copy(self, key: str) -> NDArray[Any] | None:
         """Return the pixels in the folder; None if it has none. A cue has its 256 levels.
@@ -238,7 +284,7 @@ class SessionSources(Mapping[str, SourceNote]):
     def _cue(self, key: str) -> NDArray[Any] | None:
         graph = self._store.data.graph
         name = key.removeprefix(f"{CUE} ")
-        if graph.cues is None or name not in graph.cue_names:
+        if graph.cues is None or are_on_disk(graph.cues) or name not in graph.cue_names:
             return None
         at = graph.cue_names.index(name)
         if graph.layout.sources and len(graph.layout.sources[at]) > 1:
@@ -289,16 +335,13 @@ class SessionSources(Mapping[str, SourceNote]):
                     argument="key",
                     remedy=RECOVER,
                 )
-            state = "has other values" if place is not None else "is not there any more"
-            raise InvalidInput(
-                f"The {key} of {self._store.path} was {note.path}, which {state}",
-                argument="key",
-                remedy=f"call sources.move({key!r}, path) with its present place",
-            )
+            raise moved_source(self._store.path, key, note, place)
         return stored
 
     def move(self, key: str, path: str | os.PathLike[str]) -> None:
         """Remember another place of the file of an input.
+
+        A cue of superpixels on disk, which a cut through a superpixel reads, may be new.
 
         Parameters
         ----------
@@ -307,7 +350,12 @@ class SessionSources(Mapping[str, SourceNote]):
         path : path-like
             The present place of the file.
         """
-        place = os.path.abspath(os.fspath(path))
+        text = os.fspath(path)
+        place = text if "://" in text else os.path.abspath(text)
+        if key not in self and key in {f"{CUE} {n}" for n in self._store.data.graph.cue_names}:
+            notes, _ = described_sources({key: place}, self._store.path, {})
+            self._store.save_sources({**self, **notes})
+            return
         note = replace(self[key], path=place, relative=_relative(place, self._store.path))
         self._store.save_sources({**self, key: note})
 

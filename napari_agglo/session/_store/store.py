@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import warnings
+import weakref
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from os import PathLike
 from pathlib import Path
 from typing import Any, Self
 
+import numpy as np
 from numpy.typing import NDArray
 
 from napari_agglo._progress import ProgressCallback, report
@@ -33,6 +36,7 @@ from napari_agglo.session._store.create import (
     create_folder,
     match_superpixels,
     read_superpixels,
+    refers_to_disk,
     relative_to,
     session_folder,
 )
@@ -41,9 +45,11 @@ from napari_agglo.session._store.lock import Lock
 from napari_agglo.session._store.manifest import (
     Manifest,
     SourceNote,
+    digest_bytes,
     read_manifest,
     write_manifest,
 )
+from napari_agglo.session._store.sources import CUE, GOLD, open_source
 from napari_agglo.session._store.store_errors import (
     RECOVER,
     Report,
@@ -51,7 +57,7 @@ from napari_agglo.session._store.store_errors import (
     SessionDamaged,
     saving,
 )
-from napari_agglo.volumes import DenseLabels
+from napari_agglo.volumes import DenseLabels, DiskCues, are_on_disk, is_on_disk
 
 
 class Data:
@@ -71,7 +77,12 @@ class Data:
         self._folder = folder
         self._manifest = manifest
         self._superpixels = superpixels
-        self._graph = graph
+        self._graph = None if graph is None else self._with_cues(graph)
+        self.store: weakref.ref[Store] | None = None  # with the cut-outs of cues on disk
+
+    def follow(self, manifest: Manifest) -> None:
+        """Use another manifest, in which inputs have moved."""
+        self._manifest = manifest
 
     @property
     def superpixels(self) -> DenseLabels:
@@ -96,9 +107,35 @@ class Data:
             for done, name in enumerate(names, 1):
                 report(progress, "reading the session", done, total)
                 arrays[name] = self._array(name)
-            self._graph = unpacked(labels, self._manifest.graph, arrays)
+            self._graph = self._with_cues(unpacked(labels, self._manifest.graph, arrays))
             report(progress, "reading the session", total, total)
         return self._graph
+
+    def _with_cues(self, graph: RegionGraph) -> RegionGraph:
+        """Return a graph with its cues; those of superpixels on disk are read from their files."""
+        lazy = is_on_disk(graph.superpixels.image) and "cues" not in self._manifest.arrays
+        return replace(graph, cues=self._lazy_cues()) if lazy else graph
+
+    def _lazy_cues(self) -> Any:
+        """Return the cues of the session, box by box, as they are needed."""
+        note, shape = self._manifest.graph, self._manifest.superpixels.shape
+        if note.planes:  # a value for each face, which is read from several channels
+            n_planes = 1 + max(max(row) for row in note.sources)
+            names, ranges = [CUE] * n_planes, [(0.0, 1.0)] * n_planes
+            return DiskCues(names, [_refuse_faces] * n_planes, ranges, shape)
+
+        def opened(name: str) -> Any:
+            return open_source(self._folder, self._manifest.sources, f"{CUE} {name}")
+
+        return DiskCues(
+            note.cue_names, [partial(opened, name) for name in note.cue_names], note.cue_ranges,
+            shape, cutouts=self._cutout,
+        )  # fmt: skip
+
+    def _cutout(self, box: tuple[slice, ...]) -> NDArray[np.uint8] | None:
+        """Return the bytes of all cues in a box around a superpixel that the session divided."""
+        store = None if self.store is None else self.store()
+        return None if store is None else store.cutout(box)
 
     @cached_property
     def policy(self) -> Policy:
@@ -137,6 +174,8 @@ class Data:
                 winners.astype("i8", copy=False),
                 losers.astype("i8", copy=False),
                 priorities.astype("f8", copy=False),
+                # superpixels on disk are not counted again
+                self.graph.sizes if is_on_disk(self.superpixels.image) else None,
             )
         except InvalidInput as error:
             raise SessionDamaged(
@@ -145,14 +184,20 @@ class Data:
 
     @property
     def has_gold(self) -> bool:
-        """Whether a gold standard was stored; it is not read."""
-        return "gold" in self._manifest.arrays
+        """Whether a gold standard was stored, or is in a file; it is not read."""
+        return "gold" in self._manifest.arrays or self._refers_to_gold
+
+    @property
+    def _refers_to_gold(self) -> bool:
+        return refers_to_disk(self._manifest) and GOLD in self._manifest.sources
 
     @cached_property
-    def gold(self) -> NDArray[Any] | None:
-        """The gold standard; None if it was not stored."""
+    def gold(self) -> Any:
+        """The gold standard; None if it was not stored. That of superpixels on disk stays there."""
         if not self.has_gold:
             return None
+        if "gold" not in self._manifest.arrays:
+            return open_source(self._folder, self._manifest.sources, GOLD)
         gold = self._array("gold")
         if gold.dtype.kind not in "iu" or gold.shape != self._manifest.superpixels.shape:
             raise SessionDamaged(
@@ -191,6 +236,7 @@ class Store:
         self.data = data
         self.journal = journal
         self._lock = lock
+        data.store = weakref.ref(self)
 
     @classmethod
     def create(
@@ -258,7 +304,7 @@ class Store:
         manifest = read_manifest(folder)
         labels = None if graph is None else graph.superpixels
         if superpixels is not None:
-            labels = match_superpixels(superpixels, manifest, progress)
+            labels = match_superpixels(superpixels, manifest, progress, folder)
         lock = None if read_only else Lock(folder, steal=steal_lock)
         try:
             if lock is not None:
@@ -312,6 +358,7 @@ class Store:
         self.journal.require_writable()
         changed = replace(self.manifest, sources=dict(sources))
         self.manifest = _replaced(self.path, self.manifest, changed)
+        self.data.follow(self.manifest)
 
     def keep_policy(self, policy: Policy) -> dict[str, Any]:
         """Store another policy; return the reference by which an entry can name it."""
@@ -337,6 +384,19 @@ class Store:
         known = {record.seq: record.sum for record in self.journal.records}
         return read_snapshot(self.path, name, {0: self.manifest.id, **known})
 
+    def keep_cutout(self, graph: RegionGraph, box: tuple[slice, ...]) -> None:
+        """Keep the bytes of cues on disk in a box, so that a division needs no other file."""
+        name = _cutout_name(box)
+        if are_on_disk(graph.cues) and self.load_snapshot(name) is None:
+            cues: Any = graph.cues
+            with suppress(InvalidInput):  # a cache: the file of the cue is there still
+                self.snapshot(name, {"cues": cues[(slice(None), *box)]})
+
+    def cutout(self, box: tuple[slice, ...]) -> NDArray[np.uint8] | None:
+        """Return the bytes that `keep_cutout` kept."""
+        kept = self.load_snapshot(_cutout_name(box))
+        return None if kept is None else kept.arrays.get("cues")
+
     def close(self) -> None:
         """Release the lock; entries are on the disk already."""
         self.journal.close()
@@ -357,6 +417,19 @@ class Store:
     def __repr__(self) -> str:
         mode = ", read-only" if self.read_only else ""
         return f"Store({str(self.path)!r}, {len(self.journal.records)} entries{mode})"
+
+
+def _refuse_faces() -> Any:
+    raise InvalidInput(
+        "A superpixel on disk is divided by plain cues, and this session has affinities",
+        argument="points",
+        remedy="cut between superpixels, or divide it in a session of a crop, in memory",
+    )
+
+
+def _cutout_name(box: tuple[slice, ...]) -> str:
+    ends = " ".join(f"{side.start}:{side.stop}" for side in box)
+    return f"cues-{digest_bytes(ends.encode())}"
 
 
 def _replaced(folder: Path, old: Manifest, new: Manifest) -> Manifest:

@@ -5,12 +5,14 @@ In its own file: it only draws arrays; suggestions are ranked in `rank.py`.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from napari_agglo.graph import RegionGraph
+from napari_agglo.errors import InvalidInput
+from napari_agglo.graph import RegionGraph, kept_cues
 
 # Orange and sky blue, the first two colours of seeds and of the preview of a cut.
 COLOURS = ((0.902, 0.624, 0.0), (0.337, 0.706, 0.914))
@@ -64,10 +66,11 @@ def draw_question(
     part = sides[np.asarray(graph.superpixels.image[box])]
     if image is not None:
         backdrop = np.asarray(image[box])
-    elif graph.cues is not None and len(graph.cues):
-        backdrop = graph.cues[0].reshape(shape)[box]
     else:
         backdrop = np.zeros(part.shape)
+        if graph.cues is not None and len(graph.cues):
+            with suppress(InvalidInput):  # the file of a cue on disk is not in its place
+                backdrop = kept_cues(graph)[(0, *box)]
     picture = grey(backdrop)
     for k, colour in enumerate(COLOURS, start=1):
         picture = tinted(picture, colour, _STRENGTH * (part == k))

@@ -18,9 +18,10 @@ from napari_agglo.compare import (
     table_codes,
     table_disagreements,
 )
+from napari_agglo.errors import InvalidInput
 from napari_agglo.evaluate import state_at
 from napari_agglo.graph import RegionGraph
-from napari_agglo.volumes import DenseLabels, dense_labels
+from napari_agglo.volumes import DenseLabels, dense_labels, is_on_disk
 from napari_agglo.widgets._lut_array import Table
 from napari_agglo.widgets.compare._choices import Cut, Mode, PanelSource, thresholds
 
@@ -53,6 +54,14 @@ class Pieces:
             if not any(base is one for one in different):
                 different.append(base)
         image, of = graph.superpixels.image, [np.arange(graph.n_regions + 1)]
+        if is_on_disk(image):
+            if len(different) > 1:
+                raise InvalidInput(
+                    "Other labels are compared in memory, and this volume stays on disk",
+                    argument="labels",
+                    remedy="compare hierarchies of the same superpixels, or a crop",
+                )
+            return cls(image, of * len(bases), graph.sizes)
         for base in different[1:]:
             both = image.astype(np.uint64) * np.uint64(len(base.ids)) + base.image
             dense = dense_labels(both, "labels")

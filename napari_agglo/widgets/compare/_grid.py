@@ -15,8 +15,10 @@ from napari.utils.colormaps import label_colormap
 from numpy.typing import NDArray
 from psygnal import Signal
 
+from napari_agglo.volumes import is_on_disk
 from napari_agglo.widgets._colours import DIFFERENCES, LABEL_COLOURS, direct_colours
 from napari_agglo.widgets._dataset import Placement
+from napari_agglo.widgets._levels import coarser
 from napari_agglo.widgets._lut_array import LutArray, Table
 from napari_agglo.widgets._napari import camera, grid, view_size
 from napari_agglo.widgets._qt import shortened
@@ -196,11 +198,18 @@ class PanelGrid:
                 self._busy = False
 
 
+def _shown(image: Any, table: Table) -> dict[str, Any]:
+    """Return the data of a layer of labels; those on disk have levels."""
+    arrays = [LutArray(one, table) for one in (coarser(image) if is_on_disk(image) else [image])]
+    several = len(arrays) > 1
+    return {"data": arrays if several else arrays[0], "multiscale": several}
+
+
 def _cell(panel: Panel, pieces: Pieces, placement: Placement, image: Image | None) -> Cell:
     own = {"metadata": {"napari_agglo": "panel"}}
     shared = {**own, **placement.keywords()}
     segments = Labels(
-        LutArray(panel.base.image, panel.shown),
+        **_shown(panel.base.image, panel.shown),
         name=panel.name,
         colormap=label_colormap(LABEL_COLOURS),
         opacity=OPACITY,
@@ -208,7 +217,7 @@ def _cell(panel: Panel, pieces: Pieces, placement: Placement, image: Image | Non
     )
     codes = Table(np.zeros(len(pieces.sizes), np.uint8))
     above = Labels(
-        LutArray(pieces.image, codes),
+        **_shown(pieces.image, codes),
         name=f"{panel.name}: differences",
         colormap=direct_colours(DIFFERENCES),
         opacity=0.75,

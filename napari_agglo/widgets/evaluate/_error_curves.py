@@ -10,9 +10,9 @@ from psygnal import Signal
 
 from napari_agglo._progress import ProgressCallback
 from napari_agglo.agglomeration import MergeTree
-from napari_agglo.evaluate import state_at, vi_curve
+from napari_agglo.evaluate import state_at, table_curve, vi_curve
 from napari_agglo.policy import Policy, policy_record
-from napari_agglo.volumes import dense_labels
+from napari_agglo.volumes import dense_labels, is_on_disk
 from napari_agglo.widgets._project import Project
 from napari_agglo.widgets.evaluate._live_errors import Comparison
 from napari_agglo.widgets.plots import SplitVIPlot, ThresholdPlot
@@ -81,6 +81,7 @@ class Edited:
     def ask_curve(self, then: Callable[[pd.DataFrame], object]) -> None:
         """Pass the errors at every threshold, with all edits, to `then`."""
         project, gold = self._project, self._project.gold
+        session = project.session
         if not self.exists:
             if project.curve is not None:
                 then(project.curve)
@@ -88,6 +89,12 @@ class Edited:
 
         def compare(tree: MergeTree) -> None:
             def work(progress: ProgressCallback) -> pd.DataFrame:
+                if is_on_disk(tree.superpixels.image):
+                    known = session is not None and gold is session.errors.gold
+                    table = session.errors.overlaps() if session and known else None
+                    if table is None:  # both are read slab by slab
+                        return vi_curve(tree, gold, progress=progress)
+                    return table_curve(tree, table, progress=progress)
                 return vi_curve(tree, dense_labels(np.asarray(gold), "gold"), progress=progress)
 
             project.jobs.start(f"{EDITED} curve", "Comparing the edits with gold", work, then)

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from psygnal import Signal
 
 from napari_agglo._progress import ProgressCallback, part_of
+from napari_agglo.agglomeration import MergeTree
 from napari_agglo.evaluate import (
     Breakdown,
     Contingency,
@@ -22,12 +23,16 @@ from napari_agglo.evaluate import (
     breakdown,
     contingency,
     merged_breakdown,
+    table_best,
+    table_breakdown,
+    table_curve,
     table_metrics,
     vi_curve,
 )
 from napari_agglo.evaluate._metrics import merged_rows
 from napari_agglo.graph import RegionGraph
-from napari_agglo.volumes import DenseLabels, dense_labels
+from napari_agglo.session import Session
+from napari_agglo.volumes import DenseLabels, dense_labels, is_on_disk
 from napari_agglo.widgets._project import Project
 from napari_agglo.widgets._qt import per_viewer, single_shot
 
@@ -102,7 +107,11 @@ class Comparison:
         curve = None if painted else curve
         counts, strokes = self.counts if self._fits() and not painted else None, project.strokes
 
+        session = project.session
+
         def work(progress: ProgressCallback) -> tuple[pd.DataFrame, Counts]:
+            if is_on_disk(graph.superpixels.image):
+                return _count_on_disk(tree, graph, gold, curve, session, progress)
             truth = dense_labels(np.asarray(gold), "gold")
             errors = curve
             if errors is None:
@@ -170,6 +179,25 @@ def evaluated(counts: Counts, table: NDArray[np.uint32]) -> tuple[pd.Series[floa
         table_metrics(merged_rows(counts.table, table)),
         merged_breakdown(counts.superpixels, table, counts.graph.ids),
     )
+
+
+def _count_on_disk(
+    tree: MergeTree,
+    graph: RegionGraph,
+    gold: Any,
+    curve: pd.DataFrame | None,
+    session: Session | None,
+    progress: ProgressCallback,
+) -> tuple[pd.DataFrame, Counts]:
+    """Compare a volume on disk with gold: by tables alone, once overlaps are counted."""
+    counting = part_of(progress, 0.0, 0.8)
+    if session is not None and gold is session.errors.gold:
+        first, table = session.errors.count(counting), session.errors.overlaps()
+    else:
+        first = table = contingency(graph.superpixels, gold, progress=counting)
+    if curve is None:
+        curve = table_curve(tree, first, progress=part_of(progress, 0.8, 1.0))
+    return curve, Counts(graph, gold, table, table_breakdown(graph, table), table_best(table))
 
 
 def _count(graph: RegionGraph, gold: Any, truth: DenseLabels, progress: Any) -> Counts:

@@ -12,7 +12,8 @@
 
 from __future__ import annotations
 
+from napari_agglo.widgets.proofread._open_run import open_run
 from napari_agglo.widgets.proofread._open_session import create_session, open_session
 from napari_agglo.widgets.proofread._widget import ProofreadWidget
 
-__all__ = ["ProofreadWidget", "create_session", "open_session"]
+__all__ = ["ProofreadWidget", "create_session", "open_run", "open_session"]

@@ -12,7 +12,9 @@ import numpy as np
 from napari.layers import Labels, Points, Shapes
 from numpy.typing import NDArray
 
+from napari_agglo.volumes import is_on_disk
 from napari_agglo.widgets._keys import Actions, KeyBindings
+from napari_agglo.widgets._levels import level_steps
 from napari_agglo.widgets._napari import camera
 from napari_agglo.widgets._qt import guarded
 from napari_agglo.widgets._scene import Scene
@@ -67,10 +69,16 @@ def _along(
     index = index[_inside(index, image.shape)]
     if not len(index):
         return None
-    superpixels = _values(image, index)
+    shown = scene.levels[-1] if is_on_disk(image) else image  # what is seen in 3-D
+    steps = np.array(level_steps(scene.levels, shown) if shown is not image else [1] * image.ndim)
+    superpixels = _values(shown, np.minimum(index // steps, np.array(shown.shape) - 1))
     visible = _visible(scene)[superpixels]
     first = int(np.argmax(visible))  # 0 if none is
-    return Hit(tuple(int(i) for i in index[first]), int(superpixels[first]) if visible.any() else 0)
+    found = int(superpixels[first]) if visible.any() else 0
+    at = index[first]
+    if found and (steps > 1).any():
+        at = _pixel_of(image, found, at, steps)
+    return Hit(tuple(int(i) for i in at), found)
 
 
 def _values(image: Any, index: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -80,6 +88,15 @@ def _values(image: Any, index: NDArray[np.int64]) -> NDArray[np.int64]:
     low, high = index.min(axis=0), index.max(axis=0) + 1
     box = np.asarray(image[tuple(slice(int(a), int(b)) for a, b in zip(low, high, strict=True))])
     return box[tuple((index - low).T)].astype(np.int64)
+
+
+def _pixel_of(image: Any, superpixel: int, at: Any, steps: Any) -> Any:
+    """Return the pixel of a superpixel nearest to another one, in the coarse pixel around that."""
+    low = at // steps * steps
+    high = np.minimum(low + steps, image.shape)
+    part = image[tuple(slice(int(a), int(b)) for a, b in zip(low, high, strict=True))]
+    inside = np.argwhere(part == superpixel) + low
+    return at if not len(inside) else inside[np.abs(inside - at).sum(axis=1).argmin()]
 
 
 def _visible(scene: Scene) -> NDArray[np.bool_]:

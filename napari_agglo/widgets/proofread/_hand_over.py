@@ -16,9 +16,10 @@ from napari_agglo.errors import InvalidInput
 from napari_agglo.policy import MeanPolicy
 from napari_agglo.session import Session
 from napari_agglo.session._start_segments import segment_graph_of
-from napari_agglo.volumes import Volume
+from napari_agglo.volumes import Volume, is_on_disk
 from napari_agglo.widgets._dataset import Dataset
 from napari_agglo.widgets._jobs import Job
+from napari_agglo.widgets._levels import lazy_levels
 from napari_agglo.widgets._napari import role
 from napari_agglo.widgets._project import Built, Project, Regions
 from napari_agglo.widgets._qt import ask, button, guarded, per_viewer, real_viewer
@@ -116,10 +117,13 @@ def make_gold(proofreader: Proofreader) -> None:
 
     def done(gold: Any) -> None:
         name = GOLD.capitalize()
+        levels = lazy_levels([gold]) if is_on_disk(gold) else [gold]
+        gold = levels if len(levels) > 1 else gold
         layer = next((one for one in viewer.layers if one.metadata.get("reviewed_gold")), None)
         if layer is None:
             layer = Labels(
-                gold, name=name, metadata={**role("gold"), "reviewed_gold": True}, visible=False,
+                gold, multiscale=len(levels) > 1, name=name, visible=False,
+                metadata={**role("gold"), "reviewed_gold": True},
                 **({} if placement is None else placement.keywords()),
             )  # fmt: skip
             active = viewer.layers.selection.active

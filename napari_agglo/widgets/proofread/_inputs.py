@@ -10,13 +10,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from napari.layers import Image, Labels
 from napari.utils.notifications import show_info, show_warning
 from qtpy.QtWidgets import QFileDialog
 
-from napari_agglo.errors import AggloError
+from napari_agglo.errors import AggloError, InvalidInput
 from napari_agglo.session import Session, Source
+from napari_agglo.volumes import is_on_disk, open_levels
 from napari_agglo.widgets._dataset import Dataset, Placement
+from napari_agglo.widgets._levels import lazy_levels
 from napari_agglo.widgets._napari import role
 from napari_agglo.widgets._project import Built, Project, Regions
 from napari_agglo.widgets._qt import ask, per_viewer
@@ -35,6 +38,7 @@ class Inputs:
         self._viewer = weakref.ref(viewer)
         self._project = per_viewer(viewer, Project)
         self.layers: dict[str, Any] = {}
+        self._placement: Placement | None = None  # of the session that is opened
 
     # A new session.
 
@@ -67,6 +71,7 @@ class Inputs:
         """Add the layers of the inputs that are not in the viewer; return the keys not found."""
         viewer = self._viewer()
         self.layers = {}
+        self._placement = placement
         if viewer is None:
             return []
         opened: dict[str, list[Any]] = {}
@@ -202,6 +207,11 @@ class Inputs:
             return None
         kind = "labels" if key == "gold" else None  # napari opens label files as images
         at = f"{kind} {path}"
+        if self._placement is not None and is_on_disk(session.graph.superpixels.image):
+            layer = lazy_layer(session, key, path, self._placement)
+            if layer is not None:
+                viewer.add_layer(layer)
+            return layer
         if at not in opened:
             try:
                 reader = session.sources[key].reader
@@ -269,6 +279,54 @@ def _from_copy(viewer: Any, session: Session, key: str, placement: Placement) ->
     return viewer.add_image(
         data, colormap=_CUE_MAPS[at % len(_CUE_MAPS)], blending="additive", visible=False, **options
     )
+
+
+def lazy_layer(session: Session, key: str, path: str, placement: Placement) -> Any:
+    """Return a layer of an input of a volume on disk, which is read where it is shown.
+
+    None if the file cannot be read, or has other pixels.
+    """
+    try:
+        found = [level.data for level in open_levels(path)]
+        if not session.sources.matches(key, found[0]):
+            return None
+        if key == "gold" and session.errors.gold is not None:
+            found[0] = session.errors.gold  # the same object, whose overlaps may be known
+        levels = lazy_levels(found)
+    except InvalidInput:
+        return None
+    if len(levels[0].shape) != len(placement.scale):
+        return None
+    options: dict[str, Any] = {"name": session.sources[key].name, **placement.keywords()}
+    options["multiscale"] = len(levels) > 1
+    data = levels if len(levels) > 1 else levels[0]
+    if key == "gold":
+        return Labels(data, visible=False, opacity=0.5, **options)
+    limits = _limits(session, key, levels[-1])
+    if key == "image":
+        return Image(data, rgb=False, contrast_limits=limits, **options)
+    cues = [one for one in session.sources if one.startswith(_CUE)]
+    shown = "image" not in session.sources and key == cues[0]  # something to look at
+    colours = "gray" if shown else _CUE_MAPS[cues.index(key) % len(_CUE_MAPS)]
+    return Image(
+        data, rgb=False, contrast_limits=limits, colormap=colours, visible=shown,
+        blending="translucent" if shown else "additive", **options,
+    )  # fmt: skip
+
+
+def _limits(session: Session, key: str, coarsest: Any) -> tuple[float, float]:
+    """Return the contrast limits of an image on disk: the range of a cue, or that of a plane."""
+    graph, name = session.graph, key.removeprefix(_CUE)
+    if key.startswith(_CUE) and name in graph.cue_names:
+        low, high = sorted(graph.cue_ranges[graph.cue_names.index(name)])
+        return low, high
+    if np.dtype(coarsest.dtype) == np.uint8:
+        return 0.0, 255.0
+    middle = tuple(n // 2 for n in coarsest.shape[:-2])
+    plane = np.asarray(coarsest[(*middle, slice(None), slice(None))], np.float64)
+    finite = plane[np.isfinite(plane)]
+    low, high = float(finite.min(initial=np.inf)), float(finite.max(initial=-np.inf))
+    return (low, high) if low < high else (0.0, 1.0)
 
 
 def _fits(dataset: Dataset, regions: Regions) -> bool:

@@ -49,13 +49,14 @@ def open_session(
     read_only: bool = False,
     steal_lock: bool = False,
     policy: str | None = None,
+    make: Callable[[ProgressCallback], object] | None = None,
 ) -> Job | None:
     """Open a session in a viewer, with its layers, its threshold and its view.
 
     The folder is read in a job; None if another session is being opened or created. The user is
     asked about a folder that is locked or damaged. Options are those of `Session.open`. A `policy`,
     the function ``module:function`` of a session that merges by one, is imported only with the
-    consent of the user, who is asked by default.
+    consent of the user, who is asked by default. `make` makes the folder first, in the same job.
     """
     viewer = real_viewer(viewer)
     project = per_viewer(viewer, Project)
@@ -64,6 +65,8 @@ def open_session(
     names = {layer.name for layer in viewer.layers}
 
     def work(progress: ProgressCallback) -> Opened:
+        if make is not None:
+            make(progress)
         session = Session.open(
             folder, read_only=read_only, steal_lock=steal_lock, policy=policy, progress=progress
         )
@@ -79,7 +82,7 @@ def open_session(
                 session.history.unedited_tree,
                 regions,
                 session.policy,
-                session.errors.gold,
+                _gold_of(session),
                 training=is_training_data(session.policy, session.graph),
             )
             return session, built, state
@@ -120,9 +123,18 @@ def is_busy(project: Project) -> bool:
 def prepare(session: Session, progress: ProgressCallback) -> None:
     """Compute in advance the segments and errors of a session."""
     session.look(progress)
-    if session.errors.has_gold:
+    # Overlaps of a volume on disk are counted when Evaluate asks for them, unless they are kept.
+    if _gold_of(session) is not None and session.errors.are_counted:
         report(progress, "comparing with gold", 0, 1)
         session.errors.now()
+
+
+def _gold_of(session: Session) -> Any:
+    """Return the gold standard of a session; None if its file is not in its place."""
+    try:
+        return session.errors.gold
+    except InvalidInput:  # which the user is told of, and asked for, with the other inputs
+        return None
 
 
 def start_opening(

@@ -16,7 +16,7 @@ from qtpy.QtWidgets import QAbstractItemView, QHeaderView, QLineEdit, QTableView
 from superqt.utils import qdebounced
 
 from napari_agglo.graph import RegionGraph
-from napari_agglo.volumes import Contingency, contingency
+from napari_agglo.volumes import Contingency, contingency, is_on_disk
 from napari_agglo.widgets._jobs import in_thread
 from napari_agglo.widgets._qt import (
     button,
@@ -368,8 +368,15 @@ class SegmentList(QWidget):
         self._lay_out()
         self._on_selection()
         labels, _, gold = key
-        if known is None and gold is not None:  # slow, so after the other columns
-            self._in_thread(lambda: contingency(labels, gold), partial(self._keep, key))
+        if known is not None or gold is None:
+            return
+        if is_on_disk(labels.image):  # of a large volume, once overlaps are counted by Evaluate
+            session = self.project.session
+            if session is not None and session.errors.has_gold and session.errors.are_counted:
+                self._in_thread(session.errors.overlaps, partial(self._keep, key))
+            return
+        # slow, so after the other columns
+        self._in_thread(lambda: contingency(labels, gold), partial(self._keep, key))
 
     def _keep(self, key: Any, overlaps: Contingency) -> None:
         self._overlaps, self._overlaps_of = overlaps, key

@@ -15,8 +15,10 @@ from napari_agglo.widgets._colours import NOT_SAVED, SAVED
 from napari_agglo.widgets._forms import Form
 from napari_agglo.widgets._jobs import RunRow
 from napari_agglo.widgets._qt import button, column, guarded, label, link, row
+from napari_agglo.widgets._readers import run_folder
 from napari_agglo.widgets._steps import Status
 from napari_agglo.widgets.proofread._hand_over import correct_labels
+from napari_agglo.widgets.proofread._open_run import open_run
 from napari_agglo.widgets.proofread._open_session import (
     PROOFREAD,
     create_session,
@@ -54,7 +56,11 @@ class SessionBar(QWidget):
             "layers, such as a segmentation by another tool",
             lambda: guarded(lambda: correct_labels(self._viewer, **self.form.values())),
         )
-        self.open = button("Open…", "Open a session folder, NAME.agglo", self._open)
+        self.open = button(
+            "Open…",
+            "Open a session folder, NAME.agglo, or the results folder of napari-agglo blocks",
+            self._open,
+        )
         self.copy = button("Save as…", "Copy the session, and continue in the copy", self._copy)
         self.close_ = button("Close", "Close the session; all of it is saved", self._close)
         self.saved = label("saved")
@@ -116,10 +122,13 @@ class SessionBar(QWidget):
     def _open(self) -> None:
         home = sessions_folder()
         chosen = QFileDialog.getExistingDirectory(
-            self, "Open a session (NAME.agglo)", str(home if home.is_dir() else Path.home())
+            self,
+            "Open a session (NAME.agglo) or results of blocks",
+            str(home if home.is_dir() else Path.home()),
         )
         if chosen:
-            guarded(lambda: open_session(self._viewer, chosen))
+            is_run = run_folder(chosen) is not None
+            guarded(lambda: (open_run if is_run else open_session)(self._viewer, chosen))
 
     def _copy(self) -> None:
         session = self.project.session

@@ -171,6 +171,12 @@ def step(viewer, project):
 
 
 @pytest.fixture
+def free_hands(viewer, step):
+    """Return hands on a window without a session."""
+    return Hands(viewer)
+
+
+@pytest.fixture
 def hands(viewer, shown, step):
     """Return hands on a session that was just started by the button."""
     shown.set_gold(shown.regions.dataset.gold)

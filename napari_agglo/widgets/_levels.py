@@ -1,0 +1,152 @@
+"""Levels of a volume in a layer: those of its file, and a coarse one for 3-D.
+
+napari shows the coarsest level in 3-D, and in a plane the one that fits the zoom. So the coarsest
+must be small enough to be read as a whole, also that of a volume larger than memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from napari_agglo.volumes import is_on_disk
+
+# Voxels that a slow machine can map and upload in a tick of the slider in 3-D.
+COARSE_VOXELS = 1 << 23
+_SMALL = 2 * COARSE_VOXELS
+_READ = 1 << 27  # voxels that are read as a whole to be shown more coarsely
+EMPTY_3D = (
+    "This volume is too large to be shown in 3-D, as its file has no coarser levels. Write it as "
+    "OME-Zarr with a pyramid, as napari-agglo blocks does, and open that. Surfaces of segments "
+    "are shown all the same: Proofread > 3-D."
+)
+
+
+def coarser(superpixels: Any) -> list[Any]:
+    """Return the superpixels, and coarser levels if they are a large volume.
+
+    A coarse pixel has the label of one of its pixels, so no label is new. Levels of superpixels on
+    disk are those of their file.
+
+    Examples
+    --------
+    >>> [level.shape for level in coarser(np.zeros((64, 64, 64), np.uint32))]
+    [(64, 64, 64)]
+    >>> [level.shape for level in coarser(np.zeros((256, 512, 512), np.uint32))]
+    [(256, 512, 512), (128, 256, 256)]
+    """
+    if is_on_disk(superpixels):
+        return lazy_levels(superpixels.levels)
+    if not _is_large(superpixels.shape):
+        return [superpixels]
+    index = (..., *[slice(None, None, coarse_step(superpixels.shape))] * 3)
+    return [superpixels, np.ascontiguousarray(np.asarray(superpixels[index]))]
+
+
+def lazy_levels(levels: Sequence[Any]) -> list[Any]:
+    """Return levels on disk, with a further one if the last is too large for 3-D.
+
+    Examples
+    --------
+    >>> [level.shape for level in lazy_levels([np.zeros((256, 512, 512), np.uint8)])]
+    [(256, 512, 512), (128, 256, 256)]
+    """
+    last = levels[-1]
+    if not _is_large(last.shape):
+        return list(levels)
+    return [*levels, Strided(last, coarse_step(last.shape))]
+
+
+def _is_large(shape: Sequence[int]) -> bool:
+    return len(shape) >= 3 and int(np.prod(shape, dtype=np.int64)) > _SMALL
+
+
+def coarse_step(shape: Sequence[int]) -> int:
+    """Return the number of pixels along an axis in a pixel of the coarser copy."""
+    step = 1
+    while int(np.prod([-(-int(n) // step) for n in shape[-3:]], dtype=np.int64)) > COARSE_VOXELS:
+        step += 1
+    return step
+
+
+def level_steps(levels: Sequence[Any], level: Any) -> list[int]:
+    """Return the number of pixels along each axis in a pixel of one of the levels.
+
+    Examples
+    --------
+    >>> levels = coarser(np.zeros((256, 512, 512), np.uint32))
+    >>> level_steps(levels, levels[1])
+    [2, 2, 2]
+    """
+    fine, ndim = levels[0], len(levels[0].shape)
+    if level is fine:
+        return [1] * ndim
+    if isinstance(level, Strided):
+        before = level_steps(levels, level.source)
+        return [a * b for a, b in zip(before, level.steps, strict=True)]
+    if isinstance(level, np.ndarray):
+        return [coarse_step(fine.shape) if axis >= ndim - 3 else 1 for axis in range(ndim)]
+    return [max(1, round(n / m)) for n, m in zip(fine.shape, level.shape, strict=True)]
+
+
+class Strided:
+    """Every so manieth voxel of an array on disk, along its last three axes, read where it is used.
+
+    A plane reads only a plane. In 3-D all voxels are read if there are not too many; else it is
+    empty.
+
+    Examples
+    --------
+    >>> coarse = Strided(np.arange(24).reshape(2, 3, 4), 2)
+    >>> coarse.shape, coarse[0, :, 1:]
+    ((1, 2, 2), array([[ 2],
+           [10]]))
+    """
+
+    def __init__(self, source: Any, step: int) -> None:
+        self.source, self._shape = source, tuple(int(n) for n in source.shape)
+        self.dtype = np.dtype(source.dtype)
+        self.ndim = len(self._shape)
+        self.steps = [step if axis >= self.ndim - 3 else 1 for axis in range(self.ndim)]
+        self.shape = tuple(-(-n // f) for n, f in zip(self._shape, self.steps, strict=True))
+        self.size = int(np.prod(self.shape, dtype=np.int64))
+
+    @property
+    def is_empty_in_3d(self) -> bool:
+        """Whether the array is too large to be read as a whole."""
+        return int(np.prod(self._shape, dtype=np.int64)) > _READ
+
+    def __getitem__(self, index: Any) -> NDArray[Any]:
+        keys = list(index) if isinstance(index, tuple) else [index]
+        dots = [k for k, key in enumerate(keys) if key is Ellipsis]
+        if dots:
+            keys[dots[0] : dots[0] + 1] = [slice(None)] * (self.ndim - len(keys) + 1)
+        keys += [slice(None)] * (self.ndim - len(keys))
+        fine: list[Any] = []
+        shape, flips = [], []
+        for key, n, step in zip(keys, self.shape, self.steps, strict=True):
+            if not isinstance(key, slice):
+                fine.append(int(key) % n * step)
+                continue
+            chosen = range(n)[slice(*(None if x is None else int(x) for x in
+                                      (key.start, key.stop, key.step)))]  # fmt: skip
+            shape.append(len(chosen))
+            flips.append(slice(None, None, -1 if chosen.step < 0 else None))
+            ordered = chosen[::-1] if chosen.step < 0 else chosen
+            ends = (ordered[0] * step, ordered[-1] * step + 1) if ordered else (0, 0)
+            fine.append(slice(*ends, ordered.step * step))
+        if sum(n > 1 for n in shape) > 2 and self.is_empty_in_3d:
+            return np.zeros(shape, self.dtype)
+        return np.asarray(self.source[tuple(fine)])[tuple(flips)]
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        whole = self[...]
+        return whole if dtype is None else whole.astype(dtype, copy=False)
+
+
+def is_empty_in_3d(levels: Sequence[Any]) -> bool:
+    """Return whether a volume of such levels cannot be shown in 3-D."""
+    return isinstance(levels[-1], Strided) and levels[-1].is_empty_in_3d

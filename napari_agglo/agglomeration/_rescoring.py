@@ -19,7 +19,7 @@ from napari_agglo._numba.heaps import heap_settle
 from napari_agglo.agglomeration._adjacency import HEAD, NEXT, Adjacency, contract_arrays
 from napari_agglo.agglomeration._merge_order import comes_before, ids_of, tie_of_edge
 from napari_agglo.features import NDIM, FeatureState, fill_edge, fill_node
-from napari_agglo.graph import merge_boundaries, merge_regions
+from napari_agglo.graph import merge_boundaries, merge_hulls, merge_regions
 from napari_agglo.policy import CHUNK, Scoring, score_chunk
 
 # Boundaries to score between two returns to Python: about a twentieth of a second.
@@ -141,6 +141,8 @@ def merge_pair(
     )
     ids[survivor] = winner
     merge_regions(regions, boxes, survivor, gone, boundaries, edge, features.layout[NDIM])
+    if features.hulls.first.size > 0:
+        merge_hulls(survivor, gone, features.hulls)
     for k in range(n_parallel):
         into = np.int64(kept[k])
         other = np.int64(absorbed[k])

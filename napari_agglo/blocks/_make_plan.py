@@ -386,6 +386,13 @@ def _policy(
             argument="policy",
             remedy="give the same cues in the same order",
         )
+    if learned.features.options.hulls:
+        raise InvalidInput(
+            "`policy` was trained on the features 'natural', whose convex hulls are not kept block "
+            "by block",
+            argument="policy",
+            remedy=(SetOption("preset", "angles"), "train with the same features without hulls"),
+        )
     data = Path(policy).read_bytes()
     return hashlib.sha256(data).hexdigest()[:32], learned.features.bins, "all"
 

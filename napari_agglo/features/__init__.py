@@ -1,6 +1,7 @@
 """Features of a pair of regions, computed from the rows of statistics."""
 
 from napari_agglo.features._feature_map import (
+    FORMER,
     PRESETS,
     FeatureBlock,
     FeatureMap,
@@ -15,6 +16,7 @@ from napari_agglo.features._feature_map import (
 from napari_agglo.features._kernels import NDIM, FeatureState, assemble, fill_edge, fill_node
 
 __all__ = [
+    "FORMER",
     "NDIM",
     "PRESETS",
     "FeatureBlock",

@@ -21,7 +21,10 @@ from napari_agglo.errors import InvalidInput, SetOption
 from napari_agglo.features._kernels import (
     ANGLES,
     BLOCKS,
+    HULLS,
     LINKS,
+    N_ANGLES,
+    N_HULL_FEATURES,
     N_LINKS,
     N_WORD_FEATURES,
     SHAPES,
@@ -30,7 +33,16 @@ from napari_agglo.features._kernels import (
     fill_edge,
     fill_node,
 )
-from napari_agglo.graph import RegionGraph, graph_of_pairs, pair_width
+from napari_agglo.graph import (
+    Hulls,
+    RegionGraph,
+    graph_of_pairs,
+    hull_lists,
+    linked,
+    pair_width,
+    refuse_hulls,
+    with_hulls,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -44,16 +56,21 @@ class Preset(NamedTuple):
     orientation: bool = False
     shape: bool = False
     links: bool = False
+    hulls: bool = False
 
 
-# Policy files have the name of a preset, so that its options cannot change.
+_DECILES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
+# Policy files have the name of a preset, so that its options cannot change; but see `FORMER`.
 PRESETS: dict[str, Preset] = {
     "shape": Preset(False, (0.1, 0.5, 0.9), shape=True),
     "stack": Preset(False, (0.1, 0.5, 0.9), shape=True, links=True),
     "em": Preset(True, (0.1, 0.5, 0.9)),
     "minimal": Preset(False, (0.5,)),
-    "natural": Preset(True, (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9), orientation=True),
+    "natural": Preset(True, _DECILES, orientation=True, hulls=True),
+    "angles": Preset(True, _DECILES, orientation=True),
 }
+# Presets that have had fewer features under the same name, and the preset that has these now.
+FORMER = {"natural": "angles"}
 _MOMENTS = ("mean", "variance", "moment_3", "moment_4")
 
 
@@ -115,9 +132,11 @@ class FeatureMap:
     their union; the distance of the two centroids within the planes, of the whole regions and of
     their straight continuations to the plane where they meet, over the width of a section; and the
     distance of their mean planes over the mean of the planes that they extend over. If it has
-    orientation, there follow the angles of the regions. Last are, for each cue of words, the
-    Jensen-Shannon divergence and the chi-squared distance of the words of the two regions, and the
-    entropy of the words of each.
+    orientation, there follow the angles of the regions. If it has hulls, there follow the size of
+    the union, and of each region, over that of its convex hull, the difference of the two regions
+    in it, and that of each to the union. Last are, for each cue of words, the Jensen-Shannon
+    divergence and the chi-squared distance of the words of the two regions, and the entropy of the
+    words of each.
 
     Examples
     --------
@@ -184,6 +203,10 @@ class FeatureMap:
             out.append("link/plane_distance")
         if self.options.orientation:
             out += ["shape/angle", "shape/node_min/angle_to_other", "shape/node_max/angle_to_other"]
+        if self.options.hulls:
+            out += [f"shape/{part}/hull_share" for part in ("union", "node_min", "node_max")]
+            out.append("shape/difference/hull_share")
+            out += ["shape/node_min/above_union_hull", "shape/node_max/above_union_hull"]
         for name in self.words:
             out += [f"{name}/difference/jensen_shannon", f"{name}/difference/chi_squared"]
             out += [f"{name}/node_min/entropy", f"{name}/node_max/entropy"]
@@ -195,7 +218,8 @@ class FeatureMap:
         """Number of features."""
         more = sum(len(block.columns) for block in self.blocks)
         more += (7 + 2 * len(self.cues)) * self.options.shape
-        more += N_LINKS * self.options.links + 3 * self.options.orientation
+        more += N_LINKS * self.options.links + N_ANGLES * self.options.orientation
+        more += N_HULL_FEATURES * self.options.hulls
         more += N_WORD_FEATURES * len(self.words)
         return 3 * self.block_width + 5 * len(self.cues) + 5 + more
 
@@ -216,6 +240,8 @@ def feature_map(graph: RegionGraph, preset: str = "shape") -> FeatureMap:
             argument="preset",
             remedy=SetOption("preset", "shape"),
         )
+    if features.options.hulls:
+        refuse_hulls(graph)
     return features
 
 
@@ -227,7 +253,12 @@ def feature_state(
     `rows` replaces the rows of the boundaries, where constraints add boundaries without a face.
     """
     boundaries = graph.boundaries.copy() if rows is None else rows
-    state = empty_features(graph, features, graph.regions.copy(), graph.boxes.copy(), boundaries)
+    regions, boxes = graph.regions.copy(), graph.boxes.copy()
+    state = empty_features(graph, features, regions, boxes, boundaries)
+    if features.options.hulls:
+        hulls = with_hulls(graph).hulls
+        assert hulls is not None
+        state = state._replace(hulls=linked(hulls))
     fill_features(np.arange(1, len(graph.regions)), np.arange(len(boundaries)), state)
     return state
 
@@ -238,12 +269,17 @@ def empty_features(
     regions: NDArray[np.int64],
     boxes: NDArray[np.int32],
     boundaries: NDArray[np.int64],
+    hulls: Hulls | None = None,
 ) -> FeatureState:
-    """Return empty arrays for the features of these rows, which have the layout of `graph`."""
+    """Return empty arrays for the features of these rows, which have the layout of `graph`.
+
+    `hulls` are of superpixels that will be added to the rows.
+    """
     layout, n, width = graph.layout, len(regions), features.block_width
     numbers = [layout.ndim, layout.n_cues, layout.powers, layout.bins]
     preset = features.options
     options = ANGLES * preset.orientation + SHAPES * preset.shape + LINKS * preset.links
+    options += HULLS * preset.hulls
     numbers += [preset.histogram, len(preset.quantiles), options, 0]
     sampled = layout.source_table()[:, 2:] >= 0
     numbers += (sampled @ (1 << np.arange(layout.ndim))).tolist()
@@ -280,6 +316,7 @@ def empty_features(
         shapes=np.zeros((n, 3)),
         pair=pair,
         more=more,
+        hulls=hull_lists(hulls if preset.hulls else None, n),
     )
 
 

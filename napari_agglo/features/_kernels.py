@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from napari_agglo._numba import inlined, subroutine
 from napari_agglo._numba.callbacks import call_python
-from napari_agglo.graph import copy_pair
+from napari_agglo.graph import HullLists, copy_pair, union_area
 
 # Places in `FeatureState.layout`. The last three are the options of the preset.
 NDIM, N_CUES, POWERS, BINS, HISTOGRAM, N_QUANTILES, COMPARISONS = range(7)
@@ -23,7 +23,9 @@ BLOCKS = 7  # address of the function that computes the columns of further block
 AXES = 8  # from here on, for each cue, bits of the axes whose faces have a value of it; and then,
 # for each cue of words, its first column in the row of a region, and the number of words
 # Bits of the option COMPARISONS: features that compare the shapes of two regions.
-ANGLES, SHAPES, LINKS = 1, 2, 4
+ANGLES, SHAPES, LINKS, HULLS = 1, 2, 4, 8
+N_ANGLES = 3
+N_HULL_FEATURES = 6  # columns of `compare_hulls`
 N_LINKS = 7  # columns of `compare_planes`
 N_WORD_FEATURES = 4  # columns of `compare_words` for each cue of words
 # Columns of `FeatureState.shapes`.
@@ -53,6 +55,7 @@ class FeatureState(NamedTuple):
     shapes: NDArray[np.float64]  # (nodes, 3): see above
     pair: NDArray[np.int64]  # buffer (1, ...): the row of a pair, for further blocks
     more: NDArray[np.float32]  # buffer: their columns; empty if there are no further blocks
+    hulls: HullLists  # of regions of a plane; empty if the preset has no hulls
 
 
 @subroutine
@@ -433,6 +436,27 @@ def compare_words(u: Any, v: Any, out: Any, at: Any, column: Any, features: Feat
 
 
 @inlined
+def compare_hulls(u: Any, v: Any, out: Any, at: Any, column: Any, features: FeatureState) -> None:
+    """Write the shares of hulls that two regions and their union fill to ``out[at, column:]``.
+
+    A share is 1 for a convex region. There follow the difference of those of the two regions, and
+    what each of them is above that of the union.
+    """
+    hulls = features.hulls
+    size_u = float(features.regions[u, 0])
+    size_v = float(features.regions[v, 0])
+    share_u = 2.0 * size_u / hulls.areas[u]
+    share_v = 2.0 * size_v / hulls.areas[v]
+    share = 2.0 * (size_u + size_v) / union_area(u, v, hulls)
+    out[at, column] = share
+    out[at, column + 1] = share_u
+    out[at, column + 2] = share_v
+    out[at, column + 3] = abs(share_u - share_v)
+    out[at, column + 4] = share_u - share
+    out[at, column + 5] = share_v - share
+
+
+@inlined
 def assemble(
     edge: Any, u: Any, v: Any, id_u: Any, id_v: Any, out: Any, at: Any, features: FeatureState
 ) -> None:
@@ -440,7 +464,7 @@ def assemble(
 
     Strategy: the order of the columns is that of `FeatureMap.names`. Copy the blocks of the two
     regions and of the boundary; compare the moments and histograms of the regions, cue by cue; then
-    write sizes and areas, and shapes and angles if the preset has them.
+    write sizes and areas, and shapes, angles and hulls if the preset has them.
     """
     regions = features.regions
     boundaries = features.boundaries
@@ -490,8 +514,12 @@ def assemble(
     out[at, column + 2] = math.log2(area) if area > 0 else 0.0
     column += 5 + (layout[COMPARISONS] & SHAPES > 0) * (7 + 2 * n_cues)
     column += (layout[COMPARISONS] & LINKS > 0) * N_LINKS
+    behind = column + N_ANGLES * (layout[COMPARISONS] & ANGLES > 0)
+    if layout[COMPARISONS] & HULLS > 0:
+        compare_hulls(u, v, out, at, behind, features)
+        behind += N_HULL_FEATURES
     if entropy.shape[1] > n_cues:
-        compare_words(u, v, out, at, column + 3 * (layout[COMPARISONS] & ANGLES > 0), features)
+        compare_words(u, v, out, at, behind, features)
     if layout[COMPARISONS] & ANGLES == 0:
         return
     dot = 0.0

@@ -14,6 +14,17 @@ from napari_agglo.graph._divide import (
 )
 from napari_agglo.graph._edge_search import edge_positions, edges_within
 from napari_agglo.graph._far_pairs import FarPairs, far_pairs
+from napari_agglo.graph._hulls import (
+    HullLists,
+    Hulls,
+    add_hull,
+    hull_lists,
+    linked,
+    merge_hulls,
+    refuse_hulls,
+    union_area,
+    with_hulls,
+)
 from napari_agglo.graph._pair_buffer import copy_pair, graph_of_pairs, pair_width
 from napari_agglo.graph._region_graph import Layout, RegionGraph
 from napari_agglo.graph._superpixel_pieces import Pieces, superpixel_pieces
@@ -22,11 +33,14 @@ from napari_agglo.graph._weighted_edges import as_graph
 __all__ = [
     "Division",
     "FarPairs",
+    "HullLists",
+    "Hulls",
     "Layout",
     "Pieces",
     "RegionGraph",
     "Window",
     "add_contact",
+    "add_hull",
     "add_rows",
     "as_graph",
     "boxes_overlap",
@@ -41,13 +55,19 @@ __all__ = [
     "far_pairs",
     "graph_of_pairs",
     "kept_cues",
+    "hull_lists",
+    "linked",
     "meeting_boxes",
     "merge_boundaries",
+    "merge_hulls",
     "merge_regions",
     "pair_width",
     "pieces_to_runs",
+    "refuse_hulls",
     "region_graph",
     "runs_to_pieces",
     "scan",
     "superpixel_pieces",
+    "union_area",
+    "with_hulls",
 ]

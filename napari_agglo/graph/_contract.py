@@ -103,4 +103,5 @@ def contracted(graph: RegionGraph, lut: NDArray[np.uint32]) -> RegionGraph:
         regions=regions,
         boundaries=boundaries,
         boxes=boxes,
+        hulls=None if graph.hulls is None else graph.hulls.merged(new, len(kept)),
     )

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from napari_agglo.errors import InvalidInput, is_whole
 from napari_agglo.graph._build_graph import scan
 from napari_agglo.graph._edge_search import edge_positions
+from napari_agglo.graph._hulls import Hulls, hulls_of
 from napari_agglo.graph._region_graph import Layout, RegionGraph
 from napari_agglo.volumes import DenseLabels, are_on_disk
 
@@ -151,7 +152,7 @@ class Division:
         regions[self.superpixel], boxes[self.superpixel] = self.new.regions[0], self.new.boxes[0]
         painted = self._painted(graph, image, moved, self.superpixel, numbers)
         labels = _labels(painted, ids, self.new_dtype)
-        return _exchanged(graph, labels, regions, boxes, self.old, self.new)
+        return _exchanged(graph, labels, regions, boxes, self.old, self.new, self._hulls(graph, 1))
 
     def revert(self, graph: RegionGraph, image: NDArray[np.uint32] | None = None) -> RegionGraph:
         """Return `graph` with the superpixel whole again; the inverse of `apply`, bit for bit."""
@@ -163,7 +164,21 @@ class Division:
         numbers = self.pieces[moved].astype(np.uint32) + np.uint32(self.n_regions - 1)
         painted = self._painted(graph, image, moved, numbers, self.superpixel)
         labels = _labels(painted, graph.ids[:first].copy(), self.old_dtype)
-        return _exchanged(graph, labels, regions, boxes, self.new, self.old)
+        return _exchanged(graph, labels, regions, boxes, self.new, self.old, self._hulls(graph, -1))
+
+    def piece_hulls(self) -> Hulls:
+        """Return the convex hulls of the pieces, in their order; of a plane only."""
+        return _hulls_in(self.pieces, self.box)
+
+    def _hulls(self, graph: RegionGraph, step: int) -> Hulls | None:
+        """Return the hulls of `graph` after the division, or before it if `step` is -1."""
+        if graph.hulls is None:
+            return None
+        rows = self.piece_hulls() if step > 0 else _hulls_in(self.pieces > 0, self.box)
+        at = np.arange(self.n_regions + 1)
+        at[self.superpixel] = len(graph.hulls)
+        more = np.arange(1, len(rows)) + len(graph.hulls)
+        return graph.hulls.joined(rows).take(np.concatenate([at, more]))
 
     def _check(self, graph: RegionGraph, expected: int, verb: str) -> None:
         if graph.n_regions != expected:
@@ -221,6 +236,7 @@ def _exchanged(
     boxes: NDArray[np.int32],
     out: Rows,
     into: Rows,
+    hulls: Hulls | None,
 ) -> RegionGraph:
     """Return `graph` with the boundaries of `into` in the place of those of `out`, in order."""
     removals = edge_positions(graph.edges, out.edges).tolist()
@@ -245,6 +261,7 @@ def _exchanged(
         regions=regions,
         boundaries=spliced(graph.boundaries, into.boundaries),
         boxes=boxes,
+        hulls=hulls,
     )
 
 
@@ -432,6 +449,13 @@ def _scanned(
         edges=here[edges[touches]],
         boundaries=boundaries[touches],
     )
+
+
+def _hulls_in(pieces: NDArray[Any], box: tuple[slice, ...]) -> Hulls:
+    """Return the hulls of the pieces 1, 2, ... in a box."""
+    n_pieces = int(pieces.max())
+    origin = tuple(side.start for side in box)
+    return hulls_of(pieces.astype(np.uint32), n_pieces + 1, origin).take(np.arange(n_pieces) + 1)
 
 
 def _moved(

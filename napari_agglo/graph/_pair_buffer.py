@@ -74,4 +74,5 @@ def graph_of_pairs(graph: RegionGraph, rows: NDArray[np.int64]) -> RegionGraph:
         boundaries=rows[:, 2:column].copy(),
         boxes=np.zeros((2 * n + 1, 2, layout.ndim), np.int32),
         cues=None,
+        hulls=None,
     )

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     import networkx as nx
     import pandas as pd
 
+    from napari_agglo.graph._hulls import Hulls
+
 
 @dataclass(frozen=True)
 class Layout:
@@ -191,6 +193,8 @@ class RegionGraph:
     far : tuple of (offset, ndarray of uint8)
         The channels of long-range affinities, 255 for boundary, at the voxel that each was
         predicted for; empty if there are none, or if the graph did not keep its cues.
+    hulls : Hulls, optional
+        The convex hulls of the regions of a plane; None until a feature needs them (`with_hulls`).
     """
 
     superpixels: DenseLabels
@@ -207,6 +211,7 @@ class RegionGraph:
     face_parts: int = 1
     far: tuple[tuple[tuple[int, ...], NDArray[np.uint8]], ...] = ()
     word_names: tuple[str, ...] = ()
+    hulls: Hulls | None = None
 
     @classmethod
     def from_edges(

@@ -201,12 +201,13 @@ def train(
         Epochs of agglomeration.
     start : {"flat", "mean", "random"}
         The policy of the first epoch.
-    preset : {"shape", "stack", "em", "minimal", "natural"}
+    preset : {"shape", "stack", "em", "minimal", "natural", "angles"}
         The features. *shape*: moments and quantiles of every cue, its contrast at the boundary,
         contact, and the shape of the union. *stack*: these, and links between planes, for stacks
         whose superpixels were made plane by plane. *em*: moments, quantiles and histograms of every
         cue, sizes and contact, the features of the paper. *minimal*: few of them, for quick tests.
-        *natural*: as em, with more quantiles and the angles of regions, for natural images.
+        *natural*: as em, with more quantiles, the angles of regions, and how far they fill their
+        convex hulls, for natural images, 2-D. *angles*: these without the hulls, in any dimension.
     classifier : {"forest", "logistic"}
         The classifier. *forest*: a random forest. *logistic*: logistic regression, small and quick,
         without combinations of features.

@@ -7,6 +7,7 @@ before memory is allocated.
 
 from __future__ import annotations
 
+import dataclasses
 import io
 import json
 import math
@@ -21,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from napari_agglo.errors import InvalidInput
-from napari_agglo.features import FeatureMap
+from napari_agglo.features import FORMER, FeatureMap
 from napari_agglo.policy._learned_policy import LearnedPolicy
 from napari_agglo.policy._model import Forest, Logistic, Model
 from napari_agglo.policy._policies import Policy
@@ -103,6 +104,10 @@ def load_policy(path: str | PathLike[str]) -> LearnedPolicy:
         arrays = read_arrays(archive, header["model"])
         words = tuple(header.get("words", ()))  # in the files of policies that have some
         features = FeatureMap(header["preset"], tuple(header["cues"]), header["bins"], words)
+        base, *blocks = header["preset"].split("+")
+        if list(features.names) != header["features"] and base in FORMER:
+            former = "+".join([FORMER[base], *blocks])
+            features = dataclasses.replace(features, preset=former)
         require(
             list(features.names) == header["features"],
             "its features are not those of this version",

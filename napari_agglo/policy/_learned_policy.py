@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from napari_agglo.errors import InvalidInput, SetOption
 from napari_agglo.features import FeatureMap, feature_matrix
-from napari_agglo.graph import RegionGraph
+from napari_agglo.graph import RegionGraph, refuse_hulls
 from napari_agglo.policy._model import FOREST, LOGISTIC, Forest, Model
 from napari_agglo.policy._policies import Policy, policy_record
 from napari_agglo.policy._score import Scoring, scoring
@@ -79,6 +79,8 @@ class LearnedPolicy:
                 argument="policy",
                 remedy="build the graph as for the training",
             )
+        if self.features.options.hulls:
+            refuse_hulls(graph, policy=True)
 
     def score(self, graph: RegionGraph) -> NDArray[np.float64]:
         """Return the probability that merging across each boundary of `graph` is wrong.

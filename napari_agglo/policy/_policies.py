@@ -17,7 +17,7 @@ from napari_agglo._numba.hash_tables import uniform
 from napari_agglo._registry import Registry
 from napari_agglo.errors import InvalidInput, SetOption, check_whole
 from napari_agglo.features import FeatureMap
-from napari_agglo.graph import RegionGraph
+from napari_agglo.graph import RegionGraph, with_hulls
 from napari_agglo.policy._model import MEAN, RANDOM
 from napari_agglo.policy._score import Scoring, scoring
 
@@ -112,6 +112,16 @@ policies: Registry[PolicyClass] = Registry("napari_agglo.policies", "policy")
 def policy_features(policy: Policy) -> FeatureMap | None:
     """Return the features that the kernel of a policy reads; None if it reads none."""
     return getattr(policy, "features", None)
+
+
+def graph_for(policy: Policy, graph: RegionGraph) -> RegionGraph:
+    """Return a graph with all that the features of a policy read.
+
+    That is more than rows of statistics if the policy reads convex hulls. Graphs made from this one
+    have them then, also those without pixels.
+    """
+    features = policy_features(policy)
+    return with_hulls(graph) if features is not None and features.options.hulls else graph
 
 
 def policy_record(policy: object) -> dict[str, Any] | None:

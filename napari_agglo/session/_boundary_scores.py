@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from napari_agglo.graph import RegionGraph, contracted
+from napari_agglo.graph import Hulls, RegionGraph, contracted
 from napari_agglo.policy import Policy, is_informative
 from napari_agglo.volumes import DenseLabels
 
@@ -32,10 +32,12 @@ class _Segments:
     names: NDArray[np.int64]
     regions: NDArray[np.int64]
     boxes: NDArray[np.int32]
+    hulls: Hulls | None  # if the policy reads them
 
     @classmethod
     def of(cls, graph: RegionGraph, coarse: RegionGraph, own: NDArray[np.int64]) -> _Segments:
-        return cls(graph, own[1:], coarse.regions[1:], coarse.boxes[1:])
+        rows = np.arange(1, len(own))
+        return cls(graph, own[1:], coarse.regions[1:], coarse.boxes[1:], _taken(coarse, rows))
 
     def with_rows(self, graph: RegionGraph, free: NDArray[np.int64], new: _Segments) -> _Segments:
         """Return the segments with new ones; the arrays are reused, since most edits are merges."""
@@ -46,7 +48,17 @@ class _Segments:
             rows, more = getattr(self, name), getattr(new, name)
             rows[free[:n]] = more[:n]
             arrays.append(np.concatenate([rows, more[n:]]) if n < len(more) else rows)
-        return _Segments(graph, *arrays)
+        return _Segments(graph, *arrays, self._hulls_with(free[:n], new.hulls))
+
+    def _hulls_with(self, free: NDArray[np.int64], new: Hulls | None) -> Hulls | None:
+        """Return the hulls with new ones, the first in the place of those of `free` rows."""
+        if self.hulls is None or new is None:
+            return None
+        n = len(self.hulls)
+        at = np.arange(n)
+        at[free] = n + np.arange(len(free))
+        more = np.arange(n + len(free), n + len(new))
+        return self.hulls.joined(new).take(np.concatenate([at, more]))
 
 
 class BoundaryScores:
@@ -64,12 +76,14 @@ class BoundaryScores:
         if self._version == view.version:
             return self._scores
         moved = None if self._version < 0 else view.moved_since(self._version)
-        if moved is None or self._segments is None:
+        kept = self._segments
+        # A policy that was learned in the session may read hulls where the one before did not.
+        if moved is None or kept is None or (kept.hulls is None) != (graph.hulls is None):
             coarse, own = _coarse(graph, np.arange(1, len(names)), names.astype(np.int64))
             self._segments = _Segments.of(graph, coarse, own)
             self._scores = own[coarse.edges], _scores(coarse, view.state.policy, view.threshold)
         elif len(moved):
-            self._score_again(view, moved, self._segments)
+            self._score_again(view, moved, kept)
         self._version, self._names = view.version, names.copy()
         return self._scores
 
@@ -115,12 +129,18 @@ class BoundaryScores:
             out[1:][whole] = of_segments[row_of[segments[whole]]]
             return out
 
+        hulls = None
+        if graph.hulls is not None and kept.hulls is not None:
+            at = np.concatenate([[0], nodes])
+            at[1:][whole] = len(graph.hulls) + row_of[segments[whole]]
+            hulls = graph.hulls.joined(kept.hulls).take(at)
         mixed = dataclasses.replace(
             graph,
             edges=number[ends],
             regions=node_rows(graph.regions, kept.regions),
             boundaries=graph.boundaries[rows],
             boxes=node_rows(graph.boxes, kept.boxes),
+            hulls=hulls,
         )
         owners = np.concatenate([[0], names[nodes]]).astype(np.int64)
         coarse, own = _coarse(mixed, nodes, owners)
@@ -134,8 +154,14 @@ class BoundaryScores:
         self._scores = pairs[order], scores[order]
         new = is_changed[own]
         free = np.flatnonzero(is_changed[kept.names])
-        more = _Segments(graph, own[new], coarse.regions[new], coarse.boxes[new])
+        hulls = _taken(coarse, np.flatnonzero(new))
+        more = _Segments(graph, own[new], coarse.regions[new], coarse.boxes[new], hulls)
         self._segments = kept.with_rows(graph, free, more)
+
+
+def _taken(graph: RegionGraph, rows: NDArray[np.int64]) -> Hulls | None:
+    """Return the hulls of some regions, if the graph has them."""
+    return None if graph.hulls is None else graph.hulls.take(rows)
 
 
 def _smallest(names: NDArray[Any], n: int) -> NDArray[np.int64]:

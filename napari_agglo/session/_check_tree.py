@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from napari_agglo.agglomeration import MergeTree
 from napari_agglo.errors import InvalidInput
 from napari_agglo.graph import RegionGraph
-from napari_agglo.policy import Policy, is_informative
+from napari_agglo.policy import Policy, graph_for, is_informative
 from napari_agglo.session._relearn import pair_graph
 from napari_agglo.session._store.manifest import digest_sample
 from napari_agglo.volumes import is_on_disk
@@ -110,6 +110,7 @@ def _scored(
     if not is_informative(policy):  # scores depend on the ids alone
         ids = np.stack([tree.winners[sample], tree.losers[sample]], axis=1)
         return policy.score(dataclasses.replace(graph, edges=ids))
+    graph = graph_for(policy, graph)
     out = np.full(len(sample), np.nan)
     for k, merge in enumerate(sample.tolist()):
         pair = pair_graph(graph, *(tree.members(node) for node in tree.children[merge].tolist()))

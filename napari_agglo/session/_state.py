@@ -15,7 +15,7 @@ from napari_agglo.agglomeration import Merges, MergeTree
 from napari_agglo.errors import InvalidInput
 from napari_agglo.features import feature_map
 from napari_agglo.graph import Division, RegionGraph, divide, runs_to_pieces
-from napari_agglo.policy import Policy, policy_features
+from napari_agglo.policy import Policy, graph_for, policy_features
 from napari_agglo.session._actions import (
     Action,
     Answer,
@@ -122,6 +122,7 @@ class State:
 
     def _set_policy(self, policy: Policy) -> None:
         self.policy = policy
+        self.graph = graph_for(policy, self.graph)
         self.features = policy_features(policy)  # of examples; None if the graph has only means
         if self.features is None and self.graph.layout.powers != 1:
             self.features = feature_map(self.graph)

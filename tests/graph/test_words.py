@@ -88,7 +88,7 @@ def test_features_of_words_are_those_of_scipy():
             assert row[f"textons/{name}/entropy"] == pytest.approx(entropy, abs=1e-5)
 
 
-@pytest.mark.parametrize("preset", ["minimal", "shape", "em", "natural"])
+@pytest.mark.parametrize("preset", ["minimal", "shape", "em", "natural", "angles"])
 def test_names_and_columns_agree_in_every_preset(preset):
     graph, _ = made_up(2)
     features = FeatureMap(preset, ("boundary",), 25, ("textons", "classes"))

@@ -137,7 +137,8 @@ def as_scores(graph, kind, seed):
             return by_sizes(seed, sizes[:, 0], sizes[:, 1], _faces(g))
 
         return CallablePolicy(scores), scores
-    preset = ("em", "natural", "shape", "stack")[seed % 4]
+    natural = "natural" if graph.layout.ndim == 2 else "angles"  # hulls are of planes
+    preset = ("em", natural, "shape", "stack")[seed % 4]
     features = FeatureMap(preset, graph.cue_names, graph.layout.bins)
     # One tree says eighths, as the scales of edits are; three say what lies between them.
     policy = LearnedPolicy(features, random_forest(seed, features.width, 1 + seed % 3))

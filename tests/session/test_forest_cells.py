@@ -47,7 +47,8 @@ def test_a_replay_by_cells_equals_one_that_scores_all(preset, most, few, monkeyp
     leaves, seeds, trees = (40, 1, 5) if plain else (300, 4, 30)
     for seed in range(seeds):
         graph = hub_graph(leaves, seed)
-        features = FeatureMap(preset, graph.cue_names, graph.layout.bins)
+        own = "angles" if preset == "natural" and graph.layout.ndim != 2 else preset
+        features = FeatureMap(own, graph.cue_names, graph.layout.bins)
         forest = dense_forest(feature_matrix(graph, features), seed, trees)
         policy = LearnedPolicy(features, forest)
         by_cells, anew = (Hierarchy(graph, policy) for _ in range(2))

@@ -84,7 +84,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_choice(parser, "--strategy", text, "agglo", "flat", "lash", "mixed")
     add_value(parser, "--epochs", "N", "epochs of agglomeration", type=int, default=5)
     text = "features to learn from, and feature blocks of other packages"
-    add_value(parser, "--preset", "shape|stack|em|minimal|natural[+BLOCK]", text, default="shape")
+    add_value(
+        parser, "--preset", "shape|stack|em|minimal|natural|angles[+BLOCK]", text, default="shape"
+    )
     add_choice(parser, "--classifier", "classifier to fit", "forest", "logistic")
     add_value(parser, "--seed", "N", "seed of the training", type=int, default=0)
     text = (

@@ -56,6 +56,7 @@ def induced(graph: RegionGraph, segment: SegmentGraph) -> RegionGraph:
         boundaries=graph.boundaries[segment.rows],
         boxes=graph.boxes[taken],
         cues=None,
+        hulls=None if graph.hulls is None else graph.hulls.take(taken),
     )
 
 

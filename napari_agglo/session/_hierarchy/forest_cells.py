@@ -28,6 +28,7 @@ from napari_agglo.features._kernels import (
     ANGLES,
     BINS,
     COMPARISONS,
+    HULLS,
     N_CUES,
     POWERS,
     _first_cue,
@@ -259,7 +260,7 @@ def _note_growth(slot: Any, features: FeatureState, table: Thresholds, cells: Ce
 def _stays(edge: Any, u: Any, v: Any, cell: Any, features: FeatureState, cells: Cells) -> Any:
     """Tell whether a boundary of a smaller and a larger region is certainly in its cell still.
 
-    Of a preset with angles, that is not known.
+    Of a preset with angles or hulls, that is not known.
     """
     layout = features.layout
     limits = cells.limits
@@ -272,7 +273,7 @@ def _stays(edge: Any, u: Any, v: Any, cell: Any, features: FeatureState, cells: 
         return False
     if cells.sides[cell, 0] != stamp_u or cells.sides[cell, 1] != stamp_v:
         return False
-    if layout[COMPARISONS] & ANGLES > 0:
+    if layout[COMPARISONS] & (ANGLES | HULLS) > 0:
         return False
     # The first column of `limits` is that of the first feature of a pair.
     first = 3 * features.node_block.shape[1]

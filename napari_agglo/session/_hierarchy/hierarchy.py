@@ -23,7 +23,7 @@ from napari_agglo._progress import ProgressCallback
 from napari_agglo.agglomeration import Merges, merge_greedily
 from napari_agglo.errors import InvalidInput
 from napari_agglo.graph import Division, RegionGraph
-from napari_agglo.policy import Policy
+from napari_agglo.policy import Policy, graph_for
 from napari_agglo.session._actions import Cut, Edit, Ids, Lock, Merge, Unlock, as_ids
 from napari_agglo.session._hierarchy.fences import Constraints, Event
 from napari_agglo.session._hierarchy.merge_log import ROW, Fresh, MergeLog, Names, Seam, Step
@@ -76,6 +76,7 @@ class Hierarchy:
         merges: Merges | None = None,
         progress: ProgressCallback | None = None,
     ) -> None:
+        graph = graph_for(policy, graph)
         if merges is None:
             merges = merge_greedily(graph, policy, progress=progress)
         self.log = MergeLog(graph.sizes, merges)

@@ -18,7 +18,7 @@ from napari_agglo._numba.callbacks import raise_error
 from napari_agglo.agglomeration import policy_scoring
 from napari_agglo.agglomeration._rescoring import EdgeQueue, fill_queue
 from napari_agglo.features import FeatureState, empty_features, fill_features
-from napari_agglo.graph import Division, RegionGraph
+from napari_agglo.graph import Division, Hulls, RegionGraph, add_hull
 from napari_agglo.policy import MEAN, Policy, no_features, policy_features
 from napari_agglo.session._hierarchy.forest_cells import (
     Cells,
@@ -60,6 +60,7 @@ class Superpixels:
         self.more_regions = np.zeros((0, graph.layout.region_width), np.int64)
         self.more_boundaries = np.zeros((0, graph.layout.boundary_width), np.int64)
         self.row_of = np.arange(n + 1)  # row of each superpixel, counted through both tables
+        self.hulls = graph.hulls  # of all rows, if the policy reads them
         # The slot of each superpixel in a replay; -1 but while one runs, so none has to clear it.
         self.slot_of = np.full(n + 1, -1, np.int32)
 
@@ -103,6 +104,8 @@ class Superpixels:
         self.row_of[pieces] = first_row + np.arange(len(pieces))
         self.more_regions = np.concatenate([self.more_regions, division.new.regions])
         self.more_boundaries = np.concatenate([self.more_boundaries, division.new.boundaries])
+        if self.hulls is not None:
+            self.hulls = self.hulls.joined(division.piece_hulls())
         touching: dict[int, list[tuple[int, int]]] = {s: [] for s in pieces.tolist()}
         for k, (u, v) in enumerate(division.new.edges.tolist()):
             touching.setdefault(u, []).append((v, first_edge + k))
@@ -123,6 +126,9 @@ class Superpixels:
         self.n_adjacent = before.n_adjacent
         self.more_regions = self.more_regions[: before.n_rows[0]]
         self.more_boundaries = self.more_boundaries[: before.n_rows[1]]
+        if self.hulls is not None:
+            n_rows = len(self.graph.regions) + before.n_rows[0]
+            self.hulls = self.hulls.take(np.arange(n_rows))
 
     def _write(self, superpixel: int, neighbours: NDArray[np.int32]) -> None:
         n = self.n_adjacent + len(neighbours)
@@ -186,6 +192,9 @@ def _list_neighbours(edges: Any, start: Any, adjacent: Any) -> None:
 # The policy, asked about boundaries of regions: statistics are rows that add up.
 
 
+_NO_STARTS = np.zeros(1, np.int64)
+
+
 class Asker:
     """A policy ready to be asked about boundaries in a replay.
 
@@ -213,8 +222,8 @@ class Asker:
         self._rows, self._cells, self._sizes = None, None, (n_slots, n_edges)
         self._asked = 0
 
-    def _start(self) -> FeatureState:
-        """Make room for the rows, as far as they are used."""
+    def _start(self, hulls: Hulls | None) -> FeatureState:
+        """Make room for the rows, as far as they are used; `hulls` are of all superpixels."""
         n_slots, n_edges = self._sizes
         layout, by_mean = self._graph.layout, self.steady
         regions = np.zeros((1 if by_mean else n_slots, layout.region_width), np.int64)
@@ -223,7 +232,7 @@ class Asker:
         if self._features is None:
             rows = no_features(regions, boxes, boundaries, layout.ndim)
         else:
-            rows = empty_features(self._graph, self._features, regions, boxes, boundaries)
+            rows = empty_features(self._graph, self._features, regions, boxes, boundaries, hulls)
         self._ids = np.zeros(n_slots, np.int32)
         self._queue = EdgeQueue(
             priority=np.zeros(n_edges),
@@ -245,11 +254,13 @@ class Asker:
     ) -> NDArray[np.float64]:
         """Return the priorities of edges of a replay, whose arrays these are."""
         layout, by_mean = self._graph.layout, self.steady
-        rows = self._rows = self._rows or self._start()
+        hulls = superpixels.hulls
+        rows = self._rows = self._rows or self._start(hulls)
         changed = np.empty((2, 2 * len(batch)), np.int64)
         n_slots, n_edges = add_up(
             batch, not by_mean, layout.ndim, ends, work, edges, chain, superpixels.arrays,
-            rows.regions, rows.boundaries, self._ids, changed,
+            rows.regions, rows.boundaries, _NO_STARTS if hulls is None else hulls.starts,
+            rows.hulls, self._ids, changed,
         )  # fmt: skip
         if by_mean:
             boundaries = rows.boundaries[batch]
@@ -292,13 +303,17 @@ def _add_row(rows: Any, more: Any, at: Any, sums: Any, into: Any) -> None:
 @kernel
 def add_up(
     batch: Any, with_regions: Any, ndim: Any, ends: Any, work: Any, edges: Any, chain: Any,
-    ground: Any, regions: Any, boundaries: Any, ids: Any, changed: Any,
+    ground: Any, regions: Any, boundaries: Any, hull_starts: Any, hulls: Any, ids: Any,
+    changed: Any,
 ) -> Any:  # fmt: skip
     """Bring the rows of the edges in `batch`, and of their regions, up to date.
 
     Superpixels and boundaries that have come to a slot or an edge since are added to its row. Which
-    slots and which edges these are is listed in `changed`; returns the two numbers. No bounds
-    checking.
+    slots and which edges these are is listed in `changed`; returns the two numbers. Hulls of slots
+    are merged from those of superpixels, whose rows begin at `hull_starts`. A superpixel comes to a
+    slot with the whole slot that it was in, whose hull nobody asks for any more.
+
+    No bounds checking.
     """
     _, slots, slot_of, leaves = work
     start, stop, adjacent, rows, more_rows, faces, more_faces, row_of = ground
@@ -325,7 +340,11 @@ def add_up(
                 n_slots += 1
             while leaf >= 0:
                 superpixel = leaves[leaf]["superpixel"]
-                _add_row(rows, more_rows, row_of[superpixel], regions, slot)
+                row = np.int64(row_of[superpixel])
+                _add_row(rows, more_rows, row, regions, slot)
+                if hulls.first.size > 0:
+                    stop_row = np.int64(hull_starts[row + 1])
+                    add_hull(slot, np.int64(hull_starts[row]), stop_row, hulls)
                 leaves[leaf]["home"] = slot
                 # Faces within the region, which both of its superpixels count, are no contact.
                 for neighbour in range(start[superpixel], stop[superpixel]):

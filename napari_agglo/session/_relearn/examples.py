@@ -182,6 +182,10 @@ def pair_graph(
         regions[k, layout.contact] -= 2 * swallowed[k - 1]
         boxes[k, 0] = graph.boxes[members, 0].min(axis=0)
         boxes[k, 1] = graph.boxes[members, 1].max(axis=0)
+    hulls = None
+    if graph.hulls is not None:
+        rows = np.concatenate([[0], both])
+        hulls = graph.hulls.take(rows).merged(np.concatenate([[0], side + 1]), 3)
     return dataclasses.replace(
         graph,
         superpixels=DenseLabels(
@@ -194,6 +198,7 @@ def pair_graph(
         boundaries=boundary[None],
         boxes=boxes,
         cues=None,
+        hulls=hulls,
     )
 
 

@@ -30,6 +30,7 @@ from napari_agglo.widgets._colours import direct_colours
 from napari_agglo.widgets._jobs import RunRow
 from napari_agglo.widgets._napari import add_inactive, role, role_of
 from napari_agglo.widgets._qt import (
+    ask,
     button,
     check_box,
     column,
@@ -79,6 +80,7 @@ class Painter:
         self._image: Any = None  # the layer that is painted on
         self._training: LiveTraining | None = None
         self._one_at_a_time = threading.Lock()  # the training keeps features between strokes
+        self._counts: list[int] | None = None  # None after each stroke
         self._is_due = False  # there are strokes that the running job has not read
         self._timer = single_shot(self._classify_view, _WAIT)
         viewer.layers.events.removed.connect(self._on_removed)
@@ -115,12 +117,17 @@ class Painter:
                 **placement_of(layer).keywords(),
             )
             viewer.add_layer(self.strokes)
-        # A stroke moves many labels: the one when it ends, the other also when it is undone.
-        for event in (self.strokes.events.paint, self.strokes.events.labels_update):
+        # A stroke moves many labels: the first when it ends, the second also when it is undone, the
+        # third when other data take the place of all strokes.
+        events = self.strokes.events
+        events.set_data.disconnect(self._forget_counts)
+        events.set_data.connect(self._forget_counts)  # whatever is drawn anew
+        for event in (events.paint, events.labels_update, events.data):
             event.disconnect(self._on_stroke)
             event.connect(self._on_stroke)
         self.strokes.events.selected_label.connect(self._on_label)
         self.strokes.brush_size = _BRUSH
+        self._counts = None
         self.choose(0)
         self._colour_strokes()
         self._timer.start()
@@ -143,9 +150,11 @@ class Painter:
         """Return the number of labelled pixels of each class."""
         if self.strokes is None:
             return [0] * len(self.classes)
-        values = np.asarray(self.strokes.data).reshape(-1)
-        painted = values[np.flatnonzero(values)]
-        return np.bincount(painted, minlength=len(self.classes) + 1)[1:].tolist()
+        if self._counts is None:  # of a volume, counting takes longer than all else on the screen
+            values = np.asarray(self.strokes.data).reshape(-1)
+            painted = values[np.flatnonzero(values)]
+            self._counts = np.bincount(painted, minlength=len(self.classes) + 1)[1:].tolist()
+        return self._counts
 
     # Classes.
 
@@ -159,16 +168,26 @@ class Painter:
         self.choose(len(self.classes) - 1)
 
     def remove_class(self) -> None:
-        """Remove the class of the brush, which must have no strokes; the next ones move up."""
-        number, strokes = self.chosen, self.strokes
-        if self.counts()[number]:
-            raise InvalidInput(
-                f"The class “{self.classes[number].name}” has strokes, which would be lost",
-                argument="classes",
-                remedy="erase them first, or choose a class that has none",
-            )
-        if strokes is not None and (strokes.data > number + 1).any():
-            strokes.data = strokes.data - (strokes.data > number + 1).astype(strokes.data.dtype)
+        """Remove the class of the brush; ask first if it has strokes, which go with it."""
+        one, painted = self.classes[self.chosen], self.counts()[self.chosen]
+        if not painted:
+            self._drop(one)
+            return
+        ask(
+            f"Remove the class “{one.name}”?",
+            f"The class “{one.name}” has {painted:,} painted pixels, which would be erased. This "
+            "cannot be undone; the strokes of the other classes stay.",
+            {"Remove class and strokes": lambda: self._drop(one)},
+        )
+
+    def _drop(self, one: PixelClass) -> None:
+        """Remove a class and its strokes; the next classes move up."""
+        if one not in self.classes or len(self.classes) < 3:  # changed while the question was open
+            return
+        number, strokes = self.classes.index(one), self.strokes
+        if strokes is not None and (strokes.data > number).any():
+            kept = np.where(strokes.data == number + 1, 0, strokes.data)
+            strokes.data = (kept - (kept > number + 1)).astype(strokes.data.dtype)
             # This clears its history: an undo would bring back strokes by their old numbers.
             strokes.editable = False
             strokes.editable = True
@@ -185,6 +204,7 @@ class Painter:
     def _set_classes(self, classes: list[PixelClass]) -> None:
         try:
             self.classes = list(check_classes(classes))
+            self._counts = None
         finally:
             self.changed.emit()
         self._remove_preview()
@@ -213,7 +233,11 @@ class Painter:
             self._remove_preview()
 
     def _on_stroke(self, _: object = None) -> None:
+        self._counts = None
         self._timer.start()
+
+    def _forget_counts(self, _: object = None) -> None:
+        self._counts = None
 
     def _on_label(self, _: object = None) -> None:
         self.changed.emit()
@@ -391,6 +415,7 @@ class Painter:
         classifier = load_pixel_classifier(path)
         self.start()
         self.classes, self.classifier = list(classifier.classes), classifier
+        self._counts = None
         self._remove_preview()
         self._colour_strokes()
         self.changed.emit()
@@ -423,7 +448,7 @@ class PaintPanel(QWidget):
         self.list.itemChanged.connect(self._on_renamed)
         more = "Add a class, such as mitochondria"
         self.add = button("Add", more, lambda: guarded(painter.add_class), "add class")
-        less = "Remove the chosen class, if it has no strokes"
+        less = "Remove the chosen class; asks first if it has strokes"
         self.remove = button("Remove", less, lambda: guarded(painter.remove_class), "remove class")
         self.colour = button(
             "Colour…", "Change the colour of the class", self._pick, "class colour"

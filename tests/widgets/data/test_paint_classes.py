@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from oracles.strokes import cells, strokes
-from qtpy.QtWidgets import QFileDialog
+from qtpy.QtWidgets import QApplication, QFileDialog, QMessageBox
 from windows import draw, selection_of, settle_strokes
 
 import napari_agglo as agglo
@@ -23,6 +23,15 @@ def paint(painter, project, labels):
     index = np.nonzero(labels)
     painter.strokes.data_setitem(index, labels[index])
     settle_strokes(painter)
+
+
+def answer(words):
+    """Press a button of the open question."""
+    open_ones = [one for one in QApplication.topLevelWidgets() if isinstance(one, QMessageBox)]
+    boxes = [one for one in open_ones if one.objectName() == "agglo question" and one.isVisible()]
+    (button,) = [b for b in boxes[-1].buttons() if b.text().replace("&", "") == words]
+    button.click()
+    draw()
 
 
 @pytest.mark.parametrize("shape", [(40, 48), (16, 32, 30)])
@@ -93,10 +102,12 @@ def test_classes_are_named_coloured_added_and_removed(viewer, step, painter, pro
     assert list(painter.preview()) == ["boundary", "cytoplasm", "red_cells"]
     step.paint.remove.click()
     assert len(painter.classes) == 3, "its strokes would be lost"
-    labels[0, :4] = 0
-    painter.strokes.data_setitem((np.zeros(4, int), np.arange(4)), 0)
+    answer("Cancel")
+    assert painter.counts()[2] == 4
     step.paint.remove.click()
+    answer("Remove class and strokes")
     settle_strokes(painter)
+    assert painter.counts() == [(labels == 1).sum(), (labels == 2).sum()]
     assert list(painter.preview()) == ["boundary", "cytoplasm"]
     step.paint.list.setCurrentRow(1)
     assert painter.strokes.selected_label == 2

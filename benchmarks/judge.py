@@ -9,7 +9,9 @@ other way round. An option is one of `train` or `ForestSettings`; ``cues=boundar
 image as a cue. The loss of a policy at threshold 0.5 has three parts: superpixels that cross gold
 boundaries (A*), the order of merges (best - A*), and calibration (at 0.5 - best). The summary is
 the mean over directions of the ratio to the baseline, `judge_baseline.json`: the defaults of
-November 2026. Results are kept in bench-output/judge, by options and by the code that they ran.
+November 2026. A policy may have another way to choose segments, ``flat/multicut``, ``agglo/mutex``
+or ``agglo/adaptive``: its result is that at 0.5 (docs/partitions.md). Results are kept in
+bench-output/judge, by options and by the code that they ran.
 """
 
 from __future__ import annotations
@@ -34,12 +36,16 @@ from benchmarks.choose_settings import settings_of, value
 from benchmarks.lessons import Lesson
 from benchmarks.volumes import data_folder
 from napari_agglo.evaluate import best_point, best_together, metrics, state_at, vi_curve
+from napari_agglo.partition import build_tree
 from napari_agglo.policy import data_profile
 
 BASELINE = Path(__file__).with_name("judge_baseline.json")
 KEPT = Path("bench-output") / "judge"
 # The folders whose code decides a result.
-CODE = ("agglomeration", "features", "graph", "learning", "policy", "samples", "superpixels")
+CODE = (
+    "agglomeration", "features", "graph", "learning", "partition", "policy", "samples",
+    "superpixels",
+)  # fmt: skip
 THRESHOLDS = np.arange(201) / 200
 _SMOOTH = 21  # thresholds to a mean, when one is chosen
 _NEAR = 0.08  # bit above the best VI: the goal of three quarters of the runs at 0.5
@@ -186,12 +192,14 @@ def best_possible(source: str, side: int) -> float:
     return float(np.mean([best_point(graph, gold)["vi"] for graph, gold in graphs]))
 
 
-def judge(lessons: list[Lesson], policy: Any) -> dict[str, Any]:
+def judge(lessons: list[Lesson], policy: Any, method: str = "threshold") -> dict[str, Any]:
     """Return errors at 0.5, at the best common threshold, and by threshold: means of lessons."""
-    trees = [agglo.agglomerate(graph, policy) for graph, _ in lessons]
+    began = time.process_time()
+    trees = [build_tree(graph, policy, method) for graph, _ in lessons]
+    seconds = time.process_time() - began
     curves = {k: vi_curve(tree, lessons[k][1]) for k, tree in enumerate(trees)}
     best = best_together(curves)
-    out: dict[str, Any] = {"threshold": shortest(best), "best": best.mean}
+    out: dict[str, Any] = {"threshold": shortest(best), "best": best.mean, "seconds": seconds}
     for name, threshold in (("half", 0.5), ("best", best.threshold)):
         states = [state_at(curve, threshold) for curve in curves.values()]
         out[f"merge_{name}"] = float(np.mean([state["false_merge"] for state in states]))
@@ -228,9 +236,10 @@ def run(source: str, side: int, name: str, options: dict[str, Any], seed: int) -
     both = sides(source, cues)
     training, test = both[side], both[1 - side]
     began = time.process_time()
-    policy: Any = name
-    if name != "mean":
-        policy = agglo.train(training, strategy=name, seed=seed, **settings_of(given))
+    strategy, _, method = name.partition("/")
+    policy: Any = strategy
+    if strategy != "mean":
+        policy = agglo.train(training, strategy=strategy, seed=seed, **settings_of(given))
     seconds = time.process_time() - began
     row = {
         **key,
@@ -238,7 +247,7 @@ def run(source: str, side: int, name: str, options: dict[str, Any], seed: int) -
         "train_seconds": seconds,
         "a_star": best_possible(source, 1 - side),
         "superpixels": sum(graph.n_regions for graph, _ in test),
-        **judge(test, policy),
+        **judge(test, policy, method or "threshold"),
     }
     KEPT.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(row))
@@ -271,6 +280,7 @@ def table_of(runs: pd.DataFrame) -> pd.DataFrame:
             "superpixels": mean["a_star"], "order": mean["best"] - mean["a_star"],
             "calibration": mean["half"] - mean["best"], "ARE": mean["rand_error_half"],
             "ARE best": mean["rand_error_best"], "s": mean["train_seconds"],
+            "s merging": mean.get("seconds", np.nan),
         })  # fmt: skip
     return pd.DataFrame(rows)
 
@@ -298,7 +308,8 @@ def ratios(runs: pd.DataFrame, baseline: pd.DataFrame, column: str, draws: int =
 def summary(runs: pd.DataFrame, baseline: pd.DataFrame | None) -> str:
     """Return the figures that the goals speak of."""
     lines = []
-    for name, mine in runs[runs["policy"] != "mean"].groupby("policy", sort=False):
+    learned = ~runs["policy"].str.startswith("mean")
+    for name, mine in runs[learned].groupby("policy", sort=False):
         gap = mine["half"] - mine["best"]
         spread = mine.groupby(["source", "side"])["half"].std(ddof=0)
         lines.append(
@@ -419,8 +430,9 @@ def main() -> None:
     for source in given.only.split(","):
         for side in (0, 1):
             for name in given.policies.split(","):
-                for seed in range(1 if name == "mean" else given.seeds):
-                    rows.append(run(source, side, name, {} if name == "mean" else options, seed))
+                is_mean = name.partition("/")[0] == "mean"
+                for seed in range(1 if is_mean else given.seeds):
+                    rows.append(run(source, side, name, {} if is_mean else options, seed))
         table = table_of(pd.DataFrame([row for row in rows if row["source"] == source]))
         print(table.to_string(index=False, float_format="%.3f"), flush=True)
     runs = pd.DataFrame(rows)

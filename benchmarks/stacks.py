@@ -1,11 +1,13 @@
 """Compare two ways to segment anisotropic stacks: superpixels in 3-D, and plane by plane.
 
-    python -m benchmarks.stacks [--seeds 6] [--only snemi,generated] [--figure docs/images]
+    python -m benchmarks.stacks [--seeds 6] [--trainings 3] [--only snemi,generated]
+        [--figure docs/images]
 
 Agglomeration is in 3-D in both. SNEMI-mini (30 x 6 x 6 nm) teaches with one half and judges with
 the other, both ways; of the generated stacks (every fifth section of isotropic neuropil, the mean
 of three planes, with a cue from each section alone) each teaches for the next. A row of the table
-is the adapted Rand error at 0.5 and at the best threshold, and the VI, means over directions.
+is the adapted Rand error at 0.5 and at the best threshold, and the VI, means over directions. The
+figure shows successive sections of the first generated stack that is judged.
 """
 
 from __future__ import annotations
@@ -23,6 +25,7 @@ import pandas as pd
 import napari_agglo as agglo
 from benchmarks.volumes import data_folder
 from napari_agglo.evaluate import metrics
+from napari_agglo.plots._pixels import borders, grey, label_colours, outlined
 from napari_agglo.samples._neuropil import neuropil_cues
 from napari_agglo.samples._sample import neuropil_sample
 
@@ -106,6 +109,50 @@ def judge(tree: Any, gold: Any) -> dict[str, float]:
             "VI at 0.5": vi[half], "least VI": min(vi)}  # fmt: skip
 
 
+def coloured(labels: Any, gold: Any) -> Any:
+    """Return a plane in the colours of the gold segments that the labels overlap most, outlined.
+
+    Where a colour is not that of the gold standard, a segment is of several objects; a line within
+    a colour divides one object.
+    """
+    gold_ids, truth = np.unique(gold, return_inverse=True)
+    ids, of = np.unique(labels, return_inverse=True)
+    counts = np.zeros((len(ids), len(gold_ids)), np.int64)
+    np.add.at(counts, (of.ravel(), truth.ravel()), 1)
+    colours = label_colours(len(gold_ids))
+    colours[gold_ids == 0] = 0.6  # not annotated
+    picture = colours[counts.argmax(axis=1)[of.reshape(labels.shape)]]
+    return [outlined(plane, borders(own), (0.0, 0.0, 0.0)) for plane, own in
+            zip(picture, labels, strict=True)]  # fmt: skip
+
+
+def draw(test: Stack, segments: dict[str, Any], folder: Path) -> None:
+    """Draw three successive sections: image, gold standard, and the segments of both ways."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    at = slice(len(test.image) // 2, len(test.image) // 2 + 3)
+    columns = {
+        "image": [grey(plane) for plane in test.image[at]],
+        "gold standard": coloured(test.gold[at], test.gold[at]),
+        **{f"superpixels {way}": coloured(labels[at], test.gold[at]) for way, labels in
+           segments.items()},
+    }  # fmt: skip
+    figure = Figure((2.6 * len(columns), 8.1), layout="constrained")
+    FigureCanvasAgg(figure)
+    for k, (name, planes) in enumerate(columns.items()):
+        for row, plane in enumerate(planes):
+            axes: Any = figure.add_subplot(3, len(columns), 1 + k + row * len(columns))
+            axes.imshow(plane, interpolation="nearest")
+            axes.set_xticks([])
+            axes.set_yticks([])
+            if row == 0:
+                axes.set_title(name, fontsize=10)
+            if k == 0:
+                axes.set_ylabel(f"section {at.start + row}", fontsize=9)
+    figure.savefig(folder / "stacks.png", dpi=80)
+
+
 def main() -> None:
     """Print a row for each direction, way and policy, then the means; draw the figure."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -115,6 +162,7 @@ def main() -> None:
     parser.add_argument("--figure", metavar="FOLDER", help="also draw stacks.png there")
     given = parser.parse_args()
     rows: list[dict[str, Any]] = []
+    shown: dict[str, Any] = {}
     for source in given.only.split(","):
         for name, lesson, test in directions(source, given.seeds):
             for way in WAYS:
@@ -127,13 +175,18 @@ def main() -> None:
                             *training, strategy=policy, preset=preset, seed=seed
                         )  # fmt: skip
                         seconds = time.process_time() - began
-                        errors = judge(agglo.agglomerate(graph, rule), gold)
+                        tree = agglo.agglomerate(graph, rule)
+                        errors = judge(tree, gold)
+                        if (name, preset, seed) == ("generated 0", "stack", 0):
+                            shown[way] = tree.segment(0.5)
                         rows.append({
                             "source": source, "direction": name, "superpixels": way,
                             "policy": f"{policy} {preset}".strip(), **errors,
                             "A* error": best["adapted_rand_error"], "training s": seconds,
                         })  # fmt: skip
                         print(rows[-1], flush=True)
+            if given.figure and name == "generated 0":
+                draw(test, shown, Path(given.figure))
     table = pd.DataFrame(rows)
     groups = ["source", "superpixels", "policy"]
     print(table.groupby(groups, sort=False).mean(numeric_only=True).round(3).to_string())

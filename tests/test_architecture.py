@@ -257,7 +257,8 @@ PRIVATE_IMPORTS = {
     """,
     "Steps of an algorithm against slow oracles, whose inputs no session or training would reach "
     "in the time of a test.": """
-        evaluate/test_hold_out.py learning/test_questions.py pixels/test_train_pixels.py
+        evaluate/test_hold_out.py graph/test_hulls.py learning/test_questions.py
+        pixels/test_train_pixels.py
         session/test_cut_methods.py session/test_cut_methods_refusals.py session/test_examples.py
         session/test_refit.py session/test_suggestions.py
     """,

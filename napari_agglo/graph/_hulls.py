@@ -116,7 +116,8 @@ def refuse_hulls(graph: RegionGraph, policy: bool = False) -> None:
     """Refuse a graph whose regions have no convex hulls, for a preset or a policy."""
     if graph.hulls is not None:
         return
-    image, ndim = graph.superpixels.image, graph.layout.ndim
+    image: Any = graph.superpixels.image  # block by block it is one on disk
+    ndim = graph.layout.ndim
     if ndim != 2:
         why = f"convex hulls are of regions of a plane, and `graph` has {ndim} axes"
     elif not isinstance(image, np.ndarray):

@@ -48,7 +48,8 @@ class _Segments:
             rows, more = getattr(self, name), getattr(new, name)
             rows[free[:n]] = more[:n]
             arrays.append(np.concatenate([rows, more[n:]]) if n < len(more) else rows)
-        return _Segments(graph, *arrays, self._hulls_with(free[:n], new.hulls))
+        names, regions, boxes = arrays
+        return _Segments(graph, names, regions, boxes, self._hulls_with(free[:n], new.hulls))
 
     def _hulls_with(self, free: NDArray[np.int64], new: Hulls | None) -> Hulls | None:
         """Return the hulls with new ones, the first in the place of those of `free` rows."""

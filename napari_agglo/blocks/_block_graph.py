@@ -73,14 +73,14 @@ def added(paths: Sequence[Path], layout: Layout) -> Arrays:
     """
     tables = [Table(path) for path in paths]
     each = [table.read("ids") for table in tables]
-    ids = np.unique(np.concatenate(each)) if each else np.zeros(0, np.uint64)
+    ids = union_of(each) if each else np.zeros(0, np.uint64)
     rows = [np.searchsorted(ids, one) for one in each]
     n = np.int64(max(len(ids), 1))
     keys = []
     for table, row in zip(tables, rows, strict=True):
         pairs = row[table.read("edges")]
         keys.append(pairs[:, 0] * n + pairs[:, 1])
-    unique = np.unique(np.concatenate(keys)) if keys else np.zeros(0, np.int64)
+    unique = union_of(keys) if keys else np.zeros(0, np.int64)
     out: Arrays = {
         "ids": ids,
         "low": np.full((len(ids), layout.ndim), _NOWHERE, np.int32),
@@ -98,6 +98,18 @@ def added(paths: Sequence[Path], layout: Layout) -> Arrays:
         out["low"][row] = np.minimum(out["low"][row], table.read("low"))
         out["high"][row] = np.maximum(out["high"][row], table.read("high"))
     return out
+
+
+def union_of(parts: Sequence[NDArray[Any]]) -> NDArray[Any]:
+    """Return the distinct numbers of arrays, best of ascending ones, ascending.
+
+    A stable sort merges runs that are sorted already, in a fraction of the time of `np.unique`.
+    """
+    every = np.concatenate(parts)
+    every.sort(kind="stable")
+    is_new = np.ones(len(every), np.bool_)
+    np.not_equal(every[1:], every[:-1], out=is_new[1:])
+    return every[is_new]
 
 
 def whole_graph(table: Arrays, layout: Layout) -> Arrays:

@@ -170,13 +170,17 @@ def dense_block(
     `ids` has the superpixel of each piece, 0 first; `above` those of the voxels next to the block
     along some axes. Voxels next to these planes only, at edges and corners, stay 0.
     """
-    known = np.unique(np.concatenate([ids, *above.values()]))
+    present = np.zeros(max(int(part.max(initial=0)) for part in (ids, *above.values())) + 1, bool)
+    for part in (ids, *above.values()):
+        present[part] = True
+    known = np.flatnonzero(present)
+    ranks = np.cumsum(present, dtype=np.uint32) - np.uint32(1)
     core = tuple(slice(n) for n in shape)
     image = np.zeros([n + (axis in above) for axis, n in enumerate(shape)], np.uint32)
-    image[core] = relabelled(pieces, np.searchsorted(known, ids).astype(np.uint32), shape)
+    image[core] = relabelled(pieces, ranks[ids], shape)
     for axis, face in above.items():
         plane: Any = (*core[:axis], shape[axis], *core[axis + 1 :])
-        image[plane] = np.searchsorted(known, face).reshape(image[plane].shape)
+        image[plane] = ranks[face].reshape(image[plane].shape)
     return DenseLabels(image, known.astype(np.uint64), ids.dtype)
 
 

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from napari_agglo._progress import ProgressCallback
 from napari_agglo.agglomeration import agglomerate, merge_greedily
-from napari_agglo.blocks._block_graph import added, partial_graph, whole_graph
+from napari_agglo.blocks._block_graph import added, partial_graph, union_of, whole_graph
 from napari_agglo.blocks._block_grid import Grid, Slices, lengths
 from napari_agglo.blocks._cut import (
     cut_block,
@@ -284,7 +284,7 @@ def _sizes(job: Job) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
         except DamagedTable as error:
             raise Redo([("statistics", block)], str(error)) from error
     zero = np.zeros(1, np.uint64)
-    ids = np.unique(np.concatenate([zero, *(some for some, _ in parts)]))
+    ids = union_of([zero, *(some for some, _ in parts)])
     sizes = np.zeros(len(ids), np.int64)
     for some, count in parts:
         sizes[np.searchsorted(ids, some)] += count

@@ -19,11 +19,13 @@ from typing import Any
 import numpy as np
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from PIL import Image
 
 from napari_agglo.plots import grey, label_colours, plot_vi_by_threshold, tinted
 
 DOCS = Path(__file__).parents[1] / "docs"
 BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
+COLOURS = 64  # few, so that the files stay small
 Panels = dict[str, Any]  # the picture of each panel by its title
 
 
@@ -124,7 +126,10 @@ def draw_panels(path: Path, panels: Panels) -> None:
         axes.imshow(picture, interpolation="nearest")
         axes.set_title(title, fontsize=9)
         axes.set_axis_off()
-    figure.savefig(path, dpi=110)
+    page = io.BytesIO()
+    figure.savefig(page, dpi=110)
+    picture = Image.open(page).convert("RGB")
+    picture.quantize(COLOURS, dither=Image.Dither.NONE).save(path, optimize=True)
 
 
 def draw_curves(path: Path, v: dict[str, Any]) -> None:

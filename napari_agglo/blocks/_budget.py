@@ -31,7 +31,7 @@ STATISTICS_BYTES = 10
 VOXELS_A_SUPERPIXEL = 2000
 BOUNDARIES_A_SUPERPIXEL = 7
 # Voxels a second and thread, for the minutes of a dry run: measured there.
-RATES = {"cut": 1.6e6, "statistics": 8e6, "labels": 20e6}
+RATES = {"cut": 2.5e6, "statistics": 11e6, "labels": 20e6}
 
 
 @dataclass(frozen=True)

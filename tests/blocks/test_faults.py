@@ -241,6 +241,21 @@ def test_what_does_not_fit_is_refused_with_figures(tmp_path):
     assert all(n % 32 == 0 or n == 2000 for n in plan.block)
 
 
+@pytest.mark.parametrize(("memory", "workers"), [(10**9, 1), (4 * 10**9, 2), (16 * 10**9, 2)])
+def test_blocks_fit_the_budget_and_have_little_halo(tmp_path, memory, workers):
+    path = str(tmp_path / "empty.zarr")
+    zarr.create_array(path, shape=(1000, 1024, 900), chunks=(128, 128, 128), dtype="u1")
+    plan = blocks.plan(None, path, ranges=(0, 255), memory=memory, workers=workers)
+    cost = blocks.estimate(plan)
+    assert cost.blocks * cost.block_bytes >= cost.voxels
+    assert 350_000_000 + workers * cost.block_bytes <= memory
+    flooded = np.prod(
+        [n + 2 * plan.halo * (k - 1) for n, k in zip(plan.shape, plan.grid.counts, strict=True)]
+    )
+    assert flooded / cost.voxels < (1.3 if memory < 2e9 else 1.15)
+    assert all(b % c == 0 for b, c in zip(plan.block, plan.chunks, strict=True))
+
+
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
 def test_a_folder_without_permission_is_refused(place):
     (place / "result").chmod(0o500)

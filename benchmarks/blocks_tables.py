@@ -76,7 +76,10 @@ def _runs(numbers: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
 
 def _grouped(run: dict[str, Any]) -> dict[str, dict[str, float]]:
     out: dict[str, dict[str, float]] = {}
-    for stage, one in run["stages"].items():
+    order = list(GROUPS)
+    for stage, one in sorted(
+        run["stages"].items(), key=lambda item: order.index(item[0].partition("-")[0])
+    ):
         name = GROUPS[stage.partition("-")[0]]
         row = out.setdefault(name, {"cpu": 0.0, "seconds": 0.0, "peak_gb": 0.0})
         row["cpu"] += one["cpu"]
@@ -157,9 +160,17 @@ def overhead(numbers: dict[str, Any]) -> str:
     )  # fmt: skip
     if "run-workers-2" in numbers and "run-workers-1" in numbers:
         one, two = numbers["run-workers-1"], numbers["run-workers-2"]
+        alone = sum(
+            stage["cpu"] for name, stage in one["stages"].items()
+            if name in ("plan", "number", "graph", "tree", "table")
+        ) / one["cpu"]  # fmt: skip
+        ideal = one["cpu"] / two["cpu"] / (alone + (1 - alone) / 2)
         text += (
-            f"\n\nTwo threads took {one['seconds'] / two['seconds']:.2f} times less time than one "
-            f"(load beside them: {_load(one):.1f} and {_load(two):.1f}, their own included)."
+            f"\n\nTwo threads took {one['seconds'] / two['seconds']:.2f} times less time on the "
+            f"clock than one (measured, at a load of {_load(one):.1f} and {_load(two):.1f}, which "
+            "favours more threads). On cores that do nothing else it would be "
+            f"{ideal:.2f} times, from the CPU seconds of both and the {100 * alone:.0f} % that one "
+            "task does alone (estimated)."
         )
     return text
 

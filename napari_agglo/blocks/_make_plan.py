@@ -138,7 +138,7 @@ def make_plan(
     approximate : float
         Let a hierarchical run take a learned policy, and make its merges of a lower priority than
         this within groups. They cannot be proven to be final: the result is near that of the whole
-        graph, and depends on the blocks. docs/scale.md has the difference; 0.1 is small.
+        graph, and depends on the blocks. docs/scale.md has the differences; they are small at 0.05.
 
     Returns
     -------
@@ -305,7 +305,7 @@ def _share(approximate: float) -> float:
         raise InvalidInput(
             f"`approximate` must be a number from 0 to 1, got {approximate!r}",
             argument="approximate",
-            remedy=SetOption("approximate", 0.1),
+            remedy=SetOption("approximate", 0.05),
         )
     return float(approximate)
 
@@ -424,7 +424,7 @@ def _not_hierarchical(policy: str) -> InvalidInput:
         argument="hierarchical",
         remedy=(
             SetOption("hierarchical", False),
-            SetOption("approximate", 0.1, when="for a learned policy, near the exact result"),
+            SetOption("approximate", 0.05, when="for a learned policy, near the exact result"),
         ),
     )
 

@@ -158,8 +158,9 @@ def overhead(numbers: dict[str, Any]) -> str:
         ["run", "blocks", "CPU seconds", "seconds", "peak, GB", "CPU, of memory",
          "without pyramids"], rows,
     )  # fmt: skip
-    if "run-workers-2" in numbers and "run-workers-1" in numbers:
-        one, two = numbers["run-workers-1"], numbers["run-workers-2"]
+    pair = [numbers.get(f"run-pair-{n}", numbers.get(f"run-workers-{n}")) for n in (1, 2)]
+    if all(pair):  # those of one session, where others were measured again later
+        one, two = pair
         alone = sum(
             stage["cpu"] for name, stage in one["stages"].items()
             if name in ("plan", "number", "graph", "tree", "table")

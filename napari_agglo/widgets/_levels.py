@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from napari_agglo.volumes import is_on_disk
+from napari_agglo.widgets._lut_array import Extent, as_index, narrowed
 
 # Voxels that a slow machine can map and upload in a tick of the slider in 3-D.
 COARSE_VOXELS = 1 << 23
@@ -145,6 +146,63 @@ class Strided:
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
         whole = self[...]
         return whole if dtype is None else whole.astype(dtype, copy=False)
+
+
+class LazyArray:
+    """An array on disk as the data of a layer: only what is shown is read.
+
+    napari cuts the visible part out of all planes, and then takes one of them: parts of more than
+    two axes are not read yet.
+
+    Examples
+    --------
+    >>> lazy = LazyArray(np.arange(24).reshape(2, 3, 4))
+    >>> lazy[:, 1:3, :2].shape, lazy[:, 1:3, :2][1]
+    ((2, 2, 2), array([[16, 17],
+           [20, 21]]))
+    """
+
+    def __init__(self, source: Any) -> None:
+        self.source = source
+        self.dtype = np.dtype(source.dtype)
+        self._extent: Extent = tuple(range(int(n)) for n in source.shape)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The length along each axis."""
+        return tuple(len(axis) for axis in self._extent if isinstance(axis, range))
+
+    @property
+    def ndim(self) -> int:
+        """The number of axes."""
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        """The number of pixels."""
+        return int(np.prod(self.shape, dtype=np.int64))
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __getitem__(self, index: Any) -> Any:
+        extent = narrowed(self._extent, index)
+        if extent is None:  # by arrays of indices
+            return np.asarray(self)[index]
+        part = object.__new__(LazyArray)
+        part.source, part.dtype, part._extent = self.source, self.dtype, extent
+        return part if part.ndim > 2 else np.asarray(part)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        read = np.asarray(self.source[tuple(as_index(axis) for axis in self._extent)])
+        return read if dtype is None else read.astype(dtype, copy=False)
+
+
+def lazy_data(levels: Sequence[Any]) -> dict[str, Any]:
+    """Return the data of a layer of levels on disk, as keyword arguments."""
+    arrays = [LazyArray(one) for one in lazy_levels(levels)]
+    several = len(arrays) > 1
+    return {"data": arrays if several else arrays[0], "multiscale": several}
 
 
 def is_empty_in_3d(levels: Sequence[Any]) -> bool:

@@ -142,7 +142,7 @@ class LutArray:
         return self.shape[0]
 
     def __getitem__(self, index: Any) -> Any:
-        extent = _narrowed(self._extent, index)
+        extent = narrowed(self._extent, index)
         if extent is None:  # by arrays of indices: rare, and small
             return self._at(index)
         part = object.__new__(LutArray)
@@ -217,7 +217,7 @@ class _Slices:
 
     def read(self, extent: Extent) -> NDArray[Any]:
         source = self.source
-        index = tuple(_as_index(axis) for axis in extent)
+        index = tuple(as_index(axis) for axis in extent)
         if isinstance(source, np.ndarray):  # a view, unless the slice is not contiguous
             return np.asarray(source[index], order="C")
         with self._lock:
@@ -234,7 +234,7 @@ class _Slices:
         return part
 
 
-def _narrowed(extent: Extent, index: Any) -> Extent | None:
+def narrowed(extent: Extent, index: Any) -> Extent | None:
     """Return the extent of a slice; None if the index has other entries than slices and numbers."""
     indices = index if isinstance(index, tuple) else (index,)
     axes = [k for k, axis in enumerate(extent) if isinstance(axis, range)]
@@ -259,7 +259,8 @@ def _narrowed(extent: Extent, index: Any) -> Extent | None:
     return tuple(out)
 
 
-def _as_index(axis: range | int) -> slice | int:
+def as_index(axis: range | int) -> slice | int:
+    """Return the index of an axis of an extent."""
     if isinstance(axis, int):
         return axis
     if not axis:

@@ -48,8 +48,10 @@ def read_session(path: str) -> list[LayerData]:
             if not is_on_disk(image):
                 return [(session.labels(), place, "labels")]
             # larger than memory: levels that are looked up where they are sliced
-            levels = [mapped_labels(level, session.lut()) for level in image.levels]
-            return [(levels, {**place, "multiscale": True}, "labels")]
+            from napari_agglo.widgets._levels import lazy_data
+
+            data = lazy_data([mapped_labels(level, session.lut()) for level in image.levels])
+            return [(data.pop("data"), {**place, **data}, "labels")]
     from napari_agglo.widgets._jobs import when_imported
 
     def open_in_window() -> None:
@@ -89,10 +91,12 @@ def read_run(path: str) -> list[LayerData]:
     viewer, folder = napari.current_viewer(), run_folder(path)
     if viewer is None or getattr(viewer, "window", None) is None:
         from napari_agglo import blocks
+        from napari_agglo.widgets._levels import lazy_data
 
         result = blocks.open(folder or path)
-        place = {"name": result.folder.name, "scale": result.plan.spacing, "multiscale": True}
-        return [(result.labels, place, "labels")]
+        data = lazy_data(result.labels)
+        place = {"name": result.folder.name, "scale": result.plan.spacing}
+        return [(data.pop("data"), {**place, **data}, "labels")]
     from napari_agglo.widgets._jobs import when_imported
 
     def open_in_window() -> None:
@@ -207,7 +211,11 @@ def read_stack(path: str) -> list[LayerData]:
 def _data_of(volume: Volume) -> Any:
     """Return the pixels, read if they are few."""
     size = int(np.prod(volume.shape, dtype=np.int64)) * volume.dtype.itemsize
-    return volume.load() if size <= _IN_MEMORY else volume.data
+    if size <= _IN_MEMORY:
+        return volume.load()
+    from napari_agglo.widgets._levels import LazyArray
+
+    return LazyArray(volume.data)
 
 
 def _placed(volume: Volume) -> dict[str, Any]:

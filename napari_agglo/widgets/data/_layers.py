@@ -14,6 +14,7 @@ from napari_agglo._progress import ProgressCallback
 from napari_agglo.errors import InvalidInput
 from napari_agglo.volumes import OrientedMap, Words, in_memory
 from napari_agglo.widgets._dataset import AffinityArray, Dataset, Placement
+from napari_agglo.widgets._levels import LazyArray
 from napari_agglo.widgets._napari import add_inactive, role, role_of
 from napari_agglo.widgets._project import Project
 from napari_agglo.widgets._scene import Scene
@@ -39,7 +40,8 @@ def is_ours(layer: Any, scene: Scene) -> bool:
 
 def data_of(layer: Any) -> Any:
     """Return the pixels of a layer, not read yet; of a pyramid, the full resolution."""
-    return layer.data[0] if layer.multiscale else layer.data
+    data = layer.data[0] if layer.multiscale else layer.data
+    return data.source if isinstance(data, LazyArray) else data
 
 
 def dtype_of(layer: Any) -> np.dtype[Any]:

@@ -19,7 +19,7 @@ from napari_agglo.session._start_segments import segment_graph_of
 from napari_agglo.volumes import Volume, is_on_disk
 from napari_agglo.widgets._dataset import Dataset
 from napari_agglo.widgets._jobs import Job
-from napari_agglo.widgets._levels import lazy_levels
+from napari_agglo.widgets._levels import lazy_data
 from napari_agglo.widgets._napari import role
 from napari_agglo.widgets._project import Built, Project, Regions
 from napari_agglo.widgets._qt import ask, button, guarded, per_viewer, real_viewer
@@ -117,12 +117,11 @@ def make_gold(proofreader: Proofreader) -> None:
 
     def done(gold: Any) -> None:
         name = GOLD.capitalize()
-        levels = lazy_levels([gold]) if is_on_disk(gold) else [gold]
-        gold = levels if len(levels) > 1 else gold
+        data = lazy_data([gold]) if is_on_disk(gold) else {"data": gold}
         layer = next((one for one in viewer.layers if one.metadata.get("reviewed_gold")), None)
         if layer is None:
             layer = Labels(
-                gold, multiscale=len(levels) > 1, name=name, visible=False,
+                **data, name=name, visible=False,
                 metadata={**role("gold"), "reviewed_gold": True},
                 **({} if placement is None else placement.keywords()),
             )  # fmt: skip
@@ -130,7 +129,7 @@ def make_gold(proofreader: Proofreader) -> None:
             viewer.add_layer(layer)
             viewer.layers.selection.active = active
         else:
-            layer.data = gold
+            layer.data = data["data"]
         per_viewer(viewer, Selection).choose("gold", layer)
         show_info(f"{session.marks.progress}: they are the gold labels “{layer.name}” now.")
 

@@ -19,7 +19,7 @@ from napari_agglo.errors import AggloError, InvalidInput
 from napari_agglo.session import Session, Source
 from napari_agglo.volumes import is_on_disk, open_levels
 from napari_agglo.widgets._dataset import Dataset, Placement
-from napari_agglo.widgets._levels import lazy_levels
+from napari_agglo.widgets._levels import lazy_data, lazy_levels
 from napari_agglo.widgets._napari import role
 from napari_agglo.widgets._project import Built, Project, Regions
 from napari_agglo.widgets._qt import ask, per_viewer
@@ -292,24 +292,22 @@ def lazy_layer(session: Session, key: str, path: str, placement: Placement) -> A
             return None
         if key == "gold" and session.errors.gold is not None:
             found[0] = session.errors.gold  # the same object, whose overlaps may be known
-        levels = lazy_levels(found)
     except InvalidInput:
         return None
-    if len(levels[0].shape) != len(placement.scale):
+    if len(found[0].shape) != len(placement.scale):
         return None
     options: dict[str, Any] = {"name": session.sources[key].name, **placement.keywords()}
-    options["multiscale"] = len(levels) > 1
-    data = levels if len(levels) > 1 else levels[0]
+    options |= lazy_data(found)
     if key == "gold":
-        return Labels(data, visible=False, opacity=0.5, **options)
-    limits = _limits(session, key, levels[-1])
+        return Labels(visible=False, opacity=0.5, **options)
+    limits = _limits(session, key, lazy_levels(found)[-1])
     if key == "image":
-        return Image(data, rgb=False, contrast_limits=limits, **options)
+        return Image(rgb=False, contrast_limits=limits, **options)
     cues = [one for one in session.sources if one.startswith(_CUE)]
     shown = "image" not in session.sources and key == cues[0]  # something to look at
     colours = "gray" if shown else _CUE_MAPS[cues.index(key) % len(_CUE_MAPS)]
     return Image(
-        data, rgb=False, contrast_limits=limits, colormap=colours, visible=shown,
+        rgb=False, contrast_limits=limits, colormap=colours, visible=shown,
         blending="translucent" if shown else "additive", **options,
     )  # fmt: skip
 

@@ -1,10 +1,148 @@
-"""Results of a block-wise run in a window."""
+"""A block-wise run in a real window: opened from its folder, edited, evaluated, saved; never whole.
+
+The volume is said to be larger than memory by limits that are small.
+"""
 
 from __future__ import annotations
 
+import numpy as np
+import pytest
+import zarr
 from refusals import refuses
+from windows import draw, limit_voxels, project_of, scene_of
 
+from napari_agglo import blocks
+from napari_agglo.volumes import DiskLabels, open_levels, open_volume
 from napari_agglo.widgets.proofread import open_run
+
+
+@pytest.fixture
+def run(tmp_path, block, monkeypatch):
+    """Write a small volume to Zarr, with gold, and run blocks on it; return the results folder."""
+    shape = block.gold.shape
+    chunks = tuple(n // 2 for n in shape)
+    for name, array in {"boundary": block.cues["boundary"], "gold": block.gold}.items():
+        zarr.create_array(str(tmp_path / f"{name}.zarr"), data=array, chunks=chunks)
+    monkeypatch.setattr("napari_agglo.volumes._ome_zarr._SMALL", 4096)  # so that there are levels
+    folder = tmp_path / "cells.blocks"
+    blocks.plan(
+        folder, str(tmp_path / "boundary.zarr"), gold=str(tmp_path / "gold.zarr"), block=chunks,
+        spacing=block.spacing, threshold=0.3,
+    )  # fmt: skip
+    blocks.run(folder)
+    return folder
+
+
+@pytest.fixture
+def never_whole(monkeypatch, block):
+    """Refuse to read level 0 as a whole, but for slabs of the count of overlaps."""
+    read = zarr.Array.__getitem__
+
+    def refuse(self, *arguments, **options):
+        raise AssertionError("the volume was read whole")
+
+    def counted(self, index):
+        part = read(self, index)
+        if np.shape(part) == self.shape == block.gold.shape:
+            raise AssertionError(f"{self} was read whole")
+        return part
+
+    monkeypatch.setattr(DiskLabels, "__array__", refuse)
+    # Files are known by a sample of boxes, as those of large volumes are.
+    monkeypatch.setattr("napari_agglo.session._store.manifest._LARGE", 1000)
+    monkeypatch.setattr("napari_agglo.session._store.manifest._SIDE", 16)
+    monkeypatch.setattr(zarr.Array, "__getitem__", counted)
+
+
+def inside(graph, superpixel):
+    box = tuple(slice(a, b) for a, b in graph.boxes[superpixel].T.tolist())
+    return np.argwhere(graph.superpixels.image[box] == superpixel) + graph.boxes[superpixel, 0]
+
+
+def test_a_run_is_opened_and_proofread(viewer, free_hands, run, monkeypatch, tmp_path, never_whole):
+    hands = free_hands
+    limit_voxels(monkeypatch, 20_000, 10_000)
+    # Kernels that this test does not need are not waited for.
+    monkeypatch.setattr(
+        "napari_agglo.widgets.proofread._open_session.start_warm_up", lambda _: None
+    )
+    project, scene = project_of(viewer), scene_of(viewer)
+    open_run(viewer, run)
+    hands.settle()
+    session = project.session
+    assert session is not None
+    assert session.path == run.with_name("cells.agglo")
+    assert session.threshold == 0.3
+    # Labels, cue and gold are lazy, with levels that end in one for 3-D.
+    layer = scene.segmentation
+    assert layer.multiscale
+    assert layer.data[0].shape == open_volume(run / "superpixels.ome.zarr").shape
+    assert np.prod(layer.data[-1].shape) <= 20_000
+    assert {one.name for one in viewer.layers} >= {"Segmentation", "boundary.zarr", "gold.zarr"}
+    assert viewer.layers["boundary.zarr"].visible, "without an image there is a cue to look at"
+    plane = viewer.dims.current_step[0]
+    expected = open_levels(run / "labels.ome.zarr")[0].data[plane]
+    shown = session.graph.ids[np.asarray(layer.data[0][plane])]
+    assert np.array_equal(shown, expected)
+
+    # A tick of the slider is a look-up in the slice in view, which is not read again.
+    reads = []
+    monkeypatch.setattr(DiskLabels, "__getitem__", noted(DiskLabels.__getitem__, reads))
+    project.threshold = 0.5
+    hands.settle()
+    assert not reads
+    assert np.array_equal(
+        session.graph.ids[np.asarray(layer.data[0][plane])], session.labels(np.s_[plane])
+    )
+    project.threshold = 0.3
+    hands.settle()
+
+    # Click a segment, cut through its largest superpixel, undo.
+    graph = session.graph
+    here = np.unique(graph.superpixels.image[plane])
+    largest = int(max(here[here > 0], key=lambda one: graph.sizes[one]))
+    pixels = inside(graph, largest)
+    pixels = pixels[pixels[:, 0] == plane]
+    first, last = tuple(map(int, pixels[0])), tuple(map(int, pixels[-1]))
+    hands.click(first)
+    assert project.active == int(project.table()[largest])
+    segment = session.segments.at(first)
+    n, vi = graph.n_regions, session.errors.now().vi
+    session.cut(segment, points=[[first], [last]])
+    project.has_edited()
+    hands.settle()
+    assert session.graph.n_regions > n
+    pieces = np.asarray(layer.data[0][plane])[pixels[:, 1], pixels[:, 2]]
+    assert len(np.unique(pieces)) > 1, "pieces are drawn on the labels of the file"
+    assert session.errors.now().vi != vi
+    hands.press("undo")
+    assert session.graph.n_regions == n
+    assert len(np.unique(np.asarray(layer.data[0][plane])[pixels[:, 1], pixels[:, 2]])) == 1
+
+    # 3-D shows the coarsest level, and a click there finds a superpixel.
+    viewer.dims.ndisplay = 3
+    hands.settle()
+    assert np.asarray(layer.data[-1]).max() > 0
+    assert layer._data_view.shape == layer.data[-1].shape
+    viewer.dims.ndisplay = 2
+    hands.settle()
+
+    # Saved block by block, and opened again where it was.
+    monkeypatch.setattr(
+        "napari_agglo.volumes._label_pyramid.default_chunks",
+        lambda shape: tuple(min(n, 16) for n in shape),
+    )
+    (written,) = layer.save(str(tmp_path / "out.ome.zarr"), plugin="napari-agglo")
+    saved = open_levels(written)
+    assert np.array_equal(saved[0].data[plane], session.labels(np.s_[plane]))
+    merged = session.segments.neighbours(segment)
+    session.merge(segment, int(merged[0]))
+    n_segments = len(session.segments)
+    hands.proofreader.close_session()
+    draw()
+    open_run(viewer, run)
+    hands.settle()
+    assert len(project.session.segments) == n_segments
 
 
 def test_the_reader_knows_results_folders(tmp_path):
@@ -21,3 +159,11 @@ def test_the_reader_knows_results_folders(tmp_path):
     assert run_reader([str(folder)]) is None
     with refuses("path", "blocks run"):
         open_run(None, tmp_path / "nothing")
+
+
+def noted(read, notes):
+    def reading(self, index):
+        notes.append(index)
+        return read(self, index)
+
+    return reading

@@ -1,6 +1,7 @@
 """Compare greedy merging with adaptive cut, multicut and mutex watershed, on the same graphs.
 
-    python -m benchmarks.rivals [--only fib25,snemi] [--seed 0] [--affinities]
+    python -m benchmarks.rivals [--only fib25,snemi] [--policies mean,flat,agglo] [--seed 0]
+        [--affinities]
 
 Every source of `benchmarks.judge` is used both ways: one part teaches a flat and an agglo policy,
 the other judges. A row has the VI at 0.5 and the CPU seconds of the method on the scored graph.
@@ -48,6 +49,7 @@ def main() -> None:
     """Print a table with a row for each policy and method, a column for each direction."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--only", help="sources, with commas between them")
+    parser.add_argument("--policies", default="mean,flat,agglo")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--affinities", action="store_true", help="of volumes only")
     options = parser.parse_args()
@@ -67,8 +69,11 @@ def main() -> None:
             policies = {
                 name: agglo.train(lessons, strategy=name, seed=options.seed)
                 for name in ("flat", "agglo")
+                if name in options.policies.split(",")
             }
             for name, method, keywords in ROWS:
+                if name not in options.policies.split(","):
+                    continue
                 row = f"{name}, {method}"
                 start, vi = time.process_time(), []
                 for graph, gold in tests:
@@ -78,7 +83,9 @@ def main() -> None:
                     vi += [sum(agglo.split_vi(labels, one)) for one in golds]
                 errors.setdefault(row, []).append(float(np.mean(vi)))
                 seconds[row] = seconds.get(row, 0.0) + time.process_time() - start
-            print(names[-1], {row: round(values[-1], 3) for row, values in errors.items()})
+            print(
+                names[-1], {row: round(values[-1], 3) for row, values in errors.items()}, flush=True
+            )
     print("\n| policy, method | " + " | ".join(names) + " | mean | CPU s |")
     print("|---" * (len(names) + 3) + "|")
     for row, values in errors.items():
